@@ -1,0 +1,232 @@
+//! Canonical chat: the plain-text shape in which other systems hand over a conversation.
+//!
+//! The edge form of a [`Message`]: it has a `system` role and string content, and no blocks.
+//! [`ChatCompletionRequest::into_request`] turns a valid one into what a provider takes.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+
+use chrono::{DateTime, Months, TimeDelta, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    AssistantBlock, AssistantMessage, DomainError, Message, MessageId, Request, StopReason,
+    Temperature, Usage, UserMessage,
+};
+
+/// Who wrote a canonical message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// The person or program asking.
+    User,
+    /// The model.
+    Assistant,
+    /// Whoever sets the scene.
+    System,
+}
+
+/// One message of plain text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CanonicalMessage {
+    /// Which message.
+    pub id: MessageId,
+    /// Who wrote it.
+    pub role: Role,
+    /// Its text; not blank when valid.
+    pub content: String,
+    /// When it was written; at most an hour ahead and a hundred years back when valid.
+    pub timestamp: DateTime<Utc>,
+    /// Notes of the sender's own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, String>,
+}
+
+impl CanonicalMessage {
+    /// A message written now.
+    pub fn new(role: Role, content: String) -> Self {
+        Self::with_timestamp(role, content, Utc::now())
+    }
+
+    /// A message written at a given time, for replay.
+    pub fn with_timestamp(role: Role, content: String, timestamp: DateTime<Utc>) -> Self {
+        Self {
+            id: MessageId::new(),
+            role,
+            content,
+            timestamp,
+            metadata: BTreeMap::new(),
+        }
+    }
+
+    /// A message written now, with notes.
+    pub fn with_metadata(role: Role, content: String, metadata: BTreeMap<String, String>) -> Self {
+        Self {
+            metadata,
+            ..Self::new(role, content)
+        }
+    }
+
+    /// Checks a message against the clock on the wall.
+    pub fn validate(message: &Self) -> Result<(), DomainError> {
+        message.validate_at(Utc::now())
+    }
+
+    /// See [`CanonicalMessage::validate`].
+    pub fn validate_self(&self) -> Result<(), DomainError> {
+        Self::validate(self)
+    }
+
+    /// Checks a message against a given time.
+    pub fn validate_at(&self, now: DateTime<Utc>) -> Result<(), DomainError> {
+        let refuse = |reason: &str| {
+            Err(DomainError::InvalidMessage {
+                reason: reason.to_owned(),
+            })
+        };
+        if self.is_empty() {
+            return refuse("`content` must not be blank");
+        }
+        if self.timestamp > now + TimeDelta::hours(1) {
+            return refuse("`timestamp` is more than 1 hour in the future");
+        }
+        let oldest = now
+            .checked_sub_months(Months::new(1200))
+            .unwrap_or(DateTime::<Utc>::MIN_UTC);
+        if self.timestamp < oldest {
+            return refuse("`timestamp` is more than 100 years in the past");
+        }
+        Ok(())
+    }
+
+    /// Whether there is nothing in it but white space.
+    pub fn is_empty(&self) -> bool {
+        self.content.trim().is_empty()
+    }
+
+    /// Length of the content, in bytes.
+    pub fn content_len(&self) -> usize {
+        self.content.len()
+    }
+}
+
+/// A request for one answer, in canonical form.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ChatCompletionRequest {
+    /// The conversation so far.
+    pub messages: Vec<CanonicalMessage>,
+    /// The model; the configured one when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// 0.0 to 2.0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// More than 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u32>,
+    /// Whether the answer should come in pieces.
+    #[serde(default)]
+    pub stream: bool,
+}
+
+impl ChatCompletionRequest {
+    /// Checks the request and turns it into what a provider takes: system messages become the
+    /// system prompt, the rest the conversation.
+    pub fn into_request(self, now: DateTime<Utc>) -> Result<Request, DomainError> {
+        let invalid = |reason: String| DomainError::InvalidMessage { reason };
+        if self.messages.is_empty() {
+            return Err(invalid("`messages` must not be empty".to_owned()));
+        }
+        let temperature = self
+            .temperature
+            .map(Temperature::new)
+            .transpose()
+            .map_err(|error| invalid(error.to_string()))?;
+        let max_tokens = match self.max_tokens {
+            None => None,
+            Some(n) => Some(
+                NonZeroU32::new(n)
+                    .ok_or_else(|| invalid("`max_tokens` must be more than 0".to_owned()))?,
+            ),
+        };
+        let mut system = Vec::new();
+        let mut messages = Vec::new();
+        for (index, message) in self.messages.into_iter().enumerate() {
+            message
+                .validate_at(now)
+                .map_err(|error| invalid(format!("messages[{index}]: {error}")))?;
+            match message.role {
+                Role::System => system.push(message.content),
+                Role::User => {
+                    messages.push(UserMessage::text(message.content, message.timestamp).into());
+                }
+                Role::Assistant => messages.push(spoken(message)),
+            }
+        }
+        Ok(Request {
+            model: self.model.unwrap_or_default(),
+            system_prompt: system.join("\n\n"),
+            messages,
+            max_tokens,
+            temperature,
+            ..Request::default()
+        })
+    }
+}
+
+fn spoken(message: CanonicalMessage) -> Message {
+    Message::Assistant(AssistantMessage {
+        content: vec![AssistantBlock::text(message.content)],
+        stop_reason: StopReason::EndTurn,
+        raw_stop_reason: String::new(),
+        usage: Usage::default(),
+        model: None,
+        timestamp: message.timestamp,
+    })
+}
+
+/// One answer, in canonical form.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChatCompletionResponse {
+    /// The answer.
+    pub message: CanonicalMessage,
+    /// Who gave it.
+    pub model: String,
+    /// What it cost, where the provider says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<TokenUsage>,
+}
+
+/// Tokens as chat clients count them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct TokenUsage {
+    /// Tokens read, cached ones included.
+    pub prompt_tokens: u32,
+    /// Tokens written.
+    pub completion_tokens: u32,
+    /// The sum of the two.
+    pub total_tokens: u32,
+}
+
+impl TokenUsage {
+    /// Counts with their sum.
+    pub fn new(prompt_tokens: u32, completion_tokens: u32) -> Self {
+        let total_tokens = prompt_tokens.saturating_add(completion_tokens);
+        Self {
+            prompt_tokens,
+            completion_tokens,
+            total_tokens,
+        }
+    }
+}
+
+impl From<Usage> for TokenUsage {
+    fn from(usage: Usage) -> Self {
+        let prompt = usage
+            .input_tokens
+            .saturating_add(usage.cache_read_tokens.unwrap_or_default())
+            .saturating_add(usage.cache_write_tokens.unwrap_or_default());
+        let clamp = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+        Self::new(clamp(prompt), clamp(usage.output_tokens))
+    }
+}

@@ -1,0 +1,251 @@
+//! Events: entries of the journal, in the one JSON form that watchers, `--json` and replay
+//! share.
+//!
+//! ```json
+//! {"v":1,"position":7,"task_id":"…","seq":3,"at":"2026-02-18T12:00:00Z",
+//!  "type":"state_changed","data":{"agent_id":"…","from":"idle","to":"thinking"}}
+//! ```
+//!
+//! `position` orders the whole journal, `seq` the events of one task; both count from 1 without
+//! a gap. `v` is raised when an existing event changes its meaning; an event of a later version
+//! or of an unknown type is refused, never guessed at.
+
+use std::fmt;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::{
+    AgentId, AgentState, Effect, Message, SessionId, TaskId, TaskStatus, ToolCallId, Usage,
+};
+
+/// The version of the event format.
+pub const EVENT_VERSION: u32 = 1;
+
+/// A place in the journal. 0 is before the first event.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Position(pub u64);
+
+/// A place among the events of one task. 0 is before the first event.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Seq(pub u64);
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for Seq {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// One entry of the journal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// Where in the journal.
+    pub position: Position,
+    /// Whose.
+    pub task_id: TaskId,
+    /// Where among that task's events.
+    pub seq: Seq,
+    /// When.
+    pub at: DateTime<Utc>,
+    /// What happened.
+    pub body: EventBody,
+}
+
+macro_rules! events {
+    ($( $(#[$doc:meta])* $name:ident = $word:literal { $( $(#[$field_doc:meta])* $field:ident : $type:ty, )* } )*) => {
+        /// What happened.
+        #[derive(Debug, Clone, PartialEq, Serialize)]
+        #[serde(untagged)]
+        pub enum EventBody {
+            $( $(#[$doc])* $name($name), )*
+        }
+
+        $(
+            $(#[$doc])*
+            #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+            pub struct $name {
+                $(
+                    $(#[$field_doc])*
+                    pub $field: $type,
+                )*
+            }
+
+            impl From<$name> for EventBody {
+                fn from(body: $name) -> Self {
+                    Self::$name(body)
+                }
+            }
+        )*
+
+        impl EventBody {
+            /// Every `type` there is.
+            pub const TYPES: &'static [&'static str] = &[$( $word, )*];
+
+            /// Its `type` in JSON.
+            pub fn event_type(&self) -> &'static str {
+                match self {
+                    $( Self::$name(_) => $word, )*
+                }
+            }
+
+            fn read(word: &str, data: &str) -> Result<Self, EventError> {
+                let malformed = |error: serde_json::Error| EventError::Malformed {
+                    event_type: word.to_owned(),
+                    reason: error.to_string(),
+                };
+                match word {
+                    $( $word => serde_json::from_str(data).map(Self::$name).map_err(malformed), )*
+                    _ => Err(EventError::UnknownType { found: word.to_owned() }),
+                }
+            }
+        }
+    };
+}
+
+events! {
+    /// A task was accepted. Always the first event of its task.
+    TaskCreated = "task_created" {
+        /// Who works on it.
+        agent: String,
+        /// The conversation it belongs to.
+        session_id: SessionId,
+        /// The task that dispatched it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parent: Option<TaskId>,
+    }
+    /// A task got a new status. After a terminal one nothing else of that task follows.
+    StatusChanged = "status_changed" {
+        /// The new one.
+        status: TaskStatus,
+        /// The result, or the reason.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        detail: Option<Value>,
+    }
+    /// A live agent moved along its lap.
+    StateChanged = "state_changed" {
+        /// Which.
+        agent_id: AgentId,
+        /// From where.
+        from: AgentState,
+        /// To where.
+        to: AgentState,
+    }
+    /// A message joined the conversation.
+    MessageAppended = "message_appended" {
+        /// The message.
+        message: Message,
+    }
+    /// A call is about to run. What it does to the world may have begun.
+    ToolStarted = "tool_started" {
+        /// Which call.
+        tool_call_id: ToolCallId,
+        /// Which tool.
+        tool_name: String,
+        /// What recovery may do about it.
+        effect: Effect,
+    }
+    /// A model was paid.
+    UsageRecorded = "usage_recorded" {
+        /// Which model.
+        model: String,
+        /// What it took.
+        usage: Usage,
+    }
+}
+
+/// Why a JSON value is no event.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EventError {
+    /// Written by a later Antiphon.
+    #[error("event version {found} is newer than this program knows ({EVENT_VERSION})")]
+    UnknownVersion {
+        /// Its version.
+        found: u32,
+    },
+    /// Written by a later Antiphon, or not by Antiphon.
+    #[error("unknown event type `{found}`, expected one of {}", EventBody::TYPES.join(", "))]
+    UnknownType {
+        /// Its type.
+        found: String,
+    },
+    /// The type is known, its data is not what it should be.
+    #[error("malformed `{event_type}` event: {reason}")]
+    Malformed {
+        /// Its type.
+        event_type: String,
+        /// Which field and why.
+        reason: String,
+    },
+}
+
+#[derive(Serialize)]
+struct EventOut<'a> {
+    v: u32,
+    position: Position,
+    task_id: &'a TaskId,
+    seq: Seq,
+    at: DateTime<Utc>,
+    #[serde(rename = "type")]
+    event_type: &'static str,
+    data: &'a EventBody,
+}
+
+#[derive(Deserialize)]
+struct EventIn {
+    v: u32,
+    position: Position,
+    task_id: TaskId,
+    seq: Seq,
+    at: DateTime<Utc>,
+    #[serde(rename = "type")]
+    event_type: String,
+    data: Box<RawValue>,
+}
+
+impl Serialize for Event {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        EventOut {
+            v: EVENT_VERSION,
+            position: self.position,
+            task_id: &self.task_id,
+            seq: self.seq,
+            at: self.at,
+            event_type: self.body.event_type(),
+            data: &self.body,
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Event {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let wire = EventIn::deserialize(deserializer)?;
+        if wire.v > EVENT_VERSION {
+            return Err(de::Error::custom(EventError::UnknownVersion {
+                found: wire.v,
+            }));
+        }
+        let body = EventBody::read(&wire.event_type, wire.data.get()).map_err(de::Error::custom)?;
+        Ok(Self {
+            position: wire.position,
+            task_id: wire.task_id,
+            seq: wire.seq,
+            at: wire.at,
+            body,
+        })
+    }
+}

@@ -1,0 +1,163 @@
+//! Identifiers. One newtype per noun, so that a task is never addressed by a session's id.
+//!
+//! Two families: UUIDs ([`MessageId`], [`AgentId`], [`InteractionId`]) for what only
+//! Antiphon names, and short texts ([`TaskId`], [`SessionId`], [`ToolCallId`]) for what
+//! other systems name too: a remote runner, a session file, a model. Both are JSON strings.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use uuid::Uuid;
+
+/// Longest text identifier, in bytes. Longer ones are refused.
+pub const TEXT_ID_BYTES_MAX: usize = 256;
+
+/// Why a text is no identifier.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IdError {
+    /// Nothing in it.
+    #[error("an identifier must not be empty")]
+    Empty,
+    /// Over [`TEXT_ID_BYTES_MAX`].
+    #[error("an identifier may have {TEXT_ID_BYTES_MAX} bytes at most, this one has {bytes}")]
+    TooLong {
+        /// Its length.
+        bytes: usize,
+    },
+    /// A control character or white space, which no log line or path survives.
+    #[error("an identifier must not contain white space or control characters")]
+    Unprintable,
+}
+
+macro_rules! uuid_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub Uuid);
+
+        impl $name {
+            /// A fresh random identifier (version 4).
+            pub fn new() -> Self {
+                Self(Uuid::new_v4())
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self::new()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl From<Uuid> for $name {
+            fn from(uuid: Uuid) -> Self {
+                Self(uuid)
+            }
+        }
+
+        impl From<$name> for Uuid {
+            fn from(id: $name) -> Self {
+                id.0
+            }
+        }
+    };
+}
+
+macro_rules! text_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// Takes `text` as it is, or says why it is no identifier.
+            pub fn parse(text: &str) -> Result<Self, IdError> {
+                check_text_id(text)?;
+                Ok(Self(text.into()))
+            }
+
+            /// The text itself.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl From<Uuid> for $name {
+            fn from(uuid: Uuid) -> Self {
+                Self(uuid.to_string().into())
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = IdError;
+
+            fn from_str(text: &str) -> Result<Self, IdError> {
+                Self::parse(text)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(deserializer)?;
+                Self::parse(&text).map_err(de::Error::custom)
+            }
+        }
+    };
+}
+
+uuid_id! {
+    /// Identifies one [canonical message](crate::CanonicalMessage).
+    MessageId
+}
+uuid_id! {
+    /// Identifies one live agent.
+    AgentId
+}
+uuid_id! {
+    /// Identifies one [interaction](crate::Interaction); a response names the one it answers.
+    InteractionId
+}
+text_id! {
+    /// Identifies one task. Ours are UUIDs (version 7), a remote runner's are what it says.
+    TaskId
+}
+text_id! {
+    /// Identifies one session.
+    SessionId
+}
+text_id! {
+    /// Identifies one tool call within a session; its result carries the same.
+    ToolCallId
+}
+
+fn check_text_id(text: &str) -> Result<(), IdError> {
+    if text.is_empty() {
+        return Err(IdError::Empty);
+    }
+    if text.len() > TEXT_ID_BYTES_MAX {
+        return Err(IdError::TooLong { bytes: text.len() });
+    }
+    if text.chars().any(|c| c.is_control() || c.is_whitespace()) {
+        return Err(IdError::Unprintable);
+    }
+    Ok(())
+}

@@ -1,0 +1,108 @@
+//! What a model reads of an interaction.
+//!
+//! Each begins with who sent it and what it is, in brackets, so that data from elsewhere never
+//! looks like the user's own words. Characters a person cannot see are taken out: they carry
+//! instructions past the reader.
+
+use super::{Interaction, InteractionContent, ResponseStatus, Sender};
+
+/// The text a model reads.
+pub fn render(interaction: &Interaction) -> String {
+    let body = body(&interaction.content);
+    match (&interaction.from, &interaction.content) {
+        (Sender::External(source), InteractionContent::Message { .. }) => {
+            external_event_text(source.as_str(), body.as_deref())
+        }
+        // The structured payload of an event stays typed metadata, out of the prompt.
+        (Sender::External(source), _) => external_event_text(source.as_str(), None),
+        (Sender::User, InteractionContent::Message { .. }) => body.unwrap_or_default(),
+        (from @ (Sender::User | Sender::Peer(_)), content) => {
+            let label = match content {
+                InteractionContent::Message { .. } => format!("[MESSAGE from {from}]"),
+                InteractionContent::Request { intent, .. } => {
+                    format!(
+                        "[REQUEST {} from {from}: {}]",
+                        interaction.id,
+                        visible(intent)
+                    )
+                }
+                InteractionContent::Response {
+                    in_reply_to,
+                    status,
+                    ..
+                } => {
+                    format!("[RESPONSE to {in_reply_to} from {from}: {}]", word(*status))
+                }
+                InteractionContent::Ack { in_reply_to } => {
+                    format!("[ACK of {in_reply_to} from {from}]")
+                }
+            };
+            labeled(label, body.as_deref())
+        }
+    }
+}
+
+/// The text of an event from outside: its label, and its body when that is not blank.
+pub fn external_event_text(source: &str, body: Option<&str>) -> String {
+    labeled(format!("[EVENT via {source}]"), body)
+}
+
+/// `text` without what a person cannot see: Unicode tags, zero-width and direction marks,
+/// variation selectors, private use and control characters other than tab and line breaks.
+pub fn visible(text: &str) -> String {
+    text.chars().filter(|c| !is_invisible(*c)).collect()
+}
+
+fn labeled(label: String, body: Option<&str>) -> String {
+    match body.map(str::trim).filter(|body| !body.is_empty()) {
+        Some(body) => format!("{label} {body}"),
+        None => label,
+    }
+}
+
+/// What the content says, without who and what.
+fn body(content: &InteractionContent) -> Option<String> {
+    match content {
+        InteractionContent::Message { body, .. } => Some(visible(body)),
+        InteractionContent::Request { params: value, .. }
+        | InteractionContent::Response { result: value, .. } => {
+            (!value.is_null()).then(|| visible(&value.to_string()))
+        }
+        InteractionContent::Ack { .. } => None,
+    }
+}
+
+fn word(status: ResponseStatus) -> &'static str {
+    match status {
+        ResponseStatus::Accepted => "accepted",
+        ResponseStatus::Completed => "completed",
+        ResponseStatus::Failed => "failed",
+    }
+}
+
+fn is_invisible(c: char) -> bool {
+    match c {
+        '\t' | '\n' | '\r' => false,
+        _ if c.is_control() => true,
+        '\u{00AD}'
+        | '\u{034F}'
+        | '\u{061C}'
+        | '\u{115F}'
+        | '\u{1160}'
+        | '\u{17B4}'
+        | '\u{17B5}'
+        | '\u{180B}'..='\u{180F}'
+        | '\u{200B}'..='\u{200F}'
+        | '\u{202A}'..='\u{202E}'
+        | '\u{2060}'..='\u{206F}'
+        | '\u{3164}'
+        | '\u{FE00}'..='\u{FE0F}'
+        | '\u{FEFF}'
+        | '\u{FFA0}'
+        | '\u{FFF0}'..='\u{FFFB}'
+        | '\u{E000}'..='\u{F8FF}'
+        | '\u{E0000}'..='\u{E0FFF}'
+        | '\u{F0000}'..='\u{10FFFF}' => true,
+        _ => false,
+    }
+}

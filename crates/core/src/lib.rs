@@ -1,0 +1,87 @@
+//! The domain of Antiphon.
+//!
+//! Everything Antiphon talks about is a type here, with its rules, its defaults and its JSON;
+//! everything it needs of the world is a trait in [`port`]. There is no I/O in this crate, no
+//! async runtime and no HTTP: it can be read, and tested, as the specification of the system.
+//!
+//! # The words
+//!
+//! | word            | type                                                     |
+//! |-----------------|----------------------------------------------------------|
+//! | message, block  | [`Message`], [`InputBlock`], [`AssistantBlock`]          |
+//! | request, answer | [`Request`], [`MessageStream`], [`StreamEvent`]          |
+//! | tool            | [`Tool`], [`Effect`], [`ToolResult`]                     |
+//! | session         | [`Session`]                                              |
+//! | agent           | [`AgentName`], [`AgentState`], [`AgentStatus`]           |
+//! | task            | [`TaskStatus`], [`AgentResult`], [`TaskSnapshot`]        |
+//! | invocation      | [`Invocation`], [`ValidInvocation`], [`InvocationResult`]|
+//! | interaction     | [`Interaction`], [`classify`], [`render`]                |
+//! | command         | [`OrchestratorRequest`], [`Command`]                     |
+//! | event           | [`Event`], [`EventBody`], [`Position`]                   |
+//! | canonical chat  | [`CanonicalMessage`], [`ChatCompletionRequest`]          |
+//!
+//! # To add an adapter
+//!
+//! Implement one of the traits in [`port`], whose documentation is its contract, and run the
+//! suite of `antiphon-conformance` for it. Nothing else in the system has to change but the
+//! line in the binary that wires it.
+
+mod agent;
+mod chat;
+mod command;
+mod error;
+mod event;
+mod health;
+mod history;
+mod id;
+mod interaction;
+mod invocation;
+pub mod message;
+mod model_ref;
+mod name;
+pub mod port;
+mod raw_json;
+mod request;
+mod session;
+pub mod stream;
+mod task;
+mod tool;
+mod usage;
+
+pub use agent::{AgentState, AgentStatus};
+pub use chat::{CanonicalMessage, ChatCompletionRequest, ChatCompletionResponse, Role, TokenUsage};
+pub use command::{Command, CommandError, OrchestratorRequest};
+pub use error::{DomainError, ErrorCode, ErrorResponse};
+pub use event::{
+    EVENT_VERSION, Event, EventBody, EventError, MessageAppended, Position, Seq, StateChanged,
+    StatusChanged, TaskCreated, ToolStarted, UsageRecorded,
+};
+pub use health::{HealthState, HealthStatus};
+pub use history::sendable;
+pub use id::{
+    AgentId, IdError, InteractionId, MessageId, SessionId, TEXT_ID_BYTES_MAX, TaskId, ToolCallId,
+};
+pub use interaction::{
+    HandlingMode, InboxInteraction, Interaction, InteractionContent, LifecycleIntent,
+    PeerInputCandidate, PeerInputClass, RenderClass, RenderMetadata, ResponseStatus, Salience,
+    Sender, SilentIntents, classify, external_event_text, render, visible,
+};
+pub use invocation::{
+    AgentRef, ContextScope, Executor, ExecutorHint, Invocation, InvocationError, Join,
+    RunnerConfig, Target, ToolPolicy, ValidInvocation,
+};
+pub use message::{
+    AssistantBlock, AssistantMessage, IMAGE_BYTES_MAX, ImageBlock, InputBlock, Message,
+    MessageError, OpaqueBlock, Signature, TextBlock, ThinkingBlock, ToolArguments, ToolCallBlock,
+    ToolResultMessage, UserMessage,
+};
+pub use model_ref::{MODEL_REF_BYTES_MAX, ModelRef, ModelRefError};
+pub use name::{AgentName, NAME_BYTES_MAX, NameError, RESERVED_NAMES, SourceName};
+pub use port::{Cancel, Piece, PieceSource, Provider, ProviderError, ToolError, ToolExecutor};
+pub use raw_json::{DEPTH_MAX, RawJson, RawJsonError};
+pub use request::{Request, Temperature, TemperatureError, ToolChoice};
+pub use session::Session;
+pub use stream::{MessageStream, NotStarted, StreamError, StreamEvent};
+pub use task::{AgentResult, InvocationResult, TaskSnapshot, TaskStatus};
+pub use tool::{Effect, Tool, ToolResult};
+pub use usage::{StopReason, Usage};

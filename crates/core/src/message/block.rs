@@ -1,0 +1,182 @@
+//! The blocks a message is made of.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::message::MessageError;
+use crate::{RawJson, ToolCallId};
+
+/// Largest image, in bytes before base64. The smallest limit among the providers' own.
+pub const IMAGE_BYTES_MAX: usize = 5 * 1024 * 1024;
+
+/// What a user message or a tool result may hold.
+#[derive(Debug, Clone, PartialEq)]
+pub enum InputBlock {
+    /// Text.
+    Text(TextBlock),
+    /// A picture.
+    Image(ImageBlock),
+}
+
+/// What an assistant message may hold.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AssistantBlock {
+    /// Text for the reader.
+    Text(TextBlock),
+    /// The model's own notes.
+    Thinking(ThinkingBlock),
+    /// A call it wants made.
+    ToolCall(ToolCallBlock),
+    /// Something only its own model understands.
+    Opaque(OpaqueBlock),
+}
+
+/// Text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextBlock {
+    /// The text.
+    pub text: String,
+}
+
+/// The model's own notes, with the signature that lets the model trust them when they return.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThinkingBlock {
+    /// The notes; may be empty when the provider only hands out the signature.
+    pub thinking: String,
+    /// Proof of authorship, for the model that wrote it.
+    pub signature: Option<Signature>,
+}
+
+/// A picture of at most [`IMAGE_BYTES_MAX`].
+#[derive(Clone, PartialEq, Eq)]
+pub struct ImageBlock {
+    data: Arc<[u8]>,
+    mime_type: String,
+}
+
+/// A tool call the model wants made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolCallBlock {
+    /// Pairs it with its result.
+    pub id: ToolCallId,
+    /// Which tool.
+    pub name: String,
+    /// With what.
+    pub arguments: ToolArguments,
+    /// Some models sign their calls too.
+    pub signature: Option<Signature>,
+}
+
+/// Arguments of a call, as the model wrote them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToolArguments {
+    /// A JSON object, byte for byte.
+    Object(RawJson),
+    /// Anything else: cut off, or no JSON. Kept so that the model can be shown what it wrote;
+    /// never run. In JSON it is a string where an object should be.
+    Malformed(String),
+}
+
+/// A block of a kind Antiphon does not know, or that is sealed (`redacted_thinking`). It is
+/// kept and goes back, unchanged, to the model it came from. In JSON it is a `thinking` block
+/// with empty `thinking` and an `opaque` field, so that every reader of v1 can skip it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpaqueBlock {
+    /// The provider's name for the kind.
+    pub kind: String,
+    /// The whole block as it came.
+    pub value: RawJson,
+}
+
+/// A provider's opaque proof of authorship, kept verbatim. Base64 in practice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signature(pub String);
+
+impl InputBlock {
+    /// A text block.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(TextBlock { text: text.into() })
+    }
+}
+
+impl AssistantBlock {
+    /// A text block.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(TextBlock { text: text.into() })
+    }
+
+    /// Its text, if it is a text block.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(block) => Some(&block.text),
+            Self::Thinking(_) | Self::ToolCall(_) | Self::Opaque(_) => None,
+        }
+    }
+}
+
+impl ImageBlock {
+    /// Takes a picture; refuses one that is empty, too large or not of an `image/…` type.
+    pub fn new(
+        mime_type: impl Into<String>,
+        data: impl Into<Arc<[u8]>>,
+    ) -> Result<Self, MessageError> {
+        let (mime_type, data) = (mime_type.into(), data.into());
+        let subtype = mime_type.strip_prefix("image/").unwrap_or_default();
+        if subtype.is_empty()
+            || !subtype
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
+        {
+            return Err(MessageError::ImageType { found: mime_type });
+        }
+        if data.is_empty() {
+            return Err(MessageError::ImageEmpty);
+        }
+        if data.len() > IMAGE_BYTES_MAX {
+            return Err(MessageError::ImageTooLarge { bytes: data.len() });
+        }
+        Ok(Self { data, mime_type })
+    }
+
+    /// The bytes.
+    pub fn data(&self) -> &[u8] {
+        &self.data
+    }
+
+    /// The type, `image/png` for instance.
+    pub fn mime_type(&self) -> &str {
+        &self.mime_type
+    }
+}
+
+impl fmt::Debug for ImageBlock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "ImageBlock({}, {} bytes)",
+            self.mime_type,
+            self.data.len()
+        )
+    }
+}
+
+impl ToolArguments {
+    /// Reads what a model wrote. Nothing at all means no arguments.
+    pub fn from_model(text: String) -> Self {
+        if text.trim().is_empty() {
+            return Self::Object(RawJson::empty_object());
+        }
+        match RawJson::parse(&text) {
+            Ok(json) if json.is_object() => Self::Object(json),
+            Ok(_) | Err(_) => Self::Malformed(text),
+        }
+    }
+
+    /// The object, unless it is malformed.
+    pub fn object(&self) -> Option<&RawJson> {
+        match self {
+            Self::Object(json) => Some(json),
+            Self::Malformed(_) => None,
+        }
+    }
+}

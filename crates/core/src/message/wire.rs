@@ -1,0 +1,429 @@
+//! The JSON of messages: flat records in which every field may be there, turned into the
+//! domain or refused. Flat, because `serde`'s tagged enums buffer their input and lose the
+//! text of raw JSON on the way.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    AssistantBlock, AssistantMessage, IMAGE_BYTES_MAX, ImageBlock, InputBlock, Message,
+    OpaqueBlock, Signature, TextBlock, ThinkingBlock, ToolArguments, ToolCallBlock,
+    ToolResultMessage, UserMessage,
+};
+use crate::{ModelRef, RawJson, StopReason, ToolCallId, Usage};
+
+/// Why a JSON value is no message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MessageError {
+    /// `type` is none of the three.
+    #[error("unknown message type `{found}`, expected one of `user`, `assistant`, `tool_result`")]
+    UnknownMessage {
+        /// What it was.
+        found: String,
+    },
+    /// A block's `type` is none of the four.
+    #[error(
+        "content[{index}]: unknown block type `{found}`, expected one of `text`, `thinking`, \
+         `image`, `tool_call`"
+    )]
+    UnknownBlock {
+        /// Which block.
+        index: usize,
+        /// What it was.
+        found: String,
+    },
+    /// The block exists, but not in such a message.
+    #[error("content[{index}]: a `{message}` message cannot hold a `{block}` block")]
+    BlockNotAllowed {
+        /// Which block.
+        index: usize,
+        /// The message's type.
+        message: &'static str,
+        /// The block's type.
+        block: String,
+    },
+    /// A field the type needs is not there.
+    #[error("{place}missing field `{field}`")]
+    Missing {
+        /// `content[2]: `, or empty for the message itself.
+        place: String,
+        /// Its name.
+        field: &'static str,
+    },
+    /// `arguments` is neither an object nor the string that stands for a malformed one.
+    #[error("content[{index}]: `arguments` must be a JSON object")]
+    Arguments {
+        /// Which block.
+        index: usize,
+    },
+    /// Not base64.
+    #[error("content[{index}]: `data` is not base64: {reason}")]
+    ImageData {
+        /// Which block.
+        index: usize,
+        /// What the decoder said.
+        reason: String,
+    },
+    /// Not a picture type.
+    #[error("`{found}` is not an image type such as `image/png`")]
+    ImageType {
+        /// What it was.
+        found: String,
+    },
+    /// No bytes.
+    #[error("an image must not be empty")]
+    ImageEmpty,
+    /// Over [`IMAGE_BYTES_MAX`].
+    #[error("an image may have {IMAGE_BYTES_MAX} bytes at most, this one has {bytes}")]
+    ImageTooLarge {
+        /// Its size.
+        bytes: usize,
+    },
+}
+
+/// Any message.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct MessageWire {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<ToolCallId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_name: Option<String>,
+    content: Vec<BlockWire>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stop_reason: Option<StopReason>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    raw_stop_reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Usage>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<ModelRef>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    is_error: Option<bool>,
+    timestamp: DateTime<Utc>,
+}
+
+/// A message that can only be a user's, so its `type` may be left out.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct UserWire {
+    #[serde(rename = "type", default = "UserWire::kind")]
+    kind: String,
+    content: Vec<BlockWire>,
+    timestamp: DateTime<Utc>,
+}
+
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub(crate) struct BlockWire {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    thinking: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    data: Option<String>,
+    /// Peers say `media_type`; session files say `mime_type`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    media_type: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mime_type: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    id: Option<ToolCallId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    arguments: Option<RawJson>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    signature: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    opaque: Option<OpaqueWire>,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+struct OpaqueWire {
+    kind: String,
+    value: RawJson,
+}
+
+impl UserWire {
+    fn kind() -> String {
+        "user".to_owned()
+    }
+}
+
+impl TryFrom<MessageWire> for Message {
+    type Error = MessageError;
+
+    fn try_from(wire: MessageWire) -> Result<Self, MessageError> {
+        let missing = |field| MessageError::Missing {
+            place: String::new(),
+            field,
+        };
+        match wire.kind.as_str() {
+            "user" => Ok(Self::User(UserMessage {
+                content: input_blocks(wire.content, "user")?,
+                timestamp: wire.timestamp,
+            })),
+            "assistant" => Ok(Self::Assistant(AssistantMessage {
+                content: assistant_blocks(wire.content)?,
+                stop_reason: wire.stop_reason.ok_or_else(|| missing("stop_reason"))?,
+                raw_stop_reason: wire.raw_stop_reason.unwrap_or_default(),
+                usage: wire.usage.unwrap_or_default(),
+                model: wire.model,
+                timestamp: wire.timestamp,
+            })),
+            "tool_result" => Ok(Self::ToolResult(ToolResultMessage {
+                tool_call_id: wire.tool_call_id.ok_or_else(|| missing("tool_call_id"))?,
+                tool_name: wire.tool_name.ok_or_else(|| missing("tool_name"))?,
+                content: input_blocks(wire.content, "tool_result")?,
+                is_error: wire.is_error.unwrap_or_default(),
+                timestamp: wire.timestamp,
+            })),
+            _ => Err(MessageError::UnknownMessage { found: wire.kind }),
+        }
+    }
+}
+
+impl From<Message> for MessageWire {
+    fn from(message: Message) -> Self {
+        let empty = |kind: &str, content, timestamp| Self {
+            kind: kind.to_owned(),
+            tool_call_id: None,
+            tool_name: None,
+            content,
+            stop_reason: None,
+            raw_stop_reason: None,
+            usage: None,
+            model: None,
+            is_error: None,
+            timestamp,
+        };
+        match message {
+            Message::User(UserMessage { content, timestamp }) => empty(
+                "user",
+                content.into_iter().map(BlockWire::from).collect(),
+                timestamp,
+            ),
+            Message::Assistant(message) => Self {
+                stop_reason: Some(message.stop_reason),
+                raw_stop_reason: Some(message.raw_stop_reason).filter(|word| !word.is_empty()),
+                usage: Some(message.usage),
+                model: message.model,
+                ..empty(
+                    "assistant",
+                    message.content.into_iter().map(BlockWire::from).collect(),
+                    message.timestamp,
+                )
+            },
+            Message::ToolResult(message) => Self {
+                tool_call_id: Some(message.tool_call_id),
+                tool_name: Some(message.tool_name),
+                is_error: Some(message.is_error),
+                ..empty(
+                    "tool_result",
+                    message.content.into_iter().map(BlockWire::from).collect(),
+                    message.timestamp,
+                )
+            },
+        }
+    }
+}
+
+impl TryFrom<UserWire> for UserMessage {
+    type Error = MessageError;
+
+    fn try_from(wire: UserWire) -> Result<Self, MessageError> {
+        if wire.kind != "user" {
+            return Err(MessageError::UnknownMessage { found: wire.kind });
+        }
+        Ok(Self {
+            content: input_blocks(wire.content, "user")?,
+            timestamp: wire.timestamp,
+        })
+    }
+}
+
+impl From<UserMessage> for UserWire {
+    fn from(message: UserMessage) -> Self {
+        Self {
+            kind: Self::kind(),
+            content: message.content.into_iter().map(BlockWire::from).collect(),
+            timestamp: message.timestamp,
+        }
+    }
+}
+
+/// Reads the blocks of a message of type `message` that holds text and images only.
+pub(crate) fn input_blocks(
+    blocks: Vec<BlockWire>,
+    message: &'static str,
+) -> Result<Vec<InputBlock>, MessageError> {
+    let read = |(index, wire): (usize, BlockWire)| match wire.kind.as_str() {
+        "text" => Ok(InputBlock::Text(wire.into_text(index)?)),
+        "image" => Ok(InputBlock::Image(wire.into_image(index)?)),
+        "thinking" | "tool_call" => Err(MessageError::BlockNotAllowed {
+            index,
+            message,
+            block: wire.kind,
+        }),
+        _ => Err(MessageError::UnknownBlock {
+            index,
+            found: wire.kind,
+        }),
+    };
+    blocks.into_iter().enumerate().map(read).collect()
+}
+
+fn assistant_blocks(blocks: Vec<BlockWire>) -> Result<Vec<AssistantBlock>, MessageError> {
+    let read = |(index, wire): (usize, BlockWire)| match wire.kind.as_str() {
+        "text" => Ok(AssistantBlock::Text(wire.into_text(index)?)),
+        "thinking" => wire.into_thinking(index),
+        "tool_call" => Ok(AssistantBlock::ToolCall(wire.into_tool_call(index)?)),
+        "image" => Err(MessageError::BlockNotAllowed {
+            index,
+            message: "assistant",
+            block: wire.kind,
+        }),
+        _ => Err(MessageError::UnknownBlock {
+            index,
+            found: wire.kind,
+        }),
+    };
+    blocks.into_iter().enumerate().map(read).collect()
+}
+
+impl BlockWire {
+    /// The same block as a peer would write it.
+    pub(crate) fn for_peers(mut self) -> Self {
+        self.media_type = self.media_type.or(self.mime_type.take());
+        self
+    }
+
+    fn of(kind: &str) -> Self {
+        Self {
+            kind: kind.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    fn into_text(self, index: usize) -> Result<TextBlock, MessageError> {
+        Ok(TextBlock {
+            text: self.text.ok_or_else(|| missing(index, "text"))?,
+        })
+    }
+
+    fn into_image(self, index: usize) -> Result<ImageBlock, MessageError> {
+        let data = self.data.ok_or_else(|| missing(index, "data"))?;
+        let mime_type = self
+            .mime_type
+            .or(self.media_type)
+            .ok_or_else(|| missing(index, "mime_type"))?;
+        // Four letters hold three bytes: refused before anything of that size is allocated.
+        if data.len() / 4 > IMAGE_BYTES_MAX.div_ceil(3) {
+            return Err(MessageError::ImageTooLarge {
+                bytes: data.len() / 4 * 3,
+            });
+        }
+        let bytes = BASE64
+            .decode(data)
+            .map_err(|error| MessageError::ImageData {
+                index,
+                reason: error.to_string(),
+            })?;
+        ImageBlock::new(mime_type, bytes)
+    }
+
+    fn into_thinking(self, index: usize) -> Result<AssistantBlock, MessageError> {
+        if let Some(OpaqueWire { kind, value }) = self.opaque {
+            return Ok(AssistantBlock::Opaque(OpaqueBlock { kind, value }));
+        }
+        Ok(AssistantBlock::Thinking(ThinkingBlock {
+            thinking: self.thinking.ok_or_else(|| missing(index, "thinking"))?,
+            signature: self.signature.map(Signature),
+        }))
+    }
+
+    fn into_tool_call(self, index: usize) -> Result<ToolCallBlock, MessageError> {
+        let json = self.arguments.ok_or_else(|| missing(index, "arguments"))?;
+        let arguments = if json.is_object() {
+            ToolArguments::Object(json)
+        } else {
+            let text = json
+                .to::<String>()
+                .map_err(|_| MessageError::Arguments { index })?;
+            ToolArguments::Malformed(text)
+        };
+        Ok(ToolCallBlock {
+            id: self.id.ok_or_else(|| missing(index, "id"))?,
+            name: self.name.ok_or_else(|| missing(index, "name"))?,
+            arguments,
+            signature: self.signature.map(Signature),
+        })
+    }
+}
+
+fn missing(index: usize, field: &'static str) -> MessageError {
+    MessageError::Missing {
+        place: format!("content[{index}]: "),
+        field,
+    }
+}
+
+impl From<InputBlock> for BlockWire {
+    fn from(block: InputBlock) -> Self {
+        match block {
+            InputBlock::Text(TextBlock { text }) => Self {
+                text: Some(text),
+                ..Self::of("text")
+            },
+            InputBlock::Image(image) => Self {
+                data: Some(BASE64.encode(image.data())),
+                mime_type: Some(image.mime_type().to_owned()),
+                ..Self::of("image")
+            },
+        }
+    }
+}
+
+impl From<AssistantBlock> for BlockWire {
+    fn from(block: AssistantBlock) -> Self {
+        match block {
+            AssistantBlock::Text(TextBlock { text }) => Self {
+                text: Some(text),
+                ..Self::of("text")
+            },
+            AssistantBlock::Thinking(ThinkingBlock {
+                thinking,
+                signature,
+            }) => Self {
+                thinking: Some(thinking),
+                signature: signature.map(|Signature(text)| text),
+                ..Self::of("thinking")
+            },
+            AssistantBlock::ToolCall(call) => Self {
+                id: Some(call.id),
+                name: Some(call.name),
+                arguments: Some(match call.arguments {
+                    ToolArguments::Object(json) => json,
+                    ToolArguments::Malformed(text) => RawJson::string(&text),
+                }),
+                signature: call.signature.map(|Signature(text)| text),
+                ..Self::of("tool_call")
+            },
+            AssistantBlock::Opaque(OpaqueBlock { kind, value }) => Self {
+                thinking: Some(String::new()),
+                opaque: Some(OpaqueWire { kind, value }),
+                ..Self::of("thinking")
+            },
+        }
+    }
+}
+
+impl Serialize for ToolCallBlock {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        BlockWire::from(AssistantBlock::ToolCall(self.clone())).serialize(serializer)
+    }
+}

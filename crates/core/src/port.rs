@@ -1,0 +1,26 @@
+//! Ports: what the orchestrator needs of the world, as traits.
+//!
+//! An adapter implements one of these, passes the suite of `antiphon-conformance` for it, and
+//! is wired in the binary. Each port has one error type whose variants are what the caller
+//! can do about it.
+
+mod bus;
+mod cancel;
+mod clock;
+mod journal;
+mod provider;
+mod tool_executor;
+mod vector_store;
+
+pub use bus::{
+    Bus, BusError, Claim, Delivery, Subscription, TOPIC_BYTES_MAX, Topic, TopicError, WorkItem,
+};
+pub use cancel::Cancel;
+pub use clock::{Clock, IdSource, RandomIds, SystemClock};
+pub use journal::{Append, Appended, Expected, IdempotencyKey, Journal, JournalError, Page, Read};
+pub use provider::{Piece, PieceSource, Provider, ProviderError, StopSignal, TimeoutPhase};
+pub use tool_executor::{ToolContext, ToolError, ToolExecutor};
+pub use vector_store::{
+    Embedder, EmbedderError, Embedding, EmbeddingError, Hit, Metadata, Search, VectorStore,
+    VectorStoreError,
+};

@@ -1,0 +1,143 @@
+//! The port to the journal, the only truth.
+//!
+//! | promise      | meaning                                                               |
+//! |--------------|-----------------------------------------------------------------------|
+//! | durable      | when [`append`](Journal::append) returns, a crash cannot lose the events |
+//! | atomic       | all events of an append are there, or none                            |
+//! | ordered      | positions and seqs count from 1 without a gap                         |
+//! | optimistic   | an append that expects another seq is refused, and nothing is written |
+//! | once         | the same key gives the same answer, and writes nothing the second time|
+//! | final        | nothing follows the terminal status of a task                         |
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::{Event, EventBody, Position, Seq, TaskId};
+
+/// Keeps everything that happened, in order.
+#[async_trait]
+pub trait Journal: Send + Sync {
+    /// Adds events of one task.
+    async fn append(&self, append: Append) -> Result<Appended, JournalError>;
+
+    /// Reads events in the order of their positions.
+    async fn read(&self, read: Read) -> Result<Page, JournalError>;
+}
+
+/// Events to add.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Append {
+    /// Whose.
+    pub task_id: TaskId,
+    /// Where the writer believes the task to be.
+    pub expected: Expected,
+    /// When they happened.
+    pub at: DateTime<Utc>,
+    /// What happened; at least one.
+    pub events: Vec<EventBody>,
+    /// Makes a repeated append harmless.
+    pub key: Option<IdempotencyKey>,
+}
+
+/// Where a writer believes a task to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expected {
+    /// It does not exist yet.
+    NoTask,
+    /// Its last event is this one.
+    At(Seq),
+}
+
+impl Expected {
+    /// The seq of the last event.
+    pub fn seq(self) -> Seq {
+        match self {
+            Self::NoTask => Seq(0),
+            Self::At(seq) => seq,
+        }
+    }
+}
+
+/// A caller's own name for an append. The same key, the same answer, once.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct IdempotencyKey(pub String);
+
+/// What an append led to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Appended {
+    /// The task it belongs to; for a repeated key, the first one's.
+    pub task_id: TaskId,
+    /// Position of the last event.
+    pub position: Position,
+    /// Seq of the last event.
+    pub seq: Seq,
+    /// The key had been used: nothing was written now.
+    pub deduplicated: bool,
+}
+
+/// Which events to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Read {
+    /// Of one task, or of all.
+    pub task_id: Option<TaskId>,
+    /// Those behind this position.
+    pub after: Position,
+    /// At most this many; more than 0.
+    pub limit: usize,
+}
+
+/// Events that were read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Page {
+    /// In the order of their positions.
+    pub events: Vec<Event>,
+    /// Where to go on.
+    pub next: Position,
+    /// The last position of the whole journal at the time of reading.
+    pub head: Position,
+}
+
+/// Why the journal did not do as told.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum JournalError {
+    /// Read the task again and decide anew.
+    #[error("task {task_id} is at {actual}, not at {expected}: somebody else wrote first")]
+    Stale {
+        /// Which task.
+        task_id: TaskId,
+        /// Where the writer believed it to be.
+        expected: Seq,
+        /// Where it is.
+        actual: Seq,
+    },
+    /// Leave it: the task is over.
+    #[error("task {task_id} has ended: nothing can be added to it")]
+    Ended {
+        /// Which task.
+        task_id: TaskId,
+    },
+    /// A fault of the caller.
+    #[error("invalid append to task {task_id}: {reason}")]
+    Invalid {
+        /// Which task.
+        task_id: TaskId,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The disk is full, read-only or gone. Nothing was written.
+    #[error("the journal cannot be written: {reason}")]
+    Unavailable {
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// What is stored cannot be understood.
+    #[error("the journal is damaged at position {position}: {reason}")]
+    Corrupt {
+        /// Where.
+        position: Position,
+        /// Why.
+        reason: String,
+    },
+}

@@ -1,0 +1,210 @@
+//! One answer of a model, as it arrives and as it ends up.
+//!
+//! A [`MessageStream`] pulls [`Piece`]s from a provider, hands out semantic
+//! [`StreamEvent`]s and assembles the [`AssistantMessage`]. Every provider's answer goes
+//! through here, so each of these is dealt with once: interleaved calls, empty arguments, cut
+//! off arguments, repeated ids, signatures, unknown blocks.
+//!
+//! | state        | [`next`](MessageStream::next) | [`message`](MessageStream::message)     |
+//! |--------------|-------------------------------|-----------------------------------------|
+//! | new          | reads                         | [`NotStarted`]                          |
+//! | streaming    | reads                         | partial                                 |
+//! | complete     | `None`, again and again       | whole                                   |
+//! | error        | the same error again          | partial, `error` (`aborted` if canceled)|
+//! | closed early | [`StreamError::Closed`]       | partial, `aborted`                      |
+//!
+//! A partial message never holds a call that was not finished: nobody could run it, and it
+//! would spoil the next request.
+
+mod assembly;
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use crate::port::{Cancel, Piece, PieceSource, Provider, ProviderError};
+use crate::{AssistantMessage, Request, StopReason, ToolCallBlock, ToolCallId};
+use assembly::Assembly;
+pub use assembly::{BLOCKS_MAX, MESSAGE_BYTES_MAX};
+
+/// What a reader of an answer gets to see. Failures are not events: they come from `next`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum StreamEvent {
+    /// More text.
+    TextDelta {
+        /// What is added.
+        delta: String,
+    },
+    /// More thinking.
+    ThinkingDelta {
+        /// What is added.
+        delta: String,
+    },
+    /// A call begins; its tool is known.
+    ToolCallBegin {
+        /// Which call.
+        id: ToolCallId,
+        /// Which tool.
+        name: String,
+    },
+    /// More of a call's arguments.
+    ToolCallDelta {
+        /// Which call.
+        id: ToolCallId,
+        /// What is added.
+        delta: String,
+    },
+    /// A call is whole.
+    ToolCallEnd {
+        /// The call.
+        call: ToolCallBlock,
+    },
+}
+
+/// Why there is nothing more to read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StreamError {
+    /// The provider failed.
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+    /// The [`Cancel`] it was opened with fired.
+    #[error("the answer was canceled")]
+    Canceled,
+    /// It was closed before its end.
+    #[error("the answer was closed before its end")]
+    Closed,
+}
+
+/// [`MessageStream::message`] was asked before anything was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("nothing of the answer has been read yet")]
+pub struct NotStarted;
+
+/// One answer of a model. See the [module](self) for its states.
+pub struct MessageStream {
+    source: Option<PieceSource>,
+    cancel: Cancel,
+    assembly: Assembly,
+    ready: VecDeque<StreamEvent>,
+    state: State,
+}
+
+enum State {
+    New,
+    Streaming,
+    Complete,
+    Failed(StreamError),
+    Closed,
+}
+
+impl MessageStream {
+    /// Asks `provider`. Nothing is sent before the first [`next`](Self::next). `at` becomes
+    /// the message's timestamp.
+    pub fn open(
+        provider: &dyn Provider,
+        request: Request,
+        cancel: Cancel,
+        at: DateTime<Utc>,
+    ) -> Self {
+        Self::new(provider.open(request), cancel, at)
+    }
+
+    /// Assembles what `source` yields.
+    pub fn new(source: PieceSource, cancel: Cancel, at: DateTime<Utc>) -> Self {
+        Self {
+            source: Some(source),
+            cancel,
+            assembly: Assembly::new(at),
+            ready: VecDeque::new(),
+            state: State::New,
+        }
+    }
+
+    /// The next event, `None` at the end. Cancel safe: a `next` that was dropped has taken
+    /// nothing.
+    pub async fn next(&mut self) -> Result<Option<StreamEvent>, StreamError> {
+        poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    /// The message so far; whole once `next` has returned `None`.
+    pub fn message(&self) -> Result<AssistantMessage, NotStarted> {
+        match &self.state {
+            State::New => Err(NotStarted),
+            State::Streaming => Ok(self.assembly.partial(StopReason::Unknown)),
+            State::Complete => Ok(self.assembly.whole()),
+            State::Failed(StreamError::Canceled | StreamError::Closed) | State::Closed => {
+                Ok(self.assembly.partial(StopReason::Aborted))
+            }
+            State::Failed(StreamError::Provider(_)) => Ok(self.assembly.partial(StopReason::Error)),
+        }
+    }
+
+    /// Lets go of the provider. What was assembled stays; a finished stream stays finished.
+    pub fn close(&mut self) {
+        self.source = None;
+        if matches!(self.state, State::New | State::Streaming) {
+            self.ready.clear();
+            self.state = State::Closed;
+        }
+    }
+
+    /// Reads to the end and returns the whole message.
+    pub async fn complete(mut self) -> Result<AssistantMessage, StreamError> {
+        while self.next().await?.is_some() {}
+        Ok(self.assembly.whole())
+    }
+
+    fn poll_next(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<StreamEvent>, StreamError>> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Poll::Ready(Ok(Some(event)));
+            }
+            match &self.state {
+                State::New => self.state = State::Streaming,
+                State::Streaming => {}
+                State::Complete => return Poll::Ready(Ok(None)),
+                State::Failed(error) => return Poll::Ready(Err(error.clone())),
+                State::Closed => return Poll::Ready(Err(StreamError::Closed)),
+            }
+            if std::pin::Pin::new(&mut self.cancel).poll(cx).is_ready() {
+                self.fail(StreamError::Canceled);
+                continue;
+            }
+            let Some(source) = &mut self.source else {
+                self.fail(StreamError::Closed);
+                continue;
+            };
+            match source.as_mut().poll_next(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Some(Ok(piece))) => self.take(piece),
+                Poll::Ready(Some(Err(error))) => self.fail(error.into()),
+                Poll::Ready(None) => self.fail(ProviderError::Cut.into()),
+            }
+        }
+    }
+
+    fn take(&mut self, piece: Piece) {
+        let done = piece == Piece::Done;
+        let taken = self.assembly.apply(piece, &mut self.ready);
+        match taken {
+            Ok(()) if done => {
+                self.source = None;
+                self.state = State::Complete;
+            }
+            Ok(()) => {}
+            Err(error) => self.fail(error.into()),
+        }
+    }
+
+    fn fail(&mut self, error: StreamError) {
+        self.source = None;
+        self.state = State::Failed(error);
+    }
+}

@@ -1,0 +1,51 @@
+//! What one answer of a model cost in tokens, and why it ended.
+
+use std::ops::AddAssign;
+
+use serde::{Deserialize, Serialize};
+
+/// Tokens of one answer, or of many added up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens read, without those read from or written to a cache.
+    pub input_tokens: u64,
+    /// Tokens written, thinking included.
+    pub output_tokens: u64,
+    /// Tokens read from the provider's cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_read_tokens: Option<u64>,
+    /// Tokens written to the provider's cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write_tokens: Option<u64>,
+}
+
+impl AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        let add = |a: Option<u64>, b: Option<u64>| match (a, b) {
+            (None, None) => None,
+            (a, b) => Some(a.unwrap_or_default().saturating_add(b.unwrap_or_default())),
+        };
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.cache_read_tokens = add(self.cache_read_tokens, other.cache_read_tokens);
+        self.cache_write_tokens = add(self.cache_write_tokens, other.cache_write_tokens);
+    }
+}
+
+/// Why a model stopped. The provider's own word is kept beside it, so nothing is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// It was done.
+    EndTurn,
+    /// It ran into a token limit.
+    Length,
+    /// It wants tools run.
+    ToolUse,
+    /// The answer broke off.
+    Error,
+    /// Somebody canceled it.
+    Aborted,
+    /// A word of the provider that is not mapped yet.
+    Unknown,
+}
