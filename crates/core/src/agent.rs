@@ -90,12 +90,7 @@ pub struct AgentStatus {
 impl AgentStatus {
     /// A fresh agent: idle, nothing processed.
     pub fn started(id: AgentId, at: DateTime<Utc>) -> Self {
-        Self {
-            id,
-            state: AgentState::Idle,
-            last_activity: at,
-            messages_processed: 0,
-        }
+        Self { id, state: AgentState::Idle, last_activity: at, messages_processed: 0 }
     }
 
     /// Moves to `to`, or refuses and stays as it was. Entering `thinking` takes a message.

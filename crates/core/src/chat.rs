@@ -50,21 +50,12 @@ impl CanonicalMessage {
 
     /// A message written at a given time, for replay.
     pub fn with_timestamp(role: Role, content: String, timestamp: DateTime<Utc>) -> Self {
-        Self {
-            id: MessageId::new(),
-            role,
-            content,
-            timestamp,
-            metadata: BTreeMap::new(),
-        }
+        Self { id: MessageId::new(), role, content, timestamp, metadata: BTreeMap::new() }
     }
 
     /// A message written now, with notes.
     pub fn with_metadata(role: Role, content: String, metadata: BTreeMap<String, String>) -> Self {
-        Self {
-            metadata,
-            ..Self::new(role, content)
-        }
+        Self { metadata, ..Self::new(role, content) }
     }
 
     /// Checks a message against the clock on the wall.
@@ -79,20 +70,16 @@ impl CanonicalMessage {
 
     /// Checks a message against a given time.
     pub fn validate_at(&self, now: DateTime<Utc>) -> Result<(), DomainError> {
-        let refuse = |reason: &str| {
-            Err(DomainError::InvalidMessage {
-                reason: reason.to_owned(),
-            })
-        };
+        let refuse = |reason: &str| Err(DomainError::InvalidMessage { reason: reason.to_owned() });
         if self.is_empty() {
             return refuse("`content` must not be blank");
         }
-        if self.timestamp > now + TimeDelta::hours(1) {
+        let latest =
+            now.checked_add_signed(TimeDelta::hours(1)).unwrap_or(DateTime::<Utc>::MAX_UTC);
+        if self.timestamp > latest {
             return refuse("`timestamp` is more than 1 hour in the future");
         }
-        let oldest = now
-            .checked_sub_months(Months::new(1200))
-            .unwrap_or(DateTime::<Utc>::MIN_UTC);
+        let oldest = now.checked_sub_months(Months::new(1200)).unwrap_or(DateTime::<Utc>::MIN_UTC);
         if self.timestamp < oldest {
             return refuse("`timestamp` is more than 100 years in the past");
         }
@@ -152,9 +139,9 @@ impl ChatCompletionRequest {
         let mut system = Vec::new();
         let mut messages = Vec::new();
         for (index, message) in self.messages.into_iter().enumerate() {
-            message
-                .validate_at(now)
-                .map_err(|error| invalid(format!("messages[{index}]: {error}")))?;
+            if let Err(error) = message.validate_at(now) {
+                return Err(invalid(format!("messages[{index}]: {}", error.reason())));
+            }
             match message.role {
                 Role::System => system.push(message.content),
                 Role::User => {
@@ -162,6 +149,9 @@ impl ChatCompletionRequest {
                 }
                 Role::Assistant => messages.push(spoken(message)),
             }
+        }
+        if messages.is_empty() {
+            return Err(invalid("`messages` must hold more than system messages".to_owned()));
         }
         Ok(Request {
             model: self.model.unwrap_or_default(),
@@ -212,11 +202,7 @@ impl TokenUsage {
     /// Counts with their sum.
     pub fn new(prompt_tokens: u32, completion_tokens: u32) -> Self {
         let total_tokens = prompt_tokens.saturating_add(completion_tokens);
-        Self {
-            prompt_tokens,
-            completion_tokens,
-            total_tokens,
-        }
+        Self { prompt_tokens, completion_tokens, total_tokens }
     }
 }
 

@@ -10,14 +10,14 @@
 //! anything is decided in one place, [`OrchestratorRequest::validate`]. Values are trimmed, and
 //! blank is missing.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// A control request as it was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OrchestratorRequest {
     /// What to do.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text_or_null")]
     pub action: String,
     /// To which agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,9 +88,7 @@ impl OrchestratorRequest {
                 profile: need("profile", &self.profile)?,
                 context: given(&self.context),
             }),
-            "stop_agent" => Ok(Command::StopAgent {
-                name: need("name", &self.name)?,
-            }),
+            "stop_agent" => Ok(Command::StopAgent { name: need("name", &self.name)? }),
             "update_agent_context" => Ok(Command::UpdateAgentContext {
                 name: need("name", &self.name)?,
                 context: need("context", &self.context)?,
@@ -98,6 +96,10 @@ impl OrchestratorRequest {
             other => Err(CommandError::UnknownAction(other.to_owned())),
         }
     }
+}
+
+fn text_or_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    Option::<String>::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 #[expect(clippy::ref_option, reason = "the fields of the request are such")]

@@ -32,6 +32,16 @@ pub enum DomainError {
 }
 
 impl DomainError {
+    /// What was broken, without the kind of rule.
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            Self::InvalidStateTransition { .. } => self.to_string(),
+            Self::InvalidMessage { reason: text } | Self::DomainViolation { rule: text } => {
+                text.clone()
+            }
+        }
+    }
+
     /// The code this error has in an [`ErrorResponse`].
     pub fn code(&self) -> ErrorCode {
         match self {
@@ -84,10 +94,6 @@ pub struct ErrorResponse {
 
 impl From<&DomainError> for ErrorResponse {
     fn from(error: &DomainError) -> Self {
-        Self {
-            code: error.code(),
-            message: error.to_string(),
-            details: None,
-        }
+        Self { code: error.code(), message: error.to_string(), details: None }
     }
 }

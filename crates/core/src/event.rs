@@ -131,8 +131,8 @@ events! {
     StatusChanged = "status_changed" {
         /// The new one.
         status: TaskStatus,
-        /// The result, or the reason.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        /// The result, or the reason. A result of `null` is one.
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
         detail: Option<Value>,
     }
     /// A live agent moved along its lap.
@@ -165,6 +165,10 @@ events! {
         /// What it took.
         usage: Usage,
     }
+}
+
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }
 
 /// Why a JSON value is no event.
@@ -235,9 +239,7 @@ impl<'de> Deserialize<'de> for Event {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let wire = EventIn::deserialize(deserializer)?;
         if wire.v > EVENT_VERSION {
-            return Err(de::Error::custom(EventError::UnknownVersion {
-                found: wire.v,
-            }));
+            return Err(de::Error::custom(EventError::UnknownVersion { found: wire.v }));
         }
         let body = EventBody::read(&wire.event_type, wire.data.get()).map_err(de::Error::custom)?;
         Ok(Self {

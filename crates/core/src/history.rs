@@ -55,19 +55,16 @@ fn push_lap(answer: &AssistantMessage, rest: &[Message], sent: &mut Vec<Message>
         content.push(block.clone());
     }
     if !content.is_empty() {
-        sent.push(Message::Assistant(AssistantMessage {
-            content,
-            ..answer.clone()
-        }));
+        sent.push(Message::Assistant(AssistantMessage { content, ..answer.clone() }));
         sent.append(&mut results);
     }
 }
 
 fn result_of<'a>(id: &ToolCallId, rest: &'a [Message]) -> Option<&'a ToolResultMessage> {
-    rest.iter()
-        .take_while(|message| !matches!(message, Message::Assistant(_)))
-        .find_map(|message| match message {
+    rest.iter().take_while(|message| !matches!(message, Message::Assistant(_))).find_map(
+        |message| match message {
             Message::ToolResult(result) if result.tool_call_id == *id => Some(result),
             Message::ToolResult(_) | Message::User(_) | Message::Assistant(_) => None,
-        })
+        },
+    )
 }

@@ -10,6 +10,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use uuid::Uuid;
 
+use crate::interaction::is_invisible;
+
 /// Longest text identifier, in bytes. Longer ones are refused.
 pub const TEXT_ID_BYTES_MAX: usize = 256;
 
@@ -25,7 +27,7 @@ pub enum IdError {
         /// Its length.
         bytes: usize,
     },
-    /// A control character or white space, which no log line or path survives.
+    /// White space or a character that cannot be seen, which no log line survives.
     #[error("an identifier must not contain white space or control characters")]
     Unprintable,
 }
@@ -156,7 +158,7 @@ fn check_text_id(text: &str) -> Result<(), IdError> {
     if text.len() > TEXT_ID_BYTES_MAX {
         return Err(IdError::TooLong { bytes: text.len() });
     }
-    if text.chars().any(|c| c.is_control() || c.is_whitespace()) {
+    if text.chars().any(|c| is_invisible(c) || c.is_whitespace()) {
         return Err(IdError::Unprintable);
     }
     Ok(())

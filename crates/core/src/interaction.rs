@@ -13,6 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 
 pub use class::{LifecycleIntent, PeerInputCandidate, PeerInputClass, SilentIntents, classify};
+pub(crate) use render::is_invisible;
 pub use render::{external_event_text, render, visible};
 
 use crate::message::{self, BlockWire};
@@ -216,16 +217,25 @@ pub enum Salience {
 mod peer_blocks {
     use super::{BlockWire, Deserialize, Deserializer, InputBlock, Serialize, Serializer, de};
 
+    /// Only what a peer may send: raw JSON, which a [`BlockWire`] has, cannot be read through
+    /// the buffer of a tagged enum.
+    #[derive(Deserialize)]
+    struct PeerBlock {
+        #[serde(rename = "type")]
+        kind: String,
+        text: Option<String>,
+        data: Option<String>,
+        #[serde(alias = "mime_type")]
+        media_type: Option<String>,
+    }
+
     #[expect(clippy::ref_option, reason = "the signature is serde's")]
     pub(super) fn serialize<S: Serializer>(
         blocks: &Option<Vec<InputBlock>>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         let wire = blocks.as_ref().map(|blocks| {
-            blocks
-                .iter()
-                .map(|b| BlockWire::from(b.clone()).for_peers())
-                .collect::<Vec<_>>()
+            blocks.iter().map(|b| BlockWire::from(b.clone()).for_peers()).collect::<Vec<_>>()
         });
         wire.serialize(serializer)
     }
@@ -233,9 +243,14 @@ mod peer_blocks {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<Vec<InputBlock>>, D::Error> {
-        let wire = Option::<Vec<BlockWire>>::deserialize(deserializer)?;
-        wire.map(|blocks| super::message::input_blocks(blocks, "user"))
-            .transpose()
-            .map_err(de::Error::custom)
+        let wire = Option::<Vec<PeerBlock>>::deserialize(deserializer)?;
+        let read = |block: PeerBlock| {
+            BlockWire::of_peer(block.kind, block.text, block.data, block.media_type)
+        };
+        wire.map(|blocks| {
+            super::message::input_blocks(blocks.into_iter().map(read).collect(), "user")
+        })
+        .transpose()
+        .map_err(de::Error::custom)
     }
 }

@@ -11,7 +11,11 @@
 //! that door there is at least one target, `single` has exactly one, and every target names an
 //! agent.
 
+use std::fmt;
+
 use chrono::Utc;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
@@ -206,9 +210,7 @@ impl Invocation {
             return Err(InvocationError::NoTargets);
         }
         if self.join == Join::Single && self.targets.len() != 1 {
-            return Err(InvocationError::SingleNeedsOneTarget {
-                got: self.targets.len(),
-            });
+            return Err(InvocationError::SingleNeedsOneTarget { got: self.targets.len() });
         }
         for target in &self.targets {
             match &target.agent {
@@ -250,36 +252,20 @@ impl ValidInvocation {
 impl Target {
     /// An agent that is defined.
     pub fn named(agent_id: impl Into<String>, message: UserMessage) -> Self {
-        Self {
-            agent: AgentRef::Named {
-                agent_id: agent_id.into(),
-            },
-            message,
-            executor: None,
-        }
+        Self { agent: AgentRef::Named { agent_id: agent_id.into() }, message, executor: None }
     }
 
     /// An agent made on the spot.
     pub fn ad_hoc(system_prompt: impl Into<String>, message: UserMessage) -> Self {
-        let agent = AgentRef::AdHoc {
-            system_prompt: system_prompt.into(),
-            tools: None,
-        };
-        Self {
-            agent,
-            message,
-            executor: None,
-        }
+        let agent = AgentRef::AdHoc { system_prompt: system_prompt.into(), tools: None };
+        Self { agent, message, executor: None }
     }
 }
 
 impl RunnerConfig {
     /// A runner that needs no configuration.
     pub fn new(kind: impl Into<String>) -> Self {
-        Self {
-            kind: kind.into(),
-            config: Self::empty(),
-        }
+        Self { kind: kind.into(), config: Self::empty() }
     }
 
     /// With its private configuration.
@@ -293,14 +279,24 @@ impl RunnerConfig {
 }
 
 fn message_or_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<UserMessage, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged, expecting = "a text or a user message")]
-    enum Either {
-        Text(String),
-        Message(UserMessage),
+    deserializer.deserialize_any(MessageOrText)
+}
+
+/// Not an untagged enum: that would say of a bad message only that it is none.
+struct MessageOrText;
+
+impl<'de> Visitor<'de> for MessageOrText {
+    type Value = UserMessage;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text or a user message")
     }
-    Ok(match Either::deserialize(deserializer)? {
-        Either::Text(text) => UserMessage::text(text, Utc::now()),
-        Either::Message(message) => message,
-    })
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<UserMessage, E> {
+        Ok(UserMessage::text(text, Utc::now()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<UserMessage, A::Error> {
+        UserMessage::deserialize(MapAccessDeserializer::new(map))
+    }
 }

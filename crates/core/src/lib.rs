@@ -10,6 +10,7 @@
 //! |-----------------|----------------------------------------------------------|
 //! | message, block  | [`Message`], [`InputBlock`], [`AssistantBlock`]          |
 //! | request, answer | [`Request`], [`MessageStream`], [`StreamEvent`]          |
+//! | price, cost     | [`PriceTable`], [`Cost`], [`Usage`]                      |
 //! | tool            | [`Tool`], [`Effect`], [`ToolResult`]                     |
 //! | session         | [`Session`]                                              |
 //! | agent           | [`AgentName`], [`AgentState`], [`AgentStatus`]           |
@@ -31,6 +32,7 @@ mod chat;
 mod command;
 mod error;
 mod event;
+mod handoff;
 mod health;
 mod history;
 mod id;
@@ -40,6 +42,7 @@ pub mod message;
 mod model_ref;
 mod name;
 pub mod port;
+mod price;
 mod raw_json;
 mod request;
 mod session;
@@ -56,6 +59,7 @@ pub use event::{
     EVENT_VERSION, Event, EventBody, EventError, MessageAppended, Position, Seq, StateChanged,
     StatusChanged, TaskCreated, ToolStarted, UsageRecorded,
 };
+pub use handoff::{IdRule, for_model};
 pub use health::{HealthState, HealthStatus};
 pub use history::sendable;
 pub use id::{
@@ -78,6 +82,7 @@ pub use message::{
 pub use model_ref::{MODEL_REF_BYTES_MAX, ModelRef, ModelRefError};
 pub use name::{AgentName, NAME_BYTES_MAX, NameError, RESERVED_NAMES, SourceName};
 pub use port::{Cancel, Piece, PieceSource, Provider, ProviderError, ToolError, ToolExecutor};
+pub use price::{Cost, Price, PriceError, PriceTable, UsdPerMillion};
 pub use raw_json::{DEPTH_MAX, RawJson, RawJsonError};
 pub use request::{Request, Temperature, TemperatureError, ToolChoice};
 pub use session::Session;

@@ -95,10 +95,7 @@ impl Message {
 impl UserMessage {
     /// A message of one text.
     pub fn text(text: impl Into<String>, timestamp: DateTime<Utc>) -> Self {
-        Self {
-            content: vec![InputBlock::text(text)],
-            timestamp,
-        }
+        Self { content: vec![InputBlock::text(text)], timestamp }
     }
 }
 
@@ -115,10 +112,7 @@ impl AssistantMessage {
 
     /// All its text, joined.
     pub fn text(&self) -> String {
-        self.content
-            .iter()
-            .filter_map(AssistantBlock::as_text)
-            .collect()
+        self.content.iter().filter_map(AssistantBlock::as_text).collect()
     }
 }
 

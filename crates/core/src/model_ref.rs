@@ -27,13 +27,11 @@ pub struct ModelRefError {
 impl ModelRef {
     /// Reads `PROVIDER/MODEL`. The model may contain further slashes, the provider may not.
     pub fn parse(text: &str) -> Result<Self, ModelRefError> {
-        let refuse = || ModelRefError {
-            found: text.to_owned(),
-        };
-        let (provider, model) = text.trim().split_once('/').ok_or_else(refuse)?;
-        let provider_is_plain = provider
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == '.');
+        let text = text.trim();
+        let refuse = || ModelRefError { found: text.to_owned() };
+        let (provider, model) = text.split_once('/').ok_or_else(refuse)?;
+        let provider_is_plain =
+            provider.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == '.');
         let model_is_plain = !model.chars().any(|c| c.is_control() || c.is_whitespace());
         if provider.is_empty()
             || model.is_empty()
@@ -43,10 +41,7 @@ impl ModelRef {
         {
             return Err(refuse());
         }
-        Ok(Self {
-            provider: provider.to_owned(),
-            model: model.to_owned(),
-        })
+        Ok(Self { provider: provider.to_owned(), model: model.to_owned() })
     }
 
     /// The provider's name in the configuration.

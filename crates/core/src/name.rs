@@ -8,6 +8,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::interaction::is_invisible;
+
 /// Longest name, in bytes.
 pub const NAME_BYTES_MAX: usize = 64;
 
@@ -104,25 +106,25 @@ name! {
     SourceName, reserved: &[]
 }
 
+/// A letter that nobody can see would let one name pass for another.
+fn is_allowed(c: char) -> bool {
+    (c.is_alphanumeric() && !is_invisible(c)) || " _-.".contains(c)
+}
+
 fn parse_name(text: &str, reserved: &[&str]) -> Result<String, NameError> {
     let text = text.trim();
     let first = text.chars().next().ok_or(NameError::Blank)?;
     if text.len() > NAME_BYTES_MAX {
         return Err(NameError::TooLong { bytes: text.len() });
     }
-    if let Some(found) = text
-        .chars()
-        .find(|c| !(c.is_alphanumeric() || " _-.".contains(*c)))
-    {
+    if let Some(found) = text.chars().find(|c| !is_allowed(*c)) {
         return Err(NameError::Forbidden { found });
     }
     if !(first.is_alphanumeric() || first == '_') {
         return Err(NameError::Start { found: first });
     }
     if reserved.contains(&text.to_lowercase().as_str()) {
-        return Err(NameError::Reserved {
-            name: text.to_owned(),
-        });
+        return Err(NameError::Reserved { name: text.to_owned() });
     }
     Ok(text.to_owned())
 }

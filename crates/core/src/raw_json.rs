@@ -1,9 +1,11 @@
 //! JSON kept as the text it arrived as.
 //!
 //! What a model wrote must reach the tool, the journal and the next request unchanged:
-//! `1.0` stays `1.0`, a 30-digit integer stays whole, key order and duplicates survive.
-//! Refused are texts that are not JSON and texts nested deeper than [`DEPTH_MAX`], so that
-//! nobody who parses one later can be driven off the stack.
+//! `1.0` stays `1.0`, a 30-digit integer stays whole, key order and duplicates survive. Only
+//! line breaks between its tokens become spaces, because events are written one to a line.
+//! Refused are texts that are not JSON, texts that cannot be read as values (`1e999`, half a
+//! surrogate pair) and texts nested deeper than [`DEPTH_MAX`], so that nobody who parses one
+//! later fails or is driven off the stack.
 
 use std::fmt;
 
@@ -11,8 +13,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::value::RawValue;
 
-/// Deepest nesting of arrays and objects, the limit of `serde_json` itself.
-pub const DEPTH_MAX: usize = 127;
+/// Deepest nesting of arrays and objects. `serde_json` itself stops at 127; the rest is for the
+/// message and the event around it.
+pub const DEPTH_MAX: usize = 100;
 
 /// Why a text cannot be kept as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -35,19 +38,16 @@ pub struct RawJson(Box<RawValue>);
 impl RawJson {
     /// Checks `text` and keeps it, without surrounding white space.
     pub fn parse(text: &str) -> Result<Self, RawJsonError> {
-        let raw: Box<RawValue> =
-            serde_json::from_str(text).map_err(|error| RawJsonError::Syntax {
-                reason: error.to_string(),
-            })?;
-        Self::check_depth(raw)
+        let raw: Box<RawValue> = serde_json::from_str(text)
+            .map_err(|error| RawJsonError::Syntax { reason: error.to_string() })?;
+        Self::check(raw)
     }
 
     /// The text of a value that is already in memory.
     pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self, RawJsonError> {
-        let raw = serde_json::value::to_raw_value(value).map_err(|error| RawJsonError::Syntax {
-            reason: error.to_string(),
-        })?;
-        Self::check_depth(raw)
+        let raw = serde_json::value::to_raw_value(value)
+            .map_err(|error| RawJsonError::Syntax { reason: error.to_string() })?;
+        Self::check(raw)
     }
 
     /// `{}`.
@@ -77,12 +77,17 @@ impl RawJson {
         serde_json::from_str(self.as_str())
     }
 
-    fn check_depth(raw: Box<RawValue>) -> Result<Self, RawJsonError> {
+    fn check(raw: Box<RawValue>) -> Result<Self, RawJsonError> {
+        let syntax = |error: serde_json::Error| RawJsonError::Syntax { reason: error.to_string() };
         if depth(raw.get()) > DEPTH_MAX {
-            Err(RawJsonError::TooDeep)
-        } else {
-            Ok(Self(raw))
+            return Err(RawJsonError::TooDeep);
         }
+        serde_json::from_str::<serde_json::Value>(raw.get()).map_err(syntax)?;
+        if !raw.get().contains(['\n', '\r']) {
+            return Ok(Self(raw));
+        }
+        // A line break within a JSON string is escaped: these stand between tokens.
+        RawValue::from_string(raw.get().replace(['\n', '\r'], " ")).map(Self).map_err(syntax)
     }
 }
 
@@ -142,6 +147,6 @@ impl Serialize for RawJson {
 
 impl<'de> Deserialize<'de> for RawJson {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::check_depth(Box::<RawValue>::deserialize(deserializer)?).map_err(de::Error::custom)
+        Self::check(Box::<RawValue>::deserialize(deserializer)?).map_err(de::Error::custom)
     }
 }

@@ -10,6 +10,7 @@ use crate::{Message, Tool};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Request {
     /// The model's name at the provider; empty for the provider's default.
+    #[serde(default)]
     pub model: String,
     /// The scene; empty for none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -25,6 +26,9 @@ pub struct Request {
     /// The longest answer wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<NonZeroU32>,
+    /// How many tokens the model may think before it answers; it does not think when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking_tokens: Option<NonZeroU32>,
     /// How adventurous the answer may be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<Temperature>,

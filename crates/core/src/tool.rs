@@ -52,17 +52,11 @@ pub struct ToolResult {
 impl ToolResult {
     /// A success of one text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self {
-            content: vec![InputBlock::text(text)],
-            is_error: false,
-        }
+        Self { content: vec![InputBlock::text(text)], is_error: false }
     }
 
     /// A failure of one text.
     pub fn failed(text: impl Into<String>) -> Self {
-        Self {
-            content: vec![InputBlock::text(text)],
-            is_error: true,
-        }
+        Self { content: vec![InputBlock::text(text)], is_error: true }
     }
 }

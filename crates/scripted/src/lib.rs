@@ -1,1 +1,34 @@
-//! .
+//! A model that answers from a script.
+//!
+//! [`ScriptedProvider`] plays a [`Script`], a TOML text described in `docs/scripted.md`. Which
+//! reply is chosen depends on the request alone, so the same conversation gets the same answers
+//! in another process, after a crash, or on another machine. The one exception is the condition
+//! `attempt`, which is counted in memory and starts again with the process.
+//!
+//! A text that is no script is refused by [`Script::parse`] with a [`ScriptError`] that names
+//! the line. A request that no reply fits fails with
+//! [`InvalidRequest`](antiphon_core::ProviderError::InvalidRequest).
+
+mod attempts;
+mod block;
+mod composer;
+mod condition;
+mod error;
+mod pace;
+mod playback;
+mod provider;
+mod reply;
+mod scene;
+mod script;
+mod step;
+mod template;
+mod tokens;
+
+pub use attempts::ATTEMPTS_MAX;
+pub use composer::ANSWER_BYTES_MAX;
+pub use error::ScriptError;
+pub use pace::{CHUNK_CHARS_DEFAULT, CHUNK_CHARS_MAX, DELAY_MS_MAX};
+pub use provider::ScriptedProvider;
+pub use reply::STEPS_MAX;
+pub use script::{REPLIES_MAX, SCRIPT_BYTES_MAX, Script};
+pub use step::REPEAT_MAX;

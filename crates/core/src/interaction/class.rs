@@ -140,11 +140,7 @@ pub struct PeerInputCandidate {
 pub fn classify(interaction: Interaction, silent: &SilentIntents) -> PeerInputCandidate {
     let class = class_of(&interaction, silent);
     let lifecycle_peer = lifecycle_peer(&interaction, class);
-    PeerInputCandidate {
-        interaction: interaction.into(),
-        class,
-        lifecycle_peer,
-    }
+    PeerInputCandidate { interaction: interaction.into(), class, lifecycle_peer }
 }
 
 fn class_of(interaction: &Interaction, silent: &SilentIntents) -> PeerInputClass {
@@ -180,11 +176,9 @@ fn lifecycle_peer(interaction: &Interaction, class: PeerInputClass) -> Option<St
         | PeerInputClass::PlainEvent => return None,
     }
     let named = match &interaction.content {
-        InteractionContent::Request { params, .. } => params
-            .get("peer")
-            .and_then(Value::as_str)
-            .map(str::trim)
-            .filter(|p| !p.is_empty()),
+        InteractionContent::Request { params, .. } => {
+            params.get("peer").and_then(Value::as_str).map(str::trim).filter(|p| !p.is_empty())
+        }
         InteractionContent::Message { .. }
         | InteractionContent::Response { .. }
         | InteractionContent::Ack { .. } => None,

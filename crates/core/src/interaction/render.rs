@@ -20,17 +20,9 @@ pub fn render(interaction: &Interaction) -> String {
             let label = match content {
                 InteractionContent::Message { .. } => format!("[MESSAGE from {from}]"),
                 InteractionContent::Request { intent, .. } => {
-                    format!(
-                        "[REQUEST {} from {from}: {}]",
-                        interaction.id,
-                        visible(intent)
-                    )
+                    format!("[REQUEST {} from {from}: {}]", interaction.id, in_label(intent))
                 }
-                InteractionContent::Response {
-                    in_reply_to,
-                    status,
-                    ..
-                } => {
+                InteractionContent::Response { in_reply_to, status, .. } => {
                     format!("[RESPONSE to {in_reply_to} from {from}: {}]", word(*status))
                 }
                 InteractionContent::Ack { in_reply_to } => {
@@ -51,6 +43,12 @@ pub fn external_event_text(source: &str, body: Option<&str>) -> String {
 /// variation selectors, private use and control characters other than tab and line breaks.
 pub fn visible(text: &str) -> String {
     text.chars().filter(|c| !is_invisible(*c)).collect()
+}
+
+/// `text` as it may stand in a label: on one line, and without the brackets that end one.
+fn in_label(text: &str) -> String {
+    let plain = |c: char| if c.is_whitespace() || "[]".contains(c) { ' ' } else { c };
+    visible(text).chars().map(plain).collect()
 }
 
 fn labeled(label: String, body: Option<&str>) -> String {
@@ -80,7 +78,8 @@ fn word(status: ResponseStatus) -> &'static str {
     }
 }
 
-fn is_invisible(c: char) -> bool {
+/// Whether a person cannot see `c`.
+pub(crate) fn is_invisible(c: char) -> bool {
     match c {
         '\t' | '\n' | '\r' => false,
         _ if c.is_control() => true,
@@ -101,6 +100,8 @@ fn is_invisible(c: char) -> bool {
         | '\u{FFA0}'
         | '\u{FFF0}'..='\u{FFFB}'
         | '\u{E000}'..='\u{F8FF}'
+        | '\u{1BCA0}'..='\u{1BCA3}'
+        | '\u{1D173}'..='\u{1D17A}'
         | '\u{E0000}'..='\u{E0FFF}'
         | '\u{F0000}'..='\u{10FFFF}' => true,
         _ => false,

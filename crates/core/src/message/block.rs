@@ -123,9 +123,7 @@ impl ImageBlock {
         let (mime_type, data) = (mime_type.into(), data.into());
         let subtype = mime_type.strip_prefix("image/").unwrap_or_default();
         if subtype.is_empty()
-            || !subtype
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
+            || !subtype.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
         {
             return Err(MessageError::ImageType { found: mime_type });
         }
@@ -151,12 +149,7 @@ impl ImageBlock {
 
 impl fmt::Debug for ImageBlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "ImageBlock({}, {} bytes)",
-            self.mime_type,
-            self.data.len()
-        )
+        write!(f, "ImageBlock({}, {} bytes)", self.mime_type, self.data.len())
     }
 }
 

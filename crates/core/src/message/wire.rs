@@ -23,6 +23,12 @@ pub enum MessageError {
         /// What it was.
         found: String,
     },
+    /// `type` is one of the three, and not the one wanted here.
+    #[error("message type `{found}` where only `user` may be, expected `user`")]
+    NotUser {
+        /// What it was.
+        found: String,
+    },
     /// A block's `type` is none of the four.
     #[error(
         "content[{index}]: unknown block type `{found}`, expected one of `text`, `thinking`, \
@@ -64,6 +70,14 @@ pub enum MessageError {
         /// Which block.
         index: usize,
         /// What the decoder said.
+        reason: String,
+    },
+    /// Base64, but no picture we take.
+    #[error("content[{index}]: {reason}")]
+    Image {
+        /// Which block.
+        index: usize,
+        /// What [`ImageBlock::new`] said.
         reason: String,
     },
     /// Not a picture type.
@@ -158,10 +172,7 @@ impl TryFrom<MessageWire> for Message {
     type Error = MessageError;
 
     fn try_from(wire: MessageWire) -> Result<Self, MessageError> {
-        let missing = |field| MessageError::Missing {
-            place: String::new(),
-            field,
-        };
+        let missing = |field| MessageError::Missing { place: String::new(), field };
         match wire.kind.as_str() {
             "user" => Ok(Self::User(UserMessage {
                 content: input_blocks(wire.content, "user")?,
@@ -202,11 +213,9 @@ impl From<Message> for MessageWire {
             timestamp,
         };
         match message {
-            Message::User(UserMessage { content, timestamp }) => empty(
-                "user",
-                content.into_iter().map(BlockWire::from).collect(),
-                timestamp,
-            ),
+            Message::User(UserMessage { content, timestamp }) => {
+                empty("user", content.into_iter().map(BlockWire::from).collect(), timestamp)
+            }
             Message::Assistant(message) => Self {
                 stop_reason: Some(message.stop_reason),
                 raw_stop_reason: Some(message.raw_stop_reason).filter(|word| !word.is_empty()),
@@ -237,12 +246,9 @@ impl TryFrom<UserWire> for UserMessage {
 
     fn try_from(wire: UserWire) -> Result<Self, MessageError> {
         if wire.kind != "user" {
-            return Err(MessageError::UnknownMessage { found: wire.kind });
+            return Err(MessageError::NotUser { found: wire.kind });
         }
-        Ok(Self {
-            content: input_blocks(wire.content, "user")?,
-            timestamp: wire.timestamp,
-        })
+        Ok(Self { content: input_blocks(wire.content, "user")?, timestamp: wire.timestamp })
     }
 }
 
@@ -264,15 +270,10 @@ pub(crate) fn input_blocks(
     let read = |(index, wire): (usize, BlockWire)| match wire.kind.as_str() {
         "text" => Ok(InputBlock::Text(wire.into_text(index)?)),
         "image" => Ok(InputBlock::Image(wire.into_image(index)?)),
-        "thinking" | "tool_call" => Err(MessageError::BlockNotAllowed {
-            index,
-            message,
-            block: wire.kind,
-        }),
-        _ => Err(MessageError::UnknownBlock {
-            index,
-            found: wire.kind,
-        }),
+        "thinking" | "tool_call" => {
+            Err(MessageError::BlockNotAllowed { index, message, block: wire.kind })
+        }
+        _ => Err(MessageError::UnknownBlock { index, found: wire.kind }),
     };
     blocks.into_iter().enumerate().map(read).collect()
 }
@@ -282,15 +283,10 @@ fn assistant_blocks(blocks: Vec<BlockWire>) -> Result<Vec<AssistantBlock>, Messa
         "text" => Ok(AssistantBlock::Text(wire.into_text(index)?)),
         "thinking" => wire.into_thinking(index),
         "tool_call" => Ok(AssistantBlock::ToolCall(wire.into_tool_call(index)?)),
-        "image" => Err(MessageError::BlockNotAllowed {
-            index,
-            message: "assistant",
-            block: wire.kind,
-        }),
-        _ => Err(MessageError::UnknownBlock {
-            index,
-            found: wire.kind,
-        }),
+        "image" => {
+            Err(MessageError::BlockNotAllowed { index, message: "assistant", block: wire.kind })
+        }
+        _ => Err(MessageError::UnknownBlock { index, found: wire.kind }),
     };
     blocks.into_iter().enumerate().map(read).collect()
 }
@@ -302,38 +298,38 @@ impl BlockWire {
         self
     }
 
+    /// A block as a peer wrote it.
+    pub(crate) fn of_peer(
+        kind: String,
+        text: Option<String>,
+        data: Option<String>,
+        media_type: Option<String>,
+    ) -> Self {
+        Self { kind, text, data, media_type, ..Self::default() }
+    }
+
     fn of(kind: &str) -> Self {
-        Self {
-            kind: kind.to_owned(),
-            ..Self::default()
-        }
+        Self { kind: kind.to_owned(), ..Self::default() }
     }
 
     fn into_text(self, index: usize) -> Result<TextBlock, MessageError> {
-        Ok(TextBlock {
-            text: self.text.ok_or_else(|| missing(index, "text"))?,
-        })
+        Ok(TextBlock { text: self.text.ok_or_else(|| missing(index, "text"))? })
     }
 
     fn into_image(self, index: usize) -> Result<ImageBlock, MessageError> {
         let data = self.data.ok_or_else(|| missing(index, "data"))?;
-        let mime_type = self
-            .mime_type
-            .or(self.media_type)
-            .ok_or_else(|| missing(index, "mime_type"))?;
+        let mime_type =
+            self.mime_type.or(self.media_type).ok_or_else(|| missing(index, "mime_type"))?;
         // Four letters hold three bytes: refused before anything of that size is allocated.
         if data.len() / 4 > IMAGE_BYTES_MAX.div_ceil(3) {
-            return Err(MessageError::ImageTooLarge {
-                bytes: data.len() / 4 * 3,
-            });
+            let error = MessageError::ImageTooLarge { bytes: data.len() / 4 * 3 };
+            return Err(MessageError::Image { index, reason: error.to_string() });
         }
         let bytes = BASE64
             .decode(data)
-            .map_err(|error| MessageError::ImageData {
-                index,
-                reason: error.to_string(),
-            })?;
+            .map_err(|error| MessageError::ImageData { index, reason: error.to_string() })?;
         ImageBlock::new(mime_type, bytes)
+            .map_err(|error| MessageError::Image { index, reason: error.to_string() })
     }
 
     fn into_thinking(self, index: usize) -> Result<AssistantBlock, MessageError> {
@@ -351,9 +347,7 @@ impl BlockWire {
         let arguments = if json.is_object() {
             ToolArguments::Object(json)
         } else {
-            let text = json
-                .to::<String>()
-                .map_err(|_| MessageError::Arguments { index })?;
+            let text = json.to::<String>().map_err(|_| MessageError::Arguments { index })?;
             ToolArguments::Malformed(text)
         };
         Ok(ToolCallBlock {
@@ -366,19 +360,13 @@ impl BlockWire {
 }
 
 fn missing(index: usize, field: &'static str) -> MessageError {
-    MessageError::Missing {
-        place: format!("content[{index}]: "),
-        field,
-    }
+    MessageError::Missing { place: format!("content[{index}]: "), field }
 }
 
 impl From<InputBlock> for BlockWire {
     fn from(block: InputBlock) -> Self {
         match block {
-            InputBlock::Text(TextBlock { text }) => Self {
-                text: Some(text),
-                ..Self::of("text")
-            },
+            InputBlock::Text(TextBlock { text }) => Self { text: Some(text), ..Self::of("text") },
             InputBlock::Image(image) => Self {
                 data: Some(BASE64.encode(image.data())),
                 mime_type: Some(image.mime_type().to_owned()),
@@ -391,14 +379,10 @@ impl From<InputBlock> for BlockWire {
 impl From<AssistantBlock> for BlockWire {
     fn from(block: AssistantBlock) -> Self {
         match block {
-            AssistantBlock::Text(TextBlock { text }) => Self {
-                text: Some(text),
-                ..Self::of("text")
-            },
-            AssistantBlock::Thinking(ThinkingBlock {
-                thinking,
-                signature,
-            }) => Self {
+            AssistantBlock::Text(TextBlock { text }) => {
+                Self { text: Some(text), ..Self::of("text") }
+            }
+            AssistantBlock::Thinking(ThinkingBlock { thinking, signature }) => Self {
                 thinking: Some(thinking),
                 signature: signature.map(|Signature(text)| text),
                 ..Self::of("thinking")

@@ -64,16 +64,12 @@ impl Topic {
     pub fn parse(text: &str) -> Result<Self, TopicError> {
         let is_word = |word: &str| {
             !word.is_empty()
-                && word
-                    .bytes()
-                    .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+                && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
         };
         if text.len() <= TOPIC_BYTES_MAX && text.split('.').all(is_word) {
             Ok(Self(text.to_owned()))
         } else {
-            Err(TopicError {
-                found: text.to_owned(),
-            })
+            Err(TopicError { found: text.to_owned() })
         }
     }
 

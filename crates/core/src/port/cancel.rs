@@ -16,18 +16,12 @@ pub struct Cancel {
 impl Cancel {
     /// Never fires.
     pub fn never() -> Self {
-        Self {
-            signal: None,
-            fired: false,
-        }
+        Self { signal: None, fired: false }
     }
 
     /// Fires when `signal` does.
     pub fn when(signal: impl Future<Output = ()> + Send + 'static) -> Self {
-        Self {
-            signal: Some(Box::pin(signal)),
-            fired: false,
-        }
+        Self { signal: Some(Box::pin(signal)), fired: false }
     }
 }
 
@@ -53,8 +47,6 @@ impl Future for Cancel {
 
 impl fmt::Debug for Cancel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cancel")
-            .field("fired", &self.fired)
-            .finish_non_exhaustive()
+        f.debug_struct("Cancel").field("fired", &self.fired).finish_non_exhaustive()
     }
 }

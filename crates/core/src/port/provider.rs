@@ -4,7 +4,7 @@
 //! order, without interpretation. [`MessageStream`](crate::MessageStream) assembles pieces
 //! into the message, for every provider alike. To write a provider:
 //!
-//! 1. Return an [`PieceSource`] at once; send the request when it is first polled.
+//! 1. Return a [`PieceSource`] at once; send the request when it is first polled.
 //! 2. Yield one [`Piece`] per thing the wire says. Number blocks as the wire does; order and
 //!    interleaving are the assembler's concern.
 //! 3. Yield [`Piece::Done`] when the wire says that the answer is whole. A source that ends
@@ -25,6 +25,12 @@ pub type PieceSource = Pin<Box<dyn Stream<Item = Result<Piece, ProviderError>> +
 pub trait Provider: Send + Sync {
     /// Opens one answer. Nothing is sent before the source is polled; dropping it ends it.
     fn open(&self, request: Request) -> PieceSource;
+}
+
+impl<P: Provider + ?Sized> Provider for std::sync::Arc<P> {
+    fn open(&self, request: Request) -> PieceSource {
+        (**self).open(request)
+    }
 }
 
 /// One thing a provider's wire said. `block` numbers the block it belongs to, as the wire
@@ -84,6 +90,8 @@ pub enum Piece {
     Usage(Usage),
     /// Why the model stopped.
     Stop(StopSignal),
+    /// The wire said something that means nothing but that it is alive.
+    Alive,
     /// The answer is whole.
     Done,
 }
@@ -200,6 +208,23 @@ impl std::fmt::Display for TimeoutPhase {
     }
 }
 
+impl Piece {
+    /// Whether a reader may have seen something of the answer once this is out: from then on
+    /// the answer cannot be begun again behind the reader's back.
+    pub fn is_output(&self) -> bool {
+        match self {
+            Self::Text { .. }
+            | Self::Thinking { .. }
+            | Self::ToolCall { .. }
+            | Self::Signature { .. }
+            | Self::Opaque { .. }
+            | Self::BlockEnd { .. }
+            | Self::Done => true,
+            Self::Model(_) | Self::Usage(_) | Self::Stop(_) | Self::Alive => false,
+        }
+    }
+}
+
 impl ProviderError {
     /// Whether the same request may succeed later, unchanged.
     pub fn is_transient(&self) -> bool {
@@ -216,6 +241,23 @@ impl ProviderError {
             | Self::Permission { .. }
             | Self::NotFound { .. }
             | Self::Protocol { .. } => false,
+        }
+    }
+
+    /// What the provider said, or what can be said without it.
+    pub fn into_message(self) -> String {
+        match self {
+            Self::InvalidRequest { message }
+            | Self::ContextOverflow { message }
+            | Self::Authentication { message }
+            | Self::Permission { message }
+            | Self::NotFound { message }
+            | Self::RateLimited { message, .. }
+            | Self::Overloaded { message, .. }
+            | Self::Server { message, .. }
+            | Self::Connection { message }
+            | Self::Protocol { message } => message,
+            Self::Timeout { .. } | Self::Cut => self.to_string(),
         }
     }
 

@@ -51,14 +51,7 @@ struct Call {
 
 impl Assembly {
     pub(super) fn new(at: DateTime<Utc>) -> Self {
-        Self {
-            blocks: Vec::new(),
-            bytes: 0,
-            model: None,
-            usage: Usage::default(),
-            stop: None,
-            at,
-        }
+        Self { blocks: Vec::new(), bytes: 0, model: None, usage: Usage::default(), stop: None, at }
     }
 
     /// Takes one piece and appends what a reader should see of it.
@@ -68,29 +61,26 @@ impl Assembly {
         events: &mut VecDeque<StreamEvent>,
     ) -> Result<(), ProviderError> {
         match piece {
+            Piece::Alive => {}
             Piece::Model(model) => self.model = Some(model),
             Piece::Usage(usage) => self.usage = usage,
             Piece::Stop(stop) => self.stop = Some(stop),
             Piece::Text { block, delta } => self.text(block, delta, events)?,
             Piece::Thinking { block, delta } => self.thinking(block, delta, events)?,
             Piece::Signature { block, delta } => self.signature(block, &delta)?,
-            Piece::ToolCall {
-                block,
-                id,
-                name,
-                arguments,
-            } => {
+            Piece::ToolCall { block, id, name, arguments } => {
                 self.tool_call(block, id, name, arguments, events)?;
             }
             Piece::Opaque { block, kind, value } => {
-                self.count(value.as_str().len())?;
+                self.count(kind.len() + value.as_str().len())?;
+                if self.find(block).is_some_and(|index| !self.blocks[index].ended) {
+                    return Err(unexpected(block, "is not opaque"));
+                }
                 let index = self.open(block, || Body::Opaque(OpaqueBlock { kind, value }))?;
                 self.blocks[index].ended = true;
             }
             Piece::BlockEnd { block } => {
-                let index = self
-                    .find(block)
-                    .ok_or_else(|| unexpected(block, "ends unopened"))?;
+                let index = self.find(block).ok_or_else(|| unexpected(block, "ends unopened"))?;
                 self.end(index, events)?;
             }
             Piece::Done => {
@@ -104,13 +94,12 @@ impl Assembly {
 
     /// The finished message.
     pub(super) fn whole(&self) -> AssistantMessage {
-        let calls = self
-            .blocks
-            .iter()
-            .any(|block| matches!(block.body, Body::ToolCall(_)));
+        let calls = self.blocks.iter().any(|block| matches!(block.body, Body::ToolCall(_)));
         let reason = match (self.stop.as_ref().map(|stop| stop.reason), calls) {
             // Some servers say that they are done and mean that they wait for their calls.
             (None | Some(StopReason::EndTurn | StopReason::Unknown), true) => StopReason::ToolUse,
+            // Others say that they wait and have called nothing.
+            (Some(StopReason::ToolUse), false) => StopReason::EndTurn,
             (Some(reason), _) => reason,
             (None, false) => StopReason::Unknown,
         };
@@ -126,11 +115,7 @@ impl Assembly {
         AssistantMessage {
             content: self.blocks.iter().filter_map(Block::assembled).collect(),
             stop_reason,
-            raw_stop_reason: self
-                .stop
-                .as_ref()
-                .map(|stop| stop.raw.clone())
-                .unwrap_or_default(),
+            raw_stop_reason: self.stop.as_ref().map(|stop| stop.raw.clone()).unwrap_or_default(),
             usage: self.usage,
             model: self.model.clone(),
             timestamp: self.at,
@@ -162,10 +147,8 @@ impl Assembly {
         events: &mut VecDeque<StreamEvent>,
     ) -> Result<(), ProviderError> {
         self.count(delta.len())?;
-        let index = self.open(block, || Body::Thinking {
-            text: String::new(),
-            signature: String::new(),
-        })?;
+        let index =
+            self.open(block, || Body::Thinking { text: String::new(), signature: String::new() })?;
         let Body::Thinking { text, .. } = &mut self.blocks[index].body else {
             return Err(unexpected(block, "is not thinking"));
         };
@@ -178,10 +161,8 @@ impl Assembly {
 
     fn signature(&mut self, block: u32, delta: &str) -> Result<(), ProviderError> {
         self.count(delta.len())?;
-        let index = self.open(block, || Body::Thinking {
-            text: String::new(),
-            signature: String::new(),
-        })?;
+        let index =
+            self.open(block, || Body::Thinking { text: String::new(), signature: String::new() })?;
         match &mut self.blocks[index].body {
             Body::Thinking { signature, .. } | Body::ToolCall(Call { signature, .. }) => {
                 signature.push_str(delta);
@@ -199,7 +180,8 @@ impl Assembly {
         arguments: String,
         events: &mut VecDeque<StreamEvent>,
     ) -> Result<(), ProviderError> {
-        self.count(arguments.len())?;
+        let said = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        self.count(arguments.len() + said(&id) + said(&name))?;
         let index = self.open(block, || Body::ToolCall(Call::default()))?;
         let Body::ToolCall(call) = &mut self.blocks[index].body else {
             return Err(unexpected(block, "is not a tool call"));
@@ -209,10 +191,8 @@ impl Assembly {
         match (&call.begun, name.filter(|name| !name.is_empty())) {
             (Some((id, _)), _) => {
                 if !arguments.is_empty() {
-                    events.push_back(StreamEvent::ToolCallDelta {
-                        id: id.clone(),
-                        delta: arguments,
-                    });
+                    events
+                        .push_back(StreamEvent::ToolCallDelta { id: id.clone(), delta: arguments });
                 }
             }
             (None, Some(name)) => self.begin(index, name, events),
@@ -229,16 +209,10 @@ impl Assembly {
         };
         let id = self.unique_id(wire_id, self.blocks[index].number);
         if let Body::ToolCall(call) = &mut self.blocks[index].body {
-            events.push_back(StreamEvent::ToolCallBegin {
-                id: id.clone(),
-                name: name.clone(),
-            });
+            events.push_back(StreamEvent::ToolCallBegin { id: id.clone(), name: name.clone() });
             if !call.arguments.is_empty() {
                 let delta = call.arguments.clone();
-                events.push_back(StreamEvent::ToolCallDelta {
-                    id: id.clone(),
-                    delta,
-                });
+                events.push_back(StreamEvent::ToolCallDelta { id: id.clone(), delta });
             }
             call.begun = Some((id, name));
         }
@@ -249,23 +223,22 @@ impl Assembly {
     fn unique_id(&self, wire_id: Option<String>, number: u32) -> ToolCallId {
         let taken = |id: &ToolCallId| {
             self.blocks.iter().any(|block| match &block.body {
-                Body::ToolCall(Call {
-                    begun: Some((other, _)),
-                    ..
-                }) => other == id,
+                Body::ToolCall(Call { begun: Some((other, _)), .. }) => other == id,
                 Body::ToolCall(_) | Body::Text(_) | Body::Thinking { .. } | Body::Opaque(_) => {
                     false
                 }
             })
         };
-        let made = || {
-            let stamp = u128::from(self.at.timestamp_millis().unsigned_abs());
-            ToolCallId::from(uuid::Uuid::from_u128(stamp << 64 | u128::from(number)))
-        };
-        wire_id
-            .and_then(|id| ToolCallId::parse(&id).ok())
-            .filter(|id| !taken(id))
-            .unwrap_or_else(made)
+        let stamp = u128::from(self.at.timestamp_millis().unsigned_abs()) << 64;
+        let mut id = wire_id.and_then(|id| ToolCallId::parse(&id).ok());
+        let mut made = u128::from(number);
+        loop {
+            match id {
+                Some(id) if !taken(&id) => return id,
+                Some(_) | None => id = Some(uuid::Uuid::from_u128(stamp | made).into()),
+            }
+            made += 1 << 32;
+        }
     }
 
     fn end(
@@ -280,9 +253,7 @@ impl Assembly {
         block.ended = true;
         if let Body::ToolCall(call) = &block.body {
             let number = block.number;
-            let call = call
-                .assembled()
-                .ok_or_else(|| unexpected(number, "calls no tool"))?;
+            let call = call.assembled().ok_or_else(|| unexpected(number, "calls no tool"))?;
             events.push_back(StreamEvent::ToolCallEnd { call });
         }
         Ok(())
@@ -299,11 +270,7 @@ impl Assembly {
                 message: format!("more than {BLOCKS_MAX} blocks in one answer"),
             }),
             None => {
-                self.blocks.push(Block {
-                    number,
-                    ended: false,
-                    body: body(),
-                });
+                self.blocks.push(Block { number, ended: false, body: body() });
                 Ok(self.blocks.len() - 1)
             }
         }
@@ -355,15 +322,11 @@ impl Call {
             id,
             name,
             arguments: ToolArguments::from_model(self.arguments.clone()),
-            signature: Some(self.signature.clone())
-                .filter(|text| !text.is_empty())
-                .map(Signature),
+            signature: Some(self.signature.clone()).filter(|text| !text.is_empty()).map(Signature),
         })
     }
 }
 
 fn unexpected(block: u32, what: &str) -> ProviderError {
-    ProviderError::Protocol {
-        message: format!("block {block} {what}"),
-    }
+    ProviderError::Protocol { message: format!("block {block} {what}") }
 }

@@ -1,0 +1,64 @@
+# make run     build, and try Antiphon offline; MODEL=local with a small real model, or
+#              MODEL=PROVIDER/NAME with a key
+# make test    everything CI runs: format, lints, tests, doctests, docs
+# make check   the quick half of it: format and lints
+# make bench   benchmarks, each beside a baseline
+# make fuzz    look for inputs that break the parsers (needs a nightly toolchain), T seconds each
+# make deny    licences, sources and duplicate versions of what we depend on
+#
+# Each installs what it needs and is not there yet. Compiled code is kept outside of the
+# clone, in ANTIPHON_CACHE, so that the next clone starts warm.
+
+ANTIPHON_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/antiphon
+export ANTIPHON_CACHE
+export CARGO_TARGET_DIR ?= $(ANTIPHON_CACHE)/target
+export PATH := $(ANTIPHON_CACHE)/bin:$(PATH)
+
+CARGO := cargo
+ANTIPHON := $(CARGO_TARGET_DIR)/release/antiphon
+T ?= 60
+
+.PHONY: run test check bench fuzz deny setup
+.DEFAULT_GOAL := test
+
+run: setup
+	@scripts/step "Building" $(CARGO) build --release --package antiphon --locked
+ifeq ($(MODEL),local)
+	@scripts/need python3 python3-venv
+	@for provider in local local-anthropic local-responses; do \
+		scripts/step "Asking a small real model on the wire of $$provider" scripts/local-model \
+			$(ANTIPHON) run --max-tokens 60 --model $$provider/smollm2 "Who are you?" || exit $$?; \
+	done
+else
+	@scripts/step "Asking $(or $(MODEL),a script)" $(ANTIPHON) run $(if $(MODEL),--model $(MODEL)) \
+		"What are you, and what can I try first?"
+endif
+
+check: setup
+	@scripts/step "Format" $(CARGO) fmt --all --check
+	@scripts/step "Lints" $(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+test: check
+	@scripts/need python3 python3-venv
+	@scripts/step "Tests" $(CARGO) nextest run --workspace --locked --profile ci
+	@scripts/step "Doctests" $(CARGO) test --workspace --doc --locked --quiet
+	@RUSTDOCFLAGS="-D warnings" scripts/step "Docs" \
+		$(CARGO) doc --workspace --no-deps --document-private-items --locked --quiet
+
+bench: setup
+	@scripts/step "Building" $(CARGO) build --release --package antiphon --locked
+	@ANTIPHON=$(ANTIPHON) scripts/step "Benchmarks" $(CARGO) bench --package antiphon-bench --locked
+
+fuzz: setup
+	@scripts/need cargo-fuzz
+	@for target in parse stream; do \
+		CARGO_TARGET_DIR=$(ANTIPHON_CACHE)/fuzz scripts/step "Fuzzing $$target for $(T) s" \
+			$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(T) -rss_limit_mb=4096 || exit 1; \
+	done
+
+deny: setup
+	@scripts/need cargo-deny
+	@scripts/step "Dependencies" $(CARGO) deny --offline check bans licenses sources
+
+setup:
+	@scripts/need cargo cc cargo-nextest

@@ -1,0 +1,11 @@
+//! The Anthropic Messages API as a [`Provider`](antiphon_core::Provider).
+//!
+//! `request` writes the conversation as the wire wants it, `dialect` reads the answer,
+//! `provider` puts the two on a [`Transport`](antiphon_transport::Transport). It also serves
+//! every server that speaks the same wire.
+
+mod dialect;
+mod provider;
+mod request;
+
+pub use provider::{Anthropic, CacheTtl, Config, DEFAULT_MAX_TOKENS, DEFAULT_URL};

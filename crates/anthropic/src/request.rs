@@ -1,0 +1,279 @@
+//! The request as the wire wants it.
+//!
+//! Roles alternate, so neighbors of one role are joined; results of tools are part of the
+//! user's turn and come first in it. Cache marks are set where the prompt ends to be stable:
+//! after the tools, after the system prompt, and at the last two turns of the user.
+
+use std::num::NonZeroU32;
+
+use antiphon_core::{
+    AssistantBlock, IdRule, ImageBlock, InputBlock, Message, ModelRef, ProviderError, RawJson,
+    Request, ToolArguments, ToolChoice, ToolResultMessage, for_model,
+};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::Serialize;
+
+use crate::provider::{CacheTtl, DEFAULT_MAX_TOKENS};
+
+/// The wire takes these ids and no others.
+const IDS: IdRule = IdRule::Plain { bytes_max: 64 };
+
+/// The wire's own limit is lower than ours.
+const TEMPERATURE_MAX: f64 = 1.0;
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    max_tokens: u32,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<Thinking>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<ToolOut<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<ToolChoiceOut<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    system: Vec<BlockOut<'a>>,
+    messages: Vec<Turn<'a>>,
+}
+
+#[derive(Serialize)]
+struct Thinking {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    budget_tokens: u32,
+}
+
+#[derive(Serialize)]
+struct ToolOut<'a> {
+    name: &'a str,
+    description: &'a str,
+    input_schema: &'a RawJson,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<CacheControl>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum ToolChoiceOut<'a> {
+    Any,
+    None,
+    Tool { name: &'a str },
+}
+
+#[derive(Serialize)]
+struct Turn<'a> {
+    role: &'static str,
+    content: Vec<BlockOut<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum BlockOut<'a> {
+    Known(Marked<'a>),
+    /// Goes back as it came.
+    Opaque(&'a RawJson),
+}
+
+/// A block, with or without a cache mark.
+#[derive(Serialize)]
+struct Marked<'a> {
+    #[serde(flatten)]
+    block: KnownBlock<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<CacheControl>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum KnownBlock<'a> {
+    Text {
+        text: &'a str,
+    },
+    Image {
+        source: ImageSource<'a>,
+    },
+    Thinking {
+        thinking: &'a str,
+        signature: &'a str,
+    },
+    ToolUse {
+        id: &'a str,
+        name: &'a str,
+        input: RawJson,
+    },
+    ToolResult {
+        tool_use_id: &'a str,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        content: Vec<KnownBlock<'a>>,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        is_error: bool,
+    },
+}
+
+#[derive(Serialize)]
+struct ImageSource<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    media_type: &'a str,
+    data: String,
+}
+
+#[derive(Clone, Copy, Serialize)]
+struct CacheControl {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl: Option<&'static str>,
+}
+
+/// The JSON to send.
+pub(crate) fn body(
+    request: &Request,
+    model: &ModelRef,
+    cache: Option<CacheTtl>,
+) -> Result<Vec<u8>, ProviderError> {
+    let invalid = |message: String| ProviderError::InvalidRequest { message };
+    let temperature = request.temperature.map(antiphon_core::Temperature::get);
+    if let Some(found) = temperature.filter(|t| *t > TEMPERATURE_MAX) {
+        return Err(invalid(format!("temperature must be from 0 to 1 here, not {found}")));
+    }
+    let mark = cache.map(CacheControl::of);
+    let messages = for_model(&request.messages, model, IDS);
+    let thinking_tokens = request.thinking_tokens.map_or(0, NonZeroU32::get);
+    // Thinking counts as part of the answer, and the wire wants room for both.
+    let max_tokens =
+        request.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS.saturating_add(thinking_tokens)).get();
+    let body = Body {
+        model: &request.model,
+        max_tokens,
+        stream: true,
+        temperature,
+        thinking: request
+            .thinking_tokens
+            .map(|budget| Thinking { kind: "enabled", budget_tokens: budget.get() }),
+        tools: tools(request, mark),
+        tool_choice: match &request.tool_choice {
+            ToolChoice::Auto => None,
+            // Without tools the wire takes no choice either.
+            ToolChoice::None if request.tools.is_empty() => None,
+            ToolChoice::None => Some(ToolChoiceOut::None),
+            ToolChoice::Required => Some(ToolChoiceOut::Any),
+            ToolChoice::Named(name) => Some(ToolChoiceOut::Tool { name }),
+        },
+        system: system(request, mark),
+        messages: turns(&messages, mark),
+    };
+    serde_json::to_vec(&body).map_err(|error| invalid(error.to_string()))
+}
+
+impl CacheControl {
+    fn of(ttl: CacheTtl) -> Self {
+        let ttl = match ttl {
+            CacheTtl::FiveMinutes => None,
+            CacheTtl::OneHour => Some("1h"),
+        };
+        Self { kind: "ephemeral", ttl }
+    }
+}
+
+fn tools(request: &Request, mark: Option<CacheControl>) -> Vec<ToolOut<'_>> {
+    let last = request.tools.len().wrapping_sub(1);
+    let tool = |(index, tool)| {
+        let tool: &antiphon_core::Tool = tool;
+        ToolOut {
+            name: &tool.name,
+            description: &tool.description,
+            input_schema: &tool.parameters,
+            cache_control: mark.filter(|_| index == last),
+        }
+    };
+    request.tools.iter().enumerate().map(tool).collect()
+}
+
+fn system(request: &Request, mark: Option<CacheControl>) -> Vec<BlockOut<'_>> {
+    let text = request.system_prompt.as_str();
+    if text.trim().is_empty() {
+        return Vec::new();
+    }
+    vec![BlockOut::Known(Marked { block: KnownBlock::Text { text }, cache_control: mark })]
+}
+
+fn turns(messages: &[Message], mark: Option<CacheControl>) -> Vec<Turn<'_>> {
+    let mut turns: Vec<Turn<'_>> = Vec::new();
+    for message in messages {
+        let (role, blocks): (_, Vec<BlockOut<'_>>) = match message {
+            Message::User(user) => {
+                ("user", user.content.iter().filter_map(input).map(BlockOut::from).collect())
+            }
+            Message::ToolResult(result) => ("user", vec![tool_result(result).into()]),
+            Message::Assistant(answer) => {
+                ("assistant", answer.content.iter().filter_map(spoken).collect())
+            }
+        };
+        match turns.last_mut() {
+            _ if blocks.is_empty() => {}
+            Some(turn) if turn.role == role => turn.content.extend(blocks),
+            Some(_) | None => turns.push(Turn { role, content: blocks }),
+        }
+    }
+    for turn in turns.iter_mut().rev().filter(|turn| turn.role == "user").take(2) {
+        if let Some(BlockOut::Known(last)) = turn.content.last_mut() {
+            last.cache_control = mark;
+        }
+    }
+    turns
+}
+
+/// The wire refuses blank text.
+fn input(block: &InputBlock) -> Option<KnownBlock<'_>> {
+    match block {
+        InputBlock::Text(text) if text.text.trim().is_empty() => None,
+        InputBlock::Text(text) => Some(KnownBlock::Text { text: &text.text }),
+        InputBlock::Image(image) => Some(KnownBlock::Image { source: image_source(image) }),
+    }
+}
+
+fn image_source(image: &ImageBlock) -> ImageSource<'_> {
+    let data = BASE64.encode(image.data());
+    ImageSource { kind: "base64", media_type: image.mime_type(), data }
+}
+
+fn tool_result(result: &ToolResultMessage) -> KnownBlock<'_> {
+    KnownBlock::ToolResult {
+        tool_use_id: result.tool_call_id.as_str(),
+        content: result.content.iter().filter_map(input).collect(),
+        is_error: result.is_error,
+    }
+}
+
+fn spoken(block: &AssistantBlock) -> Option<BlockOut<'_>> {
+    let known = match block {
+        AssistantBlock::Text(text) if text.text.trim().is_empty() => return None,
+        AssistantBlock::Text(text) => KnownBlock::Text { text: &text.text },
+        // Without its signature the wire does not take thinking back.
+        AssistantBlock::Thinking(thinking) => KnownBlock::Thinking {
+            thinking: &thinking.thinking,
+            signature: &thinking.signature.as_ref()?.0,
+        },
+        AssistantBlock::ToolCall(call) => KnownBlock::ToolUse {
+            id: call.id.as_str(),
+            name: &call.name,
+            input: match &call.arguments {
+                ToolArguments::Object(json) => json.clone(),
+                ToolArguments::Malformed(_) => RawJson::empty_object(),
+            },
+        },
+        AssistantBlock::Opaque(opaque) => return Some(BlockOut::Opaque(&opaque.value)),
+    };
+    Some(known.into())
+}
+
+impl<'a> From<KnownBlock<'a>> for BlockOut<'a> {
+    fn from(block: KnownBlock<'a>) -> Self {
+        Self::Known(Marked { block, cache_control: None })
+    }
+}

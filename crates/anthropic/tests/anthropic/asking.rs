@@ -1,0 +1,161 @@
+//! What a request looks like on the wire.
+
+use std::num::NonZeroU32;
+
+use antiphon_core::{
+    Cancel, ImageBlock, InputBlock, MessageStream, ProviderError, RawJson, Request, StreamError,
+    Temperature, Tool, ToolChoice, UserMessage,
+};
+use antiphon_model_server::Reply;
+use serde_json::{Value, json};
+
+use crate::world::{AT, config, provider, request, sent, server, user, whole};
+
+fn tool(name: &str) -> Tool {
+    Tool {
+        name: name.to_owned(),
+        description: format!("To {name}."),
+        parameters: RawJson::parse(r#"{"type":"object","properties":{"n":{"minimum":1.0}}}"#)
+            .expect("a schema"),
+    }
+}
+
+fn hi() -> Value {
+    json!([{"role": "user", "content": [{"type": "text", "text": "hi"}]}])
+}
+
+/// Why `request` is not sent.
+async fn refusal(request: Request) -> StreamError {
+    let server = server(Reply::events(whole(&[]))).await;
+    let provider = provider(config(&server, None));
+    let stream = MessageStream::open(&provider, request, Cancel::never(), AT);
+    let error = stream.complete().await.expect_err("a refusal");
+    assert_eq!(server.connections(), 0);
+    error
+}
+
+#[tokio::test]
+async fn a_plain_request_has_what_the_wire_needs() {
+    let expected =
+        json!({"model": "claude", "max_tokens": 16384, "stream": true, "messages": hi()});
+    assert_eq!(sent(request(vec![user("hi")]), None).await, expected);
+}
+
+#[tokio::test]
+async fn everything_that_is_asked_for_is_sent() {
+    let request = Request {
+        system_prompt: "Be brief.".to_owned(),
+        tools: vec![tool("look"), tool("go")],
+        tool_choice: ToolChoice::Required,
+        max_tokens: NonZeroU32::new(100),
+        temperature: Some(Temperature::new(0.5).expect("a temperature")),
+        ..request(vec![user("hi")])
+    };
+    let schema = json!({"type": "object", "properties": {"n": {"minimum": 1.0}}});
+    let expected = json!({
+        "model": "claude",
+        "max_tokens": 100,
+        "stream": true,
+        "temperature": 0.5,
+        "tools": [
+            {"name": "look", "description": "To look.", "input_schema": schema},
+            {"name": "go", "description": "To go.", "input_schema": schema},
+        ],
+        "tool_choice": {"type": "any"},
+        "system": [{"type": "text", "text": "Be brief."}],
+        "messages": hi(),
+    });
+    assert_eq!(sent(request, None).await, expected);
+}
+
+#[tokio::test]
+async fn each_choice_of_tools_has_its_form() {
+    let cases = [
+        (ToolChoice::Auto, None),
+        (ToolChoice::None, Some(json!({"type": "none"}))),
+        (ToolChoice::Required, Some(json!({"type": "any"}))),
+        (ToolChoice::Named("look".to_owned()), Some(json!({"type": "tool", "name": "look"}))),
+    ];
+    for (tool_choice, expected) in cases {
+        let request =
+            Request { tools: vec![tool("look")], tool_choice, ..request(vec![user("hi")]) };
+        assert_eq!(sent(request, None).await.get("tool_choice"), expected.as_ref());
+    }
+}
+
+#[tokio::test]
+async fn without_tools_the_choice_of_none_is_left_out() {
+    let request = Request { tool_choice: ToolChoice::None, ..request(vec![user("hi")]) };
+    assert_eq!(sent(request, None).await.get("tool_choice"), None);
+}
+
+#[tokio::test]
+async fn a_budget_to_think_leaves_room_for_the_answer() {
+    let cases = [(None, 30_000 + 16_384), (NonZeroU32::new(40_000), 40_000)];
+    for (max_tokens, sent_max_tokens) in cases {
+        let request = Request {
+            thinking_tokens: NonZeroU32::new(30_000),
+            max_tokens,
+            ..request(vec![user("hi")])
+        };
+        let expected = json!({
+            "model": "claude",
+            "max_tokens": sent_max_tokens,
+            "stream": true,
+            "thinking": {"type": "enabled", "budget_tokens": 30_000},
+            "messages": hi(),
+        });
+        assert_eq!(sent(request, None).await, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_temperature_over_the_limit_of_the_wire_is_refused_before_it_is_sent() {
+    let warm = |value| Request {
+        temperature: Some(Temperature::new(value).expect("a temperature")),
+        ..request(vec![user("hi")])
+    };
+    let message = "temperature must be from 0 to 1 here, not 1.5".to_owned();
+    assert_eq!(
+        refusal(warm(1.5)).await,
+        StreamError::Provider(ProviderError::InvalidRequest { message })
+    );
+    assert_eq!(sent(warm(1.0), None).await["temperature"], json!(1.0));
+}
+
+#[tokio::test]
+async fn a_request_without_a_model_is_refused_before_it_is_sent() {
+    let message = "`anthropic/` names no model: \
+        write PROVIDER/MODEL, for instance `scripted/hello`"
+        .to_owned();
+    assert_eq!(
+        refusal(Request { model: String::new(), ..request(vec![user("hi")]) }).await,
+        StreamError::Provider(ProviderError::InvalidRequest { message })
+    );
+}
+
+#[tokio::test]
+async fn pictures_are_sent_as_base64() {
+    let image = ImageBlock::new("image/png", *b"png!").expect("an image");
+    let content = vec![InputBlock::text("what is this?"), InputBlock::Image(image)];
+    let sent = sent(request(vec![UserMessage { content, timestamp: AT }.into()]), None).await;
+    let source = json!({"type": "base64", "media_type": "image/png", "data": "cG5nIQ=="});
+    assert_eq!(
+        sent["messages"],
+        json!([{"role": "user", "content": [
+            {"type": "text", "text": "what is this?"},
+            {"type": "image", "source": source},
+        ]}])
+    );
+}
+
+#[tokio::test]
+async fn blank_text_is_left_out() {
+    let request = Request {
+        system_prompt: " \n".to_owned(),
+        ..request(vec![user("  "), user("hi"), user("\n")])
+    };
+    let expected =
+        json!({"model": "claude", "max_tokens": 16384, "stream": true, "messages": hi()});
+    assert_eq!(sent(request, None).await, expected);
+}

@@ -1,0 +1,14 @@
+//! The Anthropic provider, through its public door, against a server that speaks the wire.
+#![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
+
+mod asking;
+mod breaking;
+mod caching;
+mod handing_over;
+mod reading;
+mod recorded;
+mod refusing;
+mod secret;
+mod stopping;
+mod tolerating;
+mod world;

@@ -1,0 +1,131 @@
+//! `antiphon doctor`: what is configured, what answers, and what to do about the rest.
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::catalog;
+use crate::config::{Config, Key, ProviderConfig};
+use crate::failure::Failure;
+use crate::models::Models as Registry;
+use crate::terminal;
+
+/// Check the configuration and every provider in it.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit code 0 when everything that is configured answers, 4 when something does not.
+
+Examples:
+  antiphon doctor
+  antiphon doctor --json | jq '.providers[] | select(.status == \"failed\")'")]
+pub(crate) struct Doctor {
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Report {
+    version: &'static str,
+    config: String,
+    config_found: bool,
+    default_model: String,
+    prices: usize,
+    providers: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    kind: &'static str,
+    address: String,
+    status: Status,
+    detail: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    /// It answers and takes the key.
+    Ready,
+    /// There is no key.
+    NotConfigured,
+    /// It is configured, but does not answer.
+    Failed,
+}
+
+impl Doctor {
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let registry = Registry::new(Config::load()?);
+        let config = registry.config();
+        let mut providers = vec![Row {
+            name: "scripted".to_owned(),
+            kind: "scripted",
+            address: "built in".to_owned(),
+            status: Status::Ready,
+            detail: format!("offline; scripts: {}", antiphon_scripted::Script::BUILTIN.join(", ")),
+        }];
+        for (name, provider) in &config.providers {
+            providers.push(check(name, provider, &registry).await?);
+        }
+        let report = Report {
+            version: env!("CARGO_PKG_VERSION"),
+            config: config.path.display().to_string(),
+            config_found: config.found,
+            default_model: config.default_model().to_string(),
+            prices: config.prices.iter().count(),
+            providers,
+        };
+        terminal::print(&if self.json { terminal::json(&report)? } else { readable(&report) });
+        let failed = report.providers.iter().filter(|row| row.status == Status::Failed);
+        match failed.map(|row| row.name.as_str()).collect::<Vec<_>>().as_slice() {
+            [] => Ok(()),
+            names => Err(Failure::unavailable(format!("not ready: {}", names.join(", ")))),
+        }
+    }
+}
+
+async fn check(name: &str, provider: &ProviderConfig, registry: &Registry) -> Result<Row, Failure> {
+    let (status, detail) = match &provider.key {
+        Key::Missing { variable } => (Status::NotConfigured, format!("set {variable} to use it")),
+        Key::Set(_) | Key::NotNeeded => {
+            match catalog::models(provider, registry.transport()?).await {
+                Ok(models) => (Status::Ready, format!("answers; models: {}", models.len())),
+                Err(error) => (Status::Failed, error.to_string()),
+            }
+        }
+    };
+    Ok(Row {
+        name: name.to_owned(),
+        kind: provider.kind.as_str(),
+        address: provider.base_url.clone(),
+        status,
+        detail,
+    })
+}
+
+fn readable(report: &Report) -> String {
+    let found = if report.config_found { "" } else { " (not there, which is fine)" };
+    let mut lines = vec![["", "PROVIDER", "WIRE", "ADDRESS", ""].map(str::to_owned)];
+    lines.extend(report.providers.iter().map(|row| {
+        let mark = match row.status {
+            Status::Ready => "✓",
+            Status::NotConfigured => "–",
+            Status::Failed => "✗",
+        };
+        [
+            mark.to_owned(),
+            row.name.clone(),
+            row.kind.to_owned(),
+            row.address.clone(),
+            row.detail.clone(),
+        ]
+    }));
+    format!(
+        "antiphon {}\nconfiguration  {}{found}\ndefault model  {}\nprices         {} models\n\n{}",
+        report.version,
+        report.config,
+        report.default_model,
+        report.prices,
+        terminal::table(&lines)
+    )
+}

@@ -1,0 +1,96 @@
+//! `antiphon models`: who could answer, and for how much.
+
+use antiphon_core::{ModelRef, Price};
+use clap::Args;
+use serde::Serialize;
+
+use crate::catalog;
+use crate::config::{Config, Key};
+use crate::failure::Failure;
+use crate::models::Models as Registry;
+use crate::terminal;
+
+/// List models: those of the configured providers, and those with a known price.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  antiphon models
+  antiphon models --provider local
+  antiphon models --json | jq '.[] | select(.price == null)'")]
+pub(crate) struct Models {
+    /// Only of this provider.
+    #[arg(long, value_name = "NAME")]
+    provider: Option<String>,
+
+    /// Do not ask the providers; list what is known without them.
+    #[arg(long)]
+    offline: bool,
+
+    /// Print a JSON list.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Row {
+    model: ModelRef,
+    /// Its provider has what it needs to be asked.
+    configured: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    price: Option<Price>,
+}
+
+impl Models {
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let registry = Registry::new(Config::load()?);
+        let config = registry.config();
+        if let Some(name) = self.provider.as_ref().filter(|n| !config.providers.contains_key(*n)) {
+            return Err(Failure::usage(format!("there is no provider `{name}`")));
+        }
+        let mut rows: Vec<Row> = Vec::new();
+        for (name, provider) in &config.providers {
+            if self.provider.as_ref().is_some_and(|wanted| wanted != name) {
+                continue;
+            }
+            let configured = !matches!(provider.key, Key::Missing { .. });
+            let mut names: Vec<ModelRef> = Vec::new();
+            if configured && !self.offline {
+                match catalog::models(provider, registry.transport()?).await {
+                    Ok(found) => names.extend(
+                        found.iter().filter_map(|m| ModelRef::parse(&format!("{name}/{m}")).ok()),
+                    ),
+                    Err(error) => eprintln!("antiphon: {name}: {error}"),
+                }
+            }
+            let priced = config.prices.iter().map(|(model, _)| model);
+            names.extend(priced.filter(|model| model.provider() == name).cloned());
+            names.sort();
+            names.dedup();
+            rows.extend(names.into_iter().map(|model| Row {
+                configured,
+                price: config.prices.price(&model),
+                model,
+            }));
+        }
+        terminal::print(&if self.json { terminal::json(&rows)? } else { table(&rows) });
+        Ok(())
+    }
+}
+
+fn table(rows: &[Row]) -> String {
+    if rows.is_empty() {
+        return "No models are known. `antiphon doctor` says what to set.\n".to_owned();
+    }
+    let money = |price: Option<f64>| price.map_or("?".to_owned(), |usd| format!("{usd}"));
+    let mut lines = vec![["MODEL", "INPUT", "OUTPUT", "CACHED", ""].map(str::to_owned)];
+    lines.extend(rows.iter().map(|row| {
+        [
+            row.model.to_string(),
+            money(row.price.map(|price| price.input.into())),
+            money(row.price.map(|price| price.output.into())),
+            money(row.price.and_then(|price| price.cache_read).map(Into::into)),
+            if row.configured { String::new() } else { "no key".to_owned() },
+        ]
+    }));
+    format!("{}\nUS dollars per million tokens; `?` is not known.\n", terminal::table(&lines))
+}

@@ -1,0 +1,313 @@
+//! What the user has configured: one file of the user's own, and the environment.
+//!
+//! Read once, at the start, into plain values. A file that cannot be understood is an error
+//! that names the line; a key in it is never printed.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::{Path, PathBuf};
+
+use antiphon_core::{ModelRef, Price, PriceTable};
+use secrecy::SecretString;
+use serde::Deserialize;
+
+use crate::failure::Failure;
+
+/// The prices that come with this version.
+const PRICES: &str = include_str!("../data/prices.toml");
+
+/// Largest configuration file.
+const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
+
+/// Everything the user has configured.
+#[derive(Debug)]
+pub(crate) struct Config {
+    /// Where the file is, or would be.
+    pub(crate) path: PathBuf,
+    /// Whether it is there.
+    pub(crate) found: bool,
+    /// The model to ask when none is named.
+    default_model: Option<ModelRef>,
+    /// Providers by name, the built-in ones included.
+    pub(crate) providers: BTreeMap<String, ProviderConfig>,
+    /// Settings of single models.
+    pub(crate) models: BTreeMap<ModelRef, ModelConfig>,
+    /// Built-in prices, with the user's own in their place.
+    pub(crate) prices: PriceTable,
+}
+
+/// One provider.
+#[derive(Debug, Clone)]
+pub(crate) struct ProviderConfig {
+    pub(crate) kind: Kind,
+    pub(crate) base_url: String,
+    pub(crate) key: Key,
+    /// Its models reason, and it takes what belongs to that.
+    pub(crate) reasons: bool,
+    pub(crate) limits: Limits,
+}
+
+/// The wire a provider speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Kind {
+    Anthropic,
+    /// Chat Completions.
+    #[serde(rename = "openai")]
+    OpenAi,
+    /// Responses.
+    #[serde(rename = "openai-responses")]
+    OpenAiResponses,
+    Gemini,
+}
+
+impl Kind {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::OpenAi => "openai",
+            Self::OpenAiResponses => "openai-responses",
+            Self::Gemini => "gemini",
+        }
+    }
+}
+
+/// A provider's key, and where it was looked for.
+#[derive(Debug, Clone)]
+pub(crate) enum Key {
+    /// Here it is.
+    Set(SecretString),
+    /// It should be in this variable, which is empty or not set.
+    Missing { variable: String },
+    /// The provider needs none.
+    NotNeeded,
+}
+
+/// How hard a provider may be driven.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Limits {
+    /// Answers at a time.
+    pub(crate) concurrency: Option<NonZeroUsize>,
+    pub(crate) requests_per_minute: Option<NonZeroU32>,
+    /// Seconds to wait for the first sign of life.
+    pub(crate) first_byte_s: Option<NonZeroU32>,
+    /// Seconds to wait for the next one.
+    pub(crate) stall_s: Option<NonZeroU32>,
+    /// Tries after the first.
+    pub(crate) retries: Option<usize>,
+}
+
+/// Settings of one model.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ModelConfig {
+    /// It writes tool calls as text.
+    pub(crate) text_tool_calls: bool,
+    /// Whom to ask when it cannot answer.
+    pub(crate) fallbacks: Vec<ModelRef>,
+    /// What it costs.
+    pub(crate) price: Option<Price>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct File {
+    model: Option<ModelRef>,
+    providers: BTreeMap<String, ProviderFile>,
+    models: BTreeMap<ModelRef, ModelConfig>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProviderFile {
+    kind: Kind,
+    base_url: Option<String>,
+    api_key_env: Option<String>,
+    api_key: Option<SecretString>,
+    #[serde(default)]
+    reasons: bool,
+    #[serde(default)]
+    limits: Limits,
+}
+
+/// A provider everybody has: its name, wire, address, and the variables of its key and address.
+struct BuiltIn {
+    name: &'static str,
+    kind: Kind,
+    base_url: &'static str,
+    key_env: &'static str,
+    url_env: &'static str,
+}
+
+const BUILT_IN: [BuiltIn; 4] = [
+    BuiltIn {
+        name: "anthropic",
+        kind: Kind::Anthropic,
+        base_url: antiphon_anthropic::DEFAULT_URL,
+        key_env: "ANTHROPIC_API_KEY",
+        url_env: "ANTHROPIC_BASE_URL",
+    },
+    BuiltIn {
+        name: "openai",
+        kind: Kind::OpenAi,
+        base_url: antiphon_openai::DEFAULT_URL,
+        key_env: "OPENAI_API_KEY",
+        url_env: "OPENAI_BASE_URL",
+    },
+    BuiltIn {
+        name: "openai-responses",
+        kind: Kind::OpenAiResponses,
+        base_url: antiphon_openai::DEFAULT_URL,
+        key_env: "OPENAI_API_KEY",
+        url_env: "OPENAI_BASE_URL",
+    },
+    BuiltIn {
+        name: "gemini",
+        kind: Kind::Gemini,
+        base_url: antiphon_gemini::DEFAULT_URL,
+        key_env: "GEMINI_API_KEY",
+        url_env: "GEMINI_BASE_URL",
+    },
+];
+
+impl Config {
+    /// Reads the user's file and the environment.
+    pub(crate) fn load() -> Result<Self, Failure> {
+        let path = path();
+        let (file, found) = match read(&path)? {
+            Some(text) => (parse(&path, &text)?, true),
+            None => (File::default(), false),
+        };
+        let mut prices: PriceTable = toml::from_str(PRICES)
+            .map_err(|error| Failure::failed(format!("the built-in prices: {error}")))?;
+        let own = file
+            .models
+            .iter()
+            .filter_map(|(model, config)| config.price.map(|price| (model.clone(), price)));
+        // The same models on another wire.
+        let on_responses = prices.iter().filter(|(model, _)| model.provider() == "openai");
+        let on_responses = on_responses.filter_map(|(model, price)| {
+            Some((ModelRef::parse(&format!("openai-responses/{}", model.model())).ok()?, *price))
+        });
+        prices.extend(on_responses.collect());
+        prices.extend(own.collect());
+        Ok(Self {
+            path,
+            found,
+            default_model: file.model,
+            providers: providers(file.providers)?,
+            models: file.models,
+            prices,
+        })
+    }
+
+    /// The model to ask when none is named.
+    pub(crate) fn default_model(&self) -> ModelRef {
+        self.default_model.clone().unwrap_or_else(scripted)
+    }
+}
+
+#[expect(clippy::expect_used, reason = "the literal names a model")]
+fn scripted() -> ModelRef {
+    ModelRef::parse("scripted/hello").expect("the literal names a model")
+}
+
+fn path() -> PathBuf {
+    let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
+    if let Some(path) = variable("ANTIPHON_CONFIG") {
+        return path.into();
+    }
+    let base = variable("XDG_CONFIG_HOME").map(PathBuf::from);
+    let home = || variable("HOME").map(|home| Path::new(&home).join(".config"));
+    base.or_else(home).unwrap_or_default().join("antiphon/config.toml")
+}
+
+/// `None` when there is no such file and nobody asked for it.
+fn read(path: &Path) -> Result<Option<String>, Failure> {
+    let refuse =
+        |reason: String| Failure::usage(format!("cannot read {}: {reason}", path.display()));
+    match std::fs::metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            match env::var_os("ANTIPHON_CONFIG") {
+                Some(_) => Err(refuse(error.to_string())),
+                None => Ok(None),
+            }
+        }
+        Err(error) => Err(refuse(error.to_string())),
+        Ok(about) if !about.is_file() => Err(refuse("it is not a file".to_owned())),
+        Ok(about) if about.len() > CONFIG_BYTES_MAX => {
+            Err(refuse(format!("it has more than {CONFIG_BYTES_MAX} bytes")))
+        }
+        Ok(_) => std::fs::read_to_string(path).map(Some).map_err(|e| refuse(e.to_string())),
+    }
+}
+
+fn parse(path: &Path, text: &str) -> Result<File, Failure> {
+    toml::from_str(text).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+}
+
+/// The built-in providers, with the user's own beside them or in their place.
+fn providers(
+    own: BTreeMap<String, ProviderFile>,
+) -> Result<BTreeMap<String, ProviderConfig>, Failure> {
+    let mut providers: BTreeMap<String, ProviderConfig> =
+        BUILT_IN.iter().map(|built_in| (built_in.name.to_owned(), built_in.provider())).collect();
+    for (name, file) in own {
+        // A name with a slash or a blank could never be written in front of a model.
+        if ModelRef::parse(&format!("{name}/x")).is_err() || name == "scripted" {
+            return Err(Failure::usage(format!("`{name}` cannot be the name of a provider")));
+        }
+        let provider = file.provider(&name, providers.get(&name))?;
+        providers.insert(name, provider);
+    }
+    Ok(providers)
+}
+
+impl BuiltIn {
+    fn provider(&self) -> ProviderConfig {
+        ProviderConfig {
+            kind: self.kind,
+            base_url: variable(self.url_env).unwrap_or_else(|| self.base_url.to_owned()),
+            key: key(self.key_env),
+            reasons: self.kind == Kind::OpenAiResponses,
+            limits: Limits::default(),
+        }
+    }
+}
+
+impl ProviderFile {
+    fn provider(
+        self,
+        name: &str,
+        built_in: Option<&ProviderConfig>,
+    ) -> Result<ProviderConfig, Failure> {
+        let base_url = self.base_url.or_else(|| built_in.map(|known| known.base_url.clone()));
+        let key = match (self.api_key, self.api_key_env) {
+            (Some(key), _) => Key::Set(key),
+            (None, Some(name)) => key(&name),
+            (None, None) => built_in.map_or(Key::NotNeeded, |known| known.key.clone()),
+        };
+        Ok(ProviderConfig {
+            kind: self.kind,
+            base_url: base_url.ok_or_else(|| {
+                Failure::usage(format!("the provider `{name}` needs a `base_url`"))
+            })?,
+            key,
+            reasons: self.reasons,
+            limits: self.limits,
+        })
+    }
+}
+
+fn key(name: &str) -> Key {
+    match variable(name) {
+        Some(key) => Key::Set(key.into()),
+        None => Key::Missing { variable: name.to_owned() },
+    }
+}
+
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+}

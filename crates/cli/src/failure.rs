@@ -1,0 +1,59 @@
+//! How a command fails: a sentence for the person and a code for the shell.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// A command that did not do what it was asked.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) exit: Exit,
+    message: String,
+}
+
+/// The exit codes of every command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// The work was tried and failed.
+    Failed,
+    /// Bad usage or bad input; nothing was tried.
+    Usage,
+    /// Something the command needs does not answer.
+    Unavailable,
+    /// Ctrl-C.
+    Interrupted,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Failed => 1,
+            Exit::Usage => 2,
+            Exit::Unavailable => 4,
+            Exit::Interrupted => 130,
+        })
+    }
+}
+
+impl Failure {
+    pub(crate) fn failed(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Failed, message: message.into() }
+    }
+
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Usage, message: message.into() }
+    }
+
+    pub(crate) fn unavailable(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Unavailable, message: message.into() }
+    }
+
+    pub(crate) fn interrupted() -> Self {
+        Self { exit: Exit::Interrupted, message: "interrupted".to_owned() }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}

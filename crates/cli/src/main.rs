@@ -1,0 +1,45 @@
+//! The binary `antiphon`: the composition root. The only place that reads the environment,
+//! wires adapters and speaks to the terminal.
+//!
+//! One file per verb in `commands`. A verb returns `Ok` or a [`Failure`], which carries what
+//! to tell the person and the exit code.
+
+mod catalog;
+mod commands;
+mod config;
+mod failure;
+mod models;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use failure::Failure;
+
+/// A durable agent orchestrator.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: commands::Command,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match start(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("antiphon: {failure}");
+            failure.exit.into()
+        }
+    }
+}
+
+fn start(cli: Cli) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::failed(format!("cannot start: {error}")))?;
+    runtime.block_on(cli.command.run())
+}

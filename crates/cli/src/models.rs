@@ -1,0 +1,211 @@
+//! From the name of a model to somebody who can answer.
+//!
+//! A provider is stacked once and shared by its models: its connections, its limits and its
+//! breaker are its own. What belongs to one model goes around that.
+
+use std::collections::HashMap;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use antiphon_anthropic::{Anthropic, CacheTtl};
+use antiphon_core::{ModelRef, Provider};
+use antiphon_gemini::Gemini;
+use antiphon_layers::{
+    Breaker, BreakerConfig, Choice, Concurrency, Fallback, RateLimit, Retry, RetryConfig,
+    TextCalls, Timeouts, TimeoutsConfig,
+};
+use antiphon_openai::{
+    ChatCompletions, ChatConfig, ChatQuirks, Responses, ResponsesConfig, ResponsesQuirks,
+};
+use antiphon_scripted::{Script, ScriptedProvider};
+use antiphon_transport::{Endpoint, Transport, TransportConfig};
+use secrecy::SecretString;
+
+use crate::config::{Config, Key, Kind, Limits, ProviderConfig};
+use crate::failure::Failure;
+
+/// Everybody who can answer.
+pub(crate) struct Models {
+    config: Config,
+    /// In place of a built-in script.
+    script: Option<PathBuf>,
+    /// In place of what is configured.
+    retries: Option<usize>,
+    transport: OnceLock<Transport>,
+    stacked: Mutex<HashMap<String, Arc<dyn Provider>>>,
+}
+
+impl Models {
+    pub(crate) fn new(config: Config) -> Self {
+        Self {
+            config,
+            script: None,
+            retries: None,
+            transport: OnceLock::new(),
+            stacked: Mutex::new(HashMap::new()),
+        }
+    }
+
+    pub(crate) fn with_script(self, script: Option<PathBuf>) -> Self {
+        Self { script, ..self }
+    }
+
+    pub(crate) fn with_retries(self, retries: Option<usize>) -> Self {
+        Self { retries, ..self }
+    }
+
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Who answers for `model`, with its fallbacks.
+    pub(crate) fn provider(&self, model: &ModelRef) -> Result<Arc<dyn Provider>, Failure> {
+        let first = self.choice(model)?;
+        let fallbacks = self.config.models.get(model).map(|m| m.fallbacks.as_slice());
+        match fallbacks.unwrap_or_default() {
+            [] => Ok(first.provider),
+            others => {
+                let others = others.iter().map(|other| self.choice(other));
+                Ok(Arc::new(Fallback::new(first, others.collect::<Result<Vec<_>, _>>()?)))
+            }
+        }
+    }
+
+    /// The client for everything over HTTP, made when it is first needed.
+    pub(crate) fn transport(&self) -> Result<&Transport, Failure> {
+        if let Some(transport) = self.transport.get() {
+            return Ok(transport);
+        }
+        let transport = Transport::new(&TransportConfig::default())
+            .map_err(|error| Failure::failed(error.to_string()))?;
+        Ok(self.transport.get_or_init(|| transport))
+    }
+
+    fn choice(&self, model: &ModelRef) -> Result<Choice, Failure> {
+        let provider = self.stacked(model)?;
+        let as_text = self.config.models.get(model).is_some_and(|m| m.text_tool_calls);
+        let provider = if as_text { Arc::new(TextCalls::new(provider)) } else { provider };
+        Ok(Choice { model: model.clone(), provider })
+    }
+
+    fn stacked(&self, model: &ModelRef) -> Result<Arc<dyn Provider>, Failure> {
+        if model.provider() == "scripted" {
+            let scripted = ScriptedProvider::new(self.script(model)?);
+            return Ok(self.around(Arc::new(scripted), Limits::default()));
+        }
+        if self.script.is_some() {
+            return Err(Failure::usage("--script goes with a `scripted/…` model"));
+        }
+        let name = model.provider();
+        let mut stacked = self.stacked.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(provider) = stacked.get(name) {
+            return Ok(Arc::clone(provider));
+        }
+        let config = self.config.providers.get(name).ok_or_else(|| self.unknown_provider(name))?;
+        let provider = self.around(bare(name, config, self.transport()?.clone())?, config.limits);
+        stacked.insert(name.to_owned(), Arc::clone(&provider));
+        Ok(provider)
+    }
+
+    /// The layers of a provider, in the order their crate gives.
+    fn around(&self, bare: Arc<dyn Provider>, limits: Limits) -> Arc<dyn Provider> {
+        let seconds = |s: Option<NonZeroU32>, default: Duration| {
+            s.map_or(default, |s| Duration::from_secs(u64::from(s.get())))
+        };
+        let patience = TimeoutsConfig::default();
+        let patience = TimeoutsConfig {
+            first_byte: seconds(limits.first_byte_s, patience.first_byte),
+            stall: seconds(limits.stall_s, patience.stall),
+        };
+        let mut provider: Arc<dyn Provider> = Arc::new(Timeouts::new(bare, patience));
+        if let Some(requests) = limits.requests_per_minute {
+            provider = Arc::new(RateLimit::per_minute(provider, requests));
+        }
+        let retry = RetryConfig::default();
+        let retries_max = self.retries.or(limits.retries).unwrap_or(retry.retries_max);
+        provider = Arc::new(Retry::new(provider, RetryConfig { retries_max, ..retry }));
+        if let Some(limit) = limits.concurrency {
+            provider = Arc::new(Concurrency::new(provider, limit));
+        }
+        Arc::new(Breaker::new(provider, BreakerConfig::default()))
+    }
+
+    fn script(&self, model: &ModelRef) -> Result<Script, Failure> {
+        match &self.script {
+            Some(path) => read_script(path),
+            None => Script::builtin(model.model()).ok_or_else(|| {
+                Failure::usage(format!(
+                    "there is no built-in script `{}`: use one of {}, or --script FILE",
+                    model.model(),
+                    Script::BUILTIN.join(", ")
+                ))
+            }),
+        }
+    }
+
+    fn unknown_provider(&self, name: &str) -> Failure {
+        let known: Vec<&str> = self.config.providers.keys().map(String::as_str).collect();
+        Failure::usage(format!(
+            "there is no provider `{name}`: use scripted, {}, or add [providers.{name}] to {}",
+            known.join(", "),
+            self.config.path.display()
+        ))
+    }
+}
+
+/// The provider itself, without anything around it.
+fn bare(
+    name: &str,
+    config: &ProviderConfig,
+    transport: Transport,
+) -> Result<Arc<dyn Provider>, Failure> {
+    let base_url = Endpoint::parse(&config.base_url)
+        .map_err(|error| Failure::usage(format!("the provider `{name}`: {error}")))?;
+    let api_key = api_key(name, config)?;
+    let openai_itself = config.base_url == antiphon_openai::DEFAULT_URL;
+    let name = name.to_owned();
+    Ok(match config.kind {
+        Kind::Anthropic => {
+            let cache = Some(CacheTtl::FiveMinutes);
+            let config = antiphon_anthropic::Config { name, base_url, api_key, cache };
+            Arc::new(Anthropic::new(config, transport))
+        }
+        Kind::OpenAi => {
+            let known =
+                if openai_itself { ChatQuirks::default() } else { ChatQuirks::compatible() };
+            let quirks = ChatQuirks { reasoning_effort: config.reasons, ..known };
+            let config = ChatConfig { name, base_url, api_key, quirks };
+            Arc::new(ChatCompletions::new(config, transport))
+        }
+        Kind::OpenAiResponses => {
+            let quirks = ResponsesQuirks {
+                sealed_reasoning: config.reasons,
+                reasoning_summary: config.reasons,
+            };
+            let config = ResponsesConfig { name, base_url, api_key, quirks };
+            Arc::new(Responses::new(config, transport))
+        }
+        Kind::Gemini => {
+            let config = antiphon_gemini::Config { name, base_url, api_key };
+            Arc::new(Gemini::new(config, transport))
+        }
+    })
+}
+
+fn api_key(name: &str, config: &ProviderConfig) -> Result<Option<SecretString>, Failure> {
+    match &config.key {
+        Key::Set(key) => Ok(Some(key.clone())),
+        Key::NotNeeded => Ok(None),
+        Key::Missing { variable } => Err(Failure::usage(format!(
+            "the provider `{name}` needs a key: set {variable}, or try `--model scripted/hello`"
+        ))),
+    }
+}
+
+fn read_script(path: &Path) -> Result<Script, Failure> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::usage(format!("cannot read {}: {error}", path.display())))?;
+    Script::parse(&text).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+}

@@ -1,0 +1,68 @@
+//! Dependencies point inward. This is the test that says so.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Names of the packages each package of the workspace needs, tests aside.
+fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let names = |package: &Value| {
+        let needed = package["dependencies"].as_array().unwrap().iter();
+        let needed = needed.filter(|dependency| dependency["kind"].is_null());
+        needed.map(|dependency| dependency["name"].as_str().unwrap().to_owned()).collect()
+    };
+    metadata["packages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|package| (package["name"].as_str().unwrap().to_owned(), names(package)))
+        .collect()
+}
+
+#[test]
+fn the_core_has_no_runtime_no_sockets_and_no_files() {
+    let allowed: BTreeSet<String> = [
+        "async-trait",
+        "base64",
+        "chrono",
+        "futures-core",
+        "serde",
+        "serde_json",
+        "thiserror",
+        "uuid",
+    ]
+    .map(str::to_owned)
+    .into();
+    let found = &dependencies()["antiphon-core"];
+    assert_eq!(found.difference(&allowed).collect::<Vec<_>>(), Vec::<&String>::new());
+}
+
+#[test]
+fn adapters_know_the_core_and_not_each_other() {
+    // Each may know these of ours; the binary and the benchmarks may know all.
+    let allowed: BTreeMap<&str, &[&str]> = BTreeMap::from([
+        ("antiphon-anthropic", &["antiphon-core", "antiphon-transport"] as &[_]),
+        ("antiphon-gemini", &["antiphon-core", "antiphon-transport"]),
+        ("antiphon-openai", &["antiphon-core", "antiphon-transport"]),
+        ("antiphon-model-server", &[]),
+        ("antiphon-core", &[]),
+    ]);
+    for (name, needed) in dependencies() {
+        if name == "antiphon" || name == "antiphon-bench" {
+            continue;
+        }
+        let allowed = allowed.get(name.as_str()).copied().unwrap_or(&["antiphon-core"]);
+        for ours in needed.iter().filter(|needed| needed.starts_with("antiphon")) {
+            assert!(allowed.contains(&ours.as_str()), "{name} must not need {ours}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The binary as a person meets it.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::Command;
+
+fn antiphon(folder: &Path) -> Command {
+    let mut command = Command::cargo_bin("antiphon").unwrap();
+    command.current_dir(folder).env_clear().timeout(std::time::Duration::from_secs(20));
+    command
+}
+
+struct Seen {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+fn seen(command: &mut Command) -> Seen {
+    let output = command.output().unwrap();
+    Seen {
+        code: output.status.code().unwrap(),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+#[test]
+fn a_prompt_is_answered_on_standard_output() {
+    let folder = folder();
+    let seen = seen(antiphon(folder.path()).args(["run", "what is this?"]));
+    assert_eq!((seen.code, seen.err.as_str()), (0, ""));
+    assert!(seen.out.contains("You wrote: what is this?"), "{}", seen.out);
+}
+
+#[test]
+fn a_prompt_may_come_from_standard_input() {
+    let folder = folder();
+    let seen = seen(antiphon(folder.path()).args(["run"]).write_stdin("from a pipe"));
+    assert!(seen.out.contains("You wrote: from a pipe"), "{}", seen.out);
+}
+
+#[test]
+fn a_conversation_goes_on_from_its_file() {
+    let folder = folder();
+    let save = ["run", "--save", "talk.json", "--system", "Be brief.", "one"];
+    assert_eq!(seen(antiphon(folder.path()).args(save)).code, 0);
+    let more = ["run", "--session", "talk.json", "two"];
+    assert_eq!(seen(antiphon(folder.path()).args(more)).code, 0);
+    let show = seen(antiphon(folder.path()).args(["sessions", "show", "talk.json"]));
+    for part in ["4 messages", "── system\nBe brief.", "── user\none", "── user\ntwo"] {
+        assert!(show.out.contains(part), "{part}: {}", show.out);
+    }
+    let json = seen(antiphon(folder.path()).args(["sessions", "show", "--json", "talk.json"]));
+    assert_eq!(json.out, fs::read_to_string(folder.path().join("talk.json")).unwrap());
+}
+
+#[test]
+fn bad_input_is_exit_code_2_and_says_what_to_do() {
+    let folder = folder();
+    fs::write(folder.path().join("bad.json"), r#"{"version": 9}"#).unwrap();
+    fs::write(folder.path().join("bad.toml"), "name = 3").unwrap();
+    let cases: [(&[&str], &str); 8] = [
+        (&["run", " "], "the prompt is empty"),
+        (&["run", "--model", "nope", "x"], "write PROVIDER/MODEL"),
+        (&["run", "--model", "scripted/nope", "x"], "there is no built-in script `nope`"),
+        (&["run", "--session", "none.json", "x"], "cannot read none.json"),
+        (&["run", "--session", "bad.json", "x"], "bad.json: session file version 9"),
+        (&["run", "--script", "bad.toml", "--model", "scripted/x", "x"], "bad.toml: line 1"),
+        (&["sessions", "show", "."], ". is not a file"),
+        (&["frobnicate"], "unrecognized subcommand"),
+    ];
+    for (arguments, expected) in cases {
+        let seen = seen(antiphon(folder.path()).args(arguments).write_stdin(""));
+        assert_eq!(seen.code, 2, "{arguments:?}: {}", seen.err);
+        assert!(seen.err.contains(expected), "{arguments:?}: {}", seen.err);
+    }
+}
+
+#[test]
+fn a_model_that_fails_is_told_from_one_that_is_away() {
+    let folder = folder();
+    let script = |error: &str| {
+        format!(
+            "name = \"x\"\n[[reply]]\nstep = [{{ error = {{ kind = \"{error}\", message = \"m\" }} }}]\n"
+        )
+    };
+    for (error, code) in [("overloaded", 4), ("authentication", 1), ("connection", 4)] {
+        fs::write(folder.path().join("x.toml"), script(error)).unwrap();
+        let run = ["run", "--retries", "0", "--model", "scripted/x", "--script", "x.toml", "hi"];
+        let seen = seen(antiphon(folder.path()).args(run));
+        assert_eq!(seen.code, code, "{error}: {}", seen.err);
+    }
+}
+
+#[test]
+fn what_there_was_of_a_broken_answer_is_saved() {
+    let folder = folder();
+    let script = "name = \"x\"\n[[reply]]\nstep = [{ text = \"half\" }, { cut = true }]\n";
+    fs::write(folder.path().join("x.toml"), script).unwrap();
+    let run = ["run", "--model", "scripted/x", "--script", "x.toml", "--save", "s.json", "hi"];
+    let run = seen(antiphon(folder.path()).args(run));
+    assert_eq!(run.code, 4, "{}", run.err);
+    let show = seen(antiphon(folder.path()).args(["sessions", "show", "--json", "s.json"]));
+    let session: serde_json::Value = serde_json::from_str(&show.out).unwrap();
+    assert_eq!(session["messages"][1]["content"][0]["text"], "half");
+    assert_eq!(session["messages"][1]["stop_reason"], "error");
+}

@@ -1,0 +1,119 @@
+//! What a journal still knows after it was closed and opened again.
+//!
+//! Closing is dropping: an append that was answered needs nobody to say goodbye.
+//!
+//! ```ignore
+//! journal::durable::check(
+//!     || tempfile::tempdir().unwrap(),
+//!     async |dir: &TempDir| SqliteJournal::open(dir.path()).await.unwrap(),
+//! ).await.unwrap();
+//! ```
+
+use antiphon_core::TaskStatus;
+use antiphon_core::port::{Appended, Expected, Journal, JournalError};
+use antiphon_core::{Position, Seq};
+use async_trait::async_trait;
+
+use super::scribe::{Scribe, at, created, draft, keyed, note, status, task};
+use super::specimen::specimens;
+use crate::suite::{self, CHECK_LIMIT, Check, Outcome, checks, equal};
+use crate::{Passed, Violations};
+
+/// Runs every check of this part. `place` makes a new, empty place to keep a journal; `open`
+/// opens the journal kept there, for the first time or again.
+pub async fn check<P, J: Journal + 'static>(
+    place: impl Fn() -> P,
+    open: impl AsyncFn(&P) -> J,
+) -> Result<Passed, Violations> {
+    let open = &open;
+    suite::run(list(), CHECK_LIMIT, async || {
+        Box::new(Site { place: place(), open }) as Box<dyn Reopen + '_>
+    })
+    .await
+}
+
+/// The names of the checks.
+pub fn checks() -> Vec<&'static str> {
+    list().iter().map(|check| check.name).collect()
+}
+
+fn list<'a>() -> [Check<'a, Box<dyn Reopen + 'a>>; 4] {
+    use self as durable;
+    checks![Required: durable::{
+        what_was_appended_is_there_after_reopening,
+        positions_go_on_after_reopening,
+        keys_still_count_after_reopening,
+        writers_are_still_refused_after_reopening,
+    }]
+}
+
+/// Opens the same journal any number of times.
+#[async_trait(?Send)]
+trait Reopen {
+    async fn open(&self) -> Scribe;
+}
+
+struct Site<'a, P, F> {
+    place: P,
+    open: &'a F,
+}
+
+#[async_trait(?Send)]
+impl<P, J: Journal + 'static, F: AsyncFn(&P) -> J> Reopen for Site<'_, P, F> {
+    async fn open(&self) -> Scribe {
+        Scribe::new((self.open)(&self.place).await)
+    }
+}
+
+async fn what_was_appended_is_there_after_reopening(site: Box<dyn Reopen + '_>) -> Outcome {
+    let mut written = Vec::new();
+    for (n, body) in (0..).zip(specimens()?) {
+        let scribe = site.open().await;
+        let before = scribe.all().await?;
+        equal("what was there before", &before, &written)?;
+        let expected = match n {
+            0 => Expected::NoTask,
+            seq => at(seq),
+        };
+        scribe.write(draft(&task(1), expected, vec![body])).await?;
+        written = scribe.all().await?;
+    }
+    let found = site.open().await.all().await?;
+    equal("what is there after reopening", &found, &written)
+}
+
+async fn positions_go_on_after_reopening(site: Box<dyn Reopen + '_>) -> Outcome {
+    site.open().await.create_up_to(&task(1), 3).await?;
+    let appended = site.open().await.create(&task(2)).await?;
+    let expected =
+        Appended { task_id: task(2), position: Position(4), seq: Seq(1), deduplicated: false };
+    equal("the first append after reopening", &appended, &expected)
+}
+
+async fn keys_still_count_after_reopening(site: Box<dyn Reopen + '_>) -> Outcome {
+    let create = draft(&task(1), Expected::NoTask, vec![created()]);
+    let first = site.open().await.write(keyed("k", create)).await?;
+    let again = draft(&task(2), Expected::NoTask, vec![created()]);
+    let scribe = site.open().await;
+    let answer = scribe.write(keyed("k", again)).await?;
+    let expected = Appended { deduplicated: true, ..first };
+    equal("the answer to a repeated key", &answer, &expected)?;
+    equal("events written", &scribe.all().await?.len(), &1)
+}
+
+async fn writers_are_still_refused_after_reopening(site: Box<dyn Reopen + '_>) -> Outcome {
+    let scribe = site.open().await;
+    scribe.create(&task(1)).await?;
+    let end = vec![status(TaskStatus::Completed)];
+    scribe.write(draft(&task(1), at(1), end)).await?;
+    scribe.create_up_to(&task(2), 2).await?;
+    drop(scribe);
+
+    let scribe = site.open().await;
+    let late = draft(&task(1), at(2), vec![note(9)]);
+    let ended = JournalError::Ended { task_id: task(1) };
+    equal("the refusal", &scribe.refused(late).await?, &ended)?;
+    let stale = draft(&task(2), at(1), vec![note(9)]);
+    let expected = JournalError::Stale { task_id: task(2), expected: Seq(1), actual: Seq(2) };
+    equal("the refusal", &scribe.refused(stale).await?, &expected)
+}

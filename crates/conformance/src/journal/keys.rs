@@ -1,0 +1,78 @@
+//! The same key, the same answer, once.
+
+use antiphon_core::TaskStatus;
+use antiphon_core::port::{Append, Appended, Expected, JournalError};
+use tokio::task::JoinSet;
+
+use super::scribe::{Scribe, at, created, draft, keyed, note, status, task};
+use crate::suite::{During, Outcome, ensure, equal};
+
+const WRITERS: u64 = 16;
+
+pub(super) async fn a_repeated_key_gets_the_first_answer_and_writes_nothing(
+    scribe: Scribe,
+) -> Outcome {
+    let create = keyed("create", draft(&task(1), Expected::NoTask, vec![created(), note(1)]));
+    let add = keyed("add", draft(&task(1), at(2), vec![note(2)]));
+    let first = scribe.write(create.clone()).await?;
+    repeated(&scribe, &create, &first).await?;
+    let second = scribe.write(add.clone()).await?;
+    scribe.write(draft(&task(1), at(3), vec![note(3)])).await?;
+    repeated(&scribe, &create, &first).await?;
+    repeated(&scribe, &add, &second).await
+}
+
+pub(super) async fn a_key_used_for_another_task_gets_the_first_ones_answer(
+    scribe: Scribe,
+) -> Outcome {
+    scribe.create(&task(1)).await?;
+    scribe.create(&task(2)).await?;
+    let first = scribe.write(keyed("k", draft(&task(1), at(1), vec![note(1)]))).await?;
+    let other = keyed("k", draft(&task(2), at(1), vec![note(2)]));
+    repeated(&scribe, &other, &first).await
+}
+
+pub(super) async fn a_key_still_counts_when_its_task_has_ended(scribe: Scribe) -> Outcome {
+    let create = keyed("create", draft(&task(1), Expected::NoTask, vec![created()]));
+    let first = scribe.write(create.clone()).await?;
+    scribe.write(draft(&task(1), at(1), vec![status(TaskStatus::Completed)])).await?;
+    repeated(&scribe, &create, &first).await
+}
+
+pub(super) async fn a_refused_append_leaves_its_key_unused(scribe: Scribe) -> Outcome {
+    scribe.create_up_to(&task(1), 2).await?;
+    scribe.refused(keyed("k", draft(&task(1), at(1), vec![note(1)]))).await?;
+    let appended = scribe.write(keyed("k", draft(&task(1), at(2), vec![note(1)]))).await?;
+    ensure!(!appended.deduplicated, "a key was used up by an append that was refused");
+    Ok(())
+}
+
+/// As when a caller sends its order again before the first was answered: each attempt made up a
+/// task of its own.
+pub(super) async fn one_key_used_by_many_at_once_is_written_once(scribe: Scribe) -> Outcome {
+    let mut writers = JoinSet::new();
+    for n in 0..WRITERS {
+        let scribe = scribe.clone();
+        let create = draft(&task(n), Expected::NoTask, vec![created()]);
+        writers.spawn(async move { scribe.append(keyed("k", create)).await });
+    }
+    let mut answers: Vec<Appended> = Vec::new();
+    while let Some(answer) = writers.join_next().await {
+        let answer: Result<Appended, JournalError> = answer.during("a writer")?;
+        answers.push(answer.during("append")?);
+    }
+    let first = answers.iter().filter(|answer| !answer.deduplicated).count();
+    equal("answers that are not deduplicated", &first, &1)?;
+    for answer in &answers {
+        equal("whose answer it is", &answer.task_id, &answers[0].task_id)?;
+    }
+    equal("events written", &scribe.all().await?.len(), &1)
+}
+
+async fn repeated(scribe: &Scribe, append: &Append, first: &Appended) -> Outcome {
+    let before = scribe.all().await?;
+    let expected = Appended { deduplicated: true, ..first.clone() };
+    let answer = scribe.write(append.clone()).await?;
+    equal("the answer to a repeated key", &answer, &expected)?;
+    equal("the journal after a repeated key", &scribe.all().await?, &before)
+}

@@ -1,0 +1,113 @@
+//! Many writers at once, and somebody who reads meanwhile.
+
+use std::collections::HashMap;
+
+use antiphon_core::port::{Appended, Expected, JournalError};
+use antiphon_core::{Event, Position, Seq, TaskId};
+use tokio::task::JoinSet;
+
+use super::scribe::{Scribe, at, created, draft, note, task};
+use crate::suite::{During, Finding, Outcome, ensure, equal};
+
+const RIVALS: u64 = 64;
+const ROUNDS: u64 = 4;
+const TASKS: u64 = 16;
+const APPENDS: u64 = 8;
+
+pub(super) async fn one_of_many_writers_wins_each_seq(scribe: Scribe) -> Outcome {
+    scribe.create(&task(1)).await?;
+    for round in 1..=ROUNDS {
+        let mut rivals = JoinSet::new();
+        for n in 0..RIVALS {
+            let scribe = scribe.clone();
+            let append = draft(&task(1), at(round), vec![note(n)]);
+            rivals.spawn(async move { scribe.append(append).await });
+        }
+        let mut winners = Vec::new();
+        while let Some(answer) = rivals.join_next().await {
+            match answer.during("a writer")? {
+                Ok(appended) => winners.push(appended.seq),
+                Err(JournalError::Stale { .. }) => {}
+                Err(error) => {
+                    return Err(Finding::Broken(format!("a writer who lost: {error}")));
+                }
+            }
+        }
+        equal("the seqs that were won", &winners, &vec![Seq(round + 1)])?;
+    }
+    let written = scribe.all().await?.len() as u64;
+    equal("events written", &written, &(1 + ROUNDS))
+}
+
+pub(super) async fn writers_on_many_tasks_leave_no_gap(scribe: Scribe) -> Outcome {
+    let mut writers = write_many(&scribe);
+    let mut answers = Vec::new();
+    while let Some(answer) = writers.join_next().await {
+        answers.extend(answer.during("a writer")??);
+    }
+    let all = scribe.all().await?;
+    equal("events written", &(all.len() as u64), &events_in_all())?;
+    let mut seqs: HashMap<&TaskId, u64> = HashMap::new();
+    for (position, event) in (1..).zip(&all) {
+        let seq = seqs.entry(&event.task_id).or_default();
+        *seq += 1;
+        equal("a position", &event.position, &Position(position))?;
+        equal("a seq", &event.seq, &Seq(*seq))?;
+    }
+    let places: HashMap<Position, &Event> =
+        all.iter().map(|event| (event.position, event)).collect();
+    for answer in answers {
+        let event = places.get(&answer.position);
+        ensure!(
+            event.is_some_and(|event| event.task_id == answer.task_id && event.seq == answer.seq),
+            "a writer was told {answer:?}, but there is {event:?}"
+        );
+    }
+    Ok(())
+}
+
+/// What a reader has passed stays as it was: nothing appears behind its back.
+pub(super) async fn a_follower_misses_nothing_while_others_write(scribe: Scribe) -> Outcome {
+    let mut writers = write_many(&scribe);
+    let mut seen = 0;
+    while seen < events_in_all() {
+        let page = scribe.read(None, Position(seen), 7).await?;
+        for event in &page.events {
+            seen += 1;
+            equal("the next position", &event.position, &Position(seen))?;
+        }
+        ensure!(
+            page.head >= Position(seen),
+            "the head is {}, behind position {seen} which was read",
+            page.head
+        );
+        tokio::task::yield_now().await;
+    }
+    while let Some(answer) = writers.join_next().await {
+        answer.during("a writer")??;
+    }
+    Ok(())
+}
+
+/// Lets each of many tasks be written by a writer of its own, one and two events at a time.
+fn write_many(scribe: &Scribe) -> JoinSet<Result<Vec<Appended>, Finding>> {
+    let mut writers = JoinSet::new();
+    for n in 0..TASKS {
+        let scribe = scribe.clone();
+        writers.spawn(async move {
+            let mut answers =
+                vec![scribe.write(draft(&task(n), Expected::NoTask, vec![created()])).await?];
+            for turn in 0..APPENDS {
+                let seq = 1 + turn / 2 * 3 + turn % 2;
+                let notes = (0..=turn % 2).map(note).collect();
+                answers.push(scribe.write(draft(&task(n), at(seq), notes)).await?);
+            }
+            Ok(answers)
+        });
+    }
+    writers
+}
+
+fn events_in_all() -> u64 {
+    TASKS * (1 + APPENDS / 2 * 3)
+}

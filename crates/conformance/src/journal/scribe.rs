@@ -1,0 +1,142 @@
+//! Writes and reads a journal the way the checks do.
+
+use std::sync::Arc;
+
+use antiphon_core::port::{
+    Append, Appended, Expected, IdempotencyKey, Journal, JournalError, Page, Read,
+};
+use antiphon_core::{
+    Event, EventBody, MessageAppended, Position, Seq, SessionId, StatusChanged, TaskCreated,
+    TaskId, TaskStatus, UserMessage,
+};
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use crate::suite::{During, Finding, equal, quote};
+
+/// As many pages as no check fills: a journal whose pages go on has lost its way.
+const PAGES_MAX: usize = 10_000;
+
+/// One journal, and what there is to do with it.
+#[derive(Clone)]
+pub(super) struct Scribe {
+    journal: Arc<dyn Journal>,
+}
+
+impl Scribe {
+    pub(super) fn new(journal: impl Journal + 'static) -> Self {
+        Self { journal: Arc::new(journal) }
+    }
+
+    pub(super) async fn append(&self, append: Append) -> Result<Appended, JournalError> {
+        self.journal.append(append).await
+    }
+
+    /// An append that has to succeed.
+    pub(super) async fn write(&self, append: Append) -> Result<Appended, Finding> {
+        self.append(append).await.during("append")
+    }
+
+    /// Creates a task, which is its first event.
+    pub(super) async fn create(&self, task: &TaskId) -> Result<Appended, Finding> {
+        self.write(draft(task, Expected::NoTask, vec![created()])).await
+    }
+
+    /// Creates a task and adds notes up to `seq`, one at a time.
+    pub(super) async fn create_up_to(&self, task: &TaskId, seq: u64) -> Result<Appended, Finding> {
+        let mut last = self.create(task).await?;
+        for n in 1..seq {
+            last = self.write(draft(task, at(n), vec![note(n)])).await?;
+        }
+        Ok(last)
+    }
+
+    /// An append that has to be refused, and to leave the journal as it was.
+    pub(super) async fn refused(&self, append: Append) -> Result<JournalError, Finding> {
+        let before = self.all().await?;
+        let asked = quote(&append);
+        let error = match self.append(append).await {
+            Err(error) => error,
+            Ok(appended) => {
+                return Err(Finding::Broken(format!("{asked} was not refused: {appended:?}")));
+            }
+        };
+        equal("the journal after a refused append", &self.all().await?, &before)?;
+        Ok(error)
+    }
+
+    pub(super) async fn read(
+        &self,
+        task: Option<&TaskId>,
+        after: Position,
+        limit: usize,
+    ) -> Result<Page, Finding> {
+        let read = Read { task_id: task.cloned(), after, limit };
+        self.journal.read(read).await.during("read")
+    }
+
+    pub(super) async fn try_read(&self, read: Read) -> Result<Page, JournalError> {
+        self.journal.read(read).await
+    }
+
+    /// The whole journal. Relies on as little as possible: the check of paging is another one.
+    pub(super) async fn all(&self) -> Result<Vec<Event>, Finding> {
+        let mut all: Vec<Event> = Vec::new();
+        for _ in 0..PAGES_MAX {
+            let after = all.last().map_or(Position(0), |event| event.position);
+            let page = self.read(None, after, 1000).await?;
+            let head = page.head;
+            all.extend(page.events);
+            if all.last().map_or(Position(0), |event| event.position) >= head {
+                return Ok(all);
+            }
+        }
+        Err(Finding::Broken(format!("reading did not arrive at the head within {PAGES_MAX} pages")))
+    }
+
+    /// The events of one task, out of the whole journal.
+    pub(super) async fn of(&self, task: &TaskId) -> Result<Vec<Event>, Finding> {
+        let mut events = self.all().await?;
+        events.retain(|event| event.task_id == *task);
+        Ok(events)
+    }
+}
+
+/// The `n`th task of a check.
+pub(super) fn task(n: u64) -> TaskId {
+    TaskId::from(Uuid::from_u64_pair(0x0197_0000_0000_7000, n))
+}
+
+pub(super) fn at(seq: u64) -> Expected {
+    Expected::At(Seq(seq))
+}
+
+pub(super) fn draft(task: &TaskId, expected: Expected, events: Vec<EventBody>) -> Append {
+    Append { task_id: task.clone(), expected, at: noon(), events, key: None }
+}
+
+pub(super) fn keyed(key: &str, append: Append) -> Append {
+    Append { key: Some(IdempotencyKey(key.to_owned())), ..append }
+}
+
+pub(super) fn created() -> EventBody {
+    EventBody::from(TaskCreated {
+        agent: "scribe".to_owned(),
+        session_id: SessionId::from(Uuid::from_u128(1)),
+        parent: None,
+    })
+}
+
+pub(super) fn note(n: u64) -> EventBody {
+    EventBody::from(MessageAppended {
+        message: UserMessage::text(format!("note {n}"), noon()).into(),
+    })
+}
+
+pub(super) fn status(status: TaskStatus) -> EventBody {
+    EventBody::from(StatusChanged { status, detail: None })
+}
+
+pub(super) fn noon() -> DateTime<Utc> {
+    DateTime::from_timestamp(1_771_416_000, 0).unwrap_or_default()
+}

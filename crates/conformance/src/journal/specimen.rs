@@ -1,0 +1,121 @@
+//! One of everything that an event can hold, with the values that stores tend to bend.
+
+use antiphon_core::{
+    AgentId, AgentState, AssistantBlock, AssistantMessage, Effect, EventBody, ImageBlock,
+    InputBlock, MessageAppended, ModelRef, OpaqueBlock, RawJson, SessionId, Signature,
+    StateChanged, StatusChanged, StopReason, TaskCreated, TaskStatus, ThinkingBlock, ToolArguments,
+    ToolCallBlock, ToolCallId, ToolResultMessage, ToolStarted, Usage, UsageRecorded, UserMessage,
+};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::scribe::{noon, task};
+use crate::suite::{During, Finding};
+
+/// Text that is cut, doubled, folded or refused by stores that are not careful.
+const ODD_TEXT: &str = "line\r\n\ttab \u{0}nul \"quotes\" 'single' \\ ; -- %s ${x} é e\u{301} \
+                        \u{1F600} \u{202E}rtl \u{FFFF} ";
+
+/// Arguments whose bytes say more than their value: `1.0`, an integer of 30 digits, escapes, a
+/// repeated key, white space.
+pub(super) const ODD_ARGUMENTS: &str = r#"{ "z":1.0, "a":1e2 ,"n":123456789012345678901234567890,
+ "u":"\u00e9\ud83d\ude00\/", "a":-0, "deep":[[[[{}]]]], "":null }"#;
+
+/// Bodies of all types. The first is the creation of a task; none ends it.
+pub(super) fn specimens() -> Result<Vec<EventBody>, Finding> {
+    let session_id = SessionId::parse("session-é.1").during("a session id")?;
+    Ok(vec![
+        EventBody::from(TaskCreated {
+            agent: ODD_TEXT.to_owned(),
+            session_id,
+            parent: Some(task(99)),
+        }),
+        EventBody::from(StatusChanged {
+            status: TaskStatus::Running,
+            detail: Some(json!({
+                "z": [1.0, 0.1, 1e300, -0.0, u64::MAX, i64::MIN],
+                "a": {"": null, "text": ODD_TEXT},
+            })),
+        }),
+        EventBody::from(StateChanged {
+            agent_id: AgentId(Uuid::from_u128(7)),
+            from: AgentState::Idle,
+            to: AgentState::Thinking,
+        }),
+        EventBody::from(MessageAppended { message: user()?.into() }),
+        EventBody::from(MessageAppended { message: assistant()?.into() }),
+        EventBody::from(ToolStarted {
+            tool_call_id: call_id()?,
+            tool_name: "bash".to_owned(),
+            effect: Effect::SideEffect,
+        }),
+        EventBody::from(MessageAppended { message: tool_result()?.into() }),
+        EventBody::from(UsageRecorded {
+            model: "scripted/hello".to_owned(),
+            usage: Usage {
+                input_tokens: u64::MAX,
+                output_tokens: 0,
+                cache_read_tokens: Some(0),
+                cache_write_tokens: None,
+            },
+        }),
+    ])
+}
+
+fn user() -> Result<UserMessage, Finding> {
+    let every_byte: Vec<u8> = (0..=u8::MAX).collect();
+    Ok(UserMessage {
+        content: vec![
+            InputBlock::text(ODD_TEXT),
+            InputBlock::text(""),
+            InputBlock::Image(ImageBlock::new("image/png", every_byte).during("an image")?),
+        ],
+        timestamp: noon(),
+    })
+}
+
+fn assistant() -> Result<AssistantMessage, Finding> {
+    let call = |id: ToolCallId, arguments| {
+        AssistantBlock::ToolCall(ToolCallBlock {
+            id,
+            name: "bash".to_owned(),
+            arguments,
+            signature: Some(Signature("c2ln".to_owned())),
+        })
+    };
+    let other_id = ToolCallId::parse("call_2").during("a call id")?;
+    Ok(AssistantMessage {
+        content: vec![
+            AssistantBlock::Thinking(ThinkingBlock {
+                thinking: String::new(),
+                signature: Some(Signature("EqQB+/==".to_owned())),
+            }),
+            AssistantBlock::text(ODD_TEXT),
+            AssistantBlock::Opaque(OpaqueBlock {
+                kind: "redacted_thinking".to_owned(),
+                value: RawJson::parse(ODD_ARGUMENTS).during("JSON")?,
+            }),
+            call(call_id()?, ToolArguments::Object(RawJson::parse(ODD_ARGUMENTS).during("JSON")?)),
+            call(other_id, ToolArguments::Malformed("{\"cut\": \"of".to_owned())),
+        ],
+        stop_reason: StopReason::ToolUse,
+        raw_stop_reason: "tool_use".to_owned(),
+        usage: Usage::default(),
+        model: Some(ModelRef::parse("local/org/model.gguf").during("a model")?),
+        timestamp: noon(),
+    })
+}
+
+fn tool_result() -> Result<ToolResultMessage, Finding> {
+    Ok(ToolResultMessage {
+        tool_call_id: call_id()?,
+        tool_name: "bash".to_owned(),
+        content: vec![InputBlock::text(ODD_TEXT)],
+        is_error: true,
+        timestamp: noon(),
+    })
+}
+
+fn call_id() -> Result<ToolCallId, Finding> {
+    ToolCallId::parse("toolu_01-é").during("a call id")
+}

@@ -1,0 +1,208 @@
+//! A journal that lasts as long as its process. It keeps every promise of the port but `durable`.
+//!
+//! What is wrong with an append is said in this order, so that all journals answer alike:
+//!
+//! | asked                                              | answer                            |
+//! |----------------------------------------------------|-----------------------------------|
+//! | no events, a creation that is not first, an end that is not last | [`JournalError::Invalid`] |
+//! | a key that was used                                | the first answer, `deduplicated`  |
+//! | a task that has ended                              | [`JournalError::Ended`]           |
+//! | another seq than the task is at                    | [`JournalError::Stale`]           |
+//! | a task that does not begin with its creation, or begins twice | [`JournalError::Invalid`] |
+//! | more than fits                                     | [`JournalError::Unavailable`]     |
+//!
+//! Nothing is written, and no key is used up, unless the answer is `Ok`.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use antiphon_core::port::{Append, Appended, IdempotencyKey, Journal, JournalError, Page, Read};
+use antiphon_core::{Event, EventBody, Position, Seq, TaskId};
+use async_trait::async_trait;
+
+/// Events a journal holds unless told otherwise. One more is [`JournalError::Unavailable`].
+pub const EVENTS_MAX: usize = 1_000_000;
+
+/// Longest page. A read that asks for more gets this many, and goes on from there.
+pub const PAGE_EVENTS_MAX: usize = 1024;
+
+/// A journal in memory. An append costs as much as its events, a page as much as its own.
+#[derive(Debug)]
+pub struct MemoryJournal {
+    events_max: usize,
+    book: RwLock<Book>,
+}
+
+#[derive(Debug, Default)]
+struct Book {
+    /// The event at index `n` has position `n + 1`. Shared, so that a page is copied out after
+    /// the lock is let go.
+    events: Vec<Arc<Event>>,
+    tasks: HashMap<TaskId, Chapter>,
+    keys: HashMap<IdempotencyKey, Appended>,
+}
+
+/// What the journal knows of one task.
+#[derive(Debug, Default)]
+struct Chapter {
+    /// Positions of its events: that of seq `n` is at index `n - 1`.
+    positions: Vec<Position>,
+    ended: bool,
+}
+
+impl MemoryJournal {
+    /// An empty one that holds [`EVENTS_MAX`] events.
+    pub fn new() -> Self {
+        Self::with_events_max(EVENTS_MAX)
+    }
+
+    /// An empty one that holds `events_max` events.
+    pub fn with_events_max(events_max: usize) -> Self {
+        Self { events_max, book: RwLock::default() }
+    }
+}
+
+impl Default for MemoryJournal {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[async_trait]
+impl Journal for MemoryJournal {
+    async fn append(&self, append: Append) -> Result<Appended, JournalError> {
+        check_shape(&append)?;
+        // Everything is checked before anything is changed: a poisoned book is a whole book.
+        let mut book = self.book.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(first) = append.key.as_ref().and_then(|key| book.keys.get(key)) {
+            return Ok(Appended { deduplicated: true, ..first.clone() });
+        }
+        book.check_place(&append)?;
+        if append.events.len() > self.events_max.saturating_sub(book.events.len()) {
+            return Err(JournalError::Unavailable {
+                reason: format!("it is kept in memory, {} events at most", self.events_max),
+            });
+        }
+        Ok(book.write(append))
+    }
+
+    async fn read(&self, read: Read) -> Result<Page, JournalError> {
+        let (events, head) = {
+            let book = self.book.read().unwrap_or_else(PoisonError::into_inner);
+            (book.behind(&read), book.head())
+        };
+        let events: Vec<Event> = events.iter().map(|event| Event::clone(event)).collect();
+        Ok(Page { next: events.last().map_or(read.after, |event| event.position), events, head })
+    }
+}
+
+impl Book {
+    fn head(&self) -> Position {
+        Position(self.events.len() as u64)
+    }
+
+    /// Says whether the task is where the writer believes it to be, and may go on like this.
+    fn check_place(&self, append: &Append) -> Result<(), JournalError> {
+        let task_id = append.task_id.clone();
+        let chapter = self.tasks.get(&task_id);
+        if chapter.is_some_and(|chapter| chapter.ended) {
+            return Err(JournalError::Ended { task_id });
+        }
+        let expected = append.expected.seq();
+        let actual = chapter.map_or(Seq(0), Chapter::seq);
+        if expected != actual {
+            return Err(JournalError::Stale { task_id, expected, actual });
+        }
+        let is_new = actual == Seq(0);
+        let creates = matches!(append.events.first(), Some(EventBody::TaskCreated(_)));
+        match (is_new, creates) {
+            (true, true) | (false, false) => Ok(()),
+            (true, false) => Err(invalid(append, "a task begins with its creation")),
+            (false, true) => Err(invalid(append, "a task is created once")),
+        }
+    }
+
+    fn write(&mut self, append: Append) -> Appended {
+        let Append { task_id, expected: _, at, events, key } = append;
+        let chapter = self.tasks.entry(task_id.clone()).or_default();
+        chapter.ended = events.last().is_some_and(is_end);
+        for body in events {
+            let position = Position(self.events.len() as u64 + 1);
+            chapter.positions.push(position);
+            self.events.push(Arc::new(Event {
+                position,
+                task_id: task_id.clone(),
+                seq: chapter.seq(),
+                at,
+                body,
+            }));
+        }
+        let appended =
+            Appended { task_id, seq: chapter.seq(), position: self.head(), deduplicated: false };
+        if let Some(key) = key {
+            self.keys.insert(key, appended.clone());
+        }
+        appended
+    }
+
+    fn behind(&self, read: &Read) -> Vec<Arc<Event>> {
+        let limit = read.limit.min(PAGE_EVENTS_MAX);
+        match &read.task_id {
+            None => self.events[index(read.after).min(self.events.len())..]
+                .iter()
+                .take(limit)
+                .cloned()
+                .collect(),
+            Some(task_id) => {
+                let positions =
+                    self.tasks.get(task_id).map_or(&[][..], |chapter| &chapter.positions);
+                let seen = positions.partition_point(|position| *position <= read.after);
+                positions[seen..]
+                    .iter()
+                    .take(limit)
+                    .map(|position| Arc::clone(&self.events[index(*position) - 1]))
+                    .collect()
+            }
+        }
+    }
+}
+
+impl Chapter {
+    fn seq(&self) -> Seq {
+        Seq(self.positions.len() as u64)
+    }
+}
+
+/// What can be said of an append without knowing its task.
+fn check_shape(append: &Append) -> Result<(), JournalError> {
+    let Some((_, others)) = append.events.split_last() else {
+        return Err(invalid(append, "there are no events in it"));
+    };
+    if others.iter().any(is_end) {
+        return Err(invalid(append, "nothing follows a terminal status"));
+    }
+    let mut later = append.events.iter().skip(1);
+    if later.any(|body| matches!(body, EventBody::TaskCreated(_))) {
+        return Err(invalid(append, "a creation is the first event of its task"));
+    }
+    Ok(())
+}
+
+fn is_end(body: &EventBody) -> bool {
+    match body {
+        EventBody::StatusChanged(change) => change.status.is_terminal(),
+        EventBody::TaskCreated(_)
+        | EventBody::StateChanged(_)
+        | EventBody::MessageAppended(_)
+        | EventBody::ToolStarted(_)
+        | EventBody::UsageRecorded(_) => false,
+    }
+}
+
+fn invalid(append: &Append, reason: &str) -> JournalError {
+    JournalError::Invalid { task_id: append.task_id.clone(), reason: reason.to_owned() }
+}
+
+fn index(position: Position) -> usize {
+    usize::try_from(position.0).unwrap_or(usize::MAX)
+}

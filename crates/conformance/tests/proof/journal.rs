@@ -1,0 +1,129 @@
+//! The journal's suite, proved.
+
+mod disk_journal;
+mod faulty_journal;
+mod json_journal;
+
+use antiphon_conformance::journal;
+use antiphon_conformance::model::{MemoryJournal, PAGE_EVENTS_MAX};
+use antiphon_core::port::{Append, Expected, Journal, JournalError, Read};
+use antiphon_core::{Position, Seq, TaskCreated, TaskId};
+use chrono::DateTime;
+use uuid::Uuid;
+
+use crate::verdict::{each_check_has_a_fault, each_fault_is_caught_by_its_own_check};
+use disk_journal::{Disk, DiskFault, DiskJournal};
+use faulty_journal::{Fault, FaultyJournal};
+use json_journal::JsonJournal;
+
+const FAULTS: &[(Fault, &str)] = &[
+    (Fault::AnswersWithTheFirstOfABatch, "positions_and_seqs_count_from_one_without_a_gap"),
+    (Fault::ReversesBatches, "a_batch_is_written_whole_and_in_order"),
+    (Fault::WritesWhatIsValidOfABatch, "a_refused_batch_leaves_nothing_behind"),
+    (Fault::LetsWritersRunAhead, "a_stale_writer_is_refused_and_nothing_is_written"),
+    (Fault::CreatesAgain, "a_task_that_exists_is_not_created_again"),
+    (Fault::CallsOrphansInvalid, "a_task_that_does_not_exist_is_at_zero"),
+    (Fault::AcceptsNothing, "an_empty_append_is_invalid"),
+    (Fault::CreatesWhatIsMissing, "a_task_begins_with_its_creation"),
+    (Fault::IgnoresLateCreations, "a_task_is_created_at_its_beginning_only"),
+    (Fault::ForgetsThatTasksEnd, "nothing_follows_a_terminal_status"),
+    (Fault::DropsWhatFollowsAnEnd, "a_terminal_status_is_the_last_of_its_batch"),
+    (Fault::CallsEndedTasksStale, "an_ended_task_says_so_whatever_was_expected"),
+    (Fault::TakesAPauseForAnEnd, "a_task_goes_on_after_any_other_status"),
+    (Fault::AnswersKeysWithTheNewest, "a_repeated_key_gets_the_first_answer_and_writes_nothing"),
+    (Fault::KeepsKeysPerTask, "a_key_used_for_another_task_gets_the_first_ones_answer"),
+    (Fault::LooksAtTheEndBeforeTheKey, "a_key_still_counts_when_its_task_has_ended"),
+    (Fault::UsesUpKeysOfRefusals, "a_refused_append_leaves_its_key_unused"),
+    (Fault::LooksUpKeysTooEarly, "one_key_used_by_many_at_once_is_written_once"),
+    (Fault::ReadsByPrefix, "a_task_is_read_alone_and_in_order"),
+    (Fault::RefusesToReadUnknownTasks, "a_task_that_does_not_exist_reads_as_empty"),
+    (Fault::StartsOverBehindTheEnd, "reading_starts_behind_the_given_position"),
+    (Fault::SkipsOneBetweenPages, "pages_cover_everything_exactly_once"),
+    (Fault::ReadsOneMore, "a_page_is_never_longer_than_asked"),
+    (Fault::TakesZeroForUnlimited, "a_limit_of_zero_reads_nothing"),
+    (Fault::ForgetsWhereTheReaderWas, "a_reader_at_the_end_goes_on_from_there"),
+    (Fault::TakesTheTasksEndForTheHead, "the_head_is_the_last_position_of_the_whole_journal"),
+    (Fault::ChecksWritersTooEarly, "one_of_many_writers_wins_each_seq"),
+    (Fault::AnswersWithTheHead, "writers_on_many_tasks_leave_no_gap"),
+    (Fault::ShowsWritesOutOfOrder, "a_follower_misses_nothing_while_others_write"),
+    (Fault::NormalizesJson, "events_come_back_as_they_were_written"),
+    (Fault::RoundsTimes, "times_come_back_to_the_nanosecond"),
+];
+
+const DISK_FAULTS: &[(DiskFault, &str)] = &[
+    (DiskFault::LosesTheLastOfMany, "what_was_appended_is_there_after_reopening"),
+    (DiskFault::Leaps, "positions_go_on_after_reopening"),
+    (DiskFault::ForgetsKeys, "keys_still_count_after_reopening"),
+    (DiskFault::ForgetsEnds, "writers_are_still_refused_after_reopening"),
+];
+
+#[tokio::test]
+async fn the_memory_journal_keeps_the_contract() {
+    let passed = journal::check(async || MemoryJournal::new()).await.unwrap();
+    assert_eq!(passed.checks, journal::checks());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_memory_journal_keeps_the_contract_on_many_threads() {
+    journal::check(async || MemoryJournal::new()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_journal_that_keeps_events_as_the_text_of_their_json_keeps_the_contract() {
+    journal::check(async || JsonJournal::new()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_full_memory_journal_refuses_one_more_and_goes_on_reading() {
+    let journal = MemoryJournal::with_events_max(PAGE_EVENTS_MAX + 1);
+    for n in 0..=PAGE_EVENTS_MAX as u64 {
+        journal.append(creation(n)).await.unwrap();
+    }
+    let refused = journal.append(creation(u64::MAX)).await;
+    assert!(matches!(refused, Err(JournalError::Unavailable { .. })), "{refused:?}");
+
+    let read = |after| Read { task_id: None, after, limit: usize::MAX };
+    let first = journal.read(read(Position(0))).await.unwrap();
+    let second = journal.read(read(first.next)).await.unwrap();
+    assert_eq!((first.events.len(), second.events.len()), (PAGE_EVENTS_MAX, 1));
+    assert_eq!(second.events[0].seq, Seq(1));
+}
+
+/// The creation of the `n`th task.
+fn creation(n: u64) -> Append {
+    let created =
+        TaskCreated { agent: "a".to_owned(), session_id: Uuid::from_u128(1).into(), parent: None };
+    Append {
+        task_id: TaskId::from(Uuid::from_u64_pair(0, n)),
+        expected: Expected::NoTask,
+        at: DateTime::default(),
+        events: vec![created.into()],
+        key: None,
+    }
+}
+
+#[tokio::test]
+async fn each_fault_of_a_journal_is_caught_by_its_own_check() {
+    each_check_has_a_fault(&journal::checks(), FAULTS);
+    each_fault_is_caught_by_its_own_check(FAULTS, async |fault| {
+        journal::check(async || FaultyJournal::new(fault)).await
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_journal_that_is_read_back_from_disk_is_durable() {
+    let open = async |disk: &Disk| DiskJournal::open(disk, None).await;
+    let passed = journal::durable::check(Disk::default, open).await.unwrap();
+    assert_eq!(passed.checks, journal::durable::checks());
+}
+
+#[tokio::test]
+async fn each_fault_of_a_disk_is_caught_by_its_own_check() {
+    each_check_has_a_fault(&journal::durable::checks(), DISK_FAULTS);
+    each_fault_is_caught_by_its_own_check(DISK_FAULTS, async |fault| {
+        let open = async |disk: &Disk| DiskJournal::open(disk, Some(fault)).await;
+        journal::durable::check(Disk::default, open).await
+    })
+    .await;
+}

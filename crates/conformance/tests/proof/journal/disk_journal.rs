@@ -1,0 +1,71 @@
+//! A journal that writes down its appends and reads them again when it is opened.
+
+use std::sync::{Arc, Mutex};
+
+use antiphon_conformance::model::MemoryJournal;
+use antiphon_core::Position;
+use antiphon_core::port::{Append, Appended, Journal, JournalError, Page, Read};
+use async_trait::async_trait;
+
+/// What lasts.
+pub(super) type Disk = Arc<Mutex<Vec<Append>>>;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum DiskFault {
+    LosesTheLastOfMany,
+    Leaps,
+    ForgetsKeys,
+    ForgetsEnds,
+}
+
+pub(super) struct DiskJournal {
+    disk: Disk,
+    fault: Option<DiskFault>,
+    memory: MemoryJournal,
+    found: usize,
+}
+
+impl DiskJournal {
+    pub(super) async fn open(disk: &Disk, fault: Option<DiskFault>) -> Self {
+        let mut appends = disk.lock().unwrap().clone();
+        if fault == Some(DiskFault::LosesTheLastOfMany) && appends.len() > 4 {
+            appends.pop();
+        }
+        let memory = MemoryJournal::new();
+        let found = appends.len();
+        for mut append in appends {
+            if fault == Some(DiskFault::ForgetsKeys) {
+                append.key = None;
+            }
+            memory.append(append).await.unwrap();
+        }
+        Self { disk: Arc::clone(disk), fault, memory, found }
+    }
+}
+
+#[async_trait]
+impl Journal for DiskJournal {
+    async fn append(&self, append: Append) -> Result<Appended, JournalError> {
+        let answer = self.memory.append(append.clone()).await;
+        match (answer, self.fault) {
+            (Err(JournalError::Ended { task_id }), Some(DiskFault::ForgetsEnds)) => {
+                let reason = "it should be over".to_owned();
+                Err(JournalError::Invalid { task_id, reason })
+            }
+            (Ok(mut appended), fault) => {
+                if !appended.deduplicated {
+                    self.disk.lock().unwrap().push(append);
+                }
+                if fault == Some(DiskFault::Leaps) && self.found == 3 {
+                    appended.position = Position(appended.position.0 + 32);
+                }
+                Ok(appended)
+            }
+            (Err(error), _) => Err(error),
+        }
+    }
+
+    async fn read(&self, read: Read) -> Result<Page, JournalError> {
+        self.memory.read(read).await
+    }
+}

@@ -1,0 +1,139 @@
+//! Journals that are wrong in one respect each.
+
+mod racing;
+mod reading;
+mod writing;
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicUsize;
+
+use antiphon_conformance::model::MemoryJournal;
+use antiphon_core::port::{Append, Appended, IdempotencyKey, Journal, JournalError, Page, Read};
+use antiphon_core::{Event, EventBody, Position, Seq, TaskId};
+use async_trait::async_trait;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Fault {
+    AnswersWithTheFirstOfABatch,
+    ReversesBatches,
+    WritesWhatIsValidOfABatch,
+    LetsWritersRunAhead,
+    CreatesAgain,
+    CallsOrphansInvalid,
+    AcceptsNothing,
+    CreatesWhatIsMissing,
+    IgnoresLateCreations,
+    ForgetsThatTasksEnd,
+    DropsWhatFollowsAnEnd,
+    CallsEndedTasksStale,
+    TakesAPauseForAnEnd,
+    AnswersKeysWithTheNewest,
+    KeepsKeysPerTask,
+    LooksAtTheEndBeforeTheKey,
+    UsesUpKeysOfRefusals,
+    LooksUpKeysTooEarly,
+    ReadsByPrefix,
+    RefusesToReadUnknownTasks,
+    StartsOverBehindTheEnd,
+    SkipsOneBetweenPages,
+    ReadsOneMore,
+    TakesZeroForUnlimited,
+    ForgetsWhereTheReaderWas,
+    TakesTheTasksEndForTheHead,
+    ChecksWritersTooEarly,
+    AnswersWithTheHead,
+    ShowsWritesOutOfOrder,
+    NormalizesJson,
+    RoundsTimes,
+}
+
+/// A right journal with a wrong one around it.
+pub(super) struct FaultyJournal {
+    inner: MemoryJournal,
+    fault: Fault,
+    writing: AtomicUsize,
+    answers: Mutex<HashMap<IdempotencyKey, Result<Appended, JournalError>>>,
+}
+
+impl FaultyJournal {
+    pub(super) fn new(fault: Fault) -> Self {
+        Self {
+            inner: MemoryJournal::new(),
+            fault,
+            writing: AtomicUsize::new(0),
+            answers: Mutex::default(),
+        }
+    }
+
+    async fn events(&self, task_id: Option<&TaskId>) -> Vec<Event> {
+        let read = Read { task_id: task_id.cloned(), after: Position(0), limit: 1000 };
+        self.inner.read(read).await.unwrap().events
+    }
+
+    async fn seq(&self, task_id: &TaskId) -> Seq {
+        Seq(self.events(Some(task_id)).await.len() as u64)
+    }
+
+    async fn last(&self, task_id: &TaskId) -> Option<Event> {
+        self.events(Some(task_id)).await.pop()
+    }
+
+    /// What an append that wrote nothing would say if it had been right to.
+    async fn pretended(&self, task_id: &TaskId) -> Appended {
+        let last = self.last(task_id).await;
+        Appended {
+            task_id: task_id.clone(),
+            position: last.as_ref().map_or(Position(0), |event| event.position),
+            seq: last.map_or(Seq(0), |event| event.seq),
+            deduplicated: false,
+        }
+    }
+}
+
+#[async_trait]
+impl Journal for FaultyJournal {
+    async fn append(&self, append: Append) -> Result<Appended, JournalError> {
+        match self.fault {
+            Fault::AnswersWithTheFirstOfABatch => self.answering_with_the_first(append).await,
+            Fault::ReversesBatches => self.reversing(append).await,
+            Fault::WritesWhatIsValidOfABatch => self.writing_what_is_valid(append).await,
+            Fault::LetsWritersRunAhead => self.letting_run_ahead(append).await,
+            Fault::CreatesAgain => self.creating_again(append).await,
+            Fault::CallsOrphansInvalid => self.calling_orphans_invalid(append).await,
+            Fault::AcceptsNothing => self.accepting_nothing(append).await,
+            Fault::CreatesWhatIsMissing => self.creating_what_is_missing(append).await,
+            Fault::IgnoresLateCreations => self.ignoring_late_creations(append).await,
+            Fault::ForgetsThatTasksEnd => self.forgetting_ends(append).await,
+            Fault::DropsWhatFollowsAnEnd => self.dropping_what_follows(append).await,
+            Fault::CallsEndedTasksStale => self.calling_ended_stale(append).await,
+            Fault::TakesAPauseForAnEnd => self.taking_a_pause_for_an_end(append).await,
+            Fault::AnswersKeysWithTheNewest => self.answering_with_the_newest(append).await,
+            Fault::KeepsKeysPerTask => self.keeping_keys_per_task(append).await,
+            Fault::LooksAtTheEndBeforeTheKey => self.looking_at_the_end_first(append).await,
+            Fault::UsesUpKeysOfRefusals => self.using_up_keys(append).await,
+            Fault::LooksUpKeysTooEarly => self.looking_up_keys_too_early(append).await,
+            Fault::ChecksWritersTooEarly => self.checking_writers_too_early(append).await,
+            Fault::AnswersWithTheHead => self.answering_with_the_head(append).await,
+            Fault::ShowsWritesOutOfOrder => self.writing_slowly(append).await,
+            Fault::RoundsTimes => self.rounding_times(append).await,
+            Fault::ReadsByPrefix
+            | Fault::RefusesToReadUnknownTasks
+            | Fault::StartsOverBehindTheEnd
+            | Fault::SkipsOneBetweenPages
+            | Fault::ReadsOneMore
+            | Fault::TakesZeroForUnlimited
+            | Fault::ForgetsWhereTheReaderWas
+            | Fault::TakesTheTasksEndForTheHead
+            | Fault::NormalizesJson => self.inner.append(append).await,
+        }
+    }
+
+    async fn read(&self, read: Read) -> Result<Page, JournalError> {
+        self.read_wrongly(read).await
+    }
+}
+
+fn is_end(body: &EventBody) -> bool {
+    matches!(body, EventBody::StatusChanged(change) if change.status.is_terminal())
+}

@@ -1,0 +1,44 @@
+//! The vector store's suite, proved.
+
+mod faulty_store;
+
+use antiphon_conformance::model::FlatVectorStore;
+use antiphon_conformance::vector_store;
+
+use crate::verdict::{each_check_has_a_fault, each_fault_is_caught_by_its_own_check};
+use faulty_store::{Fault, FaultyStore};
+
+const FAULTS: &[(Fault, &str)] = &[
+    (Fault::ClampsScores, "the_nearest_come_first"),
+    (Fault::TakesTheDotProduct, "length_does_not_count"),
+    (Fault::LeavesTiesAsTheyCame, "equally_near_ones_come_in_the_order_of_their_ids"),
+    (Fault::RoundsLimitsUp, "no_more_than_the_limit_are_found"),
+    (Fault::TakesZeroForUnlimited, "a_limit_of_zero_finds_nothing"),
+    (Fault::FailsWhenEmpty, "an_empty_store_finds_nothing"),
+    (Fault::DividesByZero, "zeros_are_near_nothing"),
+    (Fault::OverlooksSomeOfMany, "a_thousand_vectors_are_found_as_by_brute_force"),
+    (Fault::KeepsOldNotes, "an_upsert_replaces_the_vector_and_its_notes"),
+    (Fault::KeepsWhatIsDeleted, "a_deleted_vector_is_gone"),
+    (Fault::AlwaysDeletes, "deleting_says_whether_there_was_one"),
+    (Fault::ForgetsRivals, "vectors_put_in_at_once_are_all_there"),
+    (Fault::MatchesAnyNote, "every_note_of_the_filter_has_to_match"),
+    (Fault::FiltersAfterTheLimit, "the_filter_comes_before_the_limit"),
+    (Fault::TakesDotsForPaths, "notes_hold_any_text"),
+    (Fault::FitsVectors, "a_vector_of_another_dimension_is_refused_and_nothing_is_written"),
+    (Fault::FitsQueries, "a_query_of_another_dimension_is_refused"),
+];
+
+#[tokio::test]
+async fn the_flat_vector_store_keeps_the_contract() {
+    let passed = vector_store::check(async || FlatVectorStore::new()).await.unwrap();
+    assert_eq!(passed.checks, vector_store::checks());
+}
+
+#[tokio::test]
+async fn each_fault_of_a_vector_store_is_caught_by_its_own_check() {
+    each_check_has_a_fault(&vector_store::checks(), FAULTS);
+    each_fault_is_caught_by_its_own_check(FAULTS, async |fault| {
+        vector_store::check(async || FaultyStore::new(fault)).await
+    })
+    .await;
+}

@@ -1,0 +1,205 @@
+//! Events: the entries of the journal.
+
+use antiphon_core::{
+    AgentId, AgentState, Effect, Event, EventBody, EventError, Message, MessageAppended, Position,
+    Seq, SessionId, StateChanged, StatusChanged, TaskCreated, TaskId, TaskStatus, ToolCallId,
+    ToolStarted, Usage, UsageRecorded, UserMessage,
+};
+use serde_json::{Value, json};
+
+use crate::{UUID, at, both_ways, read, refusal, written};
+
+fn event(body: impl Into<EventBody>) -> Event {
+    Event {
+        position: Position(7),
+        task_id: TaskId::parse("t1").unwrap(),
+        seq: Seq(3),
+        at: at("2026-02-18T12:00:00Z"),
+        body: body.into(),
+    }
+}
+
+fn envelope(kind: &str, data: &Value) -> Value {
+    json!({
+        "v": 1, "position": 7, "task_id": "t1", "seq": 3, "at": "2026-02-18T12:00:00Z",
+        "type": kind, "data": data
+    })
+}
+
+fn agent_id() -> AgentId {
+    UUID.parse::<uuid::Uuid>().unwrap().into()
+}
+
+/// One of each, with the type and the data it has in JSON.
+fn one_of_each() -> Vec<(EventBody, &'static str, Value)> {
+    let said = UserMessage::text("hi", at("2026-02-18T12:00:00Z"));
+    let created = TaskCreated {
+        agent: "dev".to_owned(),
+        session_id: SessionId::parse("s1").unwrap(),
+        parent: Some(TaskId::parse("t0").unwrap()),
+    };
+    let changed =
+        StatusChanged { status: TaskStatus::Failed, detail: Some(json!({"reason": "budget"})) };
+    let moved =
+        StateChanged { agent_id: agent_id(), from: AgentState::Idle, to: AgentState::Thinking };
+    let started = ToolStarted {
+        tool_call_id: ToolCallId::parse("tc_1").unwrap(),
+        tool_name: "bash".to_owned(),
+        effect: Effect::SideEffect,
+    };
+    let paid = UsageRecorded { model: "scripted/hello".to_owned(), usage: Usage::default() };
+    vec![
+        (
+            created.into(),
+            "task_created",
+            json!({"agent": "dev", "session_id": "s1", "parent": "t0"}),
+        ),
+        (
+            changed.into(),
+            "status_changed",
+            json!({"status": "failed", "detail": {"reason": "budget"}}),
+        ),
+        (
+            moved.into(),
+            "state_changed",
+            json!({"agent_id": UUID, "from": "idle", "to": "thinking"}),
+        ),
+        (
+            MessageAppended { message: Message::User(said.clone()) }.into(),
+            "message_appended",
+            json!({"message": written(&said)}),
+        ),
+        (
+            started.into(),
+            "tool_started",
+            json!({"tool_call_id": "tc_1", "tool_name": "bash", "effect": "side_effect"}),
+        ),
+        (
+            paid.into(),
+            "usage_recorded",
+            json!({"model": "scripted/hello", "usage": {"input_tokens": 0, "output_tokens": 0}}),
+        ),
+    ]
+}
+
+#[test]
+fn each_event_has_its_type_and_its_data() {
+    for (body, kind, data) in one_of_each() {
+        assert_eq!(body.event_type(), kind);
+        both_ways(&event(body), &envelope(kind, &data));
+    }
+}
+
+#[test]
+fn every_type_of_event_is_listed() {
+    let types: Vec<&str> = one_of_each().iter().map(|(_, kind, _)| *kind).collect();
+    assert_eq!(EventBody::TYPES, types);
+}
+
+#[test]
+fn what_an_event_does_not_know_is_left_out() {
+    both_ways(
+        &event(TaskCreated {
+            agent: "dev".to_owned(),
+            session_id: SessionId::parse("s1").unwrap(),
+            parent: None,
+        }),
+        &envelope("task_created", &json!({"agent": "dev", "session_id": "s1"})),
+    );
+    both_ways(
+        &event(StatusChanged { status: TaskStatus::Running, detail: None }),
+        &envelope("status_changed", &json!({"status": "running"})),
+    );
+}
+
+#[test]
+fn an_event_is_written_with_its_fields_in_order() {
+    let body = StatusChanged { status: TaskStatus::Running, detail: None };
+    assert_eq!(
+        serde_json::to_string(&event(body)).unwrap(),
+        r#"{"v":1,"position":7,"task_id":"t1","seq":3,"at":"2026-02-18T12:00:00Z","type":"status_changed","data":{"status":"running"}}"#
+    );
+}
+
+#[test]
+fn an_event_of_a_later_version_is_refused() {
+    let mut json = envelope("status_changed", &json!({"status": "running"}));
+    json["v"] = json!(2);
+    assert_eq!(refusal::<Event>(json), "event version 2 is newer than this program knows (1)");
+    assert_eq!(
+        EventError::UnknownVersion { found: 2 }.to_string(),
+        "event version 2 is newer than this program knows (1)"
+    );
+}
+
+#[test]
+fn an_event_of_an_unknown_type_is_refused_with_the_types_there_are() {
+    assert_eq!(
+        refusal::<Event>(envelope("task_paused", &json!({}))),
+        "unknown event type `task_paused`, expected one of task_created, status_changed, \
+         state_changed, message_appended, tool_started, usage_recorded"
+    );
+}
+
+#[test]
+fn an_event_with_other_data_than_its_type_has_is_refused_with_the_field() {
+    for (kind, data, reason) in [
+        ("task_created", json!({"agent": "dev"}), "missing field `session_id`"),
+        (
+            "state_changed",
+            json!({"agent_id": UUID, "from": "asleep", "to": "idle"}),
+            "unknown variant `asleep`, expected one of `idle`, `thinking`, `toolcall`, `reflecting`",
+        ),
+        (
+            "message_appended",
+            json!({"message": {"type": "system", "content": [],
+                               "timestamp": "2026-02-18T12:00:00Z"}}),
+            "unknown message type `system`, expected one of `user`, `assistant`, `tool_result`",
+        ),
+    ] {
+        let said = refusal::<Event>(envelope(kind, &data));
+        assert!(said.starts_with(&format!("malformed `{kind}` event: {reason}")), "{said}");
+    }
+}
+
+#[test]
+fn an_envelope_without_a_field_is_refused_by_its_name() {
+    let whole = envelope("status_changed", &json!({"status": "running"}));
+    for field in ["v", "position", "task_id", "seq", "at", "type", "data"] {
+        let mut json = whole.clone();
+        json.as_object_mut().unwrap().remove(field);
+        assert_eq!(refusal::<Event>(json), format!("missing field `{field}`"));
+    }
+}
+
+#[test]
+fn unknown_fields_of_an_event_are_ignored_in_any_order() {
+    let json = r#"{"data":{"to":"thinking","since":1,"from":"idle","agent_id":
+        "123e4567-e89b-12d3-a456-426614174000"},"node":"a","type":"state_changed","seq":3,
+        "at":"2026-02-18T12:00:00Z","task_id":"t1","position":7,"v":1}"#;
+    assert_eq!(
+        read::<Event>(json),
+        event(StateChanged {
+            agent_id: agent_id(),
+            from: AgentState::Idle,
+            to: AgentState::Thinking,
+        })
+    );
+}
+
+#[test]
+fn positions_and_seqs_are_plain_numbers_in_order() {
+    both_ways(&Position(u64::MAX), &json!(u64::MAX));
+    both_ways(&Seq(1), &json!(1));
+    assert_eq!((Position::default(), Seq::default()), (Position(0), Seq(0)));
+    assert_eq!((Position(12).to_string(), Seq(3).to_string()), ("12".to_owned(), "3".to_owned()));
+    assert!(Position(9) < Position(10) && Seq(9) < Seq(10));
+}
+
+#[test]
+fn a_result_that_is_null_is_not_lost() {
+    both_ways(
+        &event(StatusChanged { status: TaskStatus::Completed, detail: Some(Value::Null) }),
+        &envelope("status_changed", &json!({"status": "completed", "detail": null})),
+    );
+}

@@ -1,0 +1,124 @@
+//! What of a history goes to a model that did not write it.
+
+use antiphon_core::{
+    AssistantBlock, AssistantMessage, IdRule, InputBlock, Message, ModelRef, OpaqueBlock, RawJson,
+    Signature, StopReason, ThinkingBlock, ToolArguments, ToolCallBlock, ToolCallId,
+    ToolResultMessage, Usage, UserMessage, for_model,
+};
+
+use crate::ten;
+
+const PLAIN: IdRule = IdRule::Plain { bytes_max: 64 };
+
+fn model(text: &str) -> ModelRef {
+    ModelRef::parse(text).unwrap()
+}
+
+fn asked(text: &str) -> Message {
+    UserMessage::text(text, ten()).into()
+}
+
+fn thought(signature: Option<&str>) -> AssistantBlock {
+    AssistantBlock::Thinking(ThinkingBlock {
+        thinking: "hm".to_owned(),
+        signature: signature.map(|text| Signature(text.to_owned())),
+    })
+}
+
+fn sealed() -> AssistantBlock {
+    AssistantBlock::Opaque(OpaqueBlock {
+        kind: "redacted_thinking".to_owned(),
+        value: RawJson::empty_object(),
+    })
+}
+
+fn call(id: &str, signature: Option<&str>) -> AssistantBlock {
+    AssistantBlock::ToolCall(ToolCallBlock {
+        id: ToolCallId::parse(id).unwrap(),
+        name: "read".to_owned(),
+        arguments: ToolArguments::Object(RawJson::empty_object()),
+        signature: signature.map(|text| Signature(text.to_owned())),
+    })
+}
+
+fn answered(by: &str, content: Vec<AssistantBlock>) -> Message {
+    Message::Assistant(AssistantMessage {
+        content,
+        stop_reason: StopReason::EndTurn,
+        raw_stop_reason: String::new(),
+        usage: Usage::default(),
+        model: (!by.is_empty()).then(|| model(by)),
+        timestamp: ten(),
+    })
+}
+
+fn result(id: &str) -> Message {
+    Message::ToolResult(ToolResultMessage {
+        tool_call_id: ToolCallId::parse(id).unwrap(),
+        tool_name: "read".to_owned(),
+        content: vec![InputBlock::text("ok")],
+        is_error: false,
+        timestamp: ten(),
+    })
+}
+
+#[test]
+fn a_model_gets_back_all_it_wrote_itself() {
+    let history = [
+        asked("go"),
+        answered("p/m", vec![thought(Some("c2ln")), sealed(), call("a", Some("c2ln"))]),
+        result("a"),
+    ];
+    assert_eq!(for_model(&history, &model("p/m"), IdRule::Any), history);
+    assert_eq!(for_model(&history, &model("p/m"), PLAIN), history);
+}
+
+#[test]
+fn the_notes_seals_and_signatures_of_another_model_stay_behind() {
+    let text = AssistantBlock::text("hi");
+    for writer in ["p/other", "other/m", ""] {
+        let history = [
+            asked("go"),
+            answered(writer, vec![thought(None), sealed(), text.clone(), call("a", Some("c2ln"))]),
+            result("a"),
+            answered(writer, vec![thought(Some("c2ln")), sealed()]),
+        ];
+        assert_eq!(
+            for_model(&history, &model("p/m"), IdRule::Any),
+            [asked("go"), answered(writer, vec![text.clone(), call("a", None)]), result("a"),]
+        );
+    }
+}
+
+#[test]
+fn an_id_the_provider_refuses_is_renamed_in_call_and_result() {
+    let history = [
+        answered("p/m", vec![call("functions.read:0", None), call("fine", None)]),
+        result("functions.read:0"),
+        result("fine"),
+    ];
+    assert_eq!(
+        for_model(&history, &model("p/m"), PLAIN),
+        [
+            answered("p/m", vec![call("call_0", None), call("fine", None)]),
+            result("call_0"),
+            result("fine"),
+        ]
+    );
+    assert_eq!(for_model(&history, &model("p/m"), IdRule::Any), history);
+}
+
+#[test]
+fn an_id_used_twice_in_a_session_is_renamed_the_second_time() {
+    let lap = |id| [answered("p/m", vec![call(id, None)]), result(id)];
+    assert_eq!(
+        for_model(&[lap("call_1"), lap("call_1"), lap("call_1")].concat(), &model("p/m"), PLAIN),
+        [lap("call_1"), lap("call_2"), lap("call_3")].concat()
+    );
+}
+
+#[test]
+fn what_cannot_be_sent_goes_to_no_model() {
+    let history = [asked("go"), answered("p/m", vec![call("a", None)]), asked("again")];
+    assert_eq!(for_model(&history, &model("p/m"), IdRule::Any), [asked("go"), asked("again")]);
+}

@@ -1,0 +1,134 @@
+//! What of a history may be sent to a model.
+
+use antiphon_core::{
+    AssistantBlock, AssistantMessage, InputBlock, Message, RawJson, StopReason, ToolArguments,
+    ToolCallBlock, ToolCallId, ToolResultMessage, Usage, UserMessage, sendable,
+};
+
+use crate::ten;
+
+fn asked(text: &str) -> Message {
+    UserMessage::text(text, ten()).into()
+}
+
+fn call(id: &str) -> AssistantBlock {
+    AssistantBlock::ToolCall(ToolCallBlock {
+        id: ToolCallId::parse(id).unwrap(),
+        name: "read".to_owned(),
+        arguments: ToolArguments::Object(RawJson::empty_object()),
+        signature: None,
+    })
+}
+
+fn answered(stop_reason: StopReason, content: Vec<AssistantBlock>) -> Message {
+    Message::Assistant(AssistantMessage {
+        content,
+        stop_reason,
+        raw_stop_reason: String::new(),
+        usage: Usage::default(),
+        model: None,
+        timestamp: ten(),
+    })
+}
+
+fn called(ids: &[&str]) -> Message {
+    answered(StopReason::ToolUse, ids.iter().map(|id| call(id)).collect())
+}
+
+fn result(id: &str, text: &str) -> Message {
+    Message::ToolResult(ToolResultMessage {
+        tool_call_id: ToolCallId::parse(id).unwrap(),
+        tool_name: "read".to_owned(),
+        content: vec![InputBlock::text(text)],
+        is_error: false,
+        timestamp: ten(),
+    })
+}
+
+/// Asserts what is sent of `history`, and that sending it again changes nothing.
+#[track_caller]
+fn sends(history: &[Message], expected: &[Message]) {
+    assert_eq!(sendable(history), expected);
+    assert_eq!(sendable(expected), expected);
+}
+
+#[test]
+fn a_whole_history_is_sent_unchanged() {
+    let history = [
+        asked("go"),
+        called(&["a", "b"]),
+        result("a", "1"),
+        result("b", "2"),
+        answered(StopReason::EndTurn, vec![AssistantBlock::text("done")]),
+        asked("more"),
+        answered(StopReason::Length, vec![AssistantBlock::text("cut")]),
+        answered(StopReason::Unknown, vec![AssistantBlock::text("odd")]),
+    ];
+    sends(&history, &history);
+    sends(&[], &[]);
+}
+
+#[test]
+fn an_answer_that_broke_off_is_left_out_with_its_results() {
+    for reason in [StopReason::Error, StopReason::Aborted] {
+        let broken = answered(reason, vec![AssistantBlock::text("half"), call("a")]);
+        sends(
+            &[asked("go"), broken, result("a", "1"), asked("again")],
+            &[asked("go"), asked("again")],
+        );
+    }
+}
+
+#[test]
+fn a_call_without_a_result_is_left_out_and_the_rest_of_its_answer_stays() {
+    let mixed = answered(
+        StopReason::ToolUse,
+        vec![AssistantBlock::text("let me look"), call("a"), call("b")],
+    );
+    let mended =
+        answered(StopReason::ToolUse, vec![AssistantBlock::text("let me look"), call("b")]);
+    sends(&[mixed, result("b", "2")], &[mended, result("b", "2")]);
+    sends(&[asked("go"), called(&["a"])], &[asked("go")]);
+}
+
+#[test]
+fn results_follow_their_answer_directly_in_the_order_of_the_calls() {
+    sends(
+        &[called(&["a", "b"]), result("b", "2"), asked("by the way"), result("a", "1")],
+        &[called(&["a", "b"]), result("a", "1"), result("b", "2"), asked("by the way")],
+    );
+}
+
+#[test]
+fn a_result_without_a_call_before_it_is_left_out() {
+    sends(&[result("a", "1"), asked("go")], &[asked("go")]);
+    sends(&[result("a", "1"), called(&["a"])], &[]);
+    sends(
+        &[called(&["a"]), asked("x"), called(&["b"]), result("a", "1"), result("b", "2")],
+        &[asked("x"), called(&["b"]), result("b", "2")],
+    );
+}
+
+#[test]
+fn a_second_result_or_a_second_call_of_the_same_id_is_left_out() {
+    sends(
+        &[called(&["a"]), result("a", "1"), result("a", "2")],
+        &[called(&["a"]), result("a", "1")],
+    );
+    sends(
+        &[called(&["a", "a"]), result("a", "1"), result("a", "2")],
+        &[called(&["a"]), result("a", "1")],
+    );
+}
+
+#[test]
+fn the_same_id_in_two_answers_is_two_calls() {
+    let history = [called(&["a"]), result("a", "1"), called(&["a"]), result("a", "2")];
+    sends(&history, &history);
+}
+
+#[test]
+fn an_empty_message_is_left_out() {
+    let empty = UserMessage { content: vec![], timestamp: ten() };
+    sends(&[empty.into(), answered(StopReason::EndTurn, vec![]), asked("go")], &[asked("go")]);
+}

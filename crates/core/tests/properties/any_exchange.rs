@@ -1,0 +1,178 @@
+//! Any event, interaction, invocation and chat.
+
+use std::collections::BTreeMap;
+
+use antiphon_core::*;
+use proptest::collection::{btree_map, vec};
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::any_conversation::{input_block, message, usage, user_message};
+use crate::any_json::{text, time, value};
+
+fn uuid<T: From<Uuid> + std::fmt::Debug>() -> impl Strategy<Value = T> {
+    any::<u128>().prop_map(|bits| T::from(Uuid::from_u128(bits)))
+}
+
+fn task_id() -> impl Strategy<Value = TaskId> {
+    "[^\\s\\p{Cc}]{1,20}".prop_filter_map("no id", |text| TaskId::parse(&text).ok())
+}
+
+pub(crate) fn state() -> impl Strategy<Value = AgentState> {
+    select(&AgentState::ALL[..])
+}
+
+/// Any event. A detail of null is read as no detail, so there is none here.
+pub(crate) fn event() -> impl Strategy<Value = Event> {
+    let created = (text(), task_id(), option::of(task_id())).prop_map(|(agent, id, parent)| {
+        let session_id = SessionId::parse(id.as_str()).unwrap();
+        TaskCreated { agent, session_id, parent }.into()
+    });
+    let detail = option::of(value().prop_filter("null", |value| !value.is_null()));
+    let status = (select(&TaskStatus::ALL[..]), detail)
+        .prop_map(|(status, detail)| StatusChanged { status, detail }.into());
+    let moved = (uuid(), state(), state())
+        .prop_map(|(agent_id, from, to)| StateChanged { agent_id, from, to }.into());
+    let said = message().prop_map(|message| MessageAppended { message }.into());
+    let effects = [Effect::ReadOnly, Effect::Idempotent, Effect::SideEffect];
+    let started =
+        (task_id(), text(), select(effects.to_vec())).prop_map(|(id, tool_name, effect)| {
+            let tool_call_id = ToolCallId::parse(id.as_str()).unwrap();
+            ToolStarted { tool_call_id, tool_name, effect }.into()
+        });
+    let paid = (text(), usage()).prop_map(|(model, usage)| UsageRecorded { model, usage }.into());
+    let body = prop_oneof![created, status, moved, said, started, paid];
+    (any::<u64>(), task_id(), any::<u64>(), time(), body).prop_map(
+        |(position, task_id, seq, at, body)| Event {
+            position: Position(position),
+            task_id,
+            seq: Seq(seq),
+            at,
+            body,
+        },
+    )
+}
+
+fn sender() -> impl Strategy<Value = Sender> {
+    prop_oneof![
+        Just(Sender::User),
+        "[a-z_][a-zé0-9 ._-]{0,10}[0-9]".prop_map(|t| Sender::Peer(AgentName::parse(&t).unwrap())),
+        "[a-z]{1,9}".prop_map(|t| Sender::External(SourceName::parse(&t).unwrap())),
+    ]
+}
+
+/// An intent, often one that means something.
+pub(crate) fn intent() -> impl Strategy<Value = String> {
+    prop_oneof![
+        select(&LifecycleIntent::ALL[..]).prop_map(|intent| intent.as_str().to_owned()),
+        select(&["review", "ping", ""][..]).prop_map(str::to_owned),
+        text(),
+    ]
+}
+
+fn content() -> impl Strategy<Value = InteractionContent> {
+    let statuses = [ResponseStatus::Accepted, ResponseStatus::Completed, ResponseStatus::Failed];
+    let peer = text().prop_map(|name| serde_json::json!({ "peer": name }));
+    prop_oneof![
+        (text(), option::of(vec(input_block(), 0..3)))
+            .prop_map(|(body, blocks)| InteractionContent::Message { body, blocks }),
+        (intent(), prop_oneof![value(), peer])
+            .prop_map(|(intent, params)| InteractionContent::Request { intent, params }),
+        (uuid(), select(statuses.to_vec()), value()).prop_map(|(in_reply_to, status, result)| {
+            InteractionContent::Response { in_reply_to, status, result }
+        }),
+        uuid().prop_map(|in_reply_to| InteractionContent::Ack { in_reply_to }),
+    ]
+}
+
+pub(crate) fn interaction() -> impl Strategy<Value = Interaction> {
+    let modes = [HandlingMode::Queue, HandlingMode::Steer];
+    let metadata = RenderMetadata { class: RenderClass::FlowStep, salience: Salience::Urgent };
+    (uuid(), sender(), content(), select(modes.to_vec()), option::of(Just(metadata))).prop_map(
+        |(id, from, content, handling_mode, render_metadata)| Interaction {
+            id,
+            from,
+            content,
+            handling_mode,
+            render_metadata,
+        },
+    )
+}
+
+fn executor() -> impl Strategy<Value = ExecutorHint> {
+    let remote = (text(), value()).prop_map(|(kind, config): (String, Value)| {
+        let runner = RunnerConfig { kind, config };
+        ExecutorHint::Force(Executor::Remote { runner })
+    });
+    prop_oneof![Just(ExecutorHint::Auto), Just(ExecutorHint::Force(Executor::Local)), remote]
+}
+
+fn target() -> impl Strategy<Value = Target> {
+    let agent = prop_oneof![
+        text().prop_map(|agent_id| AgentRef::Named { agent_id }),
+        (text(), option::of(vec(text(), 0..3)))
+            .prop_map(|(system_prompt, tools)| AgentRef::AdHoc { system_prompt, tools }),
+    ];
+    (agent, user_message(), option::of(executor())).prop_map(|(agent, message, executor)| Target {
+        agent,
+        message,
+        executor,
+    })
+}
+
+pub(crate) fn invocation() -> impl Strategy<Value = Invocation> {
+    let scopes = [ContextScope::Independent, ContextScope::Inherited, ContextScope::Shared];
+    let joins = [Join::Single, Join::All, Join::Detached];
+    let tools = prop_oneof![
+        Just(ToolPolicy::Inherit),
+        vec(text(), 0..3).prop_map(|tools| ToolPolicy::Exact { tools }),
+        Just(ToolPolicy::None),
+    ];
+    (vec(target(), 0..3), select(scopes.to_vec()), select(joins.to_vec()), executor(), tools)
+        .prop_map(|(targets, context, join, executor, tools)| Invocation {
+            targets,
+            context,
+            join,
+            executor,
+            tools,
+        })
+}
+
+fn canonical() -> impl Strategy<Value = CanonicalMessage> {
+    let roles = [Role::User, Role::Assistant, Role::System];
+    let notes = btree_map(text(), text(), 0..3);
+    (uuid(), select(roles.to_vec()), text(), time(), notes).prop_map(
+        |(id, role, content, timestamp, metadata): (_, _, _, _, BTreeMap<String, String>)| {
+            CanonicalMessage { id, role, content, timestamp, metadata }
+        },
+    )
+}
+
+pub(crate) fn chat() -> impl Strategy<Value = ChatCompletionRequest> {
+    let temperature = option::of(prop_oneof![
+        0.0..=2.0,
+        proptest::num::f64::NORMAL | proptest::num::f64::ZERO | proptest::num::f64::SUBNORMAL,
+    ]);
+    let limit = option::of(any::<u32>());
+    (vec(canonical(), 0..4), option::of(text()), temperature, limit, any::<bool>()).prop_map(
+        |(messages, model, temperature, max_tokens, stream)| ChatCompletionRequest {
+            messages,
+            model,
+            temperature,
+            max_tokens,
+            stream,
+        },
+    )
+}
+
+pub(crate) fn control() -> impl Strategy<Value = OrchestratorRequest> {
+    const ACTIONS: [&str; 3] = ["spawn_agent", " stop_agent ", "update_agent_context"];
+    let action = prop_oneof![select(&ACTIONS[..]).prop_map(str::to_owned), text()];
+    let field = || option::of(text());
+    (action, field(), field(), field()).prop_map(|(action, name, profile, context)| {
+        OrchestratorRequest { action, name, profile, context }
+    })
+}

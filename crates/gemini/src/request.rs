@@ -1,0 +1,305 @@
+//! The request as the wire wants it.
+//!
+//! Roles alternate, so neighbors of one role are joined; results of tools are part of the
+//! user's turn and come first in it. Only text fits into a result: its pictures follow it.
+//!
+//! The wire refuses a turn whose first call has no signature, unless it carries the word that
+//! stands for none: calls of other models do, once their own signatures are stripped.
+
+use antiphon_core::{
+    AssistantBlock, IdRule, ImageBlock, InputBlock, Message, ModelRef, ProviderError, RawJson,
+    Request, Temperature, ToolArguments, ToolCallBlock, ToolChoice, ToolResultMessage, for_model,
+};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::Serialize;
+
+/// In place of a signature there cannot be, by the wire's own documentation.
+const NO_SIGNATURE: &str = "skip_thought_signature_validator";
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system_instruction: Option<Instruction<'a>>,
+    contents: Vec<Turn<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<[ToolsOut<'a>; 1]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_config: Option<ToolConfig<'a>>,
+    #[serde(skip_serializing_if = "GenerationConfig::is_empty")]
+    generation_config: GenerationConfig,
+}
+
+#[derive(Serialize)]
+struct Instruction<'a> {
+    parts: [PartOut<'a>; 1],
+}
+
+#[derive(Serialize)]
+struct Turn<'a> {
+    role: &'static str,
+    parts: Vec<PartOut<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum PartOut<'a> {
+    Known(Signed<'a>),
+    /// Goes back as it came.
+    Opaque(&'a RawJson),
+}
+
+/// A part, with or without a signature.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Signed<'a> {
+    #[serde(flatten)]
+    part: KnownPart<'a>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    thought: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thought_signature: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+enum KnownPart<'a> {
+    Text(&'a str),
+    InlineData(InlineData<'a>),
+    FunctionCall(FunctionCall<'a>),
+    FunctionResponse(FunctionResponse<'a>),
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct InlineData<'a> {
+    mime_type: &'a str,
+    data: String,
+}
+
+#[derive(Serialize)]
+struct FunctionCall<'a> {
+    id: &'a str,
+    name: &'a str,
+    args: RawJson,
+}
+
+#[derive(Serialize)]
+struct FunctionResponse<'a> {
+    id: &'a str,
+    name: &'a str,
+    response: Outcome,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Outcome {
+    Output(String),
+    Error(String),
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ToolsOut<'a> {
+    function_declarations: Vec<FunctionDeclaration<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FunctionDeclaration<'a> {
+    name: &'a str,
+    description: &'a str,
+    /// Takes JSON Schema as it is; `parameters` takes a part of `OpenAPI` only.
+    parameters_json_schema: &'a RawJson,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ToolConfig<'a> {
+    function_calling_config: FunctionCallingConfig<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FunctionCallingConfig<'a> {
+    mode: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allowed_function_names: Option<[&'a str; 1]>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct GenerationConfig {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_config: Option<ThinkingConfig>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ThinkingConfig {
+    thinking_budget: u32,
+    include_thoughts: bool,
+}
+
+impl GenerationConfig {
+    fn is_empty(&self) -> bool {
+        self.max_output_tokens.is_none()
+            && self.temperature.is_none()
+            && self.thinking_config.is_none()
+    }
+}
+
+/// The JSON to send.
+pub(crate) fn body(request: &Request, model: &ModelRef) -> Result<Vec<u8>, ProviderError> {
+    let messages = for_model(&request.messages, model, IdRule::Any);
+    let text = request.system_prompt.as_str();
+    let body = Body {
+        system_instruction: (!text.trim().is_empty())
+            .then(|| Instruction { parts: [KnownPart::Text(text).into()] }),
+        contents: turns(&messages),
+        tools: tools(request),
+        tool_config: tool_config(request),
+        generation_config: GenerationConfig {
+            max_output_tokens: request.max_tokens.map(std::num::NonZero::get),
+            temperature: request.temperature.map(Temperature::get),
+            thinking_config: request.thinking_tokens.map(|budget| ThinkingConfig {
+                thinking_budget: budget.get(),
+                include_thoughts: true,
+            }),
+        },
+    };
+    serde_json::to_vec(&body)
+        .map_err(|error| ProviderError::InvalidRequest { message: error.to_string() })
+}
+
+fn tools(request: &Request) -> Option<[ToolsOut<'_>; 1]> {
+    let declaration = |tool| {
+        let tool: &antiphon_core::Tool = tool;
+        FunctionDeclaration {
+            name: &tool.name,
+            description: &tool.description,
+            parameters_json_schema: &tool.parameters,
+        }
+    };
+    (!request.tools.is_empty()).then(|| {
+        [ToolsOut { function_declarations: request.tools.iter().map(declaration).collect() }]
+    })
+}
+
+fn tool_config(request: &Request) -> Option<ToolConfig<'_>> {
+    let (mode, allowed_function_names) = match &request.tool_choice {
+        ToolChoice::Auto => return None,
+        ToolChoice::None if request.tools.is_empty() => return None,
+        ToolChoice::None => ("NONE", None),
+        ToolChoice::Required => ("ANY", None),
+        ToolChoice::Named(name) => ("ANY", Some([name.as_str()])),
+    };
+    let function_calling_config = FunctionCallingConfig { mode, allowed_function_names };
+    Some(ToolConfig { function_calling_config })
+}
+
+fn turns(messages: &[Message]) -> Vec<Turn<'_>> {
+    let mut turns: Vec<Turn<'_>> = Vec::new();
+    for message in messages {
+        let (role, parts): (_, Vec<PartOut<'_>>) = match message {
+            Message::User(user) => ("user", user.content.iter().filter_map(input).collect()),
+            Message::ToolResult(result) => ("user", tool_result(result)),
+            Message::Assistant(answer) => {
+                ("model", answer.content.iter().filter_map(spoken).collect())
+            }
+        };
+        match turns.last_mut() {
+            _ if parts.is_empty() => {}
+            Some(turn) if turn.role == role => turn.parts.extend(parts),
+            Some(_) | None => turns.push(Turn { role, parts }),
+        }
+    }
+    for turn in &mut turns {
+        sign_first_call(turn);
+    }
+    turns
+}
+
+/// Only the first of several calls at once is signed, and only of it is a signature wanted.
+fn sign_first_call(turn: &mut Turn<'_>) {
+    let first = turn.parts.iter_mut().find_map(|part| match part {
+        PartOut::Known(signed) if matches!(signed.part, KnownPart::FunctionCall(_)) => Some(signed),
+        PartOut::Known(_) | PartOut::Opaque(_) => None,
+    });
+    if let Some(call) = first {
+        call.thought_signature.get_or_insert(NO_SIGNATURE);
+    }
+}
+
+/// Blank text says nothing, and an empty part is refused.
+fn input(block: &InputBlock) -> Option<PartOut<'_>> {
+    match block {
+        InputBlock::Text(text) if text.text.trim().is_empty() => None,
+        InputBlock::Text(text) => Some(KnownPart::Text(&text.text).into()),
+        InputBlock::Image(image) => Some(inline_data(image)),
+    }
+}
+
+fn inline_data(image: &ImageBlock) -> PartOut<'_> {
+    let data = BASE64.encode(image.data());
+    KnownPart::InlineData(InlineData { mime_type: image.mime_type(), data }).into()
+}
+
+fn tool_result(result: &ToolResultMessage) -> Vec<PartOut<'_>> {
+    let mut texts = Vec::new();
+    let mut images = Vec::new();
+    for block in &result.content {
+        match block {
+            InputBlock::Text(text) => texts.push(text.text.as_str()),
+            InputBlock::Image(image) => images.push(inline_data(image)),
+        }
+    }
+    let text = texts.join("\n");
+    let response = KnownPart::FunctionResponse(FunctionResponse {
+        id: result.tool_call_id.as_str(),
+        name: &result.tool_name,
+        response: if result.is_error { Outcome::Error(text) } else { Outcome::Output(text) },
+    });
+    std::iter::once(response.into()).chain(images).collect()
+}
+
+fn spoken(block: &AssistantBlock) -> Option<PartOut<'_>> {
+    match block {
+        AssistantBlock::Text(text) if text.text.trim().is_empty() => None,
+        AssistantBlock::Text(text) => Some(KnownPart::Text(&text.text).into()),
+        // Without its signature the model reads nothing from it.
+        AssistantBlock::Thinking(thinking) => Some(PartOut::Known(Signed {
+            part: KnownPart::Text(&thinking.thinking),
+            thought: true,
+            thought_signature: Some(&thinking.signature.as_ref()?.0),
+        })),
+        AssistantBlock::ToolCall(call) => Some(function_call(call)),
+        AssistantBlock::Opaque(opaque) => Some(PartOut::Opaque(&opaque.value)),
+    }
+}
+
+fn function_call(call: &ToolCallBlock) -> PartOut<'_> {
+    PartOut::Known(Signed {
+        part: KnownPart::FunctionCall(FunctionCall {
+            id: call.id.as_str(),
+            name: &call.name,
+            args: match &call.arguments {
+                ToolArguments::Object(json) => json.clone(),
+                ToolArguments::Malformed(_) => RawJson::empty_object(),
+            },
+        }),
+        thought: false,
+        thought_signature: call.signature.as_ref().map(|signature| signature.0.as_str()),
+    })
+}
+
+impl<'a> From<KnownPart<'a>> for PartOut<'a> {
+    fn from(part: KnownPart<'a>) -> Self {
+        Self::Known(Signed { part, thought: false, thought_signature: None })
+    }
+}

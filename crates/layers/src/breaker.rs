@@ -1,0 +1,233 @@
+//! Rest for a provider that keeps failing.
+//!
+//! | state     | a request                         | and then                                   |
+//! |-----------|-----------------------------------|--------------------------------------------|
+//! | closed    | goes through                      | so many failures in a row: open            |
+//! | open      | fails at once                     | after the rest: half-open                  |
+//! | half-open | one goes through, the others fail | success: closed; failure: open again       |
+//!
+//! A failure is one that may pass ([`ProviderError::is_transient`]), or an answer that ends
+//! before it has begun; a provider that refuses a request is alive, and so is one whose answer
+//! has begun, however it ends. A probe that is dropped before it says anything makes room for
+//! another. What was asked before the circuit opened says nothing about it anymore: only the
+//! probe decides.
+
+use std::num::NonZeroU32;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use antiphon_core::{Piece, PieceSource, Provider, ProviderError, Request};
+use futures_core::Stream;
+use tokio::time::Instant;
+
+/// When to stop asking, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BreakerConfig {
+    /// Failures in a row after which nobody is let through.
+    pub failures: NonZeroU32,
+    /// For how long.
+    pub rest: Duration,
+}
+
+impl Default for BreakerConfig {
+    fn default() -> Self {
+        const FIVE: NonZeroU32 = NonZeroU32::new(5).unwrap();
+        Self { failures: FIVE, rest: Duration::from_secs(30) }
+    }
+}
+
+/// What a breaker does with the next request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BreakerState {
+    /// Lets it through.
+    Closed,
+    /// Lets it fail.
+    Open,
+    /// Lets one through to see.
+    HalfOpen,
+}
+
+/// A provider that is left alone for a while when it keeps failing.
+#[derive(Debug, Clone)]
+pub struct Breaker<P> {
+    inner: P,
+    circuit: Arc<Circuit>,
+}
+
+impl<P: Provider> Breaker<P> {
+    /// Watches `inner`.
+    pub fn new(inner: P, config: BreakerConfig) -> Self {
+        Self { inner, circuit: Arc::new(Circuit { config, state: Mutex::new(State::Closed(0)) }) }
+    }
+
+    /// What it does with the next request.
+    pub fn state(&self) -> BreakerState {
+        match *self.circuit.lock() {
+            State::Closed(_) => BreakerState::Closed,
+            State::Open { since } if !self.circuit.rest_left(since).is_zero() => BreakerState::Open,
+            State::Open { .. } | State::HalfOpen | State::Probing => BreakerState::HalfOpen,
+        }
+    }
+}
+
+impl<P: Provider> Provider for Breaker<P> {
+    fn open(&self, request: Request) -> PieceSource {
+        Box::pin(Watched {
+            circuit: Arc::clone(&self.circuit),
+            // Opened now, asked only if it is let through: an opened source has sent nothing.
+            source: Some(self.inner.open(request)),
+            verdict: Verdict::Unasked,
+        })
+    }
+}
+
+#[derive(Debug)]
+struct Circuit {
+    config: BreakerConfig,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum State {
+    /// With so many failures in a row.
+    Closed(u32),
+    Open {
+        since: Instant,
+    },
+    /// The next request is the probe.
+    HalfOpen,
+    /// The probe is on its way.
+    Probing,
+}
+
+/// What a request that was let through may decide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    Regular,
+    Probe,
+}
+
+/// What a request said about the provider.
+#[derive(Debug, Clone, Copy)]
+enum Outcome {
+    Alive,
+    Failed,
+    /// Nothing: it was dropped.
+    Abandoned,
+}
+
+impl Circuit {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn rest_left(&self, since: Instant) -> Duration {
+        self.config.rest.saturating_sub(since.elapsed())
+    }
+
+    /// Whether a request may go through, or for how long not.
+    fn enter(&self) -> Result<Pass, Duration> {
+        let mut state = self.lock();
+        match *state {
+            State::Closed(_) => return Ok(Pass::Regular),
+            State::Probing => return Err(self.config.rest),
+            State::Open { since } => {
+                let left = self.rest_left(since);
+                if !left.is_zero() {
+                    return Err(left);
+                }
+            }
+            State::HalfOpen => {}
+        }
+        *state = State::Probing;
+        Ok(Pass::Probe)
+    }
+
+    fn learn(&self, pass: Pass, outcome: Outcome) {
+        let mut state = self.lock();
+        let open = || State::Open { since: Instant::now() };
+        *state = match (*state, pass, outcome) {
+            (State::Closed(failures), _, Outcome::Failed) => {
+                let failures = failures.saturating_add(1);
+                if failures < self.config.failures.get() { State::Closed(failures) } else { open() }
+            }
+            (State::Closed(_), _, Outcome::Alive)
+            | (State::Probing, Pass::Probe, Outcome::Alive) => State::Closed(0),
+            (State::Probing, Pass::Probe, Outcome::Failed) => open(),
+            (State::Probing, Pass::Probe, Outcome::Abandoned) => State::HalfOpen,
+            (State::Closed(_), _, Outcome::Abandoned)
+            | (State::Open { .. } | State::HalfOpen, _, _)
+            | (State::Probing, Pass::Regular, _) => return,
+        };
+    }
+}
+
+struct Watched {
+    circuit: Arc<Circuit>,
+    source: Option<PieceSource>,
+    verdict: Verdict,
+}
+
+enum Verdict {
+    Unasked,
+    Pending(Pass),
+    Given,
+}
+
+impl Watched {
+    fn judge(&mut self, pass: Pass, item: Option<&Result<Piece, ProviderError>>) {
+        let outcome = match item {
+            Some(Ok(piece)) if !piece.is_output() => return,
+            Some(Ok(_)) => Outcome::Alive,
+            Some(Err(error)) if !error.is_transient() => Outcome::Alive,
+            Some(Err(_)) | None => Outcome::Failed,
+        };
+        self.verdict = Verdict::Given;
+        self.circuit.learn(pass, outcome);
+    }
+}
+
+impl Stream for Watched {
+    type Item = Result<Piece, ProviderError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if matches!(self.verdict, Verdict::Unasked) {
+            match self.circuit.enter() {
+                Ok(pass) => self.verdict = Verdict::Pending(pass),
+                Err(left) => {
+                    self.source = None;
+                    self.verdict = Verdict::Given;
+                    return Poll::Ready(Some(Err(resting(left))));
+                }
+            }
+        }
+        let Some(source) = &mut self.source else {
+            return Poll::Ready(None);
+        };
+        let item = ready!(source.as_mut().poll_next(cx));
+        if let Verdict::Pending(pass) = self.verdict {
+            self.judge(pass, item.as_ref());
+        }
+        Poll::Ready(item)
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        if let Verdict::Pending(pass) = self.verdict {
+            self.circuit.learn(pass, Outcome::Abandoned);
+        }
+    }
+}
+
+fn resting(left: Duration) -> ProviderError {
+    ProviderError::Overloaded {
+        message: format!(
+            "it failed too often and is not asked for another {} s",
+            left.as_secs().max(1)
+        ),
+        retry_after: Some(left),
+    }
+}

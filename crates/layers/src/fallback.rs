@@ -1,0 +1,113 @@
+//! Another model when the first cannot answer.
+//!
+//! Models are asked in order. One that fails before anything of its answer was shown makes way
+//! for the next, unless the fault is the request's own: what is malformed or too long for one
+//! is not sent to all. The last one's failure is passed on.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use antiphon_core::{ModelRef, Piece, PieceSource, Provider, ProviderError, Request};
+use futures_core::Stream;
+
+/// A model and who answers for it.
+#[derive(Clone)]
+pub struct Choice {
+    /// The model; its name replaces the request's.
+    pub model: ModelRef,
+    /// Who answers.
+    pub provider: Arc<dyn Provider>,
+}
+
+/// A provider that asks one model after the other.
+#[derive(Clone)]
+pub struct Fallback {
+    choices: Arc<[Choice]>,
+}
+
+impl Fallback {
+    /// Asks `first`, then each of `others`.
+    pub fn new(first: Choice, others: impl IntoIterator<Item = Choice>) -> Self {
+        Self { choices: std::iter::once(first).chain(others).collect() }
+    }
+}
+
+impl Provider for Fallback {
+    fn open(&self, request: Request) -> PieceSource {
+        Box::pin(Falling {
+            choices: Arc::clone(&self.choices),
+            next: 0,
+            request: Some(request),
+            source: None,
+        })
+    }
+}
+
+struct Falling {
+    choices: Arc<[Choice]>,
+    next: usize,
+    /// Kept for the next model; gone once an answer was shown.
+    request: Option<Request>,
+    source: Option<PieceSource>,
+}
+
+impl Falling {
+    /// Asks the next model, if there is one and it may still be asked.
+    fn fall(&mut self) -> bool {
+        let (Some(choice), Some(request)) = (self.choices.get(self.next), &self.request) else {
+            return false;
+        };
+        self.next += 1;
+        let request = Request { model: choice.model.model().to_owned(), ..request.clone() };
+        self.source = Some(choice.provider.open(request));
+        true
+    }
+}
+
+impl Stream for Falling {
+    type Item = Result<Piece, ProviderError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            let Some(source) = &mut self.source else {
+                if self.next == 0 && self.fall() {
+                    continue;
+                }
+                return Poll::Ready(None);
+            };
+            let error = match ready!(source.as_mut().poll_next(cx)) {
+                Some(Ok(piece)) => {
+                    if piece == Piece::Done {
+                        self.source = None;
+                    } else if piece.is_output() {
+                        self.request = None;
+                    }
+                    return Poll::Ready(Some(Ok(piece)));
+                }
+                Some(Err(error)) => error,
+                None => ProviderError::Cut,
+            };
+            self.source = None;
+            if !another_may_do_better(&error) || !self.fall() {
+                return Poll::Ready(Some(Err(error)));
+            }
+        }
+    }
+}
+
+fn another_may_do_better(error: &ProviderError) -> bool {
+    match error {
+        ProviderError::InvalidRequest { .. } | ProviderError::ContextOverflow { .. } => false,
+        ProviderError::Authentication { .. }
+        | ProviderError::Permission { .. }
+        | ProviderError::NotFound { .. }
+        | ProviderError::RateLimited { .. }
+        | ProviderError::Overloaded { .. }
+        | ProviderError::Server { .. }
+        | ProviderError::Connection { .. }
+        | ProviderError::Timeout { .. }
+        | ProviderError::Cut
+        | ProviderError::Protocol { .. } => true,
+    }
+}

@@ -1,0 +1,32 @@
+//! What goes around any provider. Each layer is a provider itself and knows nothing of the
+//! others; the binary stacks them.
+//!
+//! | layer            | what it adds                                                        |
+//! |------------------|---------------------------------------------------------------------|
+//! | [`Timeouts`]     | an end to waiting: for the first byte, and for the next one         |
+//! | [`Retry`]        | another try, as long as nothing of the answer was shown             |
+//! | [`Concurrency`]  | at most so many answers at a time                                   |
+//! | [`RateLimit`]    | at most so many requests a minute                                   |
+//! | [`Breaker`]      | rest for a provider that keeps failing                              |
+//! | [`Fallback`]     | another model when the first cannot answer                          |
+//! | [`TextCalls`]    | tool calls of models that write them as text                        |
+//!
+//! From the inside out, what they are meant to wrap: text calls, timeouts, rate limit, retry,
+//! concurrency, breaker, fallback.
+
+mod breaker;
+mod concurrency;
+mod fallback;
+mod gated;
+mod rate_limit;
+mod retry;
+mod text_calls;
+mod timeouts;
+
+pub use breaker::{Breaker, BreakerConfig, BreakerState};
+pub use concurrency::Concurrency;
+pub use fallback::{Choice, Fallback};
+pub use rate_limit::RateLimit;
+pub use retry::{Retry, RetryConfig};
+pub use text_calls::TextCalls;
+pub use timeouts::{Timeouts, TimeoutsConfig};

@@ -1,0 +1,211 @@
+//! Tool calls of models that write them as text.
+//!
+//! Small models answer with a fenced JSON block or a `<tool_call>` tag where a call is meant.
+//! With this layer, which a model's settings switch on, such a block becomes the call it stands
+//! for, provided it names a tool that was offered. Everything else stays text. A fence is held
+//! back until it closes; other text goes through as it comes.
+//!
+//! An answer that breaks off shows what was held back as text, never as a call: nobody knows
+//! what else would have come. If nothing was shown before, it is dropped instead, so that the
+//! request can be tried again.
+
+mod form;
+mod json_text;
+mod scanner;
+mod written_call;
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use antiphon_core::{Piece, PieceSource, Provider, ProviderError, Request, ToolChoice};
+use futures_core::Stream;
+
+use scanner::{Found, Scanner};
+
+/// Calls found in text get block numbers from here on, out of the way of the wire's own.
+const FIRST_BLOCK: u32 = 1 << 20;
+
+/// A provider whose written calls are real ones.
+#[derive(Debug, Clone)]
+pub struct TextCalls<P> {
+    inner: P,
+}
+
+impl<P: Provider> TextCalls<P> {
+    /// Reads the calls in the text of `inner`.
+    pub fn new(inner: P) -> Self {
+        Self { inner }
+    }
+}
+
+impl<P: Provider> Provider for TextCalls<P> {
+    fn open(&self, request: Request) -> PieceSource {
+        let tools: Vec<String> = request.tools.iter().map(|tool| tool.name.clone()).collect();
+        let wanted = !tools.is_empty() && request.tool_choice != ToolChoice::None;
+        let source = self.inner.open(request);
+        if !wanted {
+            return source;
+        }
+        Box::pin(Reading {
+            source: Some(source),
+            scanner: Scanner::new(tools),
+            text: None,
+            next_block: FIRST_BLOCK,
+            shown: false,
+            ready: VecDeque::new(),
+        })
+    }
+}
+
+struct Reading {
+    source: Option<PieceSource>,
+    scanner: Scanner,
+    /// The block the text at hand belongs to.
+    text: Option<Text>,
+    next_block: u32,
+    /// Whether anything of the answer is out.
+    shown: bool,
+    ready: VecDeque<Result<Piece, ProviderError>>,
+}
+
+struct Text {
+    block: u32,
+    /// Whether anything of it is out. What was a call and nothing else never is.
+    opened: bool,
+}
+
+impl Reading {
+    fn take(&mut self, piece: Piece) {
+        match piece {
+            Piece::Text { block, delta } => {
+                self.turn_to(block);
+                let found = self.scanner.feed(&delta);
+                self.push_found(found);
+            }
+            Piece::BlockEnd { block } if self.is_at(block) => {
+                self.flush();
+                if self.text.take().is_some_and(|text| text.opened) {
+                    self.push(Piece::BlockEnd { block });
+                }
+            }
+            Piece::Done => {
+                self.flush();
+                self.push(piece);
+            }
+            Piece::Thinking { .. }
+            | Piece::ToolCall { .. }
+            | Piece::Signature { .. }
+            | Piece::Opaque { .. } => {
+                // Blocks are ordered by their first piece: text that is held back came first.
+                if self.scanner.is_holding() {
+                    self.open_text();
+                }
+                self.push(piece);
+            }
+            Piece::Model(_)
+            | Piece::BlockEnd { .. }
+            | Piece::Usage(_)
+            | Piece::Stop(_)
+            | Piece::Alive => self.push(piece),
+        }
+    }
+
+    fn is_at(&self, block: u32) -> bool {
+        self.text.as_ref().is_some_and(|text| text.block == block)
+    }
+
+    /// From here on, text belongs to `block`.
+    fn turn_to(&mut self, block: u32) {
+        if self.is_at(block) {
+            return;
+        }
+        self.flush();
+        // Its end may still be said, and ends nothing if it was never opened.
+        self.open_text();
+        self.text = Some(Text { block, opened: false });
+    }
+
+    fn open_text(&mut self) {
+        if let Some(Text { block, opened: false }) = self.text {
+            self.push_text(block, String::new());
+        }
+    }
+
+    fn flush(&mut self) {
+        let found = self.scanner.finish();
+        self.push_found(found);
+    }
+
+    fn push_found(&mut self, found: Vec<Found>) {
+        for found in found {
+            match found {
+                Found::Text(delta) => {
+                    if let Some(Text { block, .. }) = self.text {
+                        self.push_text(block, delta);
+                    }
+                }
+                Found::Call(call) => {
+                    let block = self.next_block;
+                    self.next_block += 1;
+                    let (name, arguments) = (Some(call.name), call.arguments);
+                    self.push(Piece::ToolCall { block, id: None, name, arguments });
+                    self.push(Piece::BlockEnd { block });
+                }
+            }
+        }
+    }
+
+    fn push_text(&mut self, block: u32, delta: String) {
+        self.push(Piece::Text { block, delta });
+        if let Some(text) = &mut self.text {
+            text.opened = true;
+        }
+    }
+
+    fn push(&mut self, piece: Piece) {
+        self.shown |= piece.is_output();
+        self.ready.push_back(Ok(piece));
+    }
+
+    /// The answer ends without being whole.
+    fn break_off(&mut self) {
+        self.source = None;
+        let held = self.scanner.give_up();
+        if let Some(Text { block, .. }) = self.text
+            && self.shown
+            && !held.is_empty()
+        {
+            self.push_text(block, held);
+        }
+    }
+}
+
+impl Stream for Reading {
+    type Item = Result<Piece, ProviderError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            if let Some(item) = self.ready.pop_front() {
+                return Poll::Ready(Some(item));
+            }
+            let Some(source) = &mut self.source else {
+                return Poll::Ready(None);
+            };
+            match ready!(source.as_mut().poll_next(cx)) {
+                Some(Ok(piece)) => {
+                    self.take(piece);
+                    // Held back is not silent.
+                    if self.ready.is_empty() {
+                        return Poll::Ready(Some(Ok(Piece::Alive)));
+                    }
+                }
+                Some(Err(error)) => {
+                    self.break_off();
+                    self.ready.push_back(Err(error));
+                }
+                None => self.break_off(),
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! How a call is set apart from the text around it: by an opening and a close. A close inside a
+//! string of JSON closes nothing; in anything that is no JSON the first one does.
+
+use super::json_text::{JsonText, Progress};
+
+static FORMS: [Form; 3] = [
+    Form { open: "<tool_call>", close: "</tool_call>" },
+    Form { open: "```", close: "```" },
+    Form { open: "<function_call>", close: "</function_call>" },
+];
+
+/// One way to set a call apart.
+#[derive(Debug)]
+pub(super) struct Form {
+    pub(super) open: &'static str,
+    pub(super) close: &'static str,
+}
+
+/// How the close of a block is looked for.
+#[derive(Debug)]
+pub(super) enum Close {
+    /// The inside may be JSON so far: outside of its strings.
+    BehindJson(JsonText),
+    /// The inside is no JSON: anywhere from this byte on.
+    Anywhere(usize),
+}
+
+impl Form {
+    /// Where the first opening is; without one, where the beginning of one may be, or the end.
+    pub(super) fn first(text: &str) -> (usize, Option<&'static Self>) {
+        for (at, _) in text.match_indices(['<', '`']) {
+            let rest = &text[at..];
+            if let Some(form) = FORMS.iter().find(|form| rest.starts_with(form.open)) {
+                return (at, Some(form));
+            }
+            if FORMS.iter().any(|form| form.open.starts_with(rest)) {
+                return (at, None);
+            }
+        }
+        (text.len(), None)
+    }
+
+    /// How many bytes at the end of `text` may be the beginning of the close.
+    pub(super) fn half_close(&self, text: &str) -> usize {
+        let halves = (1..self.close.len()).rev();
+        halves.into_iter().find(|bytes| text.ends_with(&self.close[..*bytes])).unwrap_or_default()
+    }
+}
+
+impl Close {
+    pub(super) fn behind_json(form: &Form) -> Self {
+        Self::BehindJson(JsonText::within(form.open.len()))
+    }
+
+    pub(super) fn anywhere(form: &Form) -> Self {
+        Self::Anywhere(form.open.len())
+    }
+
+    /// Where the close is in a block that begins with its opening, if it is there yet. The block
+    /// may have grown since it was last looked at.
+    pub(super) fn find(&mut self, form: &Form, block: &str) -> Option<usize> {
+        let (block, close) = (block, form.close.as_bytes());
+        let mut from = match self {
+            Self::BehindJson(json) => {
+                let progress = json.follow(block);
+                let rest = &block.as_bytes()[json.read()..];
+                match progress {
+                    Progress::Possible => return None,
+                    Progress::Broken if rest.starts_with(close) => return Some(json.read()),
+                    Progress::Broken if close.starts_with(rest) => return None,
+                    Progress::Broken => form.open.len(),
+                }
+            }
+            Self::Anywhere(from) => *from,
+        };
+        let unseen = &block.as_bytes()[from..];
+        let at = unseen.windows(close.len()).position(|bytes| bytes == close);
+        let found = at.map(|at| from + at);
+        from = found.unwrap_or(from + unseen.len().saturating_sub(close.len() - 1));
+        *self = Self::Anywhere(from);
+        found
+    }
+}

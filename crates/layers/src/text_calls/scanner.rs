@@ -1,0 +1,186 @@
+//! Finds calls in running text.
+//!
+//! | written as                                   | example                                    |
+//! |----------------------------------------------|--------------------------------------------|
+//! | a tag                                        | `<tool_call>{"name":…}</tool_call>`        |
+//! | a fence, with or without a language          | ` ```json {"name":…} ``` `                 |
+//! | the whole answer                             | `{"name":…}`                               |
+//!
+//! The JSON is one call or a list of them, see [`WrittenCall`]. A close inside one of its strings
+//! closes nothing, and the last close may be missing. A block of more than [`HELD_BYTES_MAX`] is
+//! text. How the text is cut into pieces makes no difference to what is found, and each byte is
+//! looked at a fixed number of times.
+
+use super::form::{Close, Form};
+use super::json_text::{JsonText, Progress};
+use super::written_call::WrittenCall;
+
+/// Longest block that is held back; longer ones are text.
+const HELD_BYTES_MAX: usize = 256 * 1024;
+
+#[derive(Debug, PartialEq)]
+pub(super) enum Found {
+    Text(String),
+    Call(WrittenCall),
+}
+
+pub(super) struct Scanner {
+    tools: Vec<String>,
+    /// What came and was not dealt with yet begins at `front`.
+    text: String,
+    front: usize,
+    state: State,
+}
+
+/// What is at the front.
+#[derive(Debug)]
+enum State {
+    /// Maybe a call that is the whole answer.
+    Whole(JsonText),
+    /// Text, or the beginning of an opening.
+    Prose,
+    /// A block, from its opening on.
+    Block(&'static Form, Close),
+    /// The rest of a block that is too long for a call.
+    Passing(&'static Form),
+}
+
+impl Scanner {
+    pub(super) fn new(tools: Vec<String>) -> Self {
+        let state = State::Whole(JsonText::new());
+        Self { tools, text: String::new(), front: 0, state }
+    }
+
+    /// Takes more text and says what is certain now.
+    pub(super) fn feed(&mut self, text: &str) -> Vec<Found> {
+        self.text.push_str(text);
+        let mut found = Vec::new();
+        while self.step(&mut found) {}
+        self.text.drain(..self.front);
+        self.front = 0;
+        found
+    }
+
+    /// The text is over: decides what is left, and is ready for another.
+    pub(super) fn finish(&mut self) -> Vec<Found> {
+        let mut found = Vec::new();
+        loop {
+            while self.step(&mut found) {}
+            let (inside, otherwise) = match &self.state {
+                State::Whole(_) => (0..self.held().len(), State::Prose),
+                State::Block(form, Close::BehindJson(json)) => {
+                    let inside = form.open.len()..json.read();
+                    (inside, State::Block(form, Close::anywhere(form)))
+                }
+                State::Block(_, Close::Anywhere(_)) | State::Prose | State::Passing(_) => break,
+            };
+            if let Some(calls) = self.calls(&self.held()[inside]) {
+                found.extend(calls.into_iter().map(Found::Call));
+                self.front = self.text.len();
+                break;
+            }
+            self.state = otherwise;
+        }
+        self.release(self.held().len(), &mut found);
+        self.give_up();
+        found
+    }
+
+    /// Lets go of what is held back, and is ready for another text.
+    pub(super) fn give_up(&mut self) -> String {
+        let held = self.held().to_owned();
+        self.text.clear();
+        self.front = 0;
+        self.state = State::Whole(JsonText::new());
+        held
+    }
+
+    pub(super) fn is_holding(&self) -> bool {
+        !self.held().is_empty()
+    }
+
+    fn held(&self) -> &str {
+        &self.text[self.front..]
+    }
+
+    /// Decides about the front of what is held. Says whether to look again.
+    fn step(&mut self, found: &mut Vec<Found>) -> bool {
+        let held = &self.text[self.front..];
+        match &mut self.state {
+            State::Whole(json) => {
+                if json.follow(held) == Progress::Possible && held.len() <= HELD_BYTES_MAX {
+                    return false;
+                }
+                self.state = State::Prose;
+                true
+            }
+            State::Prose => {
+                let (at, form) = Form::first(held);
+                if let Some(form) = form {
+                    self.state = State::Block(form, Close::behind_json(form));
+                }
+                self.release(at, found);
+                form.is_some()
+            }
+            State::Block(form, close) => {
+                let form = *form;
+                let end = close.find(form, held).map(|at| at + form.close.len());
+                let too_long = end.unwrap_or(held.len()) > HELD_BYTES_MAX;
+                match (close, end) {
+                    (_, None) if !too_long => return false,
+                    (close @ Close::BehindJson(_), _) if too_long => {
+                        *close = Close::anywhere(form);
+                    }
+                    (Close::BehindJson(_), Some(end)) => self.call_or_text(form, end, found),
+                    (Close::Anywhere(_), Some(end)) => {
+                        self.state = State::Prose;
+                        self.release(end, found);
+                    }
+                    (Close::BehindJson(_) | Close::Anywhere(_), None) => {
+                        let passed = held.len() - form.half_close(held);
+                        self.state = State::Passing(form);
+                        self.release(passed, found);
+                    }
+                }
+                true
+            }
+            State::Passing(form) => {
+                let end = held.find(form.close).map(|at| at + form.close.len());
+                let passed = end.unwrap_or_else(|| held.len() - form.half_close(held));
+                if end.is_some() {
+                    self.state = State::Prose;
+                }
+                self.release(passed, found);
+                end.is_some()
+            }
+        }
+    }
+
+    /// Deals with the block at the front, which ends at byte `end` and may be JSON.
+    fn call_or_text(&mut self, form: &Form, end: usize, found: &mut Vec<Found>) {
+        self.state = State::Prose;
+        match self.calls(&self.held()[form.open.len()..end - form.close.len()]) {
+            Some(calls) => {
+                self.front += end;
+                found.extend(calls.into_iter().map(Found::Call));
+            }
+            None => self.release(end, found),
+        }
+    }
+
+    /// Lets `bytes` go as text.
+    fn release(&mut self, bytes: usize, found: &mut Vec<Found>) {
+        let text = &self.text[self.front..self.front + bytes];
+        self.front += bytes;
+        match found.last_mut() {
+            Some(Found::Text(before)) => before.push_str(text),
+            Some(Found::Call(_)) | None if text.is_empty() => {}
+            Some(Found::Call(_)) | None => found.push(Found::Text(text.to_owned())),
+        }
+    }
+
+    fn calls(&self, inside: &str) -> Option<Vec<WrittenCall>> {
+        let word = inside.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        WrittenCall::all(&inside[word.unwrap_or_default()..], &self.tools)
+    }
+}

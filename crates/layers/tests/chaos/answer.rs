@@ -1,0 +1,100 @@
+//! What the model answers to call `n`: on the wire, and as the message a reader should get.
+
+use antiphon_core::{
+    AssistantBlock, RawJson, Signature, ThinkingBlock, ToolArguments, ToolCallBlock, ToolCallId,
+};
+use serde_json::{Value, json};
+
+/// The tool on offer.
+pub(crate) const TOOL: &str = "note";
+
+/// The events of the answer, one text each. The first says nothing of the answer.
+pub(crate) fn events(n: usize) -> Vec<String> {
+    let mut events = vec![event(&json!({
+        "type": "message_start",
+        "message": {"usage": {"input_tokens": n, "output_tokens": 1}},
+    }))];
+    let blocks = match n % 4 {
+        0 => vec![(json!({"type": "text", "text": ""}), text(&format!("Answer {n}, in words.")))],
+        1 => vec![
+            (json!({"type": "thinking", "thinking": ""}), thinking(&format!("Hm, {n}."))),
+            (json!({"type": "text", "text": ""}), text(&format!("I thought of {n}."))),
+        ],
+        2 => vec![(
+            json!({"type": "tool_use", "id": format!("call_{n}"), "name": TOOL, "input": {}}),
+            deltas("input_json_delta", "partial_json", &format!("{{\"n\": {n}}}")),
+        )],
+        _ => vec![(json!({"type": "text", "text": ""}), text(&written(n)))],
+    };
+    for (index, (start, deltas)) in blocks.into_iter().enumerate() {
+        let block = json!({"type": "content_block_start", "index": index, "content_block": start});
+        events.push(event(&block));
+        for delta in deltas {
+            let delta = json!({"type": "content_block_delta", "index": index, "delta": delta});
+            events.push(event(&delta));
+            events.push(event(&json!({"type": "ping"})));
+        }
+        events.push(event(&json!({"type": "content_block_stop", "index": index})));
+    }
+    let stop = if n % 4 == 2 { "tool_use" } else { "end_turn" };
+    events.push(event(&json!({
+        "type": "message_delta", "delta": {"stop_reason": stop}, "usage": {"output_tokens": 9},
+    })));
+    events.push(event(&json!({"type": "message_stop"})));
+    events
+}
+
+/// The blocks of the message.
+pub(crate) fn content(n: usize) -> Vec<AssistantBlock> {
+    let call = |id: ToolCallId, json: String| {
+        AssistantBlock::ToolCall(ToolCallBlock {
+            id,
+            name: TOOL.to_owned(),
+            arguments: ToolArguments::Object(RawJson::parse(&json).expect("JSON")),
+            signature: None,
+        })
+    };
+    match n % 4 {
+        0 => vec![AssistantBlock::text(format!("Answer {n}, in words."))],
+        1 => vec![
+            AssistantBlock::Thinking(ThinkingBlock {
+                thinking: format!("Hm, {n}."),
+                signature: Some(Signature("c2lnbmVk".to_owned())),
+            }),
+            AssistantBlock::text(format!("I thought of {n}.")),
+        ],
+        2 => vec![call(
+            ToolCallId::parse(&format!("call_{n}")).expect("an id"),
+            format!("{{\"n\": {n}}}"),
+        )],
+        // Written calls are numbered from 2^20, and ids are made from that at the epoch.
+        _ => vec![call(
+            ToolCallId::parse("00000000-0000-0000-0000-000000100000").expect("an id"),
+            format!("{{\"n\":{n}}}"),
+        )],
+    }
+}
+
+fn written(n: usize) -> String {
+    format!("```json\n{{\"name\": \"{TOOL}\", \"arguments\": {{\"n\":{n}}}}}\n```")
+}
+
+fn text(text: &str) -> Vec<Value> {
+    deltas("text_delta", "text", text)
+}
+
+fn thinking(text: &str) -> Vec<Value> {
+    let signature = json!({"type": "signature_delta", "signature": "c2lnbmVk"});
+    deltas("thinking_delta", "thinking", text).into_iter().chain([signature]).collect()
+}
+
+/// A text in pieces of a few characters.
+fn deltas(kind: &str, field: &str, text: &str) -> Vec<Value> {
+    let chars: Vec<char> = text.chars().collect();
+    let delta = |part: &[char]| json!({"type": kind, field: part.iter().collect::<String>()});
+    chars.chunks(7).map(delta).collect()
+}
+
+fn event(data: &Value) -> String {
+    format!("data: {data}\n\n")
+}

@@ -1,0 +1,160 @@
+use std::sync::Arc;
+
+use antiphon_core::{Cancel, ModelRef, Piece, Provider, ProviderError, Request, StopReason};
+use antiphon_layers::{Choice, Fallback};
+
+use crate::fault::{context_overflow, invalid_request, lasting, server, transient};
+use crate::piece::{answer, asides, outputs, text};
+use crate::played::{Act, Played, say};
+use crate::world::{Read, ask, message, request, scripted};
+
+fn choice(model: &str, provider: impl Provider + 'static) -> Choice {
+    Choice { model: ModelRef::parse(model).expect("a model"), provider: Arc::new(provider) }
+}
+
+fn two(first: &Played, second: &Played) -> Fallback {
+    Fallback::new(choice("a/first", first.clone()), [choice("b/second/big", second.clone())])
+}
+
+/// The request as the model of that name gets it.
+fn asked_of(model: &str) -> Request {
+    Request { model: model.to_owned(), ..request("ask") }
+}
+
+/// Faults that are not the request's own.
+fn faults() -> Vec<ProviderError> {
+    let own = [invalid_request(), context_overflow()];
+    let others = lasting().into_iter().filter(|error| !own.contains(error));
+    transient().into_iter().chain(others).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_model_answers_if_it_can() {
+    let (first, second) = (Played::saying(answer("1")), Played::saying(answer("2")));
+    assert_eq!(ask(&two(&first, &second)).await, Read::whole(answer("1")));
+    assert_eq!(first.requests(), [asked_of("first")]);
+    assert_eq!(second.count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_fails_makes_way_for_the_next_which_is_asked_by_its_own_name() {
+    for error in faults() {
+        let (first, second) = (Played::failing(error), Played::saying(answer("2")));
+        assert_eq!(ask(&two(&first, &second)).await, Read::whole(answer("2")));
+        assert_eq!(first.requests(), [asked_of("first")]);
+        assert_eq!(second.requests(), [asked_of("second/big")]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_malformed_or_too_long_for_one_is_not_sent_to_all() {
+    for error in [invalid_request(), context_overflow()] {
+        let (first, second) = (Played::failing(error.clone()), Played::saying(answer("2")));
+        assert_eq!(ask(&two(&first, &second)).await, Read::failed(error));
+        assert_eq!(second.count(), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_of_which_something_was_shown_is_never_given_to_another() {
+    for piece in outputs() {
+        let acts = vec![Act::Say(piece.clone()), Act::Fail(server(None))];
+        let (first, second) = (Played::in_turn(vec![acts]), Played::saying(answer("2")));
+        let failure = Some(server(None));
+        let read = ask(&two(&first, &second)).await;
+        assert_eq!(read, Read { pieces: vec![piece], failure });
+        assert_eq!(second.count(), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_of_which_nothing_was_shown_is() {
+    for piece in asides() {
+        let acts = vec![Act::Say(piece.clone()), Act::Fail(server(None))];
+        let (first, second) = (Played::in_turn(vec![acts]), Played::saying(answer("2")));
+        let pieces = [vec![piece], answer("2")].concat();
+        assert_eq!(ask(&two(&first, &second)).await, Read::whole(pieces));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_ends_before_it_is_whole_was_cut_off() {
+    let (cut, second) = (Played::saying(vec![Piece::Alive]), Played::saying(answer("2")));
+    let pieces = [vec![Piece::Alive], answer("2")].concat();
+    assert_eq!(ask(&two(&cut, &second)).await, Read::whole(pieces));
+    let shown = Played::saying(vec![text(0, "sh")]);
+    let failure = Some(ProviderError::Cut);
+    let read = ask(&two(&shown, &second)).await;
+    assert_eq!(read, Read { pieces: vec![text(0, "sh")], failure });
+}
+
+#[tokio::test(start_paused = true)]
+async fn models_are_asked_in_order_and_the_last_failure_is_passed_on() {
+    let models: Vec<Played> = (0..5_u16)
+        .map(|number| {
+            let (message, retry_after) = (String::new(), None);
+            let status = 500 + number;
+            Played::failing(ProviderError::Server { status, message, retry_after })
+        })
+        .collect();
+    let choices: Vec<Choice> = (0..)
+        .zip(&models)
+        .map(|(number, model)| {
+            let seen = models[..number].to_vec();
+            let model = model.clone();
+            // Whoever is asked checks that those before it were.
+            let checked = Checked { inner: model, before: seen };
+            choice(&format!("a/m{number}"), checked)
+        })
+        .collect();
+    let mut choices = choices.into_iter();
+    let first = choices.next().expect("five");
+    let read = ask(&Fallback::new(first, choices)).await;
+    let (message, retry_after) = (String::new(), None);
+    assert_eq!(read, Read::failed(ProviderError::Server { status: 504, message, retry_after }));
+    for (number, model) in models.iter().enumerate() {
+        assert_eq!(model.requests(), [asked_of(&format!("m{number}"))]);
+    }
+}
+
+struct Checked {
+    inner: Played,
+    before: Vec<Played>,
+}
+
+impl Provider for Checked {
+    fn open(&self, request: Request) -> antiphon_core::PieceSource {
+        for before in &self.before {
+            assert_eq!((before.count(), before.running()), (1, 0), "one at a time, in order");
+        }
+        self.inner.open(request)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fault_of_the_request_found_late_ends_the_search() {
+    let (first, second) = (Played::failing(server(None)), Played::failing(invalid_request()));
+    let third = Played::saying(answer("3"));
+    let all =
+        Fallback::new(choice("a/1", first), [choice("a/2", second), choice("a/3", third.clone())]);
+    assert_eq!(ask(&all).await, Read::failed(invalid_request()));
+    assert_eq!(third.count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_only_choice_is_asked_once() {
+    let only = Played::in_turn(vec![vec![Act::Fail(server(None))], say(answer("again"))]);
+    let read = ask(&Fallback::new(choice("a/1", only.clone()), [])).await;
+    assert_eq!((read, only.count()), (Read::failed(server(None)), 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_message_names_the_model_that_answered() {
+    let broken = scripted("[[reply]]\nsteps = [{ error = { kind = 'overloaded' } }]");
+    let spare = scripted("name = 'spare'\n[[reply]]\nsteps = [{ text = 'here' }]");
+    let both = Fallback::new(choice("a/1", broken), [choice("a/2", spare)]);
+    let (message, failure) = message(&both, request("a"), Cancel::never()).await;
+    let model = ModelRef::parse("scripted/spare").expect("a model");
+    assert_eq!((failure, message.text()), (None, "here".to_owned()));
+    assert_eq!((message.model, message.stop_reason), (Some(model), StopReason::EndTurn));
+}

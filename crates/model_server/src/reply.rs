@@ -1,0 +1,83 @@
+//! What the server answers.
+
+use std::time::Duration;
+
+/// One answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// The HTTP status.
+    pub status: u16,
+    /// Headers beside those of the framing.
+    pub headers: Vec<(String, String)>,
+    /// The body, piece by piece; each is flushed on its own.
+    pub parts: Vec<Part>,
+    /// What happens after the last part.
+    pub ending: Ending,
+}
+
+/// A piece of a body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// Nothing, for a while.
+    Wait(Duration),
+}
+
+/// What happens after the last part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// The body is closed as HTTP wants it; the connection stays open.
+    Complete,
+    /// The connection is closed although the body is not.
+    Cut,
+    /// Nothing more comes, and nothing is closed.
+    Stall,
+    /// In place of all that: the parts as they are, without any HTTP around them.
+    Raw,
+}
+
+impl Reply {
+    /// A stream of server-sent events.
+    pub fn events(body: impl Into<Vec<u8>>) -> Self {
+        Self {
+            status: 200,
+            headers: vec![("content-type".to_owned(), "text/event-stream".to_owned())],
+            parts: vec![Part::Bytes(body.into())],
+            ending: Ending::Complete,
+        }
+    }
+
+    /// A JSON document.
+    pub fn json(status: u16, body: impl Into<Vec<u8>>) -> Self {
+        Self {
+            status,
+            headers: vec![("content-type".to_owned(), "application/json".to_owned())],
+            parts: vec![Part::Bytes(body.into())],
+            ending: Ending::Complete,
+        }
+    }
+
+    /// With a header.
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// With another ending.
+    pub fn ending(self, ending: Ending) -> Self {
+        Self { ending, ..self }
+    }
+
+    /// The same bytes, flushed `size` at a time: pieces end anywhere, also inside a character.
+    pub fn split(mut self, size: usize) -> Self {
+        let split = |part: Part| match part {
+            Part::Bytes(bytes) => {
+                bytes.chunks(size.max(1)).map(|chunk| Part::Bytes(chunk.to_vec())).collect()
+            }
+            Part::Wait(_) => vec![part],
+        };
+        self.parts = self.parts.into_iter().flat_map(split).collect();
+        self
+    }
+}

@@ -1,0 +1,313 @@
+//! The request as the wire wants it.
+//!
+//! The system prompt is the first message. Neighbors of the user are joined, because the
+//! templates of many models refuse two in a row. A result is text only: its pictures follow in
+//! a message of the user, behind the last result of the lap, where no server takes offense.
+
+use std::borrow::Cow;
+
+use antiphon_core::{
+    AssistantBlock, AssistantMessage, InputBlock, Message, ModelRef, ProviderError, RawJson,
+    Request, ToolArguments, ToolChoice, ToolResultMessage, for_model,
+};
+use serde::Serialize;
+
+use super::{ChatQuirks, EmptyContent, MaxTokensField};
+use crate::IDS;
+use crate::data_url::data_url;
+use crate::effort::effort;
+
+/// Stands in a result that has only pictures.
+const IMAGES_FOLLOW: &str = "The images follow.";
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    messages: Vec<MessageOut<'a>>,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<ToolOut<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<ToolChoiceOut<'a>>,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+#[derive(Serialize)]
+struct ToolOut<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: FunctionOut<'a>,
+}
+
+#[derive(Serialize)]
+struct FunctionOut<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a RawJson,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ToolChoiceOut<'a> {
+    Word(&'static str),
+    Named {
+        #[serde(rename = "type")]
+        kind: &'static str,
+        function: FunctionName<'a>,
+    },
+}
+
+#[derive(Serialize)]
+struct FunctionName<'a> {
+    name: &'a str,
+}
+
+#[derive(Default, Serialize)]
+struct MessageOut<'a> {
+    role: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_content: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<ContentOut<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<CallOut<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ContentOut<'a> {
+    Text(Cow<'a, str>),
+    Parts(Vec<PartOut<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum PartOut<'a> {
+    Text { text: Cow<'a, str> },
+    ImageUrl { image_url: ImageUrl },
+}
+
+#[derive(Serialize)]
+struct ImageUrl {
+    url: String,
+}
+
+#[derive(Serialize)]
+struct CallOut<'a> {
+    id: &'a str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: CalledOut<'a>,
+}
+
+#[derive(Serialize)]
+struct CalledOut<'a> {
+    name: &'a str,
+    arguments: &'a str,
+}
+
+/// The JSON to send.
+pub(super) fn body(
+    request: &Request,
+    model: &ModelRef,
+    quirks: ChatQuirks,
+) -> Result<Vec<u8>, ProviderError> {
+    let history = for_model(&request.messages, model, IDS);
+    let limit = request.max_tokens.map(std::num::NonZeroU32::get);
+    let (max_completion_tokens, max_tokens) = match quirks.max_tokens_field {
+        MaxTokensField::MaxCompletionTokens => (limit, None),
+        MaxTokensField::MaxTokens => (None, limit),
+    };
+    let body = Body {
+        model: &request.model,
+        messages: messages(&request.system_prompt, &history, quirks),
+        stream: true,
+        stream_options: quirks.stream_usage.then_some(StreamOptions { include_usage: true }),
+        max_completion_tokens,
+        max_tokens,
+        temperature: request.temperature.map(antiphon_core::Temperature::get),
+        reasoning_effort: request.thinking_tokens.filter(|_| quirks.reasoning_effort).map(effort),
+        tools: request.tools.iter().map(tool).collect(),
+        tool_choice: tool_choice(request),
+    };
+    serde_json::to_vec(&body)
+        .map_err(|error| ProviderError::InvalidRequest { message: error.to_string() })
+}
+
+fn tool(tool: &antiphon_core::Tool) -> ToolOut<'_> {
+    let function = FunctionOut {
+        name: &tool.name,
+        description: &tool.description,
+        parameters: &tool.parameters,
+    };
+    ToolOut { kind: "function", function }
+}
+
+/// A choice among no tools is refused.
+fn tool_choice(request: &Request) -> Option<ToolChoiceOut<'_>> {
+    if request.tools.is_empty() {
+        return None;
+    }
+    match &request.tool_choice {
+        ToolChoice::Auto => None,
+        ToolChoice::None => Some(ToolChoiceOut::Word("none")),
+        ToolChoice::Required => Some(ToolChoiceOut::Word("required")),
+        ToolChoice::Named(name) => {
+            Some(ToolChoiceOut::Named { kind: "function", function: FunctionName { name } })
+        }
+    }
+}
+
+fn messages<'a>(
+    system_prompt: &'a str,
+    history: &'a [Message],
+    quirks: ChatQuirks,
+) -> Vec<MessageOut<'a>> {
+    let mut sent = Vec::with_capacity(history.len() + 1);
+    if !system_prompt.trim().is_empty() {
+        let content = Some(ContentOut::Text(system_prompt.into()));
+        sent.push(MessageOut { role: "system", content, ..MessageOut::default() });
+    }
+    // What the user says next: pictures of results, then their own words.
+    let mut said = Vec::new();
+    for message in history {
+        match message {
+            Message::User(user) => said.extend(user.content.iter().filter_map(part)),
+            Message::Assistant(answer) => {
+                if let Some(answer) = answered(answer, quirks) {
+                    sent.extend(user_said(std::mem::take(&mut said)));
+                    sent.push(answer);
+                }
+            }
+            Message::ToolResult(result) => {
+                sent.push(tool_result(result));
+                said.extend(images(result));
+            }
+        }
+    }
+    sent.extend(user_said(said));
+    sent
+}
+
+/// Text alone goes as text: not every server takes parts.
+fn user_said(parts: Vec<PartOut<'_>>) -> Option<MessageOut<'_>> {
+    let texts: Option<Vec<&str>> = parts
+        .iter()
+        .map(|part| match part {
+            PartOut::Text { text } => Some(text.as_ref()),
+            PartOut::ImageUrl { .. } => None,
+        })
+        .collect();
+    let content = match texts {
+        Some(texts) if texts.is_empty() => return None,
+        Some(texts) => ContentOut::Text(texts.join("\n\n").into()),
+        None => ContentOut::Parts(parts),
+    };
+    Some(MessageOut { role: "user", content: Some(content), ..MessageOut::default() })
+}
+
+/// `None` when the wire can say nothing of it.
+fn answered(answer: &AssistantMessage, quirks: ChatQuirks) -> Option<MessageOut<'_>> {
+    let text = answer.text();
+    let tool_calls: Vec<_> = answer.tool_calls().map(call).collect();
+    let content = if !text.trim().is_empty() {
+        Some(ContentOut::Text(text.into()))
+    } else if tool_calls.is_empty() {
+        return None;
+    } else {
+        match quirks.empty_content {
+            EmptyContent::Omitted => None,
+            EmptyContent::EmptyText => Some(ContentOut::Text("".into())),
+        }
+    };
+    // Beside calls even the absence of thoughts is wanted.
+    let reasoning = quirks.echo_reasoning && !tool_calls.is_empty();
+    Some(MessageOut {
+        role: "assistant",
+        tool_call_id: None,
+        reasoning_content: reasoning.then(|| thinking(answer)),
+        content,
+        tool_calls,
+    })
+}
+
+fn thinking(answer: &AssistantMessage) -> String {
+    let thoughts = answer.content.iter().map(|block| match block {
+        AssistantBlock::Thinking(thinking) => thinking.thinking.as_str(),
+        AssistantBlock::Text(_) | AssistantBlock::ToolCall(_) | AssistantBlock::Opaque(_) => "",
+    });
+    thoughts.collect()
+}
+
+fn call(call: &antiphon_core::ToolCallBlock) -> CallOut<'_> {
+    let arguments = match &call.arguments {
+        ToolArguments::Object(json) => json.as_str(),
+        ToolArguments::Malformed(_) => "{}",
+    };
+    let function = CalledOut { name: &call.name, arguments };
+    CallOut { id: call.id.as_str(), kind: "function", function }
+}
+
+fn tool_result(result: &ToolResultMessage) -> MessageOut<'_> {
+    let texts: Vec<&str> = result.content.iter().filter_map(text).collect();
+    let content = match texts.as_slice() {
+        [] if result.content.is_empty() => Cow::Borrowed(""),
+        [] => Cow::Borrowed(IMAGES_FOLLOW),
+        [text] => Cow::Borrowed(*text),
+        texts => Cow::Owned(texts.join("\n")),
+    };
+    MessageOut {
+        role: "tool",
+        tool_call_id: Some(result.tool_call_id.as_str()),
+        content: Some(ContentOut::Text(content)),
+        ..MessageOut::default()
+    }
+}
+
+/// The pictures of a result, and whose they are.
+fn images(result: &ToolResultMessage) -> Vec<PartOut<'_>> {
+    let mut parts: Vec<_> = result
+        .content
+        .iter()
+        .filter(|block| matches!(block, InputBlock::Image(_)))
+        .filter_map(part)
+        .collect();
+    if !parts.is_empty() {
+        let text = format!("Images of {} ({}):", result.tool_name, result.tool_call_id.as_str());
+        parts.insert(0, PartOut::Text { text: text.into() });
+    }
+    parts
+}
+
+fn part(block: &InputBlock) -> Option<PartOut<'_>> {
+    match block {
+        InputBlock::Text(_) => text(block).map(|text| PartOut::Text { text: text.into() }),
+        InputBlock::Image(image) => {
+            Some(PartOut::ImageUrl { image_url: ImageUrl { url: data_url(image) } })
+        }
+    }
+}
+
+/// Blank text says nothing, and some servers refuse it.
+fn text(block: &InputBlock) -> Option<&str> {
+    match block {
+        InputBlock::Text(text) => Some(text.text.as_str()).filter(|text| !text.trim().is_empty()),
+        InputBlock::Image(_) => None,
+    }
+}

@@ -1,0 +1,232 @@
+//! The request as the wire wants it.
+//!
+//! The conversation is a list of items. Reasoning goes back to the model that wrote it as the
+//! sealed item it came as, never as the summary shown to the reader. An item of reasoning that
+//! nothing of its answer follows is refused, so it stays behind with what it led to: the call
+//! that was never run, the answer that was cut short.
+
+use std::borrow::Cow;
+
+use antiphon_core::{
+    AssistantBlock, AssistantMessage, InputBlock, Message, ModelRef, ProviderError, RawJson,
+    Request, ToolArguments, ToolChoice, ToolResultMessage, for_model,
+};
+use serde::Serialize;
+
+use super::ResponsesQuirks;
+use super::dialect::REASONING;
+use crate::IDS;
+use crate::data_url::data_url;
+use crate::effort::effort;
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<&'a str>,
+    input: Vec<ItemOut<'a>>,
+    stream: bool,
+    store: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    include: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<ReasoningOut>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<ToolOut<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<ToolChoiceOut<'a>>,
+}
+
+#[derive(Serialize)]
+struct ReasoningOut {
+    effort: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct ToolOut<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a RawJson,
+    /// Strict schemas, the wire's default, must follow rules that other people's tools do not.
+    strict: bool,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ToolChoiceOut<'a> {
+    Word(&'static str),
+    Named {
+        #[serde(rename = "type")]
+        kind: &'static str,
+        name: &'a str,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ItemOut<'a> {
+    Known(KnownItem<'a>),
+    /// Goes back as it came.
+    Opaque(&'a RawJson),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum KnownItem<'a> {
+    Message { role: &'static str, content: ContentOut<'a> },
+    FunctionCall { call_id: &'a str, name: &'a str, arguments: &'a str },
+    FunctionCallOutput { call_id: &'a str, output: ContentOut<'a> },
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ContentOut<'a> {
+    Text(Cow<'a, str>),
+    Parts(Vec<PartOut<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum PartOut<'a> {
+    InputText { text: &'a str },
+    InputImage { image_url: String, detail: &'static str },
+}
+
+/// The JSON to send.
+pub(super) fn body(
+    request: &Request,
+    model: &ModelRef,
+    quirks: ResponsesQuirks,
+) -> Result<Vec<u8>, ProviderError> {
+    let history = for_model(&request.messages, model, IDS);
+    let sealed = quirks.sealed_reasoning.then_some("reasoning.encrypted_content");
+    let body = Body {
+        model: &request.model,
+        instructions: Some(request.system_prompt.as_str()).filter(|text| !text.trim().is_empty()),
+        input: history.iter().flat_map(items).collect(),
+        stream: true,
+        store: false,
+        include: sealed.into_iter().collect(),
+        max_output_tokens: request.max_tokens.map(std::num::NonZeroU32::get),
+        temperature: request.temperature.map(antiphon_core::Temperature::get),
+        reasoning: request.thinking_tokens.map(|budget| ReasoningOut {
+            effort: effort(budget),
+            summary: quirks.reasoning_summary.then_some("auto"),
+        }),
+        tools: request.tools.iter().map(tool).collect(),
+        tool_choice: tool_choice(request),
+    };
+    serde_json::to_vec(&body)
+        .map_err(|error| ProviderError::InvalidRequest { message: error.to_string() })
+}
+
+fn tool(tool: &antiphon_core::Tool) -> ToolOut<'_> {
+    ToolOut {
+        kind: "function",
+        name: &tool.name,
+        description: &tool.description,
+        parameters: &tool.parameters,
+        strict: false,
+    }
+}
+
+/// A choice among no tools is refused.
+fn tool_choice(request: &Request) -> Option<ToolChoiceOut<'_>> {
+    if request.tools.is_empty() {
+        return None;
+    }
+    match &request.tool_choice {
+        ToolChoice::Auto => None,
+        ToolChoice::None => Some(ToolChoiceOut::Word("none")),
+        ToolChoice::Required => Some(ToolChoiceOut::Word("required")),
+        ToolChoice::Named(name) => Some(ToolChoiceOut::Named { kind: "function", name }),
+    }
+}
+
+fn items(message: &Message) -> Vec<ItemOut<'_>> {
+    match message {
+        Message::User(user) => {
+            let parts: Vec<_> = user.content.iter().filter_map(part).collect();
+            if parts.is_empty() {
+                return Vec::new();
+            }
+            let content = ContentOut::Parts(parts);
+            vec![ItemOut::Known(KnownItem::Message { role: "user", content })]
+        }
+        Message::Assistant(answer) => answered(answer),
+        Message::ToolResult(result) => vec![ItemOut::Known(tool_result(result))],
+    }
+}
+
+fn answered(answer: &AssistantMessage) -> Vec<ItemOut<'_>> {
+    let end = answer.content.iter().rposition(led_to_something).map_or(0, |last| last + 1);
+    answer.content[..end].iter().filter_map(item).collect()
+}
+
+fn led_to_something(block: &AssistantBlock) -> bool {
+    match block {
+        AssistantBlock::Opaque(opaque) => opaque.kind != REASONING,
+        AssistantBlock::Text(_) | AssistantBlock::Thinking(_) | AssistantBlock::ToolCall(_) => {
+            item(block).is_some()
+        }
+    }
+}
+
+fn item(block: &AssistantBlock) -> Option<ItemOut<'_>> {
+    let known = match block {
+        AssistantBlock::Text(text) if text.text.trim().is_empty() => return None,
+        // As plain text: in parts, older servers want the id that the text once had.
+        AssistantBlock::Text(text) => KnownItem::Message {
+            role: "assistant",
+            content: ContentOut::Text(text.text.as_str().into()),
+        },
+        // Only a summary, for the reader.
+        AssistantBlock::Thinking(_) => return None,
+        AssistantBlock::ToolCall(call) => KnownItem::FunctionCall {
+            call_id: call.id.as_str(),
+            name: &call.name,
+            arguments: match &call.arguments {
+                ToolArguments::Object(json) => json.as_str(),
+                ToolArguments::Malformed(_) => "{}",
+            },
+        },
+        AssistantBlock::Opaque(opaque) => return Some(ItemOut::Opaque(&opaque.value)),
+    };
+    Some(ItemOut::Known(known))
+}
+
+/// Text alone goes as text: not every server takes parts here.
+fn tool_result(result: &ToolResultMessage) -> KnownItem<'_> {
+    let texts: Option<Vec<&str>> = result
+        .content
+        .iter()
+        .map(|block| match block {
+            InputBlock::Text(text) => Some(text.text.as_str()),
+            InputBlock::Image(_) => None,
+        })
+        .collect();
+    let output = match texts {
+        Some(texts) => ContentOut::Text(texts.join("\n").into()),
+        None => ContentOut::Parts(result.content.iter().filter_map(part).collect()),
+    };
+    KnownItem::FunctionCallOutput { call_id: result.tool_call_id.as_str(), output }
+}
+
+/// Blank text says nothing.
+fn part(block: &InputBlock) -> Option<PartOut<'_>> {
+    match block {
+        InputBlock::Text(text) if text.text.trim().is_empty() => None,
+        InputBlock::Text(text) => Some(PartOut::InputText { text: &text.text }),
+        InputBlock::Image(image) => {
+            Some(PartOut::InputImage { image_url: data_url(image), detail: "auto" })
+        }
+    }
+}

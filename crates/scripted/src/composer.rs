@@ -1,0 +1,173 @@
+//! A reply and a request into what is played. Decides everything: nothing here waits. An answer
+//! over [`ANSWER_BYTES_MAX`] is refused before it is made.
+
+use std::collections::VecDeque;
+
+use antiphon_core::{Piece, ProviderError};
+
+use crate::block::{Block, Chunks};
+use crate::pace::Pace;
+use crate::playback::{Act, Playback};
+use crate::reply::{Calls, Reply};
+use crate::scene::Scene;
+use crate::script::Script;
+use crate::step::{Call, End, Step};
+use crate::tokens::chars;
+
+/// Most bytes in one answer, before JSON puts escapes into arguments. Twice
+/// [`MESSAGE_BYTES_MAX`](antiphon_core::stream::MESSAGE_BYTES_MAX), so that a script can go
+/// over that limit.
+pub const ANSWER_BYTES_MAX: usize = 2 * antiphon_core::stream::MESSAGE_BYTES_MAX;
+
+/// Makes the answer of `script` to the request of `scene`.
+pub(crate) fn compose(script: &Script, scene: &Scene<'_>) -> Result<Playback, ProviderError> {
+    let reply = script.reply(scene).ok_or_else(|| ProviderError::InvalidRequest {
+        message: format!("no reply of {} fits this request: {scene}", script.model()),
+    })?;
+    let mut composer = Composer {
+        script,
+        scene,
+        pace: reply.pace(script.pace()),
+        acts: VecDeque::new(),
+        introduced: false,
+        blocks: 0,
+        calls: 0,
+        bytes_left: ANSWER_BYTES_MAX,
+        output_chars: 0,
+    };
+    composer.steps(reply)?;
+    Ok(Playback::new(composer.acts, composer.pace.delay.duration()))
+}
+
+struct Composer<'a> {
+    script: &'a Script,
+    scene: &'a Scene<'a>,
+    pace: Pace,
+    acts: VecDeque<Act>,
+    /// Whether the model has been named.
+    introduced: bool,
+    blocks: u32,
+    calls: u32,
+    bytes_left: usize,
+    output_chars: u64,
+}
+
+impl Composer<'_> {
+    fn steps(&mut self, reply: &Reply) -> Result<(), ProviderError> {
+        let mut after_call = false;
+        for step in &reply.steps {
+            let is_call = matches!(step, Step::Call { .. });
+            match step {
+                Step::Text { text, repeat, end } => {
+                    let bytes = text.rendered_bytes(self.scene);
+                    self.spend(bytes.saturating_mul(repeat.get()))?;
+                    let chunks = self.chunks(text.render(self.scene), repeat.get());
+                    let block = Block::text(self.number(), chunks, *end);
+                    self.acts.push_back(Act::Blocks([block].into()));
+                }
+                Step::Thinking { thinking, signature, end } => {
+                    self.spend(thinking.rendered_bytes(self.scene))?;
+                    let chunks = self.chunks(thinking.render(self.scene), 1);
+                    let block = Block::thinking(self.number(), chunks, signature.clone(), *end);
+                    self.acts.push_back(Act::Blocks([block].into()));
+                }
+                Step::Call { call, end } => {
+                    let block = self.call(call, *end)?;
+                    if after_call
+                        && reply.calls == Calls::Interleaved
+                        && let Some(Act::Blocks(calls)) = self.acts.back_mut()
+                    {
+                        calls.push_back(block);
+                    } else {
+                        self.acts.push_back(Act::Blocks([block].into()));
+                    }
+                }
+                Step::Opaque(opaque) => {
+                    self.spend(opaque.value.as_str().len())?;
+                    self.output_chars += chars(opaque.value.as_str());
+                    let piece = Piece::Opaque {
+                        block: self.number(),
+                        kind: opaque.kind.clone(),
+                        value: opaque.value.clone(),
+                    };
+                    self.acts.push_back(Act::Say(piece));
+                }
+                Step::Pause(delay) => self.acts.push_back(Act::Pause(delay.duration())),
+                Step::Fail(error) => {
+                    self.acts.push_back(Act::Fail(error.clone()));
+                    return Ok(());
+                }
+                Step::Cut => return Ok(()),
+                Step::Stall => {
+                    self.acts.push_back(Act::Stall);
+                    return Ok(());
+                }
+            }
+            after_call = is_call;
+        }
+        self.finish(reply);
+        Ok(())
+    }
+
+    fn call(&mut self, call: &Call, end: End) -> Result<Block, ProviderError> {
+        self.spend(call.arguments.rendered_bytes(self.scene))?;
+        let arguments = self.chunks(call.arguments.render(self.scene), 1);
+        self.output_chars += chars(&call.name);
+        let id =
+            call.id.clone().unwrap_or_else(|| format!("call_{}_{}", self.scene.turn, self.calls));
+        self.calls += 1;
+        Ok(Block::call(
+            self.number(),
+            id,
+            call.name.clone(),
+            arguments,
+            call.signature.clone(),
+            end,
+        ))
+    }
+
+    fn finish(&mut self, reply: &Reply) {
+        self.introduce();
+        let usage = reply.usage.of(self.scene.request, self.output_chars);
+        self.acts.extend([
+            Act::Say(Piece::Usage(usage)),
+            Act::Say(Piece::Stop(reply.stop())),
+            Act::Say(Piece::Done),
+        ]);
+    }
+
+    /// The number of the next block.
+    fn number(&mut self) -> u32 {
+        self.introduce();
+        let number = self.blocks;
+        self.blocks += 1;
+        number
+    }
+
+    /// Names the model before its first word. Not before a failure: a model that is overloaded
+    /// says nothing at all.
+    fn introduce(&mut self) {
+        if !self.introduced {
+            self.introduced = true;
+            let model = self.script.model().clone();
+            self.acts.push_back(Act::Say(Piece::Model(model)));
+        }
+    }
+
+    fn chunks(&mut self, text: String, times: usize) -> Chunks {
+        let times_counted = u64::try_from(times).unwrap_or(u64::MAX);
+        self.output_chars += chars(&text).saturating_mul(times_counted);
+        Chunks::new(text, times, self.pace.chunk_chars.get())
+    }
+
+    fn spend(&mut self, bytes: usize) -> Result<(), ProviderError> {
+        self.bytes_left =
+            self.bytes_left.checked_sub(bytes).ok_or_else(|| ProviderError::InvalidRequest {
+                message: format!(
+                    "the reply of {} to this request has more than {ANSWER_BYTES_MAX} bytes",
+                    self.script.model()
+                ),
+            })?;
+        Ok(())
+    }
+}

@@ -1,0 +1,54 @@
+//! When a reply fits. All conditions that are given must hold; none given always fits.
+
+use std::num::NonZeroU32;
+
+use serde::Deserialize;
+
+use crate::scene::Scene;
+
+/// The `when` of a reply.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Condition {
+    turn: Option<usize>,
+    tool_results: Option<usize>,
+    results_since_user: Option<usize>,
+    last_user_contains: Option<String>,
+    last_result_contains: Option<String>,
+    last_result_is_error: Option<bool>,
+    system_contains: Option<String>,
+    tool_offered: Option<String>,
+    attempt: Option<NonZeroU32>,
+}
+
+impl Condition {
+    pub(crate) fn fits(&self, scene: &Scene<'_>) -> bool {
+        let result = scene.last_result.as_ref();
+        let contains = |part: &Option<String>, text: Option<&str>| {
+            part.as_deref().is_none_or(|part| text.is_some_and(|text| text.contains(part)))
+        };
+        self.turn.is_none_or(|turn| turn == scene.turn)
+            && self.tool_results.is_none_or(|n| n == scene.tool_results)
+            && self.results_since_user.is_none_or(|n| n == scene.results_since_user)
+            && contains(&self.last_user_contains, scene.last_user.as_deref())
+            && contains(&self.last_result_contains, result.map(|result| result.text.as_str()))
+            && self
+                .last_result_is_error
+                .is_none_or(|wanted| result.is_some_and(|result| result.is_error == wanted))
+            && contains(&self.system_contains, Some(&scene.request.system_prompt))
+            && self
+                .tool_offered
+                .as_ref()
+                .is_none_or(|name| scene.request.tools.iter().any(|tool| tool.name == *name))
+            && self.attempt.is_none_or(|attempt| scene.attempt == Some(attempt.get()))
+    }
+
+    /// Whether nothing is asked, so that every request fits.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    pub(crate) fn asks_attempt(&self) -> bool {
+        self.attempt.is_some()
+    }
+}

@@ -1,0 +1,98 @@
+//! Plays an answer: says its pieces, waits where it should. Owns nothing but itself, so dropping
+//! it ends it, also in the middle of a stall.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use antiphon_core::{Piece, ProviderError};
+use futures_core::Stream;
+use futures_util::stream;
+
+use crate::block::Block;
+
+/// An answer that is being given.
+#[derive(Debug)]
+pub(crate) struct Playback {
+    acts: VecDeque<Act>,
+    /// Before each delta.
+    delay: Duration,
+}
+
+/// What happens next.
+#[derive(Debug)]
+pub(crate) enum Act {
+    Say(Piece),
+    /// One piece of each in turn, until all are said.
+    Blocks(VecDeque<Block>),
+    Pause(Duration),
+    Fail(ProviderError),
+    Stall,
+}
+
+impl Playback {
+    pub(crate) fn new(acts: VecDeque<Act>, delay: Duration) -> Self {
+        Self { acts, delay }
+    }
+
+    /// An answer that is nothing but a failure.
+    pub(crate) fn failed(error: ProviderError) -> Self {
+        Self::new([Act::Fail(error)].into(), Duration::ZERO)
+    }
+
+    pub(crate) fn into_stream(self) -> impl Stream<Item = Result<Piece, ProviderError>> + Send {
+        stream::unfold(self, |mut playback| async move {
+            let said = playback.next().await?;
+            Some((said, playback))
+        })
+    }
+
+    async fn next(&mut self) -> Option<Result<Piece, ProviderError>> {
+        // A wire lets others work while it waits; an endless text without delays must, too.
+        tokio::task::consume_budget().await;
+        loop {
+            match self.acts.pop_front()? {
+                Act::Say(piece) => return Some(Ok(piece)),
+                Act::Blocks(mut blocks) => {
+                    let Some(mut block) = blocks.pop_front() else {
+                        continue;
+                    };
+                    let piece = block.next();
+                    if piece.is_some() {
+                        blocks.push_back(block);
+                    }
+                    self.acts.push_front(Act::Blocks(blocks));
+                    if let Some(piece) = piece {
+                        self.wait_before(&piece).await;
+                        return Some(Ok(piece));
+                    }
+                }
+                Act::Pause(pause) => wait(pause).await,
+                Act::Fail(error) => return Some(Err(error)),
+                Act::Stall => std::future::pending().await,
+            }
+        }
+    }
+
+    async fn wait_before(&self, piece: &Piece) {
+        match piece {
+            Piece::Text { .. } | Piece::Thinking { .. } | Piece::ToolCall { .. } => {
+                wait(self.delay).await;
+            }
+            Piece::Model(_)
+            | Piece::Signature { .. }
+            | Piece::Opaque { .. }
+            | Piece::BlockEnd { .. }
+            | Piece::Usage(_)
+            | Piece::Stop(_)
+            | Piece::Alive
+            | Piece::Done => {}
+        }
+    }
+}
+
+/// Without a delay no timer is needed, and so no runtime that has one.
+async fn wait(delay: Duration) {
+    if !delay.is_zero() {
+        tokio::time::sleep(delay).await;
+    }
+}

@@ -1,0 +1,55 @@
+//! The provider that plays a script. A request that no reply fits is an
+//! [`InvalidRequest`](ProviderError::InvalidRequest) which describes it.
+
+use std::sync::Arc;
+
+use antiphon_core::{PieceSource, Provider, ProviderError, Request};
+use futures_util::{StreamExt, stream};
+
+use crate::attempts::Attempts;
+use crate::composer::compose;
+use crate::playback::Playback;
+use crate::scene::Scene;
+use crate::script::Script;
+
+/// A model that answers from a script. Clones share the count of attempts.
+#[derive(Debug, Clone)]
+pub struct ScriptedProvider {
+    stage: Arc<Stage>,
+}
+
+#[derive(Debug)]
+struct Stage {
+    script: Script,
+    attempts: Attempts,
+}
+
+impl ScriptedProvider {
+    /// Answers from `script`.
+    pub fn new(script: Script) -> Self {
+        Self { stage: Arc::new(Stage { script, attempts: Attempts::default() }) }
+    }
+}
+
+impl Provider for ScriptedProvider {
+    fn open(&self, request: Request) -> PieceSource {
+        let stage = Arc::clone(&self.stage);
+        // Inside the future: an answer that is never read is no attempt.
+        let playback = async move { stage.answer(&request).unwrap_or_else(Playback::failed) };
+        Box::pin(stream::once(playback).flat_map(Playback::into_stream))
+    }
+}
+
+impl Stage {
+    fn answer(&self, request: &Request) -> Result<Playback, ProviderError> {
+        let attempt = if self.script.asks_attempt() {
+            let counted = self.attempts.count(request);
+            Some(counted.map_err(|error| ProviderError::InvalidRequest {
+                message: format!("the request cannot be written as JSON: {error}"),
+            })?)
+        } else {
+            None
+        };
+        compose(&self.script, &Scene::of(request, attempt))
+    }
+}
