@@ -86,6 +86,7 @@ fn list() -> Vec<Check<'static, Depot>> {
             an_extended_claim_is_kept,
             a_later_claim_has_a_greater_fence,
             a_dropped_claim_takes_nothing,
+            a_dropped_claim_takes_no_wake_up_with_it,
         },
     ])
 }

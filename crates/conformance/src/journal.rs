@@ -71,7 +71,6 @@ fn list() -> Vec<Check<'static, Scribe>> {
             reading_starts_behind_the_given_position,
             pages_cover_everything_exactly_once,
             a_page_is_never_longer_than_asked,
-            a_limit_of_zero_reads_nothing,
             a_reader_at_the_end_goes_on_from_there,
             the_head_is_the_last_position_of_the_whole_journal,
         },

@@ -167,6 +167,13 @@ events! {
     }
 }
 
+impl EventBody {
+    /// Whether nothing of its task can follow it.
+    pub fn ends_task(&self) -> bool {
+        matches!(self, Self::StatusChanged(StatusChanged { status, .. }) if status.is_terminal())
+    }
+}
+
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }

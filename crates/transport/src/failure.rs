@@ -73,7 +73,7 @@ impl HttpFailure {
                 retry_after: self.retry_after,
             },
             (Some(false), true) => ProviderError::Permission { message: error.into_message() },
-            (Some(_), _) | (None, _) => error,
+            (Some(_) | None, _) => error,
         }
     }
 

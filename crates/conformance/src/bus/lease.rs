@@ -1,6 +1,9 @@
 //! Leases: kept, prolonged, given back, lost.
 
+use std::pin::pin;
+
 use antiphon_core::port::{Bus, Claim};
+use futures_util::FutureExt;
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -90,6 +93,24 @@ pub(super) async fn a_dropped_claim_takes_nothing(depot: Depot) -> Outcome {
         depot.finish(&claim).await?;
     }
     Ok(())
+}
+
+/// Three wait in front of a fourth, and turn away just when there is work.
+pub(super) async fn a_dropped_claim_takes_no_wake_up_with_it(depot: Depot) -> Outcome {
+    depot.put("work", "first").await?;
+    let held = depot.claim_now("work").await?;
+    let mut impatient: Vec<_> = (0..3).map(|_| Box::pin(depot.claim("work", LONG))).collect();
+    let mut patient = pin!(depot.claim("work", LONG));
+    for claim in &mut impatient {
+        ensure!(claim.now_or_never().is_none(), "there is no work, but a worker got some");
+    }
+    ensure!(patient.as_mut().now_or_never().is_none(), "there is no work, but a worker got some");
+    depot.put("work", "second").await?;
+    drop(impatient);
+    let claim = timeout(PROMPT, patient).await;
+    let claim = claim.during("an item waits, but a worker who waits for it")??;
+    equal("the item", claim.item.id.as_str(), "second")?;
+    depot.finish(&held).await
 }
 
 /// Polls a claim that often, a turn of the runtime apart, and drops it.

@@ -1,6 +1,5 @@
 //! Reading: of one task, of all, from a position, in pages.
 
-use antiphon_core::port::{JournalError, Read};
 use antiphon_core::{Event, Position, TaskId};
 
 use super::scribe::{Scribe, at, draft, note, task};
@@ -98,21 +97,6 @@ pub(super) async fn a_page_is_never_longer_than_asked(scribe: Scribe) -> Outcome
         }
     }
     Ok(())
-}
-
-/// The port asks for more than 0. Who asks for 0 all the same is refused or gets nothing, but
-/// never everything.
-pub(super) async fn a_limit_of_zero_reads_nothing(scribe: Scribe) -> Outcome {
-    scribe.create_up_to(&task(1), 3).await?;
-    let read = Read { task_id: None, after: Position(1), limit: 0 };
-    match scribe.try_read(read).await {
-        Err(JournalError::Invalid { .. }) => Ok(()),
-        Err(error) => Err(Finding::Broken(format!("a limit of 0: {error}"))),
-        Ok(page) => {
-            equal("events within a limit of 0", &page.events, &vec![])?;
-            equal("where to go on", &page.next, &Position(1))
-        }
-    }
 }
 
 pub(super) async fn a_reader_at_the_end_goes_on_from_there(scribe: Scribe) -> Outcome {

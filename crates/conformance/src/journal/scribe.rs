@@ -1,5 +1,6 @@
 //! Writes and reads a journal the way the checks do.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use antiphon_core::port::{
@@ -71,12 +72,9 @@ impl Scribe {
         after: Position,
         limit: usize,
     ) -> Result<Page, Finding> {
+        let limit = NonZeroUsize::new(limit).unwrap_or(NonZeroUsize::MIN);
         let read = Read { task_id: task.cloned(), after, limit };
         self.journal.read(read).await.during("read")
-    }
-
-    pub(super) async fn try_read(&self, read: Read) -> Result<Page, JournalError> {
-        self.journal.read(read).await
     }
 
     /// The whole journal. Relies on as little as possible: the check of paging is another one.

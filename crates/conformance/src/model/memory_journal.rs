@@ -1,17 +1,4 @@
 //! A journal that lasts as long as its process. It keeps every promise of the port but `durable`.
-//!
-//! What is wrong with an append is said in this order, so that all journals answer alike:
-//!
-//! | asked                                              | answer                            |
-//! |----------------------------------------------------|-----------------------------------|
-//! | no events, a creation that is not first, an end that is not last | [`JournalError::Invalid`] |
-//! | a key that was used                                | the first answer, `deduplicated`  |
-//! | a task that has ended                              | [`JournalError::Ended`]           |
-//! | another seq than the task is at                    | [`JournalError::Stale`]           |
-//! | a task that does not begin with its creation, or begins twice | [`JournalError::Invalid`] |
-//! | more than fits                                     | [`JournalError::Unavailable`]     |
-//!
-//! Nothing is written, and no key is used up, unless the answer is `Ok`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -125,7 +112,7 @@ impl Book {
     fn write(&mut self, append: Append) -> Appended {
         let Append { task_id, expected: _, at, events, key } = append;
         let chapter = self.tasks.entry(task_id.clone()).or_default();
-        chapter.ended = events.last().is_some_and(is_end);
+        chapter.ended = events.last().is_some_and(EventBody::ends_task);
         for body in events {
             let position = Position(self.events.len() as u64 + 1);
             chapter.positions.push(position);
@@ -146,7 +133,7 @@ impl Book {
     }
 
     fn behind(&self, read: &Read) -> Vec<Arc<Event>> {
-        let limit = read.limit.min(PAGE_EVENTS_MAX);
+        let limit = read.limit.get().min(PAGE_EVENTS_MAX);
         match &read.task_id {
             None => self.events[index(read.after).min(self.events.len())..]
                 .iter()
@@ -178,7 +165,7 @@ fn check_shape(append: &Append) -> Result<(), JournalError> {
     let Some((_, others)) = append.events.split_last() else {
         return Err(invalid(append, "there are no events in it"));
     };
-    if others.iter().any(is_end) {
+    if others.iter().any(EventBody::ends_task) {
         return Err(invalid(append, "nothing follows a terminal status"));
     }
     let mut later = append.events.iter().skip(1);
@@ -186,17 +173,6 @@ fn check_shape(append: &Append) -> Result<(), JournalError> {
         return Err(invalid(append, "a creation is the first event of its task"));
     }
     Ok(())
-}
-
-fn is_end(body: &EventBody) -> bool {
-    match body {
-        EventBody::StatusChanged(change) => change.status.is_terminal(),
-        EventBody::TaskCreated(_)
-        | EventBody::StateChanged(_)
-        | EventBody::MessageAppended(_)
-        | EventBody::ToolStarted(_)
-        | EventBody::UsageRecorded(_) => false,
-    }
 }
 
 fn invalid(append: &Append, reason: &str) -> JournalError {

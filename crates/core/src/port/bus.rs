@@ -37,7 +37,8 @@ pub trait Bus: Send + Sync {
     /// has taken nothing.
     async fn claim(&self, queue: &Topic, lease: Duration) -> Result<Claim, BusError>;
 
-    /// Ends a claim: the work is done and the item goes away.
+    /// Ends a claim: the work is done and the item goes away. What is finished is lost to any
+    /// further call.
     async fn finish(&self, claim: &Claim) -> Result<(), BusError>;
 
     /// Ends a claim: somebody else may have the item at once.
@@ -110,7 +111,8 @@ pub struct Claim {
     pub queue: Topic,
     /// The work.
     pub item: WorkItem,
-    /// Grows with each claim of the item. A store refuses writes under an older one.
+    /// Grows with each claim of the item, also when it was finished and queued again in between.
+    /// A store refuses writes under an older one.
     pub fence: u64,
 }
 

@@ -8,6 +8,20 @@
 //! | optimistic   | an append that expects another seq is refused, and nothing is written |
 //! | once         | the same key gives the same answer, and writes nothing the second time|
 //! | final        | nothing follows the terminal status of a task                         |
+//!
+//! What is wrong with an append is said in this order, so that all journals answer alike; unless
+//! the answer is `Ok`, nothing is written and no key is used up:
+//!
+//! | asked                                                            | answer                     |
+//! |------------------------------------------------------------------|----------------------------|
+//! | no events, a creation that is not first, an end that is not last | [`JournalError::Invalid`]  |
+//! | a key that was used                                              | the first answer again     |
+//! | a task that has ended                                            | [`JournalError::Ended`]    |
+//! | another seq than the task is at                                  | [`JournalError::Stale`]    |
+//! | a task that does not begin with its creation, or begins twice    | [`JournalError::Invalid`]  |
+//! | more than fits                                                   | [`JournalError::Unavailable`] |
+
+use std::num::NonZeroUsize;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -84,8 +98,8 @@ pub struct Read {
     pub task_id: Option<TaskId>,
     /// Those behind this position.
     pub after: Position,
-    /// At most this many; more than 0.
-    pub limit: usize,
+    /// At most this many. A page may be shorter; an empty one is the end.
+    pub limit: NonZeroUsize,
 }
 
 /// Events that were read.

@@ -9,7 +9,8 @@
 //!    interleaving are the assembler's concern.
 //! 3. Yield [`Piece::Done`] when the wire says that the answer is whole. A source that ends
 //!    without it was cut off.
-//! 4. Yield `Err` once, last. Dropping the source must end the request.
+//! 4. Yield [`Piece::Model`] before any output: who answers decides who may read it again.
+//! 5. Yield `Err` once, last. Dropping the source must end the request.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -23,7 +24,7 @@ pub type PieceSource = Pin<Box<dyn Stream<Item = Result<Piece, ProviderError>> +
 
 /// Asks models. Cheap to share; one instance serves any number of requests at once.
 pub trait Provider: Send + Sync {
-    /// Opens one answer. Nothing is sent before the source is polled; dropping it ends it.
+    /// Opens one answer: one request, sent when the source is polled. Dropping it ends it.
     fn open(&self, request: Request) -> PieceSource;
 }
 

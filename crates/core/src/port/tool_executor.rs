@@ -8,14 +8,15 @@ use crate::{Effect, RawJson, Tool, ToolResult};
 /// Runs tools.
 #[async_trait]
 pub trait ToolExecutor: Send + Sync {
-    /// The tools it runs, in a stable order: the same list gives the same prompt.
+    /// The tools it runs, in a stable order: the same list gives the same prompt. Names are
+    /// unique, of letters, digits, `_` and `-`, 64 at most: providers refuse others.
     fn tools(&self) -> Vec<Tool>;
 
     /// What running `tool` does to the world; `None` if there is no such tool.
     fn effect(&self, tool: &str) -> Option<Effect>;
 
     /// Runs `tool` once. When `context.cancel` fires, everything the call started is gone
-    /// before this returns [`ToolError::Canceled`].
+    /// before this returns [`ToolError::Canceled`]. If it has fired already, nothing is started.
     async fn execute(
         &self,
         tool: &str,

@@ -78,7 +78,7 @@ pub enum EmbedderError {
 }
 
 /// Keeps vectors and finds the nearest. All vectors of a store have one dimension, set by the
-/// first. Nearness is cosine similarity.
+/// first. Nearness is cosine similarity; a vector of zeros is as near as 0 to everything.
 #[async_trait]
 pub trait VectorStore: Send + Sync {
     /// Puts a vector in, in place of one with the same id.

@@ -3,14 +3,14 @@
 mod claiming;
 mod live;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use antiphon_conformance::model::MemoryBus;
 use antiphon_core::port::{Bus, BusError, Claim, Subscription, Topic, WorkItem};
 use async_trait::async_trait;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,6 +37,7 @@ pub(super) enum Fault {
     ExtendsByTooLittle,
     StartsFencesOver,
     LosesDroppedClaims,
+    WakesTheFirstOnly,
 }
 
 /// A right bus with a wrong one around it.
@@ -56,6 +57,7 @@ struct Notes {
     held: HashSet<String>,
     released: HashSet<u64>,
     claims: usize,
+    tickets: VecDeque<oneshot::Sender<()>>,
     last: Option<Claim>,
     lease_ends: HashMap<u64, Instant>,
     undead: Vec<(Instant, Claim)>,
@@ -76,6 +78,16 @@ impl FaultyBus {
 
     fn notes(&self) -> MutexGuard<'_, Notes> {
         self.notes.lock().unwrap()
+    }
+
+    fn wake_one(&self) {
+        self.activity.notify_one();
+        let mut notes = self.notes();
+        while let Some(ticket) = notes.tickets.pop_front() {
+            if ticket.send(()).is_ok() {
+                return;
+            }
+        }
     }
 
     /// The claim as the right bus knows it.
@@ -105,7 +117,7 @@ impl Bus for FaultyBus {
             return Ok(false);
         }
         let new = self.inner.enqueue(&self.place(queue), item).await?;
-        self.activity.notify_one();
+        self.wake_one();
         let held = self.notes().held.contains(&id);
         Ok(new
             || (self.fault == Fault::CountsClaimedTwice && held)
@@ -143,10 +155,12 @@ impl Bus for FaultyBus {
             return self.inner.extend(&known, Duration::from_hours(1)).await;
         }
         self.inner.release(&known).await?;
-        let mut notes = self.notes();
-        notes.held.remove(&claim.item.id);
-        notes.released.insert(known.fence);
-        self.activity.notify_one();
+        {
+            let mut notes = self.notes();
+            notes.held.remove(&claim.item.id);
+            notes.released.insert(known.fence);
+        }
+        self.wake_one();
         Ok(())
     }
 

@@ -5,6 +5,7 @@ mod reading;
 mod writing;
 
 use std::collections::HashMap;
+use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 
@@ -38,7 +39,6 @@ pub(super) enum Fault {
     StartsOverBehindTheEnd,
     SkipsOneBetweenPages,
     ReadsOneMore,
-    TakesZeroForUnlimited,
     ForgetsWhereTheReaderWas,
     TakesTheTasksEndForTheHead,
     ChecksWritersTooEarly,
@@ -67,7 +67,7 @@ impl FaultyJournal {
     }
 
     async fn events(&self, task_id: Option<&TaskId>) -> Vec<Event> {
-        let read = Read { task_id: task_id.cloned(), after: Position(0), limit: 1000 };
+        let read = Read { task_id: task_id.cloned(), after: Position(0), limit: NonZeroUsize::MAX };
         self.inner.read(read).await.unwrap().events
     }
 
@@ -122,7 +122,6 @@ impl Journal for FaultyJournal {
             | Fault::StartsOverBehindTheEnd
             | Fault::SkipsOneBetweenPages
             | Fault::ReadsOneMore
-            | Fault::TakesZeroForUnlimited
             | Fault::ForgetsWhereTheReaderWas
             | Fault::TakesTheTasksEndForTheHead
             | Fault::NormalizesJson => self.inner.append(append).await,

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use antiphon_core::port::{Bus, BusError, Claim, Topic};
 use futures_util::{FutureExt, future};
+use tokio::sync::oneshot;
 use tokio::task::yield_now;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::{Fault, FaultyBus};
 
@@ -31,6 +32,8 @@ impl FaultyBus {
             self.claiming_or_sleeping(queue, lease).await?
         } else if self.fault == Fault::LetsLeasesRunOutUnseen {
             self.claiming_upon_activity(queue, lease).await?
+        } else if self.fault == Fault::WakesTheFirstOnly {
+            self.claiming_by_ticket(queue, lease).await?
         } else if self.fault == Fault::BringsFinishedBack {
             self.claiming_the_undead(queue, lease).await?
         } else {
@@ -80,6 +83,25 @@ impl FaultyBus {
                 return claim;
             }
             self.activity.notified().await;
+        }
+    }
+
+    async fn claiming_by_ticket(&self, queue: &Topic, lease: Duration) -> Answer {
+        loop {
+            if let Some(claim) = self.inner.claim(queue, lease).now_or_never() {
+                return claim;
+            }
+            let (ticket, called) = oneshot::channel();
+            let expiry = {
+                let mut notes = self.notes();
+                notes.tickets.push_back(ticket);
+                let ends = notes.lease_ends.values().copied();
+                ends.filter(|end| *end > Instant::now()).min()
+            };
+            match expiry {
+                Some(expiry) => drop(timeout_at(expiry, called).await),
+                None => drop(called.await),
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 use antiphon_core::port::{Journal, JournalError, Page, Read};
 use antiphon_core::{Event, Position};
 use serde_json::Value;
+use std::num::NonZeroUsize;
 
 use super::{Fault, FaultyJournal};
 
@@ -25,11 +26,8 @@ impl FaultyJournal {
         if self.fault == Fault::StartsOverBehindTheEnd && read.after > self.head().await {
             read.after = Position(0);
         }
-        if self.fault == Fault::ReadsOneMore && read.limit > 0 {
-            read.limit += 1;
-        }
-        if self.fault == Fault::TakesZeroForUnlimited && read.limit == 0 {
-            read.limit = usize::MAX;
+        if self.fault == Fault::ReadsOneMore {
+            read.limit = read.limit.saturating_add(1);
         }
         read
     }
@@ -37,12 +35,12 @@ impl FaultyJournal {
     fn shown_wrongly(&self, read: &Read, mut page: Page) -> Page {
         let found = page.events.len();
         if self.fault == Fault::SkipsOneBetweenPages
-            && found == read.limit.max(1)
+            && found == read.limit.get()
             && page.next < page.head
         {
             page.next.0 += 1;
         }
-        if self.fault == Fault::ForgetsWhereTheReaderWas && found == 0 && read.limit > 0 {
+        if self.fault == Fault::ForgetsWhereTheReaderWas && found == 0 {
             page.next = Position(0);
         }
         if self.fault == Fault::TakesTheTasksEndForTheHead && read.task_id.is_some() {
@@ -58,12 +56,12 @@ impl FaultyJournal {
     }
 
     async fn reading_by_prefix(&self, read: Read) -> Result<Page, JournalError> {
-        let everything = Read { task_id: None, limit: usize::MAX, ..read.clone() };
+        let everything = Read { task_id: None, limit: NonZeroUsize::MAX, ..read.clone() };
         let mut page = self.inner.read(everything).await?;
         if let Some(prefix) = &read.task_id {
             page.events.retain(|event| event.task_id.as_str().starts_with(prefix.as_str()));
         }
-        page.events.truncate(read.limit);
+        page.events.truncate(read.limit.get());
         page.next = page.events.last().map_or(read.after, |event| event.position);
         Ok(page)
     }
