@@ -52,8 +52,10 @@ bench: setup
 fuzz: setup
 	@scripts/need cargo-fuzz
 	@for target in parse stream; do \
+		mkdir -p $(ANTIPHON_CACHE)/found/$$target; \
 		CARGO_TARGET_DIR=$(ANTIPHON_CACHE)/fuzz scripts/step "Fuzzing $$target for $(T) s" \
-			$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(T) -rss_limit_mb=4096 || exit 1; \
+			$(CARGO) +nightly fuzz run $$target $(ANTIPHON_CACHE)/found/$$target fuzz/corpus/$$target \
+			-- -max_total_time=$(T) -rss_limit_mb=4096 || exit 1; \
 	done
 
 deny: setup

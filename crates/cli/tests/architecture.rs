@@ -53,7 +53,7 @@ fn adapters_know_the_core_and_not_each_other() {
         ("antiphon-anthropic", &["antiphon-core", "antiphon-transport"] as &[_]),
         ("antiphon-gemini", &["antiphon-core", "antiphon-transport"]),
         ("antiphon-openai", &["antiphon-core", "antiphon-transport"]),
-        ("antiphon-model-server", &[]),
+        ("antiphon-model-server", &["antiphon-conformance", "antiphon-core"]),
         ("antiphon-core", &[]),
     ]);
     for (name, needed) in dependencies() {

@@ -102,7 +102,8 @@ macro_rules! events {
                 }
             }
 
-            fn read(word: &str, data: &str) -> Result<Self, EventError> {
+            /// Reads the `data` of an event of type `word`.
+            pub fn parse(word: &str, data: &str) -> Result<Self, EventError> {
                 let malformed = |error: serde_json::Error| EventError::Malformed {
                     event_type: word.to_owned(),
                     reason: error.to_string(),
@@ -248,7 +249,8 @@ impl<'de> Deserialize<'de> for Event {
         if wire.v > EVENT_VERSION {
             return Err(de::Error::custom(EventError::UnknownVersion { found: wire.v }));
         }
-        let body = EventBody::read(&wire.event_type, wire.data.get()).map_err(de::Error::custom)?;
+        let body =
+            EventBody::parse(&wire.event_type, wire.data.get()).map_err(de::Error::custom)?;
         Ok(Self {
             position: wire.position,
             task_id: wire.task_id,

@@ -17,7 +17,9 @@ pub use bus::{
 };
 pub use cancel::Cancel;
 pub use clock::{Clock, IdSource, RandomIds, SystemClock};
-pub use journal::{Append, Appended, Expected, IdempotencyKey, Journal, JournalError, Page, Read};
+pub use journal::{
+    Append, Appended, Expected, IdempotencyKey, Journal, JournalError, Page, Read, TaskHead,
+};
 pub use provider::{Piece, PieceSource, Provider, ProviderError, StopSignal, TimeoutPhase};
 pub use tool_executor::{ToolContext, ToolError, ToolExecutor};
 pub use vector_store::{

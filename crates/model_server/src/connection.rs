@@ -4,13 +4,18 @@ use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
+use antiphon_conformance::provider::Traffic;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 
 use crate::{Ending, Part, Recorded, Reply, Shared};
 
-/// Largest request.
-const REQUEST_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Largest request. The connection of a larger one is closed.
+const REQUEST_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Longest line of a request's head. The connection of a longer one is closed.
+const LINE_BYTES_MAX: u64 = 64 * 1024;
 
 pub(crate) async fn serve(socket: TcpStream, shared: Arc<Shared>) {
     shared.connections.fetch_add(1, Ordering::SeqCst);
@@ -34,23 +39,47 @@ impl Drop for Open<'_> {
     }
 }
 
+/// A request that is being answered.
+struct Answering<'a> {
+    traffic: &'a watch::Sender<Traffic>,
+    /// How many came before it.
+    number: usize,
+}
+
+impl<'a> Answering<'a> {
+    fn new(traffic: &'a watch::Sender<Traffic>) -> Self {
+        let mut number = 0;
+        traffic.send_modify(|traffic| {
+            number = traffic.begun;
+            traffic.begun += 1;
+            traffic.open += 1;
+        });
+        Self { traffic, number }
+    }
+}
+
+impl Drop for Answering<'_> {
+    fn drop(&mut self) {
+        self.traffic.send_modify(|traffic| traffic.open -= 1);
+    }
+}
+
 async fn exchange(socket: TcpStream, shared: &Shared) -> io::Result<()> {
     socket.set_nodelay(true)?;
     let mut socket = BufReader::new(socket);
     while let Some(request) = read_request(&mut socket).await? {
-        let number = shared.served.fetch_add(1, Ordering::SeqCst);
-        let reply = (shared.answer)(&request, number);
+        let answering = Answering::new(&shared.traffic);
+        let reply = (shared.answer)(&request, answering.number);
         if shared.record {
             shared.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
         }
+        write_reply(&mut socket, &reply).await?;
         match reply.ending {
-            Ending::Complete => write_reply(&mut socket, &reply).await?,
-            Ending::Cut | Ending::Raw => return write_reply(&mut socket, &reply).await,
+            Ending::Complete => {}
+            Ending::Cut | Ending::Raw => return Ok(()),
             Ending::Stall => {
-                write_reply(&mut socket, &reply).await?;
                 // Until the peer hangs up.
-                let mut rest = Vec::new();
-                socket.read_to_end(&mut rest).await?;
+                tokio::io::copy(&mut socket, &mut tokio::io::sink()).await?;
                 return Ok(());
             }
         }
@@ -58,6 +87,7 @@ async fn exchange(socket: TcpStream, shared: &Shared) -> io::Result<()> {
     Ok(())
 }
 
+/// The next request; `None` when the peer hangs up in place of one. Part of one is an error.
 async fn read_request(socket: &mut BufReader<TcpStream>) -> io::Result<Option<Recorded>> {
     let Some(line) = read_line(socket).await? else {
         return Ok(None);
@@ -66,24 +96,32 @@ async fn read_request(socket: &mut BufReader<TcpStream>) -> io::Result<Option<Re
     let method = words.next().unwrap_or_default().to_owned();
     let path = words.next().unwrap_or_default().to_owned();
     let mut headers = Vec::new();
-    while let Some(line) = read_line(socket).await? {
+    loop {
+        let line = read_line(socket).await?.ok_or(io::ErrorKind::UnexpectedEof)?;
         let Some((name, value)) = line.split_once(':') else {
             break;
         };
         headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
     }
     let length = headers.iter().find(|(name, _)| name == "content-length");
-    let length: u64 = length.and_then(|(_, value)| value.parse().ok()).unwrap_or_default();
-    let mut body = Vec::new();
-    socket.take(length.min(REQUEST_BYTES_MAX)).read_to_end(&mut body).await?;
+    let length = length.and_then(|(_, value)| value.parse().ok()).unwrap_or_default();
+    if length > REQUEST_BYTES_MAX {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    let mut body = vec![0; length];
+    socket.read_exact(&mut body).await?;
     Ok(Some(Recorded { method, path, headers, body }))
 }
 
 /// The next line without its end; `None` at the end of the stream.
 async fn read_line(socket: &mut BufReader<TcpStream>) -> io::Result<Option<String>> {
     let mut line = String::new();
-    let read = (&mut *socket).take(64 * 1024).read_line(&mut line).await?;
-    Ok((read > 0).then(|| line.trim_end().to_owned()))
+    (&mut *socket).take(LINE_BYTES_MAX).read_line(&mut line).await?;
+    match line.strip_suffix('\n') {
+        Some(line) => Ok(Some(line.trim_end().to_owned())),
+        None if line.is_empty() => Ok(None),
+        None => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
 }
 
 async fn write_reply(socket: &mut BufReader<TcpStream>, reply: &Reply) -> io::Result<()> {
@@ -98,7 +136,10 @@ async fn write_reply(socket: &mut BufReader<TcpStream>, reply: &Reply) -> io::Re
     }
     for part in &reply.parts {
         match part {
-            Part::Wait(duration) => tokio::time::sleep(*duration).await,
+            Part::Wait(duration) => tokio::select! {
+                () = tokio::time::sleep(*duration) => {}
+                error = hung_up(socket) => return Err(error),
+            },
             Part::Bytes(bytes) if bytes.is_empty() => {}
             Part::Bytes(bytes) if framed => {
                 let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
@@ -113,4 +154,13 @@ async fn write_reply(socket: &mut BufReader<TcpStream>, reply: &Reply) -> io::Re
         socket.write_all(b"0\r\n\r\n").await?;
     }
     socket.flush().await
+}
+
+/// Waits until the peer hangs up. One that sends more has not, and what it sends stays unread.
+async fn hung_up(socket: &mut BufReader<TcpStream>) -> io::Error {
+    match socket.fill_buf().await {
+        Ok([]) => io::ErrorKind::ConnectionAborted.into(),
+        Ok(_) => std::future::pending().await,
+        Err(error) => error,
+    }
 }

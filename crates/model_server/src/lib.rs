@@ -3,18 +3,25 @@
 //! It speaks HTTP/1.1 on a loopback port, writes the bytes it is given where and when it is told
 //! to, and keeps what it was asked. No library stands between a test and the wire, so a reply can
 //! be cut inside a chunk, stall, be reset or be no HTTP at all. It ends when it is dropped.
+//!
+//! [`ServedWire`] puts it behind a provider that is to pass the suite of
+//! [`antiphon_conformance::provider`].
 
 mod connection;
 mod reply;
+mod served_wire;
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use antiphon_conformance::provider::Traffic;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
 
 pub use reply::{Ending, Part, Reply};
+pub use served_wire::{ServedWire, Telling};
 
 /// Most connections at a time; more are closed at once.
 pub const CONNECTIONS_MAX: usize = 20_000;
@@ -51,7 +58,7 @@ struct Shared {
     answer: Box<Answer>,
     requests: Mutex<Vec<Recorded>>,
     record: bool,
-    served: AtomicUsize,
+    traffic: watch::Sender<Traffic>,
     connections: AtomicUsize,
     open: AtomicUsize,
 }
@@ -90,7 +97,7 @@ impl ModelServer {
             answer: Box::new(answer),
             requests: Mutex::new(Vec::new()),
             record,
-            served: AtomicUsize::new(0),
+            traffic: watch::Sender::default(),
             connections: AtomicUsize::new(0),
             open: AtomicUsize::new(0),
         });
@@ -111,7 +118,13 @@ impl ModelServer {
 
     /// How many requests have been read.
     pub fn served(&self) -> usize {
-        self.shared.served.load(Ordering::SeqCst)
+        self.shared.traffic.borrow().begun
+    }
+
+    /// The requests as they come and go. One that has been read is open until the last byte of
+    /// its reply is written or its peer has hung up, also while the reply waits or stalls.
+    pub fn traffic(&self) -> watch::Receiver<Traffic> {
+        self.shared.traffic.subscribe()
     }
 
     /// How many connections were ever made.

@@ -36,7 +36,7 @@ pub struct ChatQuirks {
     /// refuse it, so it is off unless asked for.
     pub reasoning_effort: bool,
     /// Whether the model's own thinking goes back beside its calls, as `reasoning_content`.
-    /// `DeepSeek` refuses a conversation without it, others do not know the field.
+    /// DeepSeek refuses a conversation without it, others do not know the field.
     pub echo_reasoning: bool,
 }
 

@@ -1,7 +1,7 @@
 //! The two OpenAI wires as [`Provider`](antiphon_core::Provider)s.
 //!
 //! [`ChatCompletions`] is what OpenAI and every compatible server speaks: llama.cpp, vLLM,
-//! Ollama, LM Studio, `OpenRouter`, Groq, `DeepSeek`, Mistral. [`Responses`] is the newer wire, on
+//! Ollama, LM Studio, OpenRouter, Groq, DeepSeek, Mistral. [`Responses`] is the newer wire, on
 //! which models that reason get their own notes back.
 //!
 //! In each folder `request` writes the conversation as the wire wants it and `dialect` reads the

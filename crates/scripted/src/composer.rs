@@ -92,6 +92,8 @@ impl Composer<'_> {
                     };
                     self.acts.push_back(Act::Say(piece));
                 }
+                // Not an introduction: a server may keep a connection warm before it answers.
+                Step::Alive => self.acts.push_back(Act::Say(Piece::Alive)),
                 Step::Pause(delay) => self.acts.push_back(Act::Pause(delay.duration())),
                 Step::Fail(error) => {
                     self.acts.push_back(Act::Fail(error.clone()));

@@ -1,4 +1,4 @@
-//! A model that answers from a script.
+//! A model that answers from a script, or from a recording of another.
 //!
 //! [`ScriptedProvider`] plays a [`Script`], a TOML text described in `docs/scripted.md`. Which
 //! reply is chosen depends on the request alone, so the same conversation gets the same answers
@@ -8,6 +8,9 @@
 //! A text that is no script is refused by [`Script::parse`] with a [`ScriptError`] that names
 //! the line. A request that no reply fits fails with
 //! [`InvalidRequest`](antiphon_core::ProviderError::InvalidRequest).
+//!
+//! A real model can be had as deterministic: [`Recorder`] writes down what goes over any provider
+//! and [`Replay`] answers from that [`Recording`], as `docs/record-replay.md` describes.
 
 mod attempts;
 mod block;
@@ -17,6 +20,10 @@ mod error;
 mod pace;
 mod playback;
 mod provider;
+mod recorder;
+mod recording;
+mod redactor;
+mod replay;
 mod reply;
 mod scene;
 mod script;
@@ -29,6 +36,9 @@ pub use composer::ANSWER_BYTES_MAX;
 pub use error::ScriptError;
 pub use pace::{CHUNK_CHARS_DEFAULT, CHUNK_CHARS_MAX, DELAY_MS_MAX};
 pub use provider::ScriptedProvider;
+pub use recorder::Recorder;
+pub use recording::{LINE_BYTES_MAX, RECORDING_BYTES_MAX, Recording, RecordingError};
+pub use replay::Replay;
 pub use reply::STEPS_MAX;
 pub use script::{REPLIES_MAX, SCRIPT_BYTES_MAX, Script};
 pub use step::REPEAT_MAX;

@@ -36,6 +36,8 @@ pub(crate) enum Step {
         end: End,
     },
     Opaque(Opaque),
+    /// The wire shows that it is alive, and nothing else.
+    Alive,
     /// Nothing comes for a while.
     Pause(Delay),
     /// The answer fails.
@@ -70,6 +72,7 @@ impl Step {
             | Self::Thinking { .. }
             | Self::Call { .. }
             | Self::Opaque(_)
+            | Self::Alive
             | Self::Pause(_) => None,
         }
     }
@@ -103,6 +106,7 @@ pub(crate) struct StepWire {
     thinking: Option<Template>,
     call: Option<Call>,
     opaque: Option<Opaque>,
+    alive: Option<True>,
     delay_ms: Option<Delay>,
     error: Option<Failure>,
     cut: Option<True>,
@@ -126,6 +130,7 @@ impl TryFrom<StepWire> for Step {
             }),
             wire.call.map(|call| ("call", Self::Call { call, end })),
             wire.opaque.map(|opaque| ("opaque", Self::Opaque(opaque))),
+            wire.alive.map(|True| ("alive", Self::Alive)),
             wire.delay_ms.map(|delay| ("delay_ms", Self::Pause(delay))),
             wire.error.map(|Failure(error)| ("error", Self::Fail(error))),
             wire.cut.map(|True| ("cut", Self::Cut)),
@@ -154,7 +159,12 @@ impl Step {
             Self::Text { .. } => &["repeat", "unfinished"],
             Self::Thinking { .. } => &["signature", "unfinished"],
             Self::Call { .. } => &["unfinished"],
-            Self::Opaque(_) | Self::Pause(_) | Self::Fail(_) | Self::Cut | Self::Stall => &[],
+            Self::Opaque(_)
+            | Self::Alive
+            | Self::Pause(_)
+            | Self::Fail(_)
+            | Self::Cut
+            | Self::Stall => &[],
         }
     }
 
@@ -172,8 +182,8 @@ fn only(mut kinds: Vec<(&'static str, Step)>) -> Result<(&'static str, Step), St
     match (kinds.pop(), kinds.pop()) {
         (Some(kind), None) => Ok(kind),
         (None, _) => {
-            Err("a step needs one of `text`, `thinking`, `call`, `opaque`, `delay_ms`, `error`, \
-             `cut`, `stall`"
+            Err("a step needs one of `text`, `thinking`, `call`, `opaque`, `alive`, `delay_ms`, \
+             `error`, `cut`, `stall`"
                 .to_owned())
         }
         (Some((second, _)), Some((first, _))) => {
@@ -194,7 +204,8 @@ impl TryFrom<bool> for True {
         if value {
             Ok(Self)
         } else {
-            Err("`cut`, `stall` and `unfinished` can only be `true`: leave the field out instead")
+            Err("`alive`, `cut`, `stall` and `unfinished` can only be `true`: leave the field out \
+                 instead")
         }
     }
 }

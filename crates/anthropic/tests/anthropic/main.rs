@@ -4,6 +4,7 @@
 mod asking;
 mod breaking;
 mod caching;
+mod conformance;
 mod handing_over;
 mod reading;
 mod recorded;

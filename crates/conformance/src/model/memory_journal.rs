@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use antiphon_core::port::{Append, Appended, IdempotencyKey, Journal, JournalError, Page, Read};
+use antiphon_core::port::{
+    Append, Appended, IdempotencyKey, Journal, JournalError, Page, Read, TaskHead,
+};
 use antiphon_core::{Event, EventBody, Position, Seq, TaskId};
 use async_trait::async_trait;
 
@@ -58,13 +60,13 @@ impl Default for MemoryJournal {
 #[async_trait]
 impl Journal for MemoryJournal {
     async fn append(&self, append: Append) -> Result<Appended, JournalError> {
-        check_shape(&append)?;
+        append.check_shape()?;
         // Everything is checked before anything is changed: a poisoned book is a whole book.
         let mut book = self.book.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(first) = append.key.as_ref().and_then(|key| book.keys.get(key)) {
             return Ok(Appended { deduplicated: true, ..first.clone() });
         }
-        book.check_place(&append)?;
+        append.check_place(book.tasks.get(&append.task_id).map(Chapter::head))?;
         if append.events.len() > self.events_max.saturating_sub(book.events.len()) {
             return Err(JournalError::Unavailable {
                 reason: format!("it is kept in memory, {} events at most", self.events_max),
@@ -86,27 +88,6 @@ impl Journal for MemoryJournal {
 impl Book {
     fn head(&self) -> Position {
         Position(self.events.len() as u64)
-    }
-
-    /// Says whether the task is where the writer believes it to be, and may go on like this.
-    fn check_place(&self, append: &Append) -> Result<(), JournalError> {
-        let task_id = append.task_id.clone();
-        let chapter = self.tasks.get(&task_id);
-        if chapter.is_some_and(|chapter| chapter.ended) {
-            return Err(JournalError::Ended { task_id });
-        }
-        let expected = append.expected.seq();
-        let actual = chapter.map_or(Seq(0), Chapter::seq);
-        if expected != actual {
-            return Err(JournalError::Stale { task_id, expected, actual });
-        }
-        let is_new = actual == Seq(0);
-        let creates = matches!(append.events.first(), Some(EventBody::TaskCreated(_)));
-        match (is_new, creates) {
-            (true, true) | (false, false) => Ok(()),
-            (true, false) => Err(invalid(append, "a task begins with its creation")),
-            (false, true) => Err(invalid(append, "a task is created once")),
-        }
     }
 
     fn write(&mut self, append: Append) -> Appended {
@@ -158,25 +139,10 @@ impl Chapter {
     fn seq(&self) -> Seq {
         Seq(self.positions.len() as u64)
     }
-}
 
-/// What can be said of an append without knowing its task.
-fn check_shape(append: &Append) -> Result<(), JournalError> {
-    let Some((_, others)) = append.events.split_last() else {
-        return Err(invalid(append, "there are no events in it"));
-    };
-    if others.iter().any(EventBody::ends_task) {
-        return Err(invalid(append, "nothing follows a terminal status"));
+    fn head(&self) -> TaskHead {
+        TaskHead { seq: self.seq(), ended: self.ended }
     }
-    let mut later = append.events.iter().skip(1);
-    if later.any(|body| matches!(body, EventBody::TaskCreated(_))) {
-        return Err(invalid(append, "a creation is the first event of its task"));
-    }
-    Ok(())
-}
-
-fn invalid(append: &Append, reason: &str) -> JournalError {
-    JournalError::Invalid { task_id: append.task_id.clone(), reason: reason.to_owned() }
 }
 
 fn index(position: Position) -> usize {

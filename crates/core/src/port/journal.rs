@@ -54,6 +54,54 @@ pub struct Append {
     pub key: Option<IdempotencyKey>,
 }
 
+impl Append {
+    /// What can be said of it without knowing its task: the first row of the table.
+    pub fn check_shape(&self) -> Result<(), JournalError> {
+        let Some((_, others)) = self.events.split_last() else {
+            return Err(self.invalid("there are no events in it"));
+        };
+        if others.iter().any(EventBody::ends_task) {
+            return Err(self.invalid("nothing follows a terminal status"));
+        }
+        let mut later = self.events.iter().skip(1);
+        if later.any(|body| matches!(body, EventBody::TaskCreated(_))) {
+            return Err(self.invalid("a creation is the first event of its task"));
+        }
+        Ok(())
+    }
+
+    /// Whether it may follow what there is of its task: the rows behind the key.
+    pub fn check_place(&self, task: Option<TaskHead>) -> Result<(), JournalError> {
+        if task.is_some_and(|task| task.ended) {
+            return Err(JournalError::Ended { task_id: self.task_id.clone() });
+        }
+        let expected = self.expected.seq();
+        let actual = task.map_or(Seq(0), |task| task.seq);
+        if expected != actual {
+            return Err(JournalError::Stale { task_id: self.task_id.clone(), expected, actual });
+        }
+        let creates = matches!(self.events.first(), Some(EventBody::TaskCreated(_)));
+        match (task.is_none(), creates) {
+            (true, true) | (false, false) => Ok(()),
+            (true, false) => Err(self.invalid("a task begins with its creation")),
+            (false, true) => Err(self.invalid("a task is created once")),
+        }
+    }
+
+    fn invalid(&self, reason: &str) -> JournalError {
+        JournalError::Invalid { task_id: self.task_id.clone(), reason: reason.to_owned() }
+    }
+}
+
+/// Where a task is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaskHead {
+    /// Its last event.
+    pub seq: Seq,
+    /// That was its terminal status.
+    pub ended: bool,
+}
+
 /// Where a writer believes a task to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
@@ -141,7 +189,7 @@ pub enum JournalError {
         reason: String,
     },
     /// The disk is full, read-only or gone. Nothing was written.
-    #[error("the journal cannot be written: {reason}")]
+    #[error("the journal is not available: {reason}")]
     Unavailable {
         /// Why, and what to do.
         reason: String,

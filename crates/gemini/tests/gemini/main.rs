@@ -3,6 +3,7 @@
 
 mod asking;
 mod breaking;
+mod conformance;
 mod handing_over;
 mod reading;
 mod recorded;

@@ -65,7 +65,7 @@ async fn every_call_ends_as_it_should_and_nothing_is_left_behind() {
     }
     println!("{counts:?}, {} requests", server.served());
     assert_eq!(counts.values().sum::<usize>(), CALLS);
-    assert!(counts["whole"] > CALLS / 3, "too few got through: {counts:?}");
+    assert!(counts["whole"] > CALLS / 10, "too few got through: {counts:?}");
 
     let stalls = fates.values().flatten().filter(|fate| matches!(fate, Fate::Stalled { .. }));
     println!("{} stalls, {} connections left", stalls.count(), server.open_connections());

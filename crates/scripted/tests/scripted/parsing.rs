@@ -57,8 +57,8 @@ fn a_step_does_one_thing_with_the_fields_of_that_thing() {
     let cases = [
         (
             "",
-            "a step needs one of `text`, `thinking`, `call`, `opaque`, `delay_ms`, `error`, \
-             `cut`, `stall`",
+            "a step needs one of `text`, `thinking`, `call`, `opaque`, `alive`, `delay_ms`, \
+             `error`, `cut`, `stall`",
         ),
         ("text = 'a', cut = true", "a step does one thing: write `text` and `cut` as two steps"),
         ("thinking = 'a', repeat = 2", "`repeat` does not belong to a step with `thinking`"),
@@ -66,8 +66,10 @@ fn a_step_does_one_thing_with_the_fields_of_that_thing() {
         ("stall = true, unfinished = true", "`unfinished` does not belong to a step with `stall`"),
         (
             "cut = false",
-            "`cut`, `stall` and `unfinished` can only be `true`: leave the field out instead",
+            "`alive`, `cut`, `stall` and `unfinished` can only be `true`: leave the field out \
+             instead",
         ),
+        ("alive = true, repeat = 2", "`repeat` does not belong to a step with `alive`"),
         (
             "call = { name = 'a', arguments = {}, arguments_json = '{}' }",
             "a call has either `arguments` or `arguments_json`, not both",
@@ -249,6 +251,7 @@ fn nearly_a_script() -> impl Strategy<Value = String> {
         "delay_ms = ",
         "cut = ",
         "stall = ",
+        "alive = ",
         "true",
         "false",
         "1",

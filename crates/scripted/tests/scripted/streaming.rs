@@ -149,6 +149,27 @@ async fn delays_and_pauses_take_their_time() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_sign_of_life_is_said_without_delay_and_shows_nothing() {
+    let provider = provider(
+        "delay_ms = 1000\n[[reply]]\nsteps = [{ alive = true }, { text = 'a' }, { alive = true }]",
+    );
+    let start = Instant::now();
+    let expected = vec![
+        Piece::Alive,
+        Piece::Model(model("script")),
+        delta(0, "a"),
+        Piece::BlockEnd { block: 0 },
+        Piece::Alive,
+        Piece::Usage(usage(0, 1)),
+        stop(StopReason::EndTurn, "end_turn"),
+        Piece::Done,
+    ];
+    assert_eq!(pieces(&provider, Asked::new().request()).await, (expected, None));
+    assert_eq!(start.elapsed(), Duration::from_millis(1000));
+    assert_eq!(text(&provider, &Asked::new()).await, "a");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_cancellation_ends_a_stall() {
     let provider = provider("[[reply]]\nsteps = [{ text = 'wait' }, { stall = true }]");
     let cancel = Cancel::when(tokio::time::sleep(Duration::from_hours(1)));

@@ -1,0 +1,164 @@
+//! The providers' contract, on this wire. It has words for all of it.
+
+use std::collections::BTreeSet;
+
+use antiphon_conformance::provider::{Refusal, Step, StopWord, Unsupported, check};
+use antiphon_core::Usage;
+use antiphon_model_server::{Reply, ServedWire, Telling};
+use serde_json::{Value, json};
+
+use crate::world::{block_start, block_stop, config, delta, event, provider};
+
+#[tokio::test]
+async fn the_contract_of_providers_is_kept() {
+    let wire = ServedWire::<Messages, _>::new(|server| provider(config(server, None)));
+    let passed = check(&wire).await.expect("no violations");
+    assert_eq!(passed.skipped_checks(), Vec::<&str>::new());
+}
+
+/// An answer of the Messages API.
+struct Messages {
+    cost: Usage,
+    begun: BTreeSet<u32>,
+    stop_reason: Option<&'static str>,
+}
+
+impl Messages {
+    /// More of a block, which it opens if it is the first.
+    fn grow(&mut self, block: u32, start: &Value, more: &Value) -> String {
+        let opening = if self.begun.insert(block) {
+            block_start(block, &start.to_string())
+        } else {
+            String::new()
+        };
+        opening + &delta(block, &more.to_string())
+    }
+}
+
+impl Telling for Messages {
+    fn refused(refusal: Refusal) -> Reply {
+        let reply = Reply::json(status(refusal), error(refusal));
+        match refusal {
+            Refusal::RateLimited { retry_after } => {
+                reply.header("retry-after", &retry_after.as_secs().to_string())
+            }
+            Refusal::InvalidRequest
+            | Refusal::ContextOverflow
+            | Refusal::Authentication
+            | Refusal::Permission
+            | Refusal::NotFound
+            | Refusal::Overloaded
+            | Refusal::Server => reply,
+        }
+    }
+
+    fn begin(cost: Usage) -> (Self, String) {
+        let message = json!({
+            "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-1",
+            "content": [], "stop_reason": null, "stop_sequence": null,
+            "usage": counts(Usage { output_tokens: 1, ..cost }),
+        });
+        let telling = Self { cost, begun: BTreeSet::new(), stop_reason: None };
+        (telling, said(&json!({"type": "message_start", "message": message})))
+    }
+
+    fn step(&mut self, step: &Step) -> Result<String, Unsupported> {
+        Ok(match step {
+            Step::Text { block, delta } => self.grow(
+                *block,
+                &json!({"type": "text", "text": ""}),
+                &json!({"type": "text_delta", "text": delta}),
+            ),
+            Step::Thinking { block, delta } => self.grow(
+                *block,
+                &json!({"type": "thinking", "thinking": "", "signature": ""}),
+                &json!({"type": "thinking_delta", "thinking": delta}),
+            ),
+            Step::Signature { block, signature } => {
+                let more = json!({"type": "signature_delta", "signature": signature});
+                delta(*block, &more.to_string())
+            }
+            Step::CallBegin { block, id, name } => self.grow(
+                *block,
+                &json!({"type": "tool_use", "id": id, "name": name, "input": {}}),
+                &json!({"type": "input_json_delta", "partial_json": ""}),
+            ),
+            Step::CallDelta { block, delta: json } => {
+                let more = json!({"type": "input_json_delta", "partial_json": json});
+                delta(*block, &more.to_string())
+            }
+            Step::BlockEnd { block } => block_stop(*block),
+            Step::Alive => said(&json!({"type": "ping"})),
+            // Both are said at the end; what it cost to ask also at the beginning.
+            Step::Usage(_) => String::new(),
+            Step::Stop(word) => {
+                self.stop_reason = Some(stop_reason(*word));
+                String::new()
+            }
+        })
+    }
+
+    fn end(self) -> String {
+        let delta = json!({"stop_reason": self.stop_reason, "stop_sequence": null});
+        let last = json!({"type": "message_delta", "delta": delta, "usage": counts(self.cost)});
+        said(&last) + &said(&json!({"type": "message_stop"}))
+    }
+
+    fn failed(self, refusal: Refusal) -> String {
+        event(&error(refusal))
+    }
+}
+
+fn said(data: &Value) -> String {
+    event(&data.to_string())
+}
+
+fn counts(usage: Usage) -> Value {
+    json!({
+        "input_tokens": usage.input_tokens,
+        "cache_creation_input_tokens": usage.cache_write_tokens,
+        "cache_read_input_tokens": usage.cache_read_tokens,
+        "output_tokens": usage.output_tokens,
+    })
+}
+
+fn stop_reason(word: StopWord) -> &'static str {
+    match word {
+        StopWord::EndTurn => "end_turn",
+        StopWord::Length => "max_tokens",
+        StopWord::ToolUse => "tool_use",
+        StopWord::Unheard => "weary",
+    }
+}
+
+fn status(refusal: Refusal) -> u16 {
+    match refusal {
+        Refusal::InvalidRequest | Refusal::ContextOverflow => 400,
+        Refusal::Authentication => 401,
+        Refusal::Permission => 403,
+        Refusal::NotFound => 404,
+        Refusal::RateLimited { .. } => 429,
+        Refusal::Overloaded => 529,
+        Refusal::Server => 500,
+    }
+}
+
+/// The same in place of an answer and within one.
+fn error(refusal: Refusal) -> String {
+    let (kind, message) = match refusal {
+        Refusal::InvalidRequest => ("invalid_request_error", "tools.0.name: Field required"),
+        Refusal::ContextOverflow => {
+            ("invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum")
+        }
+        Refusal::Authentication => ("authentication_error", "invalid x-api-key"),
+        Refusal::Permission => ("permission_error", "Your API key may not use this model"),
+        Refusal::NotFound => ("not_found_error", "model: claude-0"),
+        Refusal::RateLimited { .. } => {
+            ("rate_limit_error", "This request would exceed your organization's rate limit")
+        }
+        Refusal::Overloaded => ("overloaded_error", "Overloaded"),
+        Refusal::Server => ("api_error", "Internal server error"),
+    };
+    json!({"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_1"})
+        .to_string()
+}

@@ -1,0 +1,136 @@
+//! Writes down what goes over a provider, as it happens.
+//!
+//! The answer itself is not touched, and never fails because of the recording: when that cannot
+//! go on, it stops, and [`Recorder::failure`] says why. Keys are not recorded. Those of providers
+//! are in no request; what looks like one in the text of a request, an answer or an error becomes
+//! `[redacted]`. A delta that ends in what may become a key is written without that end, which
+//! comes with the next one.
+
+mod redaction;
+
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use antiphon_core::{Piece, PieceSource, Provider, ProviderError, Request};
+use futures_core::Stream;
+
+use crate::recording::{Body, Ending, Log, RecordingError};
+use crate::redactor::redacted;
+use redaction::Redaction;
+
+/// A provider whose exchanges are written to a file. Clones write to the same one.
+#[derive(Debug, Clone)]
+pub struct Recorder<P> {
+    inner: P,
+    log: Arc<Log>,
+}
+
+impl<P: Provider> Recorder<P> {
+    /// Records what goes over `inner` behind what is in the recording at `path`, if there is
+    /// one. The file is its owner's alone (0600), and no other recorder can write to it meanwhile.
+    pub fn append(inner: P, path: impl AsRef<Path>) -> Result<Self, RecordingError> {
+        Ok(Self { inner, log: Arc::new(Log::append(path.as_ref())?) })
+    }
+
+    /// Why nothing is recorded anymore; `None` as long as everything was.
+    pub fn failure(&self) -> Option<RecordingError> {
+        self.log.failure()
+    }
+}
+
+impl<P: Provider> Provider for Recorder<P> {
+    fn open(&self, request: Request) -> PieceSource {
+        Box::pin(Recorded {
+            source: self.inner.open(request.clone()),
+            tape: Tape { log: Arc::clone(&self.log), state: State::Unread(Box::new(request)) },
+        })
+    }
+}
+
+struct Recorded {
+    source: PieceSource,
+    tape: Tape,
+}
+
+impl Stream for Recorded {
+    type Item = Result<Piece, ProviderError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.tape.begin();
+        let item = ready!(self.source.as_mut().poll_next(cx));
+        match &item {
+            Some(Ok(Piece::Done)) => self.tape.end(Ending::Done),
+            Some(Ok(piece)) => self.tape.piece(piece.clone()),
+            Some(Err(error)) => self.tape.end(Ending::Failed(error.clone())),
+            None => self.tape.end(Ending::Cut),
+        }
+        Poll::Ready(item)
+    }
+}
+
+/// One exchange, as it is written.
+struct Tape {
+    log: Arc<Log>,
+    state: State,
+}
+
+enum State {
+    /// Nobody has asked for the answer yet.
+    Unread(Box<Request>),
+    Running {
+        exchange: u64,
+        redaction: Redaction,
+    },
+    Ended,
+}
+
+impl Tape {
+    fn begin(&mut self) {
+        if let State::Unread(request) = &self.state {
+            self.state = match serde_json::to_string(request) {
+                Ok(json) => {
+                    let exchange = self.log.begin(redacted(&json));
+                    State::Running { exchange, redaction: Redaction::default() }
+                }
+                Err(error) => {
+                    self.log.refuse(error.to_string());
+                    State::Ended
+                }
+            };
+        }
+    }
+
+    fn piece(&mut self, piece: Piece) {
+        let State::Running { exchange, redaction } = &mut self.state else { return };
+        match redaction.take(piece) {
+            Ok(pieces) => {
+                for piece in pieces {
+                    self.log.write(*exchange, Body::Piece(piece));
+                }
+            }
+            Err(reason) => {
+                self.log.refuse(reason);
+                self.state = State::Ended;
+            }
+        }
+    }
+
+    fn end(&mut self, ending: Ending) {
+        if let State::Running { exchange, mut redaction } =
+            std::mem::replace(&mut self.state, State::Ended)
+        {
+            for piece in redaction.finish() {
+                self.log.write(exchange, Body::Piece(piece));
+            }
+            self.log.write(exchange, Body::End(ending));
+        }
+    }
+}
+
+impl Drop for Tape {
+    fn drop(&mut self) {
+        self.end(Ending::Dropped);
+    }
+}

@@ -1,0 +1,176 @@
+//! What was asked of a provider, and what it answered, kept in a file.
+//!
+//! One JSON object per line: the request of an exchange, its pieces in order, and how it ended.
+//! Each carries the number of its exchange, so that exchanges which ran at the same time can be
+//! told apart. A last line that a crash has cut off is passed over and reported; any other line
+//! that no recorder writes is a [`RecordingError`] with its number. The format is described in
+//! `docs/record-replay.md`.
+
+mod error;
+mod failure;
+mod line;
+mod log;
+mod piece;
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use antiphon_core::Piece;
+
+pub use error::RecordingError;
+pub(crate) use line::{Body, Ending};
+pub(crate) use log::Log;
+
+use line::Line;
+
+/// Largest recording, in bytes.
+pub const RECORDING_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+/// Longest line of a recording, in bytes, with its line break.
+pub const LINE_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+/// Exchanges with a provider.
+#[derive(Debug)]
+pub struct Recording {
+    exchanges: Vec<Exchange>,
+    torn_line: Option<u64>,
+    /// The highest number of an exchange.
+    exchanges_begun: u64,
+    /// Of whole lines.
+    bytes: u64,
+    lines: u64,
+}
+
+/// One request and its answer.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    /// As JSON, without what looks like a key.
+    pub(crate) request: String,
+    pub(crate) pieces: Vec<Piece>,
+    /// `None` when the recorder was stopped first.
+    pub(crate) ending: Option<Ending>,
+}
+
+impl Recording {
+    /// Reads the recording at `path`.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, RecordingError> {
+        let path = path.as_ref();
+        let unreadable = |error: io::Error| unreadable(path, &error);
+        // Looked at before it is opened: opening a pipe would wait for its writer.
+        if !fs::metadata(path).map_err(unreadable)?.is_file() {
+            return Err(unreadable(io::Error::other("not a file")));
+        }
+        Self::read(path, &File::open(path).map_err(unreadable)?)
+    }
+
+    /// How many requests were made.
+    pub fn exchanges(&self) -> usize {
+        self.exchanges.len()
+    }
+
+    /// How many of them have no end: the recorder was stopped, or failed, before they did.
+    pub fn unfinished(&self) -> usize {
+        self.exchanges.iter().filter(|exchange| exchange.ending.is_none()).count()
+    }
+
+    /// The number of the last line, if a crash has cut it off. It is not part of the recording.
+    pub fn torn_line(&self) -> Option<u64> {
+        self.torn_line
+    }
+
+    pub(crate) fn into_exchanges(self) -> Vec<Exchange> {
+        self.exchanges
+    }
+
+    /// Reads `file`, whose name is `path`.
+    fn read(path: &Path, file: &File) -> Result<Self, RecordingError> {
+        let bytes = file.metadata().map_err(|error| unreadable(path, &error))?.len();
+        if bytes > RECORDING_BYTES_MAX {
+            return Err(RecordingError::TooLarge { path: path.to_owned(), bytes });
+        }
+        let mut reader = BufReader::new(file);
+        let mut reading = Reading::default();
+        let mut text = Vec::new();
+        loop {
+            text.clear();
+            let mut line = (&mut reader).take(LINE_BYTES_MAX as u64 + 1);
+            line.read_until(b'\n', &mut text).map_err(|error| unreadable(path, &error))?;
+            if text.is_empty() {
+                break;
+            }
+            reading.lines += 1;
+            if text.len() > LINE_BYTES_MAX {
+                let line = reading.lines;
+                return Err(RecordingError::LineTooLong { path: path.to_owned(), line });
+            }
+            if text.pop() != Some(b'\n') {
+                reading.torn = true;
+                break;
+            }
+            reading.take(&text).map_err(|reason| {
+                let line = reading.lines;
+                RecordingError::Line { path: path.to_owned(), line, reason }
+            })?;
+        }
+        Ok(reading.into())
+    }
+}
+
+/// A recording, as far as it has been read.
+#[derive(Default)]
+struct Reading {
+    exchanges: Vec<Exchange>,
+    /// Where each exchange is, by its number.
+    places: HashMap<u64, usize>,
+    exchanges_begun: u64,
+    bytes: u64,
+    lines: u64,
+    torn: bool,
+}
+
+impl Reading {
+    fn take(&mut self, text: &[u8]) -> Result<(), String> {
+        let Line { exchange: number, body } = Line::read(text)?;
+        self.bytes += text.len() as u64 + 1;
+        let place = self.places.get(&number);
+        let exchange = place.and_then(|place| self.exchanges.get_mut(*place));
+        match (exchange, body) {
+            (None, Body::Request(request)) => {
+                self.places.insert(number, self.exchanges.len());
+                self.exchanges_begun = self.exchanges_begun.max(number);
+                self.exchanges.push(Exchange { request, pieces: Vec::new(), ending: None });
+            }
+            (Some(_), Body::Request(_)) => {
+                return Err(format!("exchange {number} has a request already"));
+            }
+            (None, Body::Piece(_) | Body::End(_)) => {
+                return Err(format!("exchange {number} has no request"));
+            }
+            (Some(Exchange { ending: Some(_), .. }), Body::Piece(_) | Body::End(_)) => {
+                return Err(format!("exchange {number} has ended already"));
+            }
+            (Some(exchange), Body::Piece(piece)) => exchange.pieces.push(piece),
+            (Some(exchange), Body::End(ending)) => exchange.ending = Some(ending),
+        }
+        Ok(())
+    }
+}
+
+impl From<Reading> for Recording {
+    fn from(reading: Reading) -> Self {
+        Self {
+            exchanges: reading.exchanges,
+            torn_line: reading.torn.then_some(reading.lines),
+            exchanges_begun: reading.exchanges_begun,
+            bytes: reading.bytes,
+            // A line that was cut off is written over.
+            lines: reading.lines - u64::from(reading.torn),
+        }
+    }
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> RecordingError {
+    RecordingError::Unreadable { path: path.to_owned(), reason: error.to_string() }
+}

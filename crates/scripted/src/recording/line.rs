@@ -1,0 +1,110 @@
+//! One line of a recording: a JSON object with the number of its exchange and one of `request`,
+//! `piece` and `end`. Anything else is refused.
+
+use antiphon_core::{Piece, ProviderError};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::failure::FailureWire;
+use super::piece::PieceWire;
+
+/// One line.
+#[derive(Debug)]
+pub(crate) struct Line {
+    /// Which exchange it is part of.
+    pub(crate) exchange: u64,
+    pub(crate) body: Body,
+}
+
+#[derive(Debug)]
+pub(crate) enum Body {
+    /// The JSON of the request, byte for byte.
+    Request(String),
+    Piece(Piece),
+    End(Ending),
+}
+
+/// How an exchange ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// The answer was whole.
+    Done,
+    /// The source ended before the answer did.
+    Cut,
+    /// The reader let go of it.
+    Dropped,
+    Failed(ProviderError),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LineWire {
+    exchange: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    request: Option<Box<RawValue>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    piece: Option<PieceWire>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    end: Option<EndWire>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum EndWire {
+    Done,
+    Cut,
+    Dropped,
+    Failed(FailureWire),
+}
+
+impl Line {
+    /// The line with its line break.
+    pub(crate) fn write(self) -> Result<Vec<u8>, serde_json::Error> {
+        let mut wire = LineWire { exchange: self.exchange, request: None, piece: None, end: None };
+        match self.body {
+            Body::Request(json) => wire.request = Some(RawValue::from_string(json)?),
+            Body::Piece(piece) => match PieceWire::of(piece) {
+                Some(piece) => wire.piece = Some(piece),
+                None => wire.end = Some(EndWire::Done),
+            },
+            Body::End(ending) => wire.end = Some((&ending).into()),
+        }
+        let mut line = serde_json::to_vec(&wire)?;
+        line.push(b'\n');
+        Ok(line)
+    }
+
+    /// Reads a line without its line break.
+    pub(crate) fn read(line: &[u8]) -> Result<Self, String> {
+        let wire: LineWire = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+        let body = match (wire.request, wire.piece, wire.end) {
+            (Some(request), None, None) => Body::Request(request.get().to_owned()),
+            (None, Some(piece), None) => Body::Piece(piece.into()),
+            (None, None, Some(end)) => Body::End(end.into()),
+            (_, _, _) => return Err("not one of `request`, `piece` and `end`".to_owned()),
+        };
+        Ok(Self { exchange: wire.exchange, body })
+    }
+}
+
+impl From<&Ending> for EndWire {
+    fn from(ending: &Ending) -> Self {
+        match ending {
+            Ending::Done => Self::Done,
+            Ending::Cut => Self::Cut,
+            Ending::Dropped => Self::Dropped,
+            Ending::Failed(error) => Self::Failed(error.into()),
+        }
+    }
+}
+
+impl From<EndWire> for Ending {
+    fn from(wire: EndWire) -> Self {
+        match wire {
+            EndWire::Done => Self::Done,
+            EndWire::Cut => Self::Cut,
+            EndWire::Dropped => Self::Dropped,
+            EndWire::Failed(failure) => Self::Failed(failure.into()),
+        }
+    }
+}

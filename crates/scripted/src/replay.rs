@@ -1,0 +1,128 @@
+//! Answers from a recording, without a network.
+//!
+//! The n-th time a request is made it gets the n-th answer that was recorded for it, its pieces in
+//! order and all at once. Requests are the same when their JSON is, byte for byte, once what looks
+//! like a key is taken out of both. One that was not recorded, or not so often, fails with
+//! [`InvalidRequest`](ProviderError::InvalidRequest), which says where it differs from the
+//! nearest one that was. An answer whose reader let go of it, or whose recorder was stopped, ends
+//! there: it was cut off.
+
+mod difference;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use antiphon_core::{Piece, PieceSource, Provider, ProviderError, Request};
+use futures_util::stream;
+
+use crate::recording::{Ending, Exchange, Recording};
+use crate::redactor::redacted;
+use difference::Difference;
+
+/// A provider that answers from a recording. Clones share the count of what was asked.
+#[derive(Debug, Clone)]
+pub struct Replay {
+    shelf: Arc<Shelf>,
+}
+
+#[derive(Debug)]
+struct Shelf {
+    /// In the order in which they were first recorded.
+    answers: Vec<Answers>,
+    by_request: HashMap<String, usize>,
+}
+
+/// What was answered to the same request.
+#[derive(Debug, Default)]
+struct Answers {
+    recorded: Vec<Arc<Exchange>>,
+    given: AtomicUsize,
+}
+
+impl Replay {
+    /// Answers from `recording`.
+    pub fn new(recording: Recording) -> Self {
+        let mut shelf = Shelf { answers: Vec::new(), by_request: HashMap::new() };
+        for exchange in recording.into_exchanges() {
+            let next = shelf.answers.len();
+            let place = *shelf.by_request.entry(exchange.request.clone()).or_insert(next);
+            if place == next {
+                shelf.answers.push(Answers::default());
+            }
+            if let Some(answers) = shelf.answers.get_mut(place) {
+                answers.recorded.push(Arc::new(exchange));
+            }
+        }
+        Self { shelf: Arc::new(shelf) }
+    }
+}
+
+impl Provider for Replay {
+    fn open(&self, request: Request) -> PieceSource {
+        let playing = Playing::Unread(Arc::clone(&self.shelf), Box::new(request));
+        Box::pin(stream::unfold(playing, |playing| async move {
+            // A wire lets others work while it waits.
+            tokio::task::consume_budget().await;
+            playing.next()
+        }))
+    }
+}
+
+impl Shelf {
+    /// Takes the next answer to `request`.
+    fn answer(&self, request: &Request) -> Result<Arc<Exchange>, ProviderError> {
+        let refuse = |message: String| ProviderError::InvalidRequest { message };
+        let asked = serde_json::to_string(request)
+            .map_err(|error| refuse(format!("the request cannot be written as JSON: {error}")))?;
+        let asked = redacted(&asked);
+        let place = self.by_request.get(&asked);
+        let Some(answers) = place.and_then(|place| self.answers.get(*place)) else {
+            return Err(refuse(self.unknown(&asked)));
+        };
+        let given = answers.given.fetch_add(1, Ordering::SeqCst);
+        answers.recorded.get(given).cloned().ok_or_else(|| {
+            let times = answers.recorded.len();
+            refuse(format!("this request was recorded {times} times and is made once more"))
+        })
+    }
+
+    fn unknown(&self, asked: &str) -> String {
+        let recorded = self.answers.iter().filter_map(|answers| answers.recorded.first());
+        match Difference::to_nearest(recorded.map(|exchange| exchange.request.as_str()), asked) {
+            Some(difference) => {
+                format!("this request was not recorded: it differs from the nearest {difference}")
+            }
+            None => "this request was not recorded: the recording is empty".to_owned(),
+        }
+    }
+}
+
+/// An answer that is being given.
+enum Playing {
+    Unread(Arc<Shelf>, Box<Request>),
+    /// From this piece on.
+    Answer(Arc<Exchange>, usize),
+    Over,
+}
+
+impl Playing {
+    fn next(self) -> Option<(Result<Piece, ProviderError>, Self)> {
+        let (exchange, at) = match self {
+            Self::Unread(shelf, request) => match shelf.answer(&request) {
+                Ok(exchange) => (exchange, 0),
+                Err(error) => return Some((Err(error), Self::Over)),
+            },
+            Self::Answer(exchange, at) => (exchange, at),
+            Self::Over => return None,
+        };
+        if let Some(piece) = exchange.pieces.get(at) {
+            return Some((Ok(piece.clone()), Self::Answer(exchange, at + 1)));
+        }
+        match &exchange.ending {
+            Some(Ending::Done) => Some((Ok(Piece::Done), Self::Over)),
+            Some(Ending::Failed(error)) => Some((Err(error.clone()), Self::Over)),
+            Some(Ending::Cut | Ending::Dropped) | None => None,
+        }
+    }
+}

@@ -1,0 +1,145 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use antiphon_core::Provider;
+use antiphon_scripted::{Recorder, Recording, RecordingError};
+use futures_util::StreamExt;
+
+use crate::said::{Said, text};
+use crate::world::{Place, ask, request, scripted};
+
+fn mode(place: &Place) -> u32 {
+    fs::metadata(&place.path).expect("a file").permissions().mode() & 0o777
+}
+
+fn said() -> Said {
+    Said::pieces(vec![text(0, "é"), text(0, "b")])
+}
+
+#[test]
+fn a_recording_is_its_owners_alone() {
+    let place = Place::new();
+    place.recorder(said());
+    assert_eq!(mode(&place), 0o600);
+    // Also if it was there before.
+    let place = Place::holding("");
+    fs::set_permissions(&place.path, PermissionsExt::from_mode(0o644)).expect("it is ours");
+    place.recorder(said());
+    assert_eq!(mode(&place), 0o600);
+}
+
+#[test]
+fn two_recorders_cannot_write_to_the_same_file() {
+    let place = Place::new();
+    let first = place.recorder(said());
+    let second = Recorder::append(said(), &place.path);
+    let busy = RecordingError::Busy { path: place.path.clone() };
+    assert_eq!(second.expect_err("it is locked"), busy);
+    // Reading does no harm.
+    place.load();
+    drop(first);
+    place.recorder(said());
+}
+
+#[tokio::test]
+async fn a_crash_at_any_byte_leaves_a_recording_that_can_be_read_and_written_on() {
+    let whole = Place::new();
+    let provider = whole.recorder(said());
+    ask(&provider, "a").await;
+    ask(&provider, "b").await;
+    let bytes = whole.content().into_bytes();
+    for length in 0..=bytes.len() {
+        let crashed = Place::holding(&bytes[..length]);
+        let complete = bytes[..length].iter().filter(|byte| **byte == b'\n').count() as u64;
+        let is_torn = length > 0 && bytes[length - 1] != b'\n';
+        let recording = crashed.load();
+        assert_eq!(recording.torn_line(), is_torn.then_some(complete + 1), "cut at {length}");
+        let before = recording.exchanges();
+        ask(&crashed.recorder(said()), "c").await;
+        let recording = crashed.load();
+        assert_eq!((recording.exchanges(), recording.torn_line()), (before + 1, None));
+        assert_eq!(ask(&crashed.replay(), "c").await.pieces, [text(0, "é"), text(0, "b")]);
+    }
+}
+
+#[test]
+fn a_line_that_no_recorder_writes_is_refused_with_its_number() {
+    let good = r#"{"exchange":1,"request":{}}"#;
+    let ended = format!("{good}\n{{\"exchange\":1,\"end\":\"cut\"}}");
+    let cases = [
+        (good, "not json", "expected ident at line 1 column 2"),
+        (good, "", "EOF while parsing a value at line 1 column 0"),
+        (good, "{\"exchange\":1}", "not one of `request`, `piece` and `end`"),
+        (
+            good,
+            r#"{"exchange":1,"piece":{"alive":{}},"end":"done"}"#,
+            "not one of `request`, `piece` and `end`",
+        ),
+        (good, r#"{"exchange":2,"piece":{"alive":{}}}"#, "exchange 2 has no request"),
+        (good, r#"{"exchange":2,"end":"done"}"#, "exchange 2 has no request"),
+        (good, good, "exchange 1 has a request already"),
+        (&ended, r#"{"exchange":1,"end":"done"}"#, "exchange 1 has ended already"),
+        (&ended, r#"{"exchange":1,"piece":{"alive":{}}}"#, "exchange 1 has ended already"),
+    ];
+    for (before, line, reason) in cases {
+        let place = Place::holding(format!("{before}\n{line}\n{good}\n"));
+        let expected = RecordingError::Line {
+            path: place.path.clone(),
+            line: before.lines().count() as u64 + 1,
+            reason: reason.to_owned(),
+        };
+        assert_eq!(Recording::load(&place.path).expect_err("it is refused"), expected);
+        // Nobody's file is written to by mistake.
+        let content = place.content();
+        assert_eq!(Recorder::append(said(), &place.path).expect_err("it is refused"), expected);
+        assert_eq!(place.content(), content);
+    }
+}
+
+#[test]
+fn unknown_words_and_fields_are_refused() {
+    for line in [
+        r#"{"exchange":1,"request":{},"more":1}"#,
+        r#"{"exchange":-1,"request":{}}"#,
+        r#"{"exchange":1,"piece":{"song":{"block":0}}}"#,
+        r#"{"exchange":1,"piece":{"text":{"block":0,"delta":"a","more":1}}}"#,
+        r#"{"exchange":1,"piece":{"model":"no slash"}}"#,
+        r#"{"exchange":1,"end":"tired"}"#,
+        r#"{"exchange":1,"end":{"failed":{"cut":{"message":"a"}}}}"#,
+    ] {
+        let place = Place::holding(format!("{line}\n"));
+        let refused = Recording::load(&place.path).expect_err("it is refused");
+        assert!(matches!(refused, RecordingError::Line { line: 1, .. }), "{line}: {refused}");
+    }
+    let place = Place::holding(b"\xff\xfe\n");
+    assert!(matches!(Recording::load(&place.path), Err(RecordingError::Line { line: 1, .. })));
+}
+
+#[test]
+fn what_is_no_file_or_not_there_is_refused() {
+    let place = Place::new();
+    let gone = Recording::load(&place.path).expect_err("it is not there");
+    assert!(matches!(gone, RecordingError::Unreadable { .. }), "{gone}");
+    fs::create_dir(&place.path).expect("a folder");
+    let folder = Recording::load(&place.path).expect_err("it is a folder");
+    let (path, reason) = (place.path.clone(), "not a file".to_owned());
+    assert_eq!(folder, RecordingError::Unreadable { path: path.clone(), reason: reason.clone() });
+    let folder = Recorder::append(said(), &place.path).expect_err("it is a folder");
+    assert_eq!(folder, RecordingError::Unwritable { path, reason });
+    let lost = Recorder::append(said(), place.path.join("no/such/folder"));
+    assert!(matches!(lost, Err(RecordingError::Unwritable { .. })));
+}
+
+#[tokio::test]
+async fn a_recording_that_cannot_go_on_does_not_harm_the_answer() {
+    // The device takes nothing, as a full disk does.
+    let full = "/dev/full";
+    let refused = Recorder::append(said(), full).expect_err("no file");
+    assert!(matches!(refused, RecordingError::Unwritable { .. }));
+    let place = Place::new();
+    let inner = scripted("[[reply]]\nsteps = [{ text = 'hi' }]");
+    let provider = place.recorder(inner.clone());
+    let mut source = provider.open(request("a"));
+    source.next().await;
+    assert_eq!(provider.failure(), None);
+}

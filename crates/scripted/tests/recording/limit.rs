@@ -1,0 +1,101 @@
+use std::fs::{self, File};
+use std::io::Write;
+
+use antiphon_core::stream::BLOCKS_MAX;
+use antiphon_core::{Piece, Request};
+use antiphon_scripted::{LINE_BYTES_MAX, RECORDING_BYTES_MAX, Recorder, Recording, RecordingError};
+
+use crate::said::{Said, text};
+use crate::world::{Place, ask, read, request};
+use antiphon_core::Provider;
+
+fn said(pieces: Vec<Piece>) -> Said {
+    Said::pieces(pieces)
+}
+
+fn long(bytes: usize) -> Request {
+    Request { system_prompt: "x".repeat(bytes), ..request("a") }
+}
+
+#[tokio::test]
+async fn a_request_too_long_for_a_line_stops_the_recording_and_not_the_answer() {
+    let place = Place::new();
+    let provider = place.recorder(said(vec![text(0, "a"), Piece::Done]));
+    ask(&provider, "short").await;
+    let before = place.content();
+    let answer = read(provider.open(long(LINE_BYTES_MAX))).await;
+    assert_eq!(answer.pieces, [text(0, "a"), Piece::Done]);
+    let too_long = RecordingError::LineTooLong { path: place.path.clone(), line: 4 };
+    assert_eq!(provider.failure(), Some(too_long.clone()));
+    // What is there stays as it is, and nothing comes behind it.
+    ask(&provider, "short").await;
+    assert_eq!((provider.failure(), place.content()), (Some(too_long), before));
+    assert_eq!(place.load().unfinished(), 0);
+}
+
+#[tokio::test]
+async fn a_line_of_the_greatest_length_is_written_and_read() {
+    let place = Place::new();
+    let empty = serde_json::to_string(&long(1)).expect("JSON").len() - 1;
+    let room = LINE_BYTES_MAX - empty - r#"{"exchange":1,"request":}"#.len() - 1;
+    let provider = place.recorder(said(vec![Piece::Done]));
+    read(provider.open(long(room))).await;
+    assert_eq!(provider.failure(), None);
+    assert_eq!(place.lines()[0].len(), LINE_BYTES_MAX - 1);
+    assert_eq!(read(place.replay().open(long(room))).await.pieces, [Piece::Done]);
+}
+
+#[test]
+fn a_line_that_is_too_long_is_not_read() {
+    let place = Place::holding("x".repeat(LINE_BYTES_MAX + 1));
+    let too_long = RecordingError::LineTooLong { path: place.path.clone(), line: 1 };
+    assert_eq!(Recording::load(&place.path).expect_err("it is too long"), too_long);
+}
+
+#[test]
+fn a_file_that_is_too_large_is_not_read() {
+    let place = Place::holding("");
+    let bytes = RECORDING_BYTES_MAX + 1;
+    let file = File::options().write(true).open(&place.path).expect("a file");
+    file.set_len(bytes).expect("a hole takes no room");
+    let too_large = RecordingError::TooLarge { path: place.path.clone(), bytes };
+    assert_eq!(Recording::load(&place.path).expect_err("it is too large"), too_large);
+    let refused = Recorder::append(said(Vec::new()), &place.path).expect_err("it is too large");
+    assert_eq!(refused, too_large);
+}
+
+#[tokio::test]
+async fn a_recording_that_is_full_takes_nothing_more() {
+    // Requests that leave room for one more line and not for two.
+    let place = Place::new();
+    let mut file = File::create(&place.path).expect("a file");
+    let filler = "x".repeat(LINE_BYTES_MAX - 100);
+    for number in 1..=8 {
+        writeln!(file, r#"{{"exchange":{number},"request":"{filler}"}}"#).expect("room");
+    }
+    let size = fs::metadata(&place.path).expect("a file").len();
+    let line = |bytes: usize| RECORDING_BYTES_MAX - size - bytes as u64;
+    let rest = usize::try_from(line(300)).expect("a size");
+    writeln!(file, r#"{{"exchange":9,"request":"{}"}}"#, "x".repeat(rest)).expect("room");
+    drop(file);
+    let provider = place.recorder(said(vec![text(0, &"y".repeat(200)), Piece::Done]));
+    let answer = ask(&provider, "a").await;
+    assert_eq!(answer.pieces.len(), 2);
+    let failure = provider.failure().expect("it is full");
+    assert!(matches!(failure, RecordingError::TooLarge { .. }), "{failure}");
+    let recording = place.load();
+    assert_eq!((recording.exchanges(), recording.unfinished()), (10, 10));
+}
+
+#[tokio::test]
+async fn an_answer_with_more_blocks_than_anybody_reads_stops_the_recording() {
+    let blocks = u32::try_from(BLOCKS_MAX).expect("a number") + 1;
+    let pieces: Vec<Piece> = (0..blocks).map(|block| text(block, "a")).collect();
+    let place = Place::new();
+    let provider = place.recorder(said(pieces));
+    assert_eq!(ask(&provider, "a").await.pieces.len(), BLOCKS_MAX + 1);
+    let reason = format!("more than {BLOCKS_MAX} blocks of an answer are open");
+    let expected = RecordingError::Unwritable { path: place.path.clone(), reason };
+    assert_eq!(provider.failure(), Some(expected));
+    assert_eq!(place.load().unfinished(), 1);
+}

@@ -1,0 +1,163 @@
+use std::time::Duration;
+
+use antiphon_core::port::TimeoutPhase;
+use antiphon_core::{Cancel, MessageStream, Piece, Provider, ProviderError, Request, StreamError};
+use futures_util::StreamExt;
+use tokio::time::Instant;
+
+use crate::said::{End, Said, text};
+use crate::world::{AT, Place, Read, ask, message, read, refusal, request, scripted};
+
+#[tokio::test]
+async fn the_same_request_gets_the_answers_it_got_in_the_same_order() {
+    let place = Place::new();
+    let inner = scripted(
+        "
+        [[reply]]
+        when = { attempt = 1 }
+        steps = [{ error = { kind = 'overloaded', retry_after_ms = 1500 } }]
+        [[reply]]
+        when = { attempt = 2 }
+        steps = [{ text = 'second' }, { cut = true }]
+        [[reply]]
+        steps = [{ text = '{{last_user}}' }, { call = { name = 'ls' } }]
+        ",
+    );
+    let provider = place.recorder(inner);
+    let mut recorded = Vec::new();
+    for text in ["a", "b", "a", "a", "b"] {
+        recorded.push((text, message(&provider, request(text)).await));
+    }
+    let replay = place.replay();
+    // Only the order among equal requests counts.
+    for (text, answer) in recorded.iter().filter(|(text, _)| *text == "b") {
+        assert_eq!(message(&replay, request(text)).await, *answer);
+    }
+    for (text, answer) in recorded.iter().filter(|(text, _)| *text == "a") {
+        assert_eq!(message(&replay.clone(), request(text)).await, *answer);
+    }
+    assert_eq!(
+        refusal(&replay, request("a")).await,
+        "this request was recorded 3 times and is made once more"
+    );
+}
+
+#[tokio::test]
+async fn every_error_comes_back_as_it_was() {
+    let message = || "m".to_owned();
+    let retry_after = Some(Duration::new(3, 141_592_653));
+    for error in [
+        ProviderError::InvalidRequest { message: message() },
+        ProviderError::ContextOverflow { message: message() },
+        ProviderError::Authentication { message: message() },
+        ProviderError::Permission { message: message() },
+        ProviderError::NotFound { message: message() },
+        ProviderError::RateLimited { message: message(), retry_after },
+        ProviderError::RateLimited { message: message(), retry_after: None },
+        ProviderError::Overloaded { message: message(), retry_after: Some(Duration::MAX) },
+        ProviderError::Overloaded { message: message(), retry_after: None },
+        ProviderError::Server { status: 503, message: message(), retry_after },
+        ProviderError::Server { status: 200, message: message(), retry_after: None },
+        ProviderError::Connection { message: message() },
+        ProviderError::Timeout { phase: TimeoutPhase::Connect },
+        ProviderError::Timeout { phase: TimeoutPhase::FirstByte },
+        ProviderError::Timeout { phase: TimeoutPhase::Stall },
+        ProviderError::Cut,
+        ProviderError::Protocol { message: message() },
+    ] {
+        let place = Place::new();
+        let said = vec![Ok(text(0, "so")), Err(error.clone())];
+        ask(&place.recorder(Said::new(said, End::Ends)), "a").await;
+        let expected = Read { pieces: vec![text(0, "so")], failure: Some(error) };
+        assert_eq!(ask(&place.replay(), "a").await, expected);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_was_cut_off_is_cut_off_again() {
+    let place = Place::new();
+    ask(&place.recorder(Said::pieces(vec![text(0, "cu")])), "a").await;
+    let expected = Read { pieces: vec![text(0, "cu")], failure: None };
+    assert_eq!(ask(&place.replay(), "a").await, expected);
+    let (_, failure) = message(&place.replay(), request("a")).await;
+    assert_eq!(failure, Some(StreamError::Provider(ProviderError::Cut)));
+}
+
+#[tokio::test]
+async fn an_answer_that_was_let_go_ends_where_its_reader_left() {
+    let place = Place::new();
+    let inner = Said::new(vec![Ok(Piece::Alive), Ok(text(0, "a"))], End::Hangs);
+    let provider = place.recorder(inner);
+    let mut source = provider.open(request("a"));
+    source.next().await;
+    drop(source);
+    let expected = Read { pieces: vec![Piece::Alive], failure: None };
+    assert_eq!(ask(&place.replay(), "a").await, expected);
+}
+
+#[tokio::test]
+async fn an_answer_whose_recorder_was_killed_ends_there() {
+    let lines = [
+        r#"{"exchange":5,"request":"anything"}"#,
+        r#"{"exchange":5,"piece":{"text":{"block":0,"delta":"a"}}}"#,
+        "",
+    ];
+    let json = serde_json::to_string(&request("a")).expect("JSON");
+    let place = Place::holding(lines.join("\n").replace("\"anything\"", &json));
+    let recording = place.load();
+    assert_eq!((recording.exchanges(), recording.unfinished()), (1, 1));
+    let expected = Read { pieces: vec![text(0, "a")], failure: None };
+    assert_eq!(ask(&place.replay(), "a").await, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_an_answer_took_is_not_kept() {
+    let place = Place::new();
+    let inner =
+        scripted("delay_ms = 1000\nchunk_chars = 1\n[[reply]]\nsteps = [{ text = 'slow' }]");
+    let start = Instant::now();
+    let recorded = ask(&place.recorder(inner), "a").await;
+    assert_eq!(start.elapsed(), Duration::from_secs(4));
+    assert_eq!(ask(&place.replay(), "a").await, recorded);
+    assert_eq!(start.elapsed(), Duration::from_secs(4));
+}
+
+#[tokio::test]
+async fn an_answer_that_is_not_read_is_not_used_up() {
+    let place = Place::new();
+    ask(&place.recorder(scripted("[[reply]]\nsteps = []")), "a").await;
+    let replay = place.replay();
+    drop(replay.open(request("a")));
+    assert_eq!(ask(&replay, "a").await.failure, None);
+}
+
+#[tokio::test]
+async fn the_request_must_be_the_same_byte_for_byte() {
+    let place = Place::new();
+    ask(&place.recorder(scripted("[[reply]]\nsteps = []")), "a").await;
+    let replay = place.replay();
+    for other in [
+        request("A"),
+        Request { model: "other".to_owned(), ..request("a") },
+        Request { system_prompt: " ".to_owned(), ..request("a") },
+        Request { max_tokens: std::num::NonZeroU32::new(1), ..request("a") },
+    ] {
+        let message = refusal(&replay, other).await;
+        assert!(message.starts_with("this request was not recorded"), "{message}");
+    }
+    assert_eq!(read(replay.open(request("a"))).await.failure, None);
+}
+
+#[tokio::test]
+async fn a_long_replay_lets_others_run() {
+    let place = Place::new();
+    let pieces = vec![Piece::Alive; 10_000];
+    ask(&place.recorder(Said::pieces(pieces)), "a").await;
+    let mut others = tokio::task::JoinSet::new();
+    others.spawn(async {});
+    let cancel = Cancel::when(async move {
+        others.join_next().await;
+    });
+    let mut stream = MessageStream::open(&place.replay(), request("a"), cancel, AT);
+    assert_eq!(stream.next().await, Err(StreamError::Canceled));
+}

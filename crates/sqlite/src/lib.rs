@@ -1,0 +1,23 @@
+//! The journal on SQLite: one file, one owner, no server.
+//!
+//! One thread writes. Whatever is waiting when it comes round is written in one transaction and
+//! made durable with one sync; each writer learns of its own append only then. Readers have
+//! connections of their own and neither wait for the writer nor make it wait.
+//!
+//! | what goes wrong                       | what happens                                          |
+//! |---------------------------------------|-------------------------------------------------------|
+//! | the process is killed                 | every append that was answered is there               |
+//! | the disk is full, read-only or gone   | `Unavailable`; nothing of the append is written       |
+//! | somebody else has the file open       | [`OpenError::Owned`], with the process that has it    |
+//! | the file is of a later version        | [`OpenError::Later`]; it is left as it is             |
+//! | the file is no database, or damaged   | [`OpenError::Damaged`], or `Corrupt` when it is read  |
+
+mod journal;
+mod owner;
+mod reader;
+mod schema;
+mod writer;
+
+pub use journal::{OpenError, SqliteJournal, Sync};
+pub use reader::{PAGE_BYTES_MAX, PAGE_EVENTS_MAX};
+pub use writer::{APPENDS_WAITING_MAX, BATCH_APPENDS_MAX};

@@ -1,0 +1,55 @@
+//! One owner at a time.
+//!
+//! A lock on a file beside the journal, which the system lets go of when the process ends,
+//! however it ends. Who has it is written inside, for the one who comes too late.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::journal::OpenError;
+
+/// The right to a journal. It ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Owner {
+    _lock: File,
+}
+
+impl Owner {
+    /// Takes the right to the journal at `path`, or says who has it.
+    pub(crate) fn claim(path: &Path) -> Result<Self, OpenError> {
+        let beside = lock_path(path);
+        let unusable = |error: std::io::Error| OpenError::Unusable {
+            path: path.to_owned(),
+            reason: format!("{}: {error}", beside.display()),
+        };
+        // Not truncated: it may be somebody else's.
+        let mut lock = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&beside)
+            .map_err(unusable)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let pid = fs::read_to_string(&beside).unwrap_or_default().trim().to_owned();
+                let pid = if pid.is_empty() { "unknown".to_owned() } else { pid };
+                return Err(OpenError::Owned { path: path.to_owned(), pid });
+            }
+            Err(TryLockError::Error(error)) => return Err(unusable(error)),
+        }
+        lock.set_len(0).map_err(unusable)?;
+        writeln!(lock, "{}", std::process::id()).map_err(unusable)?;
+        Ok(Self { _lock: lock })
+    }
+}
+
+fn lock_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    name.into()
+}

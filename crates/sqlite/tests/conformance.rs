@@ -1,0 +1,30 @@
+//! The contract of the journal, on SQLite.
+
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
+use antiphon_conformance::journal;
+use antiphon_sqlite::{SqliteJournal, Sync};
+use tempfile::TempDir;
+
+fn open(folder: &TempDir) -> SqliteJournal {
+    SqliteJournal::open(&folder.path().join("journal.db"), Sync::Normal).expect("a journal")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_keeps_every_promise_of_the_port() {
+    // Kept to the end: a journal does not own the folder it lies in.
+    let folders = std::sync::Mutex::new(Vec::new());
+    let fresh = async || {
+        let folder = TempDir::new().expect("a folder");
+        let journal = open(&folder);
+        folders.lock().expect("no panic").push(folder);
+        journal
+    };
+    journal::check(fresh).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_loses_nothing_when_it_is_opened_again() {
+    let folder = || TempDir::new().expect("a folder");
+    journal::durable::check(folder, async |folder: &TempDir| open(folder)).await.unwrap();
+}

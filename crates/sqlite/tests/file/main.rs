@@ -1,0 +1,9 @@
+//! The file under the journal: who may have it, and what becomes of it when things go wrong.
+
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
+mod damage;
+mod full_disk;
+mod killed;
+mod owner;
+mod world;
