@@ -13,6 +13,7 @@
 pub mod durable;
 mod keys;
 mod life;
+mod listing;
 mod order;
 mod racing;
 mod reading;
@@ -73,6 +74,11 @@ fn list() -> Vec<Check<'static, Scribe>> {
             a_page_is_never_longer_than_asked,
             a_reader_at_the_end_goes_on_from_there,
             the_head_is_the_last_position_of_the_whole_journal,
+        },
+        listing::{
+            tasks_are_listed_the_newest_first,
+            a_list_is_never_longer_than_asked,
+            a_task_is_unfinished_until_its_terminal_status,
         },
         racing::{
             one_of_many_writers_wins_each_seq,

@@ -18,7 +18,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::{
-    AgentId, AgentState, Effect, Message, SessionId, TaskId, TaskStatus, ToolCallId, Usage,
+    AgentId, AgentState, Effect, Message, ModelRef, SessionId, TaskId, TaskLimits, TaskStatus,
+    ToolCallId, Usage,
 };
 
 /// The version of the event format.
@@ -127,6 +128,15 @@ events! {
         /// The task that dispatched it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parent: Option<TaskId>,
+        /// Who answers; a task that is taken up again asks the same.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<ModelRef>,
+        /// The scene.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        system_prompt: String,
+        /// How far it may go.
+        #[serde(default, skip_serializing_if = "TaskLimits::is_none")]
+        limits: TaskLimits,
     }
     /// A task got a new status. After a terminal one nothing else of that task follows.
     StatusChanged = "status_changed" {
@@ -165,6 +175,20 @@ events! {
         model: String,
         /// What it took.
         usage: Usage,
+    }
+}
+
+impl TaskCreated {
+    /// A task of its own, without limits.
+    pub fn new(agent: impl Into<String>, session_id: SessionId) -> Self {
+        Self {
+            agent: agent.into(),
+            session_id,
+            parent: None,
+            model: None,
+            system_prompt: String::new(),
+            limits: TaskLimits::default(),
+        }
     }
 }
 

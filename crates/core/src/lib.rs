@@ -87,6 +87,6 @@ pub use raw_json::{DEPTH_MAX, RawJson, RawJsonError};
 pub use request::{Request, Temperature, TemperatureError, ToolChoice};
 pub use session::Session;
 pub use stream::{MessageStream, NotStarted, StreamError, StreamEvent};
-pub use task::{AgentResult, InvocationResult, TaskSnapshot, TaskStatus};
+pub use task::{AgentResult, InvocationResult, TaskLimits, TaskSnapshot, TaskStatus};
 pub use tool::{Effect, Tool, ToolResult};
 pub use usage::{StopReason, Usage};

@@ -19,6 +19,7 @@ pub use cancel::Cancel;
 pub use clock::{Clock, IdSource, RandomIds, SystemClock};
 pub use journal::{
     Append, Appended, Expected, IdempotencyKey, Journal, JournalError, Page, Read, TaskHead,
+    TaskQuery, Which,
 };
 pub use provider::{Piece, PieceSource, Provider, ProviderError, StopSignal, TimeoutPhase};
 pub use tool_executor::{ToolContext, ToolError, ToolExecutor};

@@ -2,6 +2,8 @@
 //!
 //! `completed`, `failed` and `canceled` are terminal: written once, never overwritten.
 
+use std::num::{NonZeroU32, NonZeroU64};
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -48,6 +50,27 @@ impl TaskStatus {
     /// nothing becomes pending again.
     pub fn may_become(self, next: Self) -> bool {
         !self.is_terminal() && next != Self::Pending
+    }
+}
+
+/// How far a task may go. What is absent is not limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct TaskLimits {
+    /// Answers of the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns_max: Option<NonZeroU32>,
+    /// Calls of tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_calls_max: Option<NonZeroU32>,
+    /// Tokens, read and written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_max: Option<NonZeroU64>,
+}
+
+impl TaskLimits {
+    /// Whether nothing is limited.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
     }
 }
 

@@ -3,8 +3,8 @@
 //! The answer itself is not touched, and never fails because of the recording: when that cannot
 //! go on, it stops, and [`Recorder::failure`] says why. Keys are not recorded. Those of providers
 //! are in no request; what looks like one in the text of a request, an answer or an error becomes
-//! `[redacted]`. A delta that ends in what may become a key is written without that end, which
-//! comes with the next one.
+//! `[redacted]`. A delta that may hold a part of a key is written when that is known, and what
+//! came behind it after it.
 
 mod redaction;
 
@@ -88,18 +88,19 @@ enum State {
 
 impl Tape {
     fn begin(&mut self) {
-        if let State::Unread(request) = &self.state {
-            self.state = match serde_json::to_string(request) {
-                Ok(json) => {
-                    let exchange = self.log.begin(redacted(&json));
-                    State::Running { exchange, redaction: Redaction::default() }
-                }
-                Err(error) => {
-                    self.log.refuse(error.to_string());
-                    State::Ended
-                }
-            };
-        }
+        let State::Unread(request) = &self.state else { return };
+        let json = serde_json::to_string(request).map_err(|error| error.to_string());
+        let exchange = match json {
+            Ok(json) => self.log.begin(redacted(&json)),
+            Err(reason) => {
+                self.log.refuse(reason);
+                None
+            }
+        };
+        self.state = match exchange {
+            Some(exchange) => State::Running { exchange, redaction: Redaction::default() },
+            None => State::Ended,
+        };
     }
 
     fn piece(&mut self, piece: Piece) {

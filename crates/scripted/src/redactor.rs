@@ -1,13 +1,15 @@
 //! Takes what looks like a key out of running text.
 //!
-//! | what           | looks like                                                           |
-//! |----------------|----------------------------------------------------------------------|
-//! | an API key     | `sk-…` (and so `sk-ant-…`), `AIza…`, `ghp_…`: 16 or more of `A-Z a-z 0-9 _ -` behind it |
-//! | a bearer token | `Bearer …`, in any case: 16 or more of `A-Z a-z 0-9 . _ ~ + / = -` behind it |
+//! | what           | begins with                                     | 16 or more of              |
+//! |----------------|-------------------------------------------------|----------------------------|
+//! | an API key     | `sk-` (and so `sk-ant-`), `AIza`, `ghp_`        | `A-Z a-z 0-9 _ -`          |
+//! | a bearer token | `Bearer `, in any case                          | `A-Z a-z 0-9 . _ ~ + / = -`|
 //!
 //! A key begins where a word does, also behind an escape of JSON such as `\n`: `task-…` holds
 //! none. It becomes `[redacted]`, to its end; of a bearer token, `Bearer ` stays. How a text is
 //! cut into pieces makes no difference: what may become a key is held back until that is known.
+
+use std::collections::VecDeque;
 
 /// Fewest characters of a key, behind what it begins with.
 const KEY_CHARS_MIN: usize = 16;
@@ -37,27 +39,36 @@ struct Mark {
 
 /// A text with its keys taken out.
 pub(crate) fn redacted(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
     let mut redactor = Redactor::default();
-    let mut safe = redactor.feed(text);
-    safe.push_str(&redactor.finish());
+    redactor.feed(text, (), &mut |(), part| safe.push_str(part));
+    redactor.finish(&mut |(), part| safe.push_str(part));
     safe
 }
 
-/// Reads a text piece by piece.
-#[derive(Debug, Default)]
-pub(crate) struct Redactor {
+/// Reads a text piece by piece. Each piece has an origin, and what becomes of it goes back there;
+/// what stands for a key goes to where the key began.
+#[derive(Debug)]
+pub(crate) struct Redactor<O> {
     /// The last characters before those held back.
     context: String,
     /// May be the beginning of a key.
     held: String,
+    /// Where each character held back came from.
+    origins: VecDeque<O>,
     /// In the middle of a key.
     inside: Option<&'static Mark>,
 }
 
-impl Redactor {
-    /// Takes more text and returns what is safe.
-    pub(crate) fn feed(&mut self, text: &str) -> String {
-        let mut safe = String::with_capacity(text.len());
+impl<O> Default for Redactor<O> {
+    fn default() -> Self {
+        Self { context: String::new(), held: String::new(), origins: VecDeque::new(), inside: None }
+    }
+}
+
+impl<O: Copy> Redactor<O> {
+    /// Takes more text, and hands out what is certain now.
+    pub(crate) fn feed(&mut self, text: &str, origin: O, safe: &mut impl FnMut(O, &str)) {
         let mut rest = text;
         while let Some(next) = rest.chars().next() {
             if self.inside.is_some_and(|mark| mark.holds(next)) {
@@ -67,25 +78,33 @@ impl Redactor {
             self.inside = None;
             let plain = if self.held.is_empty() { plain_bytes(rest) } else { 0 };
             if plain > 0 {
-                self.release(&rest[..plain], &mut safe);
+                safe(origin, &rest[..plain]);
+                self.remember(&rest[..plain]);
                 rest = &rest[plain..];
             } else {
                 self.held.push(next);
-                self.settle(&mut safe);
+                self.origins.push_back(origin);
+                self.settle(safe);
                 rest = &rest[next.len_utf8()..];
             }
         }
-        safe
     }
 
-    /// The text is over: returns what was held back.
-    pub(crate) fn finish(&mut self) -> String {
-        std::mem::take(self).held
+    /// Hands out what is held back: nothing follows that could make it a key.
+    pub(crate) fn finish(&mut self, safe: &mut impl FnMut(O, &str)) {
+        while !self.held.is_empty() {
+            self.release(safe);
+        }
+    }
+
+    /// The origin of the first character that is held back.
+    pub(crate) fn waiting(&self) -> Option<O> {
+        self.origins.front().copied()
     }
 
     /// Lets go of what cannot be a key anymore.
-    fn settle(&mut self, safe: &mut String) {
-        while let Some(first) = self.held.chars().next() {
+    fn settle(&mut self, safe: &mut impl FnMut(O, &str)) {
+        while !self.held.is_empty() {
             let begun = if self.at_word_start() {
                 MARKS.iter().find_map(|mark| mark.chars_behind(&self.held).map(|n| (mark, n)))
             } else {
@@ -93,25 +112,35 @@ impl Redactor {
             };
             match begun {
                 Some((mark, chars)) if chars >= KEY_CHARS_MIN => {
-                    let kept = &self.held[..mark.kept];
-                    safe.extend([kept, REDACTED]);
-                    REDACTED.clone_into(&mut self.context);
+                    for _ in 0..mark.kept {
+                        self.release(safe);
+                    }
+                    if let Some(origin) = self.waiting() {
+                        safe(origin, REDACTED);
+                    }
+                    self.remember(REDACTED);
                     self.held.clear();
+                    self.origins.clear();
                     self.inside = Some(mark);
                 }
                 Some(_) => return,
-                None => {
-                    let released: String = self.held.drain(..first.len_utf8()).collect();
-                    self.release(&released, safe);
-                }
+                None => self.release(safe),
             }
         }
     }
 
-    fn release(&mut self, text: &str, safe: &mut String) {
-        safe.push_str(text);
-        let last = text.char_indices().rev().nth(CONTEXT_CHARS - 1);
-        if let Some((start, _)) = last {
+    /// Hands out the first character that is held back.
+    fn release(&mut self, safe: &mut impl FnMut(O, &str)) {
+        let length = self.held.chars().next().map_or(0, char::len_utf8);
+        let first: String = self.held.drain(..length).collect();
+        if let Some(origin) = self.origins.pop_front() {
+            safe(origin, &first);
+        }
+        self.remember(&first);
+    }
+
+    fn remember(&mut self, text: &str) {
+        if let Some((start, _)) = text.char_indices().rev().nth(CONTEXT_CHARS - 1) {
             text[start..].clone_into(&mut self.context);
             return;
         }
@@ -154,5 +183,6 @@ impl Mark {
 
 /// How many bytes there are before anything that a key may begin with.
 fn plain_bytes(text: &str) -> usize {
-    text.find(['s', 'A', 'g', 'b', 'B']).unwrap_or(text.len())
+    let begins = |byte: u8| matches!(byte, b's' | b'A' | b'g' | b'b' | b'B');
+    text.bytes().position(begins).unwrap_or(text.len())
 }

@@ -23,11 +23,11 @@ use difference::Difference;
 /// A provider that answers from a recording. Clones share the count of what was asked.
 #[derive(Debug, Clone)]
 pub struct Replay {
-    shelf: Arc<Shelf>,
+    library: Arc<Library>,
 }
 
 #[derive(Debug)]
-struct Shelf {
+struct Library {
     /// In the order in which they were first recorded.
     answers: Vec<Answers>,
     by_request: HashMap<String, usize>,
@@ -43,24 +43,24 @@ struct Answers {
 impl Replay {
     /// Answers from `recording`.
     pub fn new(recording: Recording) -> Self {
-        let mut shelf = Shelf { answers: Vec::new(), by_request: HashMap::new() };
+        let mut library = Library { answers: Vec::new(), by_request: HashMap::new() };
         for exchange in recording.into_exchanges() {
-            let next = shelf.answers.len();
-            let place = *shelf.by_request.entry(exchange.request.clone()).or_insert(next);
+            let next = library.answers.len();
+            let place = *library.by_request.entry(exchange.request.clone()).or_insert(next);
             if place == next {
-                shelf.answers.push(Answers::default());
+                library.answers.push(Answers::default());
             }
-            if let Some(answers) = shelf.answers.get_mut(place) {
+            if let Some(answers) = library.answers.get_mut(place) {
                 answers.recorded.push(Arc::new(exchange));
             }
         }
-        Self { shelf: Arc::new(shelf) }
+        Self { library: Arc::new(library) }
     }
 }
 
 impl Provider for Replay {
     fn open(&self, request: Request) -> PieceSource {
-        let playing = Playing::Unread(Arc::clone(&self.shelf), Box::new(request));
+        let playing = Playing::Unread(Arc::clone(&self.library), Box::new(request));
         Box::pin(stream::unfold(playing, |playing| async move {
             // A wire lets others work while it waits.
             tokio::task::consume_budget().await;
@@ -69,7 +69,7 @@ impl Provider for Replay {
     }
 }
 
-impl Shelf {
+impl Library {
     /// Takes the next answer to `request`.
     fn answer(&self, request: &Request) -> Result<Arc<Exchange>, ProviderError> {
         let refuse = |message: String| ProviderError::InvalidRequest { message };
@@ -100,7 +100,7 @@ impl Shelf {
 
 /// An answer that is being given.
 enum Playing {
-    Unread(Arc<Shelf>, Box<Request>),
+    Unread(Arc<Library>, Box<Request>),
     /// From this piece on.
     Answer(Arc<Exchange>, usize),
     Over,
@@ -109,7 +109,7 @@ enum Playing {
 impl Playing {
     fn next(self) -> Option<(Result<Piece, ProviderError>, Self)> {
         let (exchange, at) = match self {
-            Self::Unread(shelf, request) => match shelf.answer(&request) {
+            Self::Unread(library, request) => match library.answer(&request) {
                 Ok(exchange) => (exchange, 0),
                 Err(error) => return Some((Err(error), Self::Over)),
             },

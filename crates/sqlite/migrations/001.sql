@@ -21,6 +21,9 @@ CREATE TABLE tasks (
     ended   INTEGER NOT NULL
 ) STRICT;
 
+-- What is taken up again after a restart is found without passing over what is done.
+CREATE INDEX tasks_unfinished ON tasks (id) WHERE NOT ended;
+
 -- The answer that each idempotency key was given.
 CREATE TABLE keys (
     key      TEXT    NOT NULL PRIMARY KEY,

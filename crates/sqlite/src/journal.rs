@@ -5,7 +5,8 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use antiphon_core::port::{Append, Appended, Journal, JournalError, Page, Read};
+use antiphon_core::TaskId;
+use antiphon_core::port::{Append, Appended, Journal, JournalError, Page, Read, TaskQuery};
 use async_trait::async_trait;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
@@ -106,6 +107,10 @@ impl Journal for SqliteJournal {
 
     async fn read(&self, read: Read) -> Result<Page, JournalError> {
         self.readers.read(read).await
+    }
+
+    async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskId>, JournalError> {
+        self.readers.tasks(query).await
     }
 }
 

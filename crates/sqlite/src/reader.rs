@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use antiphon_core::port::{JournalError, Page, Read};
+use antiphon_core::port::{JournalError, Page, Read, TaskQuery, Which};
 use antiphon_core::{Event, EventBody, Position, Seq, TaskId};
 use chrono::DateTime;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row};
@@ -16,6 +16,9 @@ pub const PAGE_EVENTS_MAX: usize = 1024;
 
 /// A page ends with the event that takes it over this many bytes.
 pub const PAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Most tasks in one list.
+const TASKS_MAX: usize = 1_000_000;
 
 /// Readers at a time; the next one waits.
 const READERS_MAX: usize = 4;
@@ -35,6 +38,10 @@ impl Readers {
 
     pub(crate) async fn read(&self, read: Read) -> Result<Page, JournalError> {
         self.with(move |connection| page(connection, &read)).await
+    }
+
+    pub(crate) async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskId>, JournalError> {
+        self.with(move |connection| list(connection, query)).await
     }
 
     pub(crate) async fn verify(&self) -> Result<(), JournalError> {
@@ -71,6 +78,25 @@ impl Readers {
         });
         read.await.map_err(|error| unavailable(error.to_string()))?
     }
+}
+
+fn list(connection: &Connection, query: TaskQuery) -> Result<Vec<TaskId>, JournalError> {
+    let fault = |error| fault(Position(0), &error);
+    // The rows of tasks are numbered in the order of their creation.
+    let statement = match query.which {
+        Which::All => "SELECT task_id FROM tasks ORDER BY id DESC LIMIT ?",
+        Which::Unfinished => "SELECT task_id FROM tasks WHERE NOT ended ORDER BY id DESC LIMIT ?",
+    };
+    let limit = query.limit.get().min(TASKS_MAX);
+    let mut tasks = connection.prepare_cached(statement).map_err(fault)?;
+    let names = tasks.query_map([limit], |row| row.get::<_, String>(0)).map_err(fault)?;
+    let parse = |name: rusqlite::Result<String>| {
+        TaskId::parse(&name.map_err(fault)?).map_err(|error| JournalError::Corrupt {
+            position: Position(0),
+            reason: error.to_string(),
+        })
+    };
+    names.map(parse).collect()
 }
 
 /// Events and head of one moment.

@@ -13,7 +13,7 @@ use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, Response};
-use sse_core::{SseDecoder, SseEvent};
+use sse_core::{MessageEvent, SseDecoder, SseEvent};
 use tokio::time::{Sleep, sleep};
 
 use crate::dialect::Dialect;
@@ -55,7 +55,17 @@ struct Body {
     decoder: SseDecoder,
     status: u16,
     events: u64,
+    /// Nothing has come of the last chunk yet.
+    fresh: bool,
     ended: bool,
+}
+
+/// What a body says next.
+enum Heard {
+    Event(MessageEvent),
+    /// Bytes that end no event: a comment, or part of a long one.
+    Bytes,
+    End,
 }
 
 impl<D: Dialect> Source<D> {
@@ -85,23 +95,29 @@ impl<D: Dialect> Source<D> {
                 Poll::Ready(Err(failure.heeded(self.dialect.failure(&failure))))
             }
             State::Reading(body) => {
-                if let Some(event) = ready!(body.poll_event(cx))? {
-                    match self.dialect.event(&event.event, &event.data, &mut self.pieces) {
-                        // The body ended within this event: what is wrong is that half is missing.
-                        Err(ProviderError::Protocol { .. }) if body.ended => {
-                            return Poll::Ready(Err(ProviderError::Cut));
+                match ready!(body.poll_next(cx))? {
+                    Heard::Event(event) => {
+                        match self.dialect.event(&event.event, &event.data, &mut self.pieces) {
+                            // The body ended within this event: what is wrong is that half is
+                            // missing.
+                            Err(ProviderError::Protocol { .. }) if body.ended => {
+                                return Poll::Ready(Err(ProviderError::Cut));
+                            }
+                            read => read?,
                         }
-                        read => read?,
+                        // Something came, even if it says nothing: whoever waits may go on.
+                        if self.pieces.is_empty() {
+                            self.pieces.push(Piece::Alive);
+                        }
                     }
-                    // Something came, even if it says nothing: whoever waits may go on waiting.
-                    if self.pieces.is_empty() {
-                        self.pieces.push(Piece::Alive);
+                    Heard::Bytes => self.pieces.push(Piece::Alive),
+                    Heard::End if body.events == 0 => {
+                        return Poll::Ready(Err(body.no_events(&self.dialect)));
                     }
-                } else if body.events == 0 {
-                    return Poll::Ready(Err(body.no_events(&self.dialect)));
-                } else {
-                    self.state = State::Ended;
-                    self.dialect.end(&mut self.pieces)?;
+                    Heard::End => {
+                        self.state = State::Ended;
+                        self.dialect.end(&mut self.pieces)?;
+                    }
                 }
                 self.ready.extend(self.pieces.drain(..));
                 Poll::Ready(Ok(()))
@@ -169,19 +185,18 @@ impl Body {
             unread: Bytes::new(),
             decoder: SseDecoder::with_limit(EVENT_LIMIT),
             events: 0,
+            fresh: false,
             ended: false,
         })
     }
 
-    fn poll_event(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<Option<sse_core::MessageEvent>, ProviderError>> {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Heard, ProviderError>> {
         loop {
             match self.decoder.next(&mut self.unread) {
                 Some(Ok(SseEvent::Message(event))) => {
                     self.events += 1;
-                    return Poll::Ready(Ok(Some(event)));
+                    self.fresh = false;
+                    return Poll::Ready(Ok(Heard::Event(event)));
                 }
                 Some(Ok(SseEvent::Retry(_))) => continue,
                 Some(Err(_)) => {
@@ -189,7 +204,11 @@ impl Body {
                         message: format!("an event of more than {EVENT_BYTES_MAX} bytes"),
                     }));
                 }
-                None if self.ended => return Poll::Ready(Ok(None)),
+                None if self.ended => return Poll::Ready(Ok(Heard::End)),
+                None if self.fresh => {
+                    self.fresh = false;
+                    return Poll::Ready(Ok(Heard::Bytes));
+                }
                 None => {}
             }
             match ready!(self.chunks.as_mut().poll_next(cx)) {
@@ -198,6 +217,7 @@ impl Body {
                         extend_up_to(&mut self.head, &chunk, ERROR_BODY_BYTES_MAX);
                     }
                     self.unread = chunk;
+                    self.fresh = true;
                 }
                 // Once more of it came than nothing, the rest was cut off.
                 Some(Err(_)) if self.events > 0 => return Poll::Ready(Err(ProviderError::Cut)),

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use antiphon_core::port::{
-    Append, Appended, Expected, IdempotencyKey, Journal, JournalError, Page, Read,
+    Append, Appended, Expected, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery, Which,
 };
 use antiphon_core::{
     Event, EventBody, MessageAppended, Position, Seq, SessionId, StatusChanged, TaskCreated,
@@ -77,6 +77,11 @@ impl Scribe {
         self.journal.read(read).await.during("read")
     }
 
+    pub(super) async fn tasks(&self, which: Which, limit: usize) -> Result<Vec<TaskId>, Finding> {
+        let limit = NonZeroUsize::new(limit).unwrap_or(NonZeroUsize::MIN);
+        self.journal.tasks(TaskQuery { which, limit }).await.during("tasks")
+    }
+
     /// The whole journal. Relies on as little as possible: the check of paging is another one.
     pub(super) async fn all(&self) -> Result<Vec<Event>, Finding> {
         let mut all: Vec<Event> = Vec::new();
@@ -118,11 +123,7 @@ pub(super) fn keyed(key: &str, append: Append) -> Append {
 }
 
 pub(super) fn created() -> EventBody {
-    EventBody::from(TaskCreated {
-        agent: "scribe".to_owned(),
-        session_id: SessionId::from(Uuid::from_u128(1)),
-        parent: None,
-    })
+    EventBody::from(TaskCreated::new("scribe", SessionId::from(Uuid::from_u128(1))))
 }
 
 pub(super) fn note(n: u64) -> EventBody {

@@ -1,10 +1,13 @@
 //! One of everything that an event can hold, with the values that stores tend to bend.
 
+use std::num::NonZeroU32;
+
 use antiphon_core::{
     AgentId, AgentState, AssistantBlock, AssistantMessage, Effect, EventBody, ImageBlock,
     InputBlock, MessageAppended, ModelRef, OpaqueBlock, RawJson, SessionId, Signature,
-    StateChanged, StatusChanged, StopReason, TaskCreated, TaskStatus, ThinkingBlock, ToolArguments,
-    ToolCallBlock, ToolCallId, ToolResultMessage, ToolStarted, Usage, UsageRecorded, UserMessage,
+    StateChanged, StatusChanged, StopReason, TaskCreated, TaskLimits, TaskStatus, ThinkingBlock,
+    ToolArguments, ToolCallBlock, ToolCallId, ToolResultMessage, ToolStarted, Usage, UsageRecorded,
+    UserMessage,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -29,6 +32,9 @@ pub(super) fn specimens() -> Result<Vec<EventBody>, Finding> {
             agent: ODD_TEXT.to_owned(),
             session_id,
             parent: Some(task(99)),
+            model: ModelRef::parse("scripted/hello").ok(),
+            system_prompt: ODD_TEXT.to_owned(),
+            limits: TaskLimits { turns_max: Some(NonZeroU32::MAX), ..TaskLimits::default() },
         }),
         EventBody::from(StatusChanged {
             status: TaskStatus::Running,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use antiphon_core::port::{
-    Append, Appended, IdempotencyKey, Journal, JournalError, Page, Read, TaskHead,
+    Append, Appended, IdempotencyKey, Journal, JournalError, Page, Read, TaskHead, TaskQuery, Which,
 };
 use antiphon_core::{Event, EventBody, Position, Seq, TaskId};
 use async_trait::async_trait;
@@ -28,6 +28,8 @@ struct Book {
     /// the lock is let go.
     events: Vec<Arc<Event>>,
     tasks: HashMap<TaskId, Chapter>,
+    /// Tasks in the order of their creation.
+    created: Vec<TaskId>,
     keys: HashMap<IdempotencyKey, Appended>,
 }
 
@@ -83,6 +85,16 @@ impl Journal for MemoryJournal {
         let events: Vec<Event> = events.iter().map(|event| Event::clone(event)).collect();
         Ok(Page { next: events.last().map_or(read.after, |event| event.position), events, head })
     }
+
+    async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskId>, JournalError> {
+        let book = self.book.read().unwrap_or_else(PoisonError::into_inner);
+        let ended = |task_id: &TaskId| book.tasks.get(task_id).is_some_and(|task| task.ended);
+        let listed = book.created.iter().rev().filter(|task_id| match query.which {
+            Which::All => true,
+            Which::Unfinished => !ended(task_id),
+        });
+        Ok(listed.take(query.limit.get()).cloned().collect())
+    }
 }
 
 impl Book {
@@ -93,6 +105,9 @@ impl Book {
     fn write(&mut self, append: Append) -> Appended {
         let Append { task_id, expected: _, at, events, key } = append;
         let chapter = self.tasks.entry(task_id.clone()).or_default();
+        if chapter.positions.is_empty() {
+            self.created.push(task_id.clone());
+        }
         chapter.ended = events.last().is_some_and(EventBody::ends_task);
         for body in events {
             let position = Position(self.events.len() as u64 + 1);

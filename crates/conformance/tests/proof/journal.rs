@@ -43,6 +43,9 @@ const FAULTS: &[(Fault, &str)] = &[
     (Fault::ReadsOneMore, "a_page_is_never_longer_than_asked"),
     (Fault::ForgetsWhereTheReaderWas, "a_reader_at_the_end_goes_on_from_there"),
     (Fault::TakesTheTasksEndForTheHead, "the_head_is_the_last_position_of_the_whole_journal"),
+    (Fault::ListsByName, "tasks_are_listed_the_newest_first"),
+    (Fault::ListsOneMore, "a_list_is_never_longer_than_asked"),
+    (Fault::TakesWaitingForDone, "a_task_is_unfinished_until_its_terminal_status"),
     (Fault::ChecksWritersTooEarly, "one_of_many_writers_wins_each_seq"),
     (Fault::AnswersWithTheHead, "writers_on_many_tasks_leave_no_gap"),
     (Fault::ShowsWritesOutOfOrder, "a_follower_misses_nothing_while_others_write"),
@@ -91,8 +94,7 @@ async fn a_full_memory_journal_refuses_one_more_and_goes_on_reading() {
 
 /// The creation of the `n`th task.
 fn creation(n: u64) -> Append {
-    let created =
-        TaskCreated { agent: "a".to_owned(), session_id: Uuid::from_u128(1).into(), parent: None };
+    let created = TaskCreated::new("a", Uuid::from_u128(1).into());
     Append {
         task_id: TaskId::from(Uuid::from_u64_pair(0, n)),
         expected: Expected::NoTask,

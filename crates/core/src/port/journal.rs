@@ -37,6 +37,9 @@ pub trait Journal: Send + Sync {
 
     /// Reads events in the order of their positions.
     async fn read(&self, read: Read) -> Result<Page, JournalError>;
+
+    /// Tasks in the order of their creation, the newest first.
+    async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskId>, JournalError>;
 }
 
 /// Events to add.
@@ -148,6 +151,24 @@ pub struct Read {
     pub after: Position,
     /// At most this many. A page may be shorter; an empty one is the end.
     pub limit: NonZeroUsize,
+}
+
+/// Which tasks to list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaskQuery {
+    /// Those that ended, or only those that did not.
+    pub which: Which,
+    /// At most this many.
+    pub limit: NonZeroUsize,
+}
+
+/// Which tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// Every task.
+    All,
+    /// Those without a terminal status.
+    Unfinished,
 }
 
 /// Events that were read.

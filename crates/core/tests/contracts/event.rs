@@ -1,9 +1,11 @@
 //! Events: the entries of the journal.
 
+use std::num::NonZeroU32;
+
 use antiphon_core::{
-    AgentId, AgentState, Effect, Event, EventBody, EventError, Message, MessageAppended, Position,
-    Seq, SessionId, StateChanged, StatusChanged, TaskCreated, TaskId, TaskStatus, ToolCallId,
-    ToolStarted, Usage, UsageRecorded, UserMessage,
+    AgentId, AgentState, Effect, Event, EventBody, EventError, Message, MessageAppended, ModelRef,
+    Position, Seq, SessionId, StateChanged, StatusChanged, TaskCreated, TaskId, TaskLimits,
+    TaskStatus, ToolCallId, ToolStarted, Usage, UsageRecorded, UserMessage,
 };
 use serde_json::{Value, json};
 
@@ -34,9 +36,11 @@ fn agent_id() -> AgentId {
 fn one_of_each() -> Vec<(EventBody, &'static str, Value)> {
     let said = UserMessage::text("hi", at("2026-02-18T12:00:00Z"));
     let created = TaskCreated {
-        agent: "dev".to_owned(),
-        session_id: SessionId::parse("s1").unwrap(),
         parent: Some(TaskId::parse("t0").unwrap()),
+        model: Some(ModelRef::parse("scripted/hello").unwrap()),
+        system_prompt: "Be brief.".to_owned(),
+        limits: TaskLimits { turns_max: NonZeroU32::new(3), ..TaskLimits::default() },
+        ..TaskCreated::new("dev", SessionId::parse("s1").unwrap())
     };
     let changed =
         StatusChanged { status: TaskStatus::Failed, detail: Some(json!({"reason": "budget"})) };
@@ -52,7 +56,10 @@ fn one_of_each() -> Vec<(EventBody, &'static str, Value)> {
         (
             created.into(),
             "task_created",
-            json!({"agent": "dev", "session_id": "s1", "parent": "t0"}),
+            json!({
+                "agent": "dev", "session_id": "s1", "parent": "t0", "model": "scripted/hello",
+                "system_prompt": "Be brief.", "limits": {"turns_max": 3}
+            }),
         ),
         (
             changed.into(),
@@ -99,11 +106,7 @@ fn every_type_of_event_is_listed() {
 #[test]
 fn what_an_event_does_not_know_is_left_out() {
     both_ways(
-        &event(TaskCreated {
-            agent: "dev".to_owned(),
-            session_id: SessionId::parse("s1").unwrap(),
-            parent: None,
-        }),
+        &event(TaskCreated::new("dev", SessionId::parse("s1").unwrap())),
         &envelope("task_created", &json!({"agent": "dev", "session_id": "s1"})),
     );
     both_ways(

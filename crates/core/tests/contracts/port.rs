@@ -141,7 +141,7 @@ fn the_errors_of_the_other_ports_read_as_sentences() {
         "task t1 is at 2, not at 1: somebody else wrote first",
         "task t1 has ended: nothing can be added to it",
         "invalid append to task t1: full",
-        "the journal cannot be written: full",
+        "the journal is not available: full",
         "the journal is damaged at position 9: full",
         "the claim on `w` is lost: its lease ran out",
         "`q` is full: it holds 2 at most",

@@ -25,13 +25,13 @@ pub(crate) fn state() -> impl Strategy<Value = AgentState> {
     select(&AgentState::ALL[..])
 }
 
-/// Any event. A detail of null is read as no detail, so there is none here.
+/// Any event.
 pub(crate) fn event() -> impl Strategy<Value = Event> {
     let created = (text(), task_id(), option::of(task_id())).prop_map(|(agent, id, parent)| {
         let session_id = SessionId::parse(id.as_str()).unwrap();
-        TaskCreated { agent, session_id, parent }.into()
+        TaskCreated { parent, ..TaskCreated::new(agent, session_id) }.into()
     });
-    let detail = option::of(value().prop_filter("null", |value| !value.is_null()));
+    let detail = option::of(value());
     let status = (select(&TaskStatus::ALL[..]), detail)
         .prop_map(|(status, detail)| StatusChanged { status, detail }.into());
     let moved = (uuid(), state(), state())

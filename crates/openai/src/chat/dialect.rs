@@ -98,6 +98,8 @@ struct UsageIn {
 #[derive(Deserialize)]
 struct PromptIn {
     cached_tokens: Option<u64>,
+    /// Said by `OpenRouter`, and by OpenAI of models that charge for it.
+    cache_write_tokens: Option<u64>,
 }
 
 impl ChatDialect {
@@ -255,13 +257,16 @@ fn counted(usage: &UsageIn) -> Option<Usage> {
     if usage.prompt_tokens.is_none() && usage.completion_tokens.is_none() {
         return None;
     }
-    let cached = usage.prompt_tokens_details.as_ref().and_then(|prompt| prompt.cached_tokens);
-    let cached = cached.or(usage.prompt_cache_hit_tokens);
+    let details = usage.prompt_tokens_details.as_ref();
+    let read = details.and_then(|prompt| prompt.cached_tokens).or(usage.prompt_cache_hit_tokens);
+    let written = details.and_then(|prompt| prompt.cache_write_tokens);
+    // Both are part of the prompt.
+    let cached = read.unwrap_or_default().saturating_add(written.unwrap_or_default());
     Some(Usage {
-        input_tokens: usage.prompt_tokens.unwrap_or_default().saturating_sub(cached.unwrap_or(0)),
+        input_tokens: usage.prompt_tokens.unwrap_or_default().saturating_sub(cached),
         output_tokens: usage.completion_tokens.unwrap_or_default(),
-        cache_read_tokens: cached,
-        cache_write_tokens: None,
+        cache_read_tokens: read,
+        cache_write_tokens: written,
     })
 }
 

@@ -91,6 +91,8 @@ struct UsageIn {
 #[derive(Deserialize)]
 struct InputIn {
     cached_tokens: Option<u64>,
+    /// Said of models that charge for it.
+    cache_write_tokens: Option<u64>,
 }
 
 impl ItemIn<'_> {
@@ -283,12 +285,16 @@ impl Dialect for ResponsesDialect {
 /// the difference inside.
 fn finish(response: &ResponseIn, pieces: &mut Vec<Piece>) {
     if let Some(usage) = &response.usage {
-        let cached = usage.input_tokens_details.as_ref().and_then(|input| input.cached_tokens);
+        let details = usage.input_tokens_details.as_ref();
+        let read = details.and_then(|input| input.cached_tokens);
+        let written = details.and_then(|input| input.cache_write_tokens);
+        // Both are part of the input.
+        let cached = read.unwrap_or_default().saturating_add(written.unwrap_or_default());
         pieces.push(Piece::Usage(Usage {
-            input_tokens: usage.input_tokens.saturating_sub(cached.unwrap_or_default()),
+            input_tokens: usage.input_tokens.saturating_sub(cached),
             output_tokens: usage.output_tokens,
-            cache_read_tokens: cached,
-            cache_write_tokens: None,
+            cache_read_tokens: read,
+            cache_write_tokens: written,
         }));
     }
     let why = response.incomplete_details.as_ref().and_then(|details| details.reason.as_deref());

@@ -6,6 +6,7 @@
 mod chat_answers;
 mod chat_faults;
 mod chat_requests;
+mod conformance;
 mod fixtures;
 mod refusals;
 mod responses_answers;

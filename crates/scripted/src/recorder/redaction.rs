@@ -1,7 +1,8 @@
 //! The pieces of one answer without what looks like a key, also where a key is cut into several
-//! deltas.
+//! deltas. A delta that may hold a part of one waits until that is known, and with it all that
+//! came behind it; pieces without a key are handed on as they came.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use antiphon_core::port::StopSignal;
 use antiphon_core::stream::BLOCKS_MAX;
@@ -9,13 +10,29 @@ use antiphon_core::{ModelRef, Piece, RawJson};
 
 use crate::redactor::{Redactor, redacted};
 
+/// Most pieces that wait. When more come, the first is taken for what it is so far.
+const WAITING_MAX: usize = 1024;
+
 /// Reads the deltas of every open block.
 #[derive(Debug, Default)]
 pub(super) struct Redaction {
-    open: BTreeMap<(u32, Channel), Redactor>,
+    open: BTreeMap<Growing, Redactor<u64>>,
+    waiting: VecDeque<Waiting>,
+    /// The number of the first piece that waits.
+    first: u64,
 }
 
-/// Which text of a block grows.
+/// A piece that is not handed on yet.
+#[derive(Debug)]
+struct Waiting {
+    /// Of a delta, with what is certain so far.
+    piece: Piece,
+    growing: Option<Growing>,
+}
+
+/// A text that grows: which block, and what of it.
+type Growing = (u32, Channel);
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Channel {
     Text,
@@ -25,79 +42,125 @@ enum Channel {
 }
 
 impl Redaction {
-    /// The pieces to write for one that came. An answer with more open blocks than any reader
-    /// takes is refused.
+    /// Takes a piece and returns those that are certain now. An answer with more open blocks than
+    /// any reader takes is refused.
     pub(super) fn take(&mut self, piece: Piece) -> Result<Vec<Piece>, String> {
-        Ok(match piece {
-            Piece::Text { block, delta } => vec![self.grow(block, Channel::Text, &delta)?],
-            Piece::Thinking { block, delta } => {
-                vec![self.grow(block, Channel::Thinking, &delta)?]
+        let piece = match piece {
+            Piece::Text { block, mut delta } => {
+                let text = std::mem::take(&mut delta);
+                return self.grow((block, Channel::Text), Piece::Text { block, delta }, &text);
             }
-            Piece::Signature { block, delta } => {
-                vec![self.grow(block, Channel::Signature, &delta)?]
+            Piece::Thinking { block, mut delta } => {
+                let text = std::mem::take(&mut delta);
+                let piece = Piece::Thinking { block, delta };
+                return self.grow((block, Channel::Thinking), piece, &text);
             }
-            Piece::ToolCall { block, id, name, arguments } => {
-                let arguments = self.feed(block, Channel::Arguments, &arguments)?;
+            Piece::Signature { block, mut delta } => {
+                let text = std::mem::take(&mut delta);
+                let piece = Piece::Signature { block, delta };
+                return self.grow((block, Channel::Signature), piece, &text);
+            }
+            Piece::ToolCall { block, id, name, mut arguments } => {
+                let text = std::mem::take(&mut arguments);
                 let (id, name) = (id.as_deref().map(redacted), name.as_deref().map(redacted));
-                vec![Piece::ToolCall { block, id, name, arguments }]
+                let piece = Piece::ToolCall { block, id, name, arguments };
+                return self.grow((block, Channel::Arguments), piece, &text);
             }
             Piece::BlockEnd { block } => {
-                let first = (block, Channel::Text);
-                let last = (block, Channel::Signature);
-                let ended: Vec<_> = self.open.range(first..=last).map(|(key, _)| *key).collect();
-                let mut pieces: Vec<Piece> =
-                    ended.into_iter().filter_map(|key| self.close(key)).collect();
-                pieces.push(piece);
-                pieces
+                let all = (block, Channel::Text)..=(block, Channel::Signature);
+                let ended: Vec<Growing> = self.open.range(all).map(|(key, _)| *key).collect();
+                for growing in ended {
+                    self.settle(growing);
+                    self.open.remove(&growing);
+                }
+                piece
             }
             Piece::Opaque { block, kind, value } => {
                 let text = redacted(value.as_str());
                 let value = RawJson::parse(&text).unwrap_or_else(|_| RawJson::string(&text));
-                vec![Piece::Opaque { block, kind: redacted(&kind), value }]
+                Piece::Opaque { block, kind: redacted(&kind), value }
             }
             Piece::Stop(StopSignal { reason, raw }) => {
-                vec![Piece::Stop(StopSignal { reason, raw: redacted(&raw) })]
+                Piece::Stop(StopSignal { reason, raw: redacted(&raw) })
             }
             Piece::Model(model) => {
                 let name = redacted(&model.to_string());
-                vec![Piece::Model(ModelRef::parse(&name).unwrap_or(model))]
+                Piece::Model(ModelRef::parse(&name).unwrap_or(model))
             }
-            Piece::Usage(_) | Piece::Alive | Piece::Done => vec![piece],
-        })
+            Piece::Usage(_) | Piece::Alive | Piece::Done => piece,
+        };
+        self.waiting.push_back(Waiting { piece, growing: None });
+        Ok(self.certain())
     }
 
-    /// What is left to write when nothing more comes.
+    /// What is left when nothing more comes.
     pub(super) fn finish(&mut self) -> Vec<Piece> {
-        let open: Vec<_> = self.open.keys().copied().collect();
-        open.into_iter().filter_map(|key| self.close(key)).collect()
+        let open: Vec<Growing> = self.open.keys().copied().collect();
+        for growing in open {
+            self.settle(growing);
+        }
+        self.certain()
     }
 
-    fn grow(&mut self, block: u32, channel: Channel, delta: &str) -> Result<Piece, String> {
-        Ok(channel.piece(block, self.feed(block, channel, delta)?))
+    /// Takes a delta: `piece` is what it belongs to, `text` what it adds.
+    fn grow(&mut self, growing: Growing, piece: Piece, text: &str) -> Result<Vec<Piece>, String> {
+        if self.open.len() >= BLOCKS_MAX && !self.open.contains_key(&growing) {
+            return Err(format!("more than {BLOCKS_MAX} blocks of an answer are open"));
+        }
+        let number = self.first + self.waiting.len() as u64;
+        self.waiting.push_back(Waiting { piece, growing: Some(growing) });
+        let (first, waiting) = (self.first, &mut self.waiting);
+        let redactor = self.open.entry(growing).or_default();
+        redactor.feed(text, number, &mut |number, safe| add(waiting, number - first, safe));
+        if self.waiting.len() > WAITING_MAX
+            && let Some(Waiting { growing: Some(growing), .. }) = self.waiting.front()
+        {
+            self.settle(*growing);
+        }
+        Ok(self.certain())
     }
 
-    fn feed(&mut self, block: u32, channel: Channel, delta: &str) -> Result<String, String> {
-        let full = self.open.len() >= BLOCKS_MAX;
-        match self.open.get_mut(&(block, channel)) {
-            Some(redactor) => Ok(redactor.feed(delta)),
-            None if full => Err(format!("more than {BLOCKS_MAX} blocks of an answer are open")),
-            None => Ok(self.open.entry((block, channel)).or_default().feed(delta)),
+    /// Takes what is held back of a text for what it is.
+    fn settle(&mut self, growing: Growing) {
+        let (first, waiting) = (self.first, &mut self.waiting);
+        if let Some(redactor) = self.open.get_mut(&growing) {
+            redactor.finish(&mut |number, safe| add(waiting, number - first, safe));
         }
     }
 
-    fn close(&mut self, (block, channel): (u32, Channel)) -> Option<Piece> {
-        let held = self.open.remove(&(block, channel))?.finish();
-        (!held.is_empty()).then(|| channel.piece(block, held))
+    /// Takes out the pieces of which everything is known.
+    fn certain(&mut self) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        while let Some(next) = self.waiting.pop_front_if(|next| {
+            let redactor = next.growing.and_then(|growing| self.open.get(&growing));
+            redactor.and_then(Redactor::waiting).is_none_or(|number| number > self.first)
+        }) {
+            self.first += 1;
+            pieces.push(next.piece);
+        }
+        pieces
     }
 }
 
-impl Channel {
-    fn piece(self, block: u32, delta: String) -> Piece {
-        match self {
-            Self::Text => Piece::Text { block, delta },
-            Self::Thinking => Piece::Thinking { block, delta },
-            Self::Signature => Piece::Signature { block, delta },
-            Self::Arguments => Piece::ToolCall { block, id: None, name: None, arguments: delta },
-        }
+/// Adds to the text of a piece that waits.
+fn add(waiting: &mut VecDeque<Waiting>, index: u64, safe: &str) {
+    let piece = usize::try_from(index).ok().and_then(|index| waiting.get_mut(index));
+    match piece.map(|waiting| &mut waiting.piece) {
+        Some(
+            Piece::Text { delta: text, .. }
+            | Piece::Thinking { delta: text, .. }
+            | Piece::Signature { delta: text, .. }
+            | Piece::ToolCall { arguments: text, .. },
+        ) => text.push_str(safe),
+        Some(
+            Piece::Model(_)
+            | Piece::Opaque { .. }
+            | Piece::BlockEnd { .. }
+            | Piece::Usage(_)
+            | Piece::Stop(_)
+            | Piece::Alive
+            | Piece::Done,
+        )
+        | None => {}
     }
 }

@@ -60,13 +60,14 @@ impl Log {
         Ok(Self { path: path.to_owned(), state: Mutex::new(state) })
     }
 
-    /// Writes a request and returns the number of its exchange.
-    pub(crate) fn begin(&self, request: String) -> u64 {
+    /// Writes a request and returns the number of its exchange; `None` if nothing is recorded
+    /// anymore.
+    pub(crate) fn begin(&self, request: String) -> Option<u64> {
         let mut state = self.lock();
         state.exchanges += 1;
         let exchange = state.exchanges;
         self.put(&mut state, Line { exchange, body: Body::Request(request) });
-        exchange
+        state.failure.is_none().then_some(exchange)
     }
 
     /// Writes what follows.

@@ -2,47 +2,43 @@ use std::fs::{self, File};
 use std::io::Write;
 
 use antiphon_core::stream::BLOCKS_MAX;
-use antiphon_core::{Piece, Request};
+use antiphon_core::{Piece, Provider};
 use antiphon_scripted::{LINE_BYTES_MAX, RECORDING_BYTES_MAX, Recorder, Recording, RecordingError};
+use futures_util::StreamExt;
 
 use crate::said::{Said, text};
-use crate::world::{Place, ask, read, request};
-use antiphon_core::Provider;
+use crate::world::{Place, ask, request};
 
-fn said(pieces: Vec<Piece>) -> Said {
-    Said::pieces(pieces)
+/// An answer of one text of so many bytes.
+fn long(bytes: usize) -> Said {
+    Said::pieces(vec![text(0, &"x".repeat(bytes)), Piece::Done])
 }
 
-fn long(bytes: usize) -> Request {
-    Request { system_prompt: "x".repeat(bytes), ..request("a") }
-}
-
-#[tokio::test]
-async fn a_request_too_long_for_a_line_stops_the_recording_and_not_the_answer() {
-    let place = Place::new();
-    let provider = place.recorder(said(vec![text(0, "a"), Piece::Done]));
-    ask(&provider, "short").await;
-    let before = place.content();
-    let answer = read(provider.open(long(LINE_BYTES_MAX))).await;
-    assert_eq!(answer.pieces, [text(0, "a"), Piece::Done]);
-    let too_long = RecordingError::LineTooLong { path: place.path.clone(), line: 4 };
-    assert_eq!(provider.failure(), Some(too_long.clone()));
-    // What is there stays as it is, and nothing comes behind it.
-    ask(&provider, "short").await;
-    assert_eq!((provider.failure(), place.content()), (Some(too_long), before));
-    assert_eq!(place.load().unfinished(), 0);
-}
+/// What a line has besides the text.
+const AROUND: usize = r#"{"exchange":1,"piece":{"text":{"block":0,"delta":""}}}"#.len() + 1;
 
 #[tokio::test]
 async fn a_line_of_the_greatest_length_is_written_and_read() {
     let place = Place::new();
-    let empty = serde_json::to_string(&long(1)).expect("JSON").len() - 1;
-    let room = LINE_BYTES_MAX - empty - r#"{"exchange":1,"request":}"#.len() - 1;
-    let provider = place.recorder(said(vec![Piece::Done]));
-    read(provider.open(long(room))).await;
+    let provider = place.recorder(long(LINE_BYTES_MAX - AROUND));
+    ask(&provider, "a").await;
     assert_eq!(provider.failure(), None);
-    assert_eq!(place.lines()[0].len(), LINE_BYTES_MAX - 1);
-    assert_eq!(read(place.replay().open(long(room))).await.pieces, [Piece::Done]);
+    let recording = place.load();
+    assert_eq!((recording.exchanges(), recording.unfinished()), (1, 0));
+}
+
+#[tokio::test]
+async fn a_line_that_would_be_longer_stops_the_recording_and_not_the_answer() {
+    let place = Place::new();
+    let provider = place.recorder(long(LINE_BYTES_MAX - AROUND + 1));
+    let answer = ask(&provider, "a").await;
+    assert_eq!((answer.pieces.len(), answer.failure), (2, None));
+    let too_long = RecordingError::LineTooLong { path: place.path.clone(), line: 2 };
+    assert_eq!(provider.failure(), Some(too_long));
+    // What is there stays as it is, and nothing comes behind it.
+    let content = place.content();
+    assert!(provider.open(request("b")).next().await.is_some());
+    assert_eq!((content.lines().count(), place.content()), (1, content));
 }
 
 #[test]
@@ -60,7 +56,8 @@ fn a_file_that_is_too_large_is_not_read() {
     file.set_len(bytes).expect("a hole takes no room");
     let too_large = RecordingError::TooLarge { path: place.path.clone(), bytes };
     assert_eq!(Recording::load(&place.path).expect_err("it is too large"), too_large);
-    let refused = Recorder::append(said(Vec::new()), &place.path).expect_err("it is too large");
+    let refused =
+        Recorder::append(Said::pieces(Vec::new()), &place.path).expect_err("it is too large");
     assert_eq!(refused, too_large);
 }
 
@@ -78,13 +75,14 @@ async fn a_recording_that_is_full_takes_nothing_more() {
     let rest = usize::try_from(line(300)).expect("a size");
     writeln!(file, r#"{{"exchange":9,"request":"{}"}}"#, "x".repeat(rest)).expect("room");
     drop(file);
-    let provider = place.recorder(said(vec![text(0, &"y".repeat(200)), Piece::Done]));
+    let provider = place.recorder(Said::pieces(vec![text(0, &"y".repeat(200)), Piece::Done]));
     let answer = ask(&provider, "a").await;
     assert_eq!(answer.pieces.len(), 2);
     let failure = provider.failure().expect("it is full");
     assert!(matches!(failure, RecordingError::TooLarge { .. }), "{failure}");
-    let recording = place.load();
-    assert_eq!((recording.exchanges(), recording.unfinished()), (10, 10));
+    // The request still went in.
+    let size = fs::metadata(&place.path).expect("a file").len();
+    assert!((RECORDING_BYTES_MAX - 300..RECORDING_BYTES_MAX).contains(&size), "{size}");
 }
 
 #[tokio::test]
@@ -92,7 +90,7 @@ async fn an_answer_with_more_blocks_than_anybody_reads_stops_the_recording() {
     let blocks = u32::try_from(BLOCKS_MAX).expect("a number") + 1;
     let pieces: Vec<Piece> = (0..blocks).map(|block| text(block, "a")).collect();
     let place = Place::new();
-    let provider = place.recorder(said(pieces));
+    let provider = place.recorder(Said::pieces(pieces));
     assert_eq!(ask(&provider, "a").await.pieces.len(), BLOCKS_MAX + 1);
     let reason = format!("more than {BLOCKS_MAX} blocks of an answer are open");
     let expected = RecordingError::Unwritable { path: place.path.clone(), reason };

@@ -42,9 +42,10 @@ async fn an_exchange_is_a_request_its_pieces_and_an_end_line_by_line() {
     let place = Place::new();
     let provider = place.recorder(scripted("[[reply]]\nsteps = [{ text = 'hi' }]"));
     ask(&provider, "hey").await;
-    let request = r#"{"model":"model","messages":[{"role":"user","content":[{"type":"text","text":"hey"}],"timestamp":"1970-01-01T00:00:00.000Z"}]}"#;
+    let request = r#"{"model":"model","messages":[{"type":"user","content":[{"type":"text","text":"hey"}],"timestamp":"1970-01-01T00:00:00Z"}]}"#;
+    let first = format!(r#"{{"exchange":1,"request":{request}}}"#);
     let expected = [
-        format!(r#"{{"exchange":1,"request":{request}}}"#).as_str(),
+        first.as_str(),
         r#"{"exchange":1,"piece":{"model":"scripted/script"}}"#,
         r#"{"exchange":1,"piece":{"text":{"block":0,"delta":"hi"}}}"#,
         r#"{"exchange":1,"piece":{"block_end":{"block":0}}}"#,

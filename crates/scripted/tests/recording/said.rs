@@ -5,16 +5,17 @@ use std::sync::Arc;
 use antiphon_core::{Piece, PieceSource, Provider, ProviderError, Request};
 use futures_util::{StreamExt, stream};
 
-/// Says these in order, then ends; with a `Hang` it does not.
-#[derive(Clone)]
+/// Says these in order.
+#[derive(Debug, Clone)]
 pub(crate) struct Said {
     items: Arc<[Result<Piece, ProviderError>]>,
     end: End,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum End {
     Ends,
+    /// Nothing more comes, and no end.
     Hangs,
 }
 

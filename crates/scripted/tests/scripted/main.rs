@@ -4,6 +4,7 @@
 mod builtin;
 mod calling;
 mod choosing;
+mod conformance;
 mod docs;
 mod failing;
 mod parsing;

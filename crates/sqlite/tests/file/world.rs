@@ -24,11 +24,7 @@ pub(crate) fn task(number: u64) -> TaskId {
 
 /// The creation of a task, with a first note in it.
 pub(crate) fn creation(number: u64) -> Append {
-    let created = TaskCreated {
-        agent: "tester".to_owned(),
-        session_id: SessionId::parse("session").expect("an id"),
-        parent: None,
-    };
+    let created = TaskCreated::new("tester", SessionId::parse("session").expect("an id"));
     append(number, Expected::NoTask, vec![created.into(), note("the first")])
 }
 

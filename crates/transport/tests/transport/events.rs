@@ -3,9 +3,10 @@
 use antiphon_core::{Piece, ProviderError};
 use antiphon_model_server::{Ending, Part, Reply};
 use antiphon_transport::EVENT_BYTES_MAX;
+use futures_util::StreamExt;
 use proptest::prelude::*;
 
-use crate::world::{answer, said};
+use crate::world::{Echo, answer, hear, post, said, server, transport};
 
 /// A name, a body, and the names and data of the events in it.
 type Case = (&'static str, &'static [u8], &'static [(&'static str, &'static str)]);
@@ -40,8 +41,21 @@ async fn what_the_format_allows_is_read() {
 
 #[tokio::test]
 async fn an_event_that_says_nothing_is_a_sign_of_life() {
-    let reply = Reply::events("data: nothing\n\ndata: a\n\n");
-    assert_eq!(answer(reply).await, [Ok(Piece::Alive), Ok(said("message", "a"))]);
+    let server = server(Reply::events("data: nothing\n\ndata: a\n\n")).await;
+    let source = transport().stream(post(&server.url()), Echo);
+    assert_eq!(hear(source).await, [Ok(Piece::Alive), Ok(said("message", "a"))]);
+}
+
+#[tokio::test]
+async fn bytes_that_end_no_event_are_a_sign_of_life() {
+    for bytes in [": keepalive\n\n", "data: b", "retry: 1\n"] {
+        let parts = ["data: a\n\n", bytes].map(|part| Part::Bytes(part.into()));
+        let reply = Reply { parts: parts.into(), ..Reply::events("") }.ending(Ending::Stall);
+        let server = server(reply).await;
+        let mut source = transport().stream(post(&server.url()), Echo);
+        let heard = [source.next().await, source.next().await];
+        assert_eq!(heard, [Some(Ok(said("message", "a"))), Some(Ok(Piece::Alive))], "{bytes}");
+    }
 }
 
 proptest! {

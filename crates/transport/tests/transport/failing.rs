@@ -53,11 +53,8 @@ async fn a_provider_that_says_not_to_try_again_is_heeded() {
         retry_after: None,
     };
     let refused = ProviderError::Permission { message: "Some(false) no".to_owned() };
-    let cases = [
-        ("true", server("Some(true) no")),
-        ("false", refused),
-        ("perhaps", server("None no")),
-    ];
+    let cases =
+        [("true", server("Some(true) no")), ("false", refused), ("perhaps", server("None no"))];
     for (value, expected) in cases {
         let reply = Reply::json(400, "no").header("x-should-retry", value);
         assert_eq!(answer(reply).await, [Err(expected)]);

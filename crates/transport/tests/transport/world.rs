@@ -62,9 +62,16 @@ pub(crate) async fn server(reply: Reply) -> ModelServer {
     ModelServer::start(move |_, _| reply.clone()).await.expect("a server")
 }
 
-/// All an answer says, to its end.
-pub(crate) async fn read(source: PieceSource) -> Vec<Result<Piece, ProviderError>> {
+/// All an answer says, to its end, with every sign of life.
+pub(crate) async fn hear(source: PieceSource) -> Vec<Result<Piece, ProviderError>> {
     tokio::time::timeout(PATIENCE, source.collect()).await.expect("an end")
+}
+
+/// All an answer says, to its end. Where its bytes were cut shows in signs of life only.
+pub(crate) async fn read(source: PieceSource) -> Vec<Result<Piece, ProviderError>> {
+    let mut said = hear(source).await;
+    said.retain(|piece| *piece != Ok(Piece::Alive));
+    said
 }
 
 /// All that `reply` says.

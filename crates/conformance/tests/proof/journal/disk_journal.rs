@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use antiphon_conformance::model::MemoryJournal;
 use antiphon_core::Position;
-use antiphon_core::port::{Append, Appended, Journal, JournalError, Page, Read};
+use antiphon_core::port::{Append, Appended, Journal, JournalError, Page, Read, TaskQuery};
 use async_trait::async_trait;
 
 /// What lasts.
@@ -63,6 +63,10 @@ impl Journal for DiskJournal {
             }
             (Err(error), _) => Err(error),
         }
+    }
+
+    async fn tasks(&self, query: TaskQuery) -> Result<Vec<antiphon_core::TaskId>, JournalError> {
+        self.memory.tasks(query).await
     }
 
     async fn read(&self, read: Read) -> Result<Page, JournalError> {

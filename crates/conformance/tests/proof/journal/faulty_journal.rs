@@ -10,7 +10,9 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 
 use antiphon_conformance::model::MemoryJournal;
-use antiphon_core::port::{Append, Appended, IdempotencyKey, Journal, JournalError, Page, Read};
+use antiphon_core::port::{
+    Append, Appended, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
+};
 use antiphon_core::{Event, EventBody, Position, Seq, TaskId};
 use async_trait::async_trait;
 
@@ -46,6 +48,9 @@ pub(super) enum Fault {
     ShowsWritesOutOfOrder,
     NormalizesJson,
     RoundsTimes,
+    ListsByName,
+    ListsOneMore,
+    TakesWaitingForDone,
 }
 
 /// A right journal with a wrong one around it.
@@ -124,12 +129,19 @@ impl Journal for FaultyJournal {
             | Fault::ReadsOneMore
             | Fault::ForgetsWhereTheReaderWas
             | Fault::TakesTheTasksEndForTheHead
-            | Fault::NormalizesJson => self.inner.append(append).await,
+            | Fault::NormalizesJson
+            | Fault::ListsByName
+            | Fault::ListsOneMore
+            | Fault::TakesWaitingForDone => self.inner.append(append).await,
         }
     }
 
     async fn read(&self, read: Read) -> Result<Page, JournalError> {
         self.read_wrongly(read).await
+    }
+
+    async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskId>, JournalError> {
+        self.list_wrongly(query).await
     }
 }
 

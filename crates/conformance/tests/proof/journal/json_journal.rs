@@ -1,7 +1,7 @@
 //! A journal that keeps its events as text, as a table would.
 
 use antiphon_conformance::model::MemoryJournal;
-use antiphon_core::port::{Append, Appended, Journal, JournalError, Page, Read};
+use antiphon_core::port::{Append, Appended, Journal, JournalError, Page, Read, TaskQuery};
 use async_trait::async_trait;
 
 pub(super) struct JsonJournal {
@@ -18,6 +18,10 @@ impl JsonJournal {
 impl Journal for JsonJournal {
     async fn append(&self, append: Append) -> Result<Appended, JournalError> {
         self.inner.append(append).await
+    }
+
+    async fn tasks(&self, query: TaskQuery) -> Result<Vec<antiphon_core::TaskId>, JournalError> {
+        self.inner.tasks(query).await
     }
 
     async fn read(&self, read: Read) -> Result<Page, JournalError> {

@@ -1,6 +1,6 @@
 //! What goes wrong while reading.
 
-use antiphon_core::port::{Journal, JournalError, Page, Read};
+use antiphon_core::port::{Journal, JournalError, Page, Read, TaskQuery, Which};
 use antiphon_core::{Event, Position};
 use serde_json::Value;
 use std::num::NonZeroUsize;
@@ -53,6 +53,23 @@ impl FaultyJournal {
             page.events = page.events.iter().map(normalized).collect();
         }
         page
+    }
+
+    pub(super) async fn list_wrongly(
+        &self,
+        mut query: TaskQuery,
+    ) -> Result<Vec<antiphon_core::TaskId>, JournalError> {
+        if self.fault == Fault::ListsOneMore {
+            query.limit = query.limit.saturating_add(1);
+        }
+        let mut tasks = self.inner.tasks(query).await?;
+        if self.fault == Fault::ListsByName && tasks.len() > 2 && tasks[0] > tasks[2] {
+            tasks.sort_by(|a, b| b.cmp(a));
+        }
+        if self.fault == Fault::TakesWaitingForDone && query.which == Which::Unfinished {
+            tasks.pop();
+        }
+        Ok(tasks)
     }
 
     async fn reading_by_prefix(&self, read: Read) -> Result<Page, JournalError> {

@@ -74,7 +74,7 @@ impl FaultyJournal {
         let begins = matches!(append.events.first(), Some(EventBody::TaskCreated(_)) | None);
         if append.expected == Expected::NoTask && !begins {
             let session_id = uuid::Uuid::from_u128(1).into();
-            let created = TaskCreated { agent: "nobody".to_owned(), session_id, parent: None };
+            let created = TaskCreated::new("nobody", session_id);
             append.events.insert(0, created.into());
         }
         self.inner.append(append).await

@@ -1,0 +1,111 @@
+//! Scenarios as Chat Completions say them. Blocks but calls are not numbered and none is said to
+//! end; nothing is signed.
+
+use antiphon_conformance::provider::{Refusal, Step, StopWord, Unsupported};
+use antiphon_core::Usage;
+use antiphon_model_server::{Reply, Telling};
+use serde_json::{Value, json};
+
+use super::{error, refused};
+
+/// An answer in chunks.
+pub(super) struct Chunks {
+    /// The blocks that are calls, by their index on the wire.
+    calls: Vec<u32>,
+}
+
+impl Chunks {
+    fn index(&self, block: u32) -> usize {
+        self.calls.iter().position(|call| *call == block).unwrap()
+    }
+}
+
+impl Telling for Chunks {
+    fn refused(refusal: Refusal) -> Reply {
+        refused(refusal)
+    }
+
+    fn begin(_cost: Usage) -> (Self, String) {
+        let role = json!({"role": "assistant", "content": "", "refusal": null});
+        (Self { calls: Vec::new() }, delta(&role))
+    }
+
+    fn step(&mut self, step: &Step) -> Result<String, Unsupported> {
+        Ok(match step {
+            Step::Text { block: _, delta: text } => delta(&json!({"content": text})),
+            // OpenAI has no thinking; this is what those who have it call it.
+            Step::Thinking { block: _, delta: text } => {
+                delta(&json!({"content": null, "reasoning_content": text}))
+            }
+            Step::Signature { .. } => return Err(Unsupported::because("nothing is signed")),
+            Step::CallBegin { block, id, name } => {
+                self.calls.push(*block);
+                let function = json!({"name": name, "arguments": ""});
+                let call = json!({
+                    "index": self.index(*block), "id": id, "type": "function", "function": function,
+                });
+                delta(&json!({"tool_calls": [call]}))
+            }
+            Step::CallDelta { block, delta: arguments } => {
+                let function = json!({"arguments": arguments});
+                let call = json!({"index": self.index(*block), "function": function});
+                delta(&json!({"tool_calls": [call]}))
+            }
+            Step::BlockEnd { .. } => String::new(),
+            Step::Alive => ": keepalive\n\n".to_owned(),
+            // OpenAI says it once, at the end; others with every chunk.
+            Step::Usage(usage) => chunk(&json!([]), &counts(*usage)),
+            Step::Stop(word) => {
+                let last = json!({"index": 0, "delta": {}, "finish_reason": finish_reason(*word)});
+                chunk(&json!([last]), &Value::Null)
+            }
+        })
+    }
+
+    fn end(self) -> String {
+        "data: [DONE]\n\n".to_owned()
+    }
+
+    fn failed(self, refusal: Refusal) -> String {
+        data(&json!({ "error": error(refusal) }))
+    }
+}
+
+fn delta(delta: &Value) -> String {
+    let choice = json!({"index": 0, "delta": delta, "logprobs": null, "finish_reason": null});
+    chunk(&json!([choice]), &Value::Null)
+}
+
+fn chunk(choices: &Value, usage: &Value) -> String {
+    data(&json!({
+        "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_794_700_000,
+        "model": "m", "choices": choices, "usage": usage,
+    }))
+}
+
+fn data(data: &Value) -> String {
+    format!("data: {data}\n\n")
+}
+
+/// What is read from a cache or written to it is part of the prompt.
+fn counts(usage: Usage) -> Value {
+    let Usage { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = usage;
+    let cached = cache_read_tokens.unwrap_or_default() + cache_write_tokens.unwrap_or_default();
+    json!({
+        "prompt_tokens": input_tokens + cached,
+        "completion_tokens": output_tokens,
+        "total_tokens": input_tokens + cached + output_tokens,
+        "prompt_tokens_details": {
+            "cached_tokens": cache_read_tokens, "cache_write_tokens": cache_write_tokens,
+        },
+    })
+}
+
+fn finish_reason(word: StopWord) -> &'static str {
+    match word {
+        StopWord::EndTurn => "stop",
+        StopWord::Length => "length",
+        StopWord::ToolUse => "tool_calls",
+        StopWord::Unheard => "weary",
+    }
+}
