@@ -280,3 +280,28 @@ fn malformed(error: serde_json::Error) -> ProviderError {
 fn missing(field: &str) -> ProviderError {
     ProviderError::Protocol { message: format!("an event has no `{field}`") }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::ordeal::{mangled, survives};
+
+    const RECORDED: [&str; 4] = [
+        include_str!("../tests/fixtures/sealed_thinking.sse"),
+        include_str!("../tests/fixtures/server_tool.sse"),
+        include_str!("../tests/fixtures/text.sse"),
+        include_str!("../tests/fixtures/thinking_and_calls.sse"),
+    ];
+
+    proptest! {
+        #[test]
+        fn whatever_comes_nothing_panics_and_only_calls_that_ended_are_kept(
+            stream in mangled(&RECORDED),
+        ) {
+            let model = ModelRef::parse("provider/model").expect("a model");
+            survives(MessagesDialect::new(model), &stream)?;
+        }
+    }
+}

@@ -5,6 +5,9 @@
 //! every server that speaks the same wire.
 
 mod dialect;
+#[cfg(test)]
+#[path = "../../transport/tests/fuzz_bodies/dialect.rs"]
+mod ordeal;
 mod provider;
 mod request;
 

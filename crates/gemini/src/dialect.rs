@@ -327,3 +327,28 @@ fn malformed(error: serde_json::Error) -> ProviderError {
 fn refused(error: antiphon_core::RawJsonError) -> ProviderError {
     ProviderError::Protocol { message: error.to_string() }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::ordeal::{mangled, survives};
+
+    const RECORDED: [&str; 4] = [
+        include_str!("../tests/fixtures/call_without_id.sse"),
+        include_str!("../tests/fixtures/code_execution.sse"),
+        include_str!("../tests/fixtures/text.sse"),
+        include_str!("../tests/fixtures/thinking_and_calls.sse"),
+    ];
+
+    proptest! {
+        #[test]
+        fn whatever_comes_nothing_panics_and_only_calls_that_ended_are_kept(
+            stream in mangled(&RECORDED),
+        ) {
+            let model = ModelRef::parse("provider/model").expect("a model");
+            survives(GenerateDialect::new(model), &stream)?;
+        }
+    }
+}

@@ -6,6 +6,9 @@
 
 mod dialect;
 mod failure;
+#[cfg(test)]
+#[path = "../../transport/tests/fuzz_bodies/dialect.rs"]
+mod ordeal;
 mod provider;
 mod request;
 

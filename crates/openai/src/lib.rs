@@ -11,6 +11,9 @@ mod chat;
 mod data_url;
 mod effort;
 mod failure;
+#[cfg(test)]
+#[path = "../../transport/tests/fuzz_bodies/dialect.rs"]
+mod ordeal;
 mod responses;
 
 use antiphon_core::IdRule;

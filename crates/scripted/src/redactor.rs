@@ -1,9 +1,9 @@
 //! Takes what looks like a key out of running text.
 //!
-//! | what           | begins with                                     | 16 or more of              |
-//! |----------------|-------------------------------------------------|----------------------------|
-//! | an API key     | `sk-` (and so `sk-ant-`), `AIza`, `ghp_`        | `A-Z a-z 0-9 _ -`          |
-//! | a bearer token | `Bearer `, in any case                          | `A-Z a-z 0-9 . _ ~ + / = -`|
+//! | what           | begins with                              | 16 or more of               |
+//! |----------------|------------------------------------------|-----------------------------|
+//! | an API key     | `sk-` (and so `sk-ant-`), `AIza`, `ghp_` | `A-Z a-z 0-9 _ -`           |
+//! | a bearer token | `Bearer `, in any case                   | `A-Z a-z 0-9 . _ ~ + / = -` |
 //!
 //! A key begins where a word does, also behind an escape of JSON such as `\n`: `task-…` holds
 //! none. It becomes `[redacted]`, to its end; of a bearer token, `Bearer ` stays. How a text is

@@ -14,17 +14,17 @@ pub(crate) fn events(n: usize) -> Vec<String> {
         "type": "message_start",
         "message": {"usage": {"input_tokens": n, "output_tokens": 1}},
     }))];
+    let in_words = (json!({"type": "text", "text": ""}), text(&words(n)));
     let blocks = match n % 4 {
-        0 => vec![(json!({"type": "text", "text": ""}), text(&format!("Answer {n}, in words.")))],
         1 => vec![
             (json!({"type": "thinking", "thinking": ""}), thinking(&format!("Hm, {n}."))),
-            (json!({"type": "text", "text": ""}), text(&format!("I thought of {n}."))),
+            in_words,
         ],
         2 => vec![(
             json!({"type": "tool_use", "id": format!("call_{n}"), "name": TOOL, "input": {}}),
             deltas("input_json_delta", "partial_json", &format!("{{\"n\": {n}}}")),
         )],
-        _ => vec![(json!({"type": "text", "text": ""}), text(&written(n)))],
+        _ => vec![in_words],
     };
     for (index, (start, deltas)) in blocks.into_iter().enumerate() {
         let block = json!({"type": "content_block_start", "index": index, "content_block": start});
@@ -55,13 +55,13 @@ pub(crate) fn content(n: usize) -> Vec<AssistantBlock> {
         })
     };
     match n % 4 {
-        0 => vec![AssistantBlock::text(format!("Answer {n}, in words."))],
+        0 => vec![AssistantBlock::text(words(n))],
         1 => vec![
             AssistantBlock::Thinking(ThinkingBlock {
                 thinking: format!("Hm, {n}."),
                 signature: Some(Signature("c2lnbmVk".to_owned())),
             }),
-            AssistantBlock::text(format!("I thought of {n}.")),
+            AssistantBlock::text(words(n)),
         ],
         2 => vec![call(
             ToolCallId::parse(&format!("call_{n}")).expect("an id"),
@@ -75,8 +75,14 @@ pub(crate) fn content(n: usize) -> Vec<AssistantBlock> {
     }
 }
 
-fn written(n: usize) -> String {
-    format!("```json\n{{\"name\": \"{TOOL}\", \"arguments\": {{\"n\":{n}}}}}\n```")
+/// All text of the answer, as the model writes it.
+pub(crate) fn words(n: usize) -> String {
+    match n % 4 {
+        0 => format!("Answer {n}, in words."),
+        1 => format!("I thought of {n}."),
+        2 => String::new(),
+        _ => format!("```json\n{{\"name\": \"{TOOL}\", \"arguments\": {{\"n\":{n}}}}}\n```"),
+    }
 }
 
 fn text(text: &str) -> Vec<Value> {

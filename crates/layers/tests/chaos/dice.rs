@@ -1,4 +1,4 @@
-//! Chance that can be had again: the same seed and place give the same numbers (SplitMix64).
+//! Chance that can be had again: the same seed and place give the same numbers (`SplitMix64`).
 
 /// A sequence of numbers.
 pub(crate) struct Dice(u64);

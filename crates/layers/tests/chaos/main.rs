@@ -177,6 +177,7 @@ fn judge(seed: u64, n: usize, (message, failure): Outcome, fates: &[Fate]) -> &'
     // What there is of it is a beginning of what was meant, without half a call.
     let whole = answer::content(n);
     assert!(message.content.len() <= whole.len(), "call {n}: {message:?}");
+    assert!(answer::words(n).starts_with(&message.text()), "call {n}: {message:?}");
     for call in message.tool_calls() {
         let block = AssistantBlock::ToolCall(call.clone());
         assert!(whole.contains(&block), "call {n}: {message:?}");

@@ -98,7 +98,7 @@ struct UsageIn {
 #[derive(Deserialize)]
 struct PromptIn {
     cached_tokens: Option<u64>,
-    /// Said by `OpenRouter`, and by OpenAI of models that charge for it.
+    /// Said by OpenRouter, and by OpenAI of models that charge for it.
     cache_write_tokens: Option<u64>,
 }
 
@@ -273,4 +273,32 @@ fn counted(usage: &UsageIn) -> Option<Usage> {
 #[expect(clippy::needless_pass_by_value, reason = "it stands in map_err")]
 fn malformed(error: serde_json::Error) -> ProviderError {
     ProviderError::Protocol { message: format!("an event is not what it should be: {error}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::ordeal::{mangled, survives};
+
+    const RECORDED: [&str; 7] = [
+        include_str!("../../tests/fixtures/chat/deepseek_thinking_call.sse"),
+        include_str!("../../tests/fixtures/chat/llama_cpp_text.sse"),
+        include_str!("../../tests/fixtures/chat/mistral_thinking.sse"),
+        include_str!("../../tests/fixtures/chat/ollama_calls_sharing_an_index.sse"),
+        include_str!("../../tests/fixtures/chat/openai_parallel_calls.sse"),
+        include_str!("../../tests/fixtures/chat/openai_text.sse"),
+        include_str!("../../tests/fixtures/chat/openrouter_error.sse"),
+    ];
+
+    proptest! {
+        #[test]
+        fn whatever_comes_nothing_panics_and_only_calls_that_ended_are_kept(
+            stream in mangled(&RECORDED),
+        ) {
+            let model = ModelRef::parse("provider/model").expect("a model");
+            survives(ChatDialect::new(model), &stream)?;
+        }
+    }
 }

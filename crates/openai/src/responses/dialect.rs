@@ -336,3 +336,30 @@ fn malformed(error: serde_json::Error) -> ProviderError {
 fn missing(field: &str) -> ProviderError {
     ProviderError::Protocol { message: format!("an event has no `{field}`") }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::ordeal::{mangled, survives};
+
+    const RECORDED: [&str; 6] = [
+        include_str!("../../tests/fixtures/responses/llama_cpp_thinking_calls.sse"),
+        include_str!("../../tests/fixtures/responses/openai_failed.sse"),
+        include_str!("../../tests/fixtures/responses/openai_incomplete.sse"),
+        include_str!("../../tests/fixtures/responses/openai_parallel_calls.sse"),
+        include_str!("../../tests/fixtures/responses/openai_reasoning_call.sse"),
+        include_str!("../../tests/fixtures/responses/openai_text.sse"),
+    ];
+
+    proptest! {
+        #[test]
+        fn whatever_comes_nothing_panics_and_only_calls_that_ended_are_kept(
+            stream in mangled(&RECORDED),
+        ) {
+            let model = ModelRef::parse("provider/model").expect("a model");
+            survives(ResponsesDialect::new(model), &stream)?;
+        }
+    }
+}

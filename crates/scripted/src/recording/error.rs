@@ -31,7 +31,7 @@ pub enum RecordingError {
         path: PathBuf,
     },
     /// It has, or would have, more than [`RECORDING_BYTES_MAX`].
-    #[error("{} would have {bytes} bytes, a recording may have {RECORDING_BYTES_MAX}", path.display())]
+    #[error("{} is too large: {bytes} bytes of {RECORDING_BYTES_MAX}", path.display())]
     TooLarge {
         /// Which file.
         path: PathBuf,

@@ -1,0 +1,308 @@
+//! The handle: the only way in.
+
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use antiphon_core::port::{
+    Append, Appended, Clock, Expected, IdSource, IdempotencyKey, Journal, JournalError, Read,
+    TaskQuery, Which,
+};
+use antiphon_core::{
+    MessageAppended, ModelRef, Position, Provider, SessionId, StatusChanged, StreamEvent,
+    TaskCreated, TaskId, TaskLimits, TaskStatus, ToolExecutor, UserMessage,
+};
+use tokio::sync::{broadcast, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::follow::Follower;
+use crate::lap;
+use crate::state::{ReplayError, TaskState};
+
+/// Tasks that may run at a time. One more is refused; it stays in the journal.
+pub const TASKS_RUNNING_MAX: usize = 16_384;
+
+/// Deltas that a slow watcher may be behind before it misses some.
+const DELTAS_KEPT: usize = 4096;
+
+/// What the orchestrator is given to work with.
+#[derive(Clone)]
+pub struct World {
+    /// The truth.
+    pub journal: Arc<dyn Journal>,
+    /// Who answers.
+    pub models: Arc<dyn Models>,
+    /// What agents may do.
+    pub tools: Arc<dyn ToolExecutor>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Names for new things.
+    pub ids: Arc<dyn IdSource>,
+}
+
+/// Finds who answers for a model.
+pub trait Models: Send + Sync {
+    /// The provider, or what to tell the person.
+    fn provider(&self, model: &ModelRef) -> Result<Arc<dyn Provider>, String>;
+}
+
+/// A task to be accepted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewTask {
+    /// Who works on it.
+    pub agent: String,
+    /// Which model answers.
+    pub model: ModelRef,
+    /// The scene.
+    pub system_prompt: String,
+    /// What to do.
+    pub message: UserMessage,
+    /// How far it may go.
+    pub limits: TaskLimits,
+    /// Makes a repeated request harmless.
+    pub key: Option<IdempotencyKey>,
+}
+
+/// A piece of an answer that is still being given. Not kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Delta {
+    /// Of which task.
+    pub task_id: TaskId,
+    /// What came.
+    pub event: StreamEvent,
+}
+
+/// Why the orchestrator did not do as told.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OrchestratorError {
+    /// See there.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// See there.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+    /// Wait for others to end.
+    #[error("{TASKS_RUNNING_MAX} tasks are running: wait for some of them to end")]
+    Full,
+    /// It is over.
+    #[error("task {task_id} has ended already: {status:?}")]
+    Ended {
+        /// Which.
+        task_id: TaskId,
+        /// How.
+        status: TaskStatus,
+    },
+}
+
+/// The orchestrator. Cheap to clone; clones are the same one.
+#[derive(Clone)]
+pub struct Orchestrator {
+    inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) world: World,
+    running: Mutex<HashMap<TaskId, CancellationToken>>,
+    tracker: TaskTracker,
+    /// Fires when everything should come to rest; what is not done goes on another time.
+    pub(crate) stop: CancellationToken,
+    head: watch::Sender<Position>,
+    pub(crate) deltas: broadcast::Sender<Delta>,
+}
+
+impl Orchestrator {
+    /// An orchestrator at rest: nothing is taken up before [`recover`](Self::recover) or
+    /// [`resume`](Self::resume).
+    pub fn new(world: World) -> Self {
+        let inner = Inner {
+            world,
+            running: Mutex::default(),
+            tracker: TaskTracker::new(),
+            stop: CancellationToken::new(),
+            head: watch::Sender::new(Position(0)),
+            deltas: broadcast::Sender::new(DELTAS_KEPT),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Accepts a task and begins to work on it. When this returns, the journal has it.
+    pub async fn invoke(&self, task: NewTask) -> Result<TaskId, OrchestratorError> {
+        let world = &self.inner.world;
+        let created = TaskCreated {
+            model: Some(task.model),
+            system_prompt: task.system_prompt,
+            limits: task.limits,
+            ..TaskCreated::new(task.agent, SessionId::from(world.ids.next()))
+        };
+        let append = Append {
+            task_id: TaskId::from(world.ids.next()),
+            expected: Expected::NoTask,
+            at: world.clock.now(),
+            events: vec![created.into(), MessageAppended { message: task.message.into() }.into()],
+            key: task.key,
+        };
+        let appended = self.inner.append(append).await?;
+        match self.start(&appended.task_id) {
+            // Accepted is accepted: it is taken up when there is room.
+            Ok(()) | Err(OrchestratorError::Full) => Ok(appended.task_id),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Goes on with a task that was cut off. One that runs already, runs.
+    pub async fn resume(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
+        let state = self.task(task_id).await?;
+        if state.status.is_terminal() {
+            let task_id = task_id.clone();
+            return Err(OrchestratorError::Ended { task_id, status: state.status });
+        }
+        self.start(task_id)
+    }
+
+    /// Goes on with every task that was cut off, the oldest first. Says with which.
+    pub async fn recover(&self) -> Result<Vec<TaskId>, OrchestratorError> {
+        let limit = NonZeroUsize::MIN.saturating_add(TASKS_RUNNING_MAX - 1);
+        let query = TaskQuery { which: Which::Unfinished, limit };
+        let mut tasks = self.inner.world.journal.tasks(query).await?;
+        tasks.reverse();
+        for task_id in &tasks {
+            self.start(task_id)?;
+        }
+        Ok(tasks)
+    }
+
+    /// Ends a task: its model call, its tools, and then itself. When this returns, the journal
+    /// says so.
+    pub async fn cancel(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
+        loop {
+            let running = self.inner.running().get(task_id).cloned();
+            if let Some(token) = running {
+                token.cancel();
+                self.wait(task_id).await?;
+                return Ok(());
+            }
+            let state = self.task(task_id).await?;
+            if state.status.is_terminal() {
+                let task_id = task_id.clone();
+                return Err(OrchestratorError::Ended { task_id, status: state.status });
+            }
+            let canceled = StatusChanged { status: TaskStatus::Canceled, detail: None };
+            let append = Append {
+                task_id: task_id.clone(),
+                expected: Expected::At(state.seq),
+                at: self.inner.world.clock.now(),
+                events: vec![canceled.into()],
+                key: None,
+            };
+            match self.inner.append(append).await {
+                Ok(_) => return Ok(()),
+                // Somebody else was first: look again.
+                Err(JournalError::Stale { .. } | JournalError::Ended { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// A task as it is now.
+    pub async fn task(&self, task_id: &TaskId) -> Result<TaskState, OrchestratorError> {
+        self.inner.load(task_id).await
+    }
+
+    /// Waits for the end of a task.
+    pub async fn wait(&self, task_id: &TaskId) -> Result<TaskState, OrchestratorError> {
+        let mut follower = self.follow(Some(task_id.clone()), Position(0));
+        while !follower.next().await?.body.ends_task() {}
+        self.task(task_id).await
+    }
+
+    /// Everything behind a position, of one task or of all, as it was and as it goes on.
+    pub fn follow(&self, task_id: Option<TaskId>, after: Position) -> Follower {
+        let journal = Arc::clone(&self.inner.world.journal);
+        Follower::new(journal, self.inner.head.subscribe(), task_id, after)
+    }
+
+    /// Answers as they are given. A watcher that is too slow misses some and is told.
+    pub fn deltas(&self) -> broadcast::Receiver<Delta> {
+        self.inner.deltas.subscribe()
+    }
+
+    /// Brings everything to rest: whatever can, ends its step within `patience`; the rest is cut
+    /// off and goes on another time. Says whether everything came to rest by itself.
+    pub async fn shutdown(&self, patience: Duration) -> bool {
+        self.inner.stop.cancel();
+        self.inner.tracker.close();
+        tokio::time::timeout(patience, self.inner.tracker.wait()).await.is_ok()
+    }
+
+    /// Takes on nothing more and waits for what runs to end by itself, for a minute at most. Says
+    /// whether it did.
+    pub async fn shutdown_when_idle(&self) -> bool {
+        self.inner.tracker.close();
+        tokio::time::timeout(Duration::from_secs(60), self.inner.tracker.wait()).await.is_ok()
+    }
+
+    fn start(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
+        let mut running = self.inner.running();
+        if running.contains_key(task_id) || self.inner.stop.is_cancelled() {
+            return Ok(());
+        }
+        if running.len() == TASKS_RUNNING_MAX {
+            return Err(OrchestratorError::Full);
+        }
+        let cancel = CancellationToken::new();
+        running.insert(task_id.clone(), cancel.clone());
+        let (inner, task_id) = (Arc::clone(&self.inner), task_id.clone());
+        self.inner.tracker.spawn(async move {
+            let _place = Place { inner: Arc::clone(&inner), task_id: task_id.clone() };
+            if let Err(error) = lap::run(inner, &task_id, cancel).await {
+                // The journal is out of reach; the task goes on when it is back.
+                tracing::error!(task.id = %task_id, %error, "a task stopped");
+            }
+        });
+        Ok(())
+    }
+}
+
+/// A place among the running tasks, given up however the task ends.
+struct Place {
+    inner: Arc<Inner>,
+    task_id: TaskId,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.inner.running().remove(&self.task_id);
+    }
+}
+
+impl Inner {
+    fn running(&self) -> MutexGuard<'_, HashMap<TaskId, CancellationToken>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) async fn append(&self, append: Append) -> Result<Appended, JournalError> {
+        let appended = self.world.journal.append(append).await?;
+        self.head.send_if_modified(|head| {
+            let news = appended.position > *head;
+            *head = appended.position.max(*head);
+            news
+        });
+        Ok(appended)
+    }
+
+    pub(crate) async fn load(&self, task_id: &TaskId) -> Result<TaskState, OrchestratorError> {
+        let mut events = Vec::new();
+        let mut after = Position(0);
+        loop {
+            let read = Read { task_id: Some(task_id.clone()), after, limit: NonZeroUsize::MAX };
+            let page = self.world.journal.read(read).await?;
+            if page.events.is_empty() {
+                return Ok(TaskState::replay(task_id, &events)?);
+            }
+            after = page.next;
+            events.extend(page.events);
+        }
+    }
+}

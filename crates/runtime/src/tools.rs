@@ -1,0 +1,62 @@
+//! One call of a tool.
+
+use antiphon_core::port::ToolContext;
+use antiphon_core::{
+    Cancel, InputBlock, ToolArguments, ToolCallBlock, ToolError, ToolExecutor, ToolResult,
+    ToolResultMessage,
+};
+use chrono::{DateTime, Utc};
+
+/// What the model is told of a call that a crash cut off, when running it again could do harm.
+const OUTCOME_UNKNOWN: &str = "interrupted, outcome unknown: the call was cut off and may or may \
+                               not have had its effect. Look before you call it again.";
+
+/// Runs a call. Whatever comes of it is a result that the model can read.
+pub(crate) async fn run(
+    tools: &dyn ToolExecutor,
+    call: &ToolCallBlock,
+    cancel: Cancel,
+) -> ToolResult {
+    let arguments = match &call.arguments {
+        ToolArguments::Object(json) => json,
+        ToolArguments::Malformed(text) => {
+            return ToolResult::failed(format!(
+                "the arguments are not a JSON object, nothing was run: {text}"
+            ));
+        }
+    };
+    match tools.execute(&call.name, arguments, ToolContext { cancel }).await {
+        Ok(result) => result,
+        Err(ToolError::Unknown { name }) => {
+            let known: Vec<String> = tools.tools().into_iter().map(|tool| tool.name).collect();
+            ToolResult::failed(format!("there is no tool `{name}`, only {}", known.join(", ")))
+        }
+        Err(error @ (ToolError::InvalidArguments { .. } | ToolError::Unavailable { .. })) => {
+            ToolResult::failed(error.to_string())
+        }
+        Err(ToolError::Canceled) => ToolResult::failed("canceled"),
+    }
+}
+
+/// The result of a call that was cut off and is not run again.
+pub(crate) fn outcome_unknown() -> ToolResult {
+    ToolResult::failed(OUTCOME_UNKNOWN)
+}
+
+/// A result as it joins the conversation.
+pub(crate) fn message(
+    call: &ToolCallBlock,
+    result: ToolResult,
+    timestamp: DateTime<Utc>,
+) -> ToolResultMessage {
+    // Some wires refuse a result without content.
+    let nothing = || vec![InputBlock::text("(no output)")];
+    let content = if result.content.is_empty() { nothing() } else { result.content };
+    ToolResultMessage {
+        tool_call_id: call.id.clone(),
+        tool_name: call.name.clone(),
+        content,
+        is_error: result.is_error,
+        timestamp,
+    }
+}

@@ -1,0 +1,189 @@
+//! What a task goes through.
+
+use std::num::{NonZeroU32, NonZeroU64};
+use std::sync::Arc;
+
+use antiphon_conformance::model::MemoryJournal;
+use antiphon_core::port::IdempotencyKey;
+use antiphon_core::{AgentState, EventBody, Message, TaskLimits, TaskStatus};
+use antiphon_runtime::NewTask;
+use serde_json::json;
+
+use crate::world::{Counting, events, new_task, orchestrator};
+
+pub(crate) const LAPS: &str = r#"
+name = "test"
+[[reply]]
+when = { turn = 0 }
+step = [
+    { text = "Looking." },
+    { call = { name = "look", arguments = { at = "a" } } },
+    { call = { name = "look", arguments = { at = "b" } } },
+    { call = { name = "act", arguments = { on = "a" } } },
+    { call = { name = "act", arguments = { on = "b" } } },
+]
+[[reply]]
+when = { turn = 1 }
+step = [{ call = { name = "act", arguments = { on = "c" } } }]
+[[reply]]
+step = [{ text = "Done." }]
+"#;
+
+#[tokio::test]
+async fn a_task_takes_its_laps_and_delivers_the_last_word() {
+    let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
+    let orchestrator = orchestrator(journal.clone(), &tools, LAPS);
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let state = orchestrator.wait(&task_id).await.expect("an end");
+    assert_eq!((state.status, state.detail), (TaskStatus::Completed, Some(json!("Done."))));
+    assert_eq!(state.turns, 3);
+    let done: Vec<(String, usize)> = tools.done().into_iter().collect();
+    let once = |what: &str| (what.to_owned(), 1);
+    assert_eq!(
+        done,
+        [
+            once(r#"act {"on":"a"}"#),
+            once(r#"act {"on":"b"}"#),
+            once(r#"act {"on":"c"}"#),
+            once(r#"look {"at":"a"}"#),
+            once(r#"look {"at":"b"}"#),
+        ]
+    );
+    let kinds: Vec<&str> = state
+        .messages
+        .iter()
+        .map(|message| match message {
+            Message::User(_) => "user",
+            Message::Assistant(_) => "assistant",
+            Message::ToolResult(_) => "result",
+        })
+        .collect();
+    assert_eq!(
+        kinds.join(" "),
+        "user assistant result result result result assistant result assistant"
+    );
+}
+
+#[tokio::test]
+async fn every_observed_state_is_a_legal_move() {
+    let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
+    let orchestrator = orchestrator(journal.clone(), &tools, LAPS);
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    orchestrator.wait(&task_id).await.expect("an end");
+    let mut at = AgentState::Idle;
+    for event in events(&*journal).await {
+        if let EventBody::StateChanged(change) = event.body {
+            assert_eq!(change.from, at);
+            assert_eq!(AgentState::validate_transition(change.from, change.to), Ok(()));
+            at = change.to;
+        }
+    }
+    assert_eq!(at, AgentState::Idle);
+}
+
+#[tokio::test]
+async fn a_lap_with_a_tool_is_two_appends() {
+    let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
+    let mortal =
+        Arc::new(crate::world::Mortal::new(&journal, usize::MAX, crate::world::Death::Before));
+    let script = r#"
+name = "test"
+[[reply]]
+when = { turn = 10 }
+step = [{ text = "Done." }]
+[[reply]]
+step = [{ call = { name = "look", arguments = {} } }]
+"#;
+    let orchestrator = orchestrator(mortal.clone(), &tools, script);
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    orchestrator.wait(&task_id).await.expect("an end");
+    // Its creation, then per lap the request and the calls, then the end.
+    let appends = mortal.appends.load(std::sync::atomic::Ordering::SeqCst);
+    assert_eq!(appends, 1 + 10 * 2 + 2);
+}
+
+#[tokio::test]
+async fn a_call_of_final_delivers_something_structured() {
+    let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
+    let script = r#"
+name = "test"
+[[reply]]
+step = [{ call = { name = "final", arguments_json = '{"result":{"n":1}}' } }]
+"#;
+    let orchestrator = orchestrator(journal, &tools, script);
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let state = orchestrator.wait(&task_id).await.expect("an end");
+    assert_eq!((state.status, state.detail), (TaskStatus::Completed, Some(json!({"n": 1}))));
+}
+
+#[tokio::test]
+async fn what_a_model_gets_wrong_is_told_to_it() {
+    let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
+    let script = r#"
+name = "test"
+[[reply]]
+when = { turn = 0 }
+step = [
+    { call = { name = "fly", arguments = {} } },
+    { call = { name = "act", arguments_json = '{"on": "a' } },
+]
+[[reply]]
+step = [{ text = "{{last_result}}" }]
+"#;
+    let orchestrator = orchestrator(journal, &tools, script);
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let state = orchestrator.wait(&task_id).await.expect("an end");
+    let told = r#"the arguments are not a JSON object, nothing was run: {"on": "a"#;
+    assert_eq!((state.status, state.detail), (TaskStatus::Completed, Some(json!(told))));
+    assert!(tools.done().is_empty());
+}
+
+#[tokio::test]
+async fn a_model_that_fails_fails_its_task_with_the_reason() {
+    let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
+    let script = r#"
+name = "test"
+[[reply]]
+step = [{ text = "Half" }, { error = { kind = "authentication", message = "no key" } }]
+"#;
+    let orchestrator = orchestrator(journal, &tools, script);
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let state = orchestrator.wait(&task_id).await.expect("an end");
+    let reason = json!({"error": "the provider did not accept the key: no key"});
+    assert_eq!((state.status, state.detail), (TaskStatus::Failed, Some(reason)));
+    assert_eq!(state.messages.len(), 2, "what there was of the answer is kept");
+}
+
+#[tokio::test]
+async fn a_task_goes_as_far_as_it_may() {
+    let turns = TaskLimits { turns_max: NonZeroU32::new(2), ..TaskLimits::default() };
+    let calls = TaskLimits { tool_calls_max: NonZeroU32::new(3), ..TaskLimits::default() };
+    let tokens = TaskLimits { tokens_max: NonZeroU64::new(1), ..TaskLimits::default() };
+    let cases = [
+        (turns, "the task may take 2 turns, and has", 2),
+        (calls, "the task may call 3 tools, and has", 1),
+        (tokens, "the task may use 1 tokens, and has", 1),
+    ];
+    for (limits, reason, laps) in cases {
+        let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
+        let orchestrator = orchestrator(journal, &tools, LAPS);
+        let task = NewTask { limits, ..new_task("go") };
+        let task_id = orchestrator.invoke(task).await.expect("accepted");
+        let state = orchestrator.wait(&task_id).await.expect("an end");
+        assert_eq!(state.status, TaskStatus::Failed);
+        assert_eq!(state.detail.expect("a reason")["error"], reason);
+        assert_eq!(state.turns, laps);
+    }
+}
+
+#[tokio::test]
+async fn the_same_key_is_the_same_task() {
+    let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
+    let orchestrator = orchestrator(journal, &tools, LAPS);
+    let keyed = || NewTask { key: Some(IdempotencyKey("k".to_owned())), ..new_task("go") };
+    let first = orchestrator.invoke(keyed()).await.expect("accepted");
+    orchestrator.wait(&first).await.expect("an end");
+    let second = orchestrator.invoke(keyed()).await.expect("accepted");
+    assert_eq!(first, second);
+    assert_eq!(tools.done().values().sum::<usize>(), 5);
+}

@@ -1,0 +1,164 @@
+//! A small world: a scripted model, tools that keep count, a journal that can fail.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use antiphon_conformance::model::MemoryJournal;
+use antiphon_core::port::{
+    Append, Appended, Journal, JournalError, Page, RandomIds, Read, SystemClock, TaskQuery,
+    ToolContext,
+};
+use antiphon_core::{
+    Effect, Event, ModelRef, Position, Provider, RawJson, TaskId, TaskLimits, Tool, ToolError,
+    ToolExecutor, ToolResult, UserMessage,
+};
+use antiphon_runtime::{Models, NewTask, Orchestrator, World};
+use antiphon_scripted::{Script, ScriptedProvider};
+use async_trait::async_trait;
+
+pub(crate) struct Scripted(pub(crate) String);
+
+impl Models for Scripted {
+    fn provider(&self, _: &ModelRef) -> Result<Arc<dyn Provider>, String> {
+        let script = Script::parse(&self.0).map_err(|error| error.to_string())?;
+        Ok(Arc::new(ScriptedProvider::new(script)))
+    }
+}
+
+/// Tools that keep count of what they did: `look` changes nothing, `act` does.
+#[derive(Default)]
+pub(crate) struct Counting {
+    pub(crate) done: Mutex<BTreeMap<String, usize>>,
+}
+
+impl Counting {
+    pub(crate) fn done(&self) -> BTreeMap<String, usize> {
+        self.done.lock().expect("no panic").clone()
+    }
+}
+
+#[async_trait]
+impl ToolExecutor for Counting {
+    fn tools(&self) -> Vec<Tool> {
+        let tool = |name: &str| Tool {
+            name: name.to_owned(),
+            description: name.to_owned(),
+            parameters: RawJson::parse(r#"{"type":"object"}"#).expect("JSON"),
+        };
+        vec![tool("look"), tool("act"), tool("hang")]
+    }
+
+    fn effect(&self, tool: &str) -> Option<Effect> {
+        match tool {
+            "look" | "hang" => Some(Effect::ReadOnly),
+            "act" => Some(Effect::SideEffect),
+            _ => None,
+        }
+    }
+
+    async fn execute(
+        &self,
+        tool: &str,
+        arguments: &RawJson,
+        context: ToolContext,
+    ) -> Result<ToolResult, ToolError> {
+        if self.effect(tool).is_none() {
+            return Err(ToolError::Unknown { name: tool.to_owned() });
+        }
+        if tool == "hang" {
+            context.cancel.await;
+            return Err(ToolError::Canceled);
+        }
+        let what = format!("{tool} {arguments}");
+        *self.done.lock().expect("no panic").entry(what.clone()).or_default() += 1;
+        Ok(ToolResult::text(format!("did {what}")))
+    }
+}
+
+/// How a journal dies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Death {
+    /// Before it wrote.
+    Before,
+    /// After it wrote, before it could say so.
+    After,
+}
+
+/// A journal whose process dies at its `n`th append: nothing works from then on.
+pub(crate) struct Mortal {
+    pub(crate) inner: Arc<MemoryJournal>,
+    pub(crate) last: usize,
+    pub(crate) death: Death,
+    pub(crate) appends: AtomicUsize,
+}
+
+impl Mortal {
+    pub(crate) fn new(inner: &Arc<MemoryJournal>, last: usize, death: Death) -> Self {
+        Self { inner: Arc::clone(inner), last, death, appends: AtomicUsize::new(0) }
+    }
+}
+
+fn dead() -> JournalError {
+    JournalError::Unavailable { reason: "dead".to_owned() }
+}
+
+#[async_trait]
+impl Journal for Mortal {
+    async fn append(&self, append: Append) -> Result<Appended, JournalError> {
+        let number = self.appends.fetch_add(1, Ordering::SeqCst);
+        if number > self.last || (number == self.last && self.death == Death::Before) {
+            return Err(dead());
+        }
+        let appended = self.inner.append(append).await?;
+        if number == self.last { Err(dead()) } else { Ok(appended) }
+    }
+
+    async fn read(&self, read: Read) -> Result<Page, JournalError> {
+        self.inner.read(read).await
+    }
+
+    async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskId>, JournalError> {
+        self.inner.tasks(query).await
+    }
+}
+
+pub(crate) fn orchestrator(
+    journal: Arc<dyn Journal>,
+    tools: &Arc<Counting>,
+    script: &str,
+) -> Orchestrator {
+    Orchestrator::new(World {
+        journal,
+        models: Arc::new(Scripted(script.to_owned())),
+        tools: Arc::clone(tools) as Arc<dyn ToolExecutor>,
+        clock: Arc::new(SystemClock),
+        ids: Arc::new(RandomIds),
+    })
+}
+
+pub(crate) fn new_task(text: &str) -> NewTask {
+    NewTask {
+        agent: "tester".to_owned(),
+        model: ModelRef::parse("scripted/test").expect("a model"),
+        system_prompt: "Be brief.".to_owned(),
+        message: UserMessage::text(text, chrono::DateTime::UNIX_EPOCH),
+        limits: TaskLimits::default(),
+        key: None,
+    }
+}
+
+pub(crate) async fn events(journal: &dyn Journal) -> Vec<Event> {
+    let mut events = Vec::new();
+    let mut after = Position(0);
+    loop {
+        let read = Read { task_id: None, after, limit: NonZeroUsize::MAX };
+        let page = journal.read(read).await.expect("a page");
+        if page.events.is_empty() {
+            return events;
+        }
+        after = page.next;
+        events.extend(page.events);
+    }
+}
