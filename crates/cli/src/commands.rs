@@ -4,6 +4,7 @@ mod doctor;
 mod models;
 mod run;
 mod sessions;
+mod tasks;
 
 use clap::Subcommand;
 
@@ -11,7 +12,9 @@ use crate::failure::Failure;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    Run(run::Run),
+    Run(Box<run::Run>),
+    #[command(subcommand)]
+    Tasks(tasks::Tasks),
     #[command(subcommand)]
     Sessions(sessions::Sessions),
     Models(models::Models),
@@ -22,6 +25,7 @@ impl Command {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         match self {
             Self::Run(run) => run.run().await,
+            Self::Tasks(tasks) => tasks.run().await,
             Self::Sessions(sessions) => sessions.run(),
             Self::Models(models) => models.run().await,
             Self::Doctor(doctor) => doctor.run().await,

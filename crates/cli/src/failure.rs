@@ -17,6 +17,8 @@ pub(crate) enum Exit {
     Failed,
     /// Bad usage or bad input; nothing was tried.
     Usage,
+    /// Not allowed: a limit, a budget, a permission.
+    Refused,
     /// Something the command needs does not answer.
     Unavailable,
     /// Ctrl-C.
@@ -28,6 +30,7 @@ impl From<Exit> for ExitCode {
         Self::from(match exit {
             Exit::Failed => 1,
             Exit::Usage => 2,
+            Exit::Refused => 3,
             Exit::Unavailable => 4,
             Exit::Interrupted => 130,
         })
@@ -41,6 +44,10 @@ impl Failure {
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self { exit: Exit::Usage, message: message.into() }
+    }
+
+    pub(crate) fn refused(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Refused, message: message.into() }
     }
 
     pub(crate) fn unavailable(message: impl Into<String>) -> Self {

@@ -9,6 +9,8 @@ mod commands;
 mod config;
 mod failure;
 mod models;
+mod project;
+mod show;
 mod terminal;
 
 use std::process::ExitCode;

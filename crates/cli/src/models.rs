@@ -1,7 +1,7 @@
 //! From the name of a model to somebody who can answer.
 //!
 //! A provider is stacked once and shared by its models: its connections, its limits and its
-//! breaker are its own. What belongs to one model goes around that.
+//! breaker are its own.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -19,7 +19,7 @@ use antiphon_layers::{
 use antiphon_openai::{
     ChatCompletions, ChatConfig, ChatQuirks, Responses, ResponsesConfig, ResponsesQuirks,
 };
-use antiphon_scripted::{Script, ScriptedProvider};
+use antiphon_scripted::{Recorder, Recording, Replay, Script, ScriptedProvider};
 use antiphon_transport::{Endpoint, Transport, TransportConfig};
 use secrecy::SecretString;
 
@@ -33,8 +33,13 @@ pub(crate) struct Models {
     script: Option<PathBuf>,
     /// In place of what is configured.
     retries: Option<usize>,
+    /// Write every exchange there.
+    record: Option<PathBuf>,
+    /// Answer from there, and ask nobody.
+    replay: Option<PathBuf>,
     transport: OnceLock<Transport>,
-    stacked: Mutex<HashMap<String, Arc<dyn Provider>>>,
+    /// By name, and by whether it writes tool calls as text.
+    stacked: Mutex<HashMap<(String, bool), Arc<dyn Provider>>>,
 }
 
 impl Models {
@@ -43,6 +48,8 @@ impl Models {
             config,
             script: None,
             retries: None,
+            record: None,
+            replay: None,
             transport: OnceLock::new(),
             stacked: Mutex::new(HashMap::new()),
         }
@@ -54,6 +61,10 @@ impl Models {
 
     pub(crate) fn with_retries(self, retries: Option<usize>) -> Self {
         Self { retries, ..self }
+    }
+
+    pub(crate) fn with_recording(self, record: Option<PathBuf>, replay: Option<PathBuf>) -> Self {
+        Self { record, replay, ..self }
     }
 
     pub(crate) fn config(&self) -> &Config {
@@ -84,33 +95,49 @@ impl Models {
     }
 
     fn choice(&self, model: &ModelRef) -> Result<Choice, Failure> {
-        let provider = self.stacked(model)?;
-        let as_text = self.config.models.get(model).is_some_and(|m| m.text_tool_calls);
-        let provider = if as_text { Arc::new(TextCalls::new(provider)) } else { provider };
-        Ok(Choice { model: model.clone(), provider })
+        Ok(Choice { model: model.clone(), provider: self.stacked(model)? })
     }
 
     fn stacked(&self, model: &ModelRef) -> Result<Arc<dyn Provider>, Failure> {
+        if let Some(path) = &self.replay {
+            let recording =
+                Recording::load(path).map_err(|error| Failure::usage(error.to_string()))?;
+            return Ok(Arc::new(Replay::new(recording)));
+        }
         if model.provider() == "scripted" {
             let scripted = ScriptedProvider::new(self.script(model)?);
-            return Ok(self.around(Arc::new(scripted), Limits::default()));
+            return self.around(Arc::new(scripted), Limits::default());
         }
         if self.script.is_some() {
             return Err(Failure::usage("--script goes with a `scripted/…` model"));
         }
         let name = model.provider();
+        let as_text = self.config.models.get(model).is_some_and(|m| m.text_tool_calls);
         let mut stacked = self.stacked.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(provider) = stacked.get(name) {
+        let place = (name.to_owned(), as_text);
+        if let Some(provider) = stacked.get(&place) {
             return Ok(Arc::clone(provider));
         }
         let config = self.config.providers.get(name).ok_or_else(|| self.unknown_provider(name))?;
-        let provider = self.around(bare(name, config, self.transport()?.clone())?, config.limits);
-        stacked.insert(name.to_owned(), Arc::clone(&provider));
+        let mut provider = bare(name, config, self.transport()?.clone())?;
+        if as_text {
+            provider = Arc::new(TextCalls::new(provider));
+        }
+        let provider = self.around(provider, config.limits)?;
+        stacked.insert(place, Arc::clone(&provider));
         Ok(provider)
     }
 
     /// The layers of a provider, in the order their crate gives.
-    fn around(&self, bare: Arc<dyn Provider>, limits: Limits) -> Arc<dyn Provider> {
+    fn around(
+        &self,
+        mut bare: Arc<dyn Provider>,
+        limits: Limits,
+    ) -> Result<Arc<dyn Provider>, Failure> {
+        if let Some(path) = &self.record {
+            let recorder = Recorder::append(bare, path);
+            bare = Arc::new(recorder.map_err(|error| Failure::usage(error.to_string()))?);
+        }
         let seconds = |s: Option<NonZeroU32>, default: Duration| {
             s.map_or(default, |s| Duration::from_secs(u64::from(s.get())))
         };
@@ -126,10 +153,11 @@ impl Models {
         let retry = RetryConfig::default();
         let retries_max = self.retries.or(limits.retries).unwrap_or(retry.retries_max);
         provider = Arc::new(Retry::new(provider, RetryConfig { retries_max, ..retry }));
+        provider = Arc::new(Breaker::new(provider, BreakerConfig::default()));
         if let Some(limit) = limits.concurrency {
             provider = Arc::new(Concurrency::new(provider, limit));
         }
-        Arc::new(Breaker::new(provider, BreakerConfig::default()))
+        Ok(provider)
     }
 
     fn script(&self, model: &ModelRef) -> Result<Script, Failure> {

@@ -113,3 +113,26 @@ fn what_there_was_of_a_broken_answer_is_saved() {
     assert_eq!(session["messages"][1]["content"][0]["text"], "half");
     assert_eq!(session["messages"][1]["stop_reason"], "error");
 }
+
+#[test]
+fn a_recorded_answer_is_replayed_without_its_model() {
+    let folder = folder();
+    let script = "name = \"x\"\n[[reply]]\nstep = [{ text = \"from the model\" }]\n";
+    fs::write(folder.path().join("x.toml"), script).unwrap();
+    let record =
+        ["run", "--model", "scripted/x", "--script", "x.toml", "--record", "r.jsonl", "hi"];
+    let recorded = seen(antiphon(folder.path()).args(record));
+    assert_eq!((recorded.code, recorded.out.as_str()), (0, "from the model\n"));
+    let replay = ["run", "--model", "anthropic/x", "--replay", "r.jsonl"];
+    let asked = |prompt: &str| {
+        let mut command = antiphon(folder.path());
+        seen(command.args(replay).arg(prompt))
+    };
+    let model = fs::read_to_string(folder.path().join("r.jsonl")).unwrap();
+    assert!(model.contains("from the model"));
+    let replayed = asked("hi");
+    assert_eq!((replayed.code, replayed.out.as_str()), (0, "from the model\n"), "{}", replayed.err);
+    let other = asked("ho");
+    assert_eq!(other.code, 1);
+    assert!(other.err.contains(r#"recorded "hi", asked "ho""#), "{}", other.err);
+}

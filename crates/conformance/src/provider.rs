@@ -76,7 +76,7 @@ fn required<'a>() -> Vec<Check<'a, &'a dyn Wire>> {
         text::{
             odd_text_survives,
             a_delta_of_a_megabyte_survives,
-            a_hundred_thousand_deltas_survive,
+            twenty_thousand_deltas_survive,
         },
         calls::{
             a_call_begins_grows_and_ends,

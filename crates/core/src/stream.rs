@@ -32,7 +32,7 @@ pub use assembly::{BLOCKS_MAX, MESSAGE_BYTES_MAX};
 
 /// What a reader of an answer gets to see. Failures are not events: they come from `next`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(tag = "type", content = "data", rename_all = "snake_case")]
 pub enum StreamEvent {
     /// More text.
     TextDelta {

@@ -59,6 +59,9 @@ pub struct TaskLimits {
     /// Answers of the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns_max: Option<NonZeroU32>,
+    /// Tokens of one answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_tokens_max: Option<NonZeroU32>,
     /// Calls of tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_calls_max: Option<NonZeroU32>,

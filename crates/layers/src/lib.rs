@@ -11,8 +11,9 @@
 //! | [`Fallback`]     | another model when the first cannot answer                          |
 //! | [`TextCalls`]    | tool calls of models that write them as text                        |
 //!
-//! From the inside out, what they are meant to wrap: text calls, timeouts, rate limit, retry,
-//! concurrency, breaker, fallback.
+//! From the inside out: text calls, timeouts, rate limit, retry, breaker, concurrency, fallback.
+//! Text that is held back has not been shown, so retry must be outside of text calls; whoever waits
+//! for a place must meet an open breaker when it gets one, so concurrency is outside of it.
 
 mod breaker;
 mod concurrency;

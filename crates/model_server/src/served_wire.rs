@@ -14,8 +14,12 @@ use crate::{Ending, ModelServer, Part, Reply};
 /// An event that no wire has.
 const GARBAGE: &str = "data: }{\n\n";
 
+/// Texts that are written one by one. Those behind them come in batches of as many, as when a
+/// reader is slow.
+const BATCH: usize = 100;
+
 /// One answer in the words of a wire of server-sent events. The texts are what is written next;
-/// each is flushed on its own, and may be empty where the wire says nothing.
+/// one may be empty where the wire says nothing.
 pub trait Telling: Sized {
     /// Says no in place of an answer.
     fn refused(refusal: Refusal) -> Reply;
@@ -82,7 +86,9 @@ fn reply<T: Telling>(scenario: &Scenario) -> Result<Reply, Unsupported> {
         ScenarioEnding::Stall => (telling.unfinished(), Ending::Stall),
     };
     texts.push(last);
-    let parts = texts.into_iter().map(|text| Part::Bytes(text.into_bytes())).collect();
+    let (singly, rest) = texts.split_at(BATCH.min(texts.len()));
+    let parts = singly.chunks(1).chain(rest.chunks(BATCH));
+    let parts = parts.map(|texts| Part::Bytes(texts.concat().into_bytes())).collect();
     Ok(Reply { parts, ending, ..Reply::events("") })
 }
 

@@ -39,7 +39,8 @@ pub(crate) async fn run(
             Step::Call(pending) => work.call(pending).await?,
             Step::Finish(result) => work.finish(result),
             Step::Refuse(limit) => {
-                let detail = json!({ "error": limit.to_string(), "limit": limit });
+                let error = limit.to_string();
+                let detail = json!({ "code": "limit_reached", "error": error, "limit": limit });
                 work.end(TaskStatus::Failed, Some(detail));
             }
         }
@@ -136,7 +137,12 @@ impl Work {
             }
             Err(Broken { partial, error }) => {
                 self.keep(partial);
-                self.end(TaskStatus::Failed, Some(json!({ "error": error.to_string() })));
+                let code = match &error {
+                    StreamError::Provider(error) => error.code(),
+                    StreamError::Canceled | StreamError::Closed => "interrupted",
+                };
+                let detail = json!({ "code": code, "error": error.to_string() });
+                self.end(TaskStatus::Failed, Some(detail));
             }
         }
         Ok(())
@@ -157,6 +163,7 @@ impl Work {
             system_prompt: created.system_prompt.clone(),
             messages: sendable(&self.state.messages),
             tools: self.inner.world.tools.tools(),
+            max_tokens: created.limits.answer_tokens_max,
             ..Request::default()
         };
         let now = self.inner.world.clock.now();
@@ -166,7 +173,7 @@ impl Work {
                 Ok(Some(event)) => {
                     let task_id = self.state.task_id.clone();
                     // Nobody may be watching.
-                    let _ = self.inner.deltas.send(Delta { task_id, event });
+                    let _ = self.inner.deltas.send(Delta::new(task_id, event));
                 }
                 Ok(None) => break,
                 Err(error) => return Err(Broken { partial: stream.message().ok(), error }),

@@ -28,3 +28,4 @@ pub use orchestrator::{
     Delta, Models, NewTask, Orchestrator, OrchestratorError, TASKS_RUNNING_MAX, World,
 };
 pub use state::{Pending, ReplayError, Step, TaskState};
+pub use tools::NoTools;

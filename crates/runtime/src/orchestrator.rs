@@ -10,9 +10,11 @@ use antiphon_core::port::{
     TaskQuery, Which,
 };
 use antiphon_core::{
-    MessageAppended, ModelRef, Position, Provider, SessionId, StatusChanged, StreamEvent,
-    TaskCreated, TaskId, TaskLimits, TaskStatus, ToolExecutor, UserMessage,
+    EVENT_VERSION, EventBody, Message, MessageAppended, ModelRef, Position, Provider, SessionId,
+    StatusChanged, StreamEvent, TaskCreated, TaskId, TaskLimits, TaskStatus, ToolExecutor,
+    UserMessage,
 };
+use serde::Serialize;
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -57,6 +59,8 @@ pub struct NewTask {
     pub model: ModelRef,
     /// The scene.
     pub system_prompt: String,
+    /// What was said before.
+    pub history: Vec<Message>,
     /// What to do.
     pub message: UserMessage,
     /// How far it may go.
@@ -65,13 +69,22 @@ pub struct NewTask {
     pub key: Option<IdempotencyKey>,
 }
 
-/// A piece of an answer that is still being given. Not kept.
-#[derive(Debug, Clone, PartialEq)]
+/// A piece of an answer that is still being given. Not kept. In JSON it is like an event of the
+/// journal, without a place in it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Delta {
+    v: u32,
     /// Of which task.
     pub task_id: TaskId,
     /// What came.
+    #[serde(flatten)]
     pub event: StreamEvent,
+}
+
+impl Delta {
+    pub(crate) fn new(task_id: TaskId, event: StreamEvent) -> Self {
+        Self { v: EVENT_VERSION, task_id, event }
+    }
 }
 
 /// Why the orchestrator did not do as told.
@@ -86,6 +99,14 @@ pub enum OrchestratorError {
     /// Wait for others to end.
     #[error("{TASKS_RUNNING_MAX} tasks are running: wait for some of them to end")]
     Full,
+    /// Set its key, or configure its provider.
+    #[error("the model of task {task_id} cannot be asked: {reason}")]
+    NoModel {
+        /// Which.
+        task_id: TaskId,
+        /// Why.
+        reason: String,
+    },
     /// It is over.
     #[error("task {task_id} has ended already: {status:?}")]
     Ended {
@@ -140,7 +161,7 @@ impl Orchestrator {
             task_id: TaskId::from(world.ids.next()),
             expected: Expected::NoTask,
             at: world.clock.now(),
-            events: vec![created.into(), MessageAppended { message: task.message.into() }.into()],
+            events: events(created, task.history, task.message),
             key: task.key,
         };
         let appended = self.inner.append(append).await?;
@@ -158,19 +179,26 @@ impl Orchestrator {
             let task_id = task_id.clone();
             return Err(OrchestratorError::Ended { task_id, status: state.status });
         }
+        self.inner.check_model(&state)?;
         self.start(task_id)
     }
 
-    /// Goes on with every task that was cut off, the oldest first. Says with which.
+    /// Goes on with every task that was cut off, the oldest first. Says with which. One whose
+    /// model cannot be asked stays as it is.
     pub async fn recover(&self) -> Result<Vec<TaskId>, OrchestratorError> {
         let limit = NonZeroUsize::MIN.saturating_add(TASKS_RUNNING_MAX - 1);
         let query = TaskQuery { which: Which::Unfinished, limit };
-        let mut tasks = self.inner.world.journal.tasks(query).await?;
-        tasks.reverse();
-        for task_id in &tasks {
-            self.start(task_id)?;
+        let mut begun = Vec::new();
+        for task_id in self.inner.world.journal.tasks(query).await?.into_iter().rev() {
+            match self.inner.check_model(&self.task(&task_id).await?) {
+                Ok(()) => {
+                    self.start(&task_id)?;
+                    begun.push(task_id);
+                }
+                Err(error) => tracing::warn!(task.id = %task_id, %error, "not taken up"),
+            }
         }
-        Ok(tasks)
+        Ok(begun)
     }
 
     /// Ends a task: its model call, its tools, and then itself. When this returns, the journal
@@ -203,6 +231,18 @@ impl Orchestrator {
                 Err(error) => return Err(error.into()),
             }
         }
+    }
+
+    /// Tasks, the newest first.
+    pub async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskId>, OrchestratorError> {
+        Ok(self.inner.world.journal.tasks(query).await?)
+    }
+
+    /// The last position of the journal.
+    pub async fn head(&self) -> Result<Position, OrchestratorError> {
+        let after = Position(u64::MAX);
+        let read = Read { task_id: None, after, limit: NonZeroUsize::MIN };
+        Ok(self.inner.world.journal.read(read).await?.head)
     }
 
     /// A task as it is now.
@@ -265,6 +305,13 @@ impl Orchestrator {
     }
 }
 
+/// A creation, and everything said up to the first answer.
+fn events(created: TaskCreated, history: Vec<Message>, last: UserMessage) -> Vec<EventBody> {
+    let said = history.into_iter().chain([last.into()]);
+    let said = said.map(|message| MessageAppended { message }.into());
+    [created.into()].into_iter().chain(said).collect()
+}
+
 /// A place among the running tasks, given up however the task ends.
 struct Place {
     inner: Arc<Inner>,
@@ -290,6 +337,18 @@ impl Inner {
             news
         });
         Ok(appended)
+    }
+
+    /// Whether somebody can answer for a task that is to be taken up again.
+    fn check_model(&self, state: &TaskState) -> Result<(), OrchestratorError> {
+        let refuse = |reason: String| {
+            Err(OrchestratorError::NoModel { task_id: state.task_id.clone(), reason })
+        };
+        match state.created.model.as_ref().map(|model| self.world.models.provider(model)) {
+            Some(Ok(_)) => Ok(()),
+            Some(Err(reason)) => refuse(reason),
+            None => refuse("it names none".to_owned()),
+        }
     }
 
     pub(crate) async fn load(&self, task_id: &TaskId) -> Result<TaskState, OrchestratorError> {

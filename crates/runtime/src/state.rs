@@ -34,7 +34,7 @@ pub struct TaskState {
     pub messages: Vec<Message>,
     /// What it has cost.
     pub usage: Usage,
-    /// Answers of the model.
+    /// Whole answers of the model.
     pub turns: u32,
     /// Calls that were started, and what they do to the world.
     pub started: HashMap<ToolCallId, Effect>,
@@ -131,16 +131,14 @@ impl TaskState {
                 self.agent_id = Some(change.agent_id);
                 self.agent_state = change.to;
             }
-            EventBody::MessageAppended(appended) => {
-                if let Message::Assistant(_) = appended.message {
-                    self.turns += 1;
-                }
-                self.messages.push(appended.message.clone());
-            }
+            EventBody::MessageAppended(appended) => self.messages.push(appended.message.clone()),
             EventBody::ToolStarted(started) => {
                 self.started.insert(started.tool_call_id.clone(), started.effect);
             }
-            EventBody::UsageRecorded(recorded) => self.usage += recorded.usage,
+            EventBody::UsageRecorded(recorded) => {
+                self.usage += recorded.usage;
+                self.turns += 1;
+            }
         }
         true
     }

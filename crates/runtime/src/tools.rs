@@ -2,9 +2,10 @@
 
 use antiphon_core::port::ToolContext;
 use antiphon_core::{
-    Cancel, InputBlock, ToolArguments, ToolCallBlock, ToolError, ToolExecutor, ToolResult,
-    ToolResultMessage,
+    Cancel, Effect, InputBlock, RawJson, Tool, ToolArguments, ToolCallBlock, ToolError,
+    ToolExecutor, ToolResult, ToolResultMessage,
 };
+use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
 /// What the model is told of a call that a crash cut off, when running it again could do harm.
@@ -29,7 +30,10 @@ pub(crate) async fn run(
         Ok(result) => result,
         Err(ToolError::Unknown { name }) => {
             let known: Vec<String> = tools.tools().into_iter().map(|tool| tool.name).collect();
-            ToolResult::failed(format!("there is no tool `{name}`, only {}", known.join(", ")))
+            ToolResult::failed(format!(
+                "there is no tool `{name}`, only these: {}",
+                known.join(", ")
+            ))
         }
         Err(error @ (ToolError::InvalidArguments { .. } | ToolError::Unavailable { .. })) => {
             ToolResult::failed(error.to_string())
@@ -58,5 +62,29 @@ pub(crate) fn message(
         content,
         is_error: result.is_error,
         timestamp,
+    }
+}
+
+/// No tools at all.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoTools;
+
+#[async_trait]
+impl ToolExecutor for NoTools {
+    fn tools(&self) -> Vec<Tool> {
+        Vec::new()
+    }
+
+    fn effect(&self, _: &str) -> Option<Effect> {
+        None
+    }
+
+    async fn execute(
+        &self,
+        tool: &str,
+        _: &RawJson,
+        _: ToolContext,
+    ) -> Result<ToolResult, ToolError> {
+        Err(ToolError::Unknown { name: tool.to_owned() })
     }
 }

@@ -16,8 +16,8 @@ use std::task::{Context, Poll, ready};
 use antiphon_core::{Piece, PieceSource, Provider, ProviderError, Request};
 use futures_core::Stream;
 
+use crate::recording::written;
 use crate::recording::{Body, Ending, Log, RecordingError};
-use crate::redactor::redacted;
 use redaction::Redaction;
 
 /// A provider whose exchanges are written to a file. Clones write to the same one.
@@ -89,11 +89,10 @@ enum State {
 impl Tape {
     fn begin(&mut self) {
         let State::Unread(request) = &self.state else { return };
-        let json = serde_json::to_string(request).map_err(|error| error.to_string());
-        let exchange = match json {
-            Ok(json) => self.log.begin(redacted(&json)),
-            Err(reason) => {
-                self.log.refuse(reason);
+        let exchange = match written(request) {
+            Ok(json) => self.log.begin(json),
+            Err(error) => {
+                self.log.refuse(error.to_string());
                 None
             }
         };

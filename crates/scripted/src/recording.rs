@@ -11,6 +11,7 @@ mod failure;
 mod line;
 mod log;
 mod piece;
+mod request;
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -22,6 +23,7 @@ use antiphon_core::Piece;
 pub use error::RecordingError;
 pub(crate) use line::{Body, Ending};
 pub(crate) use log::Log;
+pub(crate) use request::written;
 
 use line::Line;
 

@@ -1,8 +1,8 @@
 //! Answers from a recording, without a network.
 //!
 //! The n-th time a request is made it gets the n-th answer that was recorded for it, its pieces in
-//! order and all at once. Requests are the same when their JSON is, byte for byte, once what looks
-//! like a key is taken out of both. One that was not recorded, or not so often, fails with
+//! order and all at once. Requests are the same when their JSON is, byte for byte, once the times
+//! of messages and what looks like a key are taken out of both. One that was not recorded, or not so often, fails with
 //! [`InvalidRequest`](ProviderError::InvalidRequest), which says where it differs from the
 //! nearest one that was. An answer whose reader let go of it, or whose recorder was stopped, ends
 //! there: it was cut off.
@@ -16,8 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use antiphon_core::{Piece, PieceSource, Provider, ProviderError, Request};
 use futures_util::stream;
 
-use crate::recording::{Ending, Exchange, Recording};
-use crate::redactor::redacted;
+use crate::recording::{Ending, Exchange, Recording, written};
 use difference::Difference;
 
 /// A provider that answers from a recording. Clones share the count of what was asked.
@@ -73,9 +72,8 @@ impl Library {
     /// Takes the next answer to `request`.
     fn answer(&self, request: &Request) -> Result<Arc<Exchange>, ProviderError> {
         let refuse = |message: String| ProviderError::InvalidRequest { message };
-        let asked = serde_json::to_string(request)
+        let asked = written(request)
             .map_err(|error| refuse(format!("the request cannot be written as JSON: {error}")))?;
-        let asked = redacted(&asked);
         let place = self.by_request.get(&asked);
         let Some(answers) = place.and_then(|place| self.answers.get(*place)) else {
             return Err(refuse(self.unknown(&asked)));

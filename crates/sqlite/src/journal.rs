@@ -18,8 +18,9 @@ use crate::writer::Writer;
 /// The journal in one SQLite file. Dropping it waits for what is being written.
 #[derive(Debug)]
 pub struct SqliteJournal {
-    writer: Writer,
+    /// Closed first: whoever closes the file last tidies it up, and readers cannot.
     readers: Readers,
+    writer: Writer,
     /// Given up last, when nobody writes any more.
     _owner: Owner,
 }

@@ -7,7 +7,7 @@ use antiphon_core::Usage;
 use antiphon_model_server::{Reply, ServedWire, Telling};
 use serde_json::{Value, json};
 
-use crate::world::{block_start, block_stop, config, delta, event, provider};
+use crate::world::{config, provider};
 
 #[tokio::test]
 async fn the_contract_of_providers_is_kept() {
@@ -27,11 +27,12 @@ impl Messages {
     /// More of a block, which it opens if it is the first.
     fn grow(&mut self, block: u32, start: &Value, more: &Value) -> String {
         let opening = if self.begun.insert(block) {
-            block_start(block, &start.to_string())
+            let fields = format!(r#""index":{block},"content_block":{start}"#);
+            event("content_block_start", &fields)
         } else {
             String::new()
         };
-        opening + &delta(block, &more.to_string())
+        opening + &delta(block, more)
     }
 }
 
@@ -59,7 +60,7 @@ impl Telling for Messages {
             "usage": counts(Usage { output_tokens: 1, ..cost }),
         });
         let telling = Self { cost, begun: BTreeSet::new(), stop_reason: None };
-        (telling, said(&json!({"type": "message_start", "message": message})))
+        (telling, event("message_start", &format!(r#""message":{message}"#)))
     }
 
     fn step(&mut self, step: &Step) -> Result<String, Unsupported> {
@@ -75,8 +76,7 @@ impl Telling for Messages {
                 &json!({"type": "thinking_delta", "thinking": delta}),
             ),
             Step::Signature { block, signature } => {
-                let more = json!({"type": "signature_delta", "signature": signature});
-                delta(*block, &more.to_string())
+                delta(*block, &json!({"type": "signature_delta", "signature": signature}))
             }
             Step::CallBegin { block, id, name } => self.grow(
                 *block,
@@ -84,11 +84,10 @@ impl Telling for Messages {
                 &json!({"type": "input_json_delta", "partial_json": ""}),
             ),
             Step::CallDelta { block, delta: json } => {
-                let more = json!({"type": "input_json_delta", "partial_json": json});
-                delta(*block, &more.to_string())
+                delta(*block, &json!({"type": "input_json_delta", "partial_json": json}))
             }
-            Step::BlockEnd { block } => block_stop(*block),
-            Step::Alive => said(&json!({"type": "ping"})),
+            Step::BlockEnd { block } => event("content_block_stop", &format!(r#""index":{block}"#)),
+            Step::Alive => "event: ping\ndata: {\"type\": \"ping\"}\n\n".to_owned(),
             // Both are said at the end; what it cost to ask also at the beginning.
             Step::Usage(_) => String::new(),
             Step::Stop(word) => {
@@ -100,17 +99,22 @@ impl Telling for Messages {
 
     fn end(self) -> String {
         let delta = json!({"stop_reason": self.stop_reason, "stop_sequence": null});
-        let last = json!({"type": "message_delta", "delta": delta, "usage": counts(self.cost)});
-        said(&last) + &said(&json!({"type": "message_stop"}))
+        let fields = format!(r#""delta":{delta},"usage":{}"#, counts(self.cost));
+        let stop = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
+        event("message_delta", &fields) + stop
     }
 
     fn failed(self, refusal: Refusal) -> String {
-        event(&error(refusal))
+        format!("event: error\ndata: {}\n\n", error(refusal))
     }
 }
 
-fn said(data: &Value) -> String {
-    event(&data.to_string())
+fn delta(block: u32, delta: &Value) -> String {
+    event("content_block_delta", &format!(r#""index":{block},"delta":{delta}"#))
+}
+
+fn event(name: &str, fields: &str) -> String {
+    format!("event: {name}\ndata: {{\"type\":\"{name}\",{fields}}}\n\n")
 }
 
 fn counts(usage: Usage) -> Value {

@@ -1,54 +1,80 @@
-//! `antiphon run`: ask a model and stream its answer.
+//! `antiphon run`: one task, from the prompt to its end.
 
-use std::borrow::Cow;
-use std::io::{IsTerminal, Read, Write};
-use std::num::NonZeroU32;
+use std::io::{IsTerminal, Read};
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use antiphon_core::port::{Clock, IdSource, RandomIds, SystemClock};
-use antiphon_core::{
-    Cancel, Message, MessageStream, ModelRef, PriceTable, ProviderError, Request, Session,
-    SessionId, StreamError, StreamEvent, TokenUsage, UserMessage, sendable, visible,
-};
+use antiphon_core::port::{Clock, SystemClock, TaskQuery, Which};
+use antiphon_core::{ModelRef, Position, Session, TaskId, TaskLimits, UserMessage};
+use antiphon_runtime::{NewTask, Orchestrator, TaskState};
 use clap::Args;
-use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::models::Models;
+use crate::project::Project;
+use crate::show::{self, Form};
 
 /// Largest prompt that is read from standard input.
 const PROMPT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// Ask a model and stream its answer to standard output.
+/// How long the program waits for its tasks to come to rest.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Give a task to a model and stream its answer to standard output.
 #[derive(Debug, Args)]
 #[command(after_help = "\
+The task is kept in .antiphon/journal.db of this folder, or of the nearest one above it that has
+one. Ctrl-C cancels it. A task that was cut off, by a crash or by kill -9, goes on with --resume.
+
 Examples:
   antiphon run \"Who are you?\"
   git diff | antiphon run --system 'Review this change.'
+  antiphon run --json \"Hello\" | jq -c 'select(.type == \"status_changed\")'
+  antiphon run --resume last
   antiphon run --save talk.json \"Hello\" && antiphon run --session talk.json \"Go on\"
   antiphon run --model anthropic/claude-sonnet-4-5 \"Hello\"
   antiphon run --model scripted/mine --script mine.toml \"Hello\"")]
 pub(crate) struct Run {
-    /// What to ask; read from standard input when absent or `-`.
+    /// What to do; read from standard input when absent or `-`.
     prompt: Option<String>,
 
     /// Who answers, as PROVIDER/MODEL; the configured one, or `scripted/hello`, when absent.
     #[arg(long, env = "ANTIPHON_MODEL")]
     model: Option<ModelRef>,
 
-    /// Answer from this script (see docs/scripted.md) in place of a built-in one.
-    #[arg(long, value_name = "FILE")]
-    script: Option<PathBuf>,
+    /// Print everything that happens, one JSON object per line (see docs/events.md).
+    #[arg(long)]
+    json: bool,
 
-    /// Try again at most this often when the model cannot answer for a reason that may pass.
+    /// Go on with a task that was cut off: its id, or `last`.
+    #[arg(long, value_name = "TASK", conflicts_with_all = ["prompt", "system", "session"])]
+    resume: Option<String>,
+
+    /// Give up after so many answers of the model.
     #[arg(long, value_name = "N")]
-    retries: Option<usize>,
+    max_turns: Option<NonZeroU32>,
 
     /// The longest answer wanted, in tokens.
     #[arg(long, value_name = "N")]
     max_tokens: Option<NonZeroU32>,
+
+    /// Answer from this script (see docs/scripted.md) in place of a built-in one.
+    #[arg(long, value_name = "FILE")]
+    script: Option<PathBuf>,
+
+    /// Write every exchange with the model to this file (see docs/record-replay.md).
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+
+    /// Answer from a recording, without asking anybody.
+    #[arg(long, value_name = "FILE", conflicts_with = "record")]
+    replay: Option<PathBuf>,
+
+    /// Try again at most this often when the model cannot answer for a reason that may pass.
+    #[arg(long, value_name = "N")]
+    retries: Option<usize>,
 
     /// The system prompt of a new conversation.
     #[arg(long, value_name = "TEXT", conflicts_with = "session")]
@@ -67,43 +93,58 @@ impl Run {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         let models = Models::new(Config::load()?)
             .with_script(self.script.clone())
-            .with_retries(self.retries);
-        let model = self.model.clone().unwrap_or_else(|| models.config().default_model());
-        let provider = models.provider(&model)?;
-        let mut session = self.open_session()?;
-        session.push(UserMessage::text(self.prompt()?, SystemClock.now()));
-
-        let request = Request {
-            model: model.model().to_owned(),
-            system_prompt: session.system_prompt.clone(),
-            messages: sendable(&session.messages),
-            max_tokens: self.max_tokens,
-            ..Request::default()
-        };
-        let token = CancellationToken::new();
-        let cancel = Cancel::when(token.clone().cancelled_owned());
+            .with_retries(self.retries)
+            .with_recording(self.record.clone(), self.replay.clone());
+        let prices = models.config().prices.clone();
         let started = Instant::now();
-        let stream = MessageStream::open(&*provider, request, cancel, SystemClock.now());
-        let outcome = show(stream, &token, &mut session).await;
-        account(&session, &models.config().prices, started);
-        if let Some(path) = self.session.as_ref().or(self.save.as_ref()) {
-            antiphon_session_file::save(path, &session)
-                .map_err(|error| Failure::failed(error.to_string()))?;
-        }
-        outcome
+        let new_task = match &self.resume {
+            Some(_) => None,
+            None => Some(self.new_task(&models)?),
+        };
+        let orchestrator = Project::here()?.orchestrator(models)?;
+        let deltas = orchestrator.deltas();
+        let failed =
+            |error: antiphon_runtime::OrchestratorError| Failure::failed(error.to_string());
+        let (task_id, after) = match (new_task, &self.resume) {
+            (Some(task), _) => (orchestrator.invoke(task).await.map_err(failed)?, Position(0)),
+            (None, name) => resume(&orchestrator, name.as_deref().unwrap_or("last")).await?,
+        };
+        let form = if self.json { Form::Json } else { Form::Text };
+        let state = show::watch(&orchestrator, &task_id, after, deltas, form).await?;
+        orchestrator.shutdown(PATIENCE).await;
+        show::account(&state, &prices, started);
+        self.save(&state)?;
+        show::outcome(&state)
     }
 
-    fn open_session(&self) -> Result<Session, Failure> {
-        match &self.session {
-            Some(path) => {
-                antiphon_session_file::load(path).map_err(|error| Failure::usage(error.to_string()))
-            }
-            None => Ok(Session::new(
-                SessionId::from(RandomIds.next()),
-                self.system.clone().unwrap_or_default(),
-                SystemClock.now(),
-            )),
-        }
+    fn new_task(&self, models: &Models) -> Result<NewTask, Failure> {
+        let model = self.model.clone().unwrap_or_else(|| models.config().default_model());
+        // Before anything is written: a model nobody can ask is a mistake, not a task.
+        models.provider(&model)?;
+        let session = match &self.session {
+            Some(path) => Some(
+                antiphon_session_file::load(path)
+                    .map_err(|error| Failure::usage(error.to_string()))?,
+            ),
+            None => None,
+        };
+        let (system_prompt, history) = match session {
+            Some(session) => (session.system_prompt, session.messages),
+            None => (self.system.clone().unwrap_or_default(), Vec::new()),
+        };
+        Ok(NewTask {
+            agent: "default".to_owned(),
+            model,
+            system_prompt,
+            history,
+            message: UserMessage::text(self.prompt()?, SystemClock.now()),
+            limits: TaskLimits {
+                turns_max: self.max_turns,
+                answer_tokens_max: self.max_tokens,
+                ..TaskLimits::default()
+            },
+            key: None,
+        })
     }
 
     fn prompt(&self) -> Result<String, Failure> {
@@ -116,6 +157,38 @@ impl Run {
         }
         Ok(prompt)
     }
+
+    /// The conversation as a session file, also when it broke off.
+    fn save(&self, state: &TaskState) -> Result<(), Failure> {
+        let Some(path) = self.session.as_ref().or(self.save.as_ref()) else { return Ok(()) };
+        let now = SystemClock.now();
+        let created_at = state.messages.first().map_or(now, antiphon_core::Message::timestamp);
+        let session = Session {
+            id: state.created.session_id.clone(),
+            system_prompt: state.created.system_prompt.clone(),
+            created_at,
+            updated_at: now,
+            messages: state.messages.clone(),
+        };
+        antiphon_session_file::save(path, &session).map_err(|e| Failure::failed(e.to_string()))
+    }
+}
+
+/// Takes up a task that was cut off. What it said before is not said again.
+async fn resume(orchestrator: &Orchestrator, name: &str) -> Result<(TaskId, Position), Failure> {
+    let task_id = if name == "last" {
+        let query = TaskQuery { which: Which::Unfinished, limit: NonZeroUsize::MIN };
+        let tasks = orchestrator.tasks(query).await;
+        let tasks = tasks.map_err(|error| Failure::unavailable(error.to_string()))?;
+        let none = || Failure::usage("there is nothing to resume: every task here has ended");
+        tasks.into_iter().next().ok_or_else(none)?
+    } else {
+        TaskId::parse(name).map_err(|error| Failure::usage(format!("`{name}`: {error}")))?
+    };
+    let usage = |error: antiphon_runtime::OrchestratorError| Failure::usage(error.to_string());
+    let after = orchestrator.head().await.map_err(usage)?;
+    orchestrator.resume(&task_id).await.map_err(usage)?;
+    Ok((task_id, after))
 }
 
 fn read_stdin() -> Result<String, Failure> {
@@ -133,93 +206,4 @@ fn read_stdin() -> Result<String, Failure> {
         )));
     }
     String::from_utf8(bytes).map_err(|_| Failure::usage("the prompt is not UTF-8"))
-}
-
-/// Shows the answer as it comes and adds what there is of it to the session, also when it
-/// broke off.
-async fn show(
-    mut stream: MessageStream,
-    token: &CancellationToken,
-    session: &mut Session,
-) -> Result<(), Failure> {
-    let mut shown = false;
-    let outcome = loop {
-        let event = tokio::select! {
-            event = stream.next() => event,
-            _ = tokio::signal::ctrl_c(), if !token.is_cancelled() => {
-                token.cancel();
-                continue;
-            }
-        };
-        match event {
-            Ok(Some(event)) => shown |= print(&event)?,
-            Ok(None) => break Ok(()),
-            Err(error) => break Err(failure(&error)),
-        }
-    };
-    if shown {
-        println!();
-    }
-    if let Ok(message) = stream.message() {
-        session.push(message);
-    }
-    outcome
-}
-
-/// Prints what a reader wants to see of an event. Says whether that was anything.
-fn print(event: &StreamEvent) -> Result<bool, Failure> {
-    let mut out = std::io::stdout().lock();
-    let text = match event {
-        StreamEvent::TextDelta { delta } => Cow::Borrowed(delta.as_str()),
-        StreamEvent::ToolCallEnd { call } => {
-            let arguments = call.arguments.object().map_or("(malformed)", |json| json.as_str());
-            Cow::Owned(format!("\n→ {} {arguments}\n", call.name))
-        }
-        StreamEvent::ThinkingDelta { .. }
-        | StreamEvent::ToolCallBegin { .. }
-        | StreamEvent::ToolCallDelta { .. } => return Ok(false),
-    };
-    // What a model writes must not drive the terminal.
-    let text = if out.is_terminal() { Cow::Owned(visible(&text)) } else { text };
-    let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    // Nobody reads any more: the same as Ctrl-C.
-    printed.map(|()| true).map_err(|_| Failure::interrupted())
-}
-
-/// On a terminal, what the answer took: `31 + 12 tokens, $0.0003, 1.4 s`.
-fn account(session: &Session, prices: &PriceTable, started: Instant) {
-    let Some(Message::Assistant(answer)) = session.messages.last() else { return };
-    if !std::io::stderr().is_terminal() {
-        return;
-    }
-    let tokens = TokenUsage::from(answer.usage);
-    let cost = answer.model.as_ref().and_then(|model| prices.cost(model, answer.usage));
-    let cost = cost.map_or("cost unknown".to_owned(), |cost| cost.to_string());
-    let seconds = started.elapsed().as_secs_f64();
-    eprintln!(
-        "{} + {} tokens, {cost}, {seconds:.1} s",
-        tokens.prompt_tokens, tokens.completion_tokens
-    );
-}
-
-fn failure(error: &StreamError) -> Failure {
-    match error {
-        StreamError::Canceled | StreamError::Closed => Failure::interrupted(),
-        StreamError::Provider(
-            ProviderError::Connection { .. }
-            | ProviderError::Timeout { .. }
-            | ProviderError::Overloaded { .. }
-            | ProviderError::RateLimited { .. }
-            | ProviderError::Server { .. }
-            | ProviderError::Cut,
-        ) => Failure::unavailable(error.to_string()),
-        StreamError::Provider(
-            ProviderError::InvalidRequest { .. }
-            | ProviderError::ContextOverflow { .. }
-            | ProviderError::Authentication { .. }
-            | ProviderError::Permission { .. }
-            | ProviderError::NotFound { .. }
-            | ProviderError::Protocol { .. },
-        ) => Failure::failed(error.to_string()),
-    }
 }

@@ -51,10 +51,17 @@ fn readable(session: &Session) -> String {
         session.created_at.format("%F %T"),
         session.updated_at.format("%F %T"),
     );
-    if !session.system_prompt.is_empty() {
-        section(&mut text, "system", &session.system_prompt);
+    text.push_str(&conversation(&session.system_prompt, &session.messages));
+    text
+}
+
+/// What was said, for people.
+pub(super) fn conversation(system_prompt: &str, messages: &[Message]) -> String {
+    let mut text = String::new();
+    if !system_prompt.is_empty() {
+        section(&mut text, "system", system_prompt);
     }
-    for message in &session.messages {
+    for message in messages {
         match message {
             Message::User(user) => section(&mut text, "user", &inputs(&user.content)),
             Message::Assistant(answer) => {

@@ -17,7 +17,7 @@ const ODD_TEXT: [&str; 6] = [
 ];
 
 const MEGABYTE: usize = 1024 * 1024;
-const DELTAS: usize = 100_000;
+const DELTAS: usize = 20_000;
 
 pub(super) async fn odd_text_survives(wire: &dyn Wire) -> Outcome {
     let steps = ODD_TEXT.map(|delta| Step::text(0, delta));
@@ -29,7 +29,7 @@ pub(super) async fn a_delta_of_a_megabyte_survives(wire: &dyn Wire) -> Outcome {
     text_survives(wire, vec![Step::text(0, long.as_str())], &long).await
 }
 
-pub(super) async fn a_hundred_thousand_deltas_survive(wire: &dyn Wire) -> Outcome {
+pub(super) async fn twenty_thousand_deltas_survive(wire: &dyn Wire) -> Outcome {
     let deltas: Vec<String> = (0..DELTAS).map(|n| format!("{n} ")).collect();
     let steps = deltas.iter().map(|delta| Step::text(0, delta.as_str()));
     text_survives(wire, steps.collect(), &deltas.concat()).await

@@ -39,7 +39,7 @@ const PIECE_FAULTS: &[(PieceFault, &str)] = &[
     (LosesWhatAnotherAskedFor, "a_next_that_was_dropped_has_taken_nothing"),
     (StripsControlCharacters, "odd_text_survives"),
     (CutsLongDeltas, "a_delta_of_a_megabyte_survives"),
-    (GivesUpAfterManyDeltas, "a_hundred_thousand_deltas_survive"),
+    (GivesUpAfterManyDeltas, "twenty_thousand_deltas_survive"),
     (DropsSignatures, "a_signature_is_kept"),
     (TakesLifeForText, "signs_of_life_are_not_seen"),
     (SaysNullForNothing, "no_arguments_are_an_empty_object"),

@@ -245,6 +245,24 @@ impl ProviderError {
         }
     }
 
+    /// A stable word for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::InvalidRequest { .. } => "invalid_request",
+            Self::ContextOverflow { .. } => "context_overflow",
+            Self::Authentication { .. } => "authentication",
+            Self::Permission { .. } => "permission",
+            Self::NotFound { .. } => "not_found",
+            Self::RateLimited { .. } => "rate_limited",
+            Self::Overloaded { .. } => "overloaded",
+            Self::Server { .. } => "server",
+            Self::Connection { .. } => "connection",
+            Self::Timeout { .. } => "timeout",
+            Self::Cut => "cut",
+            Self::Protocol { .. } => "protocol",
+        }
+    }
+
     /// What the provider said, or what can be said without it.
     pub fn into_message(self) -> String {
         match self {

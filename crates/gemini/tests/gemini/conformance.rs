@@ -28,6 +28,8 @@ const PART: &str = r#"{"candidates":[{"content":{"parts":["#;
 /// An answer of the Gemini API.
 struct Generate {
     cost: Usage,
+    /// What every part says of it.
+    cost_to_ask: String,
     /// One that has begun.
     call: Option<Call>,
     finish_reason: Option<&'static str>,
@@ -40,7 +42,7 @@ struct Call {
 
 impl Generate {
     fn part(&self, part: &str) -> String {
-        let usage = counts(Usage { output_tokens: 0, ..self.cost });
+        let usage = &self.cost_to_ask;
         event(&format!(
             r#"{PART}{part}],"role":"model"}},"index":0}}],"usageMetadata":{usage},"modelVersion":"gemini-3"}}"#
         ))
@@ -66,7 +68,8 @@ impl Telling for Generate {
 
     /// Nothing comes before the first part.
     fn begin(cost: Usage) -> (Self, String) {
-        (Self { cost, call: None, finish_reason: None }, String::new())
+        let cost_to_ask = counts(Usage { output_tokens: 0, ..cost }).to_string();
+        (Self { cost, cost_to_ask, call: None, finish_reason: None }, String::new())
     }
 
     fn step(&mut self, step: &Step) -> Result<String, Unsupported> {

@@ -149,7 +149,9 @@ step = [{ text = "Half" }, { error = { kind = "authentication", message = "no ke
     let orchestrator = orchestrator(journal, &tools, script);
     let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
     let state = orchestrator.wait(&task_id).await.expect("an end");
-    let reason = json!({"error": "the provider did not accept the key: no key"});
+    let reason = json!({
+        "code": "authentication", "error": "the provider did not accept the key: no key"
+    });
     assert_eq!((state.status, state.detail), (TaskStatus::Failed, Some(reason)));
     assert_eq!(state.messages.len(), 2, "what there was of the answer is kept");
 }

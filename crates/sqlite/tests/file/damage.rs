@@ -48,7 +48,7 @@ async fn a_damaged_page_is_found_and_nothing_is_made_up() {
     drop(journal);
     let file = OpenOptions::new().write(true).open(&path).expect("a file");
     let pages = file.metadata().expect("a file").len() / 4096;
-    for page in 6..pages {
+    for page in pages / 2..pages / 2 + 4 {
         file.write_all_at(&[0xAA; 4096], page * 4096).expect("a page");
     }
     let journal = open(&path);

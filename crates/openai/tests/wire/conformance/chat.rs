@@ -54,36 +54,35 @@ impl Telling for Chunks {
             Step::BlockEnd { .. } => String::new(),
             Step::Alive => ": keepalive\n\n".to_owned(),
             // OpenAI says it once, at the end; others with every chunk.
-            Step::Usage(usage) => chunk(&json!([]), &counts(*usage)),
+            Step::Usage(usage) => chunk("", &counts(*usage)),
             Step::Stop(word) => {
                 let last = json!({"index": 0, "delta": {}, "finish_reason": finish_reason(*word)});
-                chunk(&json!([last]), &Value::Null)
+                chunk(&last.to_string(), &Value::Null)
             }
         })
     }
 
     fn end(self) -> String {
-        "data: [DONE]\n\n".to_owned()
+        data("[DONE]")
     }
 
     fn failed(self, refusal: Refusal) -> String {
-        data(&json!({ "error": error(refusal) }))
+        data(&json!({ "error": error(refusal) }).to_string())
     }
 }
 
 fn delta(delta: &Value) -> String {
-    let choice = json!({"index": 0, "delta": delta, "logprobs": null, "finish_reason": null});
-    chunk(&json!([choice]), &Value::Null)
+    let choice = format!(r#"{{"index":0,"delta":{delta},"logprobs":null,"finish_reason":null}}"#);
+    chunk(&choice, &Value::Null)
 }
 
-fn chunk(choices: &Value, usage: &Value) -> String {
-    data(&json!({
-        "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_794_700_000,
-        "model": "m", "choices": choices, "usage": usage,
-    }))
+fn chunk(choices: &str, usage: &Value) -> String {
+    data(&format!(
+        r#"{{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1794700000,"model":"m","choices":[{choices}],"usage":{usage}}}"#
+    ))
 }
 
-fn data(data: &Value) -> String {
+fn data(data: &str) -> String {
     format!("data: {data}\n\n")
 }
 

@@ -16,7 +16,7 @@ use super::{PieceFault, Shared};
 const LINE_BYTES: usize = 64 * 1024;
 
 /// How many deltas are too many.
-const DELTAS_MANY: usize = 50_000;
+const DELTAS_MANY: usize = 10_000;
 
 type Item = Result<Piece, ProviderError>;
 

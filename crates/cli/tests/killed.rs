@@ -1,0 +1,100 @@
+//! Killed with SIGKILL wherever it stands, and started again, until it is done.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+const SCRIPT: &str = r#"
+name = "slow"
+delay_ms = 2
+chunk_chars = 3
+[[reply]]
+when = { turn = 0 }
+step = [{ text = "Let me see what there is to be seen." }, { call = { name = "nothing", arguments = { a = 1.5 } } }]
+[[reply]]
+when = { turn = 1 }
+step = [{ text = "There is none. Once more, then." }, { call = { name = "nothing", arguments = {} } }]
+[[reply]]
+step = [{ text = "That was all." }]
+"#;
+
+fn antiphon(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_antiphon"));
+    command.current_dir(folder).env_clear().stdin(Stdio::null());
+    command
+}
+
+fn run(command: &mut Command) -> Output {
+    command.output().unwrap()
+}
+
+fn json(folder: &Path, arguments: &[&str]) -> Value {
+    let output = run(antiphon(folder).args(arguments));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// What was said, without times.
+fn said(folder: &Path) -> Vec<Value> {
+    let task = json(folder, &["tasks", "list", "--json"])[0]["task_id"].clone();
+    let shown = json(folder, &["tasks", "show", "--json", task.as_str().unwrap()]);
+    assert_eq!(shown["status"], "completed", "{shown:#}");
+    let mut messages = shown["messages"].as_array().unwrap().clone();
+    for message in &mut messages {
+        message.as_object_mut().unwrap().remove("timestamp");
+    }
+    messages
+}
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("slow.toml"), SCRIPT).unwrap();
+    folder
+}
+
+const MODEL: [&str; 4] = ["--model", "scripted/slow", "--script", "slow.toml"];
+
+#[test]
+fn a_task_that_is_killed_again_and_again_says_what_it_would_have_said() {
+    let undisturbed = folder();
+    let whole = run(antiphon(undisturbed.path()).args(["run", "go"]).args(MODEL));
+    assert!(whole.status.success(), "{}", String::from_utf8_lossy(&whole.stderr));
+
+    let folder = folder();
+    let mut kills = 0;
+    // A little later each time, so that it dies at another place and gets on in the end.
+    for patience in (10..).step_by(7) {
+        let mut command = antiphon(folder.path());
+        match kills {
+            0 => command.args(["run", "go"]),
+            _ => command.args(["run", "--resume", "last"]),
+        };
+        let mut child =
+            command.args(MODEL).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let deadline = std::time::Instant::now() + Duration::from_millis(patience);
+        let ended = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break Some(status);
+            }
+            if std::time::Instant::now() > deadline {
+                break None;
+            }
+            std::thread::yield_now();
+        };
+        if ended.is_some_and(|status| status.success()) {
+            break;
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // Killed before anything was accepted, there is nothing to go on with.
+        let accepted = run(antiphon(folder.path()).args(["tasks", "list"])).status.success()
+            && json(folder.path(), &["tasks", "list", "--json"]).as_array().unwrap().len() == 1;
+        kills += usize::from(accepted);
+    }
+    assert!(kills >= 5, "{kills} kills");
+    assert_eq!(said(folder.path()), said(undisturbed.path()));
+}
