@@ -29,7 +29,7 @@ pub struct Script {
 
 impl Script {
     /// The scripts that come with Antiphon, from `examples/scripts`.
-    pub const BUILTIN: &'static [&'static str] = &["flaky", "hello", "tools"];
+    pub const BUILTIN: &'static [&'static str] = &["flaky", "hello", "slow", "tools"];
 
     /// Reads a script.
     pub fn parse(text: &str) -> Result<Self, ScriptError> {
@@ -45,6 +45,7 @@ impl Script {
     pub fn builtin(name: &str) -> Option<Self> {
         let text = match name {
             "flaky" => include_str!("../../../examples/scripts/flaky.toml"),
+            "slow" => include_str!("../../../examples/scripts/slow.toml"),
             "hello" => include_str!("../../../examples/scripts/hello.toml"),
             "tools" => include_str!("../../../examples/scripts/tools.toml"),
             _ => return None,
