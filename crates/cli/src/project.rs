@@ -35,20 +35,23 @@ impl Project {
         self.journal_path().is_file()
     }
 
-    /// An orchestrator on the project's journal, for this process alone.
-    pub(crate) fn orchestrator(&self, models: Models) -> Result<Orchestrator, Failure> {
+    /// The project's journal, for this process alone.
+    pub(crate) fn journal(&self) -> Result<SqliteJournal, Failure> {
         make_private(&self.folder).map_err(|error| {
             Failure::usage(format!("cannot use {}: {error}", self.folder.display()))
         })?;
-        let journal =
-            SqliteJournal::open(&self.journal_path(), Sync::Full).map_err(|error| match error {
-                OpenError::Owned { .. } => Failure::unavailable(error.to_string()),
-                OpenError::Later { .. }
-                | OpenError::Damaged { .. }
-                | OpenError::Unusable { .. } => Failure::usage(error.to_string()),
-            })?;
+        SqliteJournal::open(&self.journal_path(), Sync::Full).map_err(|error| match error {
+            OpenError::Owned { .. } => Failure::unavailable(error.to_string()),
+            OpenError::Later { .. } | OpenError::Damaged { .. } | OpenError::Unusable { .. } => {
+                Failure::usage(error.to_string())
+            }
+        })
+    }
+
+    /// An orchestrator on the project's journal.
+    pub(crate) fn orchestrator(&self, models: Models) -> Result<Orchestrator, Failure> {
         Ok(Orchestrator::new(World {
-            journal: Arc::new(journal),
+            journal: Arc::new(self.journal()?),
             models: Arc::new(models),
             tools: Arc::new(NoTools),
             clock: Arc::new(SystemClock),
@@ -56,7 +59,7 @@ impl Project {
         }))
     }
 
-    fn journal_path(&self) -> PathBuf {
+    pub(crate) fn journal_path(&self) -> PathBuf {
         self.folder.join("journal.db")
     }
 }

@@ -5,11 +5,13 @@ use std::io::{IsTerminal, Write};
 use std::time::Instant;
 
 use antiphon_core::{
-    Event, EventBody, Position, PriceTable, StreamEvent, TaskId, TaskStatus, TokenUsage, visible,
+    EVENT_VERSION, Event, EventBody, Position, PriceTable, StreamEvent, TaskId, TaskStatus,
+    TokenUsage, visible,
 };
 use antiphon_runtime::{Delta, Orchestrator, TaskState};
 use serde::Serialize;
 use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
 
 use crate::failure::Failure;
 
@@ -40,8 +42,12 @@ pub(crate) async fn watch(
             biased;
             delta = deltas.recv() => match delta {
                 Ok(delta) if delta.task_id == *task_id => screen.delta(&delta)?,
-                // Missed deltas are in the journal, whole.
-                Ok(_) | Err(_) => {}
+                Ok(_) => {}
+                // What they said is in the journal, whole.
+                Err(RecvError::Lagged(count)) => screen.missed(task_id, count)?,
+                Err(RecvError::Closed) => {
+                    return Err(Failure::failed("the orchestrator has ended"));
+                }
             },
             event = follower.next() => {
                 let event = event.map_err(|error| Failure::unavailable(error.to_string()))?;
@@ -124,6 +130,16 @@ impl Screen {
                 | StreamEvent::ToolCallBegin { .. }
                 | StreamEvent::ToolCallDelta { .. },
             ) => Ok(()),
+        }
+    }
+
+    fn missed(&mut self, task_id: &TaskId, count: u64) -> Result<(), Failure> {
+        match self.form {
+            Form::Json => line(&serde_json::json!({
+                "v": EVENT_VERSION, "task_id": task_id, "type": "deltas_missed",
+                "data": { "count": count },
+            })),
+            Form::Text => self.print(" […] "),
         }
     }
 

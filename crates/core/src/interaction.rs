@@ -1,7 +1,7 @@
 //! Interactions: what arrives at an agent's inbox.
 //!
 //! A door builds an [`Interaction`]; [`classify`] looks at it once, at ingress, and everything
-//! behind switches on the [`PeerInputClass`] it found. [`render`] turns it into what a model
+//! behind switches on the [`PeerInputClass`] it found. [`render()`] turns it into what a model
 //! reads, late and with its provenance, as data and never as the user's own words.
 
 mod class;

@@ -1,5 +1,8 @@
 //! `antiphon doctor`: what is configured, what answers, and what to do about the rest.
 
+use std::num::NonZeroUsize;
+
+use antiphon_core::port::{Journal as _, JournalError, TaskQuery, Which};
 use clap::Args;
 use serde::Serialize;
 
@@ -7,9 +10,10 @@ use crate::catalog;
 use crate::config::{Config, Key, ProviderConfig};
 use crate::failure::Failure;
 use crate::models::Models as Registry;
+use crate::project::Project;
 use crate::terminal;
 
-/// Check the configuration and every provider in it.
+/// Check the configuration, every provider in it, and the journal of this project.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit code 0 when everything that is configured answers, 4 when something does not.
@@ -30,7 +34,17 @@ struct Report {
     config_found: bool,
     default_model: String,
     prices: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    journal: Option<Journal>,
     providers: Vec<Row>,
+}
+
+/// What is known of this project's journal.
+#[derive(Serialize)]
+struct Journal {
+    path: String,
+    status: Status,
+    detail: String,
 }
 
 #[derive(Serialize)]
@@ -67,17 +81,22 @@ impl Doctor {
         for (name, provider) in &config.providers {
             providers.push(check(name, provider, &registry).await?);
         }
+        let journal = journal(&Project::here()?).await;
         let report = Report {
             version: env!("CARGO_PKG_VERSION"),
             config: config.path.display().to_string(),
             config_found: config.found,
             default_model: config.default_model().to_string(),
             prices: config.prices.iter().count(),
+            journal,
             providers,
         };
         terminal::print(&if self.json { terminal::json(&report)? } else { readable(&report) });
         let failed = report.providers.iter().filter(|row| row.status == Status::Failed);
-        match failed.map(|row| row.name.as_str()).collect::<Vec<_>>().as_slice() {
+        let failed = failed.map(|row| row.name.as_str());
+        let journal = report.journal.iter().filter(|found| found.status == Status::Failed);
+        let failed = failed.chain(journal.map(|_| "the journal"));
+        match failed.collect::<Vec<_>>().as_slice() {
             [] => Ok(()),
             names => Err(Failure::unavailable(format!("not ready: {}", names.join(", ")))),
         }
@@ -103,8 +122,32 @@ async fn check(name: &str, provider: &ProviderConfig, registry: &Registry) -> Re
     })
 }
 
+/// Opens the journal of this project, if it has one, and looks at every page of it.
+async fn journal(project: &Project) -> Option<Journal> {
+    if !project.has_journal() {
+        return None;
+    }
+    let unfinished = TaskQuery { which: Which::Unfinished, limit: NonZeroUsize::MAX };
+    let look = async {
+        let journal = project.journal()?;
+        let fault = |error: JournalError| Failure::unavailable(error.to_string());
+        journal.verify().await.map_err(fault)?;
+        let tasks = journal.tasks(unfinished).await.map_err(fault)?;
+        Ok::<_, Failure>(format!("sound, {} unfinished tasks", tasks.len()))
+    };
+    let (status, detail) = match look.await {
+        Ok(detail) => (Status::Ready, detail),
+        Err(failure) => (Status::Failed, failure.to_string()),
+    };
+    Some(Journal { path: project.journal_path().display().to_string(), status, detail })
+}
+
 fn readable(report: &Report) -> String {
     let found = if report.config_found { "" } else { " (not there, which is fine)" };
+    let journal = report.journal.as_ref().map_or_else(
+        || "none here yet".to_owned(),
+        |journal| format!("{} ({})", journal.path, journal.detail),
+    );
     let mut lines = vec![["", "PROVIDER", "WIRE", "ADDRESS", ""].map(str::to_owned)];
     lines.extend(report.providers.iter().map(|row| {
         let mark = match row.status {
@@ -121,7 +164,8 @@ fn readable(report: &Report) -> String {
         ]
     }));
     format!(
-        "antiphon {}\nconfiguration  {}{found}\ndefault model  {}\nprices         {} models\n\n{}",
+        "antiphon {}\nconfiguration  {}{found}\njournal        {journal}\ndefault model  {}\n\
+         prices         {} models\n\n{}",
         report.version,
         report.config,
         report.default_model,
