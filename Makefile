@@ -60,7 +60,7 @@ fuzz: setup
 
 deny: setup
 	@scripts/need cargo-deny
-	@scripts/step "Dependencies" $(CARGO) deny --offline check bans licenses sources
+	@scripts/step "Dependencies" $(CARGO) deny check bans licenses sources
 
 setup:
 	@scripts/need cargo cc cargo-nextest
