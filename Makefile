@@ -39,7 +39,7 @@ check: setup
 	@scripts/step "Lints" $(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 test: check
-	@scripts/need python3 python3-venv
+	@scripts/need cargo-nextest python3 python3-venv
 	@scripts/step "Tests" $(CARGO) nextest run --workspace --locked --profile ci
 	@scripts/step "Doctests" $(CARGO) test --workspace --doc --locked --quiet
 	@RUSTDOCFLAGS="-D warnings" scripts/step "Docs" \
@@ -63,4 +63,4 @@ deny: setup
 	@scripts/step "Dependencies" $(CARGO) deny check bans licenses sources
 
 setup:
-	@scripts/need cargo cc cargo-nextest
+	@scripts/need cargo cc

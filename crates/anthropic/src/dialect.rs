@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use antiphon_core::port::StopSignal;
+use antiphon_core::stream::{BLOCKS_MAX, MESSAGE_BYTES_MAX};
 use antiphon_core::{ModelRef, Piece, ProviderError, RawJson, StopReason, Usage};
 use antiphon_transport::{Dialect, HttpFailure};
 use serde::Deserialize;
@@ -126,6 +127,9 @@ impl MessagesDialect {
                 });
             }
             _ => {
+                if self.opaque.len() == BLOCKS_MAX {
+                    return Err(too_much());
+                }
                 let opaque = Opaque { block: parse(raw)?, input_json: String::new() };
                 self.opaque.insert(block, opaque);
             }
@@ -133,10 +137,16 @@ impl MessagesDialect {
         Ok(())
     }
 
-    fn block_delta(&mut self, block: u32, delta: DeltaIn, pieces: &mut Vec<Piece>) {
+    fn block_delta(
+        &mut self,
+        block: u32,
+        delta: DeltaIn,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<(), ProviderError> {
         if let Some(opaque) = self.opaque.get_mut(&block) {
             opaque.input_json.push_str(&delta.partial_json.unwrap_or_default());
-            return;
+            let too_long = opaque.input_json.len() > MESSAGE_BYTES_MAX;
+            return if too_long { Err(too_much()) } else { Ok(()) };
         }
         if let Some(delta) = delta.text {
             pieces.push(Piece::Text { block, delta });
@@ -150,6 +160,7 @@ impl MessagesDialect {
         if let Some(arguments) = delta.partial_json {
             pieces.push(Piece::ToolCall { block, id: None, name: None, arguments });
         }
+        Ok(())
     }
 
     fn block_stop(&mut self, block: u32, pieces: &mut Vec<Piece>) -> Result<(), ProviderError> {
@@ -200,7 +211,7 @@ impl Dialect for MessagesDialect {
             }
             "content_block_delta" => {
                 let raw = event.delta.ok_or_else(|| missing("delta"))?;
-                self.block_delta(event.index, parse(raw)?, pieces);
+                self.block_delta(event.index, parse(raw)?, pieces)?;
             }
             "content_block_stop" => self.block_stop(event.index, pieces)?,
             "message_delta" => {
@@ -235,6 +246,8 @@ fn stop_reason(raw: &str) -> StopReason {
         "end_turn" | "stop_sequence" => StopReason::EndTurn,
         "max_tokens" | "model_context_window_exceeded" => StopReason::Length,
         "tool_use" => StopReason::ToolUse,
+        // Whatever there is of it, calls too, is not to be used.
+        "refusal" => StopReason::Error,
         _ => StopReason::Unknown,
     }
 }
@@ -275,6 +288,10 @@ fn parse<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Result<T, ProviderError> 
 
 fn malformed(error: serde_json::Error) -> ProviderError {
     ProviderError::Protocol { message: format!("an event is not what it should be: {error}") }
+}
+
+fn too_much() -> ProviderError {
+    ProviderError::Protocol { message: "more of unknown kinds than an answer may hold".to_owned() }
 }
 
 fn missing(field: &str) -> ProviderError {

@@ -211,7 +211,7 @@ fn turns(messages: &[Message], mark: Option<CacheControl>) -> Vec<Turn<'_>> {
             }
             Message::ToolResult(result) => ("user", vec![tool_result(result).into()]),
             Message::Assistant(answer) => {
-                ("assistant", answer.content.iter().filter_map(spoken).collect())
+                ("assistant", led_to(&answer.content).iter().filter_map(spoken).collect())
             }
         };
         match turns.last_mut() {
@@ -248,6 +248,18 @@ fn tool_result(result: &ToolResultMessage) -> KnownBlock<'_> {
         content: result.content.iter().filter_map(input).collect(),
         is_error: result.is_error,
     }
+}
+
+/// The blocks up to the last one that thinking led to: the wire refuses an answer that ends in
+/// thinking, as one that was cut off, or whose calls have no results, would.
+fn led_to(content: &[AssistantBlock]) -> &[AssistantBlock] {
+    let last = content.iter().rposition(|block| match block {
+        AssistantBlock::Text(text) => !text.text.trim().is_empty(),
+        AssistantBlock::ToolCall(_) => true,
+        AssistantBlock::Opaque(opaque) => opaque.kind != "redacted_thinking",
+        AssistantBlock::Thinking(_) => false,
+    });
+    last.map_or(&[], |last| &content[..=last])
 }
 
 fn spoken(block: &AssistantBlock) -> Option<BlockOut<'_>> {

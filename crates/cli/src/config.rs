@@ -245,7 +245,11 @@ fn read(path: &Path) -> Result<Option<String>, Failure> {
 }
 
 fn parse(path: &Path, text: &str) -> Result<File, Failure> {
-    toml::from_str(text).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+    toml::from_str(text).map_err(|error| {
+        // Not the line itself: it may hold a key.
+        let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+        Failure::usage(format!("{}: line {line}: {}", path.display(), error.message()))
+    })
 }
 
 /// The built-in providers, with the user's own beside them or in their place.

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use antiphon_runtime::OrchestratorError;
+
 /// A command that did not do what it was asked.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -56,6 +58,20 @@ impl Failure {
 
     pub(crate) fn interrupted() -> Self {
         Self { exit: Exit::Interrupted, message: "interrupted".to_owned() }
+    }
+}
+
+impl From<OrchestratorError> for Failure {
+    fn from(error: OrchestratorError) -> Self {
+        let message = error.to_string();
+        match error {
+            OrchestratorError::Journal(_)
+            | OrchestratorError::Full
+            | OrchestratorError::AtRest { .. } => Self::unavailable(message),
+            OrchestratorError::Replay(_)
+            | OrchestratorError::NoModel { .. }
+            | OrchestratorError::Ended { .. } => Self::usage(message),
+        }
     }
 }
 

@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     match start(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("antiphon: {failure}");
+            eprintln!("antiphon: {}", antiphon_core::visible(&failure.to_string()));
             failure.exit.into()
         }
     }

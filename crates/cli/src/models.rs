@@ -37,6 +37,7 @@ pub(crate) struct Models {
     record: Option<PathBuf>,
     /// Answer from there, and ask nobody.
     replay: Option<PathBuf>,
+    replaying: OnceLock<Replay>,
     transport: OnceLock<Transport>,
     /// By name, and by whether it writes tool calls as text.
     stacked: Mutex<HashMap<(String, bool), Arc<dyn Provider>>>,
@@ -50,6 +51,7 @@ impl Models {
             retries: None,
             record: None,
             replay: None,
+            replaying: OnceLock::new(),
             transport: OnceLock::new(),
             stacked: Mutex::new(HashMap::new()),
         }
@@ -100,9 +102,7 @@ impl Models {
 
     fn stacked(&self, model: &ModelRef) -> Result<Arc<dyn Provider>, Failure> {
         if let Some(path) = &self.replay {
-            let recording =
-                Recording::load(path).map_err(|error| Failure::usage(error.to_string()))?;
-            return Ok(Arc::new(Replay::new(recording)));
+            return self.around(Arc::new(self.replayed(path)?), Limits::default());
         }
         if model.provider() == "scripted" {
             let scripted = ScriptedProvider::new(self.script(model)?);
@@ -158,6 +158,15 @@ impl Models {
             provider = Arc::new(Concurrency::new(provider, limit));
         }
         Ok(provider)
+    }
+
+    /// The recording, read once: it counts what was asked.
+    fn replayed(&self, path: &Path) -> Result<Replay, Failure> {
+        if let Some(replay) = self.replaying.get() {
+            return Ok(replay.clone());
+        }
+        let recording = Recording::load(path).map_err(|error| Failure::usage(error.to_string()))?;
+        Ok(self.replaying.get_or_init(|| Replay::new(recording)).clone())
     }
 
     fn script(&self, model: &ModelRef) -> Result<Script, Failure> {

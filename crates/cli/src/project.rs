@@ -1,7 +1,7 @@
 //! The project: the folder somebody works in, and its `.antiphon`, which only its owner may read.
 
 use std::fs::{self, DirBuilder};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,7 +26,10 @@ impl Project {
     pub(crate) fn here() -> Result<Self, Failure> {
         let here = std::env::current_dir()
             .map_err(|error| Failure::usage(format!("there is no current folder: {error}")))?;
-        let known = here.ancestors().find(|folder| folder.join(FOLDER).is_dir());
+        let is_known = |folder: &&Path| {
+            fs::symlink_metadata(folder.join(FOLDER)).is_ok_and(|about| about.is_dir())
+        };
+        let known = here.ancestors().find(is_known);
         Ok(Self { folder: known.unwrap_or(&here).join(FOLDER) })
     }
 
@@ -71,10 +74,18 @@ impl antiphon_runtime::Models for Models {
 }
 
 fn make_private(folder: &Path) -> std::io::Result<()> {
-    if fs::symlink_metadata(folder).is_err() {
-        return DirBuilder::new().mode(0o700).create(folder);
+    let Ok(about) = fs::symlink_metadata(folder) else {
+        DirBuilder::new().mode(0o700).create(folder)?;
+        // Prompts and answers are nobody else's business.
+        return fs::write(folder.join(".gitignore"), "journal.db*\n");
+    };
+    // A link, or somebody else's folder, may come with a clone and lead anywhere.
+    if !about.is_dir() {
+        return Err(std::io::Error::other("it is not a folder"));
     }
-    let about = fs::metadata(folder)?;
+    if about.uid() != fs::metadata("/proc/self")?.uid() {
+        return Err(std::io::Error::other("it belongs to somebody else"));
+    }
     if about.permissions().mode() & 0o077 != 0 {
         fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
     }

@@ -10,6 +10,7 @@ use antiphon_core::{
 };
 use antiphon_runtime::{Delta, Orchestrator, TaskState};
 use serde::Serialize;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -35,11 +36,23 @@ pub(crate) async fn watch(
 ) -> Result<TaskState, Failure> {
     let mut screen = Screen { form, in_text: false };
     let mut follower = orchestrator.follow(Some(task_id.clone()), after);
-    let mut canceling = None;
+    let mut interrupts = signal(SignalKind::interrupt())
+        .map_err(|error| Failure::failed(format!("cannot listen for Ctrl-C: {error}")))?;
+    let mut ended = std::pin::pin!(orchestrator.wait(task_id));
+    let (mut canceling, mut over) = (None, false);
     loop {
         tokio::select! {
             // What is said comes before what is written of it.
             biased;
+            _ = interrupts.recv() => {
+                if canceling.is_some() {
+                    return Err(Failure::interrupted());
+                }
+                let (orchestrator, task_id) = (orchestrator.clone(), task_id.clone());
+                let mut tasks = tokio::task::JoinSet::new();
+                tasks.spawn(async move { drop(orchestrator.cancel(&task_id).await) });
+                canceling = Some(tasks);
+            }
             delta = deltas.recv() => match delta {
                 Ok(delta) if delta.task_id == *task_id => screen.delta(&delta)?,
                 Ok(_) => {}
@@ -56,19 +69,15 @@ pub(crate) async fn watch(
                     break;
                 }
             }
-            _ = tokio::signal::ctrl_c() => {
-                if canceling.is_some() {
-                    return Err(Failure::interrupted());
-                }
-                let (orchestrator, task_id) = (orchestrator.clone(), task_id.clone());
-                let mut tasks = tokio::task::JoinSet::new();
-                tasks.spawn(async move { drop(orchestrator.cancel(&task_id).await) });
-                canceling = Some(tasks);
-            }
+            // The follower sees the end of a task that has one; of any other this is told.
+            state = &mut ended, if !over => match state {
+                Ok(_) => over = true,
+                Err(error) => return Err(error.into()),
+            },
         }
     }
     screen.end();
-    orchestrator.task(task_id).await.map_err(|error| Failure::failed(error.to_string()))
+    Ok(orchestrator.task(task_id).await?)
 }
 
 /// What the end of a task means to the shell.

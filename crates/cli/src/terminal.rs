@@ -1,14 +1,19 @@
 //! Output that people and programs read.
 
-use std::io::Write;
+use std::borrow::Cow;
+use std::io::{IsTerminal, Write};
 
+use antiphon_core::visible;
 use serde::Serialize;
 
 use crate::failure::Failure;
 
 /// Prints to standard output. A reader that has seen enough, such as `head`, is no failure.
 pub(crate) fn print(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    let mut out = std::io::stdout().lock();
+    // What a model, a file or a provider said must not drive the terminal.
+    let text = if out.is_terminal() { Cow::Owned(visible(text)) } else { Cow::Borrowed(text) };
+    let _ = out.write_all(text.as_bytes());
 }
 
 /// Indented JSON with a line break at the end.

@@ -136,3 +136,41 @@ fn a_recorded_answer_is_replayed_without_its_model() {
     assert_eq!(other.code, 1);
     assert!(other.err.contains(r#"recorded "hi", asked "ho""#), "{}", other.err);
 }
+
+#[test]
+fn links_in_a_clone_lead_nowhere() {
+    let folder = folder();
+    let (project, precious) = (folder.path().join("clone"), folder.path().join("precious"));
+    fs::create_dir_all(project.join(".antiphon")).unwrap();
+    fs::write(&precious, "precious").unwrap();
+    for name in ["journal.db.lock", "journal.db"] {
+        let link = project.join(".antiphon").join(name);
+        std::os::unix::fs::symlink(&precious, &link).unwrap();
+        let seen = seen(antiphon(&project).args(["run", "hi"]));
+        assert_eq!(seen.code, 2, "{}", seen.err);
+        assert!(seen.err.contains("it is not a file"), "{}", seen.err);
+        fs::remove_file(link).unwrap();
+    }
+    fs::remove_dir_all(project.join(".antiphon")).unwrap();
+    std::os::unix::fs::symlink(folder.path(), project.join(".antiphon")).unwrap();
+    let seen = seen(antiphon(&project).args(["run", "hi"]));
+    assert_eq!(seen.code, 2, "{}", seen.err);
+    assert!(seen.err.contains("it is not a folder"), "{}", seen.err);
+    assert_eq!(fs::read_to_string(precious).unwrap(), "precious");
+}
+
+#[test]
+fn a_key_in_a_configuration_with_a_mistake_is_not_printed() {
+    let folder = folder();
+    let cases = [
+        "[providers.x]\nkind = \"openai\"\napi_key = sk-secret123",
+        "[providers.x]\nkind = \"openai\"\napikey = \"sk-secret123\"",
+    ];
+    for config in cases {
+        fs::write(folder.path().join("c.toml"), config).unwrap();
+        let seen = seen(antiphon(folder.path()).env("ANTIPHON_CONFIG", "c.toml").arg("doctor"));
+        assert_eq!(seen.code, 2);
+        assert!(seen.err.contains("c.toml: line 3"), "{}", seen.err);
+        assert!(!seen.err.contains("secret"), "{}", seen.err);
+    }
+}

@@ -11,6 +11,9 @@ use crate::{
     ToolResultMessage, sendable,
 };
 
+/// Longest name of a tool.
+const TOOL_NAME_CHARS_MAX: usize = 64;
+
 /// Which tool-call ids a provider accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdRule {
@@ -37,7 +40,8 @@ impl IdRule {
 }
 
 /// What of a history goes to `model`: what is [`sendable`], without the thinking, signatures
-/// and sealed blocks of other models, and with call ids that are unique and fit `ids`.
+/// and sealed blocks of other models, with call ids that are unique and fit `ids`, and with tool
+/// names of letters, digits, `_` and `-`.
 pub fn for_model(messages: &[Message], model: &ModelRef, ids: IdRule) -> Vec<Message> {
     let mut renamer = Renamer { ids, used: HashSet::new(), lap: HashMap::new() };
     sendable(messages)
@@ -48,6 +52,14 @@ pub fn for_model(messages: &[Message], model: &ModelRef, ids: IdRule) -> Vec<Mes
             Message::ToolResult(result) => Some(Message::ToolResult(renamer.result(result))),
         })
         .collect()
+}
+
+/// A tool's name as every provider accepts it. A model may call what does not exist, by a name
+/// that could not; refused once, such a name would be refused with every later request too.
+fn plain_name(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    let name: String = name.chars().take(TOOL_NAME_CHARS_MAX).map(plain).collect();
+    if name.is_empty() { "_".to_owned() } else { name }
 }
 
 struct Renamer {
@@ -70,6 +82,7 @@ impl Renamer {
                 AssistantBlock::Thinking(_) | AssistantBlock::Opaque(_) => own.then_some(block),
                 AssistantBlock::ToolCall(call) => Some(AssistantBlock::ToolCall(ToolCallBlock {
                     id: self.rename(&call.id),
+                    name: plain_name(&call.name),
                     signature: call.signature.filter(|_| own),
                     ..call
                 })),
@@ -80,7 +93,11 @@ impl Renamer {
 
     fn result(&self, result: ToolResultMessage) -> ToolResultMessage {
         let tool_call_id = self.lap.get(&result.tool_call_id).cloned();
-        ToolResultMessage { tool_call_id: tool_call_id.unwrap_or(result.tool_call_id), ..result }
+        ToolResultMessage {
+            tool_call_id: tool_call_id.unwrap_or(result.tool_call_id),
+            tool_name: plain_name(&result.tool_name),
+            ..result
+        }
     }
 
     fn rename(&mut self, id: &ToolCallId) -> ToolCallId {

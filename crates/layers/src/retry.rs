@@ -97,8 +97,9 @@ impl<P: Provider + Unpin> Retrying<P> {
         let pause = self.pauses.next()?;
         match error.retry_after() {
             Some(asked) if asked > self.config.asked_pause_max => None,
-            Some(asked) => Some(asked),
-            None => Some(pause.min(self.config.pause_max)),
+            Some(asked) if !asked.is_zero() => Some(asked),
+            // To be asked for no pause at all is to be asked for nothing.
+            Some(_) | None => Some(pause.min(self.config.pause_max)),
         }
     }
 }

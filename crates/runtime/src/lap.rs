@@ -5,15 +5,15 @@ use std::sync::Arc;
 use antiphon_core::port::{Append, Expected, JournalError};
 use antiphon_core::{
     AgentId, AgentState, AssistantMessage, Cancel, Effect, EventBody, Message, MessageAppended,
-    MessageStream, Request, Seq, StateChanged, StatusChanged, StreamError, TaskId, TaskStatus,
-    ToolCallBlock, ToolResult, ToolStarted, UsageRecorded, sendable,
+    MessageStream, Request, Seq, StateChanged, StatusChanged, StopReason, StreamError, TaskId,
+    TaskStatus, ToolCallBlock, ToolResult, ToolStarted, UsageRecorded, sendable,
 };
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::orchestrator::{Delta, Inner, OrchestratorError};
-use crate::state::{FINAL, Pending, Step, TaskState};
+use crate::state::{Pending, Step, TaskState, is_final};
 use crate::tools;
 
 /// Works on a task until it is over, or until everything is brought to rest.
@@ -26,12 +26,12 @@ pub(crate) async fn run(
     let agent_id = AgentId::from(inner.world.ids.next());
     let mut work = Work { inner, state, agent_id, at: AgentState::Idle, unwritten: vec![], cancel };
     loop {
+        if work.cancel.is_cancelled() && !work.state.status.is_terminal() {
+            work.end(TaskStatus::Canceled, None);
+        }
         if work.inner.stop.is_cancelled() {
             // What is known is kept; what is left to do is done another time.
             return work.flush().await.map(drop);
-        }
-        if work.cancel.is_cancelled() && !work.state.status.is_terminal() {
-            work.end(TaskStatus::Canceled, None);
         }
         match work.state.next() {
             Step::Over => return work.flush().await.map(drop),
@@ -128,7 +128,15 @@ impl Work {
             return Ok(());
         }
         match self.answer().await {
-            Ok(answer) => self.take(answer),
+            Ok(answer) => {
+                let refused = broke_off(&answer).then(|| answer.raw_stop_reason.clone());
+                self.take(answer);
+                if let Some(why) = refused {
+                    let error = format!("the model stopped without an answer: {why}");
+                    let detail = json!({ "code": "refused", "error": error });
+                    self.end(TaskStatus::Failed, Some(detail));
+                }
+            }
             Err(Broken { partial, error: StreamError::Canceled }) => {
                 // At rest, nothing is said: the model is asked again another time.
                 if self.cancel.is_cancelled() {
@@ -237,14 +245,17 @@ impl Work {
         let executor = Arc::clone(&self.inner.world.tools);
         let runs = group.iter().map(|call| tools::run(&*executor, call, self.interruption()));
         let results = join_all(runs).await;
-        // Cut off to come to rest: recovery decides what to make of it.
-        if self.inner.stop.is_cancelled() && !self.cancel.is_cancelled() {
-            return Ok(false);
-        }
         for (call, result) in group.iter().zip(results) {
-            self.result(call, result);
+            match result {
+                Some(result) => self.result(call, result),
+                None if self.cancel.is_cancelled() => {
+                    self.result(call, ToolResult::failed("canceled"));
+                }
+                // Cut off to come to rest: recovery decides what to make of it.
+                None => {}
+            }
         }
-        Ok(!self.cancel.is_cancelled())
+        Ok(!self.cancel.is_cancelled() && !self.inner.stop.is_cancelled())
     }
 
     fn result(&mut self, call: &ToolCallBlock, result: ToolResult) {
@@ -259,9 +270,7 @@ impl Work {
 
     fn finish(&mut self, result: Value) {
         let calls: Vec<ToolCallBlock> = match self.state.messages.iter().rev().find_map(answer) {
-            Some(answer) => {
-                answer.tool_calls().filter(|call| call.name == FINAL).cloned().collect()
-            }
+            Some(answer) => answer.tool_calls().filter(|call| is_final(call)).cloned().collect(),
             None => Vec::new(),
         };
         for call in calls {
@@ -271,6 +280,11 @@ impl Work {
         self.walk_to(AgentState::Idle);
         self.end(TaskStatus::Completed, Some(result));
     }
+}
+
+/// The provider called the answer whole, and it is none: filtered, or malformed.
+fn broke_off(answer: &AssistantMessage) -> bool {
+    matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted)
 }
 
 fn answer(message: &Message) -> Option<&AssistantMessage> {

@@ -1,6 +1,6 @@
 //! How far a task may go.
 
-use antiphon_core::{Message, TokenUsage};
+use antiphon_core::TokenUsage;
 use serde::Serialize;
 
 use crate::state::TaskState;
@@ -32,18 +32,11 @@ pub enum LimitReached {
 /// The limit that keeps a task from asking its model again.
 pub(crate) fn reached(state: &TaskState) -> Option<LimitReached> {
     let limits = state.created.limits;
-    let calls = || {
-        let calls = state.messages.iter().map(|message| match message {
-            Message::Assistant(answer) => answer.tool_calls().count(),
-            Message::User(_) | Message::ToolResult(_) => 0,
-        });
-        calls.sum::<usize>()
-    };
     let tokens = || u64::from(TokenUsage::from(state.usage).total_tokens);
     if let Some(max) = limits.turns_max.filter(|max| state.turns >= max.get()) {
         return Some(LimitReached::Turns { max: max.get() });
     }
-    if let Some(max) = limits.tool_calls_max.filter(|max| calls() >= max.get() as usize) {
+    if let Some(max) = limits.tool_calls_max.filter(|max| state.calls >= max.get()) {
         return Some(LimitReached::ToolCalls { max: max.get() });
     }
     let max = limits.tokens_max.filter(|max| tokens() >= max.get())?;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use antiphon_core::port::{
@@ -22,6 +22,7 @@ use tokio_util::task::TaskTracker;
 use crate::follow::Follower;
 use crate::lap;
 use crate::state::{ReplayError, TaskState};
+use crate::tools;
 
 /// Tasks that may run at a time. One more is refused; it stays in the journal.
 pub const TASKS_RUNNING_MAX: usize = 16_384;
@@ -107,6 +108,12 @@ pub enum OrchestratorError {
         /// Why.
         reason: String,
     },
+    /// Go on with it.
+    #[error("task {task_id} has not ended, and nobody works on it")]
+    AtRest {
+        /// Which.
+        task_id: TaskId,
+    },
     /// It is over.
     #[error("task {task_id} has ended already: {status:?}")]
     Ended {
@@ -125,10 +132,12 @@ pub struct Orchestrator {
 
 pub(crate) struct Inner {
     pub(crate) world: World,
-    running: Mutex<HashMap<TaskId, CancellationToken>>,
+    running: Mutex<HashMap<TaskId, Arc<Running>>>,
     tracker: TaskTracker,
     /// Fires when everything should come to rest; what is not done goes on another time.
     pub(crate) stop: CancellationToken,
+    /// Fires when what did not come to rest is cut off.
+    kill: CancellationToken,
     head: watch::Sender<Position>,
     pub(crate) deltas: broadcast::Sender<Delta>,
 }
@@ -142,6 +151,7 @@ impl Orchestrator {
             running: Mutex::default(),
             tracker: TaskTracker::new(),
             stop: CancellationToken::new(),
+            kill: CancellationToken::new(),
             head: watch::Sender::new(Position(0)),
             deltas: broadcast::Sender::new(DELTAS_KEPT),
         };
@@ -190,11 +200,13 @@ impl Orchestrator {
         let query = TaskQuery { which: Which::Unfinished, limit };
         let mut begun = Vec::new();
         for task_id in self.inner.world.journal.tasks(query).await?.into_iter().rev() {
-            match self.inner.check_model(&self.task(&task_id).await?) {
-                Ok(()) => {
-                    self.start(&task_id)?;
-                    begun.push(task_id);
-                }
+            // One that cannot be read, or whose model cannot be asked, holds up no other.
+            let taken_up = match self.task(&task_id).await {
+                Ok(state) => self.inner.check_model(&state).and_then(|()| self.start(&task_id)),
+                Err(error) => Err(error),
+            };
+            match taken_up {
+                Ok(()) => begun.push(task_id),
                 Err(error) => tracing::warn!(task.id = %task_id, %error, "not taken up"),
             }
         }
@@ -204,14 +216,18 @@ impl Orchestrator {
     /// Ends a task: its model call, its tools, and then itself. When this returns, the journal
     /// says so.
     pub async fn cancel(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
+        let mut asked = false;
         loop {
-            let running = self.inner.running().get(task_id).cloned();
-            if let Some(token) = running {
-                token.cancel();
-                self.wait(task_id).await?;
-                return Ok(());
+            if let Some(running) = self.inner.find(task_id) {
+                running.cancel.cancel();
+                running.left.cancelled().await;
+                asked = true;
+                continue;
             }
             let state = self.task(task_id).await?;
+            if asked && state.status == TaskStatus::Canceled {
+                return Ok(());
+            }
             if state.status.is_terminal() {
                 let task_id = task_id.clone();
                 return Err(OrchestratorError::Ended { task_id, status: state.status });
@@ -250,11 +266,19 @@ impl Orchestrator {
         self.inner.load(task_id).await
     }
 
-    /// Waits for the end of a task.
+    /// Waits for the end of a task. One that stopped before its end, or that nobody works on, is
+    /// an error that says why.
     pub async fn wait(&self, task_id: &TaskId) -> Result<TaskState, OrchestratorError> {
-        let mut follower = self.follow(Some(task_id.clone()), Position(0));
-        while !follower.next().await?.body.ends_task() {}
-        self.task(task_id).await
+        let running = self.inner.find(task_id);
+        if let Some(running) = &running {
+            running.left.cancelled().await;
+        }
+        let state = self.task(task_id).await?;
+        if state.status.is_terminal() {
+            return Ok(state);
+        }
+        let why = running.and_then(|running| running.why.get().cloned());
+        Err(why.unwrap_or(OrchestratorError::AtRest { task_id: task_id.clone() }))
     }
 
     /// Everything behind a position, of one task or of all, as it was and as it goes on.
@@ -273,60 +297,97 @@ impl Orchestrator {
     pub async fn shutdown(&self, patience: Duration) -> bool {
         self.inner.stop.cancel();
         self.inner.tracker.close();
-        tokio::time::timeout(patience, self.inner.tracker.wait()).await.is_ok()
-    }
-
-    /// Takes on nothing more and waits for what runs to end by itself, for a minute at most. Says
-    /// whether it did.
-    pub async fn shutdown_when_idle(&self) -> bool {
-        self.inner.tracker.close();
-        tokio::time::timeout(Duration::from_secs(60), self.inner.tracker.wait()).await.is_ok()
+        let rested = tokio::time::timeout(patience, self.inner.tracker.wait()).await.is_ok();
+        self.inner.kill.cancel();
+        self.inner.tracker.wait().await;
+        rested
     }
 
     fn start(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
-        let mut running = self.inner.running();
-        if running.contains_key(task_id) || self.inner.stop.is_cancelled() {
+        let mut tasks = self.inner.running();
+        if tasks.contains_key(task_id) || self.inner.stop.is_cancelled() {
             return Ok(());
         }
-        if running.len() == TASKS_RUNNING_MAX {
+        if tasks.len() == TASKS_RUNNING_MAX {
             return Err(OrchestratorError::Full);
         }
-        let cancel = CancellationToken::new();
-        running.insert(task_id.clone(), cancel.clone());
+        let running = Arc::new(Running::default());
+        tasks.insert(task_id.clone(), Arc::clone(&running));
         let (inner, task_id) = (Arc::clone(&self.inner), task_id.clone());
         self.inner.tracker.spawn(async move {
-            let _place = Place { inner: Arc::clone(&inner), task_id: task_id.clone() };
-            if let Err(error) = lap::run(inner, &task_id, cancel).await {
-                // The journal is out of reach; the task goes on when it is back.
-                tracing::error!(task.id = %task_id, %error, "a task stopped");
+            let place = Place { inner: Arc::clone(&inner), task_id: task_id.clone(), running };
+            let cancel = place.running.cancel.clone();
+            let ended = tokio::select! {
+                ended = lap::run(Arc::clone(&inner), &task_id, cancel) => ended,
+                () = inner.kill.cancelled() => Ok(()),
+            };
+            if let Err(error) = ended {
+                // The journal is out of reach. Whoever waits is told; the task can be resumed.
+                tracing::error!(task.id = %task_id, %error, "a task stopped before its end");
+                let _ = place.running.why.set(error);
             }
         });
         Ok(())
     }
 }
 
+/// A task that is being worked on.
+#[derive(Default)]
+struct Running {
+    /// Fires when it should end.
+    cancel: CancellationToken,
+    /// Fires when nobody works on it any more.
+    left: CancellationToken,
+    /// Why not, if that was not its end.
+    why: OnceLock<OrchestratorError>,
+}
+
 /// A creation, and everything said up to the first answer.
 fn events(created: TaskCreated, history: Vec<Message>, last: UserMessage) -> Vec<EventBody> {
-    let said = history.into_iter().chain([last.into()]);
+    let cut_off = cut_off(&history);
+    let said = history.into_iter().chain(cut_off).chain([last.into()]);
     let said = said.map(|message| MessageAppended { message }.into());
     [created.into()].into_iter().chain(said).collect()
+}
+
+/// Results for the calls at the end of a history that have none. They were made in another task,
+/// and what came of them is not known here: they are never run again.
+fn cut_off(history: &[Message]) -> Vec<Message> {
+    let Some(index) = history.iter().rposition(|m| matches!(m, Message::Assistant(_))) else {
+        return Vec::new();
+    };
+    let Message::Assistant(answer) = &history[index] else { return Vec::new() };
+    let answered = |call: &antiphon_core::ToolCallBlock| {
+        history[index + 1..].iter().any(|message| match message {
+            Message::ToolResult(result) => result.tool_call_id == call.id,
+            Message::User(_) | Message::Assistant(_) => false,
+        })
+    };
+    let unknown = |call| tools::message(call, tools::outcome_unknown(), answer.timestamp).into();
+    answer.tool_calls().filter(|call| !answered(call)).map(unknown).collect()
 }
 
 /// A place among the running tasks, given up however the task ends.
 struct Place {
     inner: Arc<Inner>,
     task_id: TaskId,
+    running: Arc<Running>,
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         self.inner.running().remove(&self.task_id);
+        self.running.left.cancel();
     }
 }
 
 impl Inner {
-    fn running(&self) -> MutexGuard<'_, HashMap<TaskId, CancellationToken>> {
+    fn running(&self) -> MutexGuard<'_, HashMap<TaskId, Arc<Running>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn find(&self, task_id: &TaskId) -> Option<Arc<Running>> {
+        self.running().get(task_id).cloned()
     }
 
     pub(crate) async fn append(&self, append: Append) -> Result<Appended, JournalError> {

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::limits::{self, LimitReached};
 
 /// The tool by which an agent delivers its result.
-pub(crate) const FINAL: &str = "final";
+const FINAL: &str = "final";
 
 /// A task, as its events tell it.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,7 +36,9 @@ pub struct TaskState {
     pub usage: Usage,
     /// Whole answers of the model.
     pub turns: u32,
-    /// Calls that were started, and what they do to the world.
+    /// Calls of tools.
+    pub calls: u32,
+    /// Calls that were started and have no result, and what they do to the world.
     pub started: HashMap<ToolCallId, Effect>,
 }
 
@@ -114,6 +116,7 @@ impl TaskState {
             messages: Vec::new(),
             usage: Usage::default(),
             turns: 0,
+            calls: 0,
             started: HashMap::new(),
         }
     }
@@ -131,9 +134,16 @@ impl TaskState {
                 self.agent_id = Some(change.agent_id);
                 self.agent_state = change.to;
             }
-            EventBody::MessageAppended(appended) => self.messages.push(appended.message.clone()),
+            EventBody::MessageAppended(appended) => {
+                // Some models use an id again in a later answer: that is another call.
+                if let Message::ToolResult(result) = &appended.message {
+                    self.started.remove(&result.tool_call_id);
+                }
+                self.messages.push(appended.message.clone());
+            }
             EventBody::ToolStarted(started) => {
-                self.started.insert(started.tool_call_id.clone(), started.effect);
+                let before = self.started.insert(started.tool_call_id.clone(), started.effect);
+                self.calls += u32::from(before.is_none());
             }
             EventBody::UsageRecorded(recorded) => {
                 self.usage += recorded.usage;
@@ -153,7 +163,7 @@ impl TaskState {
         };
         let pending: Vec<Pending> = answer
             .tool_calls()
-            .filter(|call| call.name != FINAL && !is_answered(&call.id, results))
+            .filter(|call| !is_final(call) && !is_answered(&call.id, results))
             .map(|call| Pending {
                 call: call.clone(),
                 cut_off: self.started.get(&call.id).copied(),
@@ -162,11 +172,11 @@ impl TaskState {
         if !pending.is_empty() {
             return Step::Call(pending);
         }
-        if let Some(call) = answer.tool_calls().find(|call| call.name == FINAL) {
+        // Something was said since: it was not the last word then.
+        let spoken_to = results.iter().any(|message| matches!(message, Message::User(_)));
+        if let Some(call) = answer.tool_calls().find(|call| is_final(call) && !spoken_to) {
             return Step::Finish(delivered(call));
         }
-        // Something was said since: an answer without a call is not the last word then.
-        let spoken_to = results.iter().any(|message| matches!(message, Message::User(_)));
         if answer.tool_calls().next().is_none() && !spoken_to {
             return Step::Finish(Value::String(answer.text()));
         }
@@ -188,6 +198,12 @@ impl TaskState {
     fn ask(&self) -> Step {
         limits::reached(self).map_or(Step::Ask, Step::Refuse)
     }
+}
+
+/// Whether a call delivers the result. One that was cut off does not: it is answered as any
+/// other whose arguments are malformed.
+pub(crate) fn is_final(call: &ToolCallBlock) -> bool {
+    call.name == FINAL && call.arguments.object().is_some()
 }
 
 fn is_answered(id: &ToolCallId, results: &[Message]) -> bool {

@@ -2,8 +2,8 @@
 
 use antiphon_core::port::ToolContext;
 use antiphon_core::{
-    Cancel, Effect, InputBlock, RawJson, Tool, ToolArguments, ToolCallBlock, ToolError,
-    ToolExecutor, ToolResult, ToolResultMessage,
+    Cancel, Effect, RawJson, Tool, ToolArguments, ToolCallBlock, ToolError, ToolExecutor,
+    ToolResult, ToolResultMessage,
 };
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -12,21 +12,22 @@ use chrono::{DateTime, Utc};
 const OUTCOME_UNKNOWN: &str = "interrupted, outcome unknown: the call was cut off and may or may \
                                not have had its effect. Look before you call it again.";
 
-/// Runs a call. Whatever comes of it is a result that the model can read.
+/// Runs a call. Whatever comes of it is a result that the model can read; there is none when it was
+/// canceled.
 pub(crate) async fn run(
     tools: &dyn ToolExecutor,
     call: &ToolCallBlock,
     cancel: Cancel,
-) -> ToolResult {
+) -> Option<ToolResult> {
     let arguments = match &call.arguments {
         ToolArguments::Object(json) => json,
         ToolArguments::Malformed(text) => {
-            return ToolResult::failed(format!(
+            return Some(ToolResult::failed(format!(
                 "the arguments are not a JSON object, nothing was run: {text}"
-            ));
+            )));
         }
     };
-    match tools.execute(&call.name, arguments, ToolContext { cancel }).await {
+    Some(match tools.execute(&call.name, arguments, ToolContext { cancel }).await {
         Ok(result) => result,
         Err(ToolError::Unknown { name }) => {
             let known: Vec<String> = tools.tools().into_iter().map(|tool| tool.name).collect();
@@ -38,8 +39,8 @@ pub(crate) async fn run(
         Err(error @ (ToolError::InvalidArguments { .. } | ToolError::Unavailable { .. })) => {
             ToolResult::failed(error.to_string())
         }
-        Err(ToolError::Canceled) => ToolResult::failed("canceled"),
-    }
+        Err(ToolError::Canceled) => return None,
+    })
 }
 
 /// The result of a call that was cut off and is not run again.
@@ -53,13 +54,10 @@ pub(crate) fn message(
     result: ToolResult,
     timestamp: DateTime<Utc>,
 ) -> ToolResultMessage {
-    // Some wires refuse a result without content.
-    let nothing = || vec![InputBlock::text("(no output)")];
-    let content = if result.content.is_empty() { nothing() } else { result.content };
     ToolResultMessage {
         tool_call_id: call.id.clone(),
         tool_name: call.name.clone(),
-        content,
+        content: result.content,
         is_error: result.is_error,
         timestamp,
     }

@@ -129,7 +129,7 @@ fn an_image_over_the_limit_is_refused() {
         parse(&text),
         Err(FormatError::Message {
             index: 0,
-            reason: "content[0]: an image may have 5242880 bytes at most, this one has 5242881"
+            reason: "content[0]: an image may have 3932160 bytes at most, this one has 3932163"
                 .to_owned()
         })
     );

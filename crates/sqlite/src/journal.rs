@@ -121,7 +121,7 @@ pub(crate) fn connect(path: &Path, access: OpenFlags) -> rusqlite::Result<Connec
 
 /// SQLite gives the files it makes beside this one the same mode.
 fn create_private(path: &Path) -> io::Result<()> {
-    match fs::metadata(path) {
+    match fs::symlink_metadata(path) {
         Ok(about) if about.is_file() => Ok(()),
         Ok(_) => Err(io::Error::other("it is not a file")),
         Err(_) => OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map(drop),

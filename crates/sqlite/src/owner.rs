@@ -24,6 +24,10 @@ impl Owner {
             path: path.to_owned(),
             reason: format!("{}: {error}", beside.display()),
         };
+        // A link could lead to any file of the user's: one that came with a clone would.
+        if fs::symlink_metadata(&beside).is_ok_and(|about| !about.is_file()) {
+            return Err(unusable(std::io::Error::other("it is not a file")));
+        }
         // Not truncated: it may be somebody else's.
         let mut lock = OpenOptions::new()
             .read(true)

@@ -26,14 +26,18 @@ const READERS_MAX: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Readers {
     path: Arc<Path>,
-    places: Semaphore,
+    places: Arc<Semaphore>,
     /// Connections that nobody uses at the moment.
     idle: Arc<Mutex<Vec<Connection>>>,
 }
 
 impl Readers {
     pub(crate) fn new(path: &Path) -> Self {
-        Self { path: path.into(), places: Semaphore::new(READERS_MAX), idle: Arc::default() }
+        Self {
+            path: path.into(),
+            places: Arc::new(Semaphore::new(READERS_MAX)),
+            idle: Arc::default(),
+        }
     }
 
     pub(crate) async fn read(&self, read: Read) -> Result<Page, JournalError> {
@@ -63,7 +67,8 @@ impl Readers {
         work: impl FnOnce(&mut Connection) -> Result<T, JournalError> + Send + 'static,
     ) -> Result<T, JournalError> {
         let unavailable = |reason: String| JournalError::Unavailable { reason };
-        let _place = self.places.acquire().await.map_err(|error| unavailable(error.to_string()))?;
+        let place = Arc::clone(&self.places).acquire_owned();
+        let place = place.await.map_err(|error| unavailable(error.to_string()))?;
         let (path, idle) = (Arc::clone(&self.path), Arc::clone(&self.idle));
         let read = tokio::task::spawn_blocking(move || {
             let waiting = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
@@ -74,6 +79,8 @@ impl Readers {
             };
             let result = work(&mut connection);
             idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+            // Given up here: whoever asked may have gone, the connection was in use till now.
+            drop(place);
             result
         });
         read.await.map_err(|error| unavailable(error.to_string()))?

@@ -72,7 +72,10 @@ impl HttpFailure {
                 message: error.into_message(),
                 retry_after: self.retry_after,
             },
-            (Some(false), true) => ProviderError::Permission { message: error.into_message() },
+            (Some(false), true) if self.status == 429 => {
+                ProviderError::Permission { message: error.into_message() }
+            }
+            (Some(false), true) => ProviderError::InvalidRequest { message: error.into_message() },
             (Some(_) | None, _) => error,
         }
     }

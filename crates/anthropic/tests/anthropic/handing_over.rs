@@ -74,7 +74,9 @@ async fn results_are_one_turn_of_the_user_and_come_first_in_it() {
         ]},
         {"role": "user", "content": [
             tool_result("a"),
-            {"type": "tool_result", "tool_use_id": "b", "is_error": true},
+            {"type": "tool_result", "tool_use_id": "b", "is_error": true, "content": [
+                {"type": "text", "text": "(no output)"},
+            ]},
             {"type": "tool_result", "tool_use_id": "c", "content": [
                 {"type": "text", "text": "see"},
                 {"type": "image", "source": source},

@@ -15,7 +15,7 @@ async fn each_reason_has_our_word_and_keeps_its_own() {
         // It called nothing.
         ("tool_use", StopReason::EndTurn),
         ("pause_turn", StopReason::Unknown),
-        ("refusal", StopReason::Unknown),
+        ("refusal", StopReason::Error),
         ("something_new", StopReason::Unknown),
     ];
     for (raw, reason) in cases {

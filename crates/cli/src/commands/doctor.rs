@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::catalog;
 use crate::config::{Config, Key, ProviderConfig};
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::models::Models as Registry;
 use crate::project::Project;
 use crate::terminal;
@@ -137,6 +137,12 @@ async fn journal(project: &Project) -> Option<Journal> {
     };
     let (status, detail) = match look.await {
         Ok(detail) => (Status::Ready, detail),
+        // Somebody works with it: that is what it is for.
+        Err(failure)
+            if failure.exit == Exit::Unavailable && failure.to_string().contains("in use") =>
+        {
+            (Status::Ready, failure.to_string())
+        }
         Err(failure) => (Status::Failed, failure.to_string()),
     };
     Some(Journal { path: project.journal_path().display().to_string(), status, detail })

@@ -53,8 +53,8 @@ pub(crate) struct Run {
     resume: Option<String>,
 
     /// Give up after so many answers of the model.
-    #[arg(long, value_name = "N")]
-    max_turns: Option<NonZeroU32>,
+    #[arg(long, value_name = "N", default_value = "200")]
+    max_turns: NonZeroU32,
 
     /// The longest answer wanted, in tokens.
     #[arg(long, value_name = "N")]
@@ -103,10 +103,8 @@ impl Run {
         };
         let orchestrator = Project::here()?.orchestrator(models)?;
         let deltas = orchestrator.deltas();
-        let failed =
-            |error: antiphon_runtime::OrchestratorError| Failure::failed(error.to_string());
         let (task_id, after) = match (new_task, &self.resume) {
-            (Some(task), _) => (orchestrator.invoke(task).await.map_err(failed)?, Position(0)),
+            (Some(task), _) => (orchestrator.invoke(task).await?, Position(0)),
             (None, name) => resume(&orchestrator, name.as_deref().unwrap_or("last")).await?,
         };
         let form = if self.json { Form::Json } else { Form::Text };
@@ -139,7 +137,7 @@ impl Run {
             history,
             message: UserMessage::text(self.prompt()?, SystemClock.now()),
             limits: TaskLimits {
-                turns_max: self.max_turns,
+                turns_max: Some(self.max_turns),
                 answer_tokens_max: self.max_tokens,
                 ..TaskLimits::default()
             },
@@ -178,16 +176,14 @@ impl Run {
 async fn resume(orchestrator: &Orchestrator, name: &str) -> Result<(TaskId, Position), Failure> {
     let task_id = if name == "last" {
         let query = TaskQuery { which: Which::Unfinished, limit: NonZeroUsize::MIN };
-        let tasks = orchestrator.tasks(query).await;
-        let tasks = tasks.map_err(|error| Failure::unavailable(error.to_string()))?;
+        let tasks = orchestrator.tasks(query).await?;
         let none = || Failure::usage("there is nothing to resume: every task here has ended");
         tasks.into_iter().next().ok_or_else(none)?
     } else {
         TaskId::parse(name).map_err(|error| Failure::usage(format!("`{name}`: {error}")))?
     };
-    let usage = |error: antiphon_runtime::OrchestratorError| Failure::usage(error.to_string());
-    let after = orchestrator.head().await.map_err(usage)?;
-    orchestrator.resume(&task_id).await.map_err(usage)?;
+    let after = orchestrator.head().await?;
+    orchestrator.resume(&task_id).await?;
     Ok((task_id, after))
 }
 

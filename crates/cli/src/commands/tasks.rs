@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use antiphon_core::port::{TaskQuery, Which};
 use antiphon_core::{Cost, Message, PriceTable, TaskId, TaskStatus, TokenUsage, Usage, visible};
-use antiphon_runtime::{Orchestrator, OrchestratorError, TaskState};
+use antiphon_runtime::{Orchestrator, TaskState};
 use clap::Subcommand;
 use serde::Serialize;
 use serde_json::Value;
@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::failure::Failure;
 use crate::models::Models;
 use crate::project::Project;
+use crate::show;
 use crate::terminal;
 
 /// Characters of a task's first line that are listed.
@@ -93,10 +94,10 @@ impl Tasks {
                 list(&orchestrator, &prices, TaskQuery { which, limit }, json).await
             }
             Self::Show { task, json } => {
-                let state = orchestrator.task(&task).await.map_err(failure)?;
-                show(&state, &prices, json)
+                let state = orchestrator.task(&task).await?;
+                describe(&state, &prices, json)
             }
-            Self::Cancel { task } => orchestrator.cancel(&task).await.map_err(failure),
+            Self::Cancel { task } => Ok(orchestrator.cancel(&task).await?),
             Self::Resume { task } => resume(&orchestrator, task).await,
         }
     }
@@ -108,10 +109,10 @@ async fn list(
     query: TaskQuery,
     json: bool,
 ) -> Result<(), Failure> {
-    let tasks = orchestrator.tasks(query).await.map_err(failure)?;
+    let tasks = orchestrator.tasks(query).await?;
     let mut rows = Vec::new();
     for task_id in tasks {
-        rows.push(row(&orchestrator.task(&task_id).await.map_err(failure)?, prices));
+        rows.push(row(&orchestrator.task(&task_id).await?, prices));
     }
     if json {
         terminal::print(&terminal::json(&rows)?);
@@ -132,7 +133,7 @@ async fn list(
     Ok(())
 }
 
-fn show(state: &TaskState, prices: &PriceTable, json: bool) -> Result<(), Failure> {
+fn describe(state: &TaskState, prices: &PriceTable, json: bool) -> Result<(), Failure> {
     let row = Row { messages: state.messages.clone(), ..row(state, prices) };
     if json {
         terminal::print(&terminal::json(&row)?);
@@ -156,16 +157,18 @@ fn show(state: &TaskState, prices: &PriceTable, json: bool) -> Result<(), Failur
 async fn resume(orchestrator: &Orchestrator, task: Option<TaskId>) -> Result<(), Failure> {
     let tasks = match task {
         Some(task_id) => {
-            orchestrator.resume(&task_id).await.map_err(failure)?;
+            orchestrator.resume(&task_id).await?;
             vec![task_id]
         }
-        None => orchestrator.recover().await.map_err(failure)?,
+        None => orchestrator.recover().await?,
     };
+    let mut outcome = Ok(());
     for task_id in tasks {
-        let state = orchestrator.wait(&task_id).await.map_err(failure)?;
+        let state = orchestrator.wait(&task_id).await?;
         terminal::print(&format!("{task_id} {}\n", word(state.status)));
+        outcome = outcome.and(show::outcome(&state));
     }
-    Ok(())
+    outcome
 }
 
 fn row(state: &TaskState, prices: &PriceTable) -> Row {
@@ -198,15 +201,4 @@ fn word(status: TaskStatus) -> String {
         .ok()
         .and_then(|v| v.as_str().map(str::to_owned))
         .unwrap_or_default()
-}
-
-fn failure(error: OrchestratorError) -> Failure {
-    match error {
-        OrchestratorError::Journal(_) | OrchestratorError::Full => {
-            Failure::unavailable(error.to_string())
-        }
-        OrchestratorError::Replay(_)
-        | OrchestratorError::NoModel { .. }
-        | OrchestratorError::Ended { .. } => Failure::usage(error.to_string()),
-    }
 }

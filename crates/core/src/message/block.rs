@@ -6,8 +6,9 @@ use std::sync::Arc;
 use crate::message::MessageError;
 use crate::{RawJson, ToolCallId};
 
-/// Largest image, in bytes before base64. The smallest limit among the providers' own.
-pub const IMAGE_BYTES_MAX: usize = 5 * 1024 * 1024;
+/// Largest image, in bytes before base64. The smallest limit among the providers' own: one counts
+/// 5 MiB after it.
+pub const IMAGE_BYTES_MAX: usize = 5 * 1024 * 1024 / 4 * 3;
 
 /// What a user message or a tool result may hold.
 #[derive(Debug, Clone, PartialEq)]

@@ -321,7 +321,7 @@ impl BlockWire {
         let mime_type =
             self.mime_type.or(self.media_type).ok_or_else(|| missing(index, "mime_type"))?;
         // Four letters hold three bytes: refused before anything of that size is allocated.
-        if data.len() / 4 > IMAGE_BYTES_MAX.div_ceil(3) {
+        if data.len() / 4 > IMAGE_BYTES_MAX.div_ceil(3) + 1 {
             let error = MessageError::ImageTooLarge { bytes: data.len() / 4 * 3 };
             return Err(MessageError::Image { index, reason: error.to_string() });
         }

@@ -103,7 +103,16 @@ impl Assembly {
             (Some(reason), _) => reason,
             (None, false) => StopReason::Unknown,
         };
-        self.message(reason)
+        let mut message = self.message(reason);
+        // Cut off before its first argument, a call is not one without arguments.
+        if reason == StopReason::Length
+            && let Some(Block { body: Body::ToolCall(call), .. }) = self.blocks.last()
+            && call.arguments.is_empty()
+            && let Some(AssistantBlock::ToolCall(last)) = message.content.last_mut()
+        {
+            last.arguments = ToolArguments::Malformed(String::new());
+        }
+        message
     }
 
     /// What there is of it, without calls that are not whole.

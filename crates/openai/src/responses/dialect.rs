@@ -302,6 +302,8 @@ fn finish(response: &ResponseIn, pieces: &mut Vec<Piece>) {
     let reason = match raw.as_str() {
         "completed" => StopReason::EndTurn,
         "max_output_tokens" => StopReason::Length,
+        // Whatever there is of it, calls too, is not to be used.
+        "content_filter" => StopReason::Error,
         _ => StopReason::Unknown,
     };
     pieces.push(Piece::Stop(StopSignal { reason, raw }));

@@ -102,8 +102,11 @@ impl Items {
         self.items.len().checked_sub(1)
     }
 
+    /// More than an answer may hold all belong to the last one.
     fn open(&mut self, names: Names) -> usize {
-        self.items.push(Item { names, argued: false });
+        if self.items.len() < antiphon_core::stream::BLOCKS_MAX {
+            self.items.push(Item { names, argued: false });
+        }
         self.items.len() - 1
     }
 }

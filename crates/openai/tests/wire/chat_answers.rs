@@ -198,7 +198,11 @@ async fn an_answer_ends_with_its_reason() {
         [
             case("length", told(&[hi], "length"), ended("length", length)),
             case("a full window", told(&[hi], "model_length"), ended("model_length", length)),
-            case("filtered", told(&[hi], "content_filter"), ended("content_filter", unknown)),
+            case(
+                "filtered",
+                told(&[hi], "content_filter"),
+                ended("content_filter", StopReason::Error),
+            ),
             case("unheard of", told(&[hi], "eos_token"), ended("eos_token", unknown)),
             case("an empty one first", late, spoken()),
             case("without [DONE]", open_end.as_str(), spoken()),

@@ -164,7 +164,7 @@ async fn an_answer_of_calls_alone_never_has_null_for_its_text() {
     let mut expected = json!([
         hi(),
         {"role": "assistant", "tool_calls": [wire_call("call_1", "{}")]},
-        wire_result("call_1", ""),
+        wire_result("call_1", "(no output)"),
     ]);
     assert_eq!(messages(history()).await, expected);
     let quirks = ChatQuirks { empty_content: EmptyContent::EmptyText, ..ChatQuirks::default() };

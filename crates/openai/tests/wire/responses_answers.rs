@@ -264,7 +264,11 @@ async fn an_answer_ends_with_its_reason() {
             case("without a word", end("completed", "{}"), ended("completed", done)),
             case("length", end("incomplete", &limit), ended("max_output_tokens", length)),
             case("length, inside", end("completed", &limit), ended("max_output_tokens", length)),
-            case("filtered", end("incomplete", &filter), ended("content_filter", unknown)),
+            case(
+                "filtered",
+                end("incomplete", &filter),
+                ended("content_filter", StopReason::Error),
+            ),
             case("no reason", end("incomplete", unsaid), ended("incomplete", unknown)),
         ],
     )

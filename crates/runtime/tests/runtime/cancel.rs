@@ -102,3 +102,51 @@ async fn what_comes_to_rest_goes_on_another_time() {
         assert_eq!(rested.iter().filter(|event| created(&event.body)).count(), 1);
     }
 }
+
+#[tokio::test]
+async fn whoever_waits_for_a_task_that_stopped_is_told_why() {
+    let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
+    let mortal = crate::world::Mortal::new(&journal, 1, crate::world::Death::Before);
+    let first = orchestrator(Arc::new(mortal), &tools, STALLS);
+    let task_id = first.invoke(new_task("go")).await.expect("accepted");
+    let why = first.wait(&task_id).await.expect_err("the journal died");
+    assert!(matches!(why, OrchestratorError::Journal(_)), "{why:?}");
+    let second = orchestrator(journal, &tools, STALLS);
+    let nobody = second.wait(&task_id).await.expect_err("nobody works on it");
+    assert_eq!(nobody, OrchestratorError::AtRest { task_id });
+}
+
+#[tokio::test]
+async fn what_does_not_come_to_rest_is_cut_off() {
+    /// A tool that does not listen.
+    struct Deaf;
+    #[async_trait::async_trait]
+    impl antiphon_core::ToolExecutor for Deaf {
+        fn tools(&self) -> Vec<antiphon_core::Tool> {
+            Vec::new()
+        }
+        fn effect(&self, _: &str) -> Option<antiphon_core::Effect> {
+            Some(antiphon_core::Effect::SideEffect)
+        }
+        async fn execute(
+            &self,
+            _: &str,
+            _: &antiphon_core::RawJson,
+            _: antiphon_core::port::ToolContext,
+        ) -> Result<antiphon_core::ToolResult, antiphon_core::ToolError> {
+            std::future::pending().await
+        }
+    }
+    let journal = Arc::new(MemoryJournal::new());
+    let deaf = Orchestrator::new(antiphon_runtime::World {
+        journal: journal.clone(),
+        models: Arc::new(crate::world::Scripted(HANGS.to_owned())),
+        tools: Arc::new(Deaf),
+        clock: Arc::new(antiphon_core::port::SystemClock),
+        ids: Arc::new(antiphon_core::port::RandomIds),
+    });
+    deaf.invoke(new_task("go")).await.expect("accepted");
+    written(&deaf, "tool_started").await;
+    assert!(!deaf.shutdown(Duration::from_millis(20)).await);
+    assert!(!events(&*journal).await.iter().any(|event| event.body.ends_task()));
+}

@@ -189,3 +189,56 @@ async fn the_same_key_is_the_same_task() {
     assert_eq!(first, second);
     assert_eq!(tools.done().values().sum::<usize>(), 5);
 }
+
+#[tokio::test]
+async fn an_id_that_is_used_again_is_another_call() {
+    let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
+    let script = r#"
+name = "test"
+[[reply]]
+when = { turn = 2 }
+step = [{ text = "Done." }]
+[[reply]]
+step = [{ call = { id = "call_0", name = "act", arguments = { on = "{{turn}}" } } }]
+"#;
+    let orchestrator = orchestrator(journal, &tools, script);
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    orchestrator.wait(&task_id).await.expect("an end");
+    assert_eq!(tools.done().values().collect::<Vec<_>>(), [&1, &1]);
+}
+
+#[tokio::test]
+async fn an_answer_that_was_filtered_ends_the_task_and_is_not_asked_for_again() {
+    let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
+    let script = r#"
+name = "test"
+[[reply]]
+step = [{ call = { name = "act", arguments = {} } }]
+stop = "error"
+raw_stop = "refusal"
+"#;
+    let orchestrator = orchestrator(journal, &tools, script);
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let state = orchestrator.wait(&task_id).await.expect("an end");
+    assert_eq!((state.status, state.turns), (TaskStatus::Failed, 1));
+    assert_eq!(state.detail.expect("a reason")["code"], "refused");
+    assert!(tools.done().is_empty());
+}
+
+#[tokio::test]
+async fn calls_of_another_time_are_never_run() {
+    let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
+    let first = orchestrator(journal, &tools, LAPS);
+    let task_id = first.invoke(new_task("go")).await.expect("accepted");
+    let state = first.wait(&task_id).await.expect("an end");
+    let before = tools.done();
+    // Cut off behind its first answer: four calls without results.
+    let history = state.messages[..2].to_vec();
+    let answers = "name = \"test\"\n[[reply]]\nstep = [{ text = \"{{last_result}}\" }]\n";
+    let second = orchestrator(Arc::new(MemoryJournal::new()), &tools, answers);
+    let task = NewTask { history, ..new_task("go on") };
+    let task_id = second.invoke(task).await.expect("accepted");
+    let state = second.wait(&task_id).await.expect("an end");
+    assert!(state.detail.expect("a result").to_string().contains("outcome unknown"));
+    assert_eq!(tools.done(), before);
+}

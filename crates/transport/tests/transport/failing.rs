@@ -52,7 +52,7 @@ async fn a_provider_that_says_not_to_try_again_is_heeded() {
         message: message.to_owned(),
         retry_after: None,
     };
-    let refused = ProviderError::Permission { message: "Some(false) no".to_owned() };
+    let refused = ProviderError::InvalidRequest { message: "Some(false) no".to_owned() };
     let cases =
         [("true", server("Some(true) no")), ("false", refused), ("perhaps", server("None no"))];
     for (value, expected) in cases {
