@@ -92,6 +92,7 @@ fn new_task() -> Option<NewTask> {
         agent: "bench".to_owned(),
         model: ModelRef::parse("scripted/bench").ok()?,
         system_prompt: String::new(),
+        session_id: None,
         history: Vec::new(),
         message: UserMessage::text("go", DateTime::UNIX_EPOCH),
         limits: TaskLimits::default(),

@@ -52,9 +52,12 @@ fn a_conversation_goes_on_from_its_file() {
     let folder = folder();
     let save = ["run", "--save", "talk.json", "--system", "Be brief.", "one"];
     assert_eq!(seen(antiphon(folder.path()).args(save)).code, 0);
+    let first = seen(antiphon(folder.path()).args(["sessions", "show", "talk.json"]));
     let more = ["run", "--session", "talk.json", "two"];
     assert_eq!(seen(antiphon(folder.path()).args(more)).code, 0);
     let show = seen(antiphon(folder.path()).args(["sessions", "show", "talk.json"]));
+    let id = |text: &str| text.split([' ', ',']).nth(1).unwrap().to_owned();
+    assert_eq!(id(&show.out), id(&first.out), "it is the same conversation");
     for part in ["4 messages", "── system\nBe brief.", "── user\none", "── user\ntwo"] {
         assert!(show.out.contains(part), "{part}: {}", show.out);
     }

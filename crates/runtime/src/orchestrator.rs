@@ -60,6 +60,8 @@ pub struct NewTask {
     pub model: ModelRef,
     /// The scene.
     pub system_prompt: String,
+    /// The conversation it goes on with; a new one when absent.
+    pub session_id: Option<SessionId>,
     /// What was said before.
     pub history: Vec<Message>,
     /// What to do.
@@ -165,7 +167,10 @@ impl Orchestrator {
             model: Some(task.model),
             system_prompt: task.system_prompt,
             limits: task.limits,
-            ..TaskCreated::new(task.agent, SessionId::from(world.ids.next()))
+            ..TaskCreated::new(
+                task.agent,
+                task.session_id.unwrap_or_else(|| SessionId::from(world.ids.next())),
+            )
         };
         let append = Append {
             task_id: TaskId::from(world.ids.next()),

@@ -49,7 +49,7 @@ pub(crate) struct Run {
     json: bool,
 
     /// Go on with a task that was cut off: its id, or `last`.
-    #[arg(long, value_name = "TASK", conflicts_with_all = ["prompt", "system", "session"])]
+    #[arg(long, value_name = "TASK", conflicts_with_all = ["prompt", "system", "session", "max_turns", "max_tokens"])]
     resume: Option<String>,
 
     /// Give up after so many answers of the model.
@@ -126,14 +126,15 @@ impl Run {
             ),
             None => None,
         };
-        let (system_prompt, history) = match session {
-            Some(session) => (session.system_prompt, session.messages),
-            None => (self.system.clone().unwrap_or_default(), Vec::new()),
+        let (session_id, system_prompt, history) = match session {
+            Some(session) => (Some(session.id), session.system_prompt, session.messages),
+            None => (None, self.system.clone().unwrap_or_default(), Vec::new()),
         };
         Ok(NewTask {
             agent: "default".to_owned(),
             model,
             system_prompt,
+            session_id,
             history,
             message: UserMessage::text(self.prompt()?, SystemClock.now()),
             limits: TaskLimits {

@@ -149,6 +149,10 @@ fn describe(state: &TaskState, prices: &PriceTable, json: bool) -> Result<(), Fa
         tokens.completion_tokens,
         row.cost.map_or("cost unknown".to_owned(), |cost| cost.to_string()),
     );
+    let error = row.detail.as_ref().and_then(|detail| detail["error"].as_str());
+    if let Some(error) = error.filter(|_| row.status == TaskStatus::Failed) {
+        text.extend(["failed: ", error, "\n"]);
+    }
     text.push_str(&super::sessions::conversation(&state.created.system_prompt, &state.messages));
     terminal::print(&text);
     Ok(())

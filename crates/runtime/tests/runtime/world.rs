@@ -143,6 +143,7 @@ pub(crate) fn new_task(text: &str) -> NewTask {
         agent: "tester".to_owned(),
         model: ModelRef::parse("scripted/test").expect("a model"),
         system_prompt: "Be brief.".to_owned(),
+        session_id: None,
         history: Vec::new(),
         message: UserMessage::text(text, chrono::DateTime::UNIX_EPOCH),
         limits: TaskLimits::default(),
