@@ -47,6 +47,8 @@ struct Call {
     begun: Option<(ToolCallId, String)>,
     arguments: String,
     signature: String,
+    /// The answer ran into its limit with this call: without arguments, it never got to them.
+    cut_off: bool,
 }
 
 impl Assembly {
@@ -103,16 +105,7 @@ impl Assembly {
             (Some(reason), _) => reason,
             (None, false) => StopReason::Unknown,
         };
-        let mut message = self.message(reason);
-        // Cut off before its first argument, a call is not one without arguments.
-        if reason == StopReason::Length
-            && let Some(Block { body: Body::ToolCall(call), .. }) = self.blocks.last()
-            && call.arguments.is_empty()
-            && let Some(AssistantBlock::ToolCall(last)) = message.content.last_mut()
-        {
-            last.arguments = ToolArguments::Malformed(String::new());
-        }
-        message
+        self.message(reason)
     }
 
     /// What there is of it, without calls that are not whole.
@@ -255,12 +248,15 @@ impl Assembly {
         index: usize,
         events: &mut VecDeque<StreamEvent>,
     ) -> Result<(), ProviderError> {
+        let is_last = index + 1 == self.blocks.len();
+        let limited = self.stop.as_ref().is_some_and(|stop| stop.reason == StopReason::Length);
         let block = &mut self.blocks[index];
         if block.ended {
             return Ok(());
         }
         block.ended = true;
-        if let Body::ToolCall(call) = &block.body {
+        if let Body::ToolCall(call) = &mut block.body {
+            call.cut_off = is_last && limited;
             let number = block.number;
             let call = call.assembled().ok_or_else(|| unexpected(number, "calls no tool"))?;
             events.push_back(StreamEvent::ToolCallEnd { call });
@@ -327,10 +323,15 @@ impl Block {
 impl Call {
     fn assembled(&self) -> Option<ToolCallBlock> {
         let (id, name) = self.begun.clone()?;
+        let arguments = if self.cut_off && self.arguments.is_empty() {
+            ToolArguments::Malformed(String::new())
+        } else {
+            ToolArguments::from_model(self.arguments.clone())
+        };
         Some(ToolCallBlock {
             id,
             name,
-            arguments: ToolArguments::from_model(self.arguments.clone()),
+            arguments,
             signature: Some(self.signature.clone()).filter(|text| !text.is_empty()).map(Signature),
         })
     }

@@ -229,3 +229,14 @@ fn an_id_that_is_made_is_unique_too() {
     assert_eq!(ids[0], id(&taken));
     assert_ne!(ids[0], ids[1]);
 }
+
+#[test]
+fn a_call_that_was_cut_off_before_its_arguments_is_not_one_without() {
+    let limited = || stop(StopReason::Length, "length");
+    calls([call(0, "x", "list", ""), limited()], &[whole_call("x", "list", malformed(""))]);
+    // Another one came behind it: it was whole.
+    calls(
+        [call(0, "x", "list", ""), call(1, "y", "read", "{}"), limited()],
+        &[whole_call("x", "list", object("{}")), whole_call("y", "read", object("{}"))],
+    );
+}
