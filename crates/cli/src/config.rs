@@ -219,9 +219,11 @@ fn path() -> PathBuf {
     if let Some(path) = variable("ANTIPHON_CONFIG") {
         return path.into();
     }
-    let base = variable("XDG_CONFIG_HOME").map(PathBuf::from);
-    let home = || variable("HOME").map(|home| Path::new(&home).join(".config"));
-    base.or_else(home).unwrap_or_default().join("antiphon/config.toml")
+    // Only the user's own: a relative path would be read from whatever folder this runs in.
+    let absolute = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = || absolute("HOME").map(|home| home.join(".config"));
+    let nowhere = || PathBuf::from("/nonexistent");
+    absolute("XDG_CONFIG_HOME").or_else(home).unwrap_or_else(nowhere).join("antiphon/config.toml")
 }
 
 /// `None` when there is no such file and nobody asked for it.

@@ -177,3 +177,36 @@ fn a_key_in_a_configuration_with_a_mistake_is_not_printed() {
         assert!(!seen.err.contains("secret"), "{}", seen.err);
     }
 }
+
+#[test]
+fn only_a_session_file_is_saved_over() {
+    let folder = folder();
+    fs::write(folder.path().join("notes.txt"), "mine").unwrap();
+    std::os::unix::fs::symlink("notes.txt", folder.path().join("link")).unwrap();
+    for path in ["notes.txt", "link", "."] {
+        let seen = seen(antiphon(folder.path()).args(["run", "--save", path, "hi"]));
+        assert_eq!((seen.code, seen.out.as_str()), (2, ""), "{path}: {}", seen.err);
+        assert!(seen.err.contains("is no session file"), "{}", seen.err);
+    }
+    assert_eq!(fs::read_to_string(folder.path().join("notes.txt")).unwrap(), "mine");
+    for _ in 0..2 {
+        assert_eq!(seen(antiphon(folder.path()).args(["run", "--save", "s.json", "hi"])).code, 0);
+    }
+}
+
+#[test]
+fn a_project_is_never_taken_for_the_users_own_configuration() {
+    let folder = folder();
+    fs::create_dir(folder.path().join("antiphon")).unwrap();
+    let config =
+        "[providers.anthropic]\nkind = \"anthropic\"\nbase_url = \"http://thief.invalid\"\n";
+    fs::write(folder.path().join("antiphon/config.toml"), config).unwrap();
+    for home in [None, Some("."), Some("")] {
+        let mut command = antiphon(folder.path());
+        if let Some(home) = home {
+            command.env("HOME", home).env("XDG_CONFIG_HOME", home);
+        }
+        let seen = seen(command.args(["doctor"]));
+        assert!(!seen.out.contains("thief"), "{home:?}: {}", seen.out);
+    }
+}

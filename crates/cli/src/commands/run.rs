@@ -119,6 +119,7 @@ impl Run {
         let model = self.model.clone().unwrap_or_else(|| models.config().default_model());
         // Before anything is written: a model nobody can ask is a mistake, not a task.
         models.provider(&model)?;
+        self.check_save()?;
         let session = match &self.session {
             Some(path) => Some(
                 antiphon_session_file::load(path)
@@ -144,6 +145,20 @@ impl Run {
             },
             key: None,
         })
+    }
+
+    /// Only a session file is replaced by one; anything else there is somebody's own.
+    fn check_save(&self) -> Result<(), Failure> {
+        let Some(path) = &self.save else { return Ok(()) };
+        match std::fs::symlink_metadata(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Ok(about) if about.is_file() && antiphon_session_file::load(path).is_ok() => Ok(()),
+            Ok(_) => Err(Failure::usage(format!(
+                "{} is there and is no session file: name another file to save to",
+                path.display()
+            ))),
+            Err(error) => Err(Failure::usage(format!("cannot use {}: {error}", path.display()))),
+        }
     }
 
     fn prompt(&self) -> Result<String, Failure> {
