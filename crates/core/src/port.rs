@@ -7,6 +7,7 @@
 mod bus;
 mod cancel;
 mod clock;
+mod gate;
 mod journal;
 mod provider;
 mod tool_executor;
@@ -17,12 +18,13 @@ pub use bus::{
 };
 pub use cancel::Cancel;
 pub use clock::{Clock, IdSource, RandomIds, SystemClock};
+pub use gate::{Asked, Gate, Rule, Verdict};
 pub use journal::{
     Append, Appended, Expected, IdempotencyKey, Journal, JournalError, Page, Read, TaskHead,
     TaskQuery, Which,
 };
 pub use provider::{Piece, PieceSource, Provider, ProviderError, StopSignal, TimeoutPhase};
-pub use tool_executor::{ToolContext, ToolError, ToolExecutor};
+pub use tool_executor::{Progress, ToolContext, ToolError, ToolExecutor};
 pub use vector_store::{
     Embedder, EmbedderError, Embedding, EmbeddingError, Hit, Metadata, Search, VectorStore,
     VectorStoreError,

@@ -27,7 +27,7 @@ pub(crate) async fn run(
             )));
         }
     };
-    Some(match tools.execute(&call.name, arguments, ToolContext { cancel }).await {
+    Some(match tools.execute(&call.name, arguments, ToolContext::trial(cancel)).await {
         Ok(result) => result,
         Err(ToolError::Unknown { name }) => {
             let known: Vec<String> = tools.tools().into_iter().map(|tool| tool.name).collect();

@@ -47,7 +47,7 @@ impl Bench {
         cancel: Cancel,
     ) -> Result<Result<ToolResult, ToolError>, Finding> {
         let arguments = RawJson::parse(arguments).during("the example's arguments")?;
-        let context = ToolContext { cancel };
+        let context = ToolContext::trial(cancel);
         Ok(self.executor.execute(tool, &arguments, context).await)
     }
 

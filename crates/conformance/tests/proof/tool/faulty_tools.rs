@@ -53,7 +53,7 @@ impl FaultyTools {
     }
 
     async fn run(&self, tool: &str, arguments: &RawJson, cancel: Cancel) -> Answer {
-        let running = ModelTools.execute(tool, arguments, ToolContext { cancel });
+        let running = ModelTools.execute(tool, arguments, ToolContext::trial(cancel));
         if self.fault != Fault::CancelsAll {
             return running.await;
         }

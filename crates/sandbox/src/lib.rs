@@ -1,0 +1,1 @@
+//! What a process may touch: namespaces, landlock and seccomp.

@@ -1,0 +1,1 @@
+//! What an agent can do with files: read, write, edit, grep, glob.
