@@ -86,12 +86,12 @@ fn creation(task_id: TaskId) -> Option<Append> {
 }
 
 fn note(task_id: TaskId, seq: antiphon_core::Seq) -> Append {
-    let message = UserMessage::text("x".repeat(100), DateTime::UNIX_EPOCH).into();
+    let message = UserMessage::text("x".repeat(100), DateTime::UNIX_EPOCH);
     Append {
         task_id,
         expected: Expected::At(seq),
         at: DateTime::UNIX_EPOCH,
-        events: vec![MessageAppended { message }.into()],
+        events: vec![MessageAppended::new(message).into()],
         key: None,
     }
 }

@@ -5,6 +5,7 @@
 //! after the tools, after the system prompt, and at the last two turns of the user.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use antiphon_core::{
     AssistantBlock, IdRule, ImageBlock, InputBlock, Message, ModelRef, ProviderError, RawJson,
@@ -21,6 +22,9 @@ const IDS: IdRule = IdRule::Plain { bytes_max: 64 };
 
 /// The wire's own limit is lower than ours.
 const TEMPERATURE_MAX: f64 = 1.0;
+
+/// The wire takes no smaller budget for thinking.
+const THINKING_TOKENS_MIN: u32 = 1024;
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -107,7 +111,6 @@ enum KnownBlock<'a> {
     },
     ToolResult {
         tool_use_id: &'a str,
-        #[serde(skip_serializing_if = "Vec::is_empty")]
         content: Vec<KnownBlock<'a>>,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
@@ -147,27 +150,40 @@ pub(crate) fn body(
     // Thinking counts as part of the answer, and the wire wants room for both.
     let max_tokens =
         request.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS.saturating_add(thinking_tokens)).get();
+    let thinking = thinking(thinking_tokens, max_tokens);
     let body = Body {
         model: &request.model,
         max_tokens,
         stream: true,
-        temperature,
-        thinking: request
-            .thinking_tokens
-            .map(|budget| Thinking { kind: "enabled", budget_tokens: budget.get() }),
+        // The wire takes none beside thinking.
+        temperature: temperature.filter(|_| thinking.is_none()),
+        thinking,
         tools: tools(request, mark),
-        tool_choice: match &request.tool_choice {
-            ToolChoice::Auto => None,
-            // Without tools the wire takes no choice either.
-            ToolChoice::None if request.tools.is_empty() => None,
-            ToolChoice::None => Some(ToolChoiceOut::None),
-            ToolChoice::Required => Some(ToolChoiceOut::Any),
-            ToolChoice::Named(name) => Some(ToolChoiceOut::Tool { name }),
-        },
+        tool_choice: tool_choice(request),
         system: system(request, mark),
         messages: turns(&messages, mark),
     };
     serde_json::to_vec(&body).map_err(|error| invalid(error.to_string()))
+}
+
+/// The wire wants a budget below the limit of the answer; one that is not is cut to half of it,
+/// so that something is left to answer with. What is too little for the wire is none.
+fn thinking(wanted: u32, max_tokens: u32) -> Option<Thinking> {
+    let budget_tokens = if wanted < max_tokens { wanted } else { max_tokens / 2 };
+    (budget_tokens >= THINKING_TOKENS_MIN).then_some(Thinking { kind: "enabled", budget_tokens })
+}
+
+/// Without tools the wire takes no choice either.
+fn tool_choice(request: &Request) -> Option<ToolChoiceOut<'_>> {
+    if request.tools.is_empty() {
+        return None;
+    }
+    match &request.tool_choice {
+        ToolChoice::Auto => None,
+        ToolChoice::None => Some(ToolChoiceOut::None),
+        ToolChoice::Required => Some(ToolChoiceOut::Any),
+        ToolChoice::Named(name) => Some(ToolChoiceOut::Tool { name }),
+    }
 }
 
 impl CacheControl {
@@ -202,12 +218,12 @@ fn system(request: &Request, mark: Option<CacheControl>) -> Vec<BlockOut<'_>> {
     vec![BlockOut::Known(Marked { block: KnownBlock::Text { text }, cache_control: mark })]
 }
 
-fn turns(messages: &[Message], mark: Option<CacheControl>) -> Vec<Turn<'_>> {
+fn turns(messages: &[Arc<Message>], mark: Option<CacheControl>) -> Vec<Turn<'_>> {
     let mut turns: Vec<Turn<'_>> = Vec::new();
     for message in messages {
-        let (role, blocks): (_, Vec<BlockOut<'_>>) = match message {
+        let (role, blocks): (_, Vec<BlockOut<'_>>) = match &**message {
             Message::User(user) => {
-                ("user", user.content.iter().filter_map(input).map(BlockOut::from).collect())
+                ("user", user.content.iter().map(input).map(BlockOut::from).collect())
             }
             Message::ToolResult(result) => ("user", vec![tool_result(result).into()]),
             Message::Assistant(answer) => {
@@ -228,12 +244,10 @@ fn turns(messages: &[Message], mark: Option<CacheControl>) -> Vec<Turn<'_>> {
     turns
 }
 
-/// The wire refuses blank text.
-fn input(block: &InputBlock) -> Option<KnownBlock<'_>> {
+fn input(block: &InputBlock) -> KnownBlock<'_> {
     match block {
-        InputBlock::Text(text) if text.text.trim().is_empty() => None,
-        InputBlock::Text(text) => Some(KnownBlock::Text { text: &text.text }),
-        InputBlock::Image(image) => Some(KnownBlock::Image { source: image_source(image) }),
+        InputBlock::Text(text) => KnownBlock::Text { text: &text.text },
+        InputBlock::Image(image) => KnownBlock::Image { source: image_source(image) },
     }
 }
 
@@ -245,7 +259,7 @@ fn image_source(image: &ImageBlock) -> ImageSource<'_> {
 fn tool_result(result: &ToolResultMessage) -> KnownBlock<'_> {
     KnownBlock::ToolResult {
         tool_use_id: result.tool_call_id.as_str(),
-        content: result.content.iter().filter_map(input).collect(),
+        content: result.content.iter().map(input).collect(),
         is_error: result.is_error,
     }
 }
@@ -254,8 +268,7 @@ fn tool_result(result: &ToolResultMessage) -> KnownBlock<'_> {
 /// thinking, as one that was cut off, or whose calls have no results, would.
 fn led_to(content: &[AssistantBlock]) -> &[AssistantBlock] {
     let last = content.iter().rposition(|block| match block {
-        AssistantBlock::Text(text) => !text.text.trim().is_empty(),
-        AssistantBlock::ToolCall(_) => true,
+        AssistantBlock::Text(_) | AssistantBlock::ToolCall(_) => true,
         AssistantBlock::Opaque(opaque) => opaque.kind != "redacted_thinking",
         AssistantBlock::Thinking(_) => false,
     });
@@ -264,7 +277,6 @@ fn led_to(content: &[AssistantBlock]) -> &[AssistantBlock] {
 
 fn spoken(block: &AssistantBlock) -> Option<BlockOut<'_>> {
     let known = match block {
-        AssistantBlock::Text(text) if text.text.trim().is_empty() => return None,
         AssistantBlock::Text(text) => KnownBlock::Text { text: &text.text },
         // Without its signature the wire does not take thinking back.
         AssistantBlock::Thinking(thinking) => KnownBlock::Thinking {

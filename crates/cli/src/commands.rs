@@ -1,5 +1,6 @@
 //! The verbs, one file each.
 
+mod approvals;
 mod doctor;
 mod models;
 mod run;
@@ -8,6 +9,8 @@ mod tasks;
 
 use clap::Subcommand;
 
+pub(crate) use run::Ask;
+
 use crate::failure::Failure;
 
 #[derive(Debug, Subcommand)]
@@ -15,6 +18,8 @@ pub(crate) enum Command {
     Run(Box<run::Run>),
     #[command(subcommand)]
     Tasks(tasks::Tasks),
+    #[command(subcommand)]
+    Approvals(approvals::Approvals),
     #[command(subcommand)]
     Sessions(sessions::Sessions),
     Models(models::Models),
@@ -26,7 +31,8 @@ impl Command {
         match self {
             Self::Run(run) => run.run().await,
             Self::Tasks(tasks) => tasks.run().await,
-            Self::Sessions(sessions) => sessions.run(),
+            Self::Approvals(approvals) => approvals.run().await,
+            Self::Sessions(sessions) => sessions.run().await,
             Self::Models(models) => models.run().await,
             Self::Doctor(doctor) => doctor.run().await,
         }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 
 use antiphon_core::{ModelRef, Price, PriceTable};
@@ -16,6 +16,9 @@ use crate::failure::Failure;
 
 /// The prices that come with this version.
 const PRICES: &str = include_str!("../data/prices.toml");
+
+/// The context windows that come with this version.
+const WINDOWS: &str = include_str!("../data/windows.toml");
 
 /// Largest configuration file.
 const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
@@ -35,6 +38,8 @@ pub(crate) struct Config {
     pub(crate) models: BTreeMap<ModelRef, ModelConfig>,
     /// Built-in prices, with the user's own in their place.
     pub(crate) prices: PriceTable,
+    /// Built-in sizes of context windows, by the beginnings of models' names.
+    windows: BTreeMap<String, u64>,
 }
 
 /// One provider.
@@ -109,6 +114,8 @@ pub(crate) struct ModelConfig {
     pub(crate) fallbacks: Vec<ModelRef>,
     /// What it costs.
     pub(crate) price: Option<Price>,
+    /// How many tokens a request to it and its answer may have together.
+    pub(crate) context_tokens: Option<NonZeroU64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -193,14 +200,29 @@ impl Config {
         });
         prices.extend(on_responses.collect());
         prices.extend(own.collect());
+        let windows = toml::from_str(WINDOWS)
+            .map_err(|error| Failure::failed(format!("the built-in windows: {error}")))?;
+        let chosen = variable("ANTIPHON_MODEL").map(|name| ModelRef::parse(&name)).transpose();
+        let chosen = chosen.map_err(|error| Failure::usage(format!("ANTIPHON_MODEL: {error}")))?;
         Ok(Self {
             path,
             found,
-            default_model: file.model,
+            windows,
+            default_model: chosen.or(file.model),
             providers: providers(file.providers)?,
             models: file.models,
             prices,
         })
+    }
+
+    /// How many tokens a request to a model and its answer may have together: what the user
+    /// says, or what is known of the longest beginning of its name.
+    pub(crate) fn window_tokens(&self, model: &ModelRef) -> Option<u64> {
+        let own = self.models.get(model).and_then(|model| model.context_tokens);
+        let name = model.model().rsplit('/').next().unwrap_or_default();
+        let known = self.windows.iter().filter(|(beginning, _)| name.starts_with(*beginning));
+        let known = known.max_by_key(|(beginning, _)| beginning.len()).map(|(_, tokens)| *tokens);
+        own.map(NonZeroU64::get).or(known)
     }
 
     /// The model to ask when none is named.
@@ -232,7 +254,7 @@ fn read(path: &Path) -> Result<Option<String>, Failure> {
         |reason: String| Failure::usage(format!("cannot read {}: {reason}", path.display()));
     match std::fs::metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            match env::var_os("ANTIPHON_CONFIG") {
+            match env::var_os("ANTIPHON_CONFIG").filter(|path| !path.is_empty()) {
                 Some(_) => Err(refuse(error.to_string())),
                 None => Ok(None),
             }

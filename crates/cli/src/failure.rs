@@ -4,12 +4,13 @@ use std::fmt;
 use std::process::ExitCode;
 
 use antiphon_runtime::OrchestratorError;
+use antiphon_sqlite::OpenError;
 
 /// A command that did not do what it was asked.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
-    message: String,
+    pub(crate) message: String,
 }
 
 /// The exit codes of every command.
@@ -56,8 +57,28 @@ impl Failure {
         Self { exit: Exit::Unavailable, message: message.into() }
     }
 
+    /// Output could not be written. A reader that has seen enough, such as `head`, interrupts.
+    pub(crate) fn unwritable(error: &std::io::Error) -> Self {
+        if error.kind() == std::io::ErrorKind::BrokenPipe {
+            return Self::interrupted();
+        }
+        Self::failed(format!("cannot write the output: {error}"))
+    }
+
     pub(crate) fn interrupted() -> Self {
         Self { exit: Exit::Interrupted, message: "interrupted".to_owned() }
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Owned { .. } => Self::unavailable(error.to_string()),
+            OpenError::Later { .. }
+            | OpenError::Earlier { .. }
+            | OpenError::Damaged { .. }
+            | OpenError::Unusable { .. } => Self::usage(error.to_string()),
+        }
     }
 }
 
@@ -66,10 +87,17 @@ impl From<OrchestratorError> for Failure {
         let message = error.to_string();
         match error {
             OrchestratorError::Journal(_)
-            | OrchestratorError::Full
-            | OrchestratorError::AtRest { .. } => Self::unavailable(message),
+            | OrchestratorError::MailboxFull { .. }
+            | OrchestratorError::AtRest { .. }
+            | OrchestratorError::Silent { .. } => Self::unavailable(message),
+            OrchestratorError::Limit(_) => Self::refused(message),
+            OrchestratorError::Fault { .. } => Self::failed(message),
             OrchestratorError::Replay(_)
             | OrchestratorError::NoModel { .. }
+            | OrchestratorError::BadSchema { .. }
+            | OrchestratorError::NoApproval { .. }
+            | OrchestratorError::Decided { .. }
+            | OrchestratorError::NotRemembered { .. }
             | OrchestratorError::Ended { .. } => Self::usage(message),
         }
     }

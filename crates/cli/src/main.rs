@@ -8,10 +8,17 @@ mod catalog;
 mod commands;
 mod config;
 mod failure;
+mod hands;
+mod ink;
+mod keyboard;
 mod models;
+mod outcome;
 mod project;
-mod show;
+mod prompt;
+mod route;
+mod screen;
 mod terminal;
+mod watch;
 
 use std::process::ExitCode;
 

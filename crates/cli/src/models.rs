@@ -5,12 +5,12 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use antiphon_anthropic::{Anthropic, CacheTtl};
-use antiphon_core::{ModelRef, Provider};
+use antiphon_core::{ModelRef, Provider, RawJson};
 use antiphon_gemini::Gemini;
 use antiphon_layers::{
     Breaker, BreakerConfig, Choice, Concurrency, Fallback, RateLimit, Retry, RetryConfig,
@@ -25,20 +25,14 @@ use secrecy::SecretString;
 
 use crate::config::{Config, Key, Kind, Limits, ProviderConfig};
 use crate::failure::Failure;
+use crate::route::Route;
 
 /// Everybody who can answer.
 pub(crate) struct Models {
     config: Config,
-    /// In place of a built-in script.
-    script: Option<PathBuf>,
-    /// In place of what is configured.
-    retries: Option<usize>,
-    /// Write every exchange there.
-    record: Option<PathBuf>,
-    /// Answer from there, and ask nobody.
-    replay: Option<PathBuf>,
-    replaying: OnceLock<Replay>,
     transport: OnceLock<Transport>,
+    /// By model and the way to it: providers that are shared are shared below.
+    chosen: Mutex<HashMap<(ModelRef, Route), Arc<dyn Provider>>>,
     /// By name, and by whether it writes tool calls as text.
     stacked: Mutex<HashMap<(String, bool), Arc<dyn Provider>>>,
 }
@@ -47,26 +41,10 @@ impl Models {
     pub(crate) fn new(config: Config) -> Self {
         Self {
             config,
-            script: None,
-            retries: None,
-            record: None,
-            replay: None,
-            replaying: OnceLock::new(),
             transport: OnceLock::new(),
-            stacked: Mutex::new(HashMap::new()),
+            chosen: Mutex::default(),
+            stacked: Mutex::default(),
         }
-    }
-
-    pub(crate) fn with_script(self, script: Option<PathBuf>) -> Self {
-        Self { script, ..self }
-    }
-
-    pub(crate) fn with_retries(self, retries: Option<usize>) -> Self {
-        Self { retries, ..self }
-    }
-
-    pub(crate) fn with_recording(self, record: Option<PathBuf>, replay: Option<PathBuf>) -> Self {
-        Self { record, replay, ..self }
     }
 
     pub(crate) fn config(&self) -> &Config {
@@ -74,16 +52,30 @@ impl Models {
     }
 
     /// Who answers for `model`, with its fallbacks.
-    pub(crate) fn provider(&self, model: &ModelRef) -> Result<Arc<dyn Provider>, Failure> {
-        let first = self.choice(model)?;
-        let fallbacks = self.config.models.get(model).map(|m| m.fallbacks.as_slice());
-        match fallbacks.unwrap_or_default() {
-            [] => Ok(first.provider),
-            others => {
-                let others = others.iter().map(|other| self.choice(other));
-                Ok(Arc::new(Fallback::new(first, others.collect::<Result<Vec<_>, _>>()?)))
-            }
+    pub(crate) fn provider(
+        &self,
+        model: &ModelRef,
+        route: &Route,
+    ) -> Result<Arc<dyn Provider>, Failure> {
+        let place = (model.clone(), route.clone());
+        if let Some(provider) = self.chosen().get(&place) {
+            return Ok(Arc::clone(provider));
         }
+        let first = self.choice(model, route)?;
+        let fallbacks = self.config.models.get(model).map(|m| m.fallbacks.as_slice());
+        let provider = match fallbacks.unwrap_or_default() {
+            [] => first.provider,
+            others => {
+                let others = others.iter().map(|other| self.choice(other, route));
+                Arc::new(Fallback::new(first, others.collect::<Result<Vec<_>, _>>()?))
+            }
+        };
+        self.chosen().insert(place, Arc::clone(&provider));
+        Ok(provider)
+    }
+
+    fn chosen(&self) -> MutexGuard<'_, HashMap<(ModelRef, Route), Arc<dyn Provider>>> {
+        self.chosen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The client for everything over HTTP, made when it is first needed.
@@ -96,26 +88,30 @@ impl Models {
         Ok(self.transport.get_or_init(|| transport))
     }
 
-    fn choice(&self, model: &ModelRef) -> Result<Choice, Failure> {
-        Ok(Choice { model: model.clone(), provider: self.stacked(model)? })
+    fn choice(&self, model: &ModelRef, route: &Route) -> Result<Choice, Failure> {
+        Ok(Choice { model: model.clone(), provider: self.stack(model, route)? })
     }
 
-    fn stacked(&self, model: &ModelRef) -> Result<Arc<dyn Provider>, Failure> {
-        if let Some(path) = &self.replay {
-            return self.around(Arc::new(self.replayed(path)?), Limits::default());
+    fn stack(&self, model: &ModelRef, route: &Route) -> Result<Arc<dyn Provider>, Failure> {
+        if let Some(path) = &route.replay {
+            let recording = Recording::load(path);
+            let recording = recording.map_err(|error| Failure::usage(error.to_string()))?;
+            return self.around(Arc::new(Replay::new(recording)), Limits::default(), route);
         }
         if model.provider() == "scripted" {
-            let scripted = ScriptedProvider::new(self.script(model)?);
-            return self.around(Arc::new(scripted), Limits::default());
+            let scripted = ScriptedProvider::new(script(model, route.script.as_deref())?);
+            return self.around(Arc::new(scripted), Limits::default(), route);
         }
-        if self.script.is_some() {
+        if route.script.is_some() {
             return Err(Failure::usage("--script goes with a `scripted/…` model"));
         }
         let name = model.provider();
         let as_text = self.config.models.get(model).is_some_and(|m| m.text_tool_calls);
+        // A provider is shared by its models, unless this task has it in its own way.
+        let shared = route.record.is_none() && route.retries.is_none();
         let mut stacked = self.stacked.lock().unwrap_or_else(PoisonError::into_inner);
         let place = (name.to_owned(), as_text);
-        if let Some(provider) = stacked.get(&place) {
+        if let Some(provider) = stacked.get(&place).filter(|_| shared) {
             return Ok(Arc::clone(provider));
         }
         let config = self.config.providers.get(name).ok_or_else(|| self.unknown_provider(name))?;
@@ -123,8 +119,10 @@ impl Models {
         if as_text {
             provider = Arc::new(TextCalls::new(provider));
         }
-        let provider = self.around(provider, config.limits)?;
-        stacked.insert(place, Arc::clone(&provider));
+        let provider = self.around(provider, config.limits, route)?;
+        if shared {
+            stacked.insert(place, Arc::clone(&provider));
+        }
         Ok(provider)
     }
 
@@ -133,8 +131,9 @@ impl Models {
         &self,
         mut bare: Arc<dyn Provider>,
         limits: Limits,
+        route: &Route,
     ) -> Result<Arc<dyn Provider>, Failure> {
-        if let Some(path) = &self.record {
+        if let Some(path) = &route.record {
             let recorder = Recorder::append(bare, path);
             bare = Arc::new(recorder.map_err(|error| Failure::usage(error.to_string()))?);
         }
@@ -151,35 +150,13 @@ impl Models {
             provider = Arc::new(RateLimit::per_minute(provider, requests));
         }
         let retry = RetryConfig::default();
-        let retries_max = self.retries.or(limits.retries).unwrap_or(retry.retries_max);
+        let retries_max = route.retries.or(limits.retries).unwrap_or(retry.retries_max);
         provider = Arc::new(Retry::new(provider, RetryConfig { retries_max, ..retry }));
         provider = Arc::new(Breaker::new(provider, BreakerConfig::default()));
         if let Some(limit) = limits.concurrency {
             provider = Arc::new(Concurrency::new(provider, limit));
         }
         Ok(provider)
-    }
-
-    /// The recording, read once: it counts what was asked.
-    fn replayed(&self, path: &Path) -> Result<Replay, Failure> {
-        if let Some(replay) = self.replaying.get() {
-            return Ok(replay.clone());
-        }
-        let recording = Recording::load(path).map_err(|error| Failure::usage(error.to_string()))?;
-        Ok(self.replaying.get_or_init(|| Replay::new(recording)).clone())
-    }
-
-    fn script(&self, model: &ModelRef) -> Result<Script, Failure> {
-        match &self.script {
-            Some(path) => read_script(path),
-            None => Script::builtin(model.model()).ok_or_else(|| {
-                Failure::usage(format!(
-                    "there is no built-in script `{}`: use one of {}, or --script FILE",
-                    model.model(),
-                    Script::BUILTIN.join(", ")
-                ))
-            }),
-        }
     }
 
     fn unknown_provider(&self, name: &str) -> Failure {
@@ -189,6 +166,20 @@ impl Models {
             known.join(", "),
             self.config.path.display()
         ))
+    }
+}
+
+impl antiphon_runtime::Models for Models {
+    fn provider(
+        &self,
+        model: &ModelRef,
+        route: Option<&RawJson>,
+    ) -> Result<Arc<dyn Provider>, String> {
+        self.provider(model, &Route::of(route)?).map_err(|failure| failure.to_string())
+    }
+
+    fn window_tokens(&self, model: &ModelRef) -> Option<u64> {
+        self.config.window_tokens(model)
     }
 }
 
@@ -238,6 +229,19 @@ fn api_key(name: &str, config: &ProviderConfig) -> Result<Option<SecretString>, 
         Key::Missing { variable } => Err(Failure::usage(format!(
             "the provider `{name}` needs a key: set {variable}, or try `--model scripted/hello`"
         ))),
+    }
+}
+
+fn script(model: &ModelRef, path: Option<&Path>) -> Result<Script, Failure> {
+    match path {
+        Some(path) => read_script(path),
+        None => Script::builtin(model.model()).ok_or_else(|| {
+            Failure::usage(format!(
+                "there is no built-in script `{}`: use one of {}, or --script FILE",
+                model.model(),
+                Script::BUILTIN.join(", ")
+            ))
+        }),
     }
 }
 

@@ -5,12 +5,12 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use antiphon_core::port::{RandomIds, SystemClock};
-use antiphon_core::{ModelRef, Provider};
-use antiphon_runtime::{NoTools, Orchestrator, World};
-use antiphon_sqlite::{OpenError, SqliteJournal, Sync};
+use antiphon_core::port::{Journal, RandomIds, SystemClock};
+use antiphon_runtime::{Orchestrator, Settings, World};
+use antiphon_sqlite::{SqliteJournal, Sync};
 
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
+use crate::hands::Hands;
 use crate::models::Models;
 
 /// The folder that holds what Antiphon knows of a project.
@@ -18,7 +18,10 @@ const FOLDER: &str = ".antiphon";
 
 /// The project that is worked on.
 pub(crate) struct Project {
-    folder: PathBuf,
+    /// The folder that is worked on.
+    root: PathBuf,
+    /// Where in it.
+    here: PathBuf,
 }
 
 impl Project {
@@ -29,8 +32,32 @@ impl Project {
         let is_known = |folder: &&Path| {
             fs::symlink_metadata(folder.join(FOLDER)).is_ok_and(|about| about.is_dir())
         };
-        let known = here.ancestors().find(is_known);
-        Ok(Self { folder: known.unwrap_or(&here).join(FOLDER) })
+        let known = here.ancestors().find(is_known).map(Path::to_owned);
+        Ok(Self { root: known.unwrap_or_else(|| here.clone()), here })
+    }
+
+    /// The same, if anything was ever done here.
+    pub(crate) fn known() -> Result<Self, Failure> {
+        let project = Self::here()?;
+        if !project.has_journal() {
+            return Err(Failure::usage("there are no tasks here: begin with `antiphon run`"));
+        }
+        Ok(project)
+    }
+
+    /// The folder that is worked on.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where somebody works in it.
+    pub(crate) fn working_folder(&self) -> &Path {
+        &self.here
+    }
+
+    /// The folder that holds what Antiphon knows of it.
+    pub(crate) fn folder(&self) -> PathBuf {
+        self.root.join(FOLDER)
     }
 
     /// Whether anything was ever done here.
@@ -38,38 +65,62 @@ impl Project {
         self.journal_path().is_file()
     }
 
+    pub(crate) fn journal_path(&self) -> PathBuf {
+        self.folder().join("journal.db")
+    }
+
+    /// Makes the folder, if it is not there, and for its owner only.
+    pub(crate) fn prepare(&self) -> Result<(), Failure> {
+        let folder = self.folder();
+        make_private(&folder)
+            .map_err(|error| Failure::usage(format!("cannot use {}: {error}", folder.display())))
+    }
+
     /// The project's journal, for this process alone.
     pub(crate) fn journal(&self) -> Result<SqliteJournal, Failure> {
-        make_private(&self.folder).map_err(|error| {
-            Failure::usage(format!("cannot use {}: {error}", self.folder.display()))
-        })?;
-        SqliteJournal::open(&self.journal_path(), Sync::Full).map_err(|error| match error {
-            OpenError::Owned { .. } => Failure::unavailable(error.to_string()),
-            OpenError::Later { .. } | OpenError::Damaged { .. } | OpenError::Unusable { .. } => {
-                Failure::usage(error.to_string())
+        self.prepare()?;
+        SqliteJournal::open(&self.journal_path(), Sync::Full).map_err(Failure::from)
+    }
+
+    /// An orchestrator that works on the project's tasks.
+    pub(crate) fn orchestrator(
+        &self,
+        models: Models,
+        hands: Hands,
+    ) -> Result<Orchestrator, Failure> {
+        let journal = Arc::new(self.journal()?);
+        Ok(Orchestrator::new(world(journal, models, hands)))
+    }
+
+    /// An orchestrator that keeps the books and takes nothing up.
+    pub(crate) fn keeper(&self, models: Models, hands: Hands) -> Result<Orchestrator, Failure> {
+        let journal = Arc::new(self.journal()?);
+        Ok(Orchestrator::at_rest(world(journal, models, hands)))
+    }
+
+    /// An orchestrator that looks and changes nothing, also while another process works.
+    pub(crate) fn reader(&self, models: Models) -> Result<Orchestrator, Failure> {
+        let journal: Arc<dyn Journal> = match self.journal() {
+            Ok(journal) => Arc::new(journal),
+            Err(failure) if failure.exit == Exit::Unavailable => {
+                Arc::new(SqliteJournal::open_read_only(&self.journal_path())?)
             }
-        })
-    }
-
-    /// An orchestrator on the project's journal.
-    pub(crate) fn orchestrator(&self, models: Models) -> Result<Orchestrator, Failure> {
-        Ok(Orchestrator::new(World {
-            journal: Arc::new(self.journal()?),
-            models: Arc::new(models),
-            tools: Arc::new(NoTools),
-            clock: Arc::new(SystemClock),
-            ids: Arc::new(RandomIds),
-        }))
-    }
-
-    pub(crate) fn journal_path(&self) -> PathBuf {
-        self.folder.join("journal.db")
+            Err(failure) => return Err(failure),
+        };
+        Ok(Orchestrator::at_rest(world(journal, models, Hands::none())))
     }
 }
 
-impl antiphon_runtime::Models for Models {
-    fn provider(&self, model: &ModelRef) -> Result<Arc<dyn Provider>, String> {
-        self.provider(model).map_err(|failure| failure.to_string())
+fn world(journal: Arc<dyn Journal>, models: Models, hands: Hands) -> World {
+    World {
+        journal,
+        prices: Arc::new(models.config().prices.clone()),
+        models: Arc::new(models),
+        tools: hands.tools,
+        gate: hands.gate,
+        clock: Arc::new(SystemClock),
+        ids: Arc::new(RandomIds),
+        settings: Settings { asking: hands.asking, ..Settings::default() },
     }
 }
 
@@ -77,7 +128,7 @@ fn make_private(folder: &Path) -> std::io::Result<()> {
     let Ok(about) = fs::symlink_metadata(folder) else {
         DirBuilder::new().mode(0o700).create(folder)?;
         // Prompts and answers are nobody else's business.
-        return fs::write(folder.join(".gitignore"), "journal.db*\n");
+        return fs::write(folder.join(".gitignore"), "journal.db*\nresults/\n");
     };
     // A link, or somebody else's folder, may come with a clone and lead anywhere.
     if !about.is_dir() {

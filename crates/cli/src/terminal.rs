@@ -36,3 +36,20 @@ pub(crate) fn table<const N: usize>(rows: &[[String; N]]) -> String {
     };
     rows.iter().map(line).collect()
 }
+
+/// `1 turn`, `2 turns`.
+pub(crate) fn count(number: u64, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {thing}{plural}")
+}
+
+/// `12s`, `5m`, `3h`, `2d`.
+pub(crate) fn age(time: chrono::TimeDelta) -> String {
+    let seconds = time.num_seconds().max(0);
+    match seconds {
+        0..120 => format!("{seconds}s"),
+        120..7_200 => format!("{}m", seconds / 60),
+        7_200..172_800 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}

@@ -70,11 +70,10 @@ fn a_task_that_is_killed_again_and_again_says_what_it_would_have_said() {
     for patience in (10..).step_by(7) {
         let mut command = antiphon(folder.path());
         match kills {
-            0 => command.args(["run", "go"]),
+            0 => command.args(["run", "go"]).args(MODEL),
             _ => command.args(["run", "--resume", "last"]),
         };
-        let mut child =
-            command.args(MODEL).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let deadline = std::time::Instant::now() + Duration::from_millis(patience);
         while child.try_wait().unwrap().is_none() && std::time::Instant::now() < deadline {
             std::thread::yield_now();

@@ -10,7 +10,11 @@
 //!
 //! A journal that outlives its process runs [`durable`] as well.
 
+mod agent;
+mod approval;
 pub mod durable;
+mod happening;
+mod inbox;
 mod keys;
 mod life;
 mod listing;
@@ -19,7 +23,9 @@ mod racing;
 mod reading;
 mod round_trip;
 mod scribe;
+mod session;
 mod specimen;
+mod summary;
 mod writing;
 
 use antiphon_core::port::Journal;
@@ -39,6 +45,13 @@ pub fn checks() -> Vec<&'static str> {
 }
 
 fn list() -> Vec<Check<'static, Scribe>> {
+    let mut checks = of_events();
+    checks.extend(of_lists());
+    checks
+}
+
+/// What is written and read.
+fn of_events() -> Vec<Check<'static, Scribe>> {
     Vec::from(checks![Required:
         order::{
             positions_and_seqs_count_from_one_without_a_gap,
@@ -75,11 +88,6 @@ fn list() -> Vec<Check<'static, Scribe>> {
             a_reader_at_the_end_goes_on_from_there,
             the_head_is_the_last_position_of_the_whole_journal,
         },
-        listing::{
-            tasks_are_listed_the_newest_first,
-            a_list_is_never_longer_than_asked,
-            a_task_is_unfinished_until_its_terminal_status,
-        },
         racing::{
             one_of_many_writers_wins_each_seq,
             writers_on_many_tasks_leave_no_gap,
@@ -88,6 +96,54 @@ fn list() -> Vec<Check<'static, Scribe>> {
         round_trip::{
             events_come_back_as_they_were_written,
             times_come_back_to_the_nanosecond,
+        },
+    ])
+}
+
+/// What is kept at hand beside it.
+fn of_lists() -> Vec<Check<'static, Scribe>> {
+    Vec::from(checks![Required:
+        listing::{
+            tasks_are_listed_the_newest_first,
+            a_list_is_never_longer_than_asked,
+            a_task_is_unfinished_until_its_terminal_status,
+            a_task_is_found_by_its_id,
+            tasks_are_found_by_the_beginning_of_their_ids,
+            a_tree_is_listed_from_its_top,
+            the_tasks_of_a_session_are_listed_alone,
+        },
+        summary::{
+            a_new_task_is_what_its_creation_says,
+            a_summary_follows_the_status,
+            a_summary_stands_at_the_last_event,
+            a_summary_counts_turns_calls_and_messages,
+            a_summary_has_the_first_question_and_the_last_answer,
+            a_summary_adds_up_what_each_model_took,
+            a_summary_has_the_times_of_its_events,
+        },
+        session::{
+            sessions_are_listed_by_their_newest_tasks,
+            a_session_counts_its_tasks,
+            a_session_begins_with_its_first_task_and_stands_at_its_last,
+        },
+        approval::{
+            an_approval_is_listed_as_it_was_asked_for,
+            approvals_are_listed_the_oldest_first,
+            an_answer_ends_the_wait,
+            an_approval_is_answered_once_and_in_its_own_task,
+            an_approval_that_is_asked_for_again_is_the_first_one,
+            an_approval_is_void_when_its_task_ends_first,
+        },
+        agent::{
+            an_agent_lives_from_its_first_move_to_the_end_of_its_task,
+            an_agent_stands_where_it_moved_last,
+            agents_are_listed_by_their_tasks_the_newest_first,
+        },
+        inbox::{
+            a_message_waits_until_it_has_its_turn,
+            messages_wait_in_the_order_of_their_arrival,
+            a_message_waits_once_in_each_task,
+            nothing_waits_in_a_task_that_has_ended,
         },
     ])
 }

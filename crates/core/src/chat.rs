@@ -147,7 +147,7 @@ impl ChatCompletionRequest {
                 Role::User => {
                     messages.push(UserMessage::text(message.content, message.timestamp).into());
                 }
-                Role::Assistant => messages.push(spoken(message)),
+                Role::Assistant => messages.push(spoken(message).into()),
             }
         }
         if messages.is_empty() {

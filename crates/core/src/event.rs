@@ -11,15 +11,17 @@
 //! or of an unknown type is refused, never guessed at.
 
 use std::fmt;
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::port::Rule;
 use crate::{
-    AgentId, AgentState, Effect, Message, ModelRef, SessionId, TaskId, TaskLimits, TaskStatus,
-    ToolCallId, Usage,
+    AgentId, AgentState, ApprovalId, Decision, Effect, HandlingMode, InteractionId, Message,
+    ModelRef, RawJson, SessionId, TaskId, TaskLimits, TaskStatus, ToolCallId, Usage, UserMessage,
 };
 
 /// The version of the event format.
@@ -128,6 +130,12 @@ events! {
         /// The task that dispatched it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parent: Option<TaskId>,
+        /// The task at the top of its tree; itself when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        root: Option<TaskId>,
+        /// What was said before it, in another task.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        history: Option<HistoryRef>,
         /// Who answers; a task that is taken up again asks the same.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<ModelRef>,
@@ -137,6 +145,13 @@ events! {
         /// How far it may go.
         #[serde(default, skip_serializing_if = "TaskLimits::is_none")]
         limits: TaskLimits,
+        /// JSON Schema of its result.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output_schema: Option<RawJson>,
+        /// How its model is reached, in the words of the program that accepted it: a script, a
+        /// recording. Whoever takes the task up again reads it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        route: Option<RawJson>,
     }
     /// A task got a new status. After a terminal one nothing else of that task follows.
     StatusChanged = "status_changed" {
@@ -145,6 +160,9 @@ events! {
         /// The result, or the reason. A result of `null` is one.
         #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
         detail: Option<Value>,
+        /// What a task that is `input_required` waits for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        waiting_for: Option<WaitingFor>,
     }
     /// A live agent moved along its lap.
     StateChanged = "state_changed" {
@@ -158,7 +176,58 @@ events! {
     /// A message joined the conversation.
     MessageAppended = "message_appended" {
         /// The message.
-        message: Message,
+        message: Arc<Message>,
+        /// It was waiting in the inbox.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        queued: Option<InteractionId>,
+    }
+    /// A message arrived and waits for its turn.
+    MessageQueued = "message_queued" {
+        /// Which.
+        id: InteractionId,
+        /// When it may join the conversation.
+        mode: HandlingMode,
+        /// The message.
+        message: UserMessage,
+    }
+    /// Somebody is asked whether a call may run.
+    ApprovalRequested = "approval_requested" {
+        /// The question.
+        approval_id: ApprovalId,
+        /// Which call.
+        tool_call_id: ToolCallId,
+        /// Which tool.
+        tool_name: String,
+        /// With what.
+        arguments: RawJson,
+        /// Why it is asked.
+        reason: String,
+        /// What would be allowed beyond this call.
+        rule: Rule,
+        /// When the answer is no.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expires_at: Option<DateTime<Utc>>,
+    }
+    /// Somebody answered, or nobody did in time.
+    ApprovalDecided = "approval_decided" {
+        /// The question.
+        approval_id: ApprovalId,
+        /// The answer.
+        decision: Decision,
+        /// Who.
+        by: String,
+        /// What they said to it; the model reads it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        comment: Option<String>,
+    }
+    /// A call was not allowed to run.
+    ToolRefused = "tool_refused" {
+        /// Which call.
+        tool_call_id: ToolCallId,
+        /// Which tool.
+        tool_name: String,
+        /// Why.
+        reason: String,
     }
     /// A call is about to run. What it does to the world may have begun.
     ToolStarted = "tool_started" {
@@ -175,6 +244,63 @@ events! {
         model: String,
         /// What it took.
         usage: Usage,
+        /// What for, if it was not a turn.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        purpose: Option<Purpose>,
+    }
+    /// What the model delivered is not what its task asks for. It gets another try.
+    OutputRejected = "output_rejected" {
+        /// What is wrong with it; the model reads it.
+        reason: String,
+    }
+    /// From here on the model reads a summary in place of the older messages. The journal keeps
+    /// them all.
+    Compacted = "compacted" {
+        /// What it reads instead.
+        summary: String,
+        /// The first message it still reads as it was, counted from 0 over the conversation.
+        kept_from: u64,
+    }
+}
+
+/// What was said in another task, up to one of its events.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryRef {
+    /// Which task.
+    pub task_id: TaskId,
+    /// Its last event that counts.
+    pub seq: Seq,
+}
+
+/// What a task waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitingFor {
+    /// Somebody to say whether a call may run.
+    Approval,
+    /// Somebody to let it go on.
+    Resume,
+}
+
+/// What a model was paid for, if not for a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// For a summary of what was said.
+    Compaction,
+}
+
+impl MessageAppended {
+    /// A message that was not waiting.
+    pub fn new(message: impl Into<Arc<Message>>) -> Self {
+        Self { message: message.into(), queued: None }
+    }
+}
+
+impl StatusChanged {
+    /// A new status, and nothing to say about it.
+    pub fn new(status: TaskStatus) -> Self {
+        Self { status, detail: None, waiting_for: None }
     }
 }
 
@@ -185,9 +311,13 @@ impl TaskCreated {
             agent: agent.into(),
             session_id,
             parent: None,
+            root: None,
+            history: None,
             model: None,
             system_prompt: String::new(),
             limits: TaskLimits::default(),
+            output_schema: None,
+            route: None,
         }
     }
 }

@@ -5,6 +5,7 @@
 //! into one that a given model accepts, whoever wrote it; the session itself stays as it is.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use crate::{
     AssistantBlock, AssistantMessage, Message, ModelRef, ToolCallBlock, ToolCallId,
@@ -42,16 +43,35 @@ impl IdRule {
 /// What of a history goes to `model`: what is [`sendable`], without the thinking, signatures
 /// and sealed blocks of other models, with call ids that are unique and fit `ids`, and with tool
 /// names of letters, digits, `_` and `-`.
-pub fn for_model(messages: &[Message], model: &ModelRef, ids: IdRule) -> Vec<Message> {
+pub fn for_model(messages: &[Arc<Message>], model: &ModelRef, ids: IdRule) -> Vec<Arc<Message>> {
     let mut renamer = Renamer { ids, used: HashSet::new(), lap: HashMap::new() };
-    sendable(messages)
-        .into_iter()
-        .filter_map(|message| match message {
-            Message::User(_) => Some(message),
-            Message::Assistant(answer) => renamer.answer(answer, model).map(Message::Assistant),
-            Message::ToolResult(result) => Some(Message::ToolResult(renamer.result(result))),
-        })
-        .collect()
+    let mut sent = sendable(messages);
+    sent.retain_mut(|message| {
+        let changed = match &**message {
+            Message::User(_) => return true,
+            Message::Assistant(answer) => renamer.answer(answer, model),
+            Message::ToolResult(result) => renamer.result(result),
+        };
+        match changed {
+            Handed::Same => true,
+            Handed::Changed(changed) => {
+                *message = Arc::new(changed);
+                true
+            }
+            Handed::Gone => false,
+        }
+    });
+    sent
+}
+
+/// What becomes of a message on its way to a model.
+enum Handed {
+    /// It is sent as it is.
+    Same,
+    /// It is sent in this form.
+    Changed(Message),
+    /// Nothing of it is left.
+    Gone,
 }
 
 /// A tool's name as every provider accepts it. A model may call what does not exist, by a name
@@ -62,6 +82,12 @@ fn plain_name(name: &str) -> String {
     if name.is_empty() { "_".to_owned() } else { name }
 }
 
+fn is_plain(name: &str) -> bool {
+    !name.is_empty()
+        && name.len() <= TOOL_NAME_CHARS_MAX
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+}
+
 struct Renamer {
     ids: IdRule,
     used: HashSet<ToolCallId>,
@@ -70,34 +96,49 @@ struct Renamer {
 }
 
 impl Renamer {
-    /// `None` when nothing is left of it.
-    fn answer(&mut self, answer: AssistantMessage, model: &ModelRef) -> Option<AssistantMessage> {
+    fn answer(&mut self, answer: &AssistantMessage, model: &ModelRef) -> Handed {
         let own = answer.model.as_ref() == Some(model);
         self.lap.clear();
-        let content: Vec<AssistantBlock> = answer
-            .content
-            .into_iter()
-            .filter_map(|block| match block {
-                AssistantBlock::Text(_) => Some(block),
-                AssistantBlock::Thinking(_) | AssistantBlock::Opaque(_) => own.then_some(block),
-                AssistantBlock::ToolCall(call) => Some(AssistantBlock::ToolCall(ToolCallBlock {
-                    id: self.rename(&call.id),
-                    name: plain_name(&call.name),
-                    signature: call.signature.filter(|_| own),
-                    ..call
-                })),
-            })
-            .collect();
-        (!content.is_empty()).then_some(AssistantMessage { content, ..answer })
+        let mut same = true;
+        for call in answer.tool_calls() {
+            let name = self.rename(&call.id);
+            same &= name == call.id && is_plain(&call.name) && (own || call.signature.is_none());
+            self.lap.insert(call.id.clone(), name);
+        }
+        same &= own || answer.content.iter().all(|block| !is_private(block));
+        if same {
+            return Handed::Same;
+        }
+        let keep = |block: &&AssistantBlock| own || !is_private(block);
+        let content: Vec<AssistantBlock> =
+            answer.content.iter().filter(keep).map(|block| self.block(block, own)).collect();
+        if content.is_empty() {
+            return Handed::Gone;
+        }
+        Handed::Changed(AssistantMessage { content, ..answer.clone() }.into())
     }
 
-    fn result(&self, result: ToolResultMessage) -> ToolResultMessage {
-        let tool_call_id = self.lap.get(&result.tool_call_id).cloned();
-        ToolResultMessage {
-            tool_call_id: tool_call_id.unwrap_or(result.tool_call_id),
-            tool_name: plain_name(&result.tool_name),
-            ..result
+    fn block(&self, block: &AssistantBlock, own: bool) -> AssistantBlock {
+        match block {
+            AssistantBlock::Text(_) | AssistantBlock::Thinking(_) | AssistantBlock::Opaque(_) => {
+                block.clone()
+            }
+            AssistantBlock::ToolCall(call) => AssistantBlock::ToolCall(ToolCallBlock {
+                id: self.lap.get(&call.id).unwrap_or(&call.id).clone(),
+                name: plain_name(&call.name),
+                signature: call.signature.clone().filter(|_| own),
+                arguments: call.arguments.clone(),
+            }),
         }
+    }
+
+    fn result(&self, result: &ToolResultMessage) -> Handed {
+        let tool_call_id = self.lap.get(&result.tool_call_id).unwrap_or(&result.tool_call_id);
+        if *tool_call_id == result.tool_call_id && is_plain(&result.tool_name) {
+            return Handed::Same;
+        }
+        let (tool_call_id, tool_name) = (tool_call_id.clone(), plain_name(&result.tool_name));
+        Handed::Changed(ToolResultMessage { tool_call_id, tool_name, ..result.clone() }.into())
     }
 
     fn rename(&mut self, id: &ToolCallId) -> ToolCallId {
@@ -108,7 +149,14 @@ impl Renamer {
             number += 1;
         }
         self.used.insert(name.clone());
-        self.lap.insert(id.clone(), name.clone());
         name
+    }
+}
+
+/// Whether only the model that wrote it may read it again.
+fn is_private(block: &AssistantBlock) -> bool {
+    match block {
+        AssistantBlock::Thinking(_) | AssistantBlock::Opaque(_) => true,
+        AssistantBlock::Text(_) | AssistantBlock::ToolCall(_) => false,
     }
 }

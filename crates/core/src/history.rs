@@ -6,6 +6,7 @@
 //! journal keeps it.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use crate::{
     AssistantBlock, AssistantMessage, InputBlock, Message, StopReason, ToolCallId,
@@ -22,15 +23,21 @@ const NO_OUTPUT: &str = "(no output)";
 ///   the order of its calls;
 /// - no result stands alone, and none is empty.
 ///
-/// Sending what it returns through it again changes nothing.
-pub fn sendable(messages: &[Message]) -> Vec<Message> {
+/// Sending what it returns through it again changes nothing. What need not be changed is shared,
+/// not copied.
+pub fn sendable(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
     let mut sent = Vec::with_capacity(messages.len());
     for (index, message) in messages.iter().enumerate() {
-        match message {
+        match &**message {
+            Message::User(user) if user.content.iter().all(is_spoken) => {
+                if !user.content.is_empty() {
+                    sent.push(Arc::clone(message));
+                }
+            }
             Message::User(user) => {
                 let content = spoken(&user.content);
                 if !content.is_empty() {
-                    sent.push(Message::User(UserMessage { content, timestamp: user.timestamp }));
+                    sent.push(UserMessage { content, timestamp: user.timestamp }.into());
                 }
             }
             Message::ToolResult(_) => {}
@@ -40,7 +47,7 @@ pub fn sendable(messages: &[Message]) -> Vec<Message> {
                 | StopReason::Length
                 | StopReason::ToolUse
                 | StopReason::Unknown => {
-                    push_lap(answer, &messages[index + 1..], &mut sent);
+                    push_lap(message, answer, &messages[index + 1..], &mut sent);
                 }
             },
         }
@@ -50,48 +57,69 @@ pub fn sendable(messages: &[Message]) -> Vec<Message> {
 
 /// Adds an answer and, right behind it, the results of its calls. A call whose result is
 /// nowhere before the next answer is left out.
-fn push_lap(answer: &AssistantMessage, rest: &[Message], sent: &mut Vec<Message>) {
+fn push_lap(
+    message: &Arc<Message>,
+    answer: &AssistantMessage,
+    rest: &[Arc<Message>],
+    sent: &mut Vec<Arc<Message>>,
+) {
     let mut seen = HashSet::new();
     let mut results = Vec::new();
-    let mut content = Vec::with_capacity(answer.content.len());
+    let mut kept = Vec::with_capacity(answer.content.len());
     for block in &answer.content {
         if let AssistantBlock::ToolCall(call) = block {
             match result_of(&call.id, rest) {
-                Some(result) if seen.insert(&call.id) => {
-                    let mut content = spoken(&result.content);
-                    if content.is_empty() {
-                        content.push(InputBlock::text(NO_OUTPUT));
-                    }
-                    let result = ToolResultMessage { content, ..result.clone() };
-                    results.push(Message::ToolResult(result));
-                }
+                Some(result) if seen.insert(&call.id) => results.push(result),
                 Some(_) | None => continue,
             }
         }
         if block.as_text().is_none_or(|text| !text.trim().is_empty()) {
-            content.push(block.clone());
+            kept.push(block);
         }
     }
-    if !content.is_empty() {
-        sent.push(Message::Assistant(AssistantMessage { content, ..answer.clone() }));
-        sent.append(&mut results);
+    if kept.is_empty() {
+        return;
     }
+    if kept.len() == answer.content.len() {
+        sent.push(Arc::clone(message));
+    } else {
+        let content = kept.into_iter().cloned().collect();
+        sent.push(AssistantMessage { content, ..answer.clone() }.into());
+    }
+    sent.extend(results.into_iter().map(heard));
+}
+
+/// A result with something in it.
+fn heard((message, result): (&Arc<Message>, &ToolResultMessage)) -> Arc<Message> {
+    if !result.content.is_empty() && result.content.iter().all(is_spoken) {
+        return Arc::clone(message);
+    }
+    let mut content = spoken(&result.content);
+    if content.is_empty() {
+        content.push(InputBlock::text(NO_OUTPUT));
+    }
+    ToolResultMessage { content, ..result.clone() }.into()
 }
 
 /// Blocks without blank text, which some providers refuse.
 fn spoken(content: &[InputBlock]) -> Vec<InputBlock> {
-    let said = |block: &&InputBlock| match block {
-        InputBlock::Text(text) => !text.text.trim().is_empty(),
-        InputBlock::Image(_) => true,
-    };
-    content.iter().filter(said).cloned().collect()
+    content.iter().filter(|block| is_spoken(block)).cloned().collect()
 }
 
-fn result_of<'a>(id: &ToolCallId, rest: &'a [Message]) -> Option<&'a ToolResultMessage> {
-    rest.iter().take_while(|message| !matches!(message, Message::Assistant(_))).find_map(
-        |message| match message {
-            Message::ToolResult(result) if result.tool_call_id == *id => Some(result),
-            Message::ToolResult(_) | Message::User(_) | Message::Assistant(_) => None,
-        },
-    )
+fn is_spoken(block: &InputBlock) -> bool {
+    match block {
+        InputBlock::Text(text) => !text.text.trim().is_empty(),
+        InputBlock::Image(_) => true,
+    }
+}
+
+fn result_of<'a>(
+    id: &ToolCallId,
+    rest: &'a [Arc<Message>],
+) -> Option<(&'a Arc<Message>, &'a ToolResultMessage)> {
+    let lap = rest.iter().take_while(|message| !matches!(&***message, Message::Assistant(_)));
+    lap.into_iter().find_map(|message| match &**message {
+        Message::ToolResult(result) if result.tool_call_id == *id => Some((message, result)),
+        Message::ToolResult(_) | Message::User(_) | Message::Assistant(_) => None,
+    })
 }

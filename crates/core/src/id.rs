@@ -150,6 +150,10 @@ text_id! {
     /// Identifies one tool call within a session; its result carries the same.
     ToolCallId
 }
+text_id! {
+    /// Identifies one question to a person: may this call run?
+    ApprovalId
+}
 
 fn check_text_id(text: &str) -> Result<(), IdError> {
     if text.is_empty() {

@@ -28,6 +28,7 @@
 //! line in the binary that wires it.
 
 mod agent;
+mod approval;
 mod chat;
 mod command;
 mod error;
@@ -47,23 +48,27 @@ mod raw_json;
 mod request;
 mod session;
 pub mod stream;
+mod summary;
 mod task;
 mod tool;
 mod usage;
 
 pub use agent::{AgentState, AgentStatus};
+pub use approval::{Approval, ApprovalStatus, Decision};
 pub use chat::{CanonicalMessage, ChatCompletionRequest, ChatCompletionResponse, Role, TokenUsage};
 pub use command::{Command, CommandError, OrchestratorRequest};
 pub use error::{DomainError, ErrorCode, ErrorResponse};
 pub use event::{
-    EVENT_VERSION, Event, EventBody, EventError, MessageAppended, Position, Seq, StateChanged,
-    StatusChanged, TaskCreated, ToolStarted, UsageRecorded,
+    ApprovalDecided, ApprovalRequested, Compacted, EVENT_VERSION, Event, EventBody, EventError,
+    HistoryRef, MessageAppended, MessageQueued, OutputRejected, Position, Purpose, Seq,
+    StateChanged, StatusChanged, TaskCreated, ToolRefused, ToolStarted, UsageRecorded, WaitingFor,
 };
 pub use handoff::{IdRule, for_model};
 pub use health::{HealthState, HealthStatus};
 pub use history::sendable;
 pub use id::{
-    AgentId, IdError, InteractionId, MessageId, SessionId, TEXT_ID_BYTES_MAX, TaskId, ToolCallId,
+    AgentId, ApprovalId, IdError, InteractionId, MessageId, SessionId, TEXT_ID_BYTES_MAX, TaskId,
+    ToolCallId,
 };
 pub use interaction::{
     HandlingMode, InboxInteraction, Interaction, InteractionContent, LifecycleIntent,
@@ -87,6 +92,7 @@ pub use raw_json::{DEPTH_MAX, RawJson, RawJsonError};
 pub use request::{Request, Temperature, TemperatureError, ToolChoice};
 pub use session::Session;
 pub use stream::{MessageStream, NotStarted, StreamError, StreamEvent};
+pub use summary::{LiveAgent, Queued, SessionSummary, TaskSummary};
 pub use task::{AgentResult, InvocationResult, TaskLimits, TaskSnapshot, TaskStatus};
 pub use tool::{Effect, Tool, ToolResult};
 pub use usage::{StopReason, Usage};

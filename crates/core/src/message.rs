@@ -15,6 +15,8 @@
 mod block;
 mod wire;
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
@@ -133,3 +135,14 @@ impl From<ToolResultMessage> for Message {
         Self::ToolResult(message)
     }
 }
+
+macro_rules! shared {
+    ($($kind:ident)*) => { $(
+        impl From<$kind> for Arc<Message> {
+            fn from(message: $kind) -> Self {
+                Self::new(message.into())
+            }
+        }
+    )* };
+}
+shared!(UserMessage AssistantMessage ToolResultMessage);

@@ -20,8 +20,8 @@ pub use cancel::Cancel;
 pub use clock::{Clock, IdSource, RandomIds, SystemClock};
 pub use gate::{Asked, Gate, Rule, Verdict};
 pub use journal::{
-    Append, Appended, Expected, IdempotencyKey, Journal, JournalError, Page, Read, TaskHead,
-    TaskQuery, Which,
+    Append, Appended, ApprovalQuery, Expected, IdempotencyKey, Journal, JournalError, Page, Read,
+    TaskHead, TaskQuery, Which, WhichApprovals,
 };
 pub use provider::{Piece, PieceSource, Provider, ProviderError, StopSignal, TimeoutPhase};
 pub use tool_executor::{Progress, ToolContext, ToolError, ToolExecutor};

@@ -1,6 +1,7 @@
 //! One request to a model.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +17,7 @@ pub struct Request {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub system_prompt: String,
     /// The conversation so far.
-    pub messages: Vec<Message>,
+    pub messages: Vec<Arc<Message>>,
     /// What the model may call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<Tool>,

@@ -1,5 +1,7 @@
 //! Sessions: conversations.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 
 use crate::{Message, SessionId};
@@ -16,7 +18,7 @@ pub struct Session {
     /// When it last changed.
     pub updated_at: DateTime<Utc>,
     /// What was said, in order.
-    pub messages: Vec<Message>,
+    pub messages: Vec<Arc<Message>>,
 }
 
 impl Session {
@@ -35,6 +37,6 @@ impl Session {
     pub fn push(&mut self, message: impl Into<Message>) {
         let message = message.into();
         self.updated_at = self.updated_at.max(message.timestamp());
-        self.messages.push(message);
+        self.messages.push(message.into());
     }
 }

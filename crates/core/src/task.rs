@@ -38,6 +38,18 @@ impl TaskStatus {
         Self::Canceled,
     ];
 
+    /// The word used in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Running => "running",
+            Self::InputRequired => "input_required",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Canceled => "canceled",
+        }
+    }
+
     /// Whether nothing can follow.
     pub fn is_terminal(self) -> bool {
         match self {
@@ -53,7 +65,7 @@ impl TaskStatus {
     }
 }
 
-/// How far a task may go. What is absent is not limited.
+/// How far a task may go, and everything it dispatches with it. What is absent is not limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TaskLimits {
     /// Answers of the model.
@@ -68,6 +80,12 @@ pub struct TaskLimits {
     /// Tokens, read and written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_max: Option<NonZeroU64>,
+    /// Money, in billionths of a US dollar.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_nano_usd_max: Option<NonZeroU64>,
+    /// Seconds from its creation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_clock_s_max: Option<NonZeroU32>,
 }
 
 impl TaskLimits {

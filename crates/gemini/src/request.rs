@@ -6,6 +6,8 @@
 //! The wire refuses a turn whose first call has no signature, unless it carries the word that
 //! stands for none: calls of other models do, once their own signatures are stripped.
 
+use std::sync::Arc;
+
 use antiphon_core::{
     AssistantBlock, IdRule, ImageBlock, InputBlock, Message, ModelRef, ProviderError, RawJson,
     Request, Temperature, ToolArguments, ToolCallBlock, ToolChoice, ToolResultMessage, for_model,
@@ -191,10 +193,13 @@ fn tools(request: &Request) -> Option<[ToolsOut<'_>; 1]> {
     })
 }
 
+/// A choice among no tools is refused.
 fn tool_config(request: &Request) -> Option<ToolConfig<'_>> {
+    if request.tools.is_empty() {
+        return None;
+    }
     let (mode, allowed_function_names) = match &request.tool_choice {
         ToolChoice::Auto => return None,
-        ToolChoice::None if request.tools.is_empty() => return None,
         ToolChoice::None => ("NONE", None),
         ToolChoice::Required => ("ANY", None),
         ToolChoice::Named(name) => ("ANY", Some([name.as_str()])),
@@ -203,11 +208,11 @@ fn tool_config(request: &Request) -> Option<ToolConfig<'_>> {
     Some(ToolConfig { function_calling_config })
 }
 
-fn turns(messages: &[Message]) -> Vec<Turn<'_>> {
+fn turns(messages: &[Arc<Message>]) -> Vec<Turn<'_>> {
     let mut turns: Vec<Turn<'_>> = Vec::new();
     for message in messages {
-        let (role, parts): (_, Vec<PartOut<'_>>) = match message {
-            Message::User(user) => ("user", user.content.iter().filter_map(input).collect()),
+        let (role, parts): (_, Vec<PartOut<'_>>) = match &**message {
+            Message::User(user) => ("user", user.content.iter().map(input).collect()),
             Message::ToolResult(result) => ("user", tool_result(result)),
             Message::Assistant(answer) => {
                 ("model", answer.content.iter().filter_map(spoken).collect())
@@ -236,12 +241,10 @@ fn sign_first_call(turn: &mut Turn<'_>) {
     }
 }
 
-/// Blank text says nothing, and an empty part is refused.
-fn input(block: &InputBlock) -> Option<PartOut<'_>> {
+fn input(block: &InputBlock) -> PartOut<'_> {
     match block {
-        InputBlock::Text(text) if text.text.trim().is_empty() => None,
-        InputBlock::Text(text) => Some(KnownPart::Text(&text.text).into()),
-        InputBlock::Image(image) => Some(inline_data(image)),
+        InputBlock::Text(text) => KnownPart::Text(&text.text).into(),
+        InputBlock::Image(image) => inline_data(image),
     }
 }
 
@@ -270,7 +273,6 @@ fn tool_result(result: &ToolResultMessage) -> Vec<PartOut<'_>> {
 
 fn spoken(block: &AssistantBlock) -> Option<PartOut<'_>> {
     match block {
-        AssistantBlock::Text(text) if text.text.trim().is_empty() => None,
         AssistantBlock::Text(text) => Some(KnownPart::Text(&text.text).into()),
         // Without its signature the model reads nothing from it.
         AssistantBlock::Thinking(thinking) => Some(PartOut::Known(Signed {

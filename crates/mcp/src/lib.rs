@@ -1,1 +1,61 @@
 //! Tools from MCP servers.
+//!
+//! [`Mcp`] starts the servers the user configured, as child processes or over HTTP, and runs their
+//! tools through the port every other tool runs through. A server is somebody else's program: what
+//! it says is checked, bounded and labeled on the way in, and one that hangs, floods, dies or lies
+//! costs its own calls and nothing else.
+//!
+//! ```text
+//! execute ─▶ catalog ─▶ server ─▶ connection ─▶ guard ─▶ stdio │ http
+//!            schema     start,     one call      pace,     bytes in and out,
+//!            checked    restart    with its      requests, messages repaired
+//!                                  deadlines     progress  and bounded
+//! ```
+//!
+//! Both protocols in use are spoken: the one with `initialize` (2025-11-25 and older) and the one
+//! without (2026-07-28).
+
+mod cache;
+mod call;
+mod catalog;
+mod client;
+mod config;
+mod connection;
+mod content;
+mod executor;
+mod globs;
+mod guard;
+mod http;
+mod lines;
+mod listing;
+mod name;
+mod offer;
+mod pace;
+mod process;
+mod repair;
+mod schema;
+mod server;
+mod shared;
+mod sse;
+mod status;
+mod stderr;
+mod stdio;
+mod traffic;
+mod wire;
+
+pub use catalog::DESCRIPTION_BYTES_MAX;
+pub use config::{
+    ConfigError, HttpConfig, Launch, McpConfig, SERVER_NAME_BYTES_MAX, SERVERS_MAX, ServerConfig,
+    ServerName, StdioConfig,
+};
+pub use content::{BLOCKS_MAX, TEXT_BYTES_MAX};
+pub use executor::{Mcp, McpOptions};
+pub use globs::{GlobError, ToolGlobs};
+pub use guard::REQUESTS_MAX;
+pub use listing::{PAGES_MAX, TOOLS_MAX};
+pub use pace::{MESSAGES_BURST_MAX, MESSAGES_PER_SECOND_MAX};
+pub use process::INHERITED_VARIABLES;
+pub use schema::{SCHEMA_BYTES_MAX, SCHEMA_DEPTH_MAX};
+pub use server::{CALLS_MAX, RESTARTS_PER_MINUTE_MAX};
+pub use status::{ServerState, ServerStatus};
+pub use wire::MESSAGE_BYTES_MAX;

@@ -4,69 +4,137 @@ use std::sync::Arc;
 
 use antiphon_core::port::{Append, Expected, JournalError};
 use antiphon_core::{
-    AgentId, AgentState, AssistantMessage, Cancel, Effect, EventBody, Message, MessageAppended,
-    MessageStream, Request, Seq, StateChanged, StatusChanged, StopReason, StreamError, TaskId,
-    TaskStatus, ToolCallBlock, ToolResult, ToolStarted, UsageRecorded, sendable,
+    AgentId, AgentState, Cancel, EventBody, InteractionId, Message, MessageAppended, Seq,
+    StateChanged, StatusChanged, TaskId, TaskStatus, ToolCallBlock, ToolResult, WaitingFor,
 };
-use futures_util::future::join_all;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
-use crate::orchestrator::{Delta, Inner, OrchestratorError};
-use crate::state::{Pending, Step, TaskState, is_final};
+use crate::compact;
+use crate::decide::{self, Step};
+use crate::limits::{LimitReached, Standing};
+use crate::orchestrator::{Inner, OrchestratorError};
+use crate::output;
+use crate::running::Running;
+use crate::state::TaskState;
 use crate::tools;
+use crate::tree::Tree;
 
-/// Works on a task until it is over, or until everything is brought to rest.
+/// Works on a task until it is over, until it has to wait for somebody, or until everything is
+/// brought to rest.
 pub(crate) async fn run(
     inner: Arc<Inner>,
     task_id: &TaskId,
-    cancel: CancellationToken,
-) -> Result<(), OrchestratorError> {
+    running: Arc<Running>,
+) -> Result<Left, OrchestratorError> {
     let state = inner.load(task_id).await?;
+    if !state.status.is_terminal() {
+        inner.check_model(&state)?;
+    }
+    let tree = inner.trees.of(&state, &*inner.world.journal).await?;
     let agent_id = AgentId::from(inner.world.ids.next());
-    let mut work = Work { inner, state, agent_id, at: AgentState::Idle, unwritten: vec![], cancel };
+    let mut work = Work {
+        inner,
+        state,
+        tree,
+        agent_id,
+        at: AgentState::Idle,
+        unwritten: vec![],
+        ending_from: None,
+        running,
+    };
     loop {
-        if work.cancel.is_cancelled() && !work.state.status.is_terminal() {
+        work.running.beat();
+        if work.running.cancel.is_cancelled() && !work.state.status.is_terminal() {
             work.end(TaskStatus::Canceled, None);
         }
         if work.inner.stop.is_cancelled() {
             // What is known is kept; what is left to do is done another time.
-            return work.flush().await.map(drop);
+            return work.flush().await.map(|_| work.left());
         }
-        match work.state.next() {
-            Step::Over => return work.flush().await.map(drop),
+        match work.decide() {
+            Step::Over | Step::Rest => match work.flush().await? {
+                Flushed::Kept | Flushed::Over => return Ok(work.left()),
+                Flushed::Moved => {}
+            },
             Step::Ask => work.ask().await?,
             Step::Call(pending) => work.call(pending).await?,
+            Step::Take(ids) => work.take(&ids),
+            Step::Compact => work.compact(compact::room(work.window_tokens())).await?,
             Step::Finish(result) => work.finish(result),
-            Step::Refuse(limit) => {
-                let error = limit.to_string();
-                let detail = json!({ "code": "limit_reached", "error": error, "limit": limit });
-                work.end(TaskStatus::Failed, Some(detail));
-            }
+            Step::Reject(reason) => work.reject(&reason),
+            Step::Refuse(limit) => work.refuse(&limit),
         }
     }
 }
 
-struct Work {
-    inner: Arc<Inner>,
+/// How a task was left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// It has ended.
+    Ended,
+    /// It goes on when somebody has done something.
+    Waiting,
+}
+
+/// What became of what was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flushed {
+    /// It is written.
+    Kept,
+    /// It is written, and somebody else wrote before it: decide again.
+    Moved,
+    /// The task has ended.
+    Over,
+}
+
+/// A task that is being worked on.
+pub(crate) struct Work {
+    pub(crate) inner: Arc<Inner>,
     /// The task, with what is not written yet.
-    state: TaskState,
+    pub(crate) state: TaskState,
+    tree: Arc<Tree>,
     /// A task that is taken up again has a fresh agent.
     agent_id: AgentId,
     at: AgentState,
     unwritten: Vec<EventBody>,
-    cancel: CancellationToken,
+    /// Where in `unwritten` the end of the task begins. It is decided anew when somebody else
+    /// wrote first.
+    ending_from: Option<usize>,
+    pub(crate) running: Arc<Running>,
 }
 
 impl Work {
-    fn push(&mut self, body: impl Into<EventBody>) {
+    pub(crate) fn push(&mut self, body: impl Into<EventBody>) {
         let body = body.into();
         self.state.apply(&body);
         self.unwritten.push(body);
     }
 
+    fn left(&self) -> Left {
+        if self.state.status.is_terminal() { Left::Ended } else { Left::Waiting }
+    }
+
+    fn decide(&self) -> Step {
+        decide::next(
+            &self.state,
+            &Standing {
+                now: self.inner.world.clock.now(),
+                began: self.tree.began,
+                limits: self.tree.limits,
+                totals: self.tree.totals(),
+                prices: &self.inner.world.prices,
+                window_tokens: self.window_tokens(),
+            },
+        )
+    }
+
+    pub(crate) fn window_tokens(&self) -> Option<u64> {
+        let model = self.state.created.model.as_ref()?;
+        self.inner.world.models.window_tokens(model)
+    }
+
     /// Walks the agent along its lap.
-    fn walk_to(&mut self, to: AgentState) {
+    pub(crate) fn walk_to(&mut self, to: AgentState) {
         while self.at != to {
             let (from, next) = (self.at, self.at.next());
             self.at = next;
@@ -74,13 +142,14 @@ impl Work {
         }
     }
 
-    fn end(&mut self, status: TaskStatus, detail: Option<Value>) {
-        self.push(StatusChanged { status, detail });
+    pub(crate) fn end(&mut self, status: TaskStatus, detail: Option<Value>) {
+        self.ending_from.get_or_insert(self.unwritten.len());
+        self.push(StatusChanged { detail, ..StatusChanged::new(status) });
     }
 
-    /// Makes durable what is not. What others wrote meanwhile comes before it; if that was the
-    /// end of the task, what is left unsaid stays so. Says whether the task goes on.
-    async fn flush(&mut self) -> Result<bool, OrchestratorError> {
+    /// Makes durable what is not. What others wrote meanwhile comes before it.
+    pub(crate) async fn flush(&mut self) -> Result<Flushed, OrchestratorError> {
+        let mut flushed = Flushed::Kept;
         while !self.unwritten.is_empty() {
             let written = self.state.seq.0 - self.unwritten.len() as u64;
             let append = Append {
@@ -91,211 +160,128 @@ impl Work {
                 key: None,
             };
             match self.inner.append(append).await {
-                Ok(_) => self.unwritten.clear(),
+                Ok(_) => {
+                    self.tree.add(&self.unwritten);
+                    self.unwritten.clear();
+                    self.ending_from = None;
+                }
                 Err(JournalError::Stale { .. } | JournalError::Ended { .. }) => {
-                    self.state = self.inner.load(&self.state.task_id).await?;
-                    let unwritten = std::mem::take(&mut self.unwritten);
-                    if self.state.status.is_terminal() {
-                        return Ok(false);
-                    }
-                    for body in unwritten {
-                        self.push(body);
-                    }
+                    flushed = Flushed::Moved;
+                    self.catch_up().await?;
                 }
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(!self.state.status.is_terminal())
+        Ok(if self.state.status.is_terminal() { Flushed::Over } else { flushed })
     }
 
-    /// Fires when the task is canceled or everything comes to rest.
-    fn interruption(&self) -> Cancel {
-        let (cancel, stop) = (self.cancel.clone(), self.inner.stop.clone());
+    /// Reads what others wrote, and puts what is not written yet behind it. If they ended the
+    /// task, what is left unsaid stays so; an end of our own is thought over.
+    async fn catch_up(&mut self) -> Result<(), OrchestratorError> {
+        self.state = self.inner.load(&self.state.task_id).await?;
+        let mut unwritten = std::mem::take(&mut self.unwritten);
+        unwritten.truncate(self.ending_from.take().unwrap_or(unwritten.len()));
+        if self.state.status.is_terminal() {
+            return Ok(());
+        }
+        for body in unwritten {
+            let waits = self.state.waiting_for.is_some();
+            // Whoever paused it meanwhile means it.
+            if !(waits && matches!(&body, EventBody::StatusChanged(_))) {
+                self.push(body);
+            }
+        }
+        Ok(())
+    }
+
+    /// Fires when the task is canceled, when its time is over, or when everything comes to rest.
+    pub(crate) fn interruption(&self) -> Cancel {
+        let (cancel, stop) = (self.running.cancel.clone(), self.inner.stop.clone());
+        let left = self.tree.limits.wall_clock_s_max.map(|max| {
+            let until = self.tree.began + chrono::TimeDelta::seconds(i64::from(max.get()));
+            (until - self.inner.world.clock.now()).to_std().unwrap_or_default()
+        });
         Cancel::when(async move {
+            let time_over = async {
+                match left {
+                    Some(left) => tokio::time::sleep(left).await,
+                    None => std::future::pending().await,
+                }
+            };
             tokio::select! {
                 () = cancel.cancelled() => {}
                 () = stop.cancelled() => {}
+                () = time_over => {}
             }
         })
     }
 
-    async fn ask(&mut self) -> Result<(), OrchestratorError> {
-        if self.state.status != TaskStatus::Running {
-            self.push(StatusChanged { status: TaskStatus::Running, detail: None });
-        }
-        self.walk_to(AgentState::Thinking);
-        if !self.flush().await? {
-            return Ok(());
-        }
-        match self.answer().await {
-            Ok(answer) => {
-                let refused = broke_off(&answer).then(|| answer.raw_stop_reason.clone());
-                self.take(answer);
-                if let Some(why) = refused {
-                    let error = format!("the model stopped without an answer: {why}");
-                    let detail = json!({ "code": "refused", "error": error });
-                    self.end(TaskStatus::Failed, Some(detail));
-                }
-            }
-            Err(Broken { partial, error: StreamError::Canceled }) => {
-                // At rest, nothing is said: the model is asked again another time.
-                if self.cancel.is_cancelled() {
-                    self.keep(partial);
-                }
-            }
-            Err(Broken { partial, error }) => {
-                self.keep(partial);
-                let code = match &error {
-                    StreamError::Provider(error) => error.code(),
-                    StreamError::Canceled | StreamError::Closed => "interrupted",
-                };
-                let detail = json!({ "code": code, "error": error.to_string() });
-                self.end(TaskStatus::Failed, Some(detail));
-            }
-        }
-        Ok(())
-    }
-
-    /// One answer of the model, shown to whoever watches as it comes.
-    async fn answer(&self) -> Result<AssistantMessage, Broken> {
-        let created = &self.state.created;
-        let refused = |message: String| Broken {
-            partial: None,
-            error: antiphon_core::ProviderError::InvalidRequest { message }.into(),
-        };
-        let model =
-            created.model.as_ref().ok_or_else(|| refused("no model is named".to_owned()))?;
-        let provider = self.inner.world.models.provider(model).map_err(refused)?;
-        let request = Request {
-            model: model.model().to_owned(),
-            system_prompt: created.system_prompt.clone(),
-            messages: sendable(&self.state.messages),
-            tools: self.inner.world.tools.tools(),
-            max_tokens: created.limits.answer_tokens_max,
-            ..Request::default()
-        };
-        let now = self.inner.world.clock.now();
-        let mut stream = MessageStream::open(&*provider, request, self.interruption(), now);
-        loop {
-            match stream.next().await {
-                Ok(Some(event)) => {
-                    let task_id = self.state.task_id.clone();
-                    // Nobody may be watching.
-                    let _ = self.inner.deltas.send(Delta::new(task_id, event));
-                }
-                Ok(None) => break,
-                Err(error) => return Err(Broken { partial: stream.message().ok(), error }),
-            }
-        }
-        stream.message().map_err(|error| refused(error.to_string()))
-    }
-
-    fn take(&mut self, answer: AssistantMessage) {
-        let model = self.state.created.model.as_ref();
-        let model = answer.model.as_ref().or(model).map(ToString::to_string).unwrap_or_default();
-        let usage = answer.usage;
-        self.push(MessageAppended { message: answer.into() });
-        self.push(UsageRecorded { model, usage });
-        self.walk_to(AgentState::ToolCall);
-    }
-
-    /// Keeps what there was of an answer that broke off. It is never sent to a model again.
-    fn keep(&mut self, partial: Option<AssistantMessage>) {
-        if let Some(partial) = partial.filter(|partial| !partial.content.is_empty()) {
-            self.push(MessageAppended { message: partial.into() });
+    /// Lets messages that waited join the conversation.
+    fn take(&mut self, ids: &[InteractionId]) {
+        let taken: Vec<_> =
+            self.state.queue.iter().filter(|queued| ids.contains(&queued.id)).cloned().collect();
+        for queued in taken {
+            let message = Arc::new(Message::User(queued.message));
+            self.push(MessageAppended { message, queued: Some(queued.id) });
         }
     }
 
-    /// Runs calls: neighbors that change nothing side by side, all others one after the other.
-    async fn call(&mut self, pending: Vec<Pending>) -> Result<(), OrchestratorError> {
-        // A task that is taken up again in the middle of a lap: its agent is a fresh one.
-        self.walk_to(AgentState::ToolCall);
-        let mut waiting = pending.into_iter().peekable();
-        while let Some(first) = waiting.next() {
-            if let Some(false) = first.cut_off.map(Effect::may_run_again) {
-                self.result(&first.call, tools::outcome_unknown());
-                continue;
-            }
-            let mut group = vec![first.call];
-            if self.effect(&group[0]) == Effect::ReadOnly {
-                while let Some(next) = waiting.next_if(|next| {
-                    next.cut_off.is_none_or(Effect::may_run_again)
-                        && self.effect(&next.call) == Effect::ReadOnly
-                }) {
-                    group.push(next.call);
-                }
-            }
-            if !self.run(group).await? {
-                return Ok(());
-            }
-        }
-        self.walk_to(AgentState::Idle);
-        Ok(())
-    }
-
-    /// Runs a group of calls at once. Says whether to go on.
-    async fn run(&mut self, group: Vec<ToolCallBlock>) -> Result<bool, OrchestratorError> {
-        for call in &group {
-            let (tool_call_id, tool_name) = (call.id.clone(), call.name.clone());
-            self.push(ToolStarted { tool_call_id, tool_name, effect: self.effect(call) });
-        }
-        if !self.flush().await? {
-            return Ok(false);
-        }
-        let executor = Arc::clone(&self.inner.world.tools);
-        let runs = group.iter().map(|call| tools::run(&*executor, call, self.interruption()));
-        let results = join_all(runs).await;
-        for (call, result) in group.iter().zip(results) {
-            match result {
-                Some(result) => self.result(call, result),
-                None if self.cancel.is_cancelled() => {
-                    self.result(call, ToolResult::failed("canceled"));
-                }
-                // Cut off to come to rest: recovery decides what to make of it.
-                None => {}
-            }
-        }
-        Ok(!self.cancel.is_cancelled() && !self.inner.stop.is_cancelled())
-    }
-
-    fn result(&mut self, call: &ToolCallBlock, result: ToolResult) {
+    pub(crate) fn result(&mut self, call: &ToolCallBlock, result: ToolResult) {
         let message = tools::message(call, result, self.inner.world.clock.now());
-        self.push(MessageAppended { message: message.into() });
-    }
-
-    /// A tool nobody knows does nothing.
-    fn effect(&self, call: &ToolCallBlock) -> Effect {
-        self.inner.world.tools.effect(&call.name).unwrap_or(Effect::ReadOnly)
+        self.push(MessageAppended::new(message));
     }
 
     fn finish(&mut self, result: Value) {
-        let calls: Vec<ToolCallBlock> = match self.state.messages.iter().rev().find_map(answer) {
-            Some(answer) => answer.tool_calls().filter(|call| is_final(call)).cloned().collect(),
-            None => Vec::new(),
-        };
-        for call in calls {
+        self.ending_from = Some(self.unwritten.len());
+        for call in self.finals() {
             self.result(&call, ToolResult::text("delivered"));
         }
         self.walk_to(AgentState::ToolCall);
         self.walk_to(AgentState::Idle);
         self.end(TaskStatus::Completed, Some(result));
     }
-}
 
-/// The provider called the answer whole, and it is none: filtered, or malformed.
-fn broke_off(answer: &AssistantMessage) -> bool {
-    matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted)
-}
-
-fn answer(message: &Message) -> Option<&AssistantMessage> {
-    match message {
-        Message::Assistant(answer) => Some(answer),
-        Message::User(_) | Message::ToolResult(_) => None,
+    fn reject(&mut self, reason: &str) {
+        self.push(antiphon_core::OutputRejected { reason: reason.to_owned() });
+        let text = format!(
+            "The result does not fit its schema: {reason}. Call `final` again with a `result` \
+             that does."
+        );
+        let finals = self.finals();
+        for call in &finals {
+            self.result(call, ToolResult::failed(&text));
+        }
+        if finals.is_empty() {
+            let now = self.inner.world.clock.now();
+            self.push(MessageAppended::new(antiphon_core::UserMessage::text(text, now)));
+        }
+        self.walk_to(AgentState::Idle);
     }
-}
 
-/// An answer that broke off.
-struct Broken {
-    partial: Option<AssistantMessage>,
-    error: StreamError,
+    fn refuse(&mut self, limit: &LimitReached) {
+        let code = match limit {
+            LimitReached::Repairs { .. } => "invalid_output",
+            LimitReached::Turns { .. }
+            | LimitReached::ToolCalls { .. }
+            | LimitReached::Tokens { .. }
+            | LimitReached::Cost { .. }
+            | LimitReached::PriceUnknown { .. }
+            | LimitReached::WallClock { .. } => "limit_reached",
+        };
+        let detail = json!({ "code": code, "error": limit.to_string(), "limit": limit });
+        self.end(TaskStatus::Failed, Some(detail));
+    }
+
+    /// The task waits for somebody, and its agent with it.
+    pub(crate) fn wait_for(&mut self, waiting_for: WaitingFor) {
+        let status = StatusChanged::new(TaskStatus::InputRequired);
+        self.push(StatusChanged { waiting_for: Some(waiting_for), ..status });
+    }
+
+    /// The calls of the last answer that deliver a result.
+    fn finals(&self) -> Vec<ToolCallBlock> {
+        let last = self.state.last_lap();
+        let calls = last.into_iter().flat_map(|(answer, _)| answer.tool_calls());
+        calls.filter(|call| output::is_final(call)).cloned().collect()
+    }
 }

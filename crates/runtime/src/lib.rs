@@ -1,7 +1,7 @@
 //! The orchestrator.
 //!
 //! A task is what the journal says of it and nothing else. [`TaskState`] is that, folded from
-//! its events; [`TaskState::next`] decides, purely, what comes next; the loop in `lap` performs
+//! its events; [`next`] decides, purely, what comes next; the loop in `lap` performs
 //! it and writes down what came of it. Because every decision follows from the journal, a task
 //! that was cut off anywhere goes on by reading its events and deciding again.
 //!
@@ -15,17 +15,35 @@
 //! After a crash a finished call is not run again; one that was cut off is run again if that does
 //! no harm, and otherwise the model is told that its outcome is unknown.
 
+mod ask;
+mod call;
+mod compact;
+mod conversation;
+mod deadlines;
+mod decide;
+mod delta;
 mod follow;
+mod inner;
 mod lap;
 mod limits;
+mod new_task;
 mod orchestrator;
+mod output;
+mod running;
 mod state;
 mod tools;
+mod tree;
+mod world;
 
+pub use conversation::Conversation;
+pub use decide::{Pending, Step, next};
+pub use delta::{Delta, DeltaEvent, ToolDelta};
 pub use follow::Follower;
-pub use limits::LimitReached;
-pub use orchestrator::{
-    Delta, Models, NewTask, Orchestrator, OrchestratorError, TASKS_RUNNING_MAX, World,
-};
-pub use state::{Pending, ReplayError, Step, TaskState};
+pub use limits::{LimitReached, Standing, Totals, cost};
+pub use new_task::{Before, KeptConversation, NewTask};
+pub use orchestrator::{Orchestrator, OrchestratorError, QUEUED_MAX, Recovered};
+pub use output::check_schema;
+pub use running::TASKS_RUNNING_MAX;
+pub use state::{Question, ReplayError, TaskState};
 pub use tools::NoTools;
+pub use world::{Asking, Models, OpenGate, Settings, World};

@@ -1,12 +1,17 @@
-//! How far a task may go.
+//! How far a task may go, and the tree it belongs to.
 
-use antiphon_core::TokenUsage;
+use std::collections::BTreeMap;
+
+use antiphon_core::{
+    Cost, ModelRef, PriceTable, TaskLimits, TaskSummary, TokenUsage, Usage, UsageRecorded,
+};
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use crate::state::TaskState;
 
 /// A limit that was reached, and what it was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(tag = "limit", rename_all = "snake_case")]
 pub enum LimitReached {
     /// Too many answers of the model.
@@ -27,18 +32,123 @@ pub enum LimitReached {
         /// How many it may.
         max: u64,
     },
+    /// Too much money.
+    #[error("the task may cost {}, and has", Cost { nano_usd: *max_nano_usd })]
+    Cost {
+        /// How much it may, in billionths of a US dollar.
+        max_nano_usd: u64,
+    },
+    /// It may cost so much, and nobody knows what it cost.
+    #[error("the task has a budget, and what `{model}` costs is not known: give its price")]
+    PriceUnknown {
+        /// The model without a price.
+        model: String,
+    },
+    /// Too much time.
+    #[error("the task may take {max_s} seconds, and has")]
+    WallClock {
+        /// How many it may.
+        max_s: u32,
+    },
+    /// The result is not what was asked for, try after try.
+    #[error("the result does not fit its schema, and {max} tries to mend it did not help")]
+    Repairs {
+        /// How many there may be.
+        max: u32,
+    },
 }
 
-/// The limit that keeps a task from asking its model again.
-pub(crate) fn reached(state: &TaskState) -> Option<LimitReached> {
-    let limits = state.created.limits;
-    let tokens = || u64::from(TokenUsage::from(state.usage).total_tokens);
-    if let Some(max) = limits.turns_max.filter(|max| state.turns >= max.get()) {
+/// What a tree of tasks has used up.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// Answers of models.
+    pub turns: u32,
+    /// Calls of tools.
+    pub calls: u32,
+    /// Tokens by model.
+    pub spent: BTreeMap<String, Usage>,
+}
+
+impl Totals {
+    /// What the tasks of a tree have used up.
+    pub fn of<'a>(tasks: impl IntoIterator<Item = &'a TaskSummary>) -> Self {
+        let mut totals = Self::default();
+        for task in tasks {
+            totals.turns = totals.turns.saturating_add(task.turns);
+            totals.calls = totals.calls.saturating_add(task.calls);
+            for (model, usage) in &task.spent {
+                *totals.spent.entry(model.clone()).or_default() += *usage;
+            }
+        }
+        totals
+    }
+
+    pub(crate) fn pay(&mut self, recorded: &UsageRecorded) {
+        *self.spent.entry(recorded.model.clone()).or_default() += recorded.usage;
+        self.turns = self.turns.saturating_add(u32::from(recorded.purpose.is_none()));
+    }
+
+    fn tokens(&self) -> u64 {
+        let total = |usage: &Usage| u64::from(TokenUsage::from(*usage).total_tokens);
+        self.spent.values().map(total).sum()
+    }
+}
+
+/// What models cost by `prices`; a model without a price is an error that names it.
+pub fn cost(spent: &BTreeMap<String, Usage>, prices: &PriceTable) -> Result<Cost, String> {
+    let of = |(model, usage): (&String, &Usage)| {
+        let known = ModelRef::parse(model).ok().and_then(|model| prices.cost(&model, *usage));
+        known.ok_or_else(|| model.clone())
+    };
+    spent.iter().map(of).sum()
+}
+
+/// What a decision depends on beside the task's own events.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Standing<'a> {
+    /// The time.
+    pub now: DateTime<Utc>,
+    /// When the tree began.
+    pub began: DateTime<Utc>,
+    /// How far the tree may go.
+    pub limits: TaskLimits,
+    /// How far it went.
+    pub totals: Totals,
+    /// What answers cost.
+    pub prices: &'a PriceTable,
+    /// How much the model can read and write at once.
+    pub window_tokens: Option<u64>,
+}
+
+/// The tree's time is over.
+pub(crate) fn time_over(standing: &Standing<'_>) -> Option<LimitReached> {
+    let max = standing.limits.wall_clock_s_max?;
+    let spent = standing.now.signed_duration_since(standing.began);
+    let over = spent >= chrono::TimeDelta::seconds(i64::from(max.get()));
+    over.then_some(LimitReached::WallClock { max_s: max.get() })
+}
+
+/// The limit that keeps a task from asking its model again: one of its own, or of its tree.
+pub(crate) fn reached(state: &TaskState, standing: &Standing<'_>) -> Option<LimitReached> {
+    let own = Totals { turns: state.turns, calls: state.calls, spent: state.spent.clone() };
+    exceeded(&state.created.limits, &own, standing.prices)
+        .or_else(|| exceeded(&standing.limits, &standing.totals, standing.prices))
+}
+
+fn exceeded(limits: &TaskLimits, totals: &Totals, prices: &PriceTable) -> Option<LimitReached> {
+    if let Some(max) = limits.turns_max.filter(|max| totals.turns >= max.get()) {
         return Some(LimitReached::Turns { max: max.get() });
     }
-    if let Some(max) = limits.tool_calls_max.filter(|max| state.calls >= max.get()) {
+    if let Some(max) = limits.tool_calls_max.filter(|max| totals.calls >= max.get()) {
         return Some(LimitReached::ToolCalls { max: max.get() });
     }
-    let max = limits.tokens_max.filter(|max| tokens() >= max.get())?;
-    Some(LimitReached::Tokens { max: max.get() })
+    if let Some(max) = limits.tokens_max.filter(|max| totals.tokens() >= max.get()) {
+        return Some(LimitReached::Tokens { max: max.get() });
+    }
+    let max = limits.cost_nano_usd_max?;
+    match cost(&totals.spent, prices) {
+        Ok(cost) if cost.nano_usd < max.get() => None,
+        Ok(_) => Some(LimitReached::Cost { max_nano_usd: max.get() }),
+        Err(model) => Some(LimitReached::PriceUnknown { model }),
+    }
 }

@@ -1,94 +1,34 @@
 //! The handle: the only way in.
 
-use std::collections::HashMap;
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::port::{
-    Append, Appended, Clock, Expected, IdSource, IdempotencyKey, Journal, JournalError, Read,
-    TaskQuery, Which,
-};
+use antiphon_core::port::{ApprovalQuery, JournalError, Read, TaskQuery, Which, WhichApprovals};
 use antiphon_core::{
-    EVENT_VERSION, EventBody, Message, MessageAppended, ModelRef, Position, Provider, SessionId,
-    StatusChanged, StreamEvent, TaskCreated, TaskId, TaskLimits, TaskStatus, ToolExecutor,
-    UserMessage,
+    Approval, ApprovalId, ApprovalStatus, Decision, EventBody, HandlingMode, InteractionId,
+    LiveAgent, MessageQueued, Position, Queued, SessionSummary, StatusChanged, TaskId, TaskStatus,
+    TaskSummary, UserMessage, WaitingFor,
 };
-use serde::Serialize;
-use tokio::sync::{broadcast, watch};
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tokio::sync::broadcast;
 
+use crate::delta::Delta;
 use crate::follow::Follower;
-use crate::lap;
+pub(crate) use crate::inner::Inner;
+use crate::limits::LimitReached;
+use crate::new_task::{KeptConversation, NewTask};
+use crate::running;
 use crate::state::{ReplayError, TaskState};
-use crate::tools;
+use crate::world::World;
 
-/// Tasks that may run at a time. One more is refused; it stays in the journal.
-pub const TASKS_RUNNING_MAX: usize = 16_384;
+/// Messages that may wait in one task.
+pub const QUEUED_MAX: usize = 256;
 
-/// Deltas that a slow watcher may be behind before it misses some.
-const DELTAS_KEPT: usize = 4096;
+/// Tasks that are listed at a time when all that were cut off are taken up.
+const RECOVERED_MAX: NonZeroUsize = NonZeroUsize::new(1_000_000).unwrap();
 
-/// What the orchestrator is given to work with.
-#[derive(Clone)]
-pub struct World {
-    /// The truth.
-    pub journal: Arc<dyn Journal>,
-    /// Who answers.
-    pub models: Arc<dyn Models>,
-    /// What agents may do.
-    pub tools: Arc<dyn ToolExecutor>,
-    /// The time.
-    pub clock: Arc<dyn Clock>,
-    /// Names for new things.
-    pub ids: Arc<dyn IdSource>,
-}
-
-/// Finds who answers for a model.
-pub trait Models: Send + Sync {
-    /// The provider, or what to tell the person.
-    fn provider(&self, model: &ModelRef) -> Result<Arc<dyn Provider>, String>;
-}
-
-/// A task to be accepted.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NewTask {
-    /// Who works on it.
-    pub agent: String,
-    /// Which model answers.
-    pub model: ModelRef,
-    /// The scene.
-    pub system_prompt: String,
-    /// The conversation it goes on with; a new one when absent.
-    pub session_id: Option<SessionId>,
-    /// What was said before.
-    pub history: Vec<Message>,
-    /// What to do.
-    pub message: UserMessage,
-    /// How far it may go.
-    pub limits: TaskLimits,
-    /// Makes a repeated request harmless.
-    pub key: Option<IdempotencyKey>,
-}
-
-/// A piece of an answer that is still being given. Not kept. In JSON it is like an event of the
-/// journal, without a place in it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Delta {
-    v: u32,
-    /// Of which task.
-    pub task_id: TaskId,
-    /// What came.
-    #[serde(flatten)]
-    pub event: StreamEvent,
-}
-
-impl Delta {
-    pub(crate) fn new(task_id: TaskId, event: StreamEvent) -> Self {
-        Self { v: EVENT_VERSION, task_id, event }
-    }
-}
+/// Approvals that are looked at, at most.
+const APPROVALS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
 
 /// Why the orchestrator did not do as told.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -99,14 +39,26 @@ pub enum OrchestratorError {
     /// See there.
     #[error(transparent)]
     Replay(#[from] ReplayError),
-    /// Wait for others to end.
-    #[error("{TASKS_RUNNING_MAX} tasks are running: wait for some of them to end")]
-    Full,
+    /// Wait for the task to take some of them.
+    #[error("{QUEUED_MAX} messages wait in task {task_id}: let it take some of them")]
+    MailboxFull {
+        /// Which.
+        task_id: TaskId,
+    },
     /// Set its key, or configure its provider.
     #[error("the model of task {task_id} cannot be asked: {reason}")]
     NoModel {
         /// Which.
         task_id: TaskId,
+        /// Why.
+        reason: String,
+    },
+    /// Change the limit, or what makes it impossible.
+    #[error(transparent)]
+    Limit(#[from] LimitReached),
+    /// Give a schema that is one.
+    #[error("the schema of the result is none: {reason}")]
+    BadSchema {
         /// Why.
         reason: String,
     },
@@ -117,12 +69,44 @@ pub enum OrchestratorError {
         task_id: TaskId,
     },
     /// It is over.
-    #[error("task {task_id} has ended already: {status:?}")]
+    #[error("task {task_id} has ended already: {}", status.as_str())]
     Ended {
         /// Which.
         task_id: TaskId,
         /// How.
         status: TaskStatus,
+    },
+    /// Look at the list of approvals.
+    #[error("there is no approval {approval_id}")]
+    NoApproval {
+        /// Which.
+        approval_id: ApprovalId,
+    },
+    /// Somebody was faster.
+    #[error("approval {approval_id} has been answered: {}", status.as_str())]
+    Decided {
+        /// Which.
+        approval_id: ApprovalId,
+        /// How.
+        status: ApprovalStatus,
+    },
+    /// See what to do about it, or allow the call once.
+    #[error("the rule could not be kept: {reason}")]
+    NotRemembered {
+        /// Why.
+        reason: String,
+    },
+    /// A fault of ours. Resume it, and report it.
+    #[error("task {task_id} was stopped by a fault in the program")]
+    Fault {
+        /// Which.
+        task_id: TaskId,
+    },
+    /// Resume it.
+    #[error("task {task_id} gave no sign of life")]
+    Silent {
+        /// Which.
+        task_id: TaskId,
     },
 }
 
@@ -132,131 +116,209 @@ pub struct Orchestrator {
     inner: Arc<Inner>,
 }
 
-pub(crate) struct Inner {
-    pub(crate) world: World,
-    running: Mutex<HashMap<TaskId, Arc<Running>>>,
-    tracker: TaskTracker,
-    /// Fires when everything should come to rest; what is not done goes on another time.
-    pub(crate) stop: CancellationToken,
-    /// Fires when what did not come to rest is cut off.
-    kill: CancellationToken,
-    head: watch::Sender<Position>,
-    pub(crate) deltas: broadcast::Sender<Delta>,
+/// What became of the tasks that were cut off.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Recovered {
+    /// Taken up again, the oldest first.
+    pub begun: Vec<TaskId>,
+    /// Still waiting for somebody.
+    pub waiting: Vec<TaskId>,
 }
 
 impl Orchestrator {
     /// An orchestrator at rest: nothing is taken up before [`recover`](Self::recover) or
     /// [`resume`](Self::resume).
     pub fn new(world: World) -> Self {
-        let inner = Inner {
-            world,
-            running: Mutex::default(),
-            tracker: TaskTracker::new(),
-            stop: CancellationToken::new(),
-            kill: CancellationToken::new(),
-            head: watch::Sender::new(Position(0)),
-            deltas: broadcast::Sender::new(DELTAS_KEPT),
-        };
-        Self { inner: Arc::new(inner) }
+        Self { inner: Arc::new(Inner::new(world)) }
+    }
+
+    /// An orchestrator that keeps the books and never takes anything up: what is decided or said
+    /// through it is in the journal, for the one who works on the task next.
+    pub fn at_rest(world: World) -> Self {
+        let orchestrator = Self::new(world);
+        orchestrator.inner.stop.cancel();
+        orchestrator
+    }
+
+    /// Keeps a conversation that was held elsewhere, or that branches off from another one. It
+    /// can be gone on with. Says in which task it is.
+    pub async fn keep(&self, kept: KeptConversation) -> Result<TaskId, OrchestratorError> {
+        let append = kept.accept(&self.inner).await?;
+        Ok(self.inner.append(append).await?.task_id)
     }
 
     /// Accepts a task and begins to work on it. When this returns, the journal has it.
     pub async fn invoke(&self, task: NewTask) -> Result<TaskId, OrchestratorError> {
-        let world = &self.inner.world;
-        let created = TaskCreated {
-            model: Some(task.model),
-            system_prompt: task.system_prompt,
-            limits: task.limits,
-            ..TaskCreated::new(
-                task.agent,
-                task.session_id.unwrap_or_else(|| SessionId::from(world.ids.next())),
-            )
-        };
-        let append = Append {
-            task_id: TaskId::from(world.ids.next()),
-            expected: Expected::NoTask,
-            at: world.clock.now(),
-            events: events(created, task.history, task.message),
-            key: task.key,
-        };
-        let appended = self.inner.append(append).await?;
-        match self.start(&appended.task_id) {
-            // Accepted is accepted: it is taken up when there is room.
-            Ok(()) | Err(OrchestratorError::Full) => Ok(appended.task_id),
-            Err(error) => Err(error),
-        }
+        let append = task.accept(&self.inner).await?;
+        // On a future of its own: whoever asked may stop waiting, and what is written is begun.
+        let inner = Arc::clone(&self.inner);
+        self.inner
+            .owned(async move {
+                let appended = inner.append(append).await?;
+                running::start(&inner, &appended.task_id);
+                Ok(appended.task_id)
+            })
+            .await
     }
 
-    /// Goes on with a task that was cut off. One that runs already, runs.
+    /// Goes on with a task that was cut off or paused. One that runs already, runs.
     pub async fn resume(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
-        let state = self.task(task_id).await?;
-        if state.status.is_terminal() {
-            let task_id = task_id.clone();
-            return Err(OrchestratorError::Ended { task_id, status: state.status });
-        }
-        self.inner.check_model(&state)?;
-        self.start(task_id)
+        self.inner.check_model(&self.task(task_id).await?)?;
+        self.amend(task_id, async |summary| {
+            if summary.waiting_for != Some(WaitingFor::Resume) {
+                return Ok(Vec::new());
+            }
+            let state = self.task(task_id).await?;
+            let asked = state.asked.values().any(|question| question.answer.is_none());
+            let change = if asked {
+                let waiting_for = Some(WaitingFor::Approval);
+                StatusChanged { waiting_for, ..StatusChanged::new(TaskStatus::InputRequired) }
+            } else {
+                StatusChanged::new(TaskStatus::Running)
+            };
+            Ok(vec![change.into()])
+        })
+        .await
     }
 
-    /// Goes on with every task that was cut off, the oldest first. Says with which. One whose
-    /// model cannot be asked stays as it is.
-    pub async fn recover(&self) -> Result<Vec<TaskId>, OrchestratorError> {
-        let limit = NonZeroUsize::MIN.saturating_add(TASKS_RUNNING_MAX - 1);
-        let query = TaskQuery { which: Which::Unfinished, limit };
-        let mut begun = Vec::new();
-        for task_id in self.inner.world.journal.tasks(query).await?.into_iter().rev() {
-            // One that cannot be read, or whose model cannot be asked, holds up no other.
-            let taken_up = match self.task(&task_id).await {
-                Ok(state) => self.inner.check_model(&state).and_then(|()| self.start(&task_id)),
-                Err(error) => Err(error),
-            };
-            match taken_up {
-                Ok(()) => begun.push(task_id),
-                Err(error) => tracing::warn!(task.id = %task_id, %error, "not taken up"),
+    /// Lets a task rest at its next safe point, until it is resumed.
+    pub async fn pause(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
+        let paused = StatusChanged {
+            waiting_for: Some(WaitingFor::Resume),
+            ..StatusChanged::new(TaskStatus::InputRequired)
+        };
+        self.amend(task_id, async |summary| {
+            let already = summary.waiting_for == Some(WaitingFor::Resume);
+            Ok(if already { Vec::new() } else { vec![paused.clone().into()] })
+        })
+        .await
+    }
+
+    /// Says something to a task that has not ended. It hears it at the next safe point (`steer`) or
+    /// when its turn is over (`queue`). When this returns, the journal has it.
+    pub async fn send(
+        &self,
+        task_id: &TaskId,
+        message: UserMessage,
+        mode: HandlingMode,
+    ) -> Result<InteractionId, OrchestratorError> {
+        let id = InteractionId::from(self.inner.world.ids.next());
+        let queued = MessageQueued { id, mode, message };
+        self.amend(task_id, async |_| {
+            let waiting = self.inner.world.journal.queued(APPROVALS_MAX).await?;
+            if waiting.iter().filter(|queued| queued.task_id == *task_id).count() >= QUEUED_MAX {
+                return Err(OrchestratorError::MailboxFull { task_id: task_id.clone() });
+            }
+            Ok(vec![queued.clone().into()])
+        })
+        .await?;
+        Ok(id)
+    }
+
+    /// Answers an approval. The first answer counts; when this returns, the journal has it, and its
+    /// task goes on.
+    pub async fn decide(
+        &self,
+        approval_id: &ApprovalId,
+        decision: Decision,
+        by: &str,
+        comment: Option<String>,
+    ) -> Result<(), OrchestratorError> {
+        self.inner.decide(approval_id, decision, by, comment).await
+    }
+
+    /// Goes on with every task that was cut off, and with approvals that expire.
+    pub async fn recover(&self) -> Result<Recovered, OrchestratorError> {
+        let query = TaskQuery { which: Which::Unfinished, limit: RECOVERED_MAX };
+        let mut recovered = Recovered::default();
+        for task in self.inner.world.journal.tasks(query).await?.into_iter().rev() {
+            if task.status == TaskStatus::InputRequired {
+                recovered.waiting.push(task.task_id);
+            } else {
+                running::start(&self.inner, &task.task_id);
+                recovered.begun.push(task.task_id);
             }
         }
-        Ok(begun)
+        for approval in self.approvals(WhichApprovals::Pending).await? {
+            if let Some(at) = approval.expires_at {
+                self.inner.watch_deadline(at, approval.approval_id);
+            }
+        }
+        Ok(recovered)
     }
 
-    /// Ends a task: its model call, its tools, and then itself. When this returns, the journal
-    /// says so.
+    /// Ends a task: its model call, its tools, everything it dispatched, and then itself. When this
+    /// returns, the journal says so.
     pub async fn cancel(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
+        let summary = self.inner.summary(task_id).await?;
+        for child in self.inner.descendants(&summary).await? {
+            match self.cancel_one(&child).await {
+                Ok(()) | Err(OrchestratorError::Ended { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.cancel_one(task_id).await
+    }
+
+    async fn cancel_one(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
         let mut asked = false;
         loop {
-            if let Some(running) = self.inner.find(task_id) {
+            if let Some(running) = self.inner.places.find(task_id) {
                 running.cancel.cancel();
                 running.left.cancelled().await;
                 asked = true;
                 continue;
             }
-            let state = self.task(task_id).await?;
-            if asked && state.status == TaskStatus::Canceled {
+            let summary = self.inner.summary(task_id).await?;
+            if asked && summary.status == TaskStatus::Canceled {
                 return Ok(());
             }
-            if state.status.is_terminal() {
-                let task_id = task_id.clone();
-                return Err(OrchestratorError::Ended { task_id, status: state.status });
+            if summary.status.is_terminal() {
+                let (task_id, status) = (task_id.clone(), summary.status);
+                return Err(OrchestratorError::Ended { task_id, status });
             }
-            let canceled = StatusChanged { status: TaskStatus::Canceled, detail: None };
-            let append = Append {
-                task_id: task_id.clone(),
-                expected: Expected::At(state.seq),
-                at: self.inner.world.clock.now(),
-                events: vec![canceled.into()],
-                key: None,
-            };
-            match self.inner.append(append).await {
-                Ok(_) => return Ok(()),
-                // Somebody else was first: look again.
-                Err(JournalError::Stale { .. } | JournalError::Ended { .. }) => {}
-                Err(error) => return Err(error.into()),
+            let canceled = vec![StatusChanged::new(TaskStatus::Canceled).into()];
+            if self.inner.append_behind(&summary, canceled).await? {
+                self.inner.world.tools.release(task_id).await;
+                return Ok(());
             }
         }
     }
 
     /// Tasks, the newest first.
-    pub async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskId>, OrchestratorError> {
+    pub async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, OrchestratorError> {
         Ok(self.inner.world.journal.tasks(query).await?)
+    }
+
+    /// Conversations, the one with the newest task first.
+    pub async fn sessions(
+        &self,
+        limit: NonZeroUsize,
+    ) -> Result<Vec<SessionSummary>, OrchestratorError> {
+        Ok(self.inner.world.journal.sessions(limit).await?)
+    }
+
+    /// Questions to a person, the oldest first.
+    pub async fn approvals(
+        &self,
+        which: WhichApprovals,
+    ) -> Result<Vec<Approval>, OrchestratorError> {
+        let query = ApprovalQuery { which, limit: APPROVALS_MAX };
+        Ok(self.inner.world.journal.approvals(query).await?)
+    }
+
+    /// Messages that wait for their turn.
+    pub async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, OrchestratorError> {
+        Ok(self.inner.world.journal.queued(limit).await?)
+    }
+
+    /// Live agents, and where they stand. One whose task nobody works on stands idle.
+    pub async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, OrchestratorError> {
+        let mut agents = self.inner.world.journal.agents(limit).await?;
+        for agent in &mut agents {
+            self.inner.bring_up_to_date(agent);
+        }
+        Ok(agents)
     }
 
     /// The last position of the journal.
@@ -271,28 +333,27 @@ impl Orchestrator {
         self.inner.load(task_id).await
     }
 
-    /// Waits for the end of a task. One that stopped before its end, or that nobody works on, is
-    /// an error that says why.
+    /// Waits until a task has ended or waits for somebody. One that stopped before that, or that
+    /// nobody works on, is an error that says why.
     pub async fn wait(&self, task_id: &TaskId) -> Result<TaskState, OrchestratorError> {
-        let running = self.inner.find(task_id);
-        if let Some(running) = &running {
+        if let Some(running) = self.inner.places.find(task_id) {
             running.left.cancelled().await;
         }
         let state = self.task(task_id).await?;
-        if state.status.is_terminal() {
+        if state.status.is_terminal() || state.status == TaskStatus::InputRequired {
             return Ok(state);
         }
-        let why = running.and_then(|running| running.why.get().cloned());
+        let why = self.inner.places.why(task_id);
         Err(why.unwrap_or(OrchestratorError::AtRest { task_id: task_id.clone() }))
     }
 
     /// Everything behind a position, of one task or of all, as it was and as it goes on.
     pub fn follow(&self, task_id: Option<TaskId>, after: Position) -> Follower {
         let journal = Arc::clone(&self.inner.world.journal);
-        Follower::new(journal, self.inner.head.subscribe(), task_id, after)
+        Follower::new(journal, &self.inner.bells, task_id, after)
     }
 
-    /// Answers as they are given. A watcher that is too slow misses some and is told.
+    /// What is shown as it comes. A watcher that is too slow misses some and is told.
     pub fn deltas(&self) -> broadcast::Receiver<Delta> {
         self.inner.deltas.subscribe()
     }
@@ -308,126 +369,20 @@ impl Orchestrator {
         rested
     }
 
-    fn start(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
-        let mut tasks = self.inner.running();
-        if tasks.contains_key(task_id) || self.inner.stop.is_cancelled() {
-            return Ok(());
-        }
-        if tasks.len() == TASKS_RUNNING_MAX {
-            return Err(OrchestratorError::Full);
-        }
-        let running = Arc::new(Running::default());
-        tasks.insert(task_id.clone(), Arc::clone(&running));
-        let (inner, task_id) = (Arc::clone(&self.inner), task_id.clone());
-        self.inner.tracker.spawn(async move {
-            let place = Place { inner: Arc::clone(&inner), task_id: task_id.clone(), running };
-            let cancel = place.running.cancel.clone();
-            let ended = tokio::select! {
-                ended = lap::run(Arc::clone(&inner), &task_id, cancel) => ended,
-                () = inner.kill.cancelled() => Ok(()),
-            };
-            if let Err(error) = ended {
-                // The journal is out of reach. Whoever waits is told; the task can be resumed.
-                tracing::error!(task.id = %task_id, %error, "a task stopped before its end");
-                let _ = place.running.why.set(error);
-            }
-        });
-        Ok(())
-    }
-}
-
-/// A task that is being worked on.
-#[derive(Default)]
-struct Running {
-    /// Fires when it should end.
-    cancel: CancellationToken,
-    /// Fires when nobody works on it any more.
-    left: CancellationToken,
-    /// Why not, if that was not its end.
-    why: OnceLock<OrchestratorError>,
-}
-
-/// A creation, and everything said up to the first answer.
-fn events(created: TaskCreated, history: Vec<Message>, last: UserMessage) -> Vec<EventBody> {
-    let cut_off = cut_off(&history);
-    let said = history.into_iter().chain(cut_off).chain([last.into()]);
-    let said = said.map(|message| MessageAppended { message }.into());
-    [created.into()].into_iter().chain(said).collect()
-}
-
-/// Results for the calls at the end of a history that have none. They were made in another task,
-/// and what came of them is not known here: they are never run again.
-fn cut_off(history: &[Message]) -> Vec<Message> {
-    let Some(index) = history.iter().rposition(|m| matches!(m, Message::Assistant(_))) else {
-        return Vec::new();
-    };
-    let Message::Assistant(answer) = &history[index] else { return Vec::new() };
-    let answered = |call: &antiphon_core::ToolCallBlock| {
-        history[index + 1..].iter().any(|message| match message {
-            Message::ToolResult(result) => result.tool_call_id == call.id,
-            Message::User(_) | Message::Assistant(_) => false,
-        })
-    };
-    let unknown = |call| tools::message(call, tools::outcome_unknown(), answer.timestamp).into();
-    answer.tool_calls().filter(|call| !answered(call)).map(unknown).collect()
-}
-
-/// A place among the running tasks, given up however the task ends.
-struct Place {
-    inner: Arc<Inner>,
-    task_id: TaskId,
-    running: Arc<Running>,
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.inner.running().remove(&self.task_id);
-        self.running.left.cancel();
-    }
-}
-
-impl Inner {
-    fn running(&self) -> MutexGuard<'_, HashMap<TaskId, Arc<Running>>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn find(&self, task_id: &TaskId) -> Option<Arc<Running>> {
-        self.running().get(task_id).cloned()
-    }
-
-    pub(crate) async fn append(&self, append: Append) -> Result<Appended, JournalError> {
-        let appended = self.world.journal.append(append).await?;
-        self.head.send_if_modified(|head| {
-            let news = appended.position > *head;
-            *head = appended.position.max(*head);
-            news
-        });
-        Ok(appended)
-    }
-
-    /// Whether somebody can answer for a task that is to be taken up again.
-    fn check_model(&self, state: &TaskState) -> Result<(), OrchestratorError> {
-        let refuse = |reason: String| {
-            Err(OrchestratorError::NoModel { task_id: state.task_id.clone(), reason })
-        };
-        match state.created.model.as_ref().map(|model| self.world.models.provider(model)) {
-            Some(Ok(_)) => Ok(()),
-            Some(Err(reason)) => refuse(reason),
-            None => refuse("it names none".to_owned()),
-        }
-    }
-
-    pub(crate) async fn load(&self, task_id: &TaskId) -> Result<TaskState, OrchestratorError> {
-        let mut events = Vec::new();
-        let mut after = Position(0);
+    /// Writes what `events` makes of a task that has not ended, however often somebody else
+    /// writes first, and has it looked at.
+    async fn amend(
+        &self,
+        task_id: &TaskId,
+        events: impl AsyncFn(&TaskSummary) -> Result<Vec<EventBody>, OrchestratorError>,
+    ) -> Result<(), OrchestratorError> {
         loop {
-            let read = Read { task_id: Some(task_id.clone()), after, limit: NonZeroUsize::MAX };
-            let page = self.world.journal.read(read).await?;
-            if page.events.is_empty() {
-                return Ok(TaskState::replay(task_id, &events)?);
+            let summary = self.inner.unfinished(task_id).await?;
+            let events = events(&summary).await?;
+            if events.is_empty() || self.inner.append_behind(&summary, events).await? {
+                running::start(&self.inner, task_id);
+                return Ok(());
             }
-            after = page.next;
-            events.extend(page.events);
         }
     }
 }

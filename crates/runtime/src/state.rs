@@ -1,17 +1,18 @@
 //! A task, as its events tell it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
+use antiphon_core::port::Rule;
 use antiphon_core::{
-    AgentId, AgentState, AssistantMessage, Effect, Event, EventBody, Message, Seq, StopReason,
-    TaskCreated, TaskId, TaskStatus, ToolCallBlock, ToolCallId, Usage,
+    AgentId, AgentState, ApprovalId, AssistantMessage, Compacted, Decision, Effect, Event,
+    EventBody, Message, MessageAppended, MessageQueued, Seq, StopReason, TaskCreated, TaskId,
+    TaskStatus, ToolCallId, Usage, UserMessage, WaitingFor,
 };
+use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use crate::limits::{self, LimitReached};
-
-/// The tool by which an agent delivers its result.
-const FINAL: &str = "final";
+use crate::conversation::Conversation;
 
 /// A task, as its events tell it.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,50 +21,49 @@ pub struct TaskState {
     pub task_id: TaskId,
     /// How it began.
     pub created: TaskCreated,
+    /// When.
+    pub created_at: DateTime<Utc>,
     /// Its last event.
     pub seq: Seq,
     /// How far it got.
     pub status: TaskStatus,
+    /// What it waits for.
+    pub waiting_for: Option<WaitingFor>,
     /// Its result, or the reason why there is none.
     pub detail: Option<Value>,
     /// Where its agent stands in the lap.
     pub agent_state: AgentState,
     /// The live agent that works on it, once one does.
     pub agent_id: Option<AgentId>,
-    /// What was said, in order.
-    pub messages: Vec<Message>,
-    /// What it has cost.
-    pub usage: Usage,
+    /// What was said.
+    pub conversation: Conversation,
+    /// What arrived and waits for its turn, in order.
+    pub queue: Vec<MessageQueued>,
+    /// Questions about calls that have no result yet.
+    pub asked: HashMap<ToolCallId, Question>,
+    /// What somebody allowed for this task.
+    pub granted: Vec<Rule>,
+    /// What it has taken, by model.
+    pub spent: BTreeMap<String, Usage>,
     /// Whole answers of the model.
     pub turns: u32,
     /// Calls of tools.
     pub calls: u32,
+    /// Results that were not what was asked for.
+    pub rejected: u32,
     /// Calls that were started and have no result, and what they do to the world.
     pub started: HashMap<ToolCallId, Effect>,
 }
 
-/// What comes next.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Step {
-    /// Ask the model.
-    Ask,
-    /// Run these calls of the last answer; the others have their results.
-    Call(Vec<Pending>),
-    /// Deliver the result.
-    Finish(Value),
-    /// Give up.
-    Refuse(LimitReached),
-    /// Nothing: it is over.
-    Over,
-}
-
-/// A call without a result.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Pending {
-    /// The call.
-    pub call: ToolCallBlock,
-    /// What it does to the world, if it was started before: it was cut off then.
-    pub cut_off: Option<Effect>,
+/// A question to a person, and the answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// Which.
+    pub approval_id: ApprovalId,
+    /// What would be allowed beyond the call.
+    pub rule: Rule,
+    /// The answer, and what was said to it.
+    pub answer: Option<(Decision, Option<String>)>,
 }
 
 /// The events of a task that make no sense.
@@ -75,7 +75,7 @@ pub enum ReplayError {
         /// Which.
         task_id: TaskId,
     },
-    /// Its first event is not its creation, or its creation is not its first event.
+    /// An event cannot follow the one before it.
     #[error("the journal of task {task_id} makes no sense at {seq}")]
     OutOfOrder {
         /// Which.
@@ -83,18 +83,28 @@ pub enum ReplayError {
         /// Where.
         seq: Seq,
     },
+    /// It goes on with a conversation that goes on with a conversation, and so on.
+    #[error("the history of task {task_id} goes through too many tasks")]
+    TooDeep {
+        /// Which.
+        task_id: TaskId,
+    },
 }
 
 impl TaskState {
-    /// A task from its events, in order.
-    pub fn replay(task_id: &TaskId, events: &[Event]) -> Result<Self, ReplayError> {
+    /// A task from its events, in order, behind what was said before it.
+    pub fn replay(
+        task_id: &TaskId,
+        before: Conversation,
+        events: &[Event],
+    ) -> Result<Self, ReplayError> {
         let out_of_order = |seq| ReplayError::OutOfOrder { task_id: task_id.clone(), seq };
         let (first, rest) =
             events.split_first().ok_or_else(|| ReplayError::NoTask { task_id: task_id.clone() })?;
         let EventBody::TaskCreated(created) = &first.body else {
             return Err(out_of_order(first.seq));
         };
-        let mut state = Self::created(task_id.clone(), created.clone());
+        let mut state = Self::created(task_id.clone(), created.clone(), first.at, before);
         for event in rest {
             if event.seq.0 != state.seq.0 + 1 || !state.apply(&event.body) {
                 return Err(out_of_order(event.seq));
@@ -103,20 +113,31 @@ impl TaskState {
         Ok(state)
     }
 
-    /// A task that has just been created.
-    pub fn created(task_id: TaskId, created: TaskCreated) -> Self {
+    /// A task that has just been created, behind what was said before it.
+    pub fn created(
+        task_id: TaskId,
+        created: TaskCreated,
+        created_at: DateTime<Utc>,
+        before: Conversation,
+    ) -> Self {
         Self {
             task_id,
             created,
+            created_at,
             seq: Seq(1),
             status: TaskStatus::Pending,
+            waiting_for: None,
             detail: None,
             agent_state: AgentState::Idle,
             agent_id: None,
-            messages: Vec::new(),
-            usage: Usage::default(),
+            conversation: before.inherited(),
+            queue: Vec::new(),
+            asked: HashMap::new(),
+            granted: Vec::new(),
+            spent: BTreeMap::new(),
             turns: 0,
             calls: 0,
+            rejected: 0,
             started: HashMap::new(),
         }
     }
@@ -127,100 +148,98 @@ impl TaskState {
         match body {
             EventBody::TaskCreated(_) => return false,
             EventBody::StatusChanged(change) => {
+                if !self.status.may_become(change.status) {
+                    return false;
+                }
                 self.status = change.status;
+                self.waiting_for = change.waiting_for;
                 self.detail.clone_from(&change.detail);
             }
             EventBody::StateChanged(change) => {
                 self.agent_id = Some(change.agent_id);
                 self.agent_state = change.to;
             }
-            EventBody::MessageAppended(appended) => {
-                // Some models use an id again in a later answer: that is another call.
-                if let Message::ToolResult(result) = &appended.message {
-                    self.started.remove(&result.tool_call_id);
+            EventBody::MessageAppended(appended) => self.hear(appended),
+            EventBody::MessageQueued(queued) => self.queue.push(queued.clone()),
+            EventBody::ApprovalRequested(request) => {
+                let question = Question {
+                    approval_id: request.approval_id.clone(),
+                    rule: request.rule.clone(),
+                    answer: None,
+                };
+                self.asked.insert(request.tool_call_id.clone(), question);
+            }
+            EventBody::ApprovalDecided(decided) => {
+                let mut asked = self.asked.values_mut();
+                if let Some(question) = asked.find(|q| q.approval_id == decided.approval_id) {
+                    question.answer = Some((decided.decision, decided.comment.clone()));
+                    if decided.decision.grants_rule() {
+                        self.granted.push(question.rule.clone());
+                    }
                 }
-                self.messages.push(appended.message.clone());
             }
             EventBody::ToolStarted(started) => {
                 let before = self.started.insert(started.tool_call_id.clone(), started.effect);
                 self.calls += u32::from(before.is_none());
             }
             EventBody::UsageRecorded(recorded) => {
-                self.usage += recorded.usage;
-                self.turns += 1;
+                *self.spent.entry(recorded.model.clone()).or_default() += recorded.usage;
+                self.turns += u32::from(recorded.purpose.is_none());
+            }
+            EventBody::OutputRejected(_) => self.rejected += 1,
+            EventBody::ToolRefused(_) => {}
+            EventBody::Compacted(Compacted { summary, kept_from }) => {
+                self.conversation.compact(summary, *kept_from);
             }
         }
         true
     }
 
-    /// What comes next. Pure: the same events, the same step.
-    pub fn next(&self) -> Step {
-        if self.status.is_terminal() {
-            return Step::Over;
+    fn hear(&mut self, appended: &MessageAppended) {
+        if let Some(id) = appended.queued {
+            self.queue.retain(|queued| queued.id != id);
         }
-        let Some((answer, results)) = self.last_lap() else {
-            return self.ask();
-        };
-        let pending: Vec<Pending> = answer
-            .tool_calls()
-            .filter(|call| !is_final(call) && !is_answered(&call.id, results))
-            .map(|call| Pending {
-                call: call.clone(),
-                cut_off: self.started.get(&call.id).copied(),
-            })
-            .collect();
-        if !pending.is_empty() {
-            return Step::Call(pending);
+        // Some models use an id again in a later answer: that is another call.
+        if let Message::ToolResult(result) = &*appended.message {
+            self.started.remove(&result.tool_call_id);
+            self.asked.remove(&result.tool_call_id);
         }
-        // Something was said since: it was not the last word then.
-        let spoken_to = results.iter().any(|message| matches!(message, Message::User(_)));
-        if let Some(call) = answer.tool_calls().find(|call| is_final(call) && !spoken_to) {
-            return Step::Finish(delivered(call));
-        }
-        if answer.tool_calls().next().is_none() && !spoken_to {
-            return Step::Finish(Value::String(answer.text()));
-        }
-        self.ask()
+        self.conversation.push(Arc::clone(&appended.message));
     }
 
-    /// The last whole answer, and what came behind it.
-    fn last_lap(&self) -> Option<(&AssistantMessage, &[Message])> {
-        self.messages.iter().enumerate().rev().find_map(|(index, message)| match message {
+    /// What was said, in order, from before this task on.
+    pub fn messages(&self) -> &[Arc<Message>] {
+        self.conversation.messages()
+    }
+
+    /// The last whole answer in this task, and what came behind it.
+    pub(crate) fn last_lap(&self) -> Option<(&AssistantMessage, &[Arc<Message>])> {
+        let said = self.conversation.own();
+        said.iter().enumerate().rev().find_map(|(index, message)| match &**message {
             Message::Assistant(answer)
                 if !matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted) =>
             {
-                Some((answer, &self.messages[index + 1..]))
+                Some((answer, &said[index + 1..]))
             }
             Message::Assistant(_) | Message::User(_) | Message::ToolResult(_) => None,
         })
     }
 
-    fn ask(&self) -> Step {
-        limits::reached(self).map_or(Step::Ask, Step::Refuse)
+    /// The last thing somebody asked.
+    pub(crate) fn last_request(&self) -> Option<(usize, &UserMessage)> {
+        let messages = self.messages().iter().enumerate();
+        messages.rev().find_map(|(index, message)| match &**message {
+            Message::User(user) => Some((index, user)),
+            Message::Assistant(_) | Message::ToolResult(_) => None,
+        })
     }
-}
 
-/// Whether a call delivers the result. One that was cut off does not: it is answered as any
-/// other whose arguments are malformed.
-pub(crate) fn is_final(call: &ToolCallBlock) -> bool {
-    call.name == FINAL && call.arguments.object().is_some()
-}
-
-fn is_answered(id: &ToolCallId, results: &[Message]) -> bool {
-    results.iter().any(|message| match message {
-        Message::ToolResult(result) => result.tool_call_id == *id,
-        Message::User(_) | Message::Assistant(_) => false,
-    })
-}
-
-/// What a call of `final` delivers: its `result`, or all of its arguments.
-fn delivered(call: &ToolCallBlock) -> Value {
-    let arguments = call.arguments.object().and_then(|json| json.to::<Value>().ok());
-    match arguments {
-        Some(Value::Object(mut map)) => match map.remove("result") {
-            Some(result) => result,
-            None => Value::Object(map),
-        },
-        Some(_) | None => Value::Null,
+    /// What it has taken in all.
+    pub fn usage(&self) -> Usage {
+        let mut total = Usage::default();
+        for usage in self.spent.values() {
+            total += *usage;
+        }
+        total
     }
 }

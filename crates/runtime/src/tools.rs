@@ -2,8 +2,8 @@
 
 use antiphon_core::port::ToolContext;
 use antiphon_core::{
-    Cancel, Effect, RawJson, Tool, ToolArguments, ToolCallBlock, ToolError, ToolExecutor,
-    ToolResult, ToolResultMessage,
+    Effect, RawJson, Tool, ToolArguments, ToolCallBlock, ToolError, ToolExecutor, ToolResult,
+    ToolResultMessage,
 };
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -17,17 +17,13 @@ const OUTCOME_UNKNOWN: &str = "interrupted, outcome unknown: the call was cut of
 pub(crate) async fn run(
     tools: &dyn ToolExecutor,
     call: &ToolCallBlock,
-    cancel: Cancel,
+    context: ToolContext,
 ) -> Option<ToolResult> {
     let arguments = match &call.arguments {
         ToolArguments::Object(json) => json,
-        ToolArguments::Malformed(text) => {
-            return Some(ToolResult::failed(format!(
-                "the arguments are not a JSON object, nothing was run: {text}"
-            )));
-        }
+        ToolArguments::Malformed(text) => return Some(malformed(text)),
     };
-    Some(match tools.execute(&call.name, arguments, ToolContext::trial(cancel)).await {
+    Some(match tools.execute(&call.name, arguments, context).await {
         Ok(result) => result,
         Err(ToolError::Unknown { name }) => {
             let known: Vec<String> = tools.tools().into_iter().map(|tool| tool.name).collect();
@@ -41,6 +37,11 @@ pub(crate) async fn run(
         }
         Err(ToolError::Canceled) => return None,
     })
+}
+
+/// The result of a call whose arguments are no JSON object.
+pub(crate) fn malformed(text: &str) -> ToolResult {
+    ToolResult::failed(format!("the arguments are not a JSON object, nothing was run: {text}"))
 }
 
 /// The result of a call that was cut off and is not run again.

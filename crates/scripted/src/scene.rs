@@ -42,7 +42,7 @@ impl<'a> Scene<'a> {
         };
         let (mut user, mut result) = (None, None);
         for message in &request.messages {
-            match message {
+            match &**message {
                 Message::User(message) => {
                     user = Some(message);
                     scene.results_since_user = 0;

@@ -45,7 +45,7 @@ fn input_chars(request: &Request) -> u64 {
         .tools
         .iter()
         .map(|tool| chars(&tool.name) + chars(&tool.description) + chars(tool.parameters.as_str()));
-    let messages = request.messages.iter().map(|message| match message {
+    let messages = request.messages.iter().map(|message| match &**message {
         Message::User(message) => input_blocks(&message.content),
         Message::Assistant(message) => message.content.iter().map(assistant_block).sum(),
         Message::ToolResult(message) => input_blocks(&message.content),

@@ -6,6 +6,8 @@
 //!
 //! The wire types are private. The JSON of a message is the domain's own.
 
+use std::sync::Arc;
+
 use antiphon_core::{Message, Session, SessionId};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -67,7 +69,7 @@ struct EnvelopeOut<'a> {
     system_prompt: &'a str,
     created_at: DateTime<Utc>,
     updated_at: DateTime<Utc>,
-    messages: &'a [Message],
+    messages: &'a [Arc<Message>],
 }
 
 /// Reads the text of a session file.
@@ -91,6 +93,7 @@ pub fn parse(text: &str) -> Result<Session, FormatError> {
     let envelope: EnvelopeIn<'_> = serde_json::from_str(text).map_err(malformed)?;
     let read = |(index, raw): (usize, &RawValue)| {
         serde_json::from_str::<Message>(raw.get())
+            .map(Arc::new)
             .map_err(|error| FormatError::Message { index, reason: without_place(&error) })
     };
     let messages = envelope.messages.unwrap_or_default();

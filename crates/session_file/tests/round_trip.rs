@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use antiphon_core::{
-    AssistantBlock, AssistantMessage, ImageBlock, InputBlock, Message, OpaqueBlock, RawJson,
+    AssistantBlock, AssistantMessage, ImageBlock, InputBlock, OpaqueBlock, RawJson,
     Session, SessionId, Signature, StopReason, ThinkingBlock, ToolArguments, ToolCallBlock,
     ToolCallId, ToolResultMessage, Usage, UserMessage,
 };
@@ -49,7 +49,7 @@ fn the_example_of_the_format_is_read_by_value() {
         updated_at: at("2026-02-18T12:05:00Z"),
         messages: vec![
             UserMessage::text("Fix the login bug", at("2026-02-18T12:00:00Z")).into(),
-            Message::Assistant(AssistantMessage {
+            AssistantMessage {
                 content: vec![
                     AssistantBlock::text("I'll look at the auth module."),
                     AssistantBlock::ToolCall(call),
@@ -59,14 +59,16 @@ fn the_example_of_the_format_is_read_by_value() {
                 usage: Usage { input_tokens: 150, output_tokens: 42, ..Usage::default() },
                 model: None,
                 timestamp: at("2026-02-18T12:00:01Z"),
-            }),
-            Message::ToolResult(ToolResultMessage {
+            }
+            .into(),
+            ToolResultMessage {
                 tool_call_id: ToolCallId::parse("tc_1").unwrap(),
                 tool_name: "read".to_owned(),
                 content: vec![InputBlock::text("package auth\n...")],
                 is_error: false,
                 timestamp: at("2026-02-18T12:00:02Z"),
-            }),
+            }
+            .into(),
         ],
     };
     assert_eq!(parse(SEED).unwrap(), expected);

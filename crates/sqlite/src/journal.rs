@@ -2,15 +2,19 @@
 
 use std::fs::{self, OpenOptions};
 use std::io;
+use std::num::NonZeroUsize;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use antiphon_core::TaskId;
-use antiphon_core::port::{Append, Appended, Journal, JournalError, Page, Read, TaskQuery};
+use antiphon_core::port::{
+    Append, Appended, ApprovalQuery, Journal, JournalError, Page, Read, TaskQuery,
+};
+use antiphon_core::{Approval, LiveAgent, Queued, SessionSummary, TaskSummary};
 use async_trait::async_trait;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::owner::Owner;
+use crate::read_only::ReadOnlyJournal;
 use crate::reader::Readers;
 use crate::schema;
 use crate::writer::Writer;
@@ -60,6 +64,20 @@ pub enum OpenError {
         /// The latest this program knows.
         known: u32,
     },
+    /// Open it once for writing.
+    #[error(
+        "{} was written by an earlier version (schema {found}, this one reads {known}): `antiphon \
+         run` or `antiphon serve` brings it up to date",
+        path.display()
+    )]
+    Earlier {
+        /// Which journal.
+        path: PathBuf,
+        /// Its schema.
+        found: u32,
+        /// The one this program reads.
+        known: u32,
+    },
     /// Restore it from a backup.
     #[error("{} is damaged or no journal: {reason}", path.display())]
     Damaged {
@@ -79,7 +97,8 @@ pub enum OpenError {
 }
 
 impl SqliteJournal {
-    /// Opens the journal at `path`, made if it is not there, for this process alone.
+    /// Opens the journal at `path`, made if it is not there, for this process alone. Blocks while
+    /// an older file is made into a new one, and up to a second for an owner that is about to end.
     pub fn open(path: &Path, sync: Sync) -> Result<Self, OpenError> {
         let owner = Owner::claim(path)?;
         create_private(path).map_err(|error| OpenError::Unusable {
@@ -87,11 +106,15 @@ impl SqliteJournal {
             reason: error.to_string(),
         })?;
         let mut connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
-            .and_then(|connection| schema::prepare(&connection, sync).map(|()| connection))
             .map_err(|error| open_error(path, &error))?;
-        schema::migrate(&mut connection, path)?;
+        schema::prepare(&mut connection, path, sync)?;
         let writer = Writer::start(connection).map_err(|error| open_error(path, &error))?;
         Ok(Self { writer, readers: Readers::new(path), _owner: owner })
+    }
+
+    /// Opens the journal at `path` for reading, also while another process owns it.
+    pub fn open_read_only(path: &Path) -> Result<ReadOnlyJournal, OpenError> {
+        ReadOnlyJournal::open(path)
     }
 
     /// Looks at every page of the file. Says what is wrong with it, if anything.
@@ -110,13 +133,32 @@ impl Journal for SqliteJournal {
         self.readers.read(read).await
     }
 
-    async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskId>, JournalError> {
+    async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
         self.readers.tasks(query).await
+    }
+
+    async fn sessions(&self, limit: NonZeroUsize) -> Result<Vec<SessionSummary>, JournalError> {
+        self.readers.sessions(limit).await
+    }
+
+    async fn approvals(&self, query: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
+        self.readers.approvals(query).await
+    }
+
+    async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
+        self.readers.agents(limit).await
+    }
+
+    async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
+        self.readers.queued(limit).await
     }
 }
 
 pub(crate) fn connect(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
-    Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+    let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    // A file that came with a clone may have anything in its schema.
+    connection.pragma_update(None, "trusted_schema", "OFF")?;
+    Ok(connection)
 }
 
 /// SQLite gives the files it makes beside this one the same mode.

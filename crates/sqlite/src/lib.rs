@@ -12,12 +12,27 @@
 //! | the file is of a later version        | [`OpenError::Later`]; it is left as it is             |
 //! | the file is no database, or damaged   | [`OpenError::Damaged`], or `Corrupt` when it is read  |
 
+mod column;
+mod fault;
+mod header;
 mod journal;
+mod ledger;
+mod lists;
 mod owner;
+mod page;
+mod read_only;
 mod reader;
+mod rebuild;
 mod schema;
+mod standing;
+mod stored_event;
+mod tables;
 mod writer;
 
+pub use header::APPLICATION_ID;
 pub use journal::{OpenError, SqliteJournal, Sync};
-pub use reader::{PAGE_BYTES_MAX, PAGE_EVENTS_MAX};
-pub use writer::{APPENDS_WAITING_MAX, BATCH_APPENDS_MAX};
+pub use lists::LIST_ROWS_MAX;
+pub use page::{PAGE_BYTES_MAX, PAGE_EVENTS_MAX};
+pub use read_only::ReadOnlyJournal;
+pub use standing::TASKS_AT_HAND_MAX;
+pub use writer::{APPEND_BYTES_MAX, APPENDS_WAITING_MAX, BATCH_APPENDS_MAX};

@@ -7,8 +7,17 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::journal::OpenError;
+
+/// A process that was killed may hold on for a moment: until it is gone, or its last child that
+/// it was about to start.
+const WAIT_MAX: Duration = Duration::from_secs(1);
+
+/// How often to look.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// The right to a journal. It ends when this is dropped.
 #[derive(Debug)]
@@ -37,12 +46,10 @@ impl Owner {
             .mode(0o600)
             .open(&beside)
             .map_err(unusable)?;
-        match lock.try_lock() {
+        match wait_for(&lock) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                let pid = fs::read_to_string(&beside).unwrap_or_default().trim().to_owned();
-                let pid = if pid.is_empty() { "unknown".to_owned() } else { pid };
-                return Err(OpenError::Owned { path: path.to_owned(), pid });
+                return Err(OpenError::Owned { path: path.to_owned(), pid: written_in(&beside) });
             }
             Err(TryLockError::Error(error)) => return Err(unusable(error)),
         }
@@ -50,6 +57,33 @@ impl Owner {
         writeln!(lock, "{}", std::process::id()).map_err(unusable)?;
         Ok(Self { _lock: lock })
     }
+
+    /// The process that has the journal at `path`, if one has.
+    pub(crate) fn of(path: &Path) -> Option<String> {
+        let beside = lock_path(path);
+        let lock = File::open(&beside).ok()?;
+        match lock.try_lock_shared() {
+            Err(TryLockError::WouldBlock) => Some(written_in(&beside)),
+            Ok(()) | Err(TryLockError::Error(_)) => None,
+        }
+    }
+}
+
+fn wait_for(lock: &File) -> Result<(), TryLockError> {
+    let start = Instant::now();
+    loop {
+        match lock.try_lock() {
+            Err(TryLockError::WouldBlock) if start.elapsed() < WAIT_MAX => {
+                thread::sleep(LOOK_EVERY);
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+fn written_in(lock: &Path) -> String {
+    let pid = fs::read_to_string(lock).unwrap_or_default().trim().to_owned();
+    if pid.is_empty() { "unknown".to_owned() } else { pid }
 }
 
 fn lock_path(path: &Path) -> PathBuf {

@@ -2,42 +2,101 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 
+use crate::header::{self, APPLICATION_ID};
 use crate::journal::{OpenError, Sync, open_error};
+use crate::rebuild::rebuild;
 
-/// One step from each schema to the next. A file says in `user_version` how many it has taken.
-const MIGRATIONS: [&str; 1] = [include_str!("../migrations/001.sql")];
+/// The latest schema.
+pub(crate) const SCHEMA: u32 = 2;
 
-/// How a connection that writes is set up.
-pub(crate) fn prepare(connection: &Connection, sync: Sync) -> rusqlite::Result<()> {
+/// From each schema to the next. A file says in `user_version` how many it has taken.
+const STEPS: [Step; SCHEMA as usize] = [
+    Step { tables: include_str!("../migrations/001.sql"), then: |_| Ok(()) },
+    Step {
+        tables: include_str!("../migrations/002.sql"),
+        then: |transaction| {
+            transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+            rebuild(transaction)
+        },
+    },
+];
+
+struct Step {
+    tables: &'static str,
+    /// What SQL cannot say.
+    then: fn(&Transaction<'_>) -> rusqlite::Result<()>,
+}
+
+/// Makes a connection that writes ready, and takes the steps that the file has not taken yet.
+pub(crate) fn prepare(
+    connection: &mut Connection,
+    path: &Path,
+    sync: Sync,
+) -> Result<(), OpenError> {
+    let found = header::schema_of_own(path, SCHEMA)?;
+    log_ahead(connection, path)?;
+    let fault = |error: rusqlite::Error| open_error(path, &error);
+    set_up(connection, sync).map_err(fault)?;
+    for version in found..SCHEMA {
+        take(connection, version).map_err(fault)?;
+    }
+    connection.pragma_update(None, "foreign_keys", "ON").map_err(fault)
+}
+
+/// Readers and the writer are in each other's way without it, so there is no going on.
+fn log_ahead(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+    let mode: String = connection
+        .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))
+        .map_err(|error| open_error(path, &error))?;
+    if mode == "wal" {
+        return Ok(());
+    }
+    Err(OpenError::Unusable {
+        path: path.to_owned(),
+        reason: format!(
+            "SQLite can keep no write-ahead log there, only `{mode}`: put it on a local disk, not \
+             on a network file system"
+        ),
+    })
+}
+
+fn set_up(connection: &Connection, sync: Sync) -> rusqlite::Result<()> {
     let sync = match sync {
         Sync::Full => "FULL",
         Sync::Normal => "NORMAL",
     };
-    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", sync)?;
-    connection.pragma_update(None, "foreign_keys", "ON")?;
-    connection.set_prepared_statement_cache_capacity(32);
+    // A table that others point at can be made anew only while nobody looks.
+    connection.pragma_update(None, "foreign_keys", "OFF")?;
+    connection.set_prepared_statement_cache_capacity(64);
     Ok(())
 }
 
-/// Takes the steps that the file has not taken yet, each whole or not at all.
-pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {
-    let fault = |error: rusqlite::Error| open_error(path, &error);
-    let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
-    let found: u32 =
-        connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(fault)?;
-    if found > known {
-        return Err(OpenError::Later { path: path.to_owned(), found, known });
+/// One step, whole or not at all.
+fn take(connection: &mut Connection, version: u32) -> rusqlite::Result<()> {
+    let Step { tables, then } = &STEPS[version as usize];
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    transaction.execute_batch(tables)?;
+    then(&transaction)?;
+    transaction.pragma_update(None, "user_version", version + 1)?;
+    transaction.commit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_have_a_log_of_its_own_is_not_usable() {
+        // A database in memory cannot either.
+        let connection = Connection::open_in_memory().unwrap();
+        let error = log_ahead(&connection, Path::new("journal.db")).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "cannot open journal.db: SQLite can keep no write-ahead log there, only `memory`: put \
+             it on a local disk, not on a network file system"
+        );
     }
-    for version in found..known {
-        let step = MIGRATIONS[version as usize];
-        let transaction =
-            connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fault)?;
-        transaction.execute_batch(step).map_err(fault)?;
-        transaction.pragma_update(None, "user_version", version + 1).map_err(fault)?;
-        transaction.commit().map_err(fault)?;
-    }
-    Ok(())
 }

@@ -84,9 +84,12 @@ async fn each_choice_of_tools_has_its_form() {
 }
 
 #[tokio::test]
-async fn without_tools_the_choice_of_none_is_left_out() {
-    let request = Request { tool_choice: ToolChoice::None, ..request(vec![user("hi")]) };
-    assert_eq!(sent(request, None).await.get("tool_choice"), None);
+async fn a_choice_among_no_tools_is_not_sent() {
+    let named = ToolChoice::Named("look".to_owned());
+    for tool_choice in [ToolChoice::None, ToolChoice::Required, named] {
+        let request = Request { tool_choice, ..request(vec![user("hi")]) };
+        assert_eq!(sent(request, None).await.get("tool_choice"), None);
+    }
 }
 
 #[tokio::test]
@@ -107,6 +110,41 @@ async fn a_budget_to_think_leaves_room_for_the_answer() {
         });
         assert_eq!(sent(request, None).await, expected);
     }
+}
+
+#[tokio::test]
+async fn a_budget_to_think_is_below_the_limit_of_the_answer() {
+    let cases = [
+        (3000, 3001, json!({"type": "enabled", "budget_tokens": 3000})),
+        (3000, 3000, json!({"type": "enabled", "budget_tokens": 1500})),
+        (30_000, 2048, json!({"type": "enabled", "budget_tokens": 1024})),
+        // The wire takes no less than 1024.
+        (30_000, 2047, Value::Null),
+        (1024, 3000, json!({"type": "enabled", "budget_tokens": 1024})),
+        (1023, 3000, Value::Null),
+    ];
+    for (thinking_tokens, max_tokens, expected) in cases {
+        let request = Request {
+            thinking_tokens: NonZeroU32::new(thinking_tokens),
+            max_tokens: NonZeroU32::new(max_tokens),
+            ..request(vec![user("hi")])
+        };
+        let body = sent(request, None).await;
+        assert_eq!(body["max_tokens"], json!(max_tokens));
+        assert_eq!(body["thinking"], expected, "{thinking_tokens} of {max_tokens}");
+    }
+}
+
+#[tokio::test]
+async fn no_temperature_is_sent_beside_thinking() {
+    let warm = |thinking_tokens| Request {
+        temperature: Some(Temperature::new(0.5).expect("a temperature")),
+        thinking_tokens: NonZeroU32::new(thinking_tokens),
+        ..request(vec![user("hi")])
+    };
+    assert_eq!(sent(warm(2000), None).await.get("temperature"), None);
+    // Too little to think at all.
+    assert_eq!(sent(warm(1), None).await["temperature"], json!(0.5));
 }
 
 #[tokio::test]

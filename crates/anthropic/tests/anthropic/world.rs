@@ -1,6 +1,6 @@
 //! A server that replies as it is told, a provider that asks it, and the words of the wire.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use antiphon_anthropic::{Anthropic, CacheTtl, Config};
 use antiphon_core::{
@@ -43,6 +43,7 @@ pub(crate) async fn server(reply: Reply) -> ModelServer {
 
 /// Asks `claude` one thing.
 pub(crate) fn request(messages: Vec<Message>) -> Request {
+    let messages = messages.into_iter().map(Arc::new).collect();
     Request { model: "claude".to_owned(), messages, ..Request::default() }
 }
 

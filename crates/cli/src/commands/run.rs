@@ -1,20 +1,31 @@
 //! `antiphon run`: one task, from the prompt to its end.
 
 use std::io::{IsTerminal, Read};
-use std::num::{NonZeroU32, NonZeroUsize};
-use std::path::PathBuf;
+use std::num::{NonZeroU32, NonZeroU64};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use antiphon_core::port::{Clock, SystemClock, TaskQuery, Which};
-use antiphon_core::{ModelRef, Position, Session, TaskId, TaskLimits, UserMessage};
-use antiphon_runtime::{NewTask, Orchestrator, TaskState};
-use clap::Args;
+use antiphon_core::port::{Clock, SystemClock, Which};
+use antiphon_core::{
+    HistoryRef, ModelRef, Position, RawJson, Session, SessionId, TaskId, TaskLimits, TaskStatus,
+    UserMessage,
+};
+use antiphon_runtime::{Before, NewTask, Orchestrator, TaskState};
+use clap::{Args, ValueEnum};
 
+use super::{sessions, tasks};
 use crate::config::Config;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
+use crate::hands::Hands;
+use crate::keyboard::Keyboard;
 use crate::models::Models;
+use crate::outcome;
 use crate::project::Project;
-use crate::show::{self, Form};
+use crate::prompt::{self, Rules};
+use crate::route::Route;
+use crate::screen::{Form, Screen};
+use crate::terminal;
+use crate::watch::Watch;
 
 /// Largest prompt that is read from standard input.
 const PROMPT_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -22,43 +33,75 @@ const PROMPT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// How long the program waits for its tasks to come to rest.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// Largest schema of a result.
+const SCHEMA_BYTES_MAX: u64 = 1024 * 1024;
+
 /// Give a task to a model and stream its answer to standard output.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The task is kept in .antiphon/journal.db of this folder, or of the nearest one above it that has
 one. Ctrl-C cancels it. A task that was cut off, by a crash or by kill -9, goes on with --resume.
+On a terminal, what you type while it works is heard at the next safe point; /pause lets it rest.
+Rules for agents are read from AGENTS.md (or CLAUDE.md) of the project and of the folders in it.
 
 Examples:
   antiphon run \"Who are you?\"
   git diff | antiphon run --system 'Review this change.'
   antiphon run --json \"Hello\" | jq -c 'select(.type == \"status_changed\")'
   antiphon run --resume last
-  antiphon run --save talk.json \"Hello\" && antiphon run --session talk.json \"Go on\"
+  antiphon run --session last \"Go on\"
+  antiphon run --budget-usd 0.50 --max-turns 20 \"Fix the failing test\"
+  antiphon run --output-schema person.json \"Who wrote this?\" | jq .name
   antiphon run --model anthropic/claude-sonnet-4-5 \"Hello\"
   antiphon run --model scripted/mine --script mine.toml \"Hello\"")]
 pub(crate) struct Run {
     /// What to do; read from standard input when absent or `-`.
     prompt: Option<String>,
 
-    /// Who answers, as PROVIDER/MODEL; the configured one, or `scripted/hello`, when absent.
-    #[arg(long, env = "ANTIPHON_MODEL")]
+    /// Who answers, as PROVIDER/MODEL; ANTIPHON_MODEL, the configured one, or `scripted/hello`, when
+    /// absent.
+    #[arg(long)]
     model: Option<ModelRef>,
 
     /// Print everything that happens, one JSON object per line (see docs/events.md).
     #[arg(long)]
     json: bool,
 
-    /// Go on with a task that was cut off: its id, or `last`.
-    #[arg(long, value_name = "TASK", conflicts_with_all = ["prompt", "system", "session", "max_turns", "max_tokens"])]
+    /// Go on with a task that was cut off: its id, the beginning of it, or `last`.
+    #[arg(long, value_name = "TASK", conflicts_with_all = [
+        "prompt", "system", "session", "max_turns", "max_tokens", "max_seconds", "budget_usd",
+        "output_schema", "model", "script", "record", "replay", "retries", "save", "no_rules",
+    ])]
     resume: Option<String>,
+
+    /// Allow what this rule covers, as `bash(git push *)`; may be given again.
+    #[arg(long, value_name = "RULE")]
+    allow: Vec<String>,
+
+    /// What becomes of a call that needs somebody's word: asked on the terminal (when there is
+    /// one), kept until somebody answers, or refused (when there is none).
+    #[arg(long, value_name = "HOW")]
+    ask: Option<Ask>,
 
     /// Give up after so many answers of the model.
     #[arg(long, value_name = "N", default_value = "200")]
     max_turns: NonZeroU32,
 
+    /// Give up after so many seconds.
+    #[arg(long, value_name = "N")]
+    max_seconds: Option<NonZeroU32>,
+
+    /// Give up when the models have cost so much.
+    #[arg(long, value_name = "USD")]
+    budget_usd: Option<f64>,
+
     /// The longest answer wanted, in tokens.
     #[arg(long, value_name = "N")]
     max_tokens: Option<NonZeroU32>,
+
+    /// JSON Schema of the result. It is checked, mended if need be, and printed alone.
+    #[arg(long, value_name = "FILE")]
+    output_schema: Option<PathBuf>,
 
     /// Answer from this script (see docs/scripted.md) in place of a built-in one.
     #[arg(long, value_name = "FILE")]
@@ -69,7 +112,7 @@ pub(crate) struct Run {
     record: Option<PathBuf>,
 
     /// Answer from a recording, without asking anybody.
-    #[arg(long, value_name = "FILE", conflicts_with = "record")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["record", "script"])]
     replay: Option<PathBuf>,
 
     /// Try again at most this often when the model cannot answer for a reason that may pass.
@@ -80,84 +123,204 @@ pub(crate) struct Run {
     #[arg(long, value_name = "TEXT", conflicts_with = "session")]
     system: Option<String>,
 
-    /// Go on with the conversation in this session file, and save it there.
-    #[arg(long, value_name = "FILE", conflicts_with = "save")]
-    session: Option<PathBuf>,
+    /// Do not read AGENTS.md and CLAUDE.md.
+    #[arg(long)]
+    no_rules: bool,
+
+    /// Go on with a conversation: its id, the beginning of it, `last`, or a session file, which is
+    /// saved again then.
+    #[arg(long, value_name = "SESSION", conflicts_with = "save")]
+    session: Option<String>,
 
     /// Save the conversation to this session file.
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
 }
 
+/// What becomes of a call that needs somebody's word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Ask {
+    /// Asked on the terminal.
+    Terminal,
+    /// Kept until somebody answers.
+    Wait,
+    /// Refused, and the model is told which rule is missing.
+    Refuse,
+}
+
+/// What a task goes on with.
+struct Beginning {
+    session_id: Option<SessionId>,
+    system_prompt: String,
+    before: Before,
+    model: Option<ModelRef>,
+}
+
 impl Run {
     pub(crate) async fn run(self) -> Result<(), Failure> {
-        let models = Models::new(Config::load()?)
-            .with_script(self.script.clone())
-            .with_retries(self.retries)
-            .with_recording(self.record.clone(), self.replay.clone());
-        let prices = models.config().prices.clone();
         let started = Instant::now();
-        let new_task = match &self.resume {
+        let models = Models::new(Config::load()?);
+        let prices = models.config().prices.clone();
+        let project = Project::here()?;
+        // Everything that can be wrong is found before anything is written.
+        let accepted = match &self.resume {
             Some(_) => None,
-            None => Some(self.new_task(&models)?),
+            None => Some((self.prompt()?, self.limits()?, self.schema()?, self.route()?)),
         };
-        let orchestrator = Project::here()?.orchestrator(models)?;
+        let keyboard = self.keyboard();
+        let hands = Hands::of(&project, models.config(), &self.allow)?;
+        let hands = hands.asking(self.ask, keyboard.is_there());
+        if let Some((_, _, _, route)) = &accepted {
+            let named = self.model.clone().unwrap_or_else(|| models.config().default_model());
+            models.provider(&named, route)?;
+        }
+        let default_model = models.config().default_model();
+        let rules = self.rules(&project, models.config());
+        let orchestrator = project.orchestrator(models, hands)?;
         let deltas = orchestrator.deltas();
-        let (task_id, after) = match (new_task, &self.resume) {
-            (Some(task), _) => (orchestrator.invoke(task).await?, Position(0)),
+        let (task_id, after) = match (accepted, &self.resume) {
+            (Some((prompt, limits, output_schema, route)), _) => {
+                let beginning = self.beginning(&orchestrator, &project, &rules).await?;
+                let task = NewTask {
+                    agent: "default".to_owned(),
+                    model: self.model.clone().or(beginning.model).unwrap_or(default_model),
+                    route: route.kept(),
+                    system_prompt: beginning.system_prompt,
+                    session_id: beginning.session_id,
+                    before: beginning.before,
+                    message: UserMessage::text(prompt, SystemClock.now()),
+                    limits,
+                    output_schema,
+                    key: None,
+                };
+                (orchestrator.invoke(task).await?, Position(0))
+            }
             (None, name) => resume(&orchestrator, name.as_deref().unwrap_or("last")).await?,
         };
-        let form = if self.json { Form::Json } else { Form::Text };
-        let state = show::watch(&orchestrator, &task_id, after, deltas, form).await?;
+        let schema = orchestrator.task(&task_id).await?.created.output_schema.is_some();
+        let form = match (self.json, schema) {
+            (true, _) => Form::Json,
+            (false, true) => Form::Result,
+            (false, false) => Form::Text,
+        };
+        let screen = Screen::new(form, prices.clone());
+        let watch = Watch {
+            orchestrator: &orchestrator,
+            task_id: &task_id,
+            screen,
+            keyboard,
+            asking: None,
+        };
+        let watched = watch.run(after, deltas).await;
+        if watched.as_ref().is_err_and(|failure| failure.exit == Exit::Interrupted) {
+            // Nobody watches any more.
+            let _ = tokio::time::timeout(PATIENCE, orchestrator.cancel(&task_id)).await;
+        }
         orchestrator.shutdown(PATIENCE).await;
-        show::account(&state, &prices, started);
-        self.save(&state)?;
-        show::outcome(&state)
+        let state = watched?;
+        outcome::account(&state, &prices, started);
+        print_result(&state, form)?;
+        save(&state)?;
+        outcome::outcome(&state)
     }
 
-    fn new_task(&self, models: &Models) -> Result<NewTask, Failure> {
-        let model = self.model.clone().unwrap_or_else(|| models.config().default_model());
-        // Before anything is written: a model nobody can ask is a mistake, not a task.
-        models.provider(&model)?;
-        self.check_save()?;
-        let session = match &self.session {
-            Some(path) => Some(
-                antiphon_session_file::load(path)
-                    .map_err(|error| Failure::usage(error.to_string()))?,
-            ),
-            None => None,
-        };
-        let (session_id, system_prompt, history) = match session {
-            Some(session) => (Some(session.id), session.system_prompt, session.messages),
-            None => (None, self.system.clone().unwrap_or_default(), Vec::new()),
-        };
-        Ok(NewTask {
-            agent: "default".to_owned(),
-            model,
-            system_prompt,
-            session_id,
-            history,
-            message: UserMessage::text(self.prompt()?, SystemClock.now()),
-            limits: TaskLimits {
-                turns_max: Some(self.max_turns),
-                answer_tokens_max: self.max_tokens,
-                ..TaskLimits::default()
-            },
-            key: None,
+    /// Somebody at the terminal, unless the prompt comes from there or nobody is to be asked.
+    fn keyboard(&self) -> Keyboard {
+        let reads_prompt = matches!(self.prompt.as_deref(), Some("-") | None);
+        if self.json || (reads_prompt && self.resume.is_none()) {
+            return Keyboard::nobody();
+        }
+        Keyboard::listen()
+    }
+
+    fn limits(&self) -> Result<TaskLimits, Failure> {
+        let cost_nano_usd_max = self.budget_usd.map(nano_usd).transpose()?;
+        Ok(TaskLimits {
+            turns_max: Some(self.max_turns),
+            answer_tokens_max: self.max_tokens,
+            cost_nano_usd_max,
+            wall_clock_s_max: self.max_seconds,
+            ..TaskLimits::default()
         })
     }
 
-    /// Only a session file is replaced by one; anything else there is somebody's own.
-    fn check_save(&self) -> Result<(), Failure> {
-        let Some(path) = &self.save else { return Ok(()) };
-        match std::fs::symlink_metadata(path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            Ok(about) if about.is_file() && antiphon_session_file::load(path).is_ok() => Ok(()),
-            Ok(_) => Err(Failure::usage(format!(
-                "{} is there and is no session file: name another file to save to",
-                path.display()
-            ))),
-            Err(error) => Err(Failure::usage(format!("cannot use {}: {error}", path.display()))),
+    fn schema(&self) -> Result<Option<RawJson>, Failure> {
+        let Some(path) = &self.output_schema else { return Ok(None) };
+        let refuse = |reason: String| Failure::usage(format!("{}: {reason}", path.display()));
+        let mut text = String::new();
+        let file = std::fs::File::open(path).map_err(|error| refuse(error.to_string()))?;
+        file.take(SCHEMA_BYTES_MAX + 1)
+            .read_to_string(&mut text)
+            .map_err(|error| refuse(error.to_string()))?;
+        if text.len() as u64 > SCHEMA_BYTES_MAX {
+            return Err(refuse(format!("it has more than {SCHEMA_BYTES_MAX} bytes")));
+        }
+        let schema = RawJson::parse(&text).map_err(|error| refuse(error.to_string()))?;
+        antiphon_runtime::check_schema(&schema).map_err(refuse)?;
+        Ok(Some(schema))
+    }
+
+    fn route(&self) -> Result<Route, Failure> {
+        let session = self.session.as_deref().filter(|name| sessions::is_file(name));
+        let save = session.map(PathBuf::from).or_else(|| self.save.clone());
+        if let Some(save) = &self.save {
+            check_save(save)?;
+        }
+        let route = Route {
+            script: self.script.clone(),
+            record: self.record.clone(),
+            replay: self.replay.clone(),
+            retries: self.retries,
+            save,
+        };
+        route.absolute()
+    }
+
+    fn rules(&self, project: &Project, config: &Config) -> Rules {
+        if self.no_rules {
+            return Rules::default();
+        }
+        Rules::find(config.path.parent(), project.root(), project.working_folder())
+    }
+
+    async fn beginning(
+        &self,
+        orchestrator: &Orchestrator,
+        project: &Project,
+        rules: &Rules,
+    ) -> Result<Beginning, Failure> {
+        match self.session.as_deref() {
+            None => Ok(Beginning {
+                session_id: None,
+                system_prompt: prompt::system_prompt(self.system.as_deref(), project.root(), rules),
+                before: Before::Nothing,
+                model: None,
+            }),
+            Some(name) if sessions::is_file(name) => {
+                let session = sessions::from_file(Path::new(name))?;
+                Ok(Beginning {
+                    session_id: Some(session.id),
+                    system_prompt: session.system_prompt,
+                    before: Before::Messages(session.messages),
+                    model: None,
+                })
+            }
+            Some(name) => {
+                let session = sessions::find(orchestrator, name).await?;
+                if !session.status.is_terminal() {
+                    return Err(Failure::usage(format!(
+                        "its last task has not ended: go on with `antiphon run --resume {}`",
+                        session.last_task
+                    )));
+                }
+                let last = orchestrator.task(&session.last_task).await?;
+                Ok(Beginning {
+                    session_id: Some(session.session_id),
+                    before: Before::Task(HistoryRef { task_id: session.last_task, seq: last.seq }),
+                    model: last.created.model,
+                    system_prompt: last.created.system_prompt,
+                })
+            }
         }
     }
 
@@ -171,36 +334,67 @@ impl Run {
         }
         Ok(prompt)
     }
+}
 
-    /// The conversation as a session file, also when it broke off.
-    fn save(&self, state: &TaskState) -> Result<(), Failure> {
-        let Some(path) = self.session.as_ref().or(self.save.as_ref()) else { return Ok(()) };
-        let now = SystemClock.now();
-        let created_at = state.messages.first().map_or(now, antiphon_core::Message::timestamp);
-        let session = Session {
-            id: state.created.session_id.clone(),
-            system_prompt: state.created.system_prompt.clone(),
-            created_at,
-            updated_at: now,
-            messages: state.messages.clone(),
-        };
-        antiphon_session_file::save(path, &session).map_err(|e| Failure::failed(e.to_string()))
+/// A budget in the smallest unit there is.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the number was checked to be from 0 to 10^15"
+)]
+fn nano_usd(usd: f64) -> Result<NonZeroU64, Failure> {
+    let nano = (usd * 1e9).round();
+    let budget = (1.0..=1e15).contains(&nano).then(|| NonZeroU64::new(nano as u64)).flatten();
+    budget.ok_or_else(|| Failure::usage("--budget-usd takes an amount from 0.000000001 to 1000000"))
+}
+
+/// Only a session file is replaced by one; anything else there is somebody's own.
+pub(super) fn check_save(path: &Path) -> Result<(), Failure> {
+    match std::fs::symlink_metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Ok(about) if about.is_file() && antiphon_session_file::load(path).is_ok() => Ok(()),
+        Ok(_) => Err(Failure::usage(format!(
+            "{} is there and is no session file: name another file to save to",
+            path.display()
+        ))),
+        Err(error) => Err(Failure::usage(format!("cannot use {}: {error}", path.display()))),
     }
+}
+
+/// The result itself, where it is not the text that was shown already.
+fn print_result(state: &TaskState, form: Form) -> Result<(), Failure> {
+    let Some(result) = state.detail.as_ref().filter(|_| state.status == TaskStatus::Completed)
+    else {
+        return Ok(());
+    };
+    match (form, result.is_string()) {
+        (Form::Json, _) | (Form::Text, true) => {}
+        (Form::Text, false) | (Form::Result, _) => terminal::print(&terminal::json(result)?),
+    }
+    Ok(())
+}
+
+/// The conversation as a session file, also when it broke off.
+fn save(state: &TaskState) -> Result<(), Failure> {
+    let route = Route::of(state.created.route.as_ref()).map_err(Failure::failed)?;
+    let Some(path) = route.save else { return Ok(()) };
+    let now = SystemClock.now();
+    let session = Session {
+        id: state.created.session_id.clone(),
+        system_prompt: state.created.system_prompt.clone(),
+        created_at: state.messages().first().map_or(now, |first| first.timestamp()),
+        updated_at: now,
+        messages: state.messages().to_vec(),
+    };
+    antiphon_session_file::save(&path, &session).map_err(|e| Failure::failed(e.to_string()))
 }
 
 /// Takes up a task that was cut off. What it said before is not said again.
 async fn resume(orchestrator: &Orchestrator, name: &str) -> Result<(TaskId, Position), Failure> {
-    let task_id = if name == "last" {
-        let query = TaskQuery { which: Which::Unfinished, limit: NonZeroUsize::MIN };
-        let tasks = orchestrator.tasks(query).await?;
-        let none = || Failure::usage("there is nothing to resume: every task here has ended");
-        tasks.into_iter().next().ok_or_else(none)?
-    } else {
-        TaskId::parse(name).map_err(|error| Failure::usage(format!("`{name}`: {error}")))?
-    };
+    let task = tasks::find(orchestrator, name, Which::Unfinished).await?;
     let after = orchestrator.head().await?;
-    orchestrator.resume(&task_id).await?;
-    Ok((task_id, after))
+    orchestrator.resume(&task.task_id).await?;
+    Ok((task.task_id, after))
 }
 
 fn read_stdin() -> Result<String, Failure> {

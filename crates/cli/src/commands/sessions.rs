@@ -1,53 +1,209 @@
 //! `antiphon sessions`: conversations.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use antiphon_core::{AssistantBlock, InputBlock, Message, Session};
+use antiphon_core::port::{Clock, SystemClock};
+use antiphon_core::{
+    AssistantBlock, HistoryRef, InputBlock, Message, Session, SessionSummary, UserMessage, visible,
+};
+use antiphon_runtime::{Before, KeptConversation, Orchestrator};
 use clap::Subcommand;
 
+use crate::config::Config;
 use crate::failure::Failure;
+use crate::hands::Hands;
+use crate::models::Models;
+use crate::project::Project;
 use crate::terminal;
 
-/// Look at conversations.
+/// Sessions that are searched for the one that is meant.
+const SESSIONS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
+
+/// Look at conversations, take them elsewhere and bring them here.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
+A conversation is named by its id, by the beginning of it, by `last`, or by a session file.
+
 Examples:
-  antiphon run --save talk.json \"Hello\"
-  antiphon sessions show talk.json
+  antiphon sessions list
+  antiphon sessions show last
+  antiphon sessions export last talk.json
+  antiphon sessions import talk.json
+  antiphon sessions fork last             # try something else from here
+  antiphon run --session last \"Go on\"
   antiphon sessions show --json talk.json | jq .messages")]
 pub(crate) enum Sessions {
-    /// Check a session file and show what is in it.
-    Show {
-        /// A session file (version 1).
-        file: PathBuf,
-        /// Print it as JSON, in the form in which Antiphon saves it.
+    /// List conversations, the newest first.
+    List {
+        /// At most so many.
+        #[arg(long, default_value = "20", value_name = "N")]
+        limit: NonZeroUsize,
+        /// Print JSON.
         #[arg(long)]
         json: bool,
+    },
+    /// Show what was said.
+    Show {
+        /// Which.
+        session: String,
+        /// Print it as JSON, in the form of a session file.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a conversation to a session file (version 1).
+    Export {
+        /// Which.
+        session: String,
+        /// Where to; standard output when absent.
+        file: Option<PathBuf>,
+    },
+    /// Keep the conversation of a session file in the journal, to be gone on with.
+    Import {
+        /// A session file (version 1).
+        file: PathBuf,
+    },
+    /// Begin a new conversation with everything that was said in another one. Nothing is copied.
+    Fork {
+        /// Which.
+        session: String,
     },
 }
 
 impl Sessions {
-    pub(crate) fn run(self) -> Result<(), Failure> {
-        let Self::Show { file, json } = self;
-        let session = antiphon_session_file::load(&file)
-            .map_err(|error| Failure::usage(error.to_string()))?;
-        let text = if json {
-            antiphon_session_file::to_json(&session)
-                .map_err(|error| Failure::failed(error.to_string()))?
-        } else {
-            readable(&session)
-        };
-        terminal::print(&text);
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        match self {
+            Self::List { limit, json } => {
+                let sessions = reader()?.sessions(limit).await?;
+                terminal::print(&if json { terminal::json(&sessions)? } else { table(&sessions) });
+            }
+            Self::Show { session, json: false } => {
+                terminal::print(&readable(&load(&session).await?));
+            }
+            Self::Show { session, json: true } | Self::Export { session, file: None } => {
+                terminal::print(&to_json(&load(&session).await?)?);
+            }
+            Self::Export { session, file: Some(file) } => {
+                super::run::check_save(&file)?;
+                let session = load(&session).await?;
+                antiphon_session_file::save(&file, &session)
+                    .map_err(|error| Failure::failed(error.to_string()))?;
+                let said = terminal::count(session.messages.len() as u64, "message");
+                println!("{said} written to {}", file.display());
+            }
+            Self::Import { file } => {
+                let session = from_file(&file)?;
+                let kept = KeptConversation {
+                    agent: "import".to_owned(),
+                    session_id: Some(session.id.clone()),
+                    system_prompt: session.system_prompt,
+                    before: Before::Messages(session.messages),
+                };
+                keeper()?.keep(kept).await?;
+                println!(
+                    "session {}: go on with `antiphon run --session {}`",
+                    session.id, session.id
+                );
+            }
+            Self::Fork { session } => {
+                let orchestrator = keeper()?;
+                let last = find(&orchestrator, &session).await?.last_task;
+                let state = orchestrator.task(&last).await?;
+                let history = HistoryRef { task_id: last, seq: state.seq };
+                let kept = KeptConversation {
+                    agent: "fork".to_owned(),
+                    session_id: None,
+                    system_prompt: state.created.system_prompt.clone(),
+                    before: Before::Task(history),
+                };
+                let task = orchestrator.keep(kept).await?;
+                let id = orchestrator.task(&task).await?.created.session_id;
+                println!("session {id}: go on with `antiphon run --session {id}`");
+            }
+        }
         Ok(())
     }
 }
 
+fn reader() -> Result<Orchestrator, Failure> {
+    Project::known()?.reader(Models::new(Config::load()?))
+}
+
+fn keeper() -> Result<Orchestrator, Failure> {
+    Project::here()?.keeper(Models::new(Config::load()?), Hands::none())
+}
+
+/// The session that is meant: by its id, by the beginning of it, or the last one.
+pub(super) async fn find(
+    orchestrator: &Orchestrator,
+    name: &str,
+) -> Result<SessionSummary, Failure> {
+    let sessions = orchestrator.sessions(SESSIONS_MAX).await?;
+    let mut meant = sessions
+        .into_iter()
+        .filter(|session| name == "last" || session.session_id.as_str().starts_with(name));
+    match (meant.next(), meant.next()) {
+        (Some(session), Some(_)) if name != "last" && session.session_id.as_str() != name => {
+            Err(Failure::usage(format!("more than one session begins with `{name}`")))
+        }
+        (Some(session), _) => Ok(session),
+        (None, _) => Err(Failure::usage(format!("there is no session `{name}` here"))),
+    }
+}
+
+/// Whether a session is named by its file.
+pub(super) fn is_file(name: &str) -> bool {
+    name.contains(['/', '.']) || Path::new(name).exists()
+}
+
+/// A session as its file has it.
+pub(super) fn from_file(path: &Path) -> Result<Session, Failure> {
+    antiphon_session_file::load(path).map_err(|error| Failure::usage(error.to_string()))
+}
+
+/// A session from its file or from the journal.
+async fn load(name: &str) -> Result<Session, Failure> {
+    if is_file(name) {
+        return from_file(Path::new(name));
+    }
+    let orchestrator = reader()?;
+    let summary = find(&orchestrator, name).await?;
+    let state = orchestrator.task(&summary.last_task).await?;
+    Ok(Session {
+        id: summary.session_id,
+        system_prompt: state.created.system_prompt.clone(),
+        created_at: summary.created_at,
+        updated_at: summary.updated_at,
+        messages: state.messages().to_vec(),
+    })
+}
+
+fn to_json(session: &Session) -> Result<String, Failure> {
+    antiphon_session_file::to_json(session).map_err(|error| Failure::failed(error.to_string()))
+}
+
+fn table(sessions: &[SessionSummary]) -> String {
+    let now = SystemClock.now();
+    let mut lines = vec![["SESSION", "STATUS", "AGE", "TASKS", ""].map(str::to_owned)];
+    lines.extend(sessions.iter().map(|session| {
+        [
+            session.session_id.to_string(),
+            session.status.as_str().to_owned(),
+            terminal::age(now - session.updated_at),
+            session.tasks.to_string(),
+            visible(&session.title).chars().take(60).collect(),
+        ]
+    }));
+    terminal::table(&lines)
+}
+
 fn readable(session: &Session) -> String {
     let mut text = format!(
-        "session {}, {} messages, {} to {}\n",
+        "session {}, {}, {} to {}\n",
         session.id,
-        session.messages.len(),
+        terminal::count(session.messages.len() as u64, "message"),
         session.created_at.format("%F %T"),
         session.updated_at.format("%F %T"),
     );
@@ -55,14 +211,21 @@ fn readable(session: &Session) -> String {
     text
 }
 
+/// A message that waits to be heard, for people.
+pub(super) fn waiting(message: &UserMessage) -> String {
+    let mut text = String::new();
+    section(&mut text, "waits to be heard", &inputs(&message.content));
+    text
+}
+
 /// What was said, for people.
-pub(super) fn conversation(system_prompt: &str, messages: &[Message]) -> String {
+pub(super) fn conversation(system_prompt: &str, messages: &[Arc<Message>]) -> String {
     let mut text = String::new();
     if !system_prompt.is_empty() {
         section(&mut text, "system", system_prompt);
     }
     for message in messages {
-        match message {
+        match &**message {
             Message::User(user) => section(&mut text, "user", &inputs(&user.content)),
             Message::Assistant(answer) => {
                 let blocks: Vec<String> = answer.content.iter().map(block).collect();

@@ -1,32 +1,40 @@
 //! `antiphon tasks`: work, done and undone.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
-use antiphon_core::port::{TaskQuery, Which};
-use antiphon_core::{Cost, Message, PriceTable, TaskId, TaskStatus, TokenUsage, Usage, visible};
+use antiphon_core::port::{Clock, SystemClock, TaskQuery, Which};
+use antiphon_core::{
+    Cost, HandlingMode, Message, PriceTable, TaskId, TaskStatus, TaskSummary, TokenUsage,
+    UserMessage, WaitingFor, visible,
+};
 use antiphon_runtime::{Orchestrator, TaskState};
 use clap::Subcommand;
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::config::Config;
 use crate::failure::Failure;
+use crate::hands::Hands;
 use crate::models::Models;
+use crate::outcome;
 use crate::project::Project;
-use crate::show;
 use crate::terminal;
 
-/// Characters of a task's first line that are listed.
+/// Characters of a task's title that are listed.
 const TITLE_CHARS_MAX: usize = 60;
 
-/// Look at the tasks of this project, cancel them, or go on with those that were cut off.
+/// Look at the tasks of this project, say something to them, cancel them, or go on with those that
+/// were cut off.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
+A task is named by its id, by the beginning of it, or by `last`.
+
 Examples:
   antiphon tasks list
   antiphon tasks list --unfinished --json
-  antiphon tasks show 01990a7e-…
+  antiphon tasks show last
   antiphon tasks cancel 01990a7e-…
+  antiphon tasks send last 'Also update the changelog.'
   antiphon tasks resume                  # everything that was cut off")]
 pub(crate) enum Tasks {
     /// List tasks, the newest first.
@@ -43,166 +51,262 @@ pub(crate) enum Tasks {
     },
     /// Show one task: what was said, and what it cost.
     Show {
-        /// Its id.
-        task: TaskId,
+        /// Which.
+        task: String,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// End a task.
+    /// End a task, and everything it dispatched.
     Cancel {
-        /// Its id.
-        task: TaskId,
+        /// Which.
+        task: String,
+    },
+    /// Let a task rest, until it is resumed.
+    Pause {
+        /// Which.
+        task: String,
+    },
+    /// Say something to a task that has not ended. It hears it when it goes on.
+    Send {
+        /// Which.
+        task: String,
+        /// What to say.
+        text: String,
+        /// At the next safe point, not only when its turn is over.
+        #[arg(long)]
+        steer: bool,
     },
     /// Go on with tasks that were cut off, until they end.
     Resume {
         /// One of them; all when absent.
-        task: Option<TaskId>,
+        task: Option<String>,
     },
 }
 
+/// A task in JSON.
 #[derive(Serialize)]
-struct Row {
-    task_id: TaskId,
-    agent: String,
-    status: TaskStatus,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    model: Option<String>,
-    turns: u32,
-    usage: Usage,
+struct Row<'a> {
+    #[serde(flatten)]
+    summary: &'a TaskSummary,
     #[serde(skip_serializing_if = "Option::is_none")]
     cost: Option<Cost>,
-    title: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    detail: Option<Value>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    messages: Vec<Message>,
 }
 
 impl Tasks {
     pub(crate) async fn run(self) -> Result<(), Failure> {
-        let project = Project::here()?;
-        if !project.has_journal() {
-            return Err(Failure::usage("there are no tasks here: begin with `antiphon run`"));
-        }
+        let project = Project::known()?;
         let models = Models::new(Config::load()?);
         let prices = models.config().prices.clone();
-        let orchestrator = project.orchestrator(models)?;
         match self {
             Self::List { unfinished, limit, json } => {
                 let which = if unfinished { Which::Unfinished } else { Which::All };
-                list(&orchestrator, &prices, TaskQuery { which, limit }, json).await
+                list(&project.reader(models)?, &prices, which, limit, json).await
             }
             Self::Show { task, json } => {
-                let state = orchestrator.task(&task).await?;
-                describe(&state, &prices, json)
+                let orchestrator = project.reader(models)?;
+                let summary = find(&orchestrator, &task, Which::All).await?;
+                let state = orchestrator.task(&summary.task_id).await?;
+                describe(&state, &summary, &prices, json)
             }
-            Self::Cancel { task } => Ok(orchestrator.cancel(&task).await?),
-            Self::Resume { task } => resume(&orchestrator, task).await,
+            Self::Resume { task } => {
+                let hands = Hands::of(&project, models.config(), &[])?;
+                resume(&project.orchestrator(models, hands)?, task).await
+            }
+            Self::Cancel { task } => {
+                let (orchestrator, task) = unfinished(&project, models, &task).await?;
+                orchestrator.cancel(&task.task_id).await?;
+                println!("canceled {}: {}", task.task_id, cut(&task.title));
+                Ok(())
+            }
+            Self::Pause { task } => {
+                let (orchestrator, task) = unfinished(&project, models, &task).await?;
+                orchestrator.pause(&task.task_id).await?;
+                println!("it rests; go on with `antiphon run --resume {}`", task.task_id);
+                Ok(())
+            }
+            Self::Send { task, text, steer } => {
+                let (orchestrator, task) = unfinished(&project, models, &task).await?;
+                let mode = if steer { HandlingMode::Steer } else { HandlingMode::Queue };
+                let said = UserMessage::text(text, SystemClock.now());
+                orchestrator.send(&task.task_id, said, mode).await?;
+                println!("kept; it hears it with `antiphon run --resume {}`", task.task_id);
+                Ok(())
+            }
         }
+    }
+}
+
+/// A task that has not ended, and somebody who keeps the books.
+async fn unfinished(
+    project: &Project,
+    models: Models,
+    name: &str,
+) -> Result<(Orchestrator, TaskSummary), Failure> {
+    let orchestrator = project.keeper(models, Hands::none())?;
+    let task = find(&orchestrator, name, Which::Unfinished).await?;
+    Ok((orchestrator, task))
+}
+
+/// The task that is meant: by its id, by the beginning of it, or the last one.
+pub(super) async fn find(
+    orchestrator: &Orchestrator,
+    name: &str,
+    last_of: Which,
+) -> Result<TaskSummary, Failure> {
+    let which = if name == "last" { last_of } else { Which::Beginning(name.to_owned()) };
+    let limit = NonZeroUsize::MIN.saturating_add(1);
+    let mut found = orchestrator.tasks(TaskQuery { which, limit }).await?.into_iter();
+    match (found.next(), found.next()) {
+        (Some(task), Some(_)) if name != "last" && task.task_id.as_str() != name => {
+            Err(Failure::usage(format!("more than one task begins with `{name}`: give more of it")))
+        }
+        (Some(task), _) => Ok(task),
+        (None, _) if name == "last" => Err(Failure::usage("there is no such task here")),
+        (None, _) => Err(Failure::usage(format!("there is no task `{name}` here"))),
     }
 }
 
 async fn list(
     orchestrator: &Orchestrator,
     prices: &PriceTable,
-    query: TaskQuery,
+    which: Which,
+    limit: NonZeroUsize,
     json: bool,
 ) -> Result<(), Failure> {
-    let tasks = orchestrator.tasks(query).await?;
-    let mut rows = Vec::new();
-    for task_id in tasks {
-        rows.push(row(&orchestrator.task(&task_id).await?, prices));
-    }
+    let more = limit.saturating_add(1);
+    let mut tasks = orchestrator.tasks(TaskQuery { which, limit: more }).await?;
+    let left_out = tasks.len() > limit.get();
+    tasks.truncate(limit.get());
     if json {
+        let rows: Vec<Row<'_>> = tasks.iter().map(|task| row(task, prices)).collect();
         terminal::print(&terminal::json(&rows)?);
         return Ok(());
     }
-    let mut lines = vec![["TASK", "STATUS", "TURNS", "TOKENS", "COST", ""].map(str::to_owned)];
-    lines.extend(rows.into_iter().map(|row| {
+    let now = SystemClock.now();
+    let mut lines =
+        vec![["TASK", "STATUS", "AGE", "TURNS", "TOKENS", "COST", ""].map(str::to_owned)];
+    lines.extend(tasks.iter().map(|task| {
         [
-            row.task_id.to_string(),
-            word(row.status),
-            row.turns.to_string(),
-            TokenUsage::from(row.usage).total_tokens.to_string(),
-            row.cost.map_or("?".to_owned(), |cost| cost.to_string()),
-            row.title,
+            task.task_id.to_string(),
+            status(task).to_owned(),
+            terminal::age(now - task.created_at),
+            task.turns.to_string(),
+            TokenUsage::from(task.usage()).total_tokens.to_string(),
+            row(task, prices).cost.map_or("?".to_owned(), |cost| cost.to_string()),
+            cut(&task.title),
         ]
     }));
     terminal::print(&terminal::table(&lines));
+    if left_out {
+        eprintln!("the newest {limit}; see more with --limit");
+    }
     Ok(())
 }
 
-fn describe(state: &TaskState, prices: &PriceTable, json: bool) -> Result<(), Failure> {
-    let row = Row { messages: state.messages.clone(), ..row(state, prices) };
+/// One task in JSON, with everything that was said.
+#[derive(Serialize)]
+struct Whole<'a> {
+    #[serde(flatten)]
+    row: Row<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<&'a serde_json::Value>,
+    messages: &'a [Arc<Message>],
+}
+
+fn describe(
+    state: &TaskState,
+    summary: &TaskSummary,
+    prices: &PriceTable,
+    json: bool,
+) -> Result<(), Failure> {
     if json {
-        terminal::print(&terminal::json(&row)?);
+        let (detail, messages) = (state.detail.as_ref(), state.messages());
+        // In the conversation as a whole they are counted once.
+        let whole = Whole { row: row(summary, prices), detail, messages };
+        let mut whole =
+            serde_json::to_value(&whole).map_err(|error| Failure::failed(error.to_string()))?;
+        whole["messages"] =
+            serde_json::to_value(messages).map_err(|error| Failure::failed(error.to_string()))?;
+        terminal::print(&terminal::json(&whole)?);
         return Ok(());
     }
-    let tokens = TokenUsage::from(row.usage);
+    let tokens = TokenUsage::from(state.usage());
     let mut text = format!(
-        "task {}, {}, {} turns, {} + {} tokens, {}\n",
-        row.task_id,
-        word(row.status),
-        row.turns,
+        "task {}, {}, {}, {} + {} tokens, {}\n",
+        state.task_id,
+        status(summary),
+        terminal::count(u64::from(state.turns), "turn"),
         tokens.prompt_tokens,
         tokens.completion_tokens,
-        row.cost.map_or("cost unknown".to_owned(), |cost| cost.to_string()),
+        outcome::cost(&state.spent, prices),
     );
-    let error = row.detail.as_ref().and_then(|detail| detail["error"].as_str());
-    if let Some(error) = error.filter(|_| row.status == TaskStatus::Failed) {
+    let error = state.detail.as_ref().and_then(|detail| detail["error"].as_str());
+    if let Some(error) = error.filter(|_| state.status == TaskStatus::Failed) {
         text.extend(["failed: ", error, "\n"]);
     }
-    text.push_str(&super::sessions::conversation(&state.created.system_prompt, &state.messages));
+    text.push_str(&super::sessions::conversation(&state.created.system_prompt, state.messages()));
+    for queued in &state.queue {
+        text.push_str(&super::sessions::waiting(&queued.message));
+    }
     terminal::print(&text);
     Ok(())
 }
 
-async fn resume(orchestrator: &Orchestrator, task: Option<TaskId>) -> Result<(), Failure> {
-    let tasks = match task {
-        Some(task_id) => {
-            orchestrator.resume(&task_id).await?;
-            vec![task_id]
+async fn resume(orchestrator: &Orchestrator, task: Option<String>) -> Result<(), Failure> {
+    let (begun, waiting): (Vec<TaskId>, Vec<TaskId>) = match task {
+        Some(name) => {
+            let task = find(orchestrator, &name, Which::Unfinished).await?.task_id;
+            orchestrator.resume(&task).await?;
+            (vec![task], Vec::new())
         }
-        None => orchestrator.recover().await?,
+        None => {
+            let recovered = orchestrator.recover().await?;
+            (recovered.begun, recovered.waiting)
+        }
     };
-    let mut outcome = Ok(());
-    for task_id in tasks {
-        let state = orchestrator.wait(&task_id).await?;
-        terminal::print(&format!("{task_id} {}\n", word(state.status)));
-        outcome = outcome.and(show::outcome(&state));
+    if begun.is_empty() && waiting.is_empty() {
+        println!("nothing was cut off");
     }
-    outcome
+    for task_id in waiting {
+        if let Err(failure) = outcome::outcome(&orchestrator.task(&task_id).await?) {
+            eprintln!("{failure}");
+        }
+    }
+    let mut first_failure = None;
+    for task_id in begun {
+        let ended = match orchestrator.wait(&task_id).await {
+            Ok(state) => {
+                terminal::print(&format!("{task_id} {}\n", state.status.as_str()));
+                outcome::outcome(&state)
+            }
+            Err(error) => Err(error.into()),
+        };
+        if let Err(failure) = ended {
+            eprintln!("{task_id}: {failure}");
+            first_failure.get_or_insert(failure);
+        }
+    }
+    match first_failure {
+        None => Ok(()),
+        Some(Failure { exit, .. }) => {
+            Err(Failure { exit, message: "not every task was completed".to_owned() })
+        }
+    }
 }
 
-fn row(state: &TaskState, prices: &PriceTable) -> Row {
-    let first = state.messages.iter().find_map(|message| match message {
-        Message::User(user) => user.content.first(),
-        Message::Assistant(_) | Message::ToolResult(_) => None,
-    });
-    let title = match first {
-        Some(antiphon_core::InputBlock::Text(text)) => text.text.lines().next().unwrap_or_default(),
-        Some(antiphon_core::InputBlock::Image(_)) => "(an image)",
-        None => "",
-    };
-    let model = state.created.model.as_ref();
-    Row {
-        task_id: state.task_id.clone(),
-        agent: state.created.agent.clone(),
-        status: state.status,
-        model: model.map(ToString::to_string),
-        turns: state.turns,
-        usage: state.usage,
-        cost: model.and_then(|model| prices.cost(model, state.usage)),
-        title: visible(title).chars().take(TITLE_CHARS_MAX).collect(),
-        detail: state.detail.clone(),
-        messages: Vec::new(),
+fn row<'a>(summary: &'a TaskSummary, prices: &PriceTable) -> Row<'a> {
+    Row { summary, cost: antiphon_runtime::cost(&summary.spent, prices).ok() }
+}
+
+fn status(task: &TaskSummary) -> &'static str {
+    match (task.status, task.waiting_for) {
+        (TaskStatus::InputRequired, Some(WaitingFor::Approval)) => "asks",
+        (TaskStatus::InputRequired, Some(WaitingFor::Resume)) => "paused",
+        (status, _) => status.as_str(),
     }
 }
 
-fn word(status: TaskStatus) -> String {
-    serde_json::to_value(status)
-        .ok()
-        .and_then(|v| v.as_str().map(str::to_owned))
-        .unwrap_or_default()
+fn cut(title: &str) -> String {
+    visible(title).chars().take(TITLE_CHARS_MAX).collect()
 }

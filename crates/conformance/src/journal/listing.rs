@@ -1,28 +1,38 @@
 //! Which tasks there are.
 
-use antiphon_core::TaskStatus;
-use antiphon_core::port::Which;
+use antiphon_core::port::{Expected, Which};
+use antiphon_core::{EventBody, SessionId, TaskCreated, TaskId, TaskStatus};
 
+use super::happening::{created_in, moved, queued, requested};
 use super::scribe::{Scribe, at, draft, note, status, task};
-use crate::suite::{Outcome, equal};
+use crate::suite::{During, Outcome, equal};
 
 pub(super) async fn tasks_are_listed_the_newest_first(scribe: Scribe) -> Outcome {
-    equal("the tasks of an empty journal", &scribe.tasks(Which::All, 10).await?, &vec![])?;
+    equal("the tasks of an empty journal", &scribe.listed(Which::All, 10).await?, &vec![])?;
     for number in [2, 1, 3] {
         scribe.create(&task(number)).await?;
     }
     // Work on an old task does not make it new.
     scribe.write(draft(&task(2), at(1), vec![note(1)])).await?;
     let expected = vec![task(3), task(1), task(2)];
-    equal("the tasks", &scribe.tasks(Which::All, 10).await?, &expected)
+    equal("the tasks", &scribe.listed(Which::All, 10).await?, &expected)
 }
 
 pub(super) async fn a_list_is_never_longer_than_asked(scribe: Scribe) -> Outcome {
     for number in 1..=3 {
-        scribe.create(&task(number)).await?;
+        let create = vec![created_in(&format!("session-{number}"))?];
+        scribe.write(draft(&task(number), Expected::NoTask, create)).await?;
+        let moves = vec![moved(number.into(), antiphon_core::AgentState::Idle)];
+        scribe.write(draft(&task(number), at(1), moves)).await?;
+        let waiting = vec![queued(number.into()).into(), requested(number)?.into()];
+        scribe.write(draft(&task(number), at(2), waiting)).await?;
     }
     let expected = vec![task(3), task(2)];
-    equal("two of three tasks", &scribe.tasks(Which::All, 2).await?, &expected)
+    equal("two of three tasks", &scribe.listed(Which::All, 2).await?, &expected)?;
+    equal("two of three sessions", &scribe.sessions(2).await?.len(), &2)?;
+    equal("two of three approvals", &scribe.approvals(2).await?.len(), &2)?;
+    equal("two of three agents", &scribe.agents(2).await?.len(), &2)?;
+    equal("two of three messages", &scribe.queued(2).await?.len(), &2)
 }
 
 pub(super) async fn a_task_is_unfinished_until_its_terminal_status(scribe: Scribe) -> Outcome {
@@ -32,7 +42,86 @@ pub(super) async fn a_task_is_unfinished_until_its_terminal_status(scribe: Scrib
     scribe.write(draft(&task(1), at(1), vec![status(TaskStatus::InputRequired)])).await?;
     scribe.write(draft(&task(2), at(1), vec![status(TaskStatus::Failed)])).await?;
     let expected = vec![task(3), task(1)];
-    equal("the unfinished ones", &scribe.tasks(Which::Unfinished, 10).await?, &expected)?;
+    equal("the unfinished ones", &scribe.listed(Which::Unfinished, 10).await?, &expected)?;
     let expected = vec![task(3), task(2), task(1)];
-    equal("all of them", &scribe.tasks(Which::All, 10).await?, &expected)
+    equal("all of them", &scribe.listed(Which::All, 10).await?, &expected)
+}
+
+pub(super) async fn a_task_is_found_by_its_id(scribe: Scribe) -> Outcome {
+    for number in 1..=2 {
+        scribe.create(&task(number)).await?;
+    }
+    scribe.write(draft(&task(1), at(1), vec![status(TaskStatus::Completed)])).await?;
+    for (which, expected) in [(1, vec![task(1)]), (2, vec![task(2)]), (3, vec![])] {
+        let found = scribe.listed(Which::One(task(which)), 10).await?;
+        equal("the task of that id", &found, &expected)?;
+    }
+    Ok(())
+}
+
+/// A beginning is taken at its word: what is a pattern elsewhere is a character here.
+pub(super) async fn tasks_are_found_by_the_beginning_of_their_ids(scribe: Scribe) -> Outcome {
+    let names = ["a_b1", "axb2", "A_b3", "a_b%", "a_", "a_b\u{10FFFD}", "b"];
+    for name in names {
+        scribe.create(&named(name)?).await?;
+    }
+    let cases = [
+        ("a_b", vec!["a_b\u{10FFFD}", "a_b%", "a_b1"]),
+        ("a_b%", vec!["a_b%"]),
+        ("a_b\u{10FFFD}", vec!["a_b\u{10FFFD}"]),
+        ("a*", vec![]),
+        ("c", vec![]),
+        ("", vec!["b", "a_b\u{10FFFD}", "a_", "a_b%", "A_b3", "axb2", "a_b1"]),
+    ];
+    for (start, expected) in cases {
+        let found = scribe.listed(Which::Beginning(start.to_owned()), 10).await?;
+        let expected = expected.into_iter().map(named).collect::<Result<Vec<_>, _>>()?;
+        equal(&format!("tasks that begin with {start:?}"), &found, &expected)?;
+    }
+    let found = scribe.listed(Which::Beginning("a_b".to_owned()), 1).await?;
+    equal("the newest of them", &found, &vec![named("a_b\u{10FFFD}")?])
+}
+
+pub(super) async fn a_tree_is_listed_from_its_top(scribe: Scribe) -> Outcome {
+    scribe.create(&task(1)).await?;
+    scribe.create(&task(2)).await?;
+    for (number, parent, root) in [(3, 1, 1), (4, 3, 1), (5, 2, 2), (6, 1, 1)] {
+        let child = EventBody::from(TaskCreated {
+            parent: Some(task(parent)),
+            root: Some(task(root)),
+            ..TaskCreated::new("scribe", SessionId::parse("s").during("a session id")?)
+        });
+        scribe.write(draft(&task(number), Expected::NoTask, vec![child])).await?;
+    }
+    let expected = vec![task(6), task(4), task(3), task(1)];
+    equal("a tree", &scribe.listed(Which::Tree(task(1)), 10).await?, &expected)?;
+    let expected = vec![task(6), task(4)];
+    equal("the newest of it", &scribe.listed(Which::Tree(task(1)), 2).await?, &expected)?;
+    let expected = vec![task(5), task(2)];
+    equal("another tree", &scribe.listed(Which::Tree(task(2)), 10).await?, &expected)?;
+    let found = scribe.listed(Which::Tree(task(3)), 10).await?;
+    equal("a tree of one that is no top", &found, &vec![])
+}
+
+pub(super) async fn the_tasks_of_a_session_are_listed_alone(scribe: Scribe) -> Outcome {
+    for (number, session) in [(1, "talk"), (2, "talk.2"), (3, "talk"), (4, "talk")] {
+        let create = vec![created_in(session)?];
+        scribe.write(draft(&task(number), Expected::NoTask, create)).await?;
+    }
+    let session = |name| SessionId::parse(name).during("a session id");
+    let cases = [
+        ("talk", 10, vec![task(4), task(3), task(1)]),
+        ("talk", 2, vec![task(4), task(3)]),
+        ("talk.2", 10, vec![task(2)]),
+        ("tal", 10, vec![]),
+    ];
+    for (name, limit, expected) in cases {
+        let found = scribe.listed(Which::Session(session(name)?), limit).await?;
+        equal(&format!("the tasks of session {name}"), &found, &expected)?;
+    }
+    Ok(())
+}
+
+fn named(name: &str) -> Result<TaskId, crate::suite::Finding> {
+    TaskId::parse(name).during("a task id")
 }

@@ -4,11 +4,13 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use antiphon_core::port::{
-    Append, Appended, Expected, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery, Which,
+    Append, Appended, ApprovalQuery, Expected, IdempotencyKey, Journal, JournalError, Page, Read,
+    TaskQuery, Which, WhichApprovals,
 };
 use antiphon_core::{
-    Event, EventBody, MessageAppended, Position, Seq, SessionId, StatusChanged, TaskCreated,
-    TaskId, TaskStatus, UserMessage,
+    Approval, Event, EventBody, LiveAgent, Message, MessageAppended, Position, Queued, Seq,
+    SessionId, SessionSummary, StatusChanged, TaskCreated, TaskId, TaskStatus, TaskSummary,
+    UserMessage,
 };
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -72,14 +74,48 @@ impl Scribe {
         after: Position,
         limit: usize,
     ) -> Result<Page, Finding> {
-        let limit = NonZeroUsize::new(limit).unwrap_or(NonZeroUsize::MIN);
-        let read = Read { task_id: task.cloned(), after, limit };
+        let read = Read { task_id: task.cloned(), after, limit: at_most(limit) };
         self.journal.read(read).await.during("read")
     }
 
-    pub(super) async fn tasks(&self, which: Which, limit: usize) -> Result<Vec<TaskId>, Finding> {
-        let limit = NonZeroUsize::new(limit).unwrap_or(NonZeroUsize::MIN);
-        self.journal.tasks(TaskQuery { which, limit }).await.during("tasks")
+    pub(super) async fn tasks(
+        &self,
+        which: Which,
+        limit: usize,
+    ) -> Result<Vec<TaskSummary>, Finding> {
+        let query = TaskQuery { which, limit: at_most(limit) };
+        self.journal.tasks(query).await.during("tasks")
+    }
+
+    /// The ids of the tasks alone.
+    pub(super) async fn listed(&self, which: Which, limit: usize) -> Result<Vec<TaskId>, Finding> {
+        Ok(self.tasks(which, limit).await?.into_iter().map(|task| task.task_id).collect())
+    }
+
+    pub(super) async fn sessions(&self, limit: usize) -> Result<Vec<SessionSummary>, Finding> {
+        self.journal.sessions(at_most(limit)).await.during("sessions")
+    }
+
+    /// Every approval.
+    pub(super) async fn approvals(&self, limit: usize) -> Result<Vec<Approval>, Finding> {
+        self.approvals_which(WhichApprovals::All, limit).await
+    }
+
+    pub(super) async fn approvals_which(
+        &self,
+        which: WhichApprovals,
+        limit: usize,
+    ) -> Result<Vec<Approval>, Finding> {
+        let query = ApprovalQuery { which, limit: at_most(limit) };
+        self.journal.approvals(query).await.during("approvals")
+    }
+
+    pub(super) async fn agents(&self, limit: usize) -> Result<Vec<LiveAgent>, Finding> {
+        self.journal.agents(at_most(limit)).await.during("agents")
+    }
+
+    pub(super) async fn queued(&self, limit: usize) -> Result<Vec<Queued>, Finding> {
+        self.journal.queued(at_most(limit)).await.during("queued")
     }
 
     /// The whole journal. Relies on as little as possible: the check of paging is another one.
@@ -105,6 +141,10 @@ impl Scribe {
     }
 }
 
+fn at_most(limit: usize) -> NonZeroUsize {
+    NonZeroUsize::new(limit).unwrap_or(NonZeroUsize::MIN)
+}
+
 /// The `n`th task of a check.
 pub(super) fn task(n: u64) -> TaskId {
     TaskId::from(Uuid::from_u64_pair(0x0197_0000_0000_7000, n))
@@ -127,13 +167,15 @@ pub(super) fn created() -> EventBody {
 }
 
 pub(super) fn note(n: u64) -> EventBody {
-    EventBody::from(MessageAppended {
-        message: UserMessage::text(format!("note {n}"), noon()).into(),
-    })
+    said(UserMessage::text(format!("note {n}"), noon()))
+}
+
+pub(super) fn said(message: impl Into<Message>) -> EventBody {
+    EventBody::from(MessageAppended::new(message.into()))
 }
 
 pub(super) fn status(status: TaskStatus) -> EventBody {
-    EventBody::from(StatusChanged { status, detail: None })
+    EventBody::from(StatusChanged::new(status))
 }
 
 pub(super) fn noon() -> DateTime<Utc> {

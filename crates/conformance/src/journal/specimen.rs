@@ -1,18 +1,22 @@
 //! One of everything that an event can hold, with the values that stores tend to bend.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 
+use antiphon_core::port::Rule;
 use antiphon_core::{
-    AgentId, AgentState, AssistantBlock, AssistantMessage, Effect, EventBody, ImageBlock,
-    InputBlock, MessageAppended, ModelRef, OpaqueBlock, RawJson, SessionId, Signature,
-    StateChanged, StatusChanged, StopReason, TaskCreated, TaskLimits, TaskStatus, ThinkingBlock,
-    ToolArguments, ToolCallBlock, ToolCallId, ToolResultMessage, ToolStarted, Usage, UsageRecorded,
-    UserMessage,
+    AgentId, AgentState, ApprovalDecided, ApprovalId, ApprovalRequested, AssistantBlock,
+    AssistantMessage, Compacted, Decision, Effect, EventBody, HandlingMode, HistoryRef, ImageBlock,
+    InputBlock, InteractionId, MessageAppended, MessageQueued, ModelRef, OpaqueBlock,
+    OutputRejected, Purpose, RawJson, Seq, SessionId, Signature, StateChanged, StatusChanged,
+    StopReason, TaskCreated, TaskLimits, TaskStatus, ThinkingBlock, ToolArguments, ToolCallBlock,
+    ToolCallId, ToolRefused, ToolResultMessage, ToolStarted, Usage, UsageRecorded, UserMessage,
+    WaitingFor,
 };
+use chrono::DateTime;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::scribe::{noon, task};
+use super::scribe::{noon, said, task};
 use crate::suite::{During, Finding};
 
 /// Text that is cut, doubled, folded or refused by stores that are not careful.
@@ -26,15 +30,56 @@ pub(super) const ODD_ARGUMENTS: &str = r#"{ "z":1.0, "a":1e2 ,"n":12345678901234
 
 /// Bodies of all types. The first is the creation of a task; none ends it.
 pub(super) fn specimens() -> Result<Vec<EventBody>, Finding> {
+    let mut bodies = of_the_work()?;
+    bodies.extend(from_outside()?);
+    Ok(bodies)
+}
+
+/// What arrives while a task is worked on.
+fn from_outside() -> Result<Vec<EventBody>, Finding> {
+    let approval_id = ApprovalId::parse("approval-é.1").during("an approval id")?;
+    let (queued, other) =
+        (InteractionId(Uuid::from_u128(8)), InteractionId(Uuid::from_u128(u128::MAX)));
+    Ok(vec![
+        EventBody::from(ApprovalRequested {
+            approval_id: approval_id.clone(),
+            tool_call_id: call_id()?,
+            tool_name: "bash".to_owned(),
+            arguments: RawJson::parse(ODD_ARGUMENTS).during("JSON")?,
+            reason: ODD_TEXT.to_owned(),
+            rule: Rule(ODD_TEXT.to_owned()),
+            expires_at: DateTime::from_timestamp(1_771_416_000, 123_456_789),
+        }),
+        EventBody::from(ApprovalDecided {
+            approval_id,
+            decision: Decision::AllowTask,
+            by: ODD_TEXT.to_owned(),
+            comment: Some(ODD_TEXT.to_owned()),
+        }),
+        EventBody::from(MessageQueued { id: queued, mode: HandlingMode::Steer, message: user()? }),
+        EventBody::from(MessageQueued { id: other, mode: HandlingMode::Queue, message: user()? }),
+        EventBody::from(MessageAppended { message: user()?.into(), queued: Some(queued) }),
+    ])
+}
+
+fn of_the_work() -> Result<Vec<EventBody>, Finding> {
     let session_id = SessionId::parse("session-é.1").during("a session id")?;
     Ok(vec![
         EventBody::from(TaskCreated {
             agent: ODD_TEXT.to_owned(),
             session_id,
             parent: Some(task(99)),
+            root: Some(task(98)),
+            history: Some(HistoryRef { task_id: task(97), seq: Seq(u64::MAX) }),
             model: ModelRef::parse("scripted/hello").ok(),
             system_prompt: ODD_TEXT.to_owned(),
-            limits: TaskLimits { turns_max: Some(NonZeroU32::MAX), ..TaskLimits::default() },
+            limits: TaskLimits {
+                turns_max: Some(NonZeroU32::MAX),
+                cost_nano_usd_max: Some(NonZeroU64::MAX),
+                ..TaskLimits::default()
+            },
+            output_schema: Some(RawJson::parse(ODD_ARGUMENTS).during("JSON")?),
+            route: Some(RawJson::parse(ODD_ARGUMENTS).during("JSON")?),
         }),
         EventBody::from(StatusChanged {
             status: TaskStatus::Running,
@@ -42,20 +87,28 @@ pub(super) fn specimens() -> Result<Vec<EventBody>, Finding> {
                 "z": [1.0, 0.1, 1e300, -0.0, u64::MAX, i64::MIN],
                 "a": {"": null, "text": ODD_TEXT},
             })),
+            waiting_for: Some(WaitingFor::Resume),
         }),
         EventBody::from(StateChanged {
             agent_id: AgentId(Uuid::from_u128(7)),
             from: AgentState::Idle,
             to: AgentState::Thinking,
         }),
-        EventBody::from(MessageAppended { message: user()?.into() }),
-        EventBody::from(MessageAppended { message: assistant()?.into() }),
+        said(user()?),
+        said(assistant()?),
         EventBody::from(ToolStarted {
             tool_call_id: call_id()?,
             tool_name: "bash".to_owned(),
             effect: Effect::SideEffect,
         }),
-        EventBody::from(MessageAppended { message: tool_result()?.into() }),
+        said(tool_result()?),
+        EventBody::from(ToolRefused {
+            tool_call_id: call_id()?,
+            tool_name: "bash".to_owned(),
+            reason: ODD_TEXT.to_owned(),
+        }),
+        EventBody::from(OutputRejected { reason: ODD_TEXT.to_owned() }),
+        EventBody::from(Compacted { summary: ODD_TEXT.to_owned(), kept_from: u64::MAX }),
         EventBody::from(UsageRecorded {
             model: "scripted/hello".to_owned(),
             usage: Usage {
@@ -64,6 +117,7 @@ pub(super) fn specimens() -> Result<Vec<EventBody>, Finding> {
                 cache_read_tokens: Some(0),
                 cache_write_tokens: None,
             },
+            purpose: Some(Purpose::Compaction),
         }),
     ])
 }

@@ -1,13 +1,18 @@
 //! A journal that lasts as long as its process. It keeps every promise of the port but `durable`.
 
-use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+mod book;
+mod chapter;
+
+use std::num::NonZeroUsize;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use antiphon_core::port::{
-    Append, Appended, IdempotencyKey, Journal, JournalError, Page, Read, TaskHead, TaskQuery, Which,
+    Append, Appended, ApprovalQuery, Journal, JournalError, Page, Read, TaskQuery,
 };
-use antiphon_core::{Event, EventBody, Position, Seq, TaskId};
+use antiphon_core::{Approval, Event, LiveAgent, Queued, SessionSummary, TaskSummary};
 use async_trait::async_trait;
+
+use book::Book;
 
 /// Events a journal holds unless told otherwise. One more is [`JournalError::Unavailable`].
 pub const EVENTS_MAX: usize = 1_000_000;
@@ -22,25 +27,6 @@ pub struct MemoryJournal {
     book: RwLock<Book>,
 }
 
-#[derive(Debug, Default)]
-struct Book {
-    /// The event at index `n` has position `n + 1`. Shared, so that a page is copied out after
-    /// the lock is let go.
-    events: Vec<Arc<Event>>,
-    tasks: HashMap<TaskId, Chapter>,
-    /// Tasks in the order of their creation.
-    created: Vec<TaskId>,
-    keys: HashMap<IdempotencyKey, Appended>,
-}
-
-/// What the journal knows of one task.
-#[derive(Debug, Default)]
-struct Chapter {
-    /// Positions of its events: that of seq `n` is at index `n - 1`.
-    positions: Vec<Position>,
-    ended: bool,
-}
-
 impl MemoryJournal {
     /// An empty one that holds [`EVENTS_MAX`] events.
     pub fn new() -> Self {
@@ -50,6 +36,11 @@ impl MemoryJournal {
     /// An empty one that holds `events_max` events.
     pub fn with_events_max(events_max: usize) -> Self {
         Self { events_max, book: RwLock::default() }
+    }
+
+    /// Everything is checked before anything is changed: a poisoned book is a whole book.
+    fn book(&self) -> RwLockReadGuard<'_, Book> {
+        self.book.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -63,13 +54,12 @@ impl Default for MemoryJournal {
 impl Journal for MemoryJournal {
     async fn append(&self, append: Append) -> Result<Appended, JournalError> {
         append.check_shape()?;
-        // Everything is checked before anything is changed: a poisoned book is a whole book.
         let mut book = self.book.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(first) = append.key.as_ref().and_then(|key| book.keys.get(key)) {
+        if let Some(first) = append.key.as_ref().and_then(|key| book.answered(key)) {
             return Ok(Appended { deduplicated: true, ..first.clone() });
         }
-        append.check_place(book.tasks.get(&append.task_id).map(Chapter::head))?;
-        if append.events.len() > self.events_max.saturating_sub(book.events.len()) {
+        append.check_place(book.place(&append.task_id))?;
+        if append.events.len() > self.events_max.saturating_sub(book.len()) {
             return Err(JournalError::Unavailable {
                 reason: format!("it is kept in memory, {} events at most", self.events_max),
             });
@@ -79,87 +69,30 @@ impl Journal for MemoryJournal {
 
     async fn read(&self, read: Read) -> Result<Page, JournalError> {
         let (events, head) = {
-            let book = self.book.read().unwrap_or_else(PoisonError::into_inner);
+            let book = self.book();
             (book.behind(&read), book.head())
         };
         let events: Vec<Event> = events.iter().map(|event| Event::clone(event)).collect();
         Ok(Page { next: events.last().map_or(read.after, |event| event.position), events, head })
     }
 
-    async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskId>, JournalError> {
-        let book = self.book.read().unwrap_or_else(PoisonError::into_inner);
-        let ended = |task_id: &TaskId| book.tasks.get(task_id).is_some_and(|task| task.ended);
-        let listed = book.created.iter().rev().filter(|task_id| match query.which {
-            Which::All => true,
-            Which::Unfinished => !ended(task_id),
-        });
-        Ok(listed.take(query.limit.get()).cloned().collect())
-    }
-}
-
-impl Book {
-    fn head(&self) -> Position {
-        Position(self.events.len() as u64)
+    async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
+        Ok(self.book().tasks(&query))
     }
 
-    fn write(&mut self, append: Append) -> Appended {
-        let Append { task_id, expected: _, at, events, key } = append;
-        let chapter = self.tasks.entry(task_id.clone()).or_default();
-        if chapter.positions.is_empty() {
-            self.created.push(task_id.clone());
-        }
-        chapter.ended = events.last().is_some_and(EventBody::ends_task);
-        for body in events {
-            let position = Position(self.events.len() as u64 + 1);
-            chapter.positions.push(position);
-            self.events.push(Arc::new(Event {
-                position,
-                task_id: task_id.clone(),
-                seq: chapter.seq(),
-                at,
-                body,
-            }));
-        }
-        let appended =
-            Appended { task_id, seq: chapter.seq(), position: self.head(), deduplicated: false };
-        if let Some(key) = key {
-            self.keys.insert(key, appended.clone());
-        }
-        appended
+    async fn sessions(&self, limit: NonZeroUsize) -> Result<Vec<SessionSummary>, JournalError> {
+        Ok(self.book().sessions(limit))
     }
 
-    fn behind(&self, read: &Read) -> Vec<Arc<Event>> {
-        let limit = read.limit.get().min(PAGE_EVENTS_MAX);
-        match &read.task_id {
-            None => self.events[index(read.after).min(self.events.len())..]
-                .iter()
-                .take(limit)
-                .cloned()
-                .collect(),
-            Some(task_id) => {
-                let positions =
-                    self.tasks.get(task_id).map_or(&[][..], |chapter| &chapter.positions);
-                let seen = positions.partition_point(|position| *position <= read.after);
-                positions[seen..]
-                    .iter()
-                    .take(limit)
-                    .map(|position| Arc::clone(&self.events[index(*position) - 1]))
-                    .collect()
-            }
-        }
-    }
-}
-
-impl Chapter {
-    fn seq(&self) -> Seq {
-        Seq(self.positions.len() as u64)
+    async fn approvals(&self, query: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
+        Ok(self.book().approvals(&query))
     }
 
-    fn head(&self) -> TaskHead {
-        TaskHead { seq: self.seq(), ended: self.ended }
+    async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
+        Ok(self.book().agents(limit))
     }
-}
 
-fn index(position: Position) -> usize {
-    usize::try_from(position.0).unwrap_or(usize::MAX)
+    async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
+        Ok(self.book().queued(limit))
+    }
 }

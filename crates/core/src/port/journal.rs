@@ -27,7 +27,10 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::{Event, EventBody, Position, Seq, TaskId};
+use crate::{
+    Approval, ApprovalId, Event, EventBody, LiveAgent, Position, Queued, Seq, SessionId,
+    SessionSummary, TaskId, TaskSummary,
+};
 
 /// Keeps everything that happened, in order.
 #[async_trait]
@@ -39,7 +42,20 @@ pub trait Journal: Send + Sync {
     async fn read(&self, read: Read) -> Result<Page, JournalError>;
 
     /// Tasks in the order of their creation, the newest first.
-    async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskId>, JournalError>;
+    async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError>;
+
+    /// Conversations, the one with the newest task first.
+    async fn sessions(&self, limit: NonZeroUsize) -> Result<Vec<SessionSummary>, JournalError>;
+
+    /// Questions to a person, the oldest first.
+    async fn approvals(&self, query: ApprovalQuery) -> Result<Vec<Approval>, JournalError>;
+
+    /// Live agents, in the order of their tasks' creation, the newest first. They are where the
+    /// journal last saw them.
+    async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError>;
+
+    /// Messages that wait for their turn in tasks that have not ended, in the order of arrival.
+    async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError>;
 }
 
 /// Events to add.
@@ -154,21 +170,49 @@ pub struct Read {
 }
 
 /// Which tasks to list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskQuery {
-    /// Those that ended, or only those that did not.
+    /// All of them, or some.
     pub which: Which,
     /// At most this many.
     pub limit: NonZeroUsize,
 }
 
 /// Which tasks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Which {
     /// Every task.
     All,
     /// Those without a terminal status.
     Unfinished,
+    /// This one, if it is there.
+    One(TaskId),
+    /// Those whose id begins so.
+    Beginning(String),
+    /// Those of the tree that this one is the top of, itself included.
+    Tree(TaskId),
+    /// Those of this conversation.
+    Session(SessionId),
+}
+
+/// Which approvals to list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovalQuery {
+    /// All of them, or some.
+    pub which: WhichApprovals,
+    /// At most this many.
+    pub limit: NonZeroUsize,
+}
+
+/// Which approvals.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WhichApprovals {
+    /// Every one.
+    All,
+    /// Those that nobody has answered.
+    Pending,
+    /// This one, if it is there.
+    One(ApprovalId),
 }
 
 /// Events that were read.

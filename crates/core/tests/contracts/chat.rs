@@ -5,8 +5,8 @@ use std::num::NonZeroU32;
 
 use antiphon_core::{
     AssistantBlock, AssistantMessage, CanonicalMessage, ChatCompletionRequest,
-    ChatCompletionResponse, Message, MessageId, Request, Role, StopReason, Temperature, TokenUsage,
-    Usage, UserMessage,
+    ChatCompletionResponse, MessageId, Request, Role, StopReason, Temperature, TokenUsage, Usage,
+    UserMessage,
 };
 use chrono::Utc;
 use serde_json::json;
@@ -189,15 +189,16 @@ fn a_chat_request_becomes_a_request_with_its_system_messages_as_the_prompt() {
             model: "gpt-4".to_owned(),
             system_prompt: "Be kind.\n\nBe brief.".to_owned(),
             messages: vec![
-                Message::User(UserMessage::text("hi", ten())),
-                Message::Assistant(AssistantMessage {
+                UserMessage::text("hi", ten()).into(),
+                AssistantMessage {
                     content: vec![AssistantBlock::text("hello")],
                     stop_reason: StopReason::EndTurn,
                     raw_stop_reason: String::new(),
                     usage: Usage::default(),
                     model: None,
                     timestamp: ten(),
-                }),
+                }
+                .into(),
             ],
             max_tokens: NonZeroU32::new(1000),
             temperature: Some(Temperature::new(0.7).unwrap()),

@@ -196,6 +196,42 @@ fn an_effect_is_one_of_three_words_and_only_a_side_effect_is_not_run_again() {
 }
 
 #[test]
+fn a_decision_is_one_of_five_words() {
+    words(&[
+        (Decision::AllowOnce, "allow_once"),
+        (Decision::AllowTask, "allow_task"),
+        (Decision::AllowAlways, "allow_always"),
+        (Decision::Deny, "deny"),
+        (Decision::Expire, "expire"),
+    ]);
+}
+
+#[test]
+fn the_status_of_an_approval_is_one_of_five_words() {
+    words(&[
+        (ApprovalStatus::Pending, "pending"),
+        (ApprovalStatus::Allowed, "allowed"),
+        (ApprovalStatus::Denied, "denied"),
+        (ApprovalStatus::Expired, "expired"),
+        (ApprovalStatus::Void, "void"),
+    ]);
+}
+
+#[test]
+fn a_task_waits_for_an_approval_or_to_be_resumed() {
+    words(&[(WaitingFor::Approval, "approval"), (WaitingFor::Resume, "resume")]);
+}
+
+#[test]
+fn a_model_is_paid_for_a_turn_or_for_a_compaction() {
+    both_ways(&Purpose::Compaction, &json!("compaction"));
+    assert_eq!(
+        refusal::<Purpose>(json!("banana")),
+        "unknown variant `banana`, expected `compaction`"
+    );
+}
+
+#[test]
 fn a_tagged_set_knows_its_tags_and_no_other() {
     tags::<AgentRef>("type", &["named", "ad_hoc"]);
     tags::<ExecutorHint>("kind", &["auto", "force"]);

@@ -1,97 +1,17 @@
 //! Events: the entries of the journal.
 
-use std::num::NonZeroU32;
-
 use antiphon_core::{
-    AgentId, AgentState, Effect, Event, EventBody, EventError, Message, MessageAppended, ModelRef,
-    Position, Seq, SessionId, StateChanged, StatusChanged, TaskCreated, TaskId, TaskLimits,
-    TaskStatus, ToolCallId, ToolStarted, Usage, UsageRecorded, UserMessage,
+    AgentState, Event, EventBody, EventError, Position, Seq, StateChanged, StatusChanged,
+    TaskStatus,
 };
 use serde_json::{Value, json};
 
-use crate::{UUID, at, both_ways, read, refusal, written};
-
-fn event(body: impl Into<EventBody>) -> Event {
-    Event {
-        position: Position(7),
-        task_id: TaskId::parse("t1").unwrap(),
-        seq: Seq(3),
-        at: at("2026-02-18T12:00:00Z"),
-        body: body.into(),
-    }
-}
-
-fn envelope(kind: &str, data: &Value) -> Value {
-    json!({
-        "v": 1, "position": 7, "task_id": "t1", "seq": 3, "at": "2026-02-18T12:00:00Z",
-        "type": kind, "data": data
-    })
-}
-
-fn agent_id() -> AgentId {
-    UUID.parse::<uuid::Uuid>().unwrap().into()
-}
-
-/// One of each, with the type and the data it has in JSON.
-fn one_of_each() -> Vec<(EventBody, &'static str, Value)> {
-    let said = UserMessage::text("hi", at("2026-02-18T12:00:00Z"));
-    let created = TaskCreated {
-        parent: Some(TaskId::parse("t0").unwrap()),
-        model: Some(ModelRef::parse("scripted/hello").unwrap()),
-        system_prompt: "Be brief.".to_owned(),
-        limits: TaskLimits { turns_max: NonZeroU32::new(3), ..TaskLimits::default() },
-        ..TaskCreated::new("dev", SessionId::parse("s1").unwrap())
-    };
-    let changed =
-        StatusChanged { status: TaskStatus::Failed, detail: Some(json!({"reason": "budget"})) };
-    let moved =
-        StateChanged { agent_id: agent_id(), from: AgentState::Idle, to: AgentState::Thinking };
-    let started = ToolStarted {
-        tool_call_id: ToolCallId::parse("tc_1").unwrap(),
-        tool_name: "bash".to_owned(),
-        effect: Effect::SideEffect,
-    };
-    let paid = UsageRecorded { model: "scripted/hello".to_owned(), usage: Usage::default() };
-    vec![
-        (
-            created.into(),
-            "task_created",
-            json!({
-                "agent": "dev", "session_id": "s1", "parent": "t0", "model": "scripted/hello",
-                "system_prompt": "Be brief.", "limits": {"turns_max": 3}
-            }),
-        ),
-        (
-            changed.into(),
-            "status_changed",
-            json!({"status": "failed", "detail": {"reason": "budget"}}),
-        ),
-        (
-            moved.into(),
-            "state_changed",
-            json!({"agent_id": UUID, "from": "idle", "to": "thinking"}),
-        ),
-        (
-            MessageAppended { message: Message::User(said.clone()) }.into(),
-            "message_appended",
-            json!({"message": written(&said)}),
-        ),
-        (
-            started.into(),
-            "tool_started",
-            json!({"tool_call_id": "tc_1", "tool_name": "bash", "effect": "side_effect"}),
-        ),
-        (
-            paid.into(),
-            "usage_recorded",
-            json!({"model": "scripted/hello", "usage": {"input_tokens": 0, "output_tokens": 0}}),
-        ),
-    ]
-}
+use crate::specimen::{self, agent_id, envelope, event};
+use crate::{UUID, both_ways, read, refusal};
 
 #[test]
 fn each_event_has_its_type_and_its_data() {
-    for (body, kind, data) in one_of_each() {
+    for (body, kind, data) in [specimen::whole(), specimen::statuses()].concat() {
         assert_eq!(body.event_type(), kind);
         both_ways(&event(body), &envelope(kind, &data));
     }
@@ -99,27 +19,30 @@ fn each_event_has_its_type_and_its_data() {
 
 #[test]
 fn every_type_of_event_is_listed() {
-    let types: Vec<&str> = one_of_each().iter().map(|(_, kind, _)| *kind).collect();
+    let types: Vec<&str> = specimen::whole().iter().map(|(_, kind, _)| *kind).collect();
     assert_eq!(EventBody::TYPES, types);
 }
 
 #[test]
 fn what_an_event_does_not_know_is_left_out() {
-    both_ways(
-        &event(TaskCreated::new("dev", SessionId::parse("s1").unwrap())),
-        &envelope("task_created", &json!({"agent": "dev", "session_id": "s1"})),
-    );
-    both_ways(
-        &event(StatusChanged { status: TaskStatus::Running, detail: None }),
-        &envelope("status_changed", &json!({"status": "running"})),
-    );
+    for (body, kind, data) in specimen::bare() {
+        both_ways(&event(body), &envelope(kind, &data));
+    }
+}
+
+#[test]
+fn only_a_terminal_status_ends_a_task() {
+    for (body, kind, data) in [specimen::whole(), specimen::statuses()].concat() {
+        let terminal = ["completed", "failed", "canceled"].map(Value::from);
+        let ends = kind == "status_changed" && terminal.contains(&data["status"]);
+        assert_eq!(body.ends_task(), ends, "{kind} {data}");
+    }
 }
 
 #[test]
 fn an_event_is_written_with_its_fields_in_order() {
-    let body = StatusChanged { status: TaskStatus::Running, detail: None };
     assert_eq!(
-        serde_json::to_string(&event(body)).unwrap(),
+        serde_json::to_string(&event(StatusChanged::new(TaskStatus::Running))).unwrap(),
         r#"{"v":1,"position":7,"task_id":"t1","seq":3,"at":"2026-02-18T12:00:00Z","type":"status_changed","data":{"status":"running"}}"#
     );
 }
@@ -140,7 +63,8 @@ fn an_event_of_an_unknown_type_is_refused_with_the_types_there_are() {
     assert_eq!(
         refusal::<Event>(envelope("task_paused", &json!({}))),
         "unknown event type `task_paused`, expected one of task_created, status_changed, \
-         state_changed, message_appended, tool_started, usage_recorded"
+         state_changed, message_appended, message_queued, approval_requested, \
+         approval_decided, tool_refused, tool_started, usage_recorded, output_rejected, compacted"
     );
 }
 
@@ -197,12 +121,4 @@ fn positions_and_seqs_are_plain_numbers_in_order() {
     assert_eq!((Position::default(), Seq::default()), (Position(0), Seq(0)));
     assert_eq!((Position(12).to_string(), Seq(3).to_string()), ("12".to_owned(), "3".to_owned()));
     assert!(Position(9) < Position(10) && Seq(9) < Seq(10));
-}
-
-#[test]
-fn a_result_that_is_null_is_not_lost() {
-    both_ways(
-        &event(StatusChanged { status: TaskStatus::Completed, detail: Some(Value::Null) }),
-        &envelope("status_changed", &json!({"status": "completed", "detail": null})),
-    );
 }

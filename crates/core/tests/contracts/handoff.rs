@@ -1,5 +1,7 @@
 //! What of a history goes to a model that did not write it.
 
+use std::sync::Arc;
+
 use antiphon_core::{
     AssistantBlock, AssistantMessage, IdRule, InputBlock, Message, ModelRef, OpaqueBlock, RawJson,
     Signature, StopReason, ThinkingBlock, ToolArguments, ToolCallBlock, ToolCallId,
@@ -14,7 +16,7 @@ fn model(text: &str) -> ModelRef {
     ModelRef::parse(text).unwrap()
 }
 
-fn asked(text: &str) -> Message {
+fn asked(text: &str) -> Arc<Message> {
     UserMessage::text(text, ten()).into()
 }
 
@@ -41,25 +43,27 @@ fn call(id: &str, signature: Option<&str>) -> AssistantBlock {
     })
 }
 
-fn answered(by: &str, content: Vec<AssistantBlock>) -> Message {
-    Message::Assistant(AssistantMessage {
+fn answered(by: &str, content: Vec<AssistantBlock>) -> Arc<Message> {
+    AssistantMessage {
         content,
         stop_reason: StopReason::EndTurn,
         raw_stop_reason: String::new(),
         usage: Usage::default(),
         model: (!by.is_empty()).then(|| model(by)),
         timestamp: ten(),
-    })
+    }
+    .into()
 }
 
-fn result(id: &str) -> Message {
-    Message::ToolResult(ToolResultMessage {
+fn result(id: &str) -> Arc<Message> {
+    ToolResultMessage {
         tool_call_id: ToolCallId::parse(id).unwrap(),
         tool_name: "read".to_owned(),
         content: vec![InputBlock::text("ok")],
         is_error: false,
         timestamp: ten(),
-    })
+    }
+    .into()
 }
 
 #[test]
@@ -70,7 +74,25 @@ fn a_model_gets_back_all_it_wrote_itself() {
         result("a"),
     ];
     assert_eq!(for_model(&history, &model("p/m"), IdRule::Any), history);
-    assert_eq!(for_model(&history, &model("p/m"), PLAIN), history);
+    let sent = for_model(&history, &model("p/m"), PLAIN);
+    assert_eq!(sent, history);
+    assert!(std::iter::zip(&history, &sent).all(|(a, b)| Arc::ptr_eq(a, b)), "all are shared");
+}
+
+#[test]
+fn only_what_changes_is_copied() {
+    let history = [
+        asked("go"),
+        answered("p/other", vec![AssistantBlock::text("hm"), thought(None)]),
+        answered("p/other", vec![AssistantBlock::text("ah")]),
+        answered("p/m", vec![call("fine", None), call("not:fine", None)]),
+        result("fine"),
+        result("not:fine"),
+    ];
+    let sent = for_model(&history, &model("p/m"), PLAIN);
+    let shared: Vec<bool> =
+        std::iter::zip(&history, &sent).map(|(a, b)| Arc::ptr_eq(a, b)).collect();
+    assert_eq!(shared, [true, false, true, false, true, false]);
 }
 
 #[test]

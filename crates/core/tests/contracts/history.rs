@@ -1,5 +1,7 @@
 //! What of a history may be sent to a model.
 
+use std::sync::Arc;
+
 use antiphon_core::{
     AssistantBlock, AssistantMessage, InputBlock, Message, RawJson, StopReason, ToolArguments,
     ToolCallBlock, ToolCallId, ToolResultMessage, Usage, UserMessage, sendable,
@@ -7,7 +9,7 @@ use antiphon_core::{
 
 use crate::ten;
 
-fn asked(text: &str) -> Message {
+fn asked(text: &str) -> Arc<Message> {
     UserMessage::text(text, ten()).into()
 }
 
@@ -20,34 +22,36 @@ fn call(id: &str) -> AssistantBlock {
     })
 }
 
-fn answered(stop_reason: StopReason, content: Vec<AssistantBlock>) -> Message {
-    Message::Assistant(AssistantMessage {
+fn answered(stop_reason: StopReason, content: Vec<AssistantBlock>) -> Arc<Message> {
+    AssistantMessage {
         content,
         stop_reason,
         raw_stop_reason: String::new(),
         usage: Usage::default(),
         model: None,
         timestamp: ten(),
-    })
+    }
+    .into()
 }
 
-fn called(ids: &[&str]) -> Message {
+fn called(ids: &[&str]) -> Arc<Message> {
     answered(StopReason::ToolUse, ids.iter().map(|id| call(id)).collect())
 }
 
-fn result(id: &str, text: &str) -> Message {
-    Message::ToolResult(ToolResultMessage {
+fn result(id: &str, text: &str) -> Arc<Message> {
+    ToolResultMessage {
         tool_call_id: ToolCallId::parse(id).unwrap(),
         tool_name: "read".to_owned(),
         content: vec![InputBlock::text(text)],
         is_error: false,
         timestamp: ten(),
-    })
+    }
+    .into()
 }
 
 /// Asserts what is sent of `history`, and that sending it again changes nothing.
 #[track_caller]
-fn sends(history: &[Message], expected: &[Message]) {
+fn sends(history: &[Arc<Message>], expected: &[Arc<Message>]) {
     assert_eq!(sendable(history), expected);
     assert_eq!(sendable(expected), expected);
 }
@@ -66,6 +70,7 @@ fn a_whole_history_is_sent_unchanged() {
     ];
     sends(&history, &history);
     sends(&[], &[]);
+    assert!(std::iter::zip(&history, sendable(&history)).all(|(a, b)| Arc::ptr_eq(a, &b)));
 }
 
 #[test]
@@ -125,6 +130,39 @@ fn a_second_result_or_a_second_call_of_the_same_id_is_left_out() {
 fn the_same_id_in_two_answers_is_two_calls() {
     let history = [called(&["a"]), result("a", "1"), called(&["a"]), result("a", "2")];
     sends(&history, &history);
+}
+
+#[test]
+fn only_what_changes_is_copied() {
+    let blank = answered(StopReason::EndTurn, vec![AssistantBlock::text("hm"), call("a")]);
+    let history = [asked("go"), blank, called(&["b"]), result("b", " "), asked("more")];
+    let sent = sendable(&history);
+    let shared = |at: usize| sent.iter().any(|message| Arc::ptr_eq(message, &history[at]));
+    assert_eq!([0, 1, 2, 3, 4].map(shared), [true, false, true, false, true]);
+}
+
+#[test]
+fn blank_text_is_left_out_and_a_result_is_never_empty() {
+    let said = |texts: &[&str]| -> Arc<Message> {
+        let content = texts.iter().map(|text| InputBlock::text(*text)).collect();
+        UserMessage { content, timestamp: ten() }.into()
+    };
+    let spoken = |texts: &[&str]| {
+        answered(
+            StopReason::EndTurn,
+            texts.iter().map(|text| AssistantBlock::text(*text)).collect(),
+        )
+    };
+    sends(
+        &[said(&[" ", "go", "\n"]), said(&["\t"]), spoken(&["", "done"]), spoken(&[" "])],
+        &[said(&["go"]), spoken(&["done"])],
+    );
+    for nothing in ["", " \n"] {
+        sends(
+            &[called(&["a"]), result("a", nothing)],
+            &[called(&["a"]), result("a", "(no output)")],
+        );
+    }
 }
 
 #[test]

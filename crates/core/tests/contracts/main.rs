@@ -4,12 +4,15 @@
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod agent;
+mod approval;
 mod chat;
 mod classification;
 mod command;
 mod enumeration;
 mod error;
 mod event;
+mod event_schema;
+mod golden;
 mod handoff;
 mod history;
 mod id;
@@ -24,7 +27,11 @@ mod price;
 mod raw_json;
 mod rendering;
 mod request;
+#[path = "../schema/mod.rs"]
+mod schema;
 mod session;
+mod specimen;
+mod summary;
 mod task;
 mod validation;
 

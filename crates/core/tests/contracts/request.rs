@@ -3,8 +3,7 @@
 use std::num::NonZeroU32;
 
 use antiphon_core::{
-    InputBlock, Message, RawJson, Request, Temperature, Tool, ToolChoice, ToolResult, Usage,
-    UserMessage,
+    InputBlock, RawJson, Request, Temperature, Tool, ToolChoice, ToolResult, Usage, UserMessage,
 };
 use serde_json::json;
 
@@ -24,7 +23,7 @@ fn a_full_request_has_every_field() {
         &Request {
             model: "gpt-4".to_owned(),
             system_prompt: "Be kind.".to_owned(),
-            messages: vec![Message::User(UserMessage::text("hi", ten()))],
+            messages: vec![UserMessage::text("hi", ten()).into()],
             tools: vec![read_tool()],
             tool_choice: ToolChoice::Named("read".to_owned()),
             max_tokens: NonZeroU32::new(1000),

@@ -23,7 +23,7 @@ pub(crate) fn parse(data: &[u8]) {
 
 fn message(json: &[u8]) {
     if let Some(message) = read::<Message>(json) {
-        let sent = sendable(&[message]);
+        let sent = sendable(&[message.into()]);
         assert_eq!(sendable(&sent), sent);
     }
 }

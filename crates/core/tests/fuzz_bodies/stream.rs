@@ -151,7 +151,7 @@ fn can_be_sent(message: AssistantMessage) {
     let broken = matches!(message.stop_reason, StopReason::Error | StopReason::Aborted);
     let empty = message.content.is_empty();
     let results = message.tool_calls().map(|call| {
-        Message::ToolResult(ToolResultMessage {
+        Arc::<Message>::from(ToolResultMessage {
             tool_call_id: call.id.clone(),
             tool_name: call.name.clone(),
             content: vec![InputBlock::text("ok")],
@@ -159,13 +159,13 @@ fn can_be_sent(message: AssistantMessage) {
             timestamp: message.timestamp,
         })
     });
-    let mut history: Vec<Message> = results.collect();
-    history.insert(0, Message::Assistant(message));
+    let mut history: Vec<Arc<Message>> = results.collect();
+    history.insert(0, message.into());
     let sent = sendable(&history);
     assert_eq!(sent.len(), if broken || empty { 0 } else { 1 + calls });
     assert_eq!(sendable(&sent), sent);
     let json = serde_json::to_string(&history).expect("a history can be written");
-    let read: Vec<Message> = serde_json::from_str(&json).expect("and read");
+    let read: Vec<Arc<Message>> = serde_json::from_str(&json).expect("and read");
     assert_eq!(read, history);
 }
 

@@ -1,5 +1,7 @@
 //! Any message, and any sequence of them.
 
+use std::sync::Arc;
+
 use antiphon_core::{
     AssistantBlock, AssistantMessage, ImageBlock, InputBlock, Message, ModelRef, OpaqueBlock,
     RawJson, Signature, StopReason, TextBlock, ThinkingBlock, ToolArguments, ToolCallBlock,
@@ -118,8 +120,8 @@ pub(crate) fn message() -> impl Strategy<Value = Message> {
 }
 
 /// Any sequence of messages, with so few ids that calls and results meet, miss and collide.
-pub(crate) fn conversation() -> impl Strategy<Value = Vec<Message>> {
+pub(crate) fn conversation() -> impl Strategy<Value = Vec<Arc<Message>>> {
     let ids = select(&["a", "b", "c:c", "call_0", "call_1"][..])
         .prop_map(|text| ToolCallId::parse(text).unwrap());
-    vec(message_with(ids), 0..16)
+    vec(message_with(ids).prop_map(Arc::new), 0..16)
 }

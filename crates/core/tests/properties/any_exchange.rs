@@ -1,4 +1,4 @@
-//! Any event, interaction, invocation and chat.
+//! Any interaction, invocation and chat.
 
 use std::collections::BTreeMap;
 
@@ -10,50 +10,19 @@ use proptest::sample::select;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::any_conversation::{input_block, message, usage, user_message};
+use crate::any_conversation::{input_block, user_message};
 use crate::any_json::{text, time, value};
 
-fn uuid<T: From<Uuid> + std::fmt::Debug>() -> impl Strategy<Value = T> {
+pub(crate) fn uuid<T: From<Uuid> + std::fmt::Debug>() -> impl Strategy<Value = T> {
     any::<u128>().prop_map(|bits| T::from(Uuid::from_u128(bits)))
 }
 
-fn task_id() -> impl Strategy<Value = TaskId> {
+pub(crate) fn task_id() -> impl Strategy<Value = TaskId> {
     "[^\\s\\p{Cc}]{1,20}".prop_filter_map("no id", |text| TaskId::parse(&text).ok())
 }
 
 pub(crate) fn state() -> impl Strategy<Value = AgentState> {
     select(&AgentState::ALL[..])
-}
-
-/// Any event.
-pub(crate) fn event() -> impl Strategy<Value = Event> {
-    let created = (text(), task_id(), option::of(task_id())).prop_map(|(agent, id, parent)| {
-        let session_id = SessionId::parse(id.as_str()).unwrap();
-        TaskCreated { parent, ..TaskCreated::new(agent, session_id) }.into()
-    });
-    let detail = option::of(value());
-    let status = (select(&TaskStatus::ALL[..]), detail)
-        .prop_map(|(status, detail)| StatusChanged { status, detail }.into());
-    let moved = (uuid(), state(), state())
-        .prop_map(|(agent_id, from, to)| StateChanged { agent_id, from, to }.into());
-    let said = message().prop_map(|message| MessageAppended { message }.into());
-    let effects = [Effect::ReadOnly, Effect::Idempotent, Effect::SideEffect];
-    let started =
-        (task_id(), text(), select(effects.to_vec())).prop_map(|(id, tool_name, effect)| {
-            let tool_call_id = ToolCallId::parse(id.as_str()).unwrap();
-            ToolStarted { tool_call_id, tool_name, effect }.into()
-        });
-    let paid = (text(), usage()).prop_map(|(model, usage)| UsageRecorded { model, usage }.into());
-    let body = prop_oneof![created, status, moved, said, started, paid];
-    (any::<u64>(), task_id(), any::<u64>(), time(), body).prop_map(
-        |(position, task_id, seq, at, body)| Event {
-            position: Position(position),
-            task_id,
-            seq: Seq(seq),
-            at,
-            body,
-        },
-    )
 }
 
 fn sender() -> impl Strategy<Value = Sender> {
@@ -88,10 +57,13 @@ fn content() -> impl Strategy<Value = InteractionContent> {
     ]
 }
 
+pub(crate) fn mode() -> impl Strategy<Value = HandlingMode> {
+    select([HandlingMode::Queue, HandlingMode::Steer].to_vec())
+}
+
 pub(crate) fn interaction() -> impl Strategy<Value = Interaction> {
-    let modes = [HandlingMode::Queue, HandlingMode::Steer];
     let metadata = RenderMetadata { class: RenderClass::FlowStep, salience: Salience::Urgent };
-    (uuid(), sender(), content(), select(modes.to_vec()), option::of(Just(metadata))).prop_map(
+    (uuid(), sender(), content(), mode(), option::of(Just(metadata))).prop_map(
         |(id, from, content, handling_mode, render_metadata)| Interaction {
             id,
             from,

@@ -1,6 +1,7 @@
 //! Whatever is in a journal, what is sent of it is a conversation a model accepts.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use antiphon_core::{
     AssistantBlock, AssistantMessage, IdRule, InputBlock, Message, ModelRef, StopReason,
@@ -13,10 +14,10 @@ use crate::config;
 
 /// Every call has one result, directly behind its answer and in the order of the calls; no
 /// result stands alone; nothing is empty or broken off.
-fn is_accepted(messages: &[Message]) -> Result<(), TestCaseError> {
+fn is_accepted(messages: &[Arc<Message>]) -> Result<(), TestCaseError> {
     let mut rest = messages.iter();
     while let Some(message) = rest.next() {
-        match message {
+        match &**message {
             Message::User(user) => prop_assert!(!user.content.is_empty()),
             Message::ToolResult(result) => {
                 prop_assert!(false, "{} stands alone", result.tool_call_id);
@@ -38,29 +39,29 @@ fn is_accepted(messages: &[Message]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn result_id(message: &Message) -> Option<&ToolCallId> {
-    match message {
+fn result_id(message: &Arc<Message>) -> Option<&ToolCallId> {
+    match &**message {
         Message::ToolResult(result) => Some(&result.tool_call_id),
         Message::User(_) | Message::Assistant(_) => None,
     }
 }
 
-fn answers(messages: &[Message]) -> impl Iterator<Item = &AssistantMessage> {
-    messages.iter().filter_map(|message| match message {
+fn answers(messages: &[Arc<Message>]) -> impl Iterator<Item = &AssistantMessage> {
+    messages.iter().filter_map(|message| match &**message {
         Message::Assistant(answer) => Some(answer),
         Message::User(_) | Message::ToolResult(_) => None,
     })
 }
 
 /// The messages of the user that say something.
-fn questions(messages: &[Message]) -> Vec<&InputBlock> {
+fn questions(messages: &[Arc<Message>]) -> Vec<&InputBlock> {
     let said = |block: &&InputBlock| match block {
         InputBlock::Text(text) => !text.text.trim().is_empty(),
         InputBlock::Image(_) => true,
     };
     let mut questions = Vec::new();
     for message in messages {
-        if let Message::User(UserMessage { content, .. }) = message {
+        if let Message::User(UserMessage { content, .. }) = &**message {
             questions.extend(content.iter().filter(said));
         }
     }
@@ -74,6 +75,11 @@ fn is_private(block: &AssistantBlock) -> bool {
         AssistantBlock::ToolCall(call) => call.signature.is_some(),
         AssistantBlock::Text(_) => false,
     }
+}
+
+/// Whether nothing was copied.
+fn are_shared(one: &[Arc<Message>], other: &[Arc<Message>]) -> bool {
+    std::iter::zip(one, other).all(|(one, other)| Arc::ptr_eq(one, other))
 }
 
 fn rule() -> impl Strategy<Value = IdRule> {
@@ -97,14 +103,15 @@ proptest! {
     fn what_is_sendable_is_accepted_and_stays_as_it_is(history in conversation()) {
         let sent = sendable(&history);
         is_accepted(&sent)?;
-        prop_assert_eq!(sendable(&sent), sent);
+        prop_assert_eq!(&sendable(&sent), &sent);
+        prop_assert!(are_shared(&sendable(&sent), &sent));
     }
 
     #[test]
     fn nothing_is_made_up_and_nothing_the_user_said_is_lost(history in conversation()) {
         let sent = sendable(&history);
         prop_assert_eq!(questions(&sent), questions(&history));
-        let results = |messages: &[Message]| -> HashSet<ToolCallId> {
+        let results = |messages: &[Arc<Message>]| -> HashSet<ToolCallId> {
             messages.iter().filter_map(result_id).cloned().collect()
         };
         prop_assert!(results(&sent).is_subset(&results(&history)));
@@ -122,7 +129,8 @@ proptest! {
         let unique: HashSet<&ToolCallId> = ids.iter().map(|call| &call.id).collect();
         prop_assert_eq!(unique.len(), ids.len());
         prop_assert!(unique.into_iter().all(|id| fits(rule, id)));
-        prop_assert_eq!(for_model(&handed, &model, rule), handed);
+        prop_assert_eq!(&for_model(&handed, &model, rule), &handed);
+        prop_assert!(are_shared(&for_model(&handed, &model, rule), &handed));
     }
 
     #[test]

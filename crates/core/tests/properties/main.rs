@@ -4,12 +4,16 @@
 
 mod agent;
 mod any_conversation;
+mod any_event;
 mod any_exchange;
 mod any_json;
 mod history;
 mod interaction;
 mod parsing;
 mod round_trip;
+#[path = "../schema/mod.rs"]
+mod schema;
+mod summary;
 
 use proptest::test_runner::Config;
 

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::any_event::event;
 use crate::any_exchange::{chat, control, invocation};
 use crate::any_json::{familiar, value};
 use crate::config;
@@ -29,7 +30,7 @@ fn read<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> Option<T> {
 fn try_all(bytes: &[u8]) {
     let now = DateTime::from_timestamp(1_737_367_200, 0).unwrap();
     if let Some(message) = read::<Message>(bytes) {
-        let _ = sendable(&[message]);
+        let _ = sendable(&[message.into()]);
     }
     if let Some(interaction) = read::<Interaction>(bytes) {
         let _ = render(&interaction);
@@ -72,7 +73,7 @@ proptest! {
 
     #[test]
     fn no_cut_or_flipped_byte_makes_a_parser_panic(
-        event in crate::any_exchange::event(), cut in any::<prop::sample::Index>(), flip in 1_u8..,
+        event in event(), cut in any::<prop::sample::Index>(), flip in 1_u8..,
     ) {
         let mut bytes = serde_json::to_vec(&event).unwrap();
         let place = cut.index(bytes.len());

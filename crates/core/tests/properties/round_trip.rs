@@ -8,9 +8,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::any_conversation::message;
-use crate::any_exchange::{chat, control, event, interaction, invocation};
+use crate::any_event::event;
+use crate::any_exchange::{chat, control, interaction, invocation};
 use crate::any_json::{object, value};
 use crate::config;
+use crate::schema::faults;
 
 /// Through text, through bytes, through a value in memory, and with white space around it.
 fn survives<T>(value: &T) -> Result<(), TestCaseError>
@@ -35,8 +37,9 @@ proptest! {
     }
 
     #[test]
-    fn any_event_survives_its_json(event in event()) {
+    fn any_event_survives_its_json_and_fits_its_schema(event in event()) {
         survives(&event)?;
+        prop_assert_eq!(faults(&serde_json::to_value(&event).unwrap()), [""; 0]);
     }
 
     #[test]

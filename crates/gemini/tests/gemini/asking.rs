@@ -79,9 +79,12 @@ async fn each_choice_of_tools_has_its_form() {
 }
 
 #[tokio::test]
-async fn without_tools_the_choice_of_none_is_left_out() {
-    let request = Request { tool_choice: ToolChoice::None, ..request(vec![user("hi")]) };
-    assert_eq!(sent(request).await, json!({"contents": hi()}));
+async fn a_choice_among_no_tools_is_not_sent() {
+    let named = ToolChoice::Named("look".to_owned());
+    for tool_choice in [ToolChoice::None, ToolChoice::Required, named] {
+        let request = Request { tool_choice, ..request(vec![user("hi")]) };
+        assert_eq!(sent(request).await, json!({"contents": hi()}));
+    }
 }
 
 #[tokio::test]

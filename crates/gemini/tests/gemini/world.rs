@@ -1,6 +1,6 @@
 //! A server that replies as it is told, a provider that asks it, and the words of the wire.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use antiphon_core::{
     AssistantBlock, AssistantMessage, Cancel, Message, MessageStream, ModelRef, OpaqueBlock,
@@ -38,6 +38,7 @@ pub(crate) async fn server(reply: Reply) -> ModelServer {
 
 /// Asks `gemini-3` one thing.
 pub(crate) fn request(messages: Vec<Message>) -> Request {
+    let messages = messages.into_iter().map(Arc::new).collect();
     Request { model: "gemini-3".to_owned(), messages, ..Request::default() }
 }
 

@@ -5,6 +5,7 @@
 //! a message of the user, behind the last result of the lap, where no server takes offense.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use antiphon_core::{
     AssistantBlock, AssistantMessage, InputBlock, Message, ModelRef, ProviderError, RawJson,
@@ -176,7 +177,7 @@ fn tool_choice(request: &Request) -> Option<ToolChoiceOut<'_>> {
 
 fn messages<'a>(
     system_prompt: &'a str,
-    history: &'a [Message],
+    history: &'a [Arc<Message>],
     quirks: ChatQuirks,
 ) -> Vec<MessageOut<'a>> {
     let mut sent = Vec::with_capacity(history.len() + 1);
@@ -187,8 +188,8 @@ fn messages<'a>(
     // What the user says next: pictures of results, then their own words.
     let mut said = Vec::new();
     for message in history {
-        match message {
-            Message::User(user) => said.extend(user.content.iter().filter_map(part)),
+        match &**message {
+            Message::User(user) => said.extend(user.content.iter().map(part)),
             Message::Assistant(answer) => {
                 if let Some(answer) = answered(answer, quirks) {
                     sent.extend(user_said(std::mem::take(&mut said)));
@@ -226,7 +227,7 @@ fn user_said(parts: Vec<PartOut<'_>>) -> Option<MessageOut<'_>> {
 fn answered(answer: &AssistantMessage, quirks: ChatQuirks) -> Option<MessageOut<'_>> {
     let text = answer.text();
     let tool_calls: Vec<_> = answer.tool_calls().map(call).collect();
-    let content = if !text.trim().is_empty() {
+    let content = if !text.is_empty() {
         Some(ContentOut::Text(text.into()))
     } else if tool_calls.is_empty() {
         return None;
@@ -267,7 +268,6 @@ fn call(call: &antiphon_core::ToolCallBlock) -> CallOut<'_> {
 fn tool_result(result: &ToolResultMessage) -> MessageOut<'_> {
     let texts: Vec<&str> = result.content.iter().filter_map(text).collect();
     let content = match texts.as_slice() {
-        [] if result.content.is_empty() => Cow::Borrowed(""),
         [] => Cow::Borrowed(IMAGES_FOLLOW),
         [text] => Cow::Borrowed(*text),
         texts => Cow::Owned(texts.join("\n")),
@@ -286,7 +286,7 @@ fn images(result: &ToolResultMessage) -> Vec<PartOut<'_>> {
         .content
         .iter()
         .filter(|block| matches!(block, InputBlock::Image(_)))
-        .filter_map(part)
+        .map(part)
         .collect();
     if !parts.is_empty() {
         let text = format!("Images of {} ({}):", result.tool_name, result.tool_call_id.as_str());
@@ -295,19 +295,16 @@ fn images(result: &ToolResultMessage) -> Vec<PartOut<'_>> {
     parts
 }
 
-fn part(block: &InputBlock) -> Option<PartOut<'_>> {
+fn part(block: &InputBlock) -> PartOut<'_> {
     match block {
-        InputBlock::Text(_) => text(block).map(|text| PartOut::Text { text: text.into() }),
-        InputBlock::Image(image) => {
-            Some(PartOut::ImageUrl { image_url: ImageUrl { url: data_url(image) } })
-        }
+        InputBlock::Text(text) => PartOut::Text { text: text.text.as_str().into() },
+        InputBlock::Image(image) => PartOut::ImageUrl { image_url: ImageUrl { url: data_url(image) } },
     }
 }
 
-/// Blank text says nothing, and some servers refuse it.
 fn text(block: &InputBlock) -> Option<&str> {
     match block {
-        InputBlock::Text(text) => Some(text.text.as_str()).filter(|text| !text.trim().is_empty()),
+        InputBlock::Text(text) => Some(&text.text),
         InputBlock::Image(_) => None,
     }
 }

@@ -111,7 +111,7 @@ pub(super) fn body(
     let body = Body {
         model: &request.model,
         instructions: Some(request.system_prompt.as_str()).filter(|text| !text.trim().is_empty()),
-        input: history.iter().flat_map(items).collect(),
+        input: history.iter().flat_map(|message| items(message)).collect(),
         stream: true,
         store: false,
         include: sealed.into_iter().collect(),
@@ -154,11 +154,7 @@ fn tool_choice(request: &Request) -> Option<ToolChoiceOut<'_>> {
 fn items(message: &Message) -> Vec<ItemOut<'_>> {
     match message {
         Message::User(user) => {
-            let parts: Vec<_> = user.content.iter().filter_map(part).collect();
-            if parts.is_empty() {
-                return Vec::new();
-            }
-            let content = ContentOut::Parts(parts);
+            let content = ContentOut::Parts(user.content.iter().map(part).collect());
             vec![ItemOut::Known(KnownItem::Message { role: "user", content })]
         }
         Message::Assistant(answer) => answered(answer),
@@ -182,7 +178,6 @@ fn led_to_something(block: &AssistantBlock) -> bool {
 
 fn item(block: &AssistantBlock) -> Option<ItemOut<'_>> {
     let known = match block {
-        AssistantBlock::Text(text) if text.text.trim().is_empty() => return None,
         // As plain text: in parts, older servers want the id that the text once had.
         AssistantBlock::Text(text) => KnownItem::Message {
             role: "assistant",
@@ -215,18 +210,16 @@ fn tool_result(result: &ToolResultMessage) -> KnownItem<'_> {
         .collect();
     let output = match texts {
         Some(texts) => ContentOut::Text(texts.join("\n").into()),
-        None => ContentOut::Parts(result.content.iter().filter_map(part).collect()),
+        None => ContentOut::Parts(result.content.iter().map(part).collect()),
     };
     KnownItem::FunctionCallOutput { call_id: result.tool_call_id.as_str(), output }
 }
 
-/// Blank text says nothing.
-fn part(block: &InputBlock) -> Option<PartOut<'_>> {
+fn part(block: &InputBlock) -> PartOut<'_> {
     match block {
-        InputBlock::Text(text) if text.text.trim().is_empty() => None,
-        InputBlock::Text(text) => Some(PartOut::InputText { text: &text.text }),
+        InputBlock::Text(text) => PartOut::InputText { text: &text.text },
         InputBlock::Image(image) => {
-            Some(PartOut::InputImage { image_url: data_url(image), detail: "auto" })
+            PartOut::InputImage { image_url: data_url(image), detail: "auto" }
         }
     }
 }

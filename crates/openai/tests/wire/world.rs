@@ -1,5 +1,7 @@
 //! A server, a provider of either wire, and what comes of asking it.
 
+use std::sync::Arc;
+
 use antiphon_core::{
     AssistantBlock, AssistantMessage, Cancel, InputBlock, Message, MessageStream, ModelRef,
     OpaqueBlock, Provider, ProviderError, RawJson, Request, StopReason, StreamError, ThinkingBlock,
@@ -213,6 +215,7 @@ pub(crate) fn hello() -> Request {
 }
 
 pub(crate) fn conversation(messages: Vec<Message>) -> Request {
+    let messages = messages.into_iter().map(Arc::new).collect();
     Request { model: "m".to_owned(), messages, ..Request::default() }
 }
 

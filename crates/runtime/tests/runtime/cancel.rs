@@ -38,7 +38,7 @@ async fn a_running_model_call_is_canceled_and_what_there_was_is_kept() {
     orchestrator.cancel(&task_id).await.expect("canceled");
     let state = orchestrator.task(&task_id).await.expect("a task");
     assert_eq!(state.status, TaskStatus::Canceled);
-    assert_eq!(state.messages.len(), 2);
+    assert_eq!(state.messages().len(), 2);
 }
 
 #[tokio::test]
@@ -91,7 +91,7 @@ async fn what_comes_to_rest_goes_on_another_time() {
 
         let answers = "name = \"test\"\n[[reply]]\nstep = [{ text = \"Done.\" }]\n";
         let second = orchestrator(journal, &tools, answers);
-        assert_eq!(second.recover().await.expect("a list"), std::slice::from_ref(&task_id));
+        assert_eq!(second.recover().await.expect("a list").begun, std::slice::from_ref(&task_id));
         // The tool that hung changes nothing, so it is run again; canceled, it hangs no more.
         if script == HANGS {
             second.cancel(&task_id).await.expect("canceled");
@@ -138,13 +138,9 @@ async fn what_does_not_come_to_rest_is_cut_off() {
         }
     }
     let journal = Arc::new(MemoryJournal::new());
-    let deaf = Orchestrator::new(antiphon_runtime::World {
-        journal: journal.clone(),
-        models: Arc::new(crate::world::Scripted(HANGS.to_owned())),
-        tools: Arc::new(Deaf),
-        clock: Arc::new(antiphon_core::port::SystemClock),
-        ids: Arc::new(antiphon_core::port::RandomIds),
-    });
+    let counting = Arc::new(Counting::default());
+    let world = crate::world::world(journal.clone(), &counting, HANGS);
+    let deaf = Orchestrator::new(antiphon_runtime::World { tools: Arc::new(Deaf), ..world });
     deaf.invoke(new_task("go")).await.expect("accepted");
     written(&deaf, "tool_started").await;
     assert!(!deaf.shutdown(Duration::from_millis(20)).await);

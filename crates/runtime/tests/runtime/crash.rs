@@ -14,9 +14,9 @@ use crate::world::{Counting, Death, Mortal, new_task, orchestrator};
 fn transcript(state: &TaskState) -> Vec<String> {
     let texts = |content: &[InputBlock]| format!("{content:?}");
     state
-        .messages
+        .messages()
         .iter()
-        .map(|message| match message {
+        .map(|message| match &**message {
             Message::User(user) => texts(&user.content),
             Message::Assistant(answer) => format!("{:?}", answer.content),
             Message::ToolResult(result) => texts(&result.content),
@@ -25,8 +25,8 @@ fn transcript(state: &TaskState) -> Vec<String> {
 }
 
 async fn recovered(orchestrator: &Orchestrator) -> Option<TaskState> {
-    let tasks = orchestrator.recover().await.expect("a list");
-    let task_id = tasks.first()?;
+    let recovered = orchestrator.recover().await.expect("a list");
+    let task_id = recovered.begun.first()?;
     Some(orchestrator.wait(task_id).await.expect("an end"))
 }
 

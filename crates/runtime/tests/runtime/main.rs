@@ -2,8 +2,16 @@
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
+mod approval;
 mod cancel;
+mod compaction;
 mod crash;
 mod follow;
+mod history;
+mod limits;
+mod output;
+mod schema;
+mod steering;
+mod supervision;
 mod task;
 mod world;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use antiphon_conformance::model::MemoryJournal;
 use antiphon_core::port::IdempotencyKey;
 use antiphon_core::{AgentState, EventBody, Message, TaskLimits, TaskStatus};
-use antiphon_runtime::NewTask;
+use antiphon_runtime::{Before, NewTask};
 use serde_json::json;
 
 use crate::world::{Counting, events, new_task, orchestrator};
@@ -35,7 +35,7 @@ async fn a_task_takes_its_laps_and_delivers_the_last_word() {
     let orchestrator = orchestrator(journal.clone(), &tools, LAPS);
     let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
     let state = orchestrator.wait(&task_id).await.expect("an end");
-    assert_eq!((state.status, state.detail), (TaskStatus::Completed, Some(json!("Done."))));
+    assert_eq!((state.status, state.detail.clone()), (TaskStatus::Completed, Some(json!("Done."))));
     assert_eq!(state.turns, 3);
     let done: Vec<(String, usize)> = tools.done().into_iter().collect();
     let once = |what: &str| (what.to_owned(), 1);
@@ -50,9 +50,9 @@ async fn a_task_takes_its_laps_and_delivers_the_last_word() {
         ]
     );
     let kinds: Vec<&str> = state
-        .messages
+        .messages()
         .iter()
-        .map(|message| match message {
+        .map(|message| match &**message {
             Message::User(_) => "user",
             Message::Assistant(_) => "assistant",
             Message::ToolResult(_) => "result",
@@ -152,8 +152,8 @@ step = [{ text = "Half" }, { error = { kind = "authentication", message = "no ke
     let reason = json!({
         "code": "authentication", "error": "the provider did not accept the key: no key"
     });
-    assert_eq!((state.status, state.detail), (TaskStatus::Failed, Some(reason)));
-    assert_eq!(state.messages.len(), 2, "what there was of the answer is kept");
+    assert_eq!((state.status, state.detail.clone()), (TaskStatus::Failed, Some(reason)));
+    assert_eq!(state.messages().len(), 2, "what there was of the answer is kept");
 }
 
 #[tokio::test]
@@ -231,14 +231,14 @@ async fn calls_of_another_time_are_never_run() {
     let first = orchestrator(journal, &tools, LAPS);
     let task_id = first.invoke(new_task("go")).await.expect("accepted");
     let state = first.wait(&task_id).await.expect("an end");
-    let before = tools.done();
+    let done = tools.done();
     // Cut off behind its first answer: four calls without results.
-    let history = state.messages[..2].to_vec();
+    let before = Before::Messages(state.messages()[..2].to_vec());
     let answers = "name = \"test\"\n[[reply]]\nstep = [{ text = \"{{last_result}}\" }]\n";
     let second = orchestrator(Arc::new(MemoryJournal::new()), &tools, answers);
-    let task = NewTask { history, ..new_task("go on") };
+    let task = NewTask { before, ..new_task("go on") };
     let task_id = second.invoke(task).await.expect("accepted");
     let state = second.wait(&task_id).await.expect("an end");
     assert!(state.detail.expect("a result").to_string().contains("outcome unknown"));
-    assert_eq!(tools.done(), before);
+    assert_eq!(tools.done(), done);
 }

@@ -7,23 +7,60 @@ use std::sync::{Arc, Mutex};
 
 use antiphon_conformance::model::MemoryJournal;
 use antiphon_core::port::{
-    Append, Appended, Journal, JournalError, Page, RandomIds, Read, SystemClock, TaskQuery,
-    ToolContext,
+    Append, Appended, ApprovalQuery, Asked, Gate, Journal, JournalError, Page, RandomIds, Read,
+    Rule, SystemClock, TaskQuery, ToolContext, Verdict,
 };
 use antiphon_core::{
-    Effect, Event, ModelRef, Position, Provider, RawJson, TaskId, TaskLimits, Tool, ToolError,
-    ToolExecutor, ToolResult, UserMessage,
+    Approval, Effect, Event, LiveAgent, ModelRef, Position, PriceTable, Provider, Queued, RawJson,
+    SessionSummary, TaskLimits, TaskSummary, Tool, ToolError, ToolExecutor, ToolResult,
+    UserMessage,
 };
-use antiphon_runtime::{Models, NewTask, Orchestrator, World};
+use antiphon_runtime::{Before, Models, NewTask, OpenGate, Orchestrator, Settings, World};
 use antiphon_scripted::{Script, ScriptedProvider};
 use async_trait::async_trait;
 
-pub(crate) struct Scripted(pub(crate) String);
+pub(crate) struct Scripted {
+    pub(crate) script: String,
+    pub(crate) window_tokens: Option<u64>,
+}
 
 impl Models for Scripted {
-    fn provider(&self, _: &ModelRef) -> Result<Arc<dyn Provider>, String> {
-        let script = Script::parse(&self.0).map_err(|error| error.to_string())?;
+    fn provider(&self, _: &ModelRef, route: Option<&RawJson>) -> Result<Arc<dyn Provider>, String> {
+        if route.is_some_and(|route| route.as_str() == "\"nowhere\"") {
+            return Err("there is no way".to_owned());
+        }
+        let script = Script::parse(&self.script).map_err(|error| error.to_string())?;
         Ok(Arc::new(ScriptedProvider::new(script)))
+    }
+
+    fn window_tokens(&self, _: &ModelRef) -> Option<u64> {
+        self.window_tokens
+    }
+}
+
+/// A gate that asks about `act`, denies `look` at secrets, and keeps what it is to remember.
+#[derive(Default)]
+pub(crate) struct Careful {
+    pub(crate) remembered: Mutex<Vec<Rule>>,
+}
+
+#[async_trait]
+impl Gate for Careful {
+    fn judge(&self, call: &Asked<'_>) -> Verdict {
+        let rule = Rule("act".to_owned());
+        let remembered = self.remembered.lock().expect("no panic");
+        if call.tool == "act" && !call.granted.contains(&rule) && !remembered.contains(&rule) {
+            return Verdict::Ask { reason: "It acts.".to_owned(), rule };
+        }
+        if call.arguments.as_str().contains("secret") {
+            return Verdict::Deny { reason: "it is a secret".to_owned() };
+        }
+        Verdict::Allow
+    }
+
+    async fn remember(&self, rule: &Rule) -> Result<(), String> {
+        self.remembered.lock().expect("no panic").push(rule.clone());
+        Ok(())
     }
 }
 
@@ -119,8 +156,24 @@ impl Journal for Mortal {
         self.inner.read(read).await
     }
 
-    async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskId>, JournalError> {
+    async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
         self.inner.tasks(query).await
+    }
+
+    async fn sessions(&self, limit: NonZeroUsize) -> Result<Vec<SessionSummary>, JournalError> {
+        self.inner.sessions(limit).await
+    }
+
+    async fn approvals(&self, query: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
+        self.inner.approvals(query).await
+    }
+
+    async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
+        self.inner.agents(limit).await
+    }
+
+    async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
+        self.inner.queued(limit).await
     }
 }
 
@@ -129,24 +182,35 @@ pub(crate) fn orchestrator(
     tools: &Arc<Counting>,
     script: &str,
 ) -> Orchestrator {
-    Orchestrator::new(World {
+    Orchestrator::new(world(journal, tools, script))
+}
+
+/// Everything as usual, but restarts come at once.
+pub(crate) fn world(journal: Arc<dyn Journal>, tools: &Arc<Counting>, script: &str) -> World {
+    let restart_after = std::time::Duration::from_millis(1);
+    World {
         journal,
-        models: Arc::new(Scripted(script.to_owned())),
+        models: Arc::new(Scripted { script: script.to_owned(), window_tokens: None }),
         tools: Arc::clone(tools) as Arc<dyn ToolExecutor>,
+        gate: Arc::new(OpenGate),
+        prices: Arc::new(PriceTable::default()),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
-    })
+        settings: Settings { restart_after, ..Settings::default() },
+    }
 }
 
 pub(crate) fn new_task(text: &str) -> NewTask {
     NewTask {
         agent: "tester".to_owned(),
         model: ModelRef::parse("scripted/test").expect("a model"),
+        route: None,
         system_prompt: "Be brief.".to_owned(),
         session_id: None,
-        history: Vec::new(),
+        before: Before::Nothing,
         message: UserMessage::text(text, chrono::DateTime::UNIX_EPOCH),
         limits: TaskLimits::default(),
+        output_schema: None,
         key: None,
     }
 }

@@ -1,5 +1,7 @@
 //! A request as it is written and compared.
 
+use std::sync::Arc;
+
 use antiphon_core::{Message, Request};
 use chrono::DateTime;
 
@@ -10,7 +12,7 @@ use crate::redactor::redacted;
 pub(crate) fn written(request: &Request) -> Result<String, serde_json::Error> {
     let mut request = request.clone();
     for message in &mut request.messages {
-        match message {
+        match Arc::make_mut(message) {
             Message::User(user) => user.timestamp = DateTime::UNIX_EPOCH,
             Message::Assistant(answer) => answer.timestamp = DateTime::UNIX_EPOCH,
             Message::ToolResult(result) => result.timestamp = DateTime::UNIX_EPOCH,

@@ -1,7 +1,7 @@
 //! A real wire, recorded once and replayed without it.
 
 use antiphon_anthropic::{Anthropic, Config};
-use antiphon_core::{AssistantMessage, Message, RawJson, Request, StreamError, Tool};
+use antiphon_core::{AssistantMessage, RawJson, Request, StreamError, Tool};
 use antiphon_model_server::{ModelServer, Reply};
 use antiphon_transport::{Endpoint, Transport, TransportConfig};
 
@@ -64,7 +64,7 @@ async fn turns(
         outcomes.push(message(provider, first.clone()).await);
     }
     let mut second = first;
-    second.messages.push(Message::Assistant(outcomes[0].0.clone()));
+    second.messages.push(outcomes[0].0.clone().into());
     outcomes.push(message(provider, second).await);
     outcomes
 }

@@ -1,4 +1,4 @@
-use antiphon_core::{InputBlock, Message, Provider, RawJson, Request, Tool, UserMessage};
+use antiphon_core::{InputBlock, Provider, RawJson, Request, Tool, UserMessage};
 use antiphon_scripted::Replay;
 
 use crate::world::{AT, Place, ask, read, refusal, request, scripted};
@@ -30,8 +30,8 @@ fn with_tool(parameters: &str) -> Request {
 
 fn two(first: &str, second: &str) -> Request {
     let content = vec![InputBlock::text(first), InputBlock::text(second)];
-    let message = Message::User(UserMessage { content, timestamp: AT });
-    Request { messages: vec![message], ..request("") }
+    let message = UserMessage { content, timestamp: AT };
+    Request { messages: vec![message.into()], ..request("") }
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use antiphon_core::stream::MESSAGE_BYTES_MAX;
 use antiphon_core::{
-    AssistantBlock, AssistantMessage, Cancel, InputBlock, Message, OpaqueBlock, Piece,
+    AssistantBlock, AssistantMessage, Cancel, InputBlock, OpaqueBlock, Piece,
     ProviderError, RawJson, Signature, StopReason, StreamError, TextBlock, ThinkingBlock,
     ToolArguments, ToolCallBlock, ToolCallId, Usage, UserMessage,
 };
@@ -258,12 +258,12 @@ async fn placeholders_show_the_last_of_the_request() {
         "#,
     );
     assert_eq!(text(&provider, &Asked::new()).await, "<||0>");
-    let two_blocks = Message::User(UserMessage {
+    let two_blocks = UserMessage {
         content: vec![InputBlock::text("one"), InputBlock::text("two")],
         timestamp: AT,
-    });
+    };
     let mut request = Asked::new().user("old").assistant("a").request();
-    request.messages.push(two_blocks);
+    request.messages.push(two_blocks.into());
     assert_eq!(message(&provider, request).await.text(), "<one\ntwo||1>");
     let asked = Asked::new().user("a").assistant("b").result("say \"{{turn}}\"");
     let message = message(&provider, asked.request()).await;

@@ -1,7 +1,7 @@
 //! Requests to ask with, and what comes of asking.
 
 use antiphon_core::{
-    AssistantBlock, AssistantMessage, Cancel, InputBlock, Message, MessageStream, Piece, Provider,
+    AssistantBlock, AssistantMessage, Cancel, InputBlock, MessageStream, Piece, Provider,
     ProviderError, RawJson, Request, StopReason, StreamError, StreamEvent, Tool, ToolCallId,
     ToolResultMessage, Usage, UserMessage,
 };
@@ -54,13 +54,14 @@ impl Asked {
     }
 
     pub(crate) fn outcome(mut self, id: &str, text: &str, is_error: bool) -> Self {
-        self.0.messages.push(Message::ToolResult(ToolResultMessage {
+        let message = ToolResultMessage {
             tool_call_id: ToolCallId::parse(id).expect("an id"),
             tool_name: "tool".to_owned(),
             content: vec![InputBlock::text(text)],
             is_error,
             timestamp: AT,
-        }));
+        };
+        self.0.messages.push(message.into());
         self
     }
 

@@ -33,7 +33,7 @@ pub(crate) fn append(number: u64, expected: Expected, events: Vec<EventBody>) ->
 }
 
 pub(crate) fn note(text: &str) -> EventBody {
-    MessageAppended { message: UserMessage::text(text, DateTime::UNIX_EPOCH).into() }.into()
+    MessageAppended::new(UserMessage::text(text, DateTime::UNIX_EPOCH)).into()
 }
 
 pub(crate) async fn add(

@@ -1,10 +1,13 @@
 //! A journal that writes down its appends and reads them again when it is opened.
 
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
 use antiphon_conformance::model::MemoryJournal;
-use antiphon_core::Position;
-use antiphon_core::port::{Append, Appended, Journal, JournalError, Page, Read, TaskQuery};
+use antiphon_core::port::{
+    Append, Appended, ApprovalQuery, Journal, JournalError, Page, Read, TaskQuery,
+};
+use antiphon_core::{Approval, LiveAgent, Position, Queued, SessionSummary, TaskSummary};
 use async_trait::async_trait;
 
 /// What lasts.
@@ -65,8 +68,24 @@ impl Journal for DiskJournal {
         }
     }
 
-    async fn tasks(&self, query: TaskQuery) -> Result<Vec<antiphon_core::TaskId>, JournalError> {
+    async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
         self.memory.tasks(query).await
+    }
+
+    async fn sessions(&self, limit: NonZeroUsize) -> Result<Vec<SessionSummary>, JournalError> {
+        self.memory.sessions(limit).await
+    }
+
+    async fn approvals(&self, query: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
+        self.memory.approvals(query).await
+    }
+
+    async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
+        self.memory.agents(limit).await
+    }
+
+    async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
+        self.memory.queued(limit).await
     }
 
     async fn read(&self, read: Read) -> Result<Page, JournalError> {

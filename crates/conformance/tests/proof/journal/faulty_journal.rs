@@ -11,9 +11,12 @@ use std::sync::atomic::AtomicUsize;
 
 use antiphon_conformance::model::MemoryJournal;
 use antiphon_core::port::{
-    Append, Appended, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
+    Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
 };
-use antiphon_core::{Event, EventBody, Position, Seq, TaskId};
+use antiphon_core::{
+    Approval, Event, EventBody, LiveAgent, Position, Queued, Seq, SessionSummary, TaskId,
+    TaskSummary,
+};
 use async_trait::async_trait;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -140,8 +143,24 @@ impl Journal for FaultyJournal {
         self.read_wrongly(read).await
     }
 
-    async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskId>, JournalError> {
+    async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
         self.list_wrongly(query).await
+    }
+
+    async fn sessions(&self, limit: NonZeroUsize) -> Result<Vec<SessionSummary>, JournalError> {
+        self.inner.sessions(limit).await
+    }
+
+    async fn approvals(&self, query: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
+        self.inner.approvals(query).await
+    }
+
+    async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
+        self.inner.agents(limit).await
+    }
+
+    async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
+        self.inner.queued(limit).await
     }
 }
 

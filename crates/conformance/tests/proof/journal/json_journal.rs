@@ -1,7 +1,12 @@
 //! A journal that keeps its events as text, as a table would.
 
+use std::num::NonZeroUsize;
+
 use antiphon_conformance::model::MemoryJournal;
-use antiphon_core::port::{Append, Appended, Journal, JournalError, Page, Read, TaskQuery};
+use antiphon_core::port::{
+    Append, Appended, ApprovalQuery, Journal, JournalError, Page, Read, TaskQuery,
+};
+use antiphon_core::{Approval, LiveAgent, Queued, SessionSummary, TaskSummary};
 use async_trait::async_trait;
 
 pub(super) struct JsonJournal {
@@ -20,8 +25,24 @@ impl Journal for JsonJournal {
         self.inner.append(append).await
     }
 
-    async fn tasks(&self, query: TaskQuery) -> Result<Vec<antiphon_core::TaskId>, JournalError> {
+    async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
         self.inner.tasks(query).await
+    }
+
+    async fn sessions(&self, limit: NonZeroUsize) -> Result<Vec<SessionSummary>, JournalError> {
+        self.inner.sessions(limit).await
+    }
+
+    async fn approvals(&self, query: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
+        self.inner.approvals(query).await
+    }
+
+    async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
+        self.inner.agents(limit).await
+    }
+
+    async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
+        self.inner.queued(limit).await
     }
 
     async fn read(&self, read: Read) -> Result<Page, JournalError> {

@@ -1,0 +1,155 @@
+//! `antiphon approvals`: what agents may not do without being asked about.
+
+use antiphon_core::port::WhichApprovals;
+use antiphon_core::{Approval, ApprovalId, ApprovalStatus, Decision, visible};
+use antiphon_runtime::Orchestrator;
+use clap::Subcommand;
+
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::hands::Hands;
+use crate::models::Models;
+use crate::project::Project;
+use crate::terminal;
+
+/// Characters of a call that are listed.
+const CALL_CHARS_MAX: usize = 100;
+
+/// Look at calls that wait for somebody's answer, and answer.
+#[derive(Debug, Subcommand)]
+#[command(after_help = "\
+An answer lets its task go on when that is taken up again: `antiphon run --resume TASK`.
+
+Examples:
+  antiphon approvals list
+  antiphon approvals allow last
+  antiphon approvals allow --always 0199…   # and whatever its rule covers from now on
+  antiphon approvals deny last --comment 'Use a branch.'")]
+pub(crate) enum Approvals {
+    /// List what waits for an answer, the oldest first.
+    List {
+        /// Those that were answered as well.
+        #[arg(long)]
+        all: bool,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Let a call run.
+    Allow {
+        /// Its id, the beginning of it, or `last`.
+        approval: String,
+        /// And whatever its rule covers, in the same task.
+        #[arg(long, conflicts_with = "always")]
+        task: bool,
+        /// And whatever its rule covers, in this project from now on.
+        #[arg(long)]
+        always: bool,
+    },
+    /// Do not let a call run.
+    Deny {
+        /// Its id, the beginning of it, or `last`.
+        approval: String,
+        /// What the model is told.
+        #[arg(long, value_name = "TEXT")]
+        comment: Option<String>,
+    },
+}
+
+impl Approvals {
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let project = Project::known()?;
+        let models = Models::new(Config::load()?);
+        // A rule that is allowed always is kept by the gate.
+        let hands = Hands::of(&project, models.config(), &[])?;
+        match self {
+            Self::List { all, json } => {
+                let which = if all { WhichApprovals::All } else { WhichApprovals::Pending };
+                let approvals = project.reader(models)?.approvals(which).await?;
+                terminal::print(&if json {
+                    terminal::json(&approvals)?
+                } else {
+                    table(&approvals)
+                });
+                Ok(())
+            }
+            Self::Allow { approval, task, always } => {
+                let decision = match (task, always) {
+                    (_, true) => Decision::AllowAlways,
+                    (true, false) => Decision::AllowTask,
+                    (false, false) => Decision::AllowOnce,
+                };
+                decide(&project.keeper(models, hands)?, &approval, decision, None).await
+            }
+            Self::Deny { approval, comment } => {
+                decide(&project.keeper(models, hands)?, &approval, Decision::Deny, comment).await
+            }
+        }
+    }
+}
+
+async fn decide(
+    orchestrator: &Orchestrator,
+    name: &str,
+    decision: Decision,
+    comment: Option<String>,
+) -> Result<(), Failure> {
+    let approval = find(orchestrator, name).await?;
+    let by = "the command line";
+    orchestrator.decide(&approval.approval_id, decision, by, comment).await?;
+    let word = if decision.allows() { "allowed" } else { "denied" };
+    let task = &approval.task_id;
+    println!("{word}: {}; go on with `antiphon run --resume {task}`", call(&approval));
+    Ok(())
+}
+
+/// The approval that is meant.
+async fn find(orchestrator: &Orchestrator, name: &str) -> Result<Approval, Failure> {
+    let pending = orchestrator.approvals(WhichApprovals::Pending).await?;
+    let mut meant = pending
+        .into_iter()
+        .filter(|approval| name == "last" || approval.approval_id.as_str().starts_with(name));
+    let none = || Failure::usage(format!("nothing that waits for an answer is `{name}`"));
+    if name == "last" {
+        return meant.last().ok_or_else(none);
+    }
+    match (meant.next(), meant.next()) {
+        (Some(one), None) => Ok(one),
+        (Some(_), Some(_)) => Err(Failure::usage(format!("more than one begins with `{name}`"))),
+        (None, _) => {
+            // It may have been answered: then that is told.
+            let id = ApprovalId::parse(name).map_err(|_| none())?;
+            let known = orchestrator.approvals(WhichApprovals::One(id)).await?;
+            known.into_iter().next().ok_or_else(none)
+        }
+    }
+}
+
+fn table(approvals: &[Approval]) -> String {
+    if approvals.is_empty() {
+        return "nothing waits for an answer\n".to_owned();
+    }
+    let mut lines = vec![["APPROVAL", "STATUS", "TASK", "CALL", "RULE"].map(str::to_owned)];
+    lines.extend(approvals.iter().map(|approval| {
+        let status = match approval.status {
+            ApprovalStatus::Pending => "waiting",
+            ApprovalStatus::Allowed
+            | ApprovalStatus::Denied
+            | ApprovalStatus::Expired
+            | ApprovalStatus::Void => approval.status.as_str(),
+        };
+        [
+            approval.approval_id.to_string(),
+            status.to_owned(),
+            approval.task_id.to_string(),
+            call(approval),
+            visible(&approval.rule.0),
+        ]
+    }));
+    terminal::table(&lines)
+}
+
+fn call(approval: &Approval) -> String {
+    let text = format!("{} {}", approval.tool_name, approval.arguments.as_str());
+    visible(&text).chars().take(CALL_CHARS_MAX).collect()
+}

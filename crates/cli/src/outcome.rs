@@ -1,0 +1,56 @@
+//! How a task ended, for the shell and for people.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::time::Instant;
+
+use antiphon_core::{PriceTable, TaskStatus, TokenUsage, Usage, WaitingFor};
+use antiphon_runtime::TaskState;
+
+use crate::failure::Failure;
+use crate::screen::elapsed;
+
+/// What the end of a task means to the shell.
+pub(crate) fn outcome(state: &TaskState) -> Result<(), Failure> {
+    let detail = state.detail.as_ref();
+    let text = |field: &str| detail.and_then(|detail| detail[field].as_str()).unwrap_or_default();
+    let id = &state.task_id;
+    match (state.status, state.waiting_for) {
+        (TaskStatus::Completed, _) => Ok(()),
+        (TaskStatus::Canceled, _) => Err(Failure::interrupted()),
+        (TaskStatus::InputRequired, Some(WaitingFor::Approval)) => Err(Failure::refused(format!(
+            "task {id} waits for an answer: see `antiphon approvals list`, answer with `antiphon \
+             approvals allow` or `deny`, then `antiphon run --resume {id}`"
+        ))),
+        (TaskStatus::InputRequired, Some(WaitingFor::Resume) | None)
+        | (TaskStatus::Pending | TaskStatus::Running, _) => Err(Failure::unavailable(format!(
+            "task {id} rests: go on with `antiphon run --resume {id}`"
+        ))),
+        (TaskStatus::Failed, _) => {
+            let error = text("error").to_owned();
+            Err(match text("code") {
+                "limit_reached" => Failure::refused(error),
+                "connection" | "timeout" | "overloaded" | "rate_limited" | "server" | "cut" => {
+                    Failure::unavailable(error)
+                }
+                _ => Failure::failed(error),
+            })
+        }
+    }
+}
+
+/// On a terminal, what a task took: `31 + 12 tokens, $0.0003, 1.4 s`.
+pub(crate) fn account(state: &TaskState, prices: &PriceTable, started: Instant) {
+    if std::io::stderr().is_terminal() {
+        let tokens = TokenUsage::from(state.usage());
+        let (read, written) = (tokens.prompt_tokens, tokens.completion_tokens);
+        let (cost, time) = (cost(&state.spent, prices), elapsed(started.elapsed()));
+        eprintln!("{read} + {written} tokens, {cost}, {time}, task {}", state.task_id);
+    }
+}
+
+/// What models cost, as far as that is known.
+pub(crate) fn cost(spent: &BTreeMap<String, Usage>, prices: &PriceTable) -> String {
+    antiphon_runtime::cost(spent, prices)
+        .map_or_else(|_| "cost unknown".to_owned(), |cost| cost.to_string())
+}

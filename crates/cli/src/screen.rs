@@ -1,0 +1,326 @@
+//! A task on the screen: what the model says on standard output, everything else on standard
+//! error. On a terminal a line at the bottom tells what is going on.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use antiphon_core::{
+    EVENT_VERSION, Event, EventBody, InputBlock, Message, PriceTable, StreamEvent, TaskId,
+    TokenUsage, ToolCallId, ToolResultMessage, Usage, visible,
+};
+use antiphon_runtime::{Delta, DeltaEvent, ToolDelta};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::ink::Ink;
+
+/// How a task is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Its text, as it comes.
+    Text,
+    /// Its text on standard error; only the result is for standard output.
+    Result,
+    /// Everything that happens, one JSON object per line.
+    Json,
+}
+
+/// Lines of a diff that are shown.
+const DIFF_LINES_MAX: usize = 60;
+
+/// Characters of a call's arguments, or of a line of output, that are shown.
+const LINE_CHARS_MAX: usize = 120;
+
+const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+
+/// Where a task is shown.
+pub(crate) struct Screen {
+    form: Form,
+    ink: Ink,
+    /// The line at the bottom can be drawn.
+    live: bool,
+    /// It is there.
+    drawn: bool,
+    /// The last thing printed was text without a line break behind it.
+    in_text: bool,
+    began: Instant,
+    ticks: usize,
+    /// What is going on.
+    doing: String,
+    /// Calls of the last answer, as they are shown, and when they started.
+    calls: HashMap<ToolCallId, (String, Option<Instant>)>,
+    spent: std::collections::BTreeMap<String, Usage>,
+    prices: PriceTable,
+}
+
+impl Screen {
+    pub(crate) fn new(form: Form, prices: PriceTable) -> Self {
+        Self {
+            form,
+            ink: Ink::for_stderr(),
+            live: form != Form::Json && std::io::stderr().is_terminal(),
+            drawn: false,
+            in_text: false,
+            began: Instant::now(),
+            ticks: 0,
+            doing: "starting".to_owned(),
+            calls: HashMap::new(),
+            spent: std::collections::BTreeMap::new(),
+            prices,
+        }
+    }
+
+    /// Whether [`tick`](Self::tick) does anything.
+    pub(crate) fn is_live(&self) -> bool {
+        self.live
+    }
+
+    /// Draws the line at the bottom, unless the model is writing there.
+    pub(crate) fn tick(&mut self) {
+        if !self.live || self.in_text {
+            return;
+        }
+        self.ticks += 1;
+        let spinner = SPINNER[self.ticks % SPINNER.len()];
+        let line = format!("{spinner} {} {}", self.doing, self.account());
+        let width = terminal_width().saturating_sub(1);
+        let line: String = line.chars().take(width).collect();
+        eprint!("\r\x1b[2K{}", self.ink.dim(&line));
+        self.drawn = true;
+    }
+
+    /// `3.2 s · 1204 tokens · $0.0123`.
+    fn account(&self) -> String {
+        let mut total = Usage::default();
+        for usage in self.spent.values() {
+            total += *usage;
+        }
+        let tokens = TokenUsage::from(total).total_tokens;
+        let mut text = elapsed(self.began.elapsed());
+        if tokens > 0 {
+            text.push_str(&format!(" · {tokens} tokens"));
+        }
+        if let Ok(cost) = antiphon_runtime::cost(&self.spent, &self.prices)
+            && cost.nano_usd > 0
+        {
+            text.push_str(&format!(" · {cost}"));
+        }
+        text
+    }
+
+    pub(crate) fn delta(&mut self, delta: &Delta) -> Result<(), Failure> {
+        if self.form == Form::Json {
+            return line(delta);
+        }
+        match &delta.event {
+            DeltaEvent::Answer(StreamEvent::TextDelta { delta }) => self.say(delta),
+            DeltaEvent::Answer(StreamEvent::ThinkingDelta { .. }) => {
+                "thinking".clone_into(&mut self.doing);
+                Ok(())
+            }
+            DeltaEvent::Answer(StreamEvent::ToolCallBegin { name, .. }) => {
+                self.doing = format!("writing a call of {}", visible(name));
+                Ok(())
+            }
+            DeltaEvent::Answer(
+                StreamEvent::ToolCallDelta { .. } | StreamEvent::ToolCallEnd { .. },
+            ) => Ok(()),
+            DeltaEvent::Tool(ToolDelta::ToolOutput { tool_call_id, delta }) => {
+                if let Some(last) = delta.lines().rev().find(|line| !line.trim().is_empty()) {
+                    let name = self.calls.get(tool_call_id).map_or("", |(title, _)| title);
+                    self.doing = cut(&format!("{name} │ {}", visible(last.trim())));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) fn missed(&mut self, task_id: &TaskId, count: u64) -> Result<(), Failure> {
+        match self.form {
+            Form::Json => line(&serde_json::json!({
+                "v": EVENT_VERSION, "task_id": task_id, "type": "deltas_missed",
+                "data": { "count": count },
+            })),
+            Form::Text | Form::Result => self.say(" […] "),
+        }
+    }
+
+    pub(crate) fn event(&mut self, event: &Event) -> Result<(), Failure> {
+        if self.form == Form::Json {
+            return line(event);
+        }
+        match &event.body {
+            EventBody::UsageRecorded(recorded) => {
+                *self.spent.entry(recorded.model.clone()).or_default() += recorded.usage;
+                // A lap is over: what comes next begins on a line of its own.
+                self.end();
+            }
+            EventBody::StateChanged(change) => self.doing = change.to.to_string(),
+            EventBody::MessageAppended(appended) => match &*appended.message {
+                Message::Assistant(answer) => {
+                    self.calls =
+                        answer.tool_calls().map(|c| (c.id.clone(), (title(c), None))).collect();
+                }
+                Message::ToolResult(result) => self.result(result),
+                Message::User(_) if appended.queued.is_some() => self.note("heard what you said"),
+                Message::User(_) => {}
+            },
+            EventBody::ToolStarted(started) => {
+                if let Some((title, at)) = self.calls.get_mut(&started.tool_call_id) {
+                    *at = Some(Instant::now());
+                    self.doing.clone_from(title);
+                    let text = format!("→ {title}");
+                    self.note(&text);
+                }
+            }
+            EventBody::Compacted(_) => self.note("the conversation was summed up"),
+            EventBody::OutputRejected(rejected) => {
+                self.note(&format!("the result does not fit: {}", cut(&rejected.reason)));
+            }
+            EventBody::ToolRefused(_)
+            | EventBody::TaskCreated(_)
+            | EventBody::StatusChanged(_)
+            | EventBody::MessageQueued(_)
+            | EventBody::ApprovalRequested(_)
+            | EventBody::ApprovalDecided(_) => {}
+        }
+        Ok(())
+    }
+
+    fn result(&mut self, result: &ToolResultMessage) {
+        let (title, started) = self
+            .calls
+            .get(&result.tool_call_id)
+            .cloned()
+            .unwrap_or_else(|| (result.tool_name.clone(), None));
+        let took = started.map_or(String::new(), |at| format!(" {}", elapsed(at.elapsed())));
+        let text: String = result
+            .content
+            .iter()
+            .map(|block| match block {
+                InputBlock::Text(text) => text.text.as_str(),
+                InputBlock::Image(_) => "[an image]\n",
+            })
+            .collect();
+        let name = title.split_whitespace().next().unwrap_or_default().to_owned();
+        if result.is_error {
+            let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+            let line = format!("✗ {name}{took} {}", cut(&visible(first)));
+            self.note(&self.ink.red(&line));
+        } else {
+            let line = format!("✓ {name}{took}, {}", lines(&text));
+            self.note(&self.ink.green(&line));
+        }
+        for line in diff(&text) {
+            let line = visible(line);
+            self.note(&self.ink.diff_line(&line));
+        }
+    }
+
+    /// Something about the task, on a line of its own.
+    pub(crate) fn note(&mut self, text: &str) {
+        self.end();
+        self.clear();
+        eprintln!("{text}");
+    }
+
+    /// Takes the line at the bottom away.
+    pub(crate) fn clear(&mut self) {
+        if std::mem::take(&mut self.drawn) {
+            eprint!("\r\x1b[2K");
+        }
+    }
+
+    fn say(&mut self, text: &str) -> Result<(), Failure> {
+        self.clear();
+        self.in_text = !text.ends_with('\n');
+        // What a model writes must not drive the terminal.
+        let print = |out: &mut dyn Write, terminal: bool| {
+            let text = if terminal { Cow::Owned(visible(text)) } else { Cow::Borrowed(text) };
+            out.write_all(text.as_bytes()).and_then(|()| out.flush())
+        };
+        let printed = if self.form == Form::Result {
+            print(&mut std::io::stderr().lock(), std::io::stderr().is_terminal())
+        } else {
+            print(&mut std::io::stdout().lock(), std::io::stdout().is_terminal())
+        };
+        printed.map_err(|error| Failure::unwritable(&error))
+    }
+
+    /// Ends the line the model was writing, if it was.
+    pub(crate) fn end(&mut self) {
+        if std::mem::take(&mut self.in_text) {
+            if self.form == Form::Result {
+                eprintln!();
+            } else {
+                println!();
+            }
+        }
+    }
+}
+
+/// One JSON object on a line of standard output.
+fn line(value: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string(value).map_err(|error| Failure::failed(error.to_string()))?;
+    let printed = writeln!(std::io::stdout().lock(), "{text}");
+    printed.map_err(|error| Failure::unwritable(&error))
+}
+
+/// A call as it is shown: its tool, and the argument that says most.
+fn title(call: &antiphon_core::ToolCallBlock) -> String {
+    let arguments = call.arguments.object();
+    let telling = arguments
+        .and_then(|json| json.to::<serde_json::Map<String, serde_json::Value>>().ok())
+        .and_then(|map| {
+            let telling = ["command", "path", "pattern", "prompt", "query", "url"];
+            telling.iter().find_map(|key| map.get(*key)?.as_str().map(str::to_owned))
+        });
+    let said = telling
+        .or_else(|| arguments.map(|json| json.as_str().to_owned()).filter(|json| json != "{}"))
+        .unwrap_or_default();
+    let first = said.lines().next().unwrap_or_default();
+    cut(visible(&format!("{} {first}", call.name)).trim_end())
+}
+
+fn cut(text: &str) -> String {
+    let mut chars = text.chars();
+    let mut cut: String = chars.by_ref().take(LINE_CHARS_MAX).collect();
+    if chars.next().is_some() {
+        cut.push('…');
+    }
+    cut
+}
+
+fn lines(text: &str) -> String {
+    match text.lines().count() {
+        1 => "1 line".to_owned(),
+        count => format!("{count} lines"),
+    }
+}
+
+/// The diff in a result, if there is one.
+fn diff(text: &str) -> impl Iterator<Item = &str> {
+    let changed = |line: &&str| line.starts_with("@@");
+    let begins = text.lines().position(|line| changed(&line));
+    let from = begins.unwrap_or(usize::MAX);
+    text.lines()
+        .skip(from)
+        .take_while(|line| line.is_empty() || line.starts_with(['@', '+', '-', ' ', '\\']))
+        .take(DIFF_LINES_MAX)
+}
+
+/// `0.4 s`, `12 s`, `3 min 20 s`.
+pub(crate) fn elapsed(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..10 => format!("{:.1} s", time.as_secs_f64()),
+        10..120 => format!("{seconds} s"),
+        _ => format!("{} min {} s", seconds / 60, seconds % 60),
+    }
+}
+
+fn terminal_width() -> usize {
+    crossterm::terminal::size().map_or(80, |(columns, _)| usize::from(columns)).max(20)
+}

@@ -1,0 +1,149 @@
+//! Questions to a person.
+
+use antiphon_core::port::{Append, WhichApprovals};
+use antiphon_core::{
+    Approval, ApprovalId, ApprovalRequested, ApprovalStatus, Decision, TaskStatus,
+};
+use chrono::TimeDelta;
+
+use super::happening::{approval_id, decided, requested};
+use super::scribe::{Scribe, at, draft, noon, status, task};
+use crate::suite::{Finding, Outcome, equal};
+
+pub(super) async fn an_approval_is_listed_as_it_was_asked_for(scribe: Scribe) -> Outcome {
+    scribe.create(&task(1)).await?;
+    let (asked_at, expires_at) =
+        (noon() + TimeDelta::microseconds(7), noon() + TimeDelta::nanoseconds(3_600_000_000_007));
+    let request = ApprovalRequested { expires_at: Some(expires_at), ..requested(1)? };
+    let ask = draft(&task(1), at(1), vec![request.clone().into()]);
+    scribe.write(Append { at: asked_at, ..ask }).await?;
+    let expected = Approval {
+        approval_id: approval_id(1)?,
+        task_id: task(1),
+        tool_call_id: request.tool_call_id,
+        tool_name: request.tool_name,
+        arguments: request.arguments,
+        reason: request.reason,
+        rule: request.rule,
+        asked_at,
+        expires_at: Some(expires_at),
+        status: ApprovalStatus::Pending,
+        decision: None,
+        by: None,
+        decided_at: None,
+    };
+    for which in
+        [WhichApprovals::All, WhichApprovals::Pending, WhichApprovals::One(approval_id(1)?)]
+    {
+        let found = scribe.approvals_which(which, 10).await?;
+        equal("the approval", &found, &vec![expected.clone()])?;
+    }
+    let found = scribe.approvals_which(WhichApprovals::One(approval_id(2)?), 10).await?;
+    equal("an approval that nobody asked for", &found, &vec![])
+}
+
+pub(super) async fn approvals_are_listed_the_oldest_first(scribe: Scribe) -> Outcome {
+    for number in 1..=2 {
+        scribe.create(&task(number)).await?;
+    }
+    for (number, seq, approval) in [(2, 1, 3), (1, 1, 1), (2, 2, 2), (1, 2, 4)] {
+        let ask = vec![requested(approval)?.into()];
+        scribe.write(draft(&task(number), at(seq), ask)).await?;
+    }
+    let expected = ids(&[3, 1, 2, 4])?;
+    for which in [WhichApprovals::All, WhichApprovals::Pending] {
+        equal("the approvals", &listed(&scribe, which).await?, &expected)?;
+    }
+    Ok(())
+}
+
+pub(super) async fn an_answer_ends_the_wait(scribe: Scribe) -> Outcome {
+    scribe.create(&task(1)).await?;
+    let answers = [
+        (Decision::AllowOnce, ApprovalStatus::Allowed),
+        (Decision::AllowTask, ApprovalStatus::Allowed),
+        (Decision::AllowAlways, ApprovalStatus::Allowed),
+        (Decision::Deny, ApprovalStatus::Denied),
+        (Decision::Expire, ApprovalStatus::Expired),
+    ];
+    for (n, (decision, expected)) in (1..).zip(answers) {
+        let seq = 2 * n - 1;
+        scribe.write(draft(&task(1), at(seq), vec![requested(n)?.into()])).await?;
+        equal("who waits", &listed(&scribe, WhichApprovals::Pending).await?, &ids(&[n])?)?;
+        let answer = draft(&task(1), at(seq + 1), vec![decided(n, decision, "ada")?.into()]);
+        let when = noon() + TimeDelta::microseconds(9);
+        scribe.write(Append { at: when, ..answer }).await?;
+        equal("who waits", &listed(&scribe, WhichApprovals::Pending).await?, &vec![])?;
+        let found = one(&scribe, n).await?;
+        equal("its status", &found.status, &expected)?;
+        equal("the answer", &found.decision, &Some(decision))?;
+        let found = (found.by.as_deref(), found.decided_at);
+        equal("who, and when", &found, &(Some("ada"), Some(when)))?;
+    }
+    Ok(())
+}
+
+/// A second answer comes too late, and the answer of another task is none.
+pub(super) async fn an_approval_is_answered_once_and_in_its_own_task(scribe: Scribe) -> Outcome {
+    scribe.create(&task(1)).await?;
+    scribe.create(&task(2)).await?;
+    scribe.write(draft(&task(1), at(1), vec![requested(1)?.into()])).await?;
+    let stray = vec![decided(1, Decision::AllowAlways, "eve")?.into()];
+    scribe.write(draft(&task(2), at(1), stray)).await?;
+    equal("its status", &one(&scribe, 1).await?.status, &ApprovalStatus::Pending)?;
+    for (seq, decision, by) in [(2, Decision::Deny, "ada"), (3, Decision::AllowOnce, "eve")] {
+        let answer = vec![decided(1, decision, by)?.into()];
+        scribe.write(draft(&task(1), at(seq), answer)).await?;
+        let found = one(&scribe, 1).await?;
+        let found = (found.status, found.decision, found.by.as_deref());
+        let expected = (ApprovalStatus::Denied, Some(Decision::Deny), Some("ada"));
+        equal("the answer that counts", &found, &expected)?;
+    }
+    Ok(())
+}
+
+pub(super) async fn an_approval_that_is_asked_for_again_is_the_first_one(
+    scribe: Scribe,
+) -> Outcome {
+    scribe.create(&task(1)).await?;
+    scribe.create(&task(2)).await?;
+    scribe.write(draft(&task(1), at(1), vec![requested(1)?.into()])).await?;
+    let first = one(&scribe, 1).await?;
+    for number in 1..=2 {
+        let again = ApprovalRequested { reason: "again".to_owned(), ..requested(1)? };
+        let seq = if number == 1 { 2 } else { 1 };
+        scribe.write(draft(&task(number), at(seq), vec![again.into()])).await?;
+    }
+    let found = scribe.approvals_which(WhichApprovals::All, 10).await?;
+    equal("the approvals", &found, &vec![first])
+}
+
+pub(super) async fn an_approval_is_void_when_its_task_ends_first(scribe: Scribe) -> Outcome {
+    for number in 1..=2 {
+        scribe.create(&task(number)).await?;
+        let ask = vec![requested(number)?.into()];
+        scribe.write(draft(&task(number), at(1), ask)).await?;
+    }
+    let answer = vec![requested(3)?.into(), decided(3, Decision::Deny, "ada")?.into()];
+    scribe.write(draft(&task(1), at(2), answer)).await?;
+    scribe.write(draft(&task(1), at(4), vec![status(TaskStatus::Canceled)])).await?;
+    let found: Vec<_> =
+        scribe.approvals(10).await?.into_iter().map(|approval| approval.status).collect();
+    let expected = vec![ApprovalStatus::Void, ApprovalStatus::Pending, ApprovalStatus::Denied];
+    equal("what became of them", &found, &expected)?;
+    equal("who waits", &listed(&scribe, WhichApprovals::Pending).await?, &ids(&[2])?)
+}
+
+async fn one(scribe: &Scribe, n: u64) -> Result<Approval, Finding> {
+    let mut found = scribe.approvals_which(WhichApprovals::One(approval_id(n)?), 10).await?;
+    found.pop().ok_or_else(|| Finding::Broken(format!("approval {n} is not there")))
+}
+
+async fn listed(scribe: &Scribe, which: WhichApprovals) -> Result<Vec<ApprovalId>, Finding> {
+    let found = scribe.approvals_which(which, 10).await?;
+    Ok(found.into_iter().map(|approval| approval.approval_id).collect())
+}
+
+fn ids(numbers: &[u64]) -> Result<Vec<ApprovalId>, Finding> {
+    numbers.iter().map(|n| approval_id(*n)).collect()
+}

@@ -1,0 +1,105 @@
+//! Things that happen to the tasks of the checks.
+
+use antiphon_core::port::Rule;
+use antiphon_core::{
+    AgentId, AgentState, ApprovalDecided, ApprovalId, ApprovalRequested, AssistantBlock,
+    AssistantMessage, Decision, Effect, EventBody, HandlingMode, InteractionId, MessageAppended,
+    MessageQueued, RawJson, SessionId, StateChanged, StopReason, TaskCreated, ToolCallId,
+    ToolStarted, Usage, UsageRecorded, UserMessage,
+};
+use uuid::Uuid;
+
+use super::scribe::{noon, said};
+use crate::suite::{During, Finding};
+
+/// The creation of a task in a session of that name.
+pub(super) fn created_in(session: &str) -> Result<EventBody, Finding> {
+    let session_id = SessionId::parse(session).during("a session id")?;
+    Ok(TaskCreated::new("scribe", session_id).into())
+}
+
+/// A question of the user's.
+pub(super) fn asked(text: &str) -> EventBody {
+    said(UserMessage::text(text, noon()))
+}
+
+/// An answer of the model's.
+pub(super) fn answered(text: &str) -> EventBody {
+    said(AssistantMessage {
+        content: vec![AssistantBlock::text(text)],
+        stop_reason: StopReason::EndTurn,
+        raw_stop_reason: "end_turn".to_owned(),
+        usage: Usage::default(),
+        model: None,
+        timestamp: noon(),
+    })
+}
+
+/// The start of the `n`th call.
+pub(super) fn started(n: u64) -> Result<EventBody, Finding> {
+    Ok(EventBody::from(ToolStarted {
+        tool_call_id: call_id(n)?,
+        tool_name: "look".to_owned(),
+        effect: Effect::ReadOnly,
+    }))
+}
+
+/// A turn that `model` was paid for.
+pub(super) fn paid(model: &str, usage: Usage) -> EventBody {
+    EventBody::from(UsageRecorded { model: model.to_owned(), usage, purpose: None })
+}
+
+/// The `n`th agent.
+pub(super) fn agent_id(n: u128) -> AgentId {
+    AgentId(Uuid::from_u128(n))
+}
+
+/// A move of the `n`th agent to the state behind `from`.
+pub(super) fn moved(n: u128, from: AgentState) -> EventBody {
+    EventBody::from(StateChanged { agent_id: agent_id(n), from, to: from.next() })
+}
+
+/// The `n`th approval.
+pub(super) fn approval_id(n: u64) -> Result<ApprovalId, Finding> {
+    ApprovalId::parse(&format!("approval-{n}")).during("an approval id")
+}
+
+/// The `n`th approval is asked for.
+pub(super) fn requested(n: u64) -> Result<ApprovalRequested, Finding> {
+    Ok(ApprovalRequested {
+        approval_id: approval_id(n)?,
+        tool_call_id: call_id(n)?,
+        tool_name: "bash".to_owned(),
+        arguments: RawJson::parse(r#"{ "command":"rm", "n":1.0 }"#).during("JSON")?,
+        reason: "it removes files".to_owned(),
+        rule: Rule("bash(rm *)".to_owned()),
+        expires_at: None,
+    })
+}
+
+/// Somebody says so about the `n`th approval.
+pub(super) fn decided(n: u64, decision: Decision, by: &str) -> Result<ApprovalDecided, Finding> {
+    let approval_id = approval_id(n)?;
+    Ok(ApprovalDecided { approval_id, decision, by: by.to_owned(), comment: None })
+}
+
+/// The `n`th message that has to wait.
+pub(super) fn interaction_id(n: u128) -> InteractionId {
+    InteractionId(Uuid::from_u128(n))
+}
+
+/// The `n`th message arrives.
+pub(super) fn queued(n: u128) -> MessageQueued {
+    let message = UserMessage::text(format!("message {n}"), noon());
+    MessageQueued { id: interaction_id(n), mode: HandlingMode::Steer, message }
+}
+
+/// The `n`th message has its turn.
+pub(super) fn taken(n: u128) -> EventBody {
+    let message = UserMessage::text(format!("message {n}"), noon()).into();
+    EventBody::from(MessageAppended { message, queued: Some(interaction_id(n)) })
+}
+
+fn call_id(n: u64) -> Result<ToolCallId, Finding> {
+    ToolCallId::parse(&format!("call-{n}")).during("a call id")
+}

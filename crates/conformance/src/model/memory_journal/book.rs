@@ -1,0 +1,186 @@
+//! All that was written, and what follows from it.
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use antiphon_core::port::{
+    Append, Appended, ApprovalQuery, IdempotencyKey, Read, TaskHead, TaskQuery, Which,
+    WhichApprovals,
+};
+use antiphon_core::{
+    Approval, ApprovalId, ApprovalStatus, Event, EventBody, LiveAgent, Position, Queued, Seq,
+    SessionId, SessionSummary, TaskId, TaskSummary,
+};
+
+use super::PAGE_EVENTS_MAX;
+use super::chapter::Chapter;
+
+#[derive(Debug, Default)]
+pub(super) struct Book {
+    /// The event at index `n` has position `n + 1`. Shared, so that a page is copied out after
+    /// the lock is let go.
+    events: Vec<Arc<Event>>,
+    tasks: HashMap<TaskId, Chapter>,
+    /// Tasks in the order of their creation.
+    created: Vec<TaskId>,
+    keys: HashMap<IdempotencyKey, Appended>,
+    /// Questions that were asked; each is asked once.
+    asked: HashSet<ApprovalId>,
+}
+
+impl Book {
+    pub(super) fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    pub(super) fn head(&self) -> Position {
+        Position(self.events.len() as u64)
+    }
+
+    pub(super) fn answered(&self, key: &IdempotencyKey) -> Option<&Appended> {
+        self.keys.get(key)
+    }
+
+    pub(super) fn place(&self, task_id: &TaskId) -> Option<TaskHead> {
+        self.tasks.get(task_id).map(Chapter::head)
+    }
+
+    /// Writes what was checked.
+    pub(super) fn write(&mut self, append: Append) -> Appended {
+        let Append { task_id, expected: _, at, events, key } = append;
+        let mut seq = self.place(&task_id).map_or(Seq(0), |head| head.seq);
+        for body in events {
+            seq.0 += 1;
+            let position = Position(self.head().0 + 1);
+            let event = Event { position, task_id: task_id.clone(), seq, at, body };
+            self.fold(&event);
+            self.events.push(Arc::new(event));
+        }
+        let appended = Appended { task_id, seq, position: self.head(), deduplicated: false };
+        if let Some(key) = key {
+            self.keys.insert(key, appended.clone());
+        }
+        appended
+    }
+
+    fn fold(&mut self, event: &Event) {
+        let Event { position, task_id, at, body, .. } = event;
+        match self.tasks.entry(task_id.clone()) {
+            Entry::Occupied(mut chapter) => {
+                chapter.get_mut().add(event);
+                if let EventBody::ApprovalRequested(request) = body
+                    && self.asked.insert(request.approval_id.clone())
+                {
+                    chapter.get_mut().ask(event, request);
+                }
+            }
+            Entry::Vacant(place) => {
+                if let EventBody::TaskCreated(created) = body {
+                    let summary = TaskSummary::created(task_id.clone(), created, *at);
+                    place.insert(Chapter::begin(*position, summary));
+                    self.created.push(task_id.clone());
+                }
+            }
+        }
+    }
+
+    /// Events behind a position, as many as a page holds.
+    pub(super) fn behind(&self, read: &Read) -> Vec<Arc<Event>> {
+        let limit = read.limit.get().min(PAGE_EVENTS_MAX);
+        match &read.task_id {
+            None => self.events[index(read.after).min(self.events.len())..]
+                .iter()
+                .take(limit)
+                .cloned()
+                .collect(),
+            Some(task_id) => {
+                let positions =
+                    self.tasks.get(task_id).map_or(&[][..], |chapter| &chapter.positions);
+                let seen = positions.partition_point(|position| *position <= read.after);
+                positions[seen..]
+                    .iter()
+                    .take(limit)
+                    .map(|position| Arc::clone(&self.events[index(*position) - 1]))
+                    .collect()
+            }
+        }
+    }
+
+    pub(super) fn tasks(&self, query: &TaskQuery) -> Vec<TaskSummary> {
+        let listed = self.newest().filter(|chapter| {
+            let task = &chapter.summary;
+            match &query.which {
+                Which::All => true,
+                Which::Unfinished => !chapter.has_ended(),
+                Which::One(task_id) => task.task_id == *task_id,
+                Which::Beginning(start) => task.task_id.as_str().starts_with(start),
+                Which::Tree(root) => task.root == *root,
+                Which::Session(session_id) => task.session_id == *session_id,
+            }
+        });
+        listed.take(query.limit.get()).map(|chapter| chapter.summary.clone()).collect()
+    }
+
+    pub(super) fn sessions(&self, limit: NonZeroUsize) -> Vec<SessionSummary> {
+        let mut sessions: Vec<SessionSummary> = Vec::new();
+        let mut known: HashMap<&SessionId, usize> = HashMap::new();
+        for Chapter { summary: task, .. } in self.newest() {
+            let place = *known.entry(&task.session_id).or_insert(sessions.len());
+            if place == sessions.len() {
+                sessions.push(SessionSummary {
+                    session_id: task.session_id.clone(),
+                    title: String::new(),
+                    tasks: 0,
+                    last_task: task.task_id.clone(),
+                    status: task.status,
+                    created_at: task.created_at,
+                    updated_at: task.last_event_at,
+                });
+            }
+            // The last one to come by is the first of its session.
+            let session = &mut sessions[place];
+            session.title.clone_from(&task.title);
+            session.created_at = task.created_at;
+            session.tasks += 1;
+        }
+        sessions.truncate(limit.get());
+        sessions
+    }
+
+    pub(super) fn approvals(&self, query: &ApprovalQuery) -> Vec<Approval> {
+        let asked = self.tasks.values().flat_map(|chapter| &chapter.approvals);
+        let listed = asked.filter(|(_, approval)| match &query.which {
+            WhichApprovals::All => true,
+            WhichApprovals::Pending => approval.status == ApprovalStatus::Pending,
+            WhichApprovals::One(approval_id) => approval.approval_id == *approval_id,
+        });
+        in_order(listed, query.limit)
+    }
+
+    pub(super) fn agents(&self, limit: NonZeroUsize) -> Vec<LiveAgent> {
+        self.newest().filter_map(Chapter::agent).take(limit.get()).collect()
+    }
+
+    pub(super) fn queued(&self, limit: NonZeroUsize) -> Vec<Queued> {
+        in_order(self.tasks.values().flat_map(|chapter| &chapter.queued), limit)
+    }
+
+    fn newest(&self) -> impl Iterator<Item = &Chapter> {
+        self.created.iter().rev().filter_map(|task_id| self.tasks.get(task_id))
+    }
+}
+
+fn in_order<'a, T: Clone + 'a>(
+    found: impl Iterator<Item = &'a (Position, T)>,
+    limit: NonZeroUsize,
+) -> Vec<T> {
+    let mut found: Vec<_> = found.collect();
+    found.sort_by_key(|(position, _)| *position);
+    found.into_iter().take(limit.get()).map(|(_, value)| value.clone()).collect()
+}
+
+fn index(position: Position) -> usize {
+    usize::try_from(position.0).unwrap_or(usize::MAX)
+}

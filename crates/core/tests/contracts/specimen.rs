@@ -1,0 +1,273 @@
+//! One event of each type, with the data it has in JSON.
+
+use std::num::{NonZeroU32, NonZeroU64};
+
+use antiphon_core::port::Rule;
+use antiphon_core::*;
+use serde_json::{Value, json};
+
+use crate::{UUID, at, ten, written};
+
+/// An event's body, its type and its data.
+pub(crate) type Specimen = (EventBody, &'static str, Value);
+
+/// Around a body, always the same.
+pub(crate) fn event(body: impl Into<EventBody>) -> Event {
+    Event {
+        position: Position(7),
+        task_id: TaskId::parse("t1").unwrap(),
+        seq: Seq(3),
+        at: at("2026-02-18T12:00:00Z"),
+        body: body.into(),
+    }
+}
+
+/// The same in JSON.
+pub(crate) fn envelope(kind: &str, data: &Value) -> Value {
+    json!({
+        "v": 1, "position": 7, "task_id": "t1", "seq": 3, "at": "2026-02-18T12:00:00Z",
+        "type": kind, "data": data
+    })
+}
+
+/// One of each, with every field it can have, in the order of [`EventBody::TYPES`].
+pub(crate) fn whole() -> Vec<Specimen> {
+    let said = UserMessage::text("hi", ten());
+    let appended = MessageAppended { message: said.clone().into(), queued: Some(interaction_id()) };
+    let queued =
+        MessageQueued { id: interaction_id(), mode: HandlingMode::Steer, message: said.clone() };
+    let said = written(&said);
+    vec![
+        task_created(),
+        failed(),
+        moved(),
+        (appended.into(), "message_appended", json!({"message": said, "queued": UUID})),
+        (queued.into(), "message_queued", json!({"id": UUID, "mode": "steer", "message": said})),
+        asked(),
+        decided(),
+        refused(),
+        started(),
+        paid(),
+        (
+            OutputRejected { reason: "`sum` is missing".to_owned() }.into(),
+            "output_rejected",
+            json!({"reason": "`sum` is missing"}),
+        ),
+        (
+            Compacted { summary: "They said hi.".to_owned(), kept_from: 12 }.into(),
+            "compacted",
+            json!({"summary": "They said hi.", "kept_from": 12}),
+        ),
+    ]
+}
+
+/// Those with fields that can be absent, without them.
+pub(crate) fn bare() -> Vec<Specimen> {
+    let said = UserMessage::text("hi", ten());
+    let paid = UsageRecorded { model: "m".to_owned(), usage: Usage::default(), purpose: None };
+    let asked = ApprovalRequested { expires_at: None, ..approval_requested() };
+    let mut question = asked_data();
+    question.as_object_mut().unwrap().remove("expires_at");
+    let decided = ApprovalDecided { comment: None, ..approval_decided() };
+    vec![
+        (
+            TaskCreated::new("dev", SessionId::parse("s1").unwrap()).into(),
+            "task_created",
+            json!({"agent": "dev", "session_id": "s1"}),
+        ),
+        (
+            StatusChanged::new(TaskStatus::Running).into(),
+            "status_changed",
+            json!({"status": "running"}),
+        ),
+        (
+            MessageAppended::new(Message::from(said.clone())).into(),
+            "message_appended",
+            json!({"message": written(&said)}),
+        ),
+        (asked.into(), "approval_requested", question),
+        (
+            decided.into(),
+            "approval_decided",
+            json!({"approval_id": "a1", "decision": "deny", "by": "user"}),
+        ),
+        (
+            paid.into(),
+            "usage_recorded",
+            json!({"model": "m", "usage": {"input_tokens": 0, "output_tokens": 0}}),
+        ),
+    ]
+}
+
+/// A status of each kind, with what goes with it.
+pub(crate) fn statuses() -> Vec<Specimen> {
+    let specimen = |status, detail: Option<Value>, waiting_for, data| {
+        (StatusChanged { status, detail, waiting_for }.into(), "status_changed", data)
+    };
+    vec![
+        specimen(TaskStatus::Pending, None, None, json!({"status": "pending"})),
+        specimen(
+            TaskStatus::InputRequired,
+            None,
+            Some(WaitingFor::Approval),
+            json!({"status": "input_required", "waiting_for": "approval"}),
+        ),
+        specimen(
+            TaskStatus::InputRequired,
+            None,
+            Some(WaitingFor::Resume),
+            json!({"status": "input_required", "waiting_for": "resume"}),
+        ),
+        specimen(
+            TaskStatus::Completed,
+            Some(Value::Null),
+            None,
+            json!({"status": "completed", "detail": null}),
+        ),
+        specimen(
+            TaskStatus::Completed,
+            Some(json!({"sum": 3})),
+            None,
+            json!({"status": "completed", "detail": {"sum": 3}}),
+        ),
+        specimen(TaskStatus::Canceled, None, None, json!({"status": "canceled"})),
+    ]
+}
+
+pub(crate) fn agent_id() -> AgentId {
+    UUID.parse::<uuid::Uuid>().unwrap().into()
+}
+
+fn interaction_id() -> InteractionId {
+    UUID.parse::<uuid::Uuid>().unwrap().into()
+}
+
+fn task_created() -> Specimen {
+    let created = TaskCreated {
+        agent: "dev".to_owned(),
+        session_id: SessionId::parse("s1").unwrap(),
+        parent: Some(TaskId::parse("t0").unwrap()),
+        root: Some(TaskId::parse("t0").unwrap()),
+        history: Some(HistoryRef { task_id: TaskId::parse("t-1").unwrap(), seq: Seq(9) }),
+        model: Some(ModelRef::parse("scripted/hello").unwrap()),
+        system_prompt: "Be brief.".to_owned(),
+        limits: TaskLimits {
+            turns_max: NonZeroU32::new(3),
+            answer_tokens_max: NonZeroU32::new(4),
+            tool_calls_max: NonZeroU32::new(5),
+            tokens_max: NonZeroU64::new(6),
+            cost_nano_usd_max: NonZeroU64::new(7),
+            wall_clock_s_max: NonZeroU32::new(8),
+        },
+        output_schema: Some(RawJson::parse(r#"{"type":"object"}"#).unwrap()),
+        route: Some(RawJson::parse(r#"{"script":"hello.toml"}"#).unwrap()),
+    };
+    let data = json!({
+        "agent": "dev", "session_id": "s1", "parent": "t0", "root": "t0",
+        "history": {"task_id": "t-1", "seq": 9}, "model": "scripted/hello",
+        "system_prompt": "Be brief.",
+        "limits": {
+            "turns_max": 3, "answer_tokens_max": 4, "tool_calls_max": 5, "tokens_max": 6,
+            "cost_nano_usd_max": 7, "wall_clock_s_max": 8
+        },
+        "output_schema": {"type": "object"}, "route": {"script": "hello.toml"}
+    });
+    (created.into(), "task_created", data)
+}
+
+fn failed() -> Specimen {
+    let limit = json!({"limit": "turns", "max": 3});
+    let detail = json!({"code": "limit_reached", "error": "out of turns", "limit": limit});
+    let failed = StatusChanged {
+        status: TaskStatus::Failed,
+        detail: Some(detail.clone()),
+        waiting_for: None,
+    };
+    (failed.into(), "status_changed", json!({"status": "failed", "detail": detail}))
+}
+
+fn moved() -> Specimen {
+    let moved =
+        StateChanged { agent_id: agent_id(), from: AgentState::Idle, to: AgentState::Thinking };
+    let data = json!({"agent_id": UUID, "from": "idle", "to": "thinking"});
+    (moved.into(), "state_changed", data)
+}
+
+fn asked() -> Specimen {
+    (approval_requested().into(), "approval_requested", asked_data())
+}
+
+pub(crate) fn approval_requested() -> ApprovalRequested {
+    ApprovalRequested {
+        approval_id: ApprovalId::parse("a1").unwrap(),
+        tool_call_id: ToolCallId::parse("tc_1").unwrap(),
+        tool_name: "bash".to_owned(),
+        arguments: RawJson::parse(r#"{"command":"git push"}"#).unwrap(),
+        reason: "it writes to a remote".to_owned(),
+        rule: Rule("bash(git push *)".to_owned()),
+        expires_at: Some(at("2026-02-18T13:00:00Z")),
+    }
+}
+
+fn asked_data() -> Value {
+    json!({
+        "approval_id": "a1", "tool_call_id": "tc_1", "tool_name": "bash",
+        "arguments": {"command": "git push"}, "reason": "it writes to a remote",
+        "rule": "bash(git push *)", "expires_at": "2026-02-18T13:00:00Z"
+    })
+}
+
+pub(crate) fn approval_decided() -> ApprovalDecided {
+    ApprovalDecided {
+        approval_id: ApprovalId::parse("a1").unwrap(),
+        decision: Decision::Deny,
+        by: "user".to_owned(),
+        comment: Some("not on a Friday".to_owned()),
+    }
+}
+
+fn decided() -> Specimen {
+    let data = json!({
+        "approval_id": "a1", "decision": "deny", "by": "user", "comment": "not on a Friday"
+    });
+    (approval_decided().into(), "approval_decided", data)
+}
+
+fn refused() -> Specimen {
+    let refused = ToolRefused {
+        tool_call_id: ToolCallId::parse("tc_1").unwrap(),
+        tool_name: "bash".to_owned(),
+        reason: "not on a Friday".to_owned(),
+    };
+    let data = json!({"tool_call_id": "tc_1", "tool_name": "bash", "reason": "not on a Friday"});
+    (refused.into(), "tool_refused", data)
+}
+
+fn started() -> Specimen {
+    let started = ToolStarted {
+        tool_call_id: ToolCallId::parse("tc_1").unwrap(),
+        tool_name: "bash".to_owned(),
+        effect: Effect::SideEffect,
+    };
+    let data = json!({"tool_call_id": "tc_1", "tool_name": "bash", "effect": "side_effect"});
+    (started.into(), "tool_started", data)
+}
+
+fn paid() -> Specimen {
+    let usage = Usage {
+        input_tokens: 1,
+        output_tokens: 2,
+        cache_read_tokens: Some(3),
+        cache_write_tokens: Some(4),
+    };
+    let purpose = Some(Purpose::Compaction);
+    let paid = UsageRecorded { model: "scripted/hello".to_owned(), usage, purpose };
+    let data = json!({
+        "model": "scripted/hello",
+        "usage": {
+            "input_tokens": 1, "output_tokens": 2, "cache_read_tokens": 3, "cache_write_tokens": 4
+        },
+        "purpose": "compaction"
+    });
+    (paid.into(), "usage_recorded", data)
+}

@@ -1,0 +1,168 @@
+//! Any event.
+
+use std::num::{NonZeroU32, NonZeroU64};
+
+use antiphon_core::port::Rule;
+use antiphon_core::*;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::json;
+
+use crate::any_conversation::{message, model, usage, user_message};
+use crate::any_exchange::{mode, state, task_id, uuid};
+use crate::any_json::{object, text, time, value};
+
+/// Any event.
+pub(crate) fn event() -> impl Strategy<Value = Event> {
+    (1_u64.., task_id(), 1_u64.., time(), body()).prop_map(|(position, task_id, seq, at, body)| {
+        Event { position: Position(position), task_id, seq: Seq(seq), at, body }
+    })
+}
+
+/// Boxed: all of them side by side are more than the stack of a test holds.
+fn body() -> impl Strategy<Value = EventBody> {
+    prop_oneof![
+        created().boxed(),
+        status().boxed(),
+        moved().boxed(),
+        said().boxed(),
+        approval().boxed(),
+        tool().boxed(),
+        paid().boxed(),
+        text().prop_map(|reason| OutputRejected { reason }.into()).boxed(),
+        (text(), any::<u64>())
+            .prop_map(|(summary, kept_from)| Compacted { summary, kept_from }.into())
+            .boxed(),
+    ]
+}
+
+fn call_id() -> impl Strategy<Value = ToolCallId> {
+    task_id().prop_map(|id| ToolCallId::parse(id.as_str()).unwrap())
+}
+
+fn approval_id() -> impl Strategy<Value = ApprovalId> {
+    task_id().prop_map(|id| ApprovalId::parse(id.as_str()).unwrap())
+}
+
+fn limits() -> impl Strategy<Value = TaskLimits> {
+    let count = || option::of(any::<NonZeroU32>());
+    let many = || option::of(any::<NonZeroU64>());
+    (count(), count(), count(), many(), many(), count()).prop_map(
+        |(turns, answer_tokens, tool_calls, tokens, cost_nano_usd, wall_clock_s)| TaskLimits {
+            turns_max: turns,
+            answer_tokens_max: answer_tokens,
+            tool_calls_max: tool_calls,
+            tokens_max: tokens,
+            cost_nano_usd_max: cost_nano_usd,
+            wall_clock_s_max: wall_clock_s,
+        },
+    )
+}
+
+fn created() -> impl Strategy<Value = EventBody> {
+    let history =
+        (task_id(), any::<u64>()).prop_map(|(task_id, seq)| HistoryRef { task_id, seq: Seq(seq) });
+    let place = (task_id(), option::of(task_id()), option::of(task_id()), option::of(history));
+    let work = (text(), option::of(model()), text(), limits());
+    (place, work, option::of(object()), option::of(object())).prop_map(
+        |((session, parent, root, history), work, output_schema, route)| {
+            let (agent, model, system_prompt, limits) = work;
+            let session_id = SessionId::parse(session.as_str()).unwrap();
+            TaskCreated {
+                agent,
+                session_id,
+                parent,
+                root,
+                history,
+                model,
+                system_prompt,
+                limits,
+                output_schema,
+                route,
+            }
+            .into()
+        },
+    )
+}
+
+/// What goes with a status is what the page says goes with it.
+fn status() -> impl Strategy<Value = EventBody> {
+    let why = (text(), select(&["cut", "refused", "timeout"][..]))
+        .prop_map(|(error, code)| json!({"code": code, "error": error}));
+    let waits = [WaitingFor::Approval, WaitingFor::Resume];
+    (select(&TaskStatus::ALL[..]), option::of(value()), why, select(waits.to_vec())).prop_map(
+        |(status, detail, why, waits)| {
+            let (detail, waiting_for) = match status {
+                TaskStatus::Failed => (Some(why), None),
+                TaskStatus::InputRequired => (detail, Some(waits)),
+                TaskStatus::Pending
+                | TaskStatus::Running
+                | TaskStatus::Completed
+                | TaskStatus::Canceled => (detail, None),
+            };
+            StatusChanged { status, detail, waiting_for }.into()
+        },
+    )
+}
+
+fn moved() -> impl Strategy<Value = EventBody> {
+    (uuid(), state(), state())
+        .prop_map(|(agent_id, from, to)| StateChanged { agent_id, from, to }.into())
+}
+
+fn said() -> impl Strategy<Value = EventBody> {
+    prop_oneof![
+        2 => (message(), option::of(uuid())).prop_map(|(message, queued)| {
+            MessageAppended { queued, ..MessageAppended::new(message) }.into()
+        }),
+        1 => (uuid(), mode(), user_message())
+            .prop_map(|(id, mode, message)| MessageQueued { id, mode, message }.into()),
+    ]
+}
+
+fn approval() -> impl Strategy<Value = EventBody> {
+    let asked = (approval_id(), call_id(), text(), object(), text(), text(), option::of(time()))
+        .prop_map(|(approval_id, tool_call_id, tool_name, arguments, reason, rule, expires_at)| {
+            let rule = Rule(rule);
+            ApprovalRequested {
+                approval_id,
+                tool_call_id,
+                tool_name,
+                arguments,
+                reason,
+                rule,
+                expires_at,
+            }
+            .into()
+        });
+    let decisions = {
+        use Decision::{AllowAlways, AllowOnce, AllowTask, Deny, Expire};
+        select([AllowOnce, AllowTask, AllowAlways, Deny, Expire].to_vec())
+    };
+    let decided = (approval_id(), decisions, text(), option::of(text())).prop_map(
+        |(approval_id, decision, by, comment)| {
+            ApprovalDecided { approval_id, decision, by, comment }.into()
+        },
+    );
+    prop_oneof![asked, decided]
+}
+
+fn tool() -> impl Strategy<Value = EventBody> {
+    let effects = [Effect::ReadOnly, Effect::Idempotent, Effect::SideEffect];
+    prop_oneof![
+        (call_id(), text(), select(effects.to_vec())).prop_map(
+            |(tool_call_id, tool_name, effect)| {
+                ToolStarted { tool_call_id, tool_name, effect }.into()
+            }
+        ),
+        (call_id(), text(), text()).prop_map(|(tool_call_id, tool_name, reason)| {
+            ToolRefused { tool_call_id, tool_name, reason }.into()
+        }),
+    ]
+}
+
+fn paid() -> impl Strategy<Value = EventBody> {
+    (text(), usage(), option::of(Just(Purpose::Compaction)))
+        .prop_map(|(model, usage, purpose)| UsageRecorded { model, usage, purpose }.into())
+}

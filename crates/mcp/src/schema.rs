@@ -1,0 +1,432 @@
+//! The schema of a tool's arguments, as a server claims it.
+//!
+//! Two things come of it: what the model and its provider are shown, which must be the schema of an
+//! object whatever the server wrote, and what checks the arguments before the server gets them. A
+//! schema that is too large, too deep, points elsewhere or makes no sense is shown as "any object"
+//! and checks nothing: the server then checks for itself. A tool whose schema cannot be repaired is
+//! refused.
+
+use std::collections::HashMap;
+
+use antiphon_core::{RawJson, visible};
+use jsonschema::{PatternOptions, Validator};
+use serde_json::{Map, Value, json};
+
+/// Largest schema, in bytes of JSON.
+pub const SCHEMA_BYTES_MAX: usize = 64 * 1024;
+
+/// Deepest schema.
+pub const SCHEMA_DEPTH_MAX: usize = 64;
+
+/// Most steps a check may take for one value, with every reference followed. Without a limit, forty
+/// lines of references to references take years.
+const STEPS_MAX: u64 = 4096;
+
+/// Largest arguments that are checked here, in bytes. Larger ones are left to the server.
+const CHECKED_BYTES_MAX: usize = 1024 * 1024;
+
+/// Steps back a pattern may take on one text before it counts as no match.
+const BACKTRACKS_MAX: usize = 100_000;
+
+/// Longest name of an argument that every provider takes.
+const PROPERTY_BYTES_MAX: usize = 64;
+
+/// Most complaints about one set of arguments.
+const COMPLAINTS_MAX: usize = 5;
+
+/// Longest complaint, in characters.
+const COMPLAINT_CHARS_MAX: usize = 300;
+
+/// A schema that has been looked at.
+#[derive(Debug)]
+pub(crate) struct Schema {
+    /// What the model is shown.
+    pub(crate) shown: RawJson,
+    /// Why that is not what the server wrote.
+    pub(crate) note: Option<String>,
+    check: Option<Validator>,
+}
+
+impl Schema {
+    /// Looks at what a server claims. An error is why the tool cannot be offered.
+    pub(crate) fn read(claimed: &Map<String, Value>) -> Result<Self, String> {
+        match claimed.get("type") {
+            None => {}
+            Some(Value::String(kind)) if kind == "object" => {}
+            Some(Value::Array(kinds)) if kinds.contains(&json!("object")) => {}
+            Some(other) => return Err(format!("its arguments are not an object but {other}")),
+        }
+        match Self::understand(claimed) {
+            Ok(schema) => Ok(schema),
+            Err(Fault::Tool(reason)) => Err(reason),
+            Err(Fault::Schema(reason)) => Ok(Self::any_object(reason)),
+        }
+    }
+
+    /// What is wrong with `arguments`, if anything is.
+    pub(crate) fn complaint(&self, arguments: &RawJson) -> Option<String> {
+        if !arguments.is_object() {
+            return Some("the arguments must be a JSON object".to_owned());
+        }
+        let check = self.check.as_ref()?;
+        if arguments.as_str().len() > CHECKED_BYTES_MAX {
+            return None;
+        }
+        let value: Value = match arguments.to() {
+            Ok(value) => value,
+            Err(error) => return Some(error.to_string()),
+        };
+        let complaints: Vec<String> = check
+            .iter_errors(&value)
+            .take(COMPLAINTS_MAX)
+            .map(|error| {
+                let place = error.instance_path().to_string();
+                let place =
+                    if place.is_empty() { "arguments".to_owned() } else { format!("`{place}`") };
+                let what: String = error.to_string().chars().take(COMPLAINT_CHARS_MAX).collect();
+                format!("{place}: {what}")
+            })
+            .collect();
+        (!complaints.is_empty()).then(|| complaints.join("; "))
+    }
+
+    fn understand(claimed: &Map<String, Value>) -> Result<Self, Fault> {
+        let text =
+            serde_json::to_string(claimed).map_err(|error| Fault::Schema(error.to_string()))?;
+        if text.len() > SCHEMA_BYTES_MAX {
+            return Err(Fault::Schema(format!("it is larger than {SCHEMA_BYTES_MAX} bytes")));
+        }
+        let mut schema = claimed.clone();
+        // The dialect is ours to choose, and an unknown one would be looked for elsewhere.
+        let dialect = schema.shift_remove("$schema");
+        schema.insert("type".to_owned(), json!("object"));
+        let mut value = Value::Object(schema);
+        tidy(&mut value, 0)?;
+        References::of(&value)?;
+        let check = compile(&value, dialect.as_ref())?;
+        let shown = shown(value)?;
+        Ok(Self { shown, note: None, check: Some(check) })
+    }
+
+    fn any_object(reason: String) -> Self {
+        let shown = RawJson::of(&json!({"type": "object", "properties": {}}));
+        Self {
+            shown: shown.unwrap_or_else(|_| RawJson::empty_object()),
+            note: Some(reason),
+            check: None,
+        }
+    }
+}
+
+/// What is wrong with a schema.
+#[derive(Debug)]
+enum Fault {
+    /// The tool can be offered without it.
+    Schema(String),
+    /// It cannot.
+    Tool(String),
+}
+
+fn compile(schema: &Value, dialect: Option<&Value>) -> Result<Validator, Fault> {
+    let draft = match dialect.and_then(Value::as_str).unwrap_or_default() {
+        uri if uri.contains("draft-04") => jsonschema::Draft::Draft4,
+        uri if uri.contains("draft-06") => jsonschema::Draft::Draft6,
+        uri if uri.contains("draft-07") => jsonschema::Draft::Draft7,
+        uri if uri.contains("2019-09") => jsonschema::Draft::Draft201909,
+        _ => jsonschema::Draft::Draft202012,
+    };
+    jsonschema::options()
+        .with_draft(draft)
+        .offline()
+        .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS_MAX))
+        .build(schema)
+        .map_err(|error| {
+            let what: String = error.to_string().chars().take(COMPLAINT_CHARS_MAX).collect();
+            Fault::Schema(format!("it is not a JSON Schema: {what}"))
+        })
+}
+
+/// The schema without what some provider refuses a whole request for.
+fn shown(value: Value) -> Result<RawJson, Fault> {
+    let Value::Object(mut schema) = value else {
+        return Err(Fault::Schema("it is no object".to_owned()));
+    };
+    let properties = match schema.get("properties") {
+        None => Map::new(),
+        Some(Value::Object(properties)) => properties.clone(),
+        Some(_) => return Err(Fault::Schema("its `properties` are no object".to_owned())),
+    };
+    for name in properties.keys() {
+        let plain = |b: u8| b.is_ascii_alphanumeric() || b"_.-".contains(&b);
+        if !(1..=PROPERTY_BYTES_MAX).contains(&name.len()) || !name.bytes().all(plain) {
+            let name: String = name.escape_debug().take(PROPERTY_BYTES_MAX).collect();
+            return Err(Fault::Tool(format!("it has an argument called `{name}`")));
+        }
+    }
+    // Choices between whole sets of arguments are still checked, but not shown.
+    for choice in ["anyOf", "oneOf", "allOf"] {
+        schema.shift_remove(choice);
+    }
+    if let Some(Value::Array(required)) = schema.get_mut("required") {
+        required.retain(|name| name.as_str().is_some_and(|name| properties.contains_key(name)));
+    }
+    schema.entry("properties").or_insert_with(|| json!({}));
+    RawJson::of(&schema).map_err(|error| Fault::Schema(error.to_string()))
+}
+
+/// Takes what a person cannot see out of descriptions, where it does no harm; anywhere else it is a
+/// reason not to offer the tool.
+fn tidy(value: &mut Value, depth: usize) -> Result<(), Fault> {
+    if depth > SCHEMA_DEPTH_MAX {
+        return Err(Fault::Schema(format!("it is deeper than {SCHEMA_DEPTH_MAX} levels")));
+    }
+    match value {
+        Value::String(text) => seen(text),
+        Value::Array(items) => items.iter_mut().try_for_each(|item| tidy(item, depth + 1)),
+        Value::Object(fields) => {
+            fields.shift_remove("$comment");
+            for (name, field) in fields.iter_mut() {
+                seen(name)?;
+                if let (Value::String(text), "description" | "title") = (&mut *field, name.as_str())
+                {
+                    *text = visible(text);
+                }
+                tidy(field, depth + 1)?;
+            }
+            Ok(())
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
+    }
+}
+
+fn seen(text: &str) -> Result<(), Fault> {
+    if visible(text).len() == text.len() {
+        return Ok(());
+    }
+    Err(Fault::Tool("its schema hides characters that cannot be seen".to_owned()))
+}
+
+/// Follows the references of a schema to see how much there is to check.
+struct References<'a> {
+    root: &'a Value,
+    /// Steps of what a reference names; `None` while they are being counted.
+    counted: HashMap<&'a str, Option<u64>>,
+}
+
+impl<'a> References<'a> {
+    fn of(root: &'a Value) -> Result<(), Fault> {
+        let mut references = Self { root, counted: HashMap::new() };
+        if references.steps(root)? > STEPS_MAX {
+            return Err(Fault::Schema("checking it would take too long".to_owned()));
+        }
+        Ok(())
+    }
+
+    fn steps(&mut self, value: &'a Value) -> Result<u64, Fault> {
+        let mut steps = 1_u64;
+        match value {
+            Value::Array(items) => {
+                for item in items {
+                    steps = steps.saturating_add(self.steps(item)?);
+                }
+            }
+            Value::Object(fields) => {
+                for (name, field) in fields {
+                    steps = steps.saturating_add(match (name.as_str(), field) {
+                        ("$ref", Value::String(target)) => self.follow(target)?,
+                        (
+                            "$dynamicRef" | "$recursiveRef" | "$id" | "id" | "$anchor",
+                            Value::String(_),
+                        ) => {
+                            return Err(Fault::Schema(format!("it uses `{name}`")));
+                        }
+                        // What is only named costs nothing until something refers to it.
+                        ("$defs" | "definitions", _) => 1,
+                        _ => self.steps(field)?,
+                    });
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+        Ok(steps)
+    }
+
+    fn follow(&mut self, target: &'a str) -> Result<u64, Fault> {
+        if let Some(counted) = self.counted.get(target) {
+            // A schema that contains itself is followed as far as the arguments go.
+            return Ok(counted.unwrap_or(1));
+        }
+        let place =
+            target.strip_prefix('#').filter(|rest| rest.is_empty() || rest.starts_with('/'));
+        let Some(found) = place.and_then(|pointer| self.root.pointer(pointer)) else {
+            return Err(Fault::Schema("it refers to something that is not in it".to_owned()));
+        };
+        self.counted.insert(target, None);
+        let steps = self.steps(found)?;
+        self.counted.insert(target, Some(steps));
+        Ok(steps)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    fn read(claimed: Value) -> Result<Schema, String> {
+        Schema::read(claimed.as_object().unwrap())
+    }
+
+    fn complaint(schema: &Schema, arguments: &str) -> Option<String> {
+        schema.complaint(&RawJson::parse(arguments).unwrap())
+    }
+
+    #[test]
+    fn a_good_schema_is_shown_as_it_is_and_says_which_field_is_wrong() {
+        let schema = read(json!({
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "type": "object",
+            "properties": {
+                "city": {"type": "string"},
+                "days": {"type": "array", "items": {"type": "integer", "minimum": 1}},
+            },
+            "required": ["city"],
+        }))
+        .unwrap();
+        assert_eq!(schema.note, None);
+        assert_eq!(
+            schema.shown.to::<Value>().unwrap()["properties"]["city"],
+            json!({"type": "string"})
+        );
+        assert_eq!(complaint(&schema, r#"{"city":"Ulm","days":[1,2]}"#), None);
+        let wrong = complaint(&schema, r#"{"days":[1,0]}"#).unwrap();
+        assert!(wrong.contains("`/days/1`") && wrong.contains("\"city\""), "{wrong}");
+        assert!(complaint(&schema, "[]").is_some());
+    }
+
+    #[test]
+    fn a_schema_without_a_type_or_properties_becomes_one_every_provider_takes() {
+        for claimed in [json!({}), json!({"type": ["object", "null"]}), json!({"type": "object"})] {
+            let shown: Value = read(claimed).unwrap().shown.to().unwrap();
+            assert_eq!(shown, json!({"type": "object", "properties": {}}));
+        }
+    }
+
+    #[test]
+    fn arguments_that_are_no_object_mean_the_tool_is_refused() {
+        for kind in [json!("string"), json!("array"), json!(["null"]), json!(7)] {
+            assert!(read(json!({"type": kind})).is_err());
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_shown_as_any_object_and_checks_nothing() {
+        let mut deep = json!({"type": "object"});
+        for _ in 0..100 {
+            deep = json!({"type": "object", "properties": {"a": deep}});
+        }
+        let lies = [
+            json!({"type": "object", "properties": 7}),
+            json!({"type": "object", "properties": {"a": {"type": "no such type"}}}),
+            json!({"type": "object", "properties": {"a": {"$ref": "https://example.com/a.json"}}}),
+            json!({"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}}),
+            json!({"type": "object", "$id": "https://example.com/me"}),
+            json!({"type": "object", "properties": {"a": {"pattern": "("}}}),
+            json!({"type": "object", "description": "x".repeat(SCHEMA_BYTES_MAX)}),
+            deep,
+        ];
+        for lie in lies {
+            let schema = read(lie.clone()).unwrap();
+            assert!(schema.note.is_some(), "{lie}");
+            assert_eq!(
+                schema.shown.to::<Value>().unwrap(),
+                json!({"type": "object", "properties": {}})
+            );
+            assert_eq!(complaint(&schema, r#"{"a":{"anything":[1]}}"#), None);
+        }
+    }
+
+    #[test]
+    fn references_within_the_schema_are_checked_also_when_it_contains_itself() {
+        let tree = read(json!({
+            "type": "object",
+            "properties": {"child": {"$ref": "#"}, "name": {"$ref": "#/$defs/name"}},
+            "$defs": {"name": {"type": "string"}},
+            "additionalProperties": false,
+        }))
+        .unwrap();
+        assert_eq!(tree.note, None);
+        assert_eq!(complaint(&tree, r#"{"child":{"child":{"name":"x"}}}"#), None);
+        let wrong = complaint(&tree, r#"{"child":{"child":{"name":1}}}"#).unwrap();
+        assert!(wrong.contains("`/child/child/name`"), "{wrong}");
+        for looping in [
+            json!({"$ref": "#"}),
+            json!({"allOf": [{"$ref": "#"}, {"$ref": "#"}]}),
+            json!({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}),
+        ] {
+            assert_eq!(complaint(&read(looping).unwrap(), r#"{"a":1}"#), None);
+        }
+    }
+
+    #[test]
+    fn references_that_multiply_are_not_followed() {
+        let mut defs = Map::new();
+        for i in 0..60 {
+            let next = json!({"$ref": format!("#/$defs/a{}", i + 1)});
+            defs.insert(format!("a{i}"), json!({"allOf": [next.clone(), next]}));
+        }
+        defs.insert("a60".to_owned(), json!({"type": "object"}));
+        let start = Instant::now();
+        let bomb = read(json!({"$ref": "#/$defs/a0", "$defs": defs})).unwrap();
+        assert_eq!(complaint(&bomb, "{}"), None);
+        assert!(bomb.note.is_some() && start.elapsed() < Duration::from_secs(2));
+    }
+
+    #[test]
+    fn a_pattern_that_explodes_ends() {
+        let schema =
+            read(json!({"properties": {"a": {"type": "string", "pattern": "^(a+)+(?!b)$"}}}))
+                .unwrap();
+        let start = Instant::now();
+        let long = format!(r#"{{"a":"{}!"}}"#, "a".repeat(5000));
+        assert!(complaint(&schema, &long).is_some());
+        assert!(start.elapsed() < Duration::from_secs(2));
+    }
+
+    #[test]
+    fn what_providers_refuse_is_not_shown_but_still_checked() {
+        let schema = read(json!({
+            "type": "object",
+            "properties": {"a": {}, "b": {}},
+            "required": ["a", "ghost"],
+            "anyOf": [{"required": ["b"]}, {"required": ["c"]}],
+        }))
+        .unwrap();
+        let shown: Value = schema.shown.to().unwrap();
+        assert_eq!(shown["required"], json!(["a"]));
+        assert_eq!(shown.get("anyOf"), None);
+        assert!(complaint(&schema, r#"{"a":1,"ghost":1}"#).is_some());
+        assert_eq!(complaint(&schema, r#"{"a":1,"ghost":1,"b":1}"#), None);
+        assert!(read(json!({"properties": {"spaced name": {}}})).is_err());
+    }
+
+    #[test]
+    fn hidden_characters_are_stripped_from_descriptions_and_refused_elsewhere() {
+        let hidden = "go\u{e0041}\u{200b}od";
+        let schema = read(json!({
+            "description": hidden,
+            "properties": {"a": {"description": hidden, "type": "string"}},
+        }))
+        .unwrap();
+        assert!(!schema.shown.as_str().contains('\u{200b}'));
+        assert!(schema.shown.as_str().contains(r#""description":"good""#));
+        for bad in [
+            json!({"properties": {hidden: {}}}),
+            json!({"properties": {"a": {"enum": [hidden]}}}),
+            json!({"properties": {"a": {"default": {"x": hidden}}}}),
+        ] {
+            assert!(read(bad).is_err());
+        }
+    }
+}

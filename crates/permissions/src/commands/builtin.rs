@@ -1,0 +1,128 @@
+//! Built-in commands of the shell that change what later commands do, and programs that run
+//! others in ways that are not looked into.
+
+use super::options::Options;
+use super::wrapper::joined;
+use super::{Doubt, Look, changes_programs};
+use crate::shell::{Dialect, Word};
+
+/// What is risky about `name`, if anything is.
+pub(super) fn look(name: &str, words: &[Word]) -> Option<Look> {
+    let literals = || words.iter().skip(1).filter_map(Word::literal);
+    let option = |c: char| {
+        literals().any(|word| word.strip_prefix('-').is_some_and(|rest| rest.contains(c)))
+    };
+    let risk = |what: &str| Some(Look::doubt(Doubt::risky(format!("`{name}` {what}"))));
+    match name {
+        "." | "source" => risk("runs a file in this shell"),
+        "alias" | "enable" | "shopt" | "bind" | "complete" | "compgen" | "compopt" | "fc" => {
+            risk("changes what later commands do")
+        }
+        "hash" if option('p') => risk("changes what later commands do"),
+        "mapfile" | "readarray" if option('C') => risk("runs a command for each line"),
+        "trap" => Some(trap(words)),
+        "set" if !is_harmless_setting(words) => risk("changes how later commands are read"),
+        "tee" => Some(tee(words)),
+        "parallel" => Some(Look::doubt(Doubt::opaque("`parallel` makes commands of its input"))),
+        "ssh" | "slogin" | "autossh" | "mosh" => risk("runs commands on another machine"),
+        "su" | "runuser" | "pkexec" | "run0" => risk("runs commands as another user"),
+        "chroot" | "unshare" | "nsenter" | "setpriv" | "systemd-run" | "bwrap" | "firejail"
+        | "strace" | "ltrace" | "gdb" | "chrt" | "script" | "at" | "batch" | "crontab"
+        | "expect" | "setarch" | "prlimit" | "capsh" | "catchsegv" | "proot" | "fakeroot" => {
+            risk("runs commands that are not looked into")
+        }
+        _ if name.starts_with("ld-linux") || name.starts_with("ld-musl") || name == "ld.so" => {
+            risk("runs commands that are not looked into")
+        }
+        "declare" | "typeset" | "local" | "export" | "readonly" => {
+            if option('n') && !matches!(name, "export" | "readonly") {
+                return risk("gives a variable a second name");
+            }
+            sets(words)
+        }
+        "read" | "unset" | "getopts" => sets(words),
+        // What it prints is not a name.
+        "printf" if words.get(1).is_some_and(|word| word.head() == "-v") => sets(words),
+        _ => None,
+    }
+}
+
+/// Whether `name` takes names of variables, and with them subscripts.
+pub(super) fn sets_names(name: &str) -> bool {
+    matches!(
+        name,
+        "declare"
+            | "typeset"
+            | "local"
+            | "export"
+            | "readonly"
+            | "read"
+            | "mapfile"
+            | "readarray"
+            | "printf"
+            | "unset"
+            | "test"
+            | "["
+            | "wait"
+            | "getopts"
+            | "let"
+    )
+}
+
+/// A variable that changes which programs run.
+fn sets(words: &[Word]) -> Option<Look> {
+    let set = words.iter().skip(1).find_map(|word| {
+        let set = word.head().split(['=', '+', '[']).next().unwrap_or_default();
+        changes_programs(set).then(|| set.to_owned())
+    })?;
+    Some(Look::doubt(Doubt::odd(format!("it sets `{set}`, which changes what runs"))))
+}
+
+fn trap(words: &[Word]) -> Look {
+    let at = words.iter().skip(1).take_while(|word| word.head().starts_with('-')).count() + 1;
+    let mut look = match words.get(at) {
+        Some(script) => joined("trap", std::slice::from_ref(script), Dialect::Bash),
+        None => Look::default(),
+    };
+    look.wraps = false;
+    look.doubts.push(Doubt::risky("`trap` runs commands later"));
+    look
+}
+
+fn is_harmless_setting(words: &[Word]) -> bool {
+    let mut words = words.iter().skip(1);
+    while let Some(word) = words.next() {
+        let Some(flags) = word.head().strip_prefix(['-', '+']) else {
+            return !word.splits();
+        };
+        if matches!(word.literal(), Some("-" | "--")) {
+            return true;
+        }
+        if word.literal().is_none() || !flags.chars().all(|flag| "aefuxvCo".contains(flag)) {
+            return false;
+        }
+        if flags.contains('o') {
+            let named = words.next().and_then(Word::literal);
+            if !matches!(
+                named,
+                None | Some("errexit" | "nounset" | "pipefail" | "xtrace" | "noglob" | "noclobber")
+            ) {
+                return false;
+            }
+        }
+    }
+    true
+}
+
+fn tee(words: &[Word]) -> Look {
+    const OPTIONS: Options = Options {
+        flags: "aip",
+        valued: "",
+        attached: "",
+        long_flags: &["append", "ignore-interrupts", "output-error"],
+        long_valued: &[],
+    };
+    let at = OPTIONS.read(words).map_or(1, |(_, at)| at);
+    let files = words.get(at..).unwrap_or_default();
+    Look { writes: files.to_vec(), ..Look::default() }
+}

@@ -1,0 +1,222 @@
+//! One set of rules and a mode, and what they say about a call.
+
+use std::sync::Arc;
+
+use antiphon_core::Effect;
+use antiphon_core::port::Rule;
+
+use crate::call::{Call, Subject};
+use crate::config::{ConfigError, Mode, RuleEntry};
+use crate::finding::{Decision, Finding};
+use crate::gate::Ground;
+use crate::rule::{Match, ParsedRule};
+use crate::rules::{Kind, Loaded};
+
+mod file;
+mod script;
+
+/// What is allowed in one place. A gate has one, and one more for each time it was narrowed.
+#[derive(Debug)]
+pub(crate) struct Layer {
+    pub(crate) mode: Mode,
+    allow: Vec<Loaded>,
+    ask: Vec<Loaded>,
+    deny: Vec<Loaded>,
+}
+
+impl Layer {
+    pub(crate) fn new(
+        mode: Mode,
+        [allow, ask, deny]: [&[RuleEntry]; 3],
+        root: &str,
+    ) -> Result<Self, ConfigError> {
+        Ok(Self {
+            mode,
+            allow: Loaded::all(allow, Kind::Allow, root)?,
+            ask: Loaded::all(ask, Kind::Restrict, root)?,
+            deny: Loaded::all(deny, Kind::Restrict, root)?,
+        })
+    }
+
+    /// One that is no laxer: what this one allows by rule it allows too, unless it is for looking
+    /// only.
+    pub(crate) fn narrowed(
+        &self,
+        mode: Mode,
+        [ask, deny]: [&[RuleEntry]; 2],
+        root: &str,
+    ) -> Result<Self, ConfigError> {
+        let mut narrow = Self::new(mode, [&[], ask, deny], root)?;
+        if mode > Mode::ReadOnly || self.mode == mode {
+            narrow.allow.clone_from(&self.allow);
+        }
+        Ok(narrow)
+    }
+
+    /// What it says about a call. `grants` are rules that somebody allowed when asked.
+    pub(crate) fn judge(
+        &self,
+        call: &Call<'_>,
+        ground: &Ground,
+        grants: &[Arc<ParsedRule>],
+    ) -> Vec<Finding> {
+        let judging = Judging { layer: self, ground, grants, call };
+        let mut findings: Vec<Finding> = judging.arguments().into_iter().collect();
+        match &call.subject {
+            Subject::Malformed(reason) => findings.push(Finding {
+                what: format!("`{}`", call.tool),
+                decision: Decision::Deny,
+                because: format!("the arguments are not understood: {reason}"),
+                rule: None,
+                proposal: None,
+            }),
+            Subject::Script { text, items } => findings.extend(judging.script(text, items)),
+            Subject::File { place, writes } => findings.push(judging.file_call(place, *writes)),
+            Subject::Other => findings.push(judging.other()),
+        }
+        findings
+    }
+}
+
+/// A call before a layer.
+struct Judging<'a> {
+    layer: &'a Layer,
+    ground: &'a Ground,
+    grants: &'a [Arc<ParsedRule>],
+    call: &'a Call<'a>,
+}
+
+impl Judging<'_> {
+    /// What rules about arguments say that hold for several tools, this one among them.
+    fn arguments(&self) -> Option<Finding> {
+        let tool = self.call.tool;
+        let matched = |loaded: &&Loaded| {
+            loaded.rule.is_for(tool)
+                && loaded
+                    .rule
+                    .argument()
+                    .is_some_and(|pattern| pattern.matches(&self.call.arguments) > Match::No)
+        };
+        let certain = |loaded: &Loaded| {
+            loaded
+                .rule
+                .argument()
+                .is_some_and(|pattern| pattern.matches(&self.call.arguments) == Match::Certain)
+        };
+        let what = format!("`{tool}`");
+        let denied = self.layer.deny.iter().filter(matched);
+        if let Some(rule) = denied.clone().find(|rule| certain(rule)) {
+            return Some(denied_by(what, rule));
+        }
+        let proposal = Some(Rule(tool.to_owned()));
+        if let Some(rule) = self.layer.ask.iter().find(matched) {
+            let granted = self.grants.iter().any(|grant| {
+                grant.is_for(tool) && grant.names_tool() && matches_other(grant, self.call)
+            });
+            return (!granted || !matches!(self.call.subject, Subject::Other))
+                .then(|| asked_by(what, rule, proposal));
+        }
+        denied.clone().next().map(|rule| may_be_denied(what, rule))
+    }
+
+    /// A tool that nothing is known of but its name and what it does to the world.
+    fn other(&self) -> Finding {
+        let tool = self.call.tool;
+        let what = format!("`{tool}`");
+        let whole = |loaded: &&Loaded| loaded.rule.is_whole(tool);
+        if let Some(rule) = self.layer.deny.iter().find(whole) {
+            return denied_by(what, rule);
+        }
+        let granted =
+            self.grants.iter().filter(|grant| matches_other(grant, self.call)).collect::<Vec<_>>();
+        let proposal = Some(Rule(tool.to_owned()));
+        if let Some(rule) = self.layer.ask.iter().find(whole) {
+            return match granted.iter().find(|grant| grant.names_tool()) {
+                Some(grant) => granted_by(what, grant),
+                None => asked_by(what, rule, proposal),
+            };
+        }
+        let allows = |loaded: &&Loaded| matches_other(&loaded.rule, self.call);
+        if let Some(rule) = self.layer.allow.iter().find(allows) {
+            return allowed_by(what, rule);
+        }
+        let (decision, because) = match (self.layer.mode, self.ground.effects.of(tool)) {
+            (Mode::Full, _) => (Decision::Allow, "mode full allows every tool"),
+            (_, Some(Effect::ReadOnly)) => (Decision::Allow, "it changes nothing"),
+            (Mode::ReadOnly, _) => {
+                (Decision::Deny, "mode read-only allows only tools that change nothing")
+            }
+            (Mode::Workspace, Some(_)) => (Decision::Allow, "it is a tool of Antiphon itself"),
+            (Mode::Workspace, None) => {
+                (Decision::Ask, "mode workspace asks about tools that are not its own")
+            }
+        };
+        match granted.first() {
+            Some(grant) if decision == Decision::Ask => granted_by(what, grant),
+            Some(_) | None => by_default(what, decision, because, proposal),
+        }
+    }
+}
+
+/// Whether a rule that allows is about this call of a tool of which nothing is known.
+fn matches_other(rule: &ParsedRule, call: &Call<'_>) -> bool {
+    rule.is_whole(call.tool)
+        || (rule.is_for(call.tool)
+            && rule
+                .argument()
+                .is_some_and(|pattern| pattern.matches(&call.arguments) == Match::Certain))
+}
+
+fn denied_by(what: String, rule: &Loaded) -> Finding {
+    Finding {
+        what,
+        decision: Decision::Deny,
+        because: format!("{} denies it", rule.shown()),
+        rule: Some(rule.text()),
+        proposal: None,
+    }
+}
+
+fn may_be_denied(what: String, rule: &Loaded) -> Finding {
+    Finding {
+        what,
+        decision: Decision::Ask,
+        because: format!("it may be what {} is about", rule.shown()),
+        rule: Some(rule.text()),
+        proposal: None,
+    }
+}
+
+fn asked_by(what: String, rule: &Loaded, proposal: Option<Rule>) -> Finding {
+    Finding {
+        what,
+        decision: Decision::Ask,
+        because: format!("{} asks", rule.shown()),
+        rule: Some(rule.text()),
+        proposal,
+    }
+}
+
+fn allowed_by(what: String, rule: &Loaded) -> Finding {
+    Finding {
+        what,
+        decision: Decision::Allow,
+        because: format!("{} allows it", rule.shown()),
+        rule: Some(rule.text()),
+        proposal: None,
+    }
+}
+
+fn granted_by(what: String, grant: &ParsedRule) -> Finding {
+    Finding {
+        what,
+        decision: Decision::Allow,
+        because: format!("somebody allowed `{}`", grant.text),
+        rule: Some(Rule(grant.text.clone())),
+        proposal: None,
+    }
+}
+
+fn by_default(what: String, decision: Decision, because: &str, proposal: Option<Rule>) -> Finding {
+    Finding { what, decision, because: because.to_owned(), rule: None, proposal }
+}

@@ -1,0 +1,169 @@
+//! Files: those that tools are called for, and those that scripts open.
+
+use antiphon_core::port::Rule;
+
+use super::{Judging, allowed_by, asked_by, by_default, denied_by, granted_by, may_be_denied};
+use crate::commands::File;
+use crate::config::Mode;
+use crate::finding::{Decision, Finding};
+use crate::place::Place;
+use crate::rule::{Match, ParsedRule, escape};
+use crate::rules::Loaded;
+
+/// Where a file may be.
+struct Target {
+    /// The likeliest last.
+    places: Vec<Place>,
+    /// It may also be anywhere else.
+    anywhere: bool,
+}
+
+/// Tools whose rules are about a call of `tool`: those that restrict it, and those that allow it.
+fn tools(tool: &str) -> (&'static [&'static str], &'static [&'static str]) {
+    match tool {
+        "read" => (&["read"], &["read"]),
+        "grep" => (&["grep", "read"], &["grep"]),
+        "glob" => (&["glob"], &["glob"]),
+        "edit" => (&["edit", "write"], &["edit", "write"]),
+        _ => (&["write"], &["write"]),
+    }
+}
+
+fn matches(rule: &ParsedRule, tools: &[&str], target: &Target) -> Match {
+    if !tools.iter().any(|tool| rule.is_for(tool)) {
+        return Match::No;
+    }
+    if tools.iter().any(|tool| rule.is_whole(tool)) {
+        return Match::Certain;
+    }
+    let Some(pattern) = rule.path() else { return Match::No };
+    match target.places.split_last() {
+        Some((likeliest, _)) if pattern.matches(likeliest) == Match::Certain => {
+            if target.anywhere {
+                Match::Possible
+            } else {
+                Match::Certain
+            }
+        }
+        Some((_, others)) if others.iter().any(|place| pattern.matches(place) > Match::No) => {
+            Match::Possible
+        }
+        Some(_) | None if target.anywhere => Match::Possible,
+        Some(_) | None => Match::No,
+    }
+}
+
+impl Judging<'_> {
+    /// A call of a tool for files.
+    pub(super) fn file_call(&self, place: &Place, writes: bool) -> Finding {
+        let tool = self.call.tool;
+        let what = format!("{tool} `{}`", place.shown());
+        let proposal = Some(Rule(format!("{tool}({})", escape(place.shown()))));
+        let target = Target { places: vec![place.clone()], anywhere: false };
+        if let Some(finding) = self.by_rule(&what, tool, &target, writes, proposal.clone()) {
+            return finding;
+        }
+        let (decision, because) = match (self.layer.mode, writes, place.relative.is_some()) {
+            (Mode::Full, ..) => (Decision::Allow, "mode full allows every file"),
+            (Mode::ReadOnly, true, _) => (Decision::Deny, "mode read-only allows no writing"),
+            (Mode::ReadOnly | Mode::Workspace, _, true) => {
+                (Decision::Allow, "it is in the workspace")
+            }
+            (_, _, false) => (Decision::Ask, "it is outside of the workspace"),
+        };
+        let (_, allowing) = tools(tool);
+        let granted = self
+            .grants
+            .iter()
+            .find(|grant| matches(grant, allowing, &target) == Match::Certain)
+            .filter(|_| decision == Decision::Ask);
+        match granted {
+            Some(grant) => granted_by(what, grant),
+            None => by_default(what, decision, because, proposal),
+        }
+    }
+
+    /// A file that a script opens. `covered`: whoever allowed the script allowed this.
+    pub(super) fn opened(&self, file: &File, covered: bool) -> Finding {
+        let tool = if file.writes { "write" } else { "read" };
+        let target = self.target(file);
+        let shown = match target.places.last() {
+            Some(place) if !target.anywhere => place.shown(),
+            Some(_) | None => file.path.raw(),
+        };
+        let what = format!("{tool} `{shown}` by redirection");
+        if !target.anywhere && target.places.iter().all(Place::is_stream) {
+            return by_default(what, Decision::Allow, "it keeps nothing", None);
+        }
+        if let Some(finding) = self.by_rule(&what, tool, &target, file.writes, None) {
+            return finding;
+        }
+        let inside = !target.anywhere && target.places.iter().all(|place| place.relative.is_some());
+        let (decision, because) = match (self.layer.mode, file.writes) {
+            _ if covered => (Decision::Allow, "the whole script is allowed"),
+            (Mode::Full, _) => (Decision::Allow, "mode full allows every file"),
+            (Mode::ReadOnly, true) => (Decision::Deny, "mode read-only allows no writing"),
+            _ if inside => (Decision::Allow, "it is in the workspace"),
+            (Mode::Workspace, _) if self.ground.sandboxed => {
+                (Decision::Allow, "the sandbox bounds it")
+            }
+            _ => (Decision::Ask, "it may be outside of the workspace"),
+        };
+        by_default(what, decision, because, None)
+    }
+
+    fn target(&self, file: &File) -> Target {
+        let Some(path) = file.path.literal() else {
+            return Target { places: Vec::new(), anywhere: true };
+        };
+        let root = &self.ground.root;
+        let absolute = path.starts_with('/');
+        Target {
+            places: file.places.iter().flatten().map(|base| Place::of(root, base, path)).collect(),
+            anywhere: !absolute && file.places.contains(&None),
+        }
+    }
+
+    /// What rules say about a file, if any does.
+    fn by_rule(
+        &self,
+        what: &str,
+        tool: &str,
+        target: &Target,
+        writes: bool,
+        proposal: Option<Rule>,
+    ) -> Option<Finding> {
+        let what = what.to_owned();
+        let (restricting, allowing) = tools(tool);
+        if let Some(folder) = target.places.last().and_then(Place::protected).filter(|_| writes) {
+            let because = format!("nothing writes to `{folder}`, whatever the rules say");
+            return Some(by_default(what, Decision::Deny, &because, None));
+        }
+        let sure = |least: Match| {
+            move |loaded: &&Loaded| matches(&loaded.rule, restricting, target) >= least
+        };
+        let (ask, deny) = (&self.layer.ask, &self.layer.deny);
+        if let Some(rule) = deny.iter().find(sure(Match::Certain)) {
+            return Some(denied_by(what, rule));
+        }
+        if let Some(rule) = ask.iter().find(sure(Match::Certain)) {
+            let granted = self.grants.iter().find(|grant| {
+                matches(grant, allowing, target) == Match::Certain
+                    && grant.path().is_some_and(crate::rule::PathPattern::is_exact)
+            });
+            return Some(match granted {
+                Some(grant) => granted_by(what, grant),
+                None => asked_by(what, rule, proposal),
+            });
+        }
+        if let Some(rule) = deny.iter().chain(ask).find(sure(Match::Possible)) {
+            return Some(may_be_denied(what, rule));
+        }
+        if let Some(folder) = target.places.iter().find_map(Place::protected).filter(|_| writes) {
+            let because = format!("it may be in `{folder}`, where nothing writes");
+            return Some(by_default(what, Decision::Ask, &because, None));
+        }
+        let allows = |loaded: &&Loaded| matches(&loaded.rule, allowing, target) == Match::Certain;
+        self.layer.allow.iter().find(allows).map(|rule| allowed_by(what, rule))
+    }
+}

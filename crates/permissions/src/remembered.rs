@@ -1,0 +1,235 @@
+//! Rules that somebody allowed always, kept in a file of the user's own.
+//!
+//! The file is TOML, one table for each project by its root. It is written anew beside itself and
+//! moved into place, under a lock, so that processes that remember at the same time lose nothing
+//! of each other. A file that cannot be read is an error; it is never taken for empty, and never
+//! written over.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use antiphon_core::port::Rule;
+use serde::{Deserialize, Serialize};
+
+use crate::rule::{ParsedRule, RULE_BYTES_MAX};
+
+/// Largest file that is read, in bytes.
+pub const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// Most rules that are remembered for one project.
+pub const RULES_MAX: usize = 1000;
+
+/// How long another process may hold the file before remembering is given up.
+pub const LOCK_WAIT: Duration = Duration::from_secs(5);
+
+/// What somebody allowed always, in one project.
+#[derive(Debug)]
+pub struct Remembered {
+    file: PathBuf,
+    project: String,
+    rules: RwLock<Vec<Arc<ParsedRule>>>,
+}
+
+/// Why rules cannot be remembered, or are not known.
+#[derive(Debug, thiserror::Error)]
+pub enum RememberedError {
+    /// See to the file or its folder.
+    #[error("remembered permissions in `{path}` cannot be used: {reason}")]
+    Unusable {
+        /// The file.
+        path: String,
+        /// What the system says.
+        reason: String,
+    },
+    /// Correct the file, or move it away.
+    #[error("remembered permissions in `{path}` are not understood: {reason}")]
+    Malformed {
+        /// The file.
+        path: String,
+        /// Where and why.
+        reason: String,
+    },
+    /// Make sure that it says what it should, then take the permission away.
+    #[error("others can write to `{path}`: look at what is in it, then run `chmod 600 {path}`")]
+    Exposed {
+        /// The file.
+        path: String,
+    },
+    /// Try again.
+    #[error("another process has held `{path}` for {} s: try again", LOCK_WAIT.as_secs())]
+    Busy {
+        /// The file.
+        path: String,
+    },
+    /// Allow it for the task instead.
+    #[error("the rule cannot be remembered: {reason}")]
+    Rule {
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl Remembered {
+    /// What `file` holds for the project at `root`. There need not be a file yet.
+    pub fn open(file: impl Into<PathBuf>, root: &Path) -> Result<Self, RememberedError> {
+        let file = file.into();
+        let project = match root.to_str() {
+            Some(project) if root.is_absolute() => project.to_owned(),
+            Some(_) | None => {
+                let reason = format!("`{}` is not an absolute path in UTF-8", root.display());
+                return Err(unusable(&file)(reason));
+            }
+        };
+        let document = Document::read(&file)?;
+        let rules = document.parsed(&project, &file)?;
+        Ok(Self { file, project, rules: RwLock::new(rules) })
+    }
+
+    /// The rules.
+    pub fn rules(&self) -> Vec<Rule> {
+        self.parsed().iter().map(|rule| Rule(rule.text.clone())).collect()
+    }
+
+    pub(crate) fn parsed(&self) -> Vec<Arc<ParsedRule>> {
+        self.rules.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Remembers a rule, and learns what others remembered meanwhile. Blocks on the file.
+    pub(crate) fn add(&self, rule: &Rule) -> Result<(), RememberedError> {
+        if rule.0.len() > RULE_BYTES_MAX {
+            let reason =
+                format!("it is longer than {} KiB; allow it for this task", RULE_BYTES_MAX / 1024);
+            return Err(RememberedError::Rule { reason });
+        }
+        let parsed = ParsedRule::parse(&rule.0)
+            .map_err(|reason| RememberedError::Rule { reason: format!("`{rule}`: {reason}") })?;
+        let _lock = lock(&self.file)?;
+        let mut document = Document::read(&self.file)?;
+        let project = document.projects.entry(self.project.clone()).or_default();
+        if !project.allow.contains(&parsed.text) {
+            if project.allow.len() >= RULES_MAX {
+                let reason = format!("there are {RULES_MAX} already; remove some from the file");
+                return Err(RememberedError::Rule { reason });
+            }
+            project.allow.push(parsed.text);
+            document.write(&self.file)?;
+        }
+        let rules = document.parsed(&self.project, &self.file)?;
+        *self.rules.write().unwrap_or_else(PoisonError::into_inner) = rules;
+        Ok(())
+    }
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    #[serde(default)]
+    projects: BTreeMap<String, Project>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Project {
+    #[serde(default)]
+    allow: Vec<String>,
+}
+
+impl Document {
+    fn read(path: &Path) -> Result<Self, RememberedError> {
+        let unusable = unusable(path);
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(unusable(error.to_string())),
+        };
+        let about = file.metadata().map_err(|error| unusable(error.to_string()))?;
+        if !about.is_file() {
+            return Err(unusable("it is not a file".to_owned()));
+        }
+        if about.permissions().mode() & 0o022 != 0 {
+            return Err(RememberedError::Exposed { path: path.display().to_string() });
+        }
+        let mut text = String::new();
+        file.take(FILE_BYTES_MAX + 1)
+            .read_to_string(&mut text)
+            .map_err(|error| unusable(error.to_string()))?;
+        if text.len() as u64 > FILE_BYTES_MAX {
+            return Err(unusable(format!("it is larger than {FILE_BYTES_MAX} bytes")));
+        }
+        toml::from_str(&text).map_err(|error| RememberedError::Malformed {
+            path: path.display().to_string(),
+            reason: error.to_string(),
+        })
+    }
+
+    fn parsed(&self, project: &str, path: &Path) -> Result<Vec<Arc<ParsedRule>>, RememberedError> {
+        let rules = self.projects.get(project).map_or(&[] as &[_], |project| &project.allow);
+        rules
+            .iter()
+            .map(|rule| {
+                ParsedRule::parse(rule).map(Arc::new).map_err(|reason| RememberedError::Malformed {
+                    path: path.display().to_string(),
+                    reason: format!("the rule `{rule}`: {reason}"),
+                })
+            })
+            .collect()
+    }
+
+    fn write(&self, path: &Path) -> Result<(), RememberedError> {
+        const HEAD: &str = "# What was allowed always, by project. Comments are not kept.\n\n";
+        let unusable = unusable(path);
+        let text = toml::to_string(self).map_err(|error| unusable(error.to_string()))?;
+        let write = || {
+            // Where a link leads is written, not the link.
+            let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+            let folder = folder(&path);
+            // A temporary file is its owner's alone: 0600.
+            let mut file = tempfile::NamedTempFile::new_in(folder)?;
+            file.write_all(HEAD.as_bytes())?;
+            file.write_all(text.as_bytes())?;
+            file.as_file().sync_all()?;
+            file.persist(&path).map_err(|error| error.error)?;
+            File::open(folder)?.sync_all()
+        };
+        write().map_err(|error: io::Error| unusable(error.to_string()))
+    }
+}
+
+/// The right to change the file, until it is dropped.
+fn lock(path: &Path) -> Result<File, RememberedError> {
+    let unusable = unusable(path);
+    let open = || {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder(path))?;
+        let mut name = path.as_os_str().to_owned();
+        name.push(".lock");
+        OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(name)
+    };
+    let file = open().map_err(|error: io::Error| unusable(error.to_string()))?;
+    let until = Instant::now() + LOCK_WAIT;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(RememberedError::Busy { path: path.display().to_string() });
+            }
+            Err(TryLockError::Error(error)) => return Err(unusable(error.to_string())),
+        }
+    }
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn unusable(path: &Path) -> impl Fn(String) -> RememberedError {
+    let path = path.display().to_string();
+    move |reason| RememberedError::Unusable { path: path.clone(), reason }
+}

@@ -1,0 +1,72 @@
+//! Patterns for paths.
+
+use globset::{GlobBuilder, GlobMatcher};
+
+use super::Match;
+use crate::place::{Place, tidy};
+
+/// A path with `*` (not over a slash), `**`, `?`, `[…]` and `{…}`.
+#[derive(Debug, Clone)]
+pub(crate) struct PathPattern {
+    glob: GlobMatcher,
+    absolute: bool,
+    exact: bool,
+}
+
+impl PathPattern {
+    pub(super) fn parse(pattern: &str) -> Result<Self, String> {
+        let pattern = pattern.trim();
+        if pattern.starts_with('~') {
+            return Err("`~` is not known here: write the path in full".to_owned());
+        }
+        let Some(path) = tidy(pattern) else {
+            return Err("it leads out of the workspace: write the path in full".to_owned());
+        };
+        let glob = GlobBuilder::new(&path)
+            .literal_separator(true)
+            .backslash_escape(true)
+            .build()
+            .map_err(|error| error.kind().to_string())?;
+        Ok(Self {
+            glob: glob.compile_matcher(),
+            absolute: path.starts_with('/'),
+            exact: is_exact(&path),
+        })
+    }
+
+    /// Whether `place` is like it.
+    pub(crate) fn matches(&self, place: &Place) -> Match {
+        let path = if self.absolute { Some(&place.absolute) } else { place.relative.as_ref() };
+        Match::from(path.is_some_and(|path| self.glob.is_match(path)))
+    }
+
+    /// Whether it is one path.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.exact
+    }
+}
+
+/// A pattern that only `path` matches.
+pub(crate) fn escape(path: &str) -> String {
+    let mut pattern = String::with_capacity(path.len());
+    for c in path.chars() {
+        if is_special(c) {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern
+}
+
+fn is_special(c: char) -> bool {
+    matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '\\' | '!')
+}
+
+fn is_exact(pattern: &str) -> bool {
+    let mut escaped = false;
+    pattern.chars().all(|c| {
+        let plain = escaped || !matches!(c, '*' | '?' | '[' | '{');
+        escaped = c == '\\' && !escaped;
+        plain
+    })
+}

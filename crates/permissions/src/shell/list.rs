@@ -1,0 +1,128 @@
+//! Lists of commands: what stands between `;`, `&`, `&&`, `||`, `|` and line breaks.
+
+use super::{Read, Reader, unclear};
+
+/// Where a list ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// With the text.
+    End,
+    /// Before `)`.
+    Parenthesis,
+    /// Before `;;`, `;&` or `esac`.
+    Case,
+    /// Before one of these words.
+    Words(&'static [&'static str]),
+}
+
+impl Reader<'_, '_> {
+    /// Reads a whole text.
+    pub(super) fn program(&mut self) -> Read<()> {
+        self.list(Stop::End)?;
+        if self.pending.is_empty() { Ok(()) } else { unclear("a here-document has no body") }
+    }
+
+    /// Reads commands up to where the list ends, and leaves its end to the caller.
+    pub(super) fn list(&mut self, stop: Stop) -> Read<()> {
+        loop {
+            self.line_breaks()?;
+            if self.at(stop)? {
+                return Ok(());
+            }
+            self.and_or()?;
+            self.blanks();
+            match self.source.next() {
+                Some(';') if matches!(self.source.second(), Some(';' | '&')) => {
+                    if stop != Stop::Case {
+                        return unclear("there is `;;` outside of `case`");
+                    }
+                }
+                Some(';' | '&') => {
+                    self.source.take();
+                }
+                Some('\n') | None => {}
+                Some(_) if self.at(stop)? => {}
+                Some(c) => return unclear(format!("`{c}` is not expected here")),
+            }
+        }
+    }
+
+    fn at(&self, stop: Stop) -> Read<bool> {
+        let next = self.source.next();
+        Ok(match (stop, next) {
+            (Stop::End, next) => next.is_none(),
+            (_, None) => return unclear("it ends in the middle of a command"),
+            (Stop::Parenthesis, Some(next)) => next == ')',
+            (Stop::Case, Some(next)) => {
+                (next == ';' && matches!(self.source.second(), Some(';' | '&')))
+                    || self.source.plain_word().as_deref() == Some("esac")
+            }
+            (Stop::Words(words), Some(_)) => {
+                self.source.plain_word().is_some_and(|word| words.contains(&word.as_str()))
+            }
+        })
+    }
+
+    fn and_or(&mut self) -> Read<()> {
+        loop {
+            self.pipeline()?;
+            self.blanks();
+            match self.source.next() {
+                Some(c @ ('&' | '|')) if self.source.second() == Some(c) => self.source.skip(2),
+                Some(_) | None => return Ok(()),
+            }
+            self.line_breaks()?;
+        }
+    }
+
+    fn pipeline(&mut self) -> Read<()> {
+        loop {
+            self.blanks();
+            match self.source.plain_word().as_deref() {
+                Some("!") => self.source.skip(1),
+                Some("time") => {
+                    self.source.skip(4);
+                    self.blanks();
+                    while let Some(option @ ("-p" | "--")) = self.source.plain_word().as_deref() {
+                        self.source.skip(option.len());
+                        self.blanks();
+                    }
+                }
+                Some(_) | None => break,
+            }
+        }
+        loop {
+            self.deeper(Self::command)?;
+            self.blanks();
+            if self.source.next() != Some('|') || self.source.second() == Some('|') {
+                return Ok(());
+            }
+            self.source.take();
+            self.source.take_if('&');
+            self.line_breaks()?;
+        }
+    }
+
+    /// Skips blanks and a comment.
+    pub(super) fn blanks(&mut self) {
+        while matches!(self.source.next(), Some(' ' | '\t')) {
+            self.source.take();
+        }
+        if self.source.next() == Some('#') {
+            while self.source.raw().is_some_and(|c| c != '\n') {
+                self.source.take_raw();
+            }
+        }
+    }
+
+    /// Skips blanks, comments and line breaks, and the bodies of here-documents after those.
+    pub(super) fn line_breaks(&mut self) -> Read<()> {
+        loop {
+            self.blanks();
+            if !self.source.take_if('\n') {
+                return Ok(());
+            }
+            self.here_bodies()?;
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Simple commands: assignments, a program, its arguments, its redirections.
+
+use super::word::Word;
+use super::{Read, Reader, Redirect, Simple, unclear};
+
+impl Reader<'_, '_> {
+    pub(super) fn simple(&mut self) -> Read<()> {
+        let mut command = Simple::default();
+        let mut empty = true;
+        loop {
+            self.blanks();
+            match self.source.next() {
+                None | Some('\n' | ';' | '|' | ')') => break,
+                Some('&') if self.source.second() != Some('>') => break,
+                Some('(') => return self.function(&command),
+                Some('<' | '>') if self.at_process() => {
+                    let word = self.word()?;
+                    command.words.push(word);
+                }
+                Some('<' | '>' | '&') => self.redirect(&mut command)?,
+                Some(_) => self.simple_word(&mut command)?,
+            }
+            empty = false;
+        }
+        if empty {
+            return unclear("a command is missing");
+        }
+        self.add(command)
+    }
+
+    fn simple_word(&mut self, command: &mut Simple) -> Read<()> {
+        let word = self.word()?;
+        let number = word.plain().is_some_and(|text| text.bytes().all(|b| b.is_ascii_digit()));
+        if number && matches!(self.source.next(), Some('<' | '>')) {
+            return Ok(());
+        }
+        match word.assigns() {
+            Some(name) if command.words.is_empty() => command.assigns.push(name.to_owned()),
+            Some(_) | None => command.words.push(word),
+        }
+        Ok(())
+    }
+
+    /// Redirections after a compound command.
+    pub(super) fn redirects(&mut self) -> Read<()> {
+        let mut command = Simple::default();
+        loop {
+            self.blanks();
+            match self.source.next() {
+                Some('<' | '>') => self.redirect(&mut command)?,
+                Some('&') if self.source.second() == Some('>') => self.redirect(&mut command)?,
+                Some(c) if c.is_ascii_digit() => self.simple_word(&mut command)?,
+                Some(_) | None => break,
+            }
+            if !command.words.is_empty() {
+                return unclear("a number is not expected here");
+            }
+        }
+        if command.files.is_empty() { Ok(()) } else { self.add(command) }
+    }
+
+    fn redirect(&mut self, command: &mut Simple) -> Read<()> {
+        let operator = self.operator();
+        if matches!(operator, Operator::HereDocument) {
+            return self.here_document();
+        }
+        self.blanks();
+        let path = self.word()?;
+        if path.raw().is_empty() {
+            return unclear("a redirection leads nowhere");
+        }
+        match operator {
+            Operator::Read => command.files.push(Redirect { writes: false, path }),
+            Operator::Write => command.files.push(Redirect { writes: true, path }),
+            Operator::Duplicate if !is_descriptor(&path) => {
+                command.files.push(Redirect { writes: true, path });
+            }
+            Operator::HereString => {
+                self.only_bash("<<<")?;
+            }
+            Operator::Duplicate | Operator::DuplicateInput | Operator::HereDocument => {}
+        }
+        Ok(())
+    }
+
+    fn operator(&mut self) -> Operator {
+        if self.source.take_if('&') {
+            self.source.take();
+            self.source.take_if('>');
+            return Operator::Write;
+        }
+        if self.source.take_if('>') {
+            if self.source.take_if('&') {
+                return Operator::Duplicate;
+            }
+            let _either = self.source.take_if('>') || self.source.take_if('|');
+            return Operator::Write;
+        }
+        self.source.take();
+        if self.source.take_if('<') {
+            if self.source.take_if('<') {
+                return Operator::HereString;
+            }
+            return Operator::HereDocument;
+        }
+        if self.source.take_if('&') {
+            return Operator::DuplicateInput;
+        }
+        if self.source.take_if('>') { Operator::Write } else { Operator::Read }
+    }
+
+    /// `name ( ) body`
+    fn function(&mut self, command: &Simple) -> Read<()> {
+        let name = match (command.words.as_slice(), command.assigns.is_empty()) {
+            ([name], true) if command.files.is_empty() => name.plain().map(str::to_owned),
+            _ => None,
+        };
+        let Some(name) = name else {
+            return unclear("`(` is not expected here");
+        };
+        self.source.take();
+        self.blanks();
+        if !self.source.take_if(')') {
+            return unclear("`(` is not expected here");
+        }
+        self.function_body(&name)
+    }
+
+    pub(super) fn function_body(&mut self, name: &str) -> Read<()> {
+        self.script.functions.push(name.to_owned());
+        self.line_breaks()?;
+        self.deeper(Self::command)
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Operator {
+    Read,
+    Write,
+    Duplicate,
+    DuplicateInput,
+    HereDocument,
+    HereString,
+}
+
+/// `1`, `-` or `1-`.
+fn is_descriptor(word: &Word) -> bool {
+    word.literal().is_some_and(|text| {
+        let number = text.strip_suffix('-').unwrap_or(text);
+        !text.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}

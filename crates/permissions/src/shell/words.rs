@@ -1,0 +1,212 @@
+//! Words, and the quotes in them.
+
+use super::source::ends_word;
+use super::word::Word;
+use super::{Read, Reader, unclear};
+
+impl Reader<'_, '_> {
+    /// Reads a word. There is one: the next character does not end it.
+    pub(super) fn word(&mut self) -> Read<Word> {
+        let start = self.source.position();
+        let mut word = Word::default();
+        while let Some(next) = self.source.next() {
+            if self.at_process() {
+                self.only_bash("<(…)")?;
+                self.source.skip(2);
+                self.substitution()?;
+                word.push_unknown();
+                continue;
+            }
+            if ends_word(next) {
+                break;
+            }
+            self.word_part(next, &mut word)?;
+        }
+        let raw = self.source.since(start);
+        word.set_raw(raw.trim_start_matches("\\\n"));
+        self.script.subscript |= word.has_subscript();
+        Ok(word)
+    }
+
+    /// Whether `<(…)` or `>(…)` is next.
+    pub(super) fn at_process(&self) -> bool {
+        matches!(self.source.next(), Some('<' | '>')) && self.source.second() == Some('(')
+    }
+
+    fn word_part(&mut self, next: char, word: &mut Word) -> Read<()> {
+        match next {
+            '\\' => {
+                self.source.take();
+                word.quote();
+                word.push(self.source.take_raw().unwrap_or('\\'));
+            }
+            '\'' => self.single_quotes(word)?,
+            '"' => self.double_quotes(word)?,
+            '$' => self.dollar(word, Quotes::None)?,
+            '`' => self.backticks(word, Quotes::None)?,
+            '*' | '?' => {
+                self.source.take();
+                word.push_splitting();
+            }
+            '[' => self.bracket(word)?,
+            '{' => self.brace(word),
+            '~' if word.plain() == Some("") => {
+                self.source.take();
+                word.push_unknown();
+            }
+            '=' => self.equals(word)?,
+            _ => {
+                self.source.take();
+                word.push(next);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn single_quotes(&mut self, word: &mut Word) -> Read<()> {
+        self.source.take();
+        word.quote();
+        loop {
+            match self.source.take_raw() {
+                Some('\'') => return Ok(()),
+                Some(c) => word.push(c),
+                None => return unclear("a single quote is not closed"),
+            }
+        }
+    }
+
+    pub(super) fn double_quotes(&mut self, word: &mut Word) -> Read<()> {
+        self.source.take();
+        word.quote();
+        self.deeper(|reader| {
+            loop {
+                match reader.source.next() {
+                    None => return unclear("a double quote is not closed"),
+                    Some('"') => {
+                        reader.source.take();
+                        return Ok(());
+                    }
+                    Some('\\') => {
+                        reader.source.take();
+                        match reader.source.take_raw() {
+                            Some(c @ ('$' | '`' | '"' | '\\')) => word.push(c),
+                            Some(c) => {
+                                word.push('\\');
+                                word.push(c);
+                            }
+                            None => return unclear("a double quote is not closed"),
+                        }
+                    }
+                    Some('$') => reader.dollar(word, Quotes::Double)?,
+                    Some('`') => reader.backticks(word, Quotes::Double)?,
+                    Some(c) => {
+                        reader.source.take();
+                        word.push(c);
+                    }
+                }
+            }
+        })
+    }
+
+    /// `[`: the command of that name, a pattern, or a subscript.
+    fn bracket(&mut self, word: &mut Word) -> Read<()> {
+        self.source.take();
+        let alone = word.plain() == Some("") && self.source.next().is_none_or(ends_word);
+        let name = word.plain().filter(|head| is_name(head)).map(str::to_owned);
+        if alone {
+            word.push('[');
+            return Ok(());
+        }
+        word.push_splitting();
+        match name {
+            Some(name) => self.subscript(&name, word),
+            None => Ok(()),
+        }
+    }
+
+    /// A subscript may hold what ends words elsewhere: where the word ends must be beyond doubt.
+    fn subscript(&mut self, name: &str, word: &mut Word) -> Read<()> {
+        loop {
+            match self.source.next() {
+                None => return unclear("a `[` is not closed"),
+                Some(']') => break,
+                Some('[') => return unclear("there is a `[` in a subscript"),
+                Some(c) if ends_word(c) => {
+                    return unclear(format!("there is `{c}` in a subscript"));
+                }
+                Some(c) => self.word_part(c, word)?,
+            }
+        }
+        self.source.take();
+        if self.source.next() == Some('=')
+            || (self.source.next() == Some('+') && self.source.second() == Some('='))
+        {
+            self.script.evaluates = true;
+            word.set_assigns(name);
+        }
+        Ok(())
+    }
+
+    /// `{`: the start of a brace expansion, or itself.
+    fn brace(&mut self, word: &mut Word) {
+        self.source.take();
+        let alone = word.is_plain("") && self.source.next().is_none_or(ends_word);
+        if alone || self.source.next() == Some('}') {
+            word.push('{');
+        } else {
+            word.push_splitting();
+        }
+    }
+
+    fn equals(&mut self, word: &mut Word) -> Read<()> {
+        self.source.take();
+        let name = word.plain().map(|head| head.strip_suffix('+').unwrap_or(head));
+        if let Some(name) = name.filter(|name| is_name(name)).map(str::to_owned) {
+            word.set_assigns(&name);
+        }
+        word.push('=');
+        if word.assigns().is_some() && self.source.next() == Some('(') {
+            self.only_bash("=(…)")?;
+            return self.array(word);
+        }
+        Ok(())
+    }
+
+    /// The values of an array.
+    fn array(&mut self, word: &mut Word) -> Read<()> {
+        self.source.take();
+        word.push_unknown();
+        self.deeper(|reader| {
+            loop {
+                reader.line_breaks()?;
+                match reader.source.next() {
+                    None => return unclear("the values of an array are not closed"),
+                    Some(')') => {
+                        reader.source.take();
+                        return Ok(());
+                    }
+                    Some(c) if ends_word(c) && !reader.at_process() => {
+                        return unclear(format!("there is `{c}` between the values of an array"));
+                    }
+                    Some(_) => {
+                        reader.word()?;
+                    }
+                }
+            }
+        })
+    }
+}
+
+/// What is around an expansion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Quotes {
+    /// Nothing: what it expands to is split into words.
+    None,
+    /// Double quotes, or a here-document.
+    Double,
+}
+
+pub(super) fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}

@@ -1,0 +1,212 @@
+//! Running what the model asked for: through the gate, then neighbors that change nothing side by
+//! side, all others one after the other.
+
+use std::sync::Arc;
+
+use antiphon_core::port::{Asked, Progress, ToolContext, Verdict};
+use antiphon_core::{
+    AgentState, ApprovalId, ApprovalRequested, Decision, Effect, RawJson, StatusChanged,
+    TaskStatus, ToolArguments, ToolCallBlock, ToolRefused, ToolResult, ToolStarted, WaitingFor,
+};
+use futures_util::StreamExt;
+use futures_util::stream;
+
+use crate::decide::Pending;
+use crate::delta::{Delta, DeltaEvent, ToolDelta};
+use crate::lap::{Flushed, Work};
+use crate::orchestrator::OrchestratorError;
+use crate::tools;
+use crate::world::Asking;
+
+/// Calls of one answer that run at a time; the next one waits.
+const CALLS_RUNNING_MAX: usize = 16;
+
+/// What the gate made of a call.
+enum Judged {
+    /// It may run.
+    May(ToolCallBlock),
+    /// It gets this result instead.
+    Not(ToolCallBlock, ToolResult),
+}
+
+impl Work {
+    /// Runs calls, or has somebody asked about them.
+    pub(crate) async fn call(&mut self, pending: Vec<Pending>) -> Result<(), OrchestratorError> {
+        // A task that is taken up again in the middle of a lap: its agent is a fresh one.
+        self.walk_to(AgentState::ToolCall);
+        if let Asking::Wait { patience } = self.inner.world.settings.asking
+            && self.ask_about(&pending, patience)
+        {
+            return Ok(());
+        }
+        if self.state.status != TaskStatus::Running {
+            self.push(StatusChanged::new(TaskStatus::Running));
+        }
+        let mut waiting = pending.into_iter().peekable();
+        while let Some(first) = waiting.next() {
+            let first = match self.judge(first) {
+                Judged::May(call) => call,
+                Judged::Not(call, result) => {
+                    self.result(&call, result);
+                    continue;
+                }
+            };
+            let mut group = vec![first];
+            if self.effect(&group[0]) == Effect::ReadOnly {
+                while let Some(next) =
+                    waiting.next_if(|next| self.effect(&next.call) == Effect::ReadOnly)
+                {
+                    match self.judge(next) {
+                        Judged::May(call) => group.push(call),
+                        Judged::Not(call, result) => self.result(&call, result),
+                    }
+                }
+            }
+            if !self.run(group).await? {
+                return Ok(());
+            }
+        }
+        self.walk_to(AgentState::Idle);
+        Ok(())
+    }
+
+    /// Asks about every call that somebody has to be asked about, and waits. Says whether it does.
+    fn ask_about(&mut self, pending: &[Pending], patience: Option<std::time::Duration>) -> bool {
+        let mut waits = false;
+        for pending in pending {
+            let call = &pending.call;
+            let Some(arguments) = call.arguments.object() else { continue };
+            if pending.cut_off.is_some() || self.state.asked.contains_key(&call.id) {
+                continue;
+            }
+            let Verdict::Ask { reason, rule } = self.verdict(call, arguments) else { continue };
+            let now = self.inner.world.clock.now();
+            let until = |patience| now + chrono::TimeDelta::from_std(patience).unwrap_or_default();
+            let request = ApprovalRequested {
+                approval_id: ApprovalId::from(self.inner.world.ids.next()),
+                tool_call_id: call.id.clone(),
+                tool_name: call.name.clone(),
+                arguments: arguments.clone(),
+                reason,
+                rule,
+                expires_at: patience.map(until),
+            };
+            if let Some(at) = request.expires_at {
+                self.inner.watch_deadline(at, request.approval_id.clone());
+            }
+            self.push(request);
+            waits = true;
+        }
+        if waits {
+            self.wait_for(WaitingFor::Approval);
+        }
+        waits
+    }
+
+    /// What the gate, or whoever was asked, says to a call.
+    fn judge(&mut self, pending: Pending) -> Judged {
+        let Pending { call, cut_off } = pending;
+        match cut_off.map(Effect::may_run_again) {
+            Some(true) => return Judged::May(call),
+            Some(false) => return Judged::Not(call, tools::outcome_unknown()),
+            None => {}
+        }
+        let arguments = match &call.arguments {
+            ToolArguments::Object(arguments) => arguments,
+            ToolArguments::Malformed(text) => {
+                let result = tools::malformed(text);
+                return Judged::Not(call, result);
+            }
+        };
+        let answered = self.state.asked.get(&call.id).and_then(|question| question.answer.clone());
+        let refusal = match answered {
+            Some((decision, _)) if decision.allows() => return Judged::May(call),
+            Some((decision, comment)) => denied(decision, comment.as_deref()),
+            None => match self.verdict(&call, arguments) {
+                Verdict::Allow => return Judged::May(call),
+                Verdict::Deny { reason } => reason,
+                Verdict::Ask { reason, rule } => format!(
+                    "{reason} Nobody is there to be asked, so it was not run. The rule that would \
+                     allow it: {rule}"
+                ),
+            },
+        };
+        let refused = ToolRefused {
+            tool_call_id: call.id.clone(),
+            tool_name: call.name.clone(),
+            reason: refusal.clone(),
+        };
+        self.push(refused);
+        Judged::Not(call, ToolResult::failed(format!("not allowed: {refusal}")))
+    }
+
+    fn verdict(&self, call: &ToolCallBlock, arguments: &RawJson) -> Verdict {
+        // A tool nobody knows does nothing, and is answered so.
+        if self.inner.world.tools.effect(&call.name).is_none() {
+            return Verdict::Allow;
+        }
+        let granted = &self.state.granted;
+        self.inner.world.gate.judge(&Asked { tool: &call.name, arguments, granted })
+    }
+
+    /// Runs a group of calls at once. Says whether to go on.
+    async fn run(&mut self, group: Vec<ToolCallBlock>) -> Result<bool, OrchestratorError> {
+        for call in &group {
+            let (tool_call_id, tool_name) = (call.id.clone(), call.name.clone());
+            self.push(ToolStarted { tool_call_id, tool_name, effect: self.effect(call) });
+        }
+        // Moved is fine: what was decided about these calls still holds. A pause takes effect behind
+        // them, for they count as started now.
+        if self.flush().await? == Flushed::Over {
+            return Ok(false);
+        }
+        let executor = Arc::clone(&self.inner.world.tools);
+        let runs: Vec<_> =
+            group.iter().map(|call| tools::run(&*executor, call, self.context(call))).collect();
+        let results: Vec<_> = stream::iter(runs).buffered(CALLS_RUNNING_MAX).collect().await;
+        let canceled = self.running.cancel.is_cancelled();
+        let stopped = self.inner.stop.is_cancelled();
+        for (call, result) in group.iter().zip(results) {
+            match result {
+                Some(result) => self.result(call, result),
+                None if canceled => self.result(call, ToolResult::failed("canceled")),
+                // Cut off to come to rest: recovery decides what to make of it.
+                None if stopped => {}
+                None => self.result(call, ToolResult::failed("the task's time was over")),
+            }
+        }
+        Ok(!canceled && !stopped)
+    }
+
+    fn context(&self, call: &ToolCallBlock) -> ToolContext {
+        let (deltas, running) = (self.inner.deltas.clone(), Arc::clone(&self.running));
+        let (task_id, tool_call_id) = (self.state.task_id.clone(), call.id.clone());
+        ToolContext {
+            task_id: task_id.clone(),
+            tool_call_id: tool_call_id.clone(),
+            cancel: self.interruption(),
+            progress: Progress::to(move |text| {
+                running.beat();
+                let (tool_call_id, delta) = (tool_call_id.clone(), text.to_owned());
+                let event = DeltaEvent::Tool(ToolDelta::ToolOutput { tool_call_id, delta });
+                // Nobody may be watching.
+                let _ = deltas.send(Delta::new(task_id.clone(), event));
+            }),
+        }
+    }
+
+    /// A tool nobody knows does nothing.
+    fn effect(&self, call: &ToolCallBlock) -> Effect {
+        self.inner.world.tools.effect(&call.name).unwrap_or(Effect::ReadOnly)
+    }
+}
+
+fn denied(decision: Decision, comment: Option<&str>) -> String {
+    let said = comment.map(|comment| format!(": {comment}")).unwrap_or_default();
+    match decision {
+        Decision::Expire => "nobody answered in time whether it may run.".to_owned(),
+        Decision::Deny | Decision::AllowOnce | Decision::AllowTask | Decision::AllowAlways => {
+            format!("somebody was asked and said no{said}")
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What comes next. Pure: the same events and the same surroundings, the same step.
+//!
+//! | in this order                                        | step                                 |
+//! |------------------------------------------------------|--------------------------------------|
+//! | the task has ended                                   | [`Step::Over`]                       |
+//! | its time is over                                     | [`Step::Refuse`]                     |
+//! | somebody paused it                                   | [`Step::Rest`]                       |
+//! | calls without a result, one of them is asked about   | [`Step::Rest`]                       |
+//! | calls without a result                               | [`Step::Call`]                       |
+//! | a message that steers has arrived                    | [`Step::Take`]                       |
+//! | the model said its last word, messages wait          | [`Step::Take`]                       |
+//! | the model said its last word                         | [`Step::Finish`] or [`Step::Reject`] |
+//! | a limit is reached                                   | [`Step::Refuse`]                     |
+//! | the conversation is too long                         | [`Step::Compact`]                    |
+//! | otherwise                                            | [`Step::Ask`]                        |
+
+use std::sync::Arc;
+
+use antiphon_core::{
+    AssistantMessage, Effect, HandlingMode, InteractionId, Message, ToolCallBlock, ToolCallId,
+    WaitingFor,
+};
+use serde_json::Value;
+
+use crate::compact;
+use crate::limits::{self, LimitReached, Standing};
+use crate::output;
+use crate::state::TaskState;
+
+/// How full the model's window may get before the conversation is made shorter, in percent.
+const WINDOW_PERCENT_MAX: u64 = 80;
+
+/// What comes next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Ask the model.
+    Ask,
+    /// Run these calls of the last answer; the others have their results.
+    Call(Vec<Pending>),
+    /// Let these messages join the conversation.
+    Take(Vec<InteractionId>),
+    /// Make the conversation shorter.
+    Compact,
+    /// Deliver the result.
+    Finish(Value),
+    /// Tell the model that its result is not what was asked for.
+    Reject(String),
+    /// Give up.
+    Refuse(LimitReached),
+    /// Nothing, until somebody does something.
+    Rest,
+    /// Nothing: it is over.
+    Over,
+}
+
+/// A call without a result.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pending {
+    /// The call.
+    pub call: ToolCallBlock,
+    /// What it does to the world, if it was started before: it was cut off then.
+    pub cut_off: Option<Effect>,
+}
+
+/// What comes next for a task.
+pub fn next(state: &TaskState, standing: &Standing<'_>) -> Step {
+    if state.status.is_terminal() {
+        return Step::Over;
+    }
+    if let Some(limit) = limits::time_over(standing) {
+        return Step::Refuse(limit);
+    }
+    if state.waiting_for == Some(WaitingFor::Resume) {
+        return Step::Rest;
+    }
+    let Some((answer, since)) = state.last_lap() else {
+        return take(state, HandlingMode::Steer).unwrap_or_else(|| ask(state, standing));
+    };
+    let pending = pending(state, answer, since);
+    if !pending.is_empty() {
+        let undecided = |pending: &Pending| {
+            state.asked.get(&pending.call.id).is_some_and(|question| question.answer.is_none())
+        };
+        let waits = pending.iter().any(undecided);
+        return if waits { Step::Rest } else { Step::Call(pending) };
+    }
+    // Something was said since: it was not the last word then.
+    let spoken_to = since.iter().any(|message| matches!(&**message, Message::User(_)));
+    match last_word(answer, since).filter(|_| !spoken_to) {
+        Some(word) => take(state, HandlingMode::Queue).unwrap_or_else(|| deliver(state, word)),
+        None => take(state, HandlingMode::Steer).unwrap_or_else(|| ask(state, standing)),
+    }
+}
+
+fn pending(state: &TaskState, answer: &AssistantMessage, since: &[Arc<Message>]) -> Vec<Pending> {
+    let open =
+        answer.tool_calls().filter(|call| !output::is_final(call) && !is_answered(&call.id, since));
+    let cut_off = |call: &ToolCallBlock| state.started.get(&call.id).copied();
+    open.map(|call| Pending { call: call.clone(), cut_off: cut_off(call) }).collect()
+}
+
+/// What an answer delivers. A `final` that has a result was turned down.
+fn last_word(answer: &AssistantMessage, since: &[Arc<Message>]) -> Option<Value> {
+    let delivers = |call: &&ToolCallBlock| output::is_final(call) && !is_answered(&call.id, since);
+    match answer.tool_calls().find(delivers) {
+        Some(call) => Some(output::delivered(call)),
+        None if answer.tool_calls().next().is_none() => Some(Value::String(answer.text())),
+        None => None,
+    }
+}
+
+/// The messages that may join now: those that steer, at any safe point; all, at the end of a turn.
+fn take(state: &TaskState, at: HandlingMode) -> Option<Step> {
+    let may_join = |mode: HandlingMode| match (at, mode) {
+        (HandlingMode::Queue, _) | (HandlingMode::Steer, HandlingMode::Steer) => true,
+        (HandlingMode::Steer, HandlingMode::Queue) => false,
+    };
+    let ids: Vec<InteractionId> =
+        state.queue.iter().filter(|queued| may_join(queued.mode)).map(|q| q.id).collect();
+    (!ids.is_empty()).then_some(Step::Take(ids))
+}
+
+fn deliver(state: &TaskState, word: Value) -> Step {
+    match output::check(state.created.output_schema.as_ref(), word) {
+        Ok(result) => Step::Finish(result),
+        Err(_) if state.rejected >= output::REPAIRS_MAX => {
+            Step::Refuse(LimitReached::Repairs { max: output::REPAIRS_MAX })
+        }
+        Err(reason) => Step::Reject(reason),
+    }
+}
+
+fn ask(state: &TaskState, standing: &Standing<'_>) -> Step {
+    if let Some(limit) = limits::reached(state, standing) {
+        return Step::Refuse(limit);
+    }
+    let room = standing.window_tokens.map(|window| window / 100 * WINDOW_PERCENT_MAX);
+    if room.is_some_and(|room| state.conversation.tokens() > room)
+        && compact::cut(state, compact::room(standing.window_tokens)).is_some()
+    {
+        return Step::Compact;
+    }
+    Step::Ask
+}
+
+fn is_answered(id: &ToolCallId, results: &[Arc<Message>]) -> bool {
+    results.iter().any(|message| match &**message {
+        Message::ToolResult(result) => result.tool_call_id == *id,
+        Message::User(_) | Message::Assistant(_) => false,
+    })
+}

@@ -1,0 +1,45 @@
+//! What is shown as it comes and not kept.
+
+use antiphon_core::{EVENT_VERSION, StreamEvent, TaskId, ToolCallId};
+use serde::Serialize;
+
+/// A piece of something that is still going on. In JSON it is like an event of the journal,
+/// without a place in it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Delta {
+    v: u32,
+    /// Of which task.
+    pub task_id: TaskId,
+    /// What came.
+    #[serde(flatten)]
+    pub event: DeltaEvent,
+}
+
+/// What came.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum DeltaEvent {
+    /// More of an answer.
+    Answer(StreamEvent),
+    /// More of what a tool says.
+    Tool(ToolDelta),
+}
+
+/// What a tool says while it runs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type", content = "data", rename_all = "snake_case")]
+pub enum ToolDelta {
+    /// More output.
+    ToolOutput {
+        /// Which call.
+        tool_call_id: ToolCallId,
+        /// What is added.
+        delta: String,
+    },
+}
+
+impl Delta {
+    pub(crate) fn new(task_id: TaskId, event: DeltaEvent) -> Self {
+        Self { v: EVENT_VERSION, task_id, event }
+    }
+}

@@ -1,0 +1,169 @@
+//! A task to be accepted.
+
+use std::sync::Arc;
+
+use antiphon_core::port::{Append, Expected, IdempotencyKey};
+use antiphon_core::{
+    EventBody, HistoryRef, Message, MessageAppended, ModelRef, RawJson, SessionId, StatusChanged,
+    TaskCreated, TaskId, TaskLimits, TaskStatus, ToolCallBlock, UserMessage,
+};
+use serde_json::Value;
+
+use crate::inner::Inner;
+use crate::limits::LimitReached;
+use crate::orchestrator::OrchestratorError;
+use crate::{output, tools};
+
+/// A task to be accepted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewTask {
+    /// Who works on it.
+    pub agent: String,
+    /// Which model answers.
+    pub model: ModelRef,
+    /// How that is reached, if it is not as configured.
+    pub route: Option<RawJson>,
+    /// The scene.
+    pub system_prompt: String,
+    /// The conversation it goes on with; a new one when absent.
+    pub session_id: Option<SessionId>,
+    /// What was said before, in the journal or elsewhere.
+    pub before: Before,
+    /// What to do.
+    pub message: UserMessage,
+    /// How far it may go.
+    pub limits: TaskLimits,
+    /// JSON Schema of its result.
+    pub output_schema: Option<RawJson>,
+    /// Makes a repeated request harmless.
+    pub key: Option<IdempotencyKey>,
+}
+
+/// What was said before a task.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Before {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// What another task has in the journal.
+    Task(HistoryRef),
+    /// This.
+    Messages(Vec<Arc<Message>>),
+}
+
+/// A conversation to be kept, with nothing to do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KeptConversation {
+    /// How it came about: `import`, `fork`.
+    pub agent: String,
+    /// Which; a new one when absent.
+    pub session_id: Option<SessionId>,
+    /// The scene.
+    pub system_prompt: String,
+    /// What was said.
+    pub before: Before,
+}
+
+impl KeptConversation {
+    pub(crate) async fn accept(self, inner: &Inner) -> Result<Append, OrchestratorError> {
+        let (history, copied) = self.before.split(inner).await?;
+        let session_id = self.session_id.unwrap_or_else(|| SessionId::from(inner.world.ids.next()));
+        let created = TaskCreated {
+            system_prompt: self.system_prompt,
+            history,
+            ..TaskCreated::new(self.agent, session_id)
+        };
+        let mut events = events(created, copied, None);
+        let done = StatusChanged::new(TaskStatus::Completed);
+        events.push(StatusChanged { detail: Some(Value::Null), ..done }.into());
+        Ok(Append {
+            task_id: TaskId::from(inner.world.ids.next()),
+            expected: Expected::NoTask,
+            at: inner.world.clock.now(),
+            events,
+            key: None,
+        })
+    }
+}
+
+impl Before {
+    /// What is pointed to, and what is written down.
+    async fn split(
+        self,
+        inner: &Inner,
+    ) -> Result<(Option<HistoryRef>, Vec<Arc<Message>>), OrchestratorError> {
+        Ok(match self {
+            Self::Nothing => (None, Vec::new()),
+            Self::Task(history) => {
+                // It has to be there.
+                inner.summary(&history.task_id).await?;
+                (Some(history), Vec::new())
+            }
+            Self::Messages(messages) => (None, messages),
+        })
+    }
+}
+
+impl NewTask {
+    /// What is written of it, if it can be accepted.
+    pub(crate) async fn accept(self, inner: &Inner) -> Result<Append, OrchestratorError> {
+        if let Some(schema) = &self.output_schema {
+            let bad = |reason| OrchestratorError::BadSchema { reason };
+            output::check_schema(schema).map_err(bad)?;
+        }
+        if self.limits.cost_nano_usd_max.is_some()
+            && inner.world.prices.price(&self.model).is_none()
+        {
+            let model = self.model.to_string();
+            return Err(OrchestratorError::Limit(LimitReached::PriceUnknown { model }));
+        }
+        let (history, copied) = self.before.split(inner).await?;
+        let session_id = self.session_id.unwrap_or_else(|| SessionId::from(inner.world.ids.next()));
+        let created = TaskCreated {
+            model: Some(self.model),
+            system_prompt: self.system_prompt,
+            limits: self.limits,
+            output_schema: self.output_schema,
+            route: self.route,
+            history,
+            ..TaskCreated::new(self.agent, session_id)
+        };
+        Ok(Append {
+            task_id: TaskId::from(inner.world.ids.next()),
+            expected: Expected::NoTask,
+            at: inner.world.clock.now(),
+            events: events(created, copied, Some(self.message)),
+            key: self.key,
+        })
+    }
+}
+
+/// A creation, and everything said up to the first answer.
+fn events(
+    created: TaskCreated,
+    history: Vec<Arc<Message>>,
+    last: Option<UserMessage>,
+) -> Vec<EventBody> {
+    let cut_off = cut_off(&history);
+    let said = history.into_iter().chain(cut_off).chain(last.map(Into::into));
+    let said = said.map(|message| MessageAppended::new(message).into());
+    [created.into()].into_iter().chain(said).collect()
+}
+
+/// Results for the calls at the end of a history that have none. They were made in another task,
+/// and what came of them is not known here: they are never run again.
+fn cut_off(history: &[Arc<Message>]) -> Vec<Arc<Message>> {
+    let last = history.iter().enumerate().rev().find_map(|(index, message)| match &**message {
+        Message::Assistant(answer) => Some((answer, &history[index + 1..])),
+        Message::User(_) | Message::ToolResult(_) => None,
+    });
+    let Some((answer, since)) = last else { return Vec::new() };
+    let answered = |call: &ToolCallBlock| {
+        since.iter().any(|message| match &**message {
+            Message::ToolResult(result) => result.tool_call_id == call.id,
+            Message::User(_) | Message::Assistant(_) => false,
+        })
+    };
+    let unknown = |call| tools::message(call, tools::outcome_unknown(), answer.timestamp).into();
+    answer.tool_calls().filter(|call| !answered(call)).map(unknown).collect()
+}

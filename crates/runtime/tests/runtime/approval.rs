@@ -1,0 +1,208 @@
+//! Calls that somebody is asked about.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_conformance::model::MemoryJournal;
+use antiphon_core::port::{Journal, WhichApprovals};
+use antiphon_core::{
+    Approval, ApprovalStatus, Decision, EventBody, TaskId, TaskStatus, WaitingFor,
+};
+use antiphon_runtime::{Asking, Orchestrator, OrchestratorError, Settings, World};
+
+use crate::task::LAPS;
+use crate::world::{Careful, Counting, events, new_task, world};
+
+const TEN: NonZeroUsize = NonZeroUsize::new(10).unwrap();
+
+struct Scene {
+    journal: Arc<MemoryJournal>,
+    tools: Arc<Counting>,
+    gate: Arc<Careful>,
+    orchestrator: Orchestrator,
+}
+
+impl Scene {
+    fn new(asking: Asking) -> Self {
+        let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
+        Self::on(journal, tools, Arc::new(Careful::default()), asking)
+    }
+
+    fn on(
+        journal: Arc<MemoryJournal>,
+        tools: Arc<Counting>,
+        gate: Arc<Careful>,
+        asking: Asking,
+    ) -> Self {
+        let world = world(journal.clone(), &tools, LAPS);
+        let settings = Settings { asking, ..world.settings };
+        let orchestrator = Orchestrator::new(World { gate: gate.clone(), settings, ..world });
+        Self { journal, tools, gate, orchestrator }
+    }
+
+    /// A task that has come to its first question.
+    async fn asked(&self) -> (TaskId, Vec<Approval>) {
+        let task_id = self.orchestrator.invoke(new_task("go")).await.expect("accepted");
+        let state = self.orchestrator.wait(&task_id).await.expect("at rest");
+        assert_eq!(state.status, TaskStatus::InputRequired);
+        assert_eq!(state.waiting_for, Some(WaitingFor::Approval));
+        (task_id, self.pending().await)
+    }
+
+    async fn pending(&self) -> Vec<Approval> {
+        self.orchestrator.approvals(WhichApprovals::Pending).await.expect("a list")
+    }
+
+    async fn decide(&self, approval: &Approval, decision: Decision) {
+        let decided = self.orchestrator.decide(&approval.approval_id, decision, "me", None).await;
+        decided.expect("decided");
+    }
+
+    fn acts(&self) -> usize {
+        let done = self.tools.done();
+        done.iter().filter(|(what, _)| what.starts_with("act")).map(|(_, times)| times).sum()
+    }
+}
+
+const WAIT: Asking = Asking::Wait { patience: None };
+
+#[tokio::test]
+async fn nothing_runs_before_every_question_is_answered() {
+    let scene = Scene::new(WAIT);
+    let (task_id, asked) = scene.asked().await;
+    assert_eq!(asked.len(), 2);
+    assert_eq!(scene.tools.done().len(), 0);
+    scene.decide(&asked[0], Decision::AllowOnce).await;
+    let state = scene.orchestrator.wait(&task_id).await.expect("at rest");
+    assert_eq!(state.status, TaskStatus::InputRequired);
+    assert_eq!(scene.tools.done().len(), 0);
+    scene.decide(&asked[1], Decision::Deny).await;
+    // The next lap acts again.
+    scene.orchestrator.wait(&task_id).await.expect("at rest");
+    assert_eq!(scene.acts(), 1);
+    let next = scene.pending().await;
+    assert_eq!(next.len(), 1);
+    scene.decide(&next[0], Decision::AllowOnce).await;
+    let state = scene.orchestrator.wait(&task_id).await.expect("an end");
+    assert_eq!((state.status, scene.acts()), (TaskStatus::Completed, 2));
+    let refused = events(&*scene.journal).await.into_iter().filter(|event| {
+        matches!(&event.body, EventBody::ToolRefused(refused) if refused.tool_name == "act")
+    });
+    assert_eq!(refused.count(), 1);
+}
+
+#[tokio::test]
+async fn what_is_allowed_for_the_task_is_not_asked_again_in_it() {
+    let scene = Scene::new(WAIT);
+    let (task_id, asked) = scene.asked().await;
+    for approval in &asked {
+        scene.decide(approval, Decision::AllowTask).await;
+    }
+    let state = scene.orchestrator.wait(&task_id).await.expect("an end");
+    assert_eq!((state.status, scene.acts()), (TaskStatus::Completed, 3));
+    assert!(scene.gate.remembered.lock().expect("no panic").is_empty());
+    // Another task is asked again.
+    scene.asked().await;
+}
+
+#[tokio::test]
+async fn what_is_allowed_always_is_kept_by_the_gate() {
+    let scene = Scene::new(WAIT);
+    let (task_id, asked) = scene.asked().await;
+    for approval in &asked {
+        scene.decide(approval, Decision::AllowAlways).await;
+    }
+    scene.orchestrator.wait(&task_id).await.expect("an end");
+    let task_id = scene.orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let state = scene.orchestrator.wait(&task_id).await.expect("an end");
+    assert_eq!(state.status, TaskStatus::Completed);
+}
+
+#[tokio::test]
+async fn a_question_survives_a_restart_and_waiting_costs_nothing() {
+    let scene = Scene::new(WAIT);
+    let (task_id, asked) = scene.asked().await;
+    assert!(scene.orchestrator.shutdown(Duration::from_secs(5)).await);
+    let before = events(&*scene.journal).await;
+    let again = Scene::on(scene.journal.clone(), scene.tools.clone(), scene.gate.clone(), WAIT);
+    assert_eq!(
+        again.orchestrator.recover().await.expect("a list").waiting,
+        std::slice::from_ref(&task_id)
+    );
+    assert_eq!(events(&*scene.journal).await, before, "nothing is asked twice");
+    let agents = again.orchestrator.agents(TEN).await.expect("a list");
+    assert_eq!(agents.len(), 1, "a row, and nobody at work");
+    for approval in &asked {
+        again.decide(approval, Decision::AllowTask).await;
+    }
+    let state = again.orchestrator.wait(&task_id).await.expect("an end");
+    assert_eq!((state.status, again.acts()), (TaskStatus::Completed, 3));
+    assert!(again.orchestrator.agents(TEN).await.expect("a list").is_empty());
+}
+
+#[tokio::test]
+async fn the_first_answer_counts() {
+    let scene = Scene::new(WAIT);
+    let (_, asked) = scene.asked().await;
+    let id = &asked[0].approval_id;
+    let decide = |decision| scene.orchestrator.decide(id, decision, "me", None);
+    let answers = futures_util::future::join_all(
+        (0..8).map(|n| decide(if n % 2 == 0 { Decision::AllowOnce } else { Decision::Deny })),
+    )
+    .await;
+    assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1, "{answers:?}");
+    let decided = events(&*scene.journal).await.into_iter().filter(|event| {
+        matches!(&event.body, EventBody::ApprovalDecided(decided) if decided.approval_id == *id)
+    });
+    assert_eq!(decided.count(), 1);
+    let unknown = antiphon_core::ApprovalId::parse("none").expect("an id");
+    let nothing = scene.orchestrator.decide(&unknown, Decision::Deny, "me", None).await;
+    assert_eq!(nothing, Err(OrchestratorError::NoApproval { approval_id: unknown }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_nobody_answers_is_answered_by_the_clock() {
+    // The journal's clock is the real one: the patience is too short for it to matter.
+    let scene = Scene::new(Asking::Wait { patience: Some(Duration::from_millis(1)) });
+    let task_id = scene.orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let mut follower = scene.orchestrator.follow(Some(task_id.clone()), antiphon_core::Position(0));
+    while !follower.next().await.expect("an event").body.ends_task() {}
+    assert_eq!(scene.acts(), 0);
+    let all = scene.orchestrator.approvals(WhichApprovals::All).await.expect("a list");
+    assert_eq!(all.len(), 3);
+    assert!(all.iter().all(|approval| approval.status == ApprovalStatus::Expired));
+}
+
+#[tokio::test]
+async fn with_nobody_to_ask_the_model_is_told_which_rule_is_missing() {
+    let scene = Scene::new(Asking::Refuse);
+    let task_id = scene.orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let state = scene.orchestrator.wait(&task_id).await.expect("an end");
+    assert_eq!((state.status, scene.acts()), (TaskStatus::Completed, 0));
+    let told = format!("{:?}", state.messages());
+    assert!(told.contains("The rule that would allow it: act"), "{told}");
+    assert!(
+        scene
+            .journal
+            .approvals(antiphon_core::port::ApprovalQuery {
+                which: WhichApprovals::All,
+                limit: TEN,
+            })
+            .await
+            .expect("a list")
+            .is_empty()
+    );
+}
+
+#[tokio::test]
+async fn a_question_of_a_task_that_ended_is_void() {
+    let scene = Scene::new(WAIT);
+    let (task_id, asked) = scene.asked().await;
+    scene.orchestrator.cancel(&task_id).await.expect("canceled");
+    let approval_id = asked[0].approval_id.clone();
+    let late = scene.orchestrator.decide(&approval_id, Decision::AllowOnce, "me", None).await;
+    let status = ApprovalStatus::Void;
+    assert_eq!(late, Err(OrchestratorError::Decided { approval_id, status }));
+    assert_eq!(scene.acts(), 0);
+}

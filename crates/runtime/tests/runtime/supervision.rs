@@ -1,0 +1,132 @@
+//! What stops is taken up again; what stands is known.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use antiphon_conformance::model::MemoryJournal;
+use antiphon_core::port::ToolContext;
+use antiphon_core::{
+    AgentState, Effect, RawJson, TaskStatus, Tool, ToolError, ToolExecutor, ToolResult,
+};
+use antiphon_runtime::{NewTask, Orchestrator, OrchestratorError, Settings, World};
+use async_trait::async_trait;
+
+use crate::world::{Counting, new_task, orchestrator, world};
+
+const CALLS: &str = r#"
+name = "test"
+[[reply]]
+when = { tool_results = 1 }
+step = [{ text = "Done." }]
+[[reply]]
+step = [{ call = { name = "odd", arguments = {} } }]
+"#;
+
+/// A tool that goes wrong the first few times: it panics, or it is never heard of again.
+struct Odd {
+    times: usize,
+    hangs: bool,
+    called: AtomicUsize,
+    released: AtomicUsize,
+}
+
+#[async_trait]
+impl ToolExecutor for Odd {
+    fn tools(&self) -> Vec<Tool> {
+        Vec::new()
+    }
+
+    fn effect(&self, _: &str) -> Option<Effect> {
+        Some(Effect::ReadOnly)
+    }
+
+    async fn execute(&self, _: &str, _: &RawJson, _: ToolContext) -> Result<ToolResult, ToolError> {
+        if self.called.fetch_add(1, Ordering::SeqCst) < self.times {
+            assert!(self.hangs, "a fault in a tool");
+            std::future::pending::<()>().await;
+        }
+        Ok(ToolResult::text("fine"))
+    }
+
+    async fn release(&self, _: &antiphon_core::TaskId) {
+        self.released.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+fn odd(times: usize, hangs: bool) -> (Arc<Odd>, Orchestrator) {
+    let called = AtomicUsize::new(0);
+    let odd = Arc::new(Odd { times, hangs, called, released: AtomicUsize::new(0) });
+    let world = world(Arc::new(MemoryJournal::new()), &Arc::new(Counting::default()), CALLS);
+    let settings = Settings { silence_max: Duration::from_secs(60), ..world.settings };
+    let world = World { tools: odd.clone(), settings, ..world };
+    (odd, Orchestrator::new(world))
+}
+
+#[tokio::test]
+async fn a_panic_is_taken_up_again_a_few_times() {
+    let (tool, orchestrator) = odd(3, false);
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let state = orchestrator.wait(&task_id).await.expect("an end");
+    assert_eq!(state.status, TaskStatus::Completed);
+    assert_eq!(tool.called.load(Ordering::SeqCst), 4);
+    assert_eq!(tool.released.load(Ordering::SeqCst), 1, "its tools are told that it is over");
+}
+
+#[tokio::test]
+async fn a_fault_that_stays_is_told_and_the_task_can_be_resumed() {
+    let (tool, orchestrator) = odd(6, false);
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let why = orchestrator.wait(&task_id).await.expect_err("it gave up");
+    assert_eq!(why, OrchestratorError::Fault { task_id: task_id.clone() });
+    assert_eq!(tool.called.load(Ordering::SeqCst), 6);
+    orchestrator.resume(&task_id).await.expect("resumed");
+    let state = orchestrator.wait(&task_id).await.expect("an end");
+    assert_eq!(state.status, TaskStatus::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_without_a_sign_of_life_is_taken_up_again() {
+    let (tool, orchestrator) = odd(1, true);
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let state = orchestrator.wait(&task_id).await.expect("an end");
+    assert_eq!(state.status, TaskStatus::Completed);
+    assert_eq!(tool.called.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn a_task_whose_model_is_out_of_reach_stays_as_it_is() {
+    let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
+    let orchestrator = orchestrator(journal, &tools, CALLS);
+    let route = Some(RawJson::parse("\"nowhere\"").expect("JSON"));
+    let task_id = orchestrator.invoke(NewTask { route, ..new_task("go") }).await.expect("accepted");
+    let why = orchestrator.wait(&task_id).await.expect_err("nobody answers");
+    let reason = "there is no way".to_owned();
+    assert_eq!(why, OrchestratorError::NoModel { task_id: task_id.clone(), reason });
+    let state = orchestrator.task(&task_id).await.expect("a task");
+    assert_eq!(state.status, TaskStatus::Pending);
+}
+
+#[tokio::test]
+async fn agents_stand_where_they_are_said_to() {
+    let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
+    let hangs =
+        "name = \"test\"\n[[reply]]\nstep = [{ call = { name = \"hang\", arguments = {} } }]\n";
+    let ten = NonZeroUsize::new(10).expect("a number");
+    let first = orchestrator(journal.clone(), &tools, hangs);
+    let task_id = first.invoke(new_task("go")).await.expect("accepted");
+    let mut follower = first.follow(None, antiphon_core::Position(0));
+    while follower.next().await.expect("an event").body.event_type() != "tool_started" {}
+    let agents = first.agents(ten).await.expect("a list");
+    assert_eq!(agents.len(), 1);
+    assert_eq!(agents[0].status.state, AgentState::ToolCall);
+    assert_eq!(agents[0].status.messages_processed, 1);
+    assert!(first.shutdown(Duration::from_secs(5)).await);
+    // Nobody works on it now, whatever the journal saw last.
+    let second = orchestrator(journal, &tools, hangs);
+    let agents = second.agents(ten).await.expect("a list");
+    assert_eq!((agents.len(), agents[0].status.state), (1, AgentState::Idle));
+    second.cancel(&task_id).await.expect("canceled");
+    assert!(second.agents(ten).await.expect("a list").is_empty());
+}

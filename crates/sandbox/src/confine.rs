@@ -1,0 +1,87 @@
+//! The first of the two processes: makes the namespaces and starts the second one in them.
+
+use std::path::Path;
+use std::process::{Child, Command};
+
+use nix::errno::Errno;
+use nix::sched::{CloneFlags, unshare};
+use rustix::process::{getegid, geteuid, set_child_subreaper};
+
+use crate::placeholder::Placeholders;
+use crate::sandbox_error::{NAMESPACES_REMEDY, Step};
+use crate::shield::shields;
+use crate::{Mode, Policy, SandboxError, capability, limits};
+
+/// The second process, and what has to stay for as long as it runs.
+#[derive(Debug)]
+pub struct Confined {
+    /// The second process. In every mode but [`Mode::Full`] everything it started is gone when
+    /// its end is seen.
+    pub child: Child,
+    _placeholders: Placeholders,
+}
+
+impl Policy {
+    /// Starts `inside` in namespaces of its own. It has to call [`Policy::enforce`] with the same
+    /// policy before anything else. The calling process must have a single thread, and is changed:
+    /// whatever else it starts is in these namespaces too.
+    ///
+    /// In [`Mode::Full`] there are no namespaces: `inside` is started as it is, and what it leaves
+    /// behind becomes a child of the caller.
+    pub fn confine(&self, inside: &mut Command) -> Result<Confined, SandboxError> {
+        let policy = self.resolved()?;
+        let placeholders = match policy.mode {
+            Mode::Full => {
+                set_child_subreaper(rustix::process::Pid::from_raw(1)).during("adopt orphans")?;
+                Placeholders::claim(&[])?
+            }
+            Mode::ReadOnly | Mode::Workspace => {
+                alone()?;
+                let placeholders = Placeholders::claim(&shields(&policy)?)?;
+                isolate()?;
+                placeholders
+            }
+        };
+        let child = inside.spawn().during("start the confined process")?;
+        Ok(Confined { child, _placeholders: placeholders })
+    }
+}
+
+/// A namespace is entered by one thread alone: the others would stay outside.
+pub(crate) fn alone() -> Result<(), SandboxError> {
+    let threads = std::fs::read_dir("/proc/self/task").during("count its threads")?.count();
+    if threads == 1 {
+        return Ok(());
+    }
+    Err(SandboxError::Failed {
+        step: "restrict the process".to_owned(),
+        reason: format!("it has {threads} threads, and may have only one"),
+    })
+}
+
+fn isolate() -> Result<(), SandboxError> {
+    let (user, group) = (geteuid().as_raw(), getegid().as_raw());
+    unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWPID).map_err(unavailable)?;
+    // Without this the kernel takes no group map from an ordinary user.
+    write("/proc/self/setgroups", "deny")?;
+    write("/proc/self/uid_map", &format!("{user} {user} 1"))?;
+    write("/proc/self/gid_map", &format!("{group} {group} 1"))?;
+    capability::pass_on()
+}
+
+fn write(path: &str, text: &str) -> Result<(), SandboxError> {
+    std::fs::write(Path::new(path), text).during(format!("write `{path}`"))
+}
+
+pub(crate) fn unavailable(error: Errno) -> SandboxError {
+    SandboxError::Unavailable {
+        what: "user namespaces",
+        reason: error.to_string(),
+        remedy: NAMESPACES_REMEDY,
+    }
+}
+
+/// Limits that hold in every mode, also without a sandbox.
+pub(crate) fn unconfined() -> Result<(), SandboxError> {
+    limits::files_and_dumps()
+}

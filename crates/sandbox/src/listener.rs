@@ -1,0 +1,41 @@
+//! Sockets in the file system that somebody outside listens on: whoever reaches one reaches what
+//! is behind it, a container engine or a key agent, whatever else the sandbox forbids.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+/// Most sockets that are hidden one by one; those in `/run` and `/tmp` do not count.
+pub(crate) const LISTENERS_MAX: usize = 512;
+
+/// The paths in the text of `/proc/net/unix`.
+pub(crate) fn listeners(table: &[u8]) -> Vec<PathBuf> {
+    let lines = table.split(|byte| *byte == b'\n');
+    let path = |line: &[u8]| {
+        // Everything before the path is hexadecimal or decimal.
+        let start = line.iter().position(|byte| *byte == b'/')?;
+        Some(PathBuf::from(OsStr::from_bytes(line.get(start..)?)))
+    };
+    let mut paths: Vec<PathBuf> = lines.filter_map(path).collect();
+    paths.sort();
+    paths.dedup();
+    paths.retain(|path| !["/run", "/tmp", "/proc", "/dev"].iter().any(|at| path.starts_with(at)));
+    paths.truncate(LISTENERS_MAX);
+    paths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_found_and_abstract_names_are_not() {
+        let table = b"Num       RefCount Protocol Flags    Type St Inode Path\n\
+            0000000000000000: 00000002 00000000 00010000 0001 01 123 /var/lib/a b.sock\n\
+            0000000000000000: 00000002 00000000 00010000 0001 01 124 /run/user/1000/bus\n\
+            0000000000000000: 00000002 00000000 00010000 0001 01 124 /var/lib/a b.sock\n\
+            0000000000000000: 00000003 00000000 00000000 0001 03 125\n\
+            0000000000000000: 00000002 00000000 00010000 0001 01 126 @abstract\n";
+        assert_eq!(listeners(table), [PathBuf::from("/var/lib/a b.sock")]);
+    }
+}

@@ -1,0 +1,168 @@
+//! What the tools are called with: the schema goes out, the values come in.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use antiphon_core::{RawJson, Tool, ToolError};
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+/// Longest command, in bytes. The kernel takes no argument beyond 131,071.
+pub(crate) const COMMAND_BYTES_MAX: usize = 100_000;
+
+/// How long a command runs before it goes on in the background, in seconds.
+pub(crate) const TIMEOUT_S: u64 = 120;
+
+/// The longest that can be asked for, in seconds; also how long one can wait for output.
+pub(crate) const TIMEOUT_S_MAX: u64 = 600;
+
+/// Arguments of `bash`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Bash {
+    /// What to run, as given to `bash -c`.
+    pub(crate) command: String,
+    /// Seconds before it goes on in the background: 120 unless given, 600 at most.
+    #[schemars(range(min = 1, max = 600))]
+    pub(crate) timeout_s: Option<u64>,
+    /// Start it in the background at once: for servers and watchers.
+    pub(crate) background: Option<bool>,
+    /// Folder to run it in, within the workspace; the workspace itself unless given.
+    pub(crate) workdir: Option<String>,
+    /// What it is for, in a few words, for people.
+    #[serde(rename = "description")]
+    #[schemars(rename = "description")]
+    pub(crate) _description: Option<String>,
+}
+
+/// Arguments of `bash_output`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BashOutput {
+    /// The id that `bash` gave.
+    pub(crate) id: String,
+    /// Seconds to wait for it to end: none unless given, 600 at most.
+    #[schemars(range(min = 0, max = 600))]
+    pub(crate) wait_s: Option<u64>,
+}
+
+/// Arguments of `bash_kill`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BashKill {
+    /// The id that `bash` gave.
+    pub(crate) id: String,
+}
+
+impl Bash {
+    pub(crate) const NAME: &str = "bash";
+
+    pub(crate) fn parse(arguments: &RawJson) -> Result<Self, ToolError> {
+        let parsed: Self = parse(Self::NAME, arguments)?;
+        let refused = |reason: &str| Err(invalid(Self::NAME, reason.to_owned()));
+        if parsed.command.trim().is_empty() {
+            return refused("`command` is empty");
+        }
+        if parsed.command.len() > COMMAND_BYTES_MAX {
+            return refused(
+                "`command` is longer than 100,000 bytes: write it to a file and run that",
+            );
+        }
+        if parsed.command.contains('\0') {
+            return refused("`command` contains a NUL character, which no command can");
+        }
+        if !parsed.timeout_s.is_none_or(|seconds| (1..=TIMEOUT_S_MAX).contains(&seconds)) {
+            return refused(
+                "`timeout_s` must be from 1 to 600; what takes longer goes on in the background",
+            );
+        }
+        Ok(parsed)
+    }
+
+    pub(crate) fn is_background(&self) -> bool {
+        self.background.unwrap_or(false)
+    }
+
+    pub(crate) fn timeout(&self) -> Duration {
+        Duration::from_secs(self.timeout_s.unwrap_or(TIMEOUT_S))
+    }
+
+    /// The folder to run in, which must be within one of `roots`.
+    pub(crate) fn workdir(&self, roots: &[PathBuf]) -> Result<PathBuf, ToolError> {
+        let refused = |reason: String| invalid(Self::NAME, format!("`workdir` {reason}"));
+        let first = roots.first().map_or(Path::new("/"), PathBuf::as_path);
+        let asked = self.workdir.as_deref().unwrap_or("");
+        if asked.contains('\0') {
+            return Err(refused("contains a NUL character".to_owned()));
+        }
+        let folder = first.join(asked).canonicalize();
+        let folder = folder.map_err(|error| refused(format!("`{asked}`: {error}")))?;
+        if !roots.iter().any(|root| folder.starts_with(root)) {
+            let first = first.display();
+            return Err(refused(format!("`{asked}` is not within the workspace `{first}`")));
+        }
+        if !folder.is_dir() {
+            return Err(refused(format!("`{asked}` is not a folder")));
+        }
+        Ok(folder)
+    }
+}
+
+impl BashOutput {
+    pub(crate) const NAME: &str = "bash_output";
+
+    pub(crate) fn parse(arguments: &RawJson) -> Result<Self, ToolError> {
+        let parsed: Self = parse(Self::NAME, arguments)?;
+        if parsed.wait_s.is_some_and(|seconds| seconds > TIMEOUT_S_MAX) {
+            return Err(invalid(Self::NAME, "`wait_s` must be 600 at most".to_owned()));
+        }
+        Ok(parsed)
+    }
+
+    pub(crate) fn wait(&self) -> Duration {
+        Duration::from_secs(self.wait_s.unwrap_or(0))
+    }
+}
+
+impl BashKill {
+    pub(crate) const NAME: &str = "bash_kill";
+
+    pub(crate) fn parse(arguments: &RawJson) -> Result<Self, ToolError> {
+        parse(Self::NAME, arguments)
+    }
+}
+
+/// How the model is told of a tool that takes an `A`.
+pub(crate) fn tool<A: JsonSchema>(name: &str, description: &str) -> Tool {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.meta_schema = None;
+    settings.inline_subschemas = true;
+    let mut schema = settings.into_generator().into_root_schema_for::<A>();
+    for unneeded in ["title", "description"] {
+        schema.remove(unneeded);
+    }
+    let properties = schema.get_mut("properties").and_then(|value| value.as_object_mut());
+    for property in properties.into_iter().flat_map(|properties| properties.values_mut()) {
+        // Number formats such as `uint64` are unknown to providers.
+        property.as_object_mut().and_then(|property| property.remove("format"));
+    }
+    let parameters = RawJson::of(&schema).unwrap_or_else(|_| RawJson::empty_object());
+    Tool { name: name.to_owned(), description: description.to_owned(), parameters }
+}
+
+fn parse<A: DeserializeOwned>(tool: &str, arguments: &RawJson) -> Result<A, ToolError> {
+    if !arguments.is_object() {
+        return Err(invalid(tool, "expected a JSON object with named arguments".to_owned()));
+    }
+    arguments.to().map_err(|error| {
+        let reason = error.to_string();
+        // Line and column are those of a text that the model does not see as lines.
+        invalid(tool, reason.split(" at line ").next().unwrap_or_default().to_owned())
+    })
+}
+
+fn invalid(tool: &str, reason: String) -> ToolError {
+    ToolError::InvalidArguments { tool: tool.to_owned(), reason }
+}

@@ -1,0 +1,126 @@
+//! What commands find in their environment: what is named here or by the user, and nothing else.
+//! Keys of providers, what loads code into programs, and what makes programs ask for input stay
+//! out.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+
+/// Taken over as they are. `LC_…` is too.
+const TAKEN_OVER: [&str; 7] = ["HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "TZ", "USER"];
+
+/// Never taken over, even if the user names them.
+const REFUSED: [&str; 10] = [
+    "ANTHROPIC_API_KEY",
+    "BASHOPTS",
+    "BASH_ENV",
+    "ENV",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "LD_AUDIT",
+    "LD_PRELOAD",
+    "OPENAI_API_KEY",
+    "SHELLOPTS",
+];
+
+/// Nobody is there to read a pager, to answer a question, or to see colors.
+const SET: [(&str, &str); 13] = [
+    ("DEBIAN_FRONTEND", "noninteractive"),
+    ("GH_PROMPT_DISABLED", "1"),
+    ("GIT_EDITOR", "true"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("MANPAGER", "cat"),
+    ("NO_COLOR", "1"),
+    ("PAGER", "cat"),
+    ("PIP_NO_INPUT", "1"),
+    ("PYTHONUNBUFFERED", "1"),
+    ("SHELL", "/bin/bash"),
+    ("TERM", "dumb"),
+];
+
+/// What commands find in their environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Environment(BTreeMap<OsString, OsString>);
+
+/// A variable that the user may not name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the variable `{name}` cannot be given to commands: it holds a key, or changes what every \
+     program does. Remove it from the list"
+)]
+pub struct EnvironmentError {
+    /// Which.
+    pub name: String,
+}
+
+impl Environment {
+    /// Chooses from `all`, which is our own environment. `named` are further variables that the
+    /// user wants commands to have, `secret` are those that hold keys.
+    pub fn choose(
+        all: impl IntoIterator<Item = (OsString, OsString)>,
+        named: &[String],
+        secret: &[String],
+    ) -> Result<Self, EnvironmentError> {
+        let is_refused = |name: &&String| {
+            REFUSED.contains(&name.as_str())
+                || secret.contains(name)
+                || name.starts_with("ANTIPHON_")
+                || name.starts_with("BASH_FUNC_")
+        };
+        if let Some(name) = named.iter().find(is_refused) {
+            return Err(EnvironmentError { name: name.clone() });
+        }
+        let is_named = |name: &OsStr| named.iter().any(|wanted| name == wanted.as_str());
+        let mut chosen: BTreeMap<OsString, OsString> =
+            SET.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        chosen.insert("LANG".into(), "C.UTF-8".into());
+        let taken = |(name, _): &(OsString, OsString)| is_usual(name) || is_named(name);
+        chosen.extend(all.into_iter().filter(taken));
+        Ok(Self(chosen))
+    }
+
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
+        self.0.iter()
+    }
+}
+
+fn is_usual(name: &OsStr) -> bool {
+    TAKEN_OVER.iter().any(|usual| name == *usual) || name.as_encoded_bytes().starts_with(b"LC_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all() -> Vec<(OsString, OsString)> {
+        ["PATH", "LC_ALL", "TERM", "MY_TOOL", "ANTHROPIC_API_KEY", "LD_PRELOAD", "BASH_ENV"]
+            .map(|name| (name.into(), format!("{name} of the user").into()))
+            .into()
+    }
+
+    fn value<'a>(environment: &'a Environment, name: &str) -> Option<&'a str> {
+        environment.0.get(OsStr::new(name)).and_then(|value| value.to_str())
+    }
+
+    #[test]
+    fn only_what_is_known_or_named_is_taken_over() {
+        let chosen = Environment::choose(all(), &["MY_TOOL".to_owned()], &[]).unwrap();
+        assert_eq!(value(&chosen, "PATH"), Some("PATH of the user"));
+        assert_eq!(value(&chosen, "LC_ALL"), Some("LC_ALL of the user"));
+        assert_eq!(value(&chosen, "MY_TOOL"), Some("MY_TOOL of the user"));
+        assert_eq!(value(&chosen, "TERM"), Some("dumb"));
+        for name in ["ANTHROPIC_API_KEY", "LD_PRELOAD", "BASH_ENV"] {
+            assert_eq!(value(&chosen, name), None);
+        }
+    }
+
+    #[test]
+    fn keys_cannot_be_named() {
+        let secret = ["MY_KEY".to_owned()];
+        for name in ["OPENAI_API_KEY", "LD_PRELOAD", "ENV", "MY_KEY", "ANTIPHON_WORKER"] {
+            let error = Environment::choose(all(), &[name.to_owned()], &secret).unwrap_err();
+            assert_eq!(error.name, name);
+        }
+    }
+}

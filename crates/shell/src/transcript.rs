@@ -1,0 +1,332 @@
+//! The output of one call: plain text, in memory while it is short, in a file when it is not.
+//!
+//! The file is written and read by its descriptor. Whatever becomes of its name, what was kept is
+//! there; if it cannot be written, the end of the output is kept in memory and the rest is lost,
+//! and whoever asks is told.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::plain_text::{LINE_CHARS_MAX, PlainText};
+
+/// Most text that is held in memory, in bytes; what is longer goes to the file.
+const HELD_BYTES_MAX: usize = 256 * 1024;
+
+/// Longest beginning that is shown of output that is too long to be shown whole, in bytes.
+const HEAD_BYTES_MAX: usize = 10_000;
+
+/// Longest end that is shown of it, in bytes. Errors stand at the end.
+const TAIL_BYTES_MAX: usize = 18_000;
+
+/// All that a call has said so far.
+#[derive(Debug)]
+pub(crate) struct Transcript {
+    text: PlainText,
+    /// What is not in the file, beginning at `held_from`.
+    held: String,
+    held_from: u64,
+    /// Bytes in the file.
+    filed: u64,
+    lines: u64,
+    path: PathBuf,
+    file: Option<File>,
+    /// Why the rest is not in the file.
+    lost: Option<String>,
+}
+
+/// Up to where somebody has read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Cursor {
+    bytes: u64,
+    lines: u64,
+    /// What was shown of a line that had no end yet.
+    pending: String,
+}
+
+/// Something to be shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Excerpt {
+    pub(crate) head: String,
+    pub(crate) gap: Option<Gap>,
+    pub(crate) tail: String,
+}
+
+/// What an excerpt leaves out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Gap {
+    pub(crate) lines: u64,
+    pub(crate) bytes: u64,
+    /// Where the whole is, or why it is nowhere.
+    pub(crate) whole: Result<PathBuf, String>,
+}
+
+impl Excerpt {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.head.is_empty() && self.gap.is_none() && self.tail.is_empty()
+    }
+}
+
+impl Transcript {
+    /// Nothing yet. The file at `path` is made when it is needed.
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self {
+            text: PlainText::default(),
+            held: String::new(),
+            held_from: 0,
+            filed: 0,
+            lines: 0,
+            path,
+            file: None,
+            lost: None,
+        }
+    }
+
+    /// Adds what a program wrote, and returns the lines that are complete with it.
+    pub(crate) fn take(&mut self, bytes: &[u8]) -> &str {
+        self.add(|text, out| text.take(bytes, out))
+    }
+
+    /// Nothing more will come.
+    pub(crate) fn finish(&mut self) -> &str {
+        self.add(PlainText::finish)
+    }
+
+    fn add(&mut self, write: impl FnOnce(&mut PlainText, &mut String)) -> &str {
+        let before = self.held.len();
+        write(&mut self.text, &mut self.held);
+        let added = self.held.get(before..).unwrap_or_default();
+        self.lines += added.bytes().filter(|byte| *byte == b'\n').count() as u64;
+        added
+    }
+
+    /// The line that has no end yet.
+    pub(crate) fn pending(&self) -> Option<String> {
+        self.text.has_pending().then(|| self.text.pending())
+    }
+
+    /// Whether there is so much in memory that [`Transcript::file`] should be called.
+    pub(crate) fn is_full(&self) -> bool {
+        self.held.len() > HELD_BYTES_MAX
+    }
+
+    /// Whether [`Transcript::news`] may have to read or write a file.
+    pub(crate) fn is_long(&self) -> bool {
+        self.file.is_some() || self.held.len() + LINE_CHARS_MAX > HEAD_BYTES_MAX + TAIL_BYTES_MAX
+    }
+
+    /// Moves what is in memory to the file. Blocks.
+    pub(crate) fn file(&mut self) {
+        if self.lost.is_none()
+            && let Err(error) = self.try_file()
+        {
+            self.lost = Some(error.to_string());
+        }
+        if self.lost.is_some() && self.held.len() > HELD_BYTES_MAX {
+            let keep = ceil(&self.held, self.held.len() - TAIL_BYTES_MAX);
+            self.held.drain(..keep);
+            self.held_from += keep as u64;
+        }
+    }
+
+    fn try_file(&mut self) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(create(&self.path)?),
+        };
+        file.write_all(self.held.as_bytes())?;
+        self.filed += self.held.len() as u64;
+        self.held_from = self.filed;
+        self.held.clear();
+        Ok(())
+    }
+
+    /// What is new since `cursor`, which moves on. Reads the file, and writes it if not everything
+    /// can be shown.
+    pub(crate) fn news(&mut self, cursor: &mut Cursor) -> Excerpt {
+        let pending = self.text.pending();
+        let from = std::mem::replace(
+            cursor,
+            Cursor { bytes: self.end(), lines: self.lines, pending: pending.clone() },
+        );
+        let bytes = self.end() - from.bytes;
+        let lines = self.lines - from.lines;
+        if bytes + pending.len() as u64 <= (HEAD_BYTES_MAX + TAIL_BYTES_MAX) as u64 {
+            let head = self.range(from.bytes, self.end()) + &pending;
+            // A line that only grew is not shown twice.
+            let head = head.strip_prefix(&from.pending).map_or(head.clone(), str::to_owned);
+            return Excerpt { head, gap: None, tail: String::new() };
+        }
+        let head = self.range(from.bytes, from.bytes + HEAD_BYTES_MAX as u64);
+        let head = whole_lines_from_start(head);
+        let pending = tail_of(&pending, TAIL_BYTES_MAX / 2);
+        let tail_bytes = (TAIL_BYTES_MAX - pending.len()) as u64;
+        let tail = self.range(self.end().saturating_sub(tail_bytes).max(from.bytes), self.end());
+        let tail = whole_lines_to_end(tail);
+        self.file();
+        let gap = Gap {
+            lines: lines.saturating_sub(count(&head) + count(&tail)),
+            bytes: bytes.saturating_sub((head.len() + tail.len()) as u64),
+            whole: self.lost.clone().map_or_else(|| Ok(self.path.clone()), Err),
+        };
+        Excerpt { head, gap: Some(gap), tail: tail + pending }
+    }
+
+    fn end(&self) -> u64 {
+        self.held_from + self.held.len() as u64
+    }
+
+    /// Part of the text; what was lost of it is left out.
+    fn range(&self, from: u64, to: u64) -> String {
+        let mut text = String::new();
+        if from < self.filed
+            && let Some(file) = &self.file
+        {
+            let length = usize::try_from(self.filed.min(to) - from).unwrap_or(0);
+            let mut bytes = vec![0; length];
+            // What cannot be read any more is not shown.
+            let read = file.read_exact_at(&mut bytes, from);
+            text.push_str(&read.map(|()| lenient(&bytes)).unwrap_or_default());
+        }
+        let inside = |at: u64| usize::try_from(at.saturating_sub(self.held_from)).unwrap_or(0);
+        let from = ceil(&self.held, inside(from));
+        let to = ceil(&self.held, inside(to).max(from));
+        text.push_str(self.held.get(from..to).unwrap_or_default());
+        text
+    }
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Text that may have been cut within a character at either end.
+fn lenient(bytes: &[u8]) -> String {
+    bytes.utf8_chunks().map(|chunk| chunk.valid()).collect()
+}
+
+/// The next place at or after `at` where a character begins.
+fn ceil(text: &str, at: usize) -> usize {
+    (at..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
+}
+
+fn tail_of(text: &str, bytes_max: usize) -> &str {
+    text.get(ceil(text, text.len().saturating_sub(bytes_max))..).unwrap_or_default()
+}
+
+/// Without the beginning of a line at its end, unless that is most of it.
+fn whole_lines_from_start(mut text: String) -> String {
+    match text.rfind('\n') {
+        Some(last) if last >= text.len() / 2 => text.truncate(last + 1),
+        Some(_) | None => {}
+    }
+    text
+}
+
+/// Without the end of a line at its beginning, unless that is most of it.
+fn whole_lines_to_end(text: String) -> String {
+    match text.find('\n') {
+        Some(first) if first < text.len() / 2 => text.get(first + 1..).unwrap_or_default().to_owned(),
+        Some(_) | None => text,
+    }
+}
+
+fn count(text: &str) -> u64 {
+    text.bytes().filter(|byte| *byte == b'\n').count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn transcript() -> (tempfile::TempDir, Transcript) {
+        let folder = tempfile::tempdir().unwrap();
+        let transcript = Transcript::new(folder.path().join("output.txt"));
+        (folder, transcript)
+    }
+
+    fn numbered(lines: std::ops::Range<u32>) -> String {
+        lines.map(|line| format!("line {line:>6}\n")).collect()
+    }
+
+    #[test]
+    fn what_is_short_is_shown_whole_and_touches_no_disk() {
+        let (folder, mut transcript) = transcript();
+        transcript.take(b"one\ntwo\nthr");
+        let mut cursor = Cursor::default();
+        assert_eq!(transcript.news(&mut cursor).head, "one\ntwo\nthr");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn only_what_is_new_is_shown() {
+        let (_folder, mut transcript) = transcript();
+        let mut cursor = Cursor::default();
+        transcript.take(b"one\nContinue? ");
+        assert_eq!(transcript.news(&mut cursor).head, "one\nContinue? ");
+        assert_eq!(transcript.news(&mut cursor).head, "");
+        transcript.take(b"yes\ntwo\n");
+        assert_eq!(transcript.news(&mut cursor).head, "yes\ntwo\n");
+        transcript.take(b"10%");
+        assert_eq!(transcript.news(&mut cursor).head, "10%");
+        transcript.take(b"\r20%");
+        assert_eq!(transcript.news(&mut cursor).head, "20%");
+    }
+
+    #[test]
+    fn what_is_long_is_shown_in_part_and_kept_whole() {
+        let (folder, mut transcript) = transcript();
+        let text = numbered(0..100_000);
+        for piece in text.as_bytes().chunks(4096) {
+            transcript.take(piece);
+            if transcript.is_full() {
+                transcript.file();
+            }
+            assert!(transcript.held.len() < HELD_BYTES_MAX + 8192);
+        }
+        let excerpt = transcript.news(&mut Cursor::default());
+        let gap = excerpt.gap.unwrap();
+        assert!(excerpt.head.starts_with("line      0\n") && excerpt.head.ends_with('\n'));
+        assert!(excerpt.tail.starts_with("line ") && excerpt.tail.ends_with("line  99999\n"));
+        assert!(excerpt.head.len() + excerpt.tail.len() <= HEAD_BYTES_MAX + TAIL_BYTES_MAX);
+        assert_eq!(gap.lines + count(&excerpt.head) + count(&excerpt.tail), 100_000);
+        assert_eq!(gap.whole, Ok(folder.path().join("output.txt")));
+        assert_eq!(std::fs::read_to_string(folder.path().join("output.txt")).unwrap(), text);
+    }
+
+    #[test]
+    fn a_file_that_is_removed_is_still_read() {
+        let (folder, mut transcript) = transcript();
+        transcript.take(numbered(0..1000).as_bytes());
+        transcript.file();
+        std::fs::remove_file(folder.path().join("output.txt")).unwrap();
+        assert_eq!(transcript.news(&mut Cursor::default()).head, numbered(0..1000));
+    }
+
+    #[test]
+    fn without_a_place_for_the_file_the_ends_are_shown_and_the_loss_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut transcript = Transcript::new(folder.path().join("absent/output.txt"));
+        for _ in 0..10 {
+            transcript.take(numbered(0..10_000).as_bytes());
+            if transcript.is_full() {
+                transcript.file();
+            }
+        }
+        let excerpt = transcript.news(&mut Cursor::default());
+        assert!(excerpt.tail.ends_with("line   9999\n"));
+        assert!(excerpt.gap.unwrap().whole.unwrap_err().contains("No such file"));
+    }
+
+    #[test]
+    fn characters_are_never_cut() {
+        let (_folder, mut transcript) = transcript();
+        let text = "→".repeat(100_000);
+        transcript.take(text.as_bytes());
+        transcript.file();
+        let excerpt = transcript.news(&mut Cursor::default());
+        assert!(excerpt.head.chars().chain(excerpt.tail.chars()).all(|char| char == '→'));
+        assert!(excerpt.head.len() > HEAD_BYTES_MAX / 2);
+    }
+}

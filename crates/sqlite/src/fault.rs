@@ -1,0 +1,31 @@
+//! What a fault of the file means to whoever asked.
+
+use antiphon_core::Position;
+use antiphon_core::port::JournalError;
+use rusqlite::{Error, ErrorCode};
+
+/// A fault while reading at or behind `position`.
+pub(crate) fn fault(position: Position, error: &Error) -> JournalError {
+    let reason = error.to_string();
+    let corrupt = is_unreadable(error)
+        || matches!(
+            error.sqlite_error_code(),
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+        );
+    if corrupt {
+        JournalError::Corrupt { position, reason }
+    } else {
+        JournalError::Unavailable { reason }
+    }
+}
+
+/// Whether SQLite could read a value and we could not.
+pub(crate) fn is_unreadable(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::FromSqlConversionFailure(..)
+            | Error::IntegralValueOutOfRange(..)
+            | Error::InvalidColumnType(..)
+            | Error::Utf8Error(..)
+    )
+}

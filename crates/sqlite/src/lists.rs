@@ -1,0 +1,248 @@
+//! What there is, at a glance: tasks, conversations, approvals, live agents, waiting messages.
+//!
+//! No list passes over more than it shows: each goes along an index, in its order. The joins are
+//! crossed, which keeps SQLite from taking the tables in another order.
+
+use std::num::NonZeroUsize;
+
+use antiphon_core::port::{ApprovalQuery, JournalError, TaskQuery, Which, WhichApprovals};
+use antiphon_core::{
+    Approval, EventBody, LiveAgent, Position, Queued, SessionSummary, TaskId, TaskSummary, Usage,
+};
+use rusqlite::{Connection, Params, Row};
+
+use crate::column::{read_text, read_time, read_usage, read_word};
+use crate::fault::fault;
+use crate::stored_event::{EVENT_COLUMNS, StoredEvent, event_columns};
+use crate::tables::{read_agent, read_task, task_columns};
+
+/// Most rows in one list.
+pub const LIST_ROWS_MAX: usize = 1_000_000;
+
+type Listed<T> = Result<Vec<T>, JournalError>;
+
+macro_rules! task_list {
+    ($which:literal, $order:literal) => {
+        concat!(
+            "SELECT ",
+            task_columns!(),
+            " FROM tasks CROSS JOIN sessions ON sessions.id = session WHERE ",
+            $which,
+            " ORDER BY ",
+            $order,
+            " DESC LIMIT ?1"
+        )
+    };
+}
+
+/// Tasks, with what they had spent at the same moment.
+pub(crate) fn tasks(connection: &mut Connection, query: &TaskQuery) -> Listed<TaskSummary> {
+    let moment = connection.transaction().map_err(|error| broken(&error))?;
+    let limit = limit(query.limit);
+    let all = task_list!("true", "tasks.id");
+    let mut found = match &query.which {
+        Which::All => select(&moment, all, [limit], numbered_task),
+        Which::Unfinished => {
+            select(&moment, task_list!("NOT ended", "tasks.id"), [limit], numbered_task)
+        }
+        Which::One(task_id) => {
+            let one = task_list!("task_id = ?2", "tasks.id");
+            select(&moment, one, (limit, task_id.as_str()), numbered_task)
+        }
+        Which::Beginning(start) if start.is_empty() => select(&moment, all, [limit], numbered_task),
+        Which::Beginning(start) => {
+            // The plus keeps SQLite from going through all tasks in their order instead.
+            let some = task_list!("task_id >= ?2 AND (?3 IS NULL OR task_id < ?3)", "+tasks.id");
+            select(&moment, some, (limit, start, behind_all(start)), numbered_task)
+        }
+        Which::Tree(root) => {
+            let tree = task_list!(
+                "tasks.id IN (SELECT id FROM tasks WHERE root = ?2
+                              UNION ALL SELECT id FROM tasks WHERE task_id = ?2 AND root IS NULL)",
+                "tasks.id"
+            );
+            select(&moment, tree, (limit, root.as_str()), numbered_task)
+        }
+        Which::Session(session_id) => {
+            let of_session =
+                task_list!("session = (SELECT id FROM sessions WHERE session_id = ?2)", "tasks.id");
+            select(&moment, of_session, (limit, session_id.as_str()), numbered_task)
+        }
+    }?;
+    for (row, task) in &mut found {
+        let spent = "SELECT input_tokens, output_tokens, cache_read_tokens, cache_write_tokens,
+                            model FROM usage WHERE task = ?";
+        task.spent = select(&moment, spent, [*row], spent_on)?.into_iter().collect();
+    }
+    Ok(found.into_iter().map(|(_, task)| task).collect())
+}
+
+pub(crate) fn sessions(connection: &Connection, most: NonZeroUsize) -> Listed<SessionSummary> {
+    let statement = "SELECT session_id, first.title, sessions.tasks, last.task_id, last.status,
+                            first.created_s, first.created_ns, last.last_s, last.last_ns
+                     FROM sessions CROSS JOIN tasks AS first ON first.id = first_task
+                     CROSS JOIN tasks AS last ON last.id = last_task
+                     ORDER BY last_task DESC LIMIT ?";
+    select(connection, statement, [limit(most)], |row| {
+        let session = || {
+            Ok(SessionSummary {
+                session_id: read_text(row, 0)?,
+                title: row.get(1)?,
+                tasks: row.get(2)?,
+                last_task: read_text(row, 3)?,
+                status: read_word(row, 4)?,
+                created_at: read_time(row, 5)?,
+                updated_at: read_time(row, 7)?,
+            })
+        };
+        session().map_err(|error| broken(&error))
+    })
+}
+
+macro_rules! approval_list {
+    ($which:literal) => {
+        concat!(
+            "SELECT task_id, approvals.status, decided, ",
+            event_columns!("question"),
+            ", ",
+            event_columns!("answer"),
+            " FROM approvals CROSS JOIN tasks ON tasks.id = approvals.task
+             CROSS JOIN events AS question ON question.position = asked
+             LEFT JOIN events AS answer ON answer.position = decided
+             WHERE ",
+            $which,
+            " ORDER BY asked LIMIT ?1"
+        )
+    };
+}
+
+pub(crate) fn approvals(connection: &Connection, query: &ApprovalQuery) -> Listed<Approval> {
+    let limit = limit(query.limit);
+    match &query.which {
+        WhichApprovals::All => select(connection, approval_list!("true"), [limit], approval),
+        WhichApprovals::Pending => {
+            let pending = approval_list!("approvals.status = 'pending'");
+            select(connection, pending, [limit], approval)
+        }
+        WhichApprovals::One(approval_id) => {
+            let one = approval_list!("approval_id = ?2");
+            select(connection, one, (limit, approval_id.as_str()), approval)
+        }
+    }
+}
+
+pub(crate) fn agents(connection: &Connection, most: NonZeroUsize) -> Listed<LiveAgent> {
+    let statement = "SELECT agent, task_id, agent_id, state, agents.last_s, agents.last_ns,
+                            messages_processed
+                     FROM agents CROSS JOIN tasks ON tasks.id = agents.task
+                     ORDER BY agents.task DESC LIMIT ?";
+    let found = select(connection, statement, [limit(most)], |row| {
+        let agent = || Ok((row.get(0)?, read_text(row, 1)?, read_agent(row, 2)?));
+        agent().map_err(|error| broken(&error))
+    })?;
+    let live = |(agent, task_id, status): (_, _, Option<_>)| {
+        Some(LiveAgent { agent, task_id, status: status? })
+    };
+    Ok(found.into_iter().filter_map(live).collect())
+}
+
+pub(crate) fn queued(connection: &Connection, most: NonZeroUsize) -> Listed<Queued> {
+    let statement = concat!(
+        "SELECT task_id, ",
+        event_columns!("events"),
+        " FROM inbox CROSS JOIN events ON events.position = inbox.position
+         CROSS JOIN tasks ON tasks.id = inbox.task
+         ORDER BY inbox.position LIMIT ?"
+    );
+    select(connection, statement, [limit(most)], |row| {
+        let task_id = read_text(row, 0).map_err(|error| broken(&error))?;
+        let StoredEvent { position, at, body, .. } = StoredEvent::read(row, 1, Position(0))?;
+        let EventBody::MessageQueued(queued) = body else {
+            return Err(misplaced(position, &body));
+        };
+        Ok(Queued { id: queued.id, task_id, mode: queued.mode, message: queued.message, at })
+    })
+}
+
+fn select<T>(
+    connection: &Connection,
+    statement: &str,
+    params: impl Params,
+    mut read: impl FnMut(&Row<'_>) -> Result<T, JournalError>,
+) -> Listed<T> {
+    let mut statement = connection.prepare_cached(statement).map_err(|error| broken(&error))?;
+    let mut rows = statement.query(params).map_err(|error| broken(&error))?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next().map_err(|error| broken(&error))? {
+        found.push(read(row)?);
+    }
+    Ok(found)
+}
+
+fn numbered_task(row: &Row<'_>) -> Result<(i64, TaskSummary), JournalError> {
+    let task = || Ok((row.get(0)?, read_task(row)?));
+    task().map_err(|error| broken(&error))
+}
+
+fn spent_on(row: &Row<'_>) -> Result<(String, Usage), JournalError> {
+    let spent = || Ok((row.get(4)?, read_usage(row, 0)?));
+    spent().map_err(|error| broken(&error))
+}
+
+fn approval(row: &Row<'_>) -> Result<Approval, JournalError> {
+    let task_id: TaskId = read_text(row, 0).map_err(|error| broken(&error))?;
+    let question = StoredEvent::read(row, 3, Position(0))?;
+    let EventBody::ApprovalRequested(request) = &question.body else {
+        return Err(misplaced(question.position, &question.body));
+    };
+    let mut approval = Approval::asked(task_id, request, question.at);
+    let decided: Option<u64> = row.get(2).map_err(|error| broken(&error))?;
+    if let Some(position) = decided {
+        let answer = StoredEvent::read(row, 3 + EVENT_COLUMNS, Position(position))?;
+        let EventBody::ApprovalDecided(decided) = &answer.body else {
+            return Err(misplaced(answer.position, &answer.body));
+        };
+        approval.decide(decided, answer.at);
+    }
+    approval.status = read_word(row, 1).map_err(|error| broken(&error))?;
+    Ok(approval)
+}
+
+/// The first text behind all that begin so, in the order of their bytes. None is behind some.
+fn behind_all(start: &str) -> Option<String> {
+    let mut text = start.to_owned();
+    while let Some(last) = text.pop() {
+        if let Some(next) = (last..=char::MAX).nth(1) {
+            text.push(next);
+            return Some(text);
+        }
+    }
+    None
+}
+
+fn limit(most: NonZeroUsize) -> usize {
+    most.get().min(LIST_ROWS_MAX)
+}
+
+fn broken(error: &rusqlite::Error) -> JournalError {
+    fault(Position(0), error)
+}
+
+fn misplaced(position: Position, body: &EventBody) -> JournalError {
+    let reason = format!("there should not be a `{}` there", body.event_type());
+    JournalError::Corrupt { position, reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_begins_with_a_text_is_before_what_is_behind_all_of_it() {
+        assert_eq!(behind_all("0197"), Some("0198".to_owned()));
+        assert_eq!(behind_all("a\u{D7FF}"), Some("a\u{E000}".to_owned()));
+        assert_eq!(behind_all("a\u{10FFFF}"), Some("b".to_owned()));
+        assert_eq!(behind_all("\u{10FFFF}\u{10FFFF}"), None);
+        assert_eq!(behind_all(""), None);
+    }
+}

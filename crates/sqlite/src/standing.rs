@@ -1,0 +1,82 @@
+//! Where tasks stand that are worked on, kept at hand by the one who writes.
+//!
+//! Nobody else writes, so what is here is what is in the file, up to the transaction that is being
+//! written. When that one fails, everything here is dropped and read again.
+
+use std::collections::HashMap;
+
+use antiphon_core::port::TaskHead;
+use antiphon_core::{AgentStatus, EventBody, LiveAgent, TaskId, TaskSummary};
+use chrono::{DateTime, Utc};
+
+/// Most tasks at hand, of about half a kilobyte each. One more, and all are dropped: those that
+/// are still worked on come back with their next append, for the price of a look at the file.
+pub const TASKS_AT_HAND_MAX: usize = 4096;
+
+/// What is needed of a task to add to it.
+#[derive(Debug)]
+pub(crate) struct Standing {
+    /// Its number in the file.
+    pub(crate) row: i64,
+    /// `preview` and `spent` are what has to be written, not what the file has already.
+    pub(crate) summary: TaskSummary,
+    pub(crate) agent: Option<AgentStatus>,
+    /// The agent has to be written.
+    pub(crate) agent_moved: bool,
+}
+
+impl Standing {
+    /// Of a task that the file has, or will have.
+    pub(crate) fn new(row: i64, summary: TaskSummary, agent: Option<AgentStatus>) -> Self {
+        Self { row, summary, agent, agent_moved: false }
+    }
+
+    /// Adds what happened next.
+    pub(crate) fn apply(&mut self, body: &EventBody, at: DateTime<Utc>) {
+        self.summary.apply(body, at);
+        if let EventBody::StateChanged(change) = body {
+            self.agent = Some(LiveAgent::moved(self.agent.take(), change, at));
+            self.agent_moved = true;
+        }
+        if body.ends_task() {
+            self.agent = None;
+        }
+    }
+
+    pub(crate) fn head(&self) -> TaskHead {
+        TaskHead { seq: self.summary.seq, ended: self.summary.status.is_terminal() }
+    }
+}
+
+/// Tasks at hand, none of which has ended.
+#[derive(Debug, Default)]
+pub(crate) struct Standings(HashMap<TaskId, Standing>);
+
+impl Standings {
+    /// Before a transaction with that many appends.
+    pub(crate) fn make_room(&mut self, appends: usize) {
+        if self.0.len() + appends > TASKS_AT_HAND_MAX {
+            self.0.clear();
+        }
+    }
+
+    pub(crate) fn get(&self, task_id: &TaskId) -> Option<&Standing> {
+        self.0.get(task_id)
+    }
+
+    pub(crate) fn get_mut(&mut self, task_id: &TaskId) -> Option<&mut Standing> {
+        self.0.get_mut(task_id)
+    }
+
+    pub(crate) fn insert(&mut self, standing: Standing) {
+        self.0.insert(standing.summary.task_id.clone(), standing);
+    }
+
+    pub(crate) fn remove(&mut self, task_id: &TaskId) {
+        self.0.remove(task_id);
+    }
+
+    pub(crate) fn forget(&mut self) {
+        self.0.clear();
+    }
+}

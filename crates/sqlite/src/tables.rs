@@ -1,0 +1,290 @@
+//! The tables beside the events. They hold nothing that the events do not: every row is a fold
+//! over them, as `antiphon_core` folds them, written in the same transaction.
+
+use std::mem;
+
+use antiphon_core::{
+    AgentId, AgentStatus, ApprovalDecided, ApprovalId, ApprovalStatus, EventBody, InteractionId,
+    Position, TaskId, TaskSummary, Usage,
+};
+use rusqlite::{OptionalExtension, Row, Transaction};
+
+use crate::column::{read_text, read_text_maybe, read_time, read_usage, read_word};
+use crate::column::{read_word_maybe, usage, word};
+use crate::standing::Standing;
+
+/// What is read of a task, from `tasks` and `sessions`, in this order: [`read_task`] relies on it.
+macro_rules! task_columns {
+    () => {
+        "tasks.id, task_id, agent, session_id, parent, root, model, status, waiting_for, title, \
+         preview, seq, turns, calls, messages, created_s, created_ns, tasks.last_s, \
+         tasks.last_ns, ended"
+    };
+}
+pub(crate) use task_columns;
+
+/// How many columns that are.
+const TASK_COLUMNS: usize = 20;
+
+/// One transaction on them.
+#[derive(Debug)]
+pub(crate) struct Tables<'a> {
+    transaction: &'a Transaction<'a>,
+}
+
+impl<'a> Tables<'a> {
+    pub(crate) fn new(transaction: &'a Transaction<'a>) -> Self {
+        Self { transaction }
+    }
+
+    /// Where a task stands. Its `preview` and `spent` are empty: nothing of them has to be written.
+    pub(crate) fn standing(&self, task_id: &TaskId) -> rusqlite::Result<Option<Standing>> {
+        self.transaction
+            .prepare_cached(concat!(
+                "SELECT ",
+                task_columns!(),
+                ", agent_id, state, agents.last_s, agents.last_ns, messages_processed
+                 FROM tasks CROSS JOIN sessions ON sessions.id = session
+                 LEFT JOIN agents ON agents.task = tasks.id WHERE task_id = ?"
+            ))?
+            .query_row([task_id.as_str()], |row| {
+                let mut summary = read_task(row)?;
+                summary.preview = None;
+                Ok(Standing::new(row.get(0)?, summary, read_agent(row, TASK_COLUMNS)?))
+            })
+            .optional()
+    }
+
+    /// The number of the next task.
+    pub(crate) fn next_row(&self) -> rusqlite::Result<i64> {
+        self.transaction
+            .prepare_cached("SELECT coalesce(max(id), 0) + 1 FROM tasks")?
+            .query_row((), |row| row.get(0))
+    }
+
+    /// Adds a task.
+    pub(crate) fn create(&self, standing: &mut Standing) -> rusqlite::Result<()> {
+        let (row, task) = (standing.row, &standing.summary);
+        let session: i64 = self
+            .transaction
+            .prepare_cached(
+                "INSERT INTO sessions (session_id, first_task, last_task, tasks)
+                 VALUES (?1, ?2, ?2, 1)
+                 ON CONFLICT (session_id) DO UPDATE SET last_task = ?2, tasks = tasks + 1
+                 RETURNING id",
+            )?
+            .query_row((task.session_id.as_str(), row), |row| row.get(0))?;
+        let root = Some(task.root.as_str()).filter(|root| *root != task.task_id.as_str());
+        self.transaction
+            .prepare_cached(
+                "INSERT INTO tasks (id, task_id, session, agent, parent, root, model, created_s,
+                     created_ns, status, title, seq, turns, calls, messages, last_s, last_ns, ended)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, '', '', 0, 0, 0, 0, 0, 0, 0)",
+            )?
+            .execute((
+                row,
+                task.task_id.as_str(),
+                session,
+                &task.agent,
+                task.parent.as_ref().map(TaskId::as_str),
+                root,
+                task.model.as_ref().map(ToString::to_string),
+                task.created_at.timestamp(),
+                task.created_at.timestamp_subsec_nanos(),
+            ))?;
+        self.update(standing)
+    }
+
+    /// Writes where a task stands now.
+    pub(crate) fn update(&self, standing: &mut Standing) -> rusqlite::Result<()> {
+        let task = &mut standing.summary;
+        // `ended` is not among them: setting it has a price, and it is set once.
+        self.transaction
+            .prepare_cached(
+                "UPDATE tasks SET status = ?2, waiting_for = ?3, title = ?4,
+                     preview = coalesce(?5, preview), seq = ?6, turns = ?7, calls = ?8,
+                     messages = ?9, last_s = ?10, last_ns = ?11
+                 WHERE id = ?1",
+            )?
+            .execute((
+                standing.row,
+                word(&task.status)?,
+                task.waiting_for.map(|what| word(&what)).transpose()?,
+                &task.title,
+                task.preview.take(),
+                task.seq.0,
+                task.turns,
+                task.calls,
+                task.messages,
+                task.last_event_at.timestamp(),
+                task.last_event_at.timestamp_subsec_nanos(),
+            ))?;
+        for (model, spent) in mem::take(&mut task.spent) {
+            self.spend(standing.row, &model, spent)?;
+        }
+        if mem::take(&mut standing.agent_moved)
+            && let Some(agent) = &standing.agent
+        {
+            self.move_agent(standing.row, agent)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what else follows from one event. The row of its task is there.
+    pub(crate) fn note(
+        &self,
+        row: i64,
+        position: Position,
+        body: &EventBody,
+    ) -> rusqlite::Result<()> {
+        match body {
+            EventBody::MessageQueued(queued) => self.queue(row, position, queued.id),
+            EventBody::MessageAppended(appended) => match appended.queued {
+                Some(id) => self.take_from_queue(row, id),
+                None => Ok(()),
+            },
+            EventBody::ApprovalRequested(asked) => self.ask(row, position, &asked.approval_id),
+            EventBody::ApprovalDecided(decided) => self.decide(row, position, decided),
+            EventBody::StatusChanged(change) if change.status.is_terminal() => self.end(row),
+            EventBody::StatusChanged(_)
+            | EventBody::TaskCreated(_)
+            | EventBody::StateChanged(_)
+            | EventBody::ToolRefused(_)
+            | EventBody::ToolStarted(_)
+            | EventBody::UsageRecorded(_)
+            | EventBody::OutputRejected(_)
+            | EventBody::Compacted(_) => Ok(()),
+        }
+    }
+
+    /// Nothing of a task waits any longer when it has ended.
+    pub(crate) fn end(&self, row: i64) -> rusqlite::Result<()> {
+        for statement in [
+            "UPDATE tasks SET ended = 1 WHERE id = ?",
+            "DELETE FROM agents WHERE task = ?",
+            "DELETE FROM inbox WHERE task = ?",
+            "UPDATE approvals SET status = 'void' WHERE task = ? AND status = 'pending'",
+        ] {
+            self.transaction.prepare_cached(statement)?.execute([row])?;
+        }
+        Ok(())
+    }
+
+    fn spend(&self, row: i64, model: &str, spent: Usage) -> rusqlite::Result<()> {
+        let mut total = self
+            .transaction
+            .prepare_cached(
+                "SELECT input_tokens, output_tokens, cache_read_tokens, cache_write_tokens
+                 FROM usage WHERE task = ? AND model = ?",
+            )?
+            .query_row((row, model), |row| read_usage(row, 0))
+            .optional()?
+            .unwrap_or_default();
+        total += spent;
+        let (input, output, read, written) = usage(&total);
+        self.transaction
+            .prepare_cached("INSERT OR REPLACE INTO usage VALUES (?, ?, ?, ?, ?, ?)")?
+            .execute((row, model, input, output, read, written))?;
+        Ok(())
+    }
+
+    fn move_agent(&self, row: i64, agent: &AgentStatus) -> rusqlite::Result<()> {
+        self.transaction
+            .prepare_cached("INSERT OR REPLACE INTO agents VALUES (?, ?, ?, ?, ?, ?)")?
+            .execute((
+                row,
+                agent.id.to_string(),
+                agent.state.as_str(),
+                agent.last_activity.timestamp(),
+                agent.last_activity.timestamp_subsec_nanos(),
+                agent.messages_processed,
+            ))?;
+        Ok(())
+    }
+
+    fn queue(&self, row: i64, position: Position, id: InteractionId) -> rusqlite::Result<()> {
+        self.transaction
+            .prepare_cached(
+                "INSERT INTO inbox (position, task, interaction_id) VALUES (?, ?, ?)
+                 ON CONFLICT (task, interaction_id) DO NOTHING",
+            )?
+            .execute((position.0, row, id.to_string()))?;
+        Ok(())
+    }
+
+    fn take_from_queue(&self, row: i64, id: InteractionId) -> rusqlite::Result<()> {
+        self.transaction
+            .prepare_cached("DELETE FROM inbox WHERE task = ? AND interaction_id = ?")?
+            .execute((row, id.to_string()))?;
+        Ok(())
+    }
+
+    fn ask(&self, row: i64, position: Position, id: &ApprovalId) -> rusqlite::Result<()> {
+        self.transaction
+            .prepare_cached(
+                "INSERT INTO approvals (asked, approval_id, task, status)
+                 VALUES (?, ?, ?, 'pending') ON CONFLICT (approval_id) DO NOTHING",
+            )?
+            .execute((position.0, id.as_str(), row))?;
+        Ok(())
+    }
+
+    fn decide(
+        &self,
+        row: i64,
+        position: Position,
+        decided: &ApprovalDecided,
+    ) -> rusqlite::Result<()> {
+        self.transaction
+            .prepare_cached(
+                "UPDATE approvals SET status = ?, decided = ?
+                 WHERE approval_id = ? AND task = ? AND status = 'pending'",
+            )?
+            .execute((
+                word(&ApprovalStatus::from(decided.decision))?,
+                position.0,
+                decided.approval_id.as_str(),
+                row,
+            ))?;
+        Ok(())
+    }
+}
+
+/// A task out of [`task_columns`], without what it spent.
+pub(crate) fn read_task(row: &Row<'_>) -> rusqlite::Result<TaskSummary> {
+    let task_id: TaskId = read_text(row, 1)?;
+    let last_event_at = read_time(row, 17)?;
+    // Nothing follows the end of a task.
+    let ended_at = row.get::<_, bool>(19)?.then_some(last_event_at);
+    Ok(TaskSummary {
+        agent: row.get(2)?,
+        session_id: read_text(row, 3)?,
+        parent: read_text_maybe(row, 4)?,
+        root: read_text_maybe(row, 5)?.unwrap_or_else(|| task_id.clone()),
+        model: read_text_maybe(row, 6)?,
+        status: read_word(row, 7)?,
+        waiting_for: read_word_maybe(row, 8)?,
+        title: row.get(9)?,
+        preview: row.get(10)?,
+        seq: antiphon_core::Seq(row.get(11)?),
+        turns: row.get(12)?,
+        calls: row.get(13)?,
+        messages: row.get(14)?,
+        spent: std::collections::BTreeMap::new(),
+        created_at: read_time(row, 15)?,
+        last_event_at,
+        ended_at,
+        task_id,
+    })
+}
+
+/// An agent out of five columns.
+pub(crate) fn read_agent(row: &Row<'_>, start: usize) -> rusqlite::Result<Option<AgentStatus>> {
+    let Some(id) = read_word_maybe::<AgentId>(row, start)? else { return Ok(None) };
+    Ok(Some(AgentStatus {
+        id,
+        state: read_word(row, start + 1)?,
+        last_activity: read_time(row, start + 2)?,
+        messages_processed: row.get(start + 4)?,
+    }))
+}

@@ -1,0 +1,162 @@
+//! `edit`: changes parts of a file.
+//!
+//! Every edit is looked up in the file as it is, not in what another edit made of it. All of them
+//! fit and do not overlap, or nothing is changed. What no edit touches stays as it is, byte for
+//! byte: byte order mark, line endings, the missing line break at the end, bytes that are no text.
+//!
+//! | `old` is found                              | what happens                                   |
+//! |---------------------------------------------|------------------------------------------------|
+//! | once, exactly                               | replaced                                       |
+//! | several times, exactly                      | all are with `all`, otherwise an error         |
+//! | once, but for white space, quotes or dashes | replaced; lines that `new` repeats stay        |
+//! | nowhere, or several times like that         | an error with the place that is most similar   |
+//!
+//! Line breaks of the model (`\n`) stand for those of the file: `\r\n` is matched and inserted
+//! where the file has it.
+
+mod applied;
+mod diff;
+mod document;
+mod editing;
+mod indent;
+mod matching;
+mod nearest;
+mod tolerant;
+
+use std::sync::Arc;
+
+use antiphon_core::port::ToolContext;
+use antiphon_core::{Effect, RawJson, TaskId, Tool, ToolError, ToolResult};
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, de};
+use serde_json::Value;
+
+use crate::definition::{arguments, definition};
+use crate::seen::Seen;
+use crate::toolbox::{ToolHandler, blocking};
+use crate::workspace::Workspace;
+pub(crate) use diff::Diff;
+use editing::Editing;
+pub use matching::EDIT_MATCHES_MAX;
+
+/// Most edits of one call.
+pub const EDITS_MAX: usize = 1_000;
+
+const NAME: &str = "edit";
+
+const DESCRIPTION: &str = "Changes parts of a file: replaces `old` with `new`, for each of `edits`. \
+`old` must be in the file exactly once: give enough lines around the change to make it unique, \
+without line numbers, or set `all` to replace every occurrence. All edits are looked up in the \
+file as it is now, must not overlap, and are done together or not at all. Differences in \
+indentation, trailing spaces, quotes and dashes are forgiven when only one place fits. Line \
+endings, encoding and permissions are kept. The result shows what changed.";
+
+/// Changes parts of a file.
+#[derive(Debug)]
+pub struct EditTool {
+    workspace: Arc<Workspace>,
+    seen: Arc<Seen>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// The file: relative to the working folder, or absolute.
+    path: String,
+    /// What to change.
+    #[serde(deserialize_with = "edits")]
+    #[schemars(with = "Vec<Edit>", length(min = 1, max = 1_000))]
+    edits: Vec<Edit>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Edit {
+    /// The text to replace, as it is in the file.
+    #[serde(alias = "old_string", alias = "old_text")]
+    old: String,
+    /// What to put in its place. Empty: nothing.
+    #[serde(alias = "new_string", alias = "new_text")]
+    new: String,
+    /// Whether to replace every occurrence. Default: false.
+    #[serde(default, alias = "replace_all")]
+    all: bool,
+}
+
+impl EditTool {
+    /// Edits within `workspace`, and notes what became of a file that was `seen`.
+    pub fn new(workspace: Arc<Workspace>, seen: Arc<Seen>) -> Self {
+        Self { workspace, seen }
+    }
+}
+
+#[async_trait]
+impl ToolHandler for EditTool {
+    fn definition(&self) -> Tool {
+        definition::<Arguments>(NAME, DESCRIPTION)
+    }
+
+    /// Done twice, an edit that adds something adds it twice.
+    fn effect(&self) -> Effect {
+        Effect::SideEffect
+    }
+
+    async fn call(&self, json: &RawJson, context: ToolContext) -> Result<ToolResult, ToolError> {
+        let arguments: Arguments = arguments(NAME, json)?;
+        check(&arguments.edits)
+            .map_err(|reason| ToolError::InvalidArguments { tool: NAME.to_owned(), reason })?;
+        let editing = Editing {
+            workspace: Arc::clone(&self.workspace),
+            seen: Arc::clone(&self.seen),
+            task_id: context.task_id,
+        };
+        blocking(NAME, context.cancel, move |stop| {
+            editing.edit(&arguments.path, &arguments.edits, stop)
+        })
+        .await
+    }
+
+    async fn release(&self, task_id: &TaskId) {
+        self.seen.release(task_id);
+    }
+}
+
+fn check(edits: &[Edit]) -> Result<(), String> {
+    if edits.is_empty() || edits.len() > EDITS_MAX {
+        return Err(format!("`edits`: expected 1 to {EDITS_MAX} edits, not {}", edits.len()));
+    }
+    for (i, edit) in edits.iter().enumerate() {
+        if edit.old.is_empty() {
+            return Err(format!(
+                "`edits[{i}].old`: expected the text to replace, not an empty one; to make a new \
+                 file use write"
+            ));
+        }
+        if edit.old == edit.new {
+            return Err(format!(
+                "`edits[{i}]`: `old` and `new` are the same, nothing would change"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Reads a list of edits, also when the model wrote a single one, or wrote the JSON as a text.
+fn edits<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Edit>, D::Error> {
+    let mut value = Value::deserialize(deserializer)?;
+    if let Value::String(text) = &value {
+        value = serde_json::from_str(text)
+            .map_err(|_| de::Error::custom("expected a list of {old, new, all?}, not a text"))?;
+    }
+    if value.is_object() {
+        value = Value::Array(vec![value]);
+    }
+    let Value::Array(values) = value else {
+        return Err(de::Error::custom("expected a list of {old, new, all?}"));
+    };
+    let edit = |(i, value)| {
+        serde_json::from_value(value).map_err(|error| de::Error::custom(format!("[{i}]: {error}")))
+    };
+    values.into_iter().enumerate().map(edit).collect()
+}

@@ -1,0 +1,99 @@
+//! `read`: looks at a file.
+
+mod contents;
+mod notes;
+mod reading;
+mod rows;
+mod scan;
+
+use std::sync::Arc;
+
+use antiphon_core::port::ToolContext;
+use antiphon_core::{Effect, RawJson, TaskId, Tool, ToolError, ToolResult};
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::definition::{arguments, at_least_one, count, definition};
+use crate::seen::Seen;
+use crate::toolbox::{ToolHandler, blocking};
+use crate::workspace::Workspace;
+pub(crate) use contents::{Certainty, Contents, SAMPLE_BYTES_MAX, recognize};
+pub(crate) use notes::range_note;
+pub use reading::FOLDER_ENTRIES_MAX;
+use reading::Reading;
+pub(crate) use rows::{Collected, Overlong, Rows};
+pub use rows::{LINE_CHARS_MAX, ROWS_BYTES_MAX, ROWS_MAX};
+pub use scan::COUNTED_BYTES_MAX;
+pub(crate) use scan::{ScanError, Scanned, head_of, scan};
+
+/// What the text around the rows may take, in bytes.
+const NOTES_BYTES_MAX: usize = 8 * 1024;
+
+const NAME: &str = "read";
+
+const DESCRIPTION: &str = "Reads a file. Text comes as numbered lines (number, tab, line): up to \
+2,000 lines and 256 KiB unless `limit` says otherwise; a longer file says at which `offset` to \
+continue. Lines over 2,000 characters are cut. PNG, JPEG, GIF and WebP files come as images. A \
+folder is listed. Other encodings than UTF-8 are decoded, and the result says so. The numbers are \
+not part of the file: leave them out when you edit.";
+
+/// Looks at a file.
+#[derive(Debug)]
+pub struct ReadTool {
+    workspace: Arc<Workspace>,
+    seen: Arc<Seen>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// The file: relative to the working folder, or absolute.
+    path: String,
+    /// The first line to show, counted from 1. Default: 1.
+    #[serde(default, deserialize_with = "count")]
+    #[schemars(with = "u64", range(min = 1))]
+    offset: Option<u64>,
+    /// How many lines to show at most. Default: 2000.
+    #[serde(default, deserialize_with = "at_least_one")]
+    #[schemars(with = "u64", range(min = 1))]
+    limit: Option<u64>,
+}
+
+impl ReadTool {
+    /// Reads within `workspace` and notes what was `seen`.
+    pub fn new(workspace: Arc<Workspace>, seen: Arc<Seen>) -> Self {
+        Self { workspace, seen }
+    }
+}
+
+#[async_trait]
+impl ToolHandler for ReadTool {
+    fn definition(&self) -> Tool {
+        definition::<Arguments>(NAME, DESCRIPTION)
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::ReadOnly
+    }
+
+    async fn call(&self, json: &RawJson, context: ToolContext) -> Result<ToolResult, ToolError> {
+        let arguments: Arguments = arguments(NAME, json)?;
+        let reading = Reading {
+            workspace: Arc::clone(&self.workspace),
+            seen: Arc::clone(&self.seen),
+            task_id: context.task_id,
+            first: arguments.offset.unwrap_or(1).max(1),
+            limit: arguments.limit.unwrap_or(ROWS_MAX),
+        };
+        blocking(NAME, context.cancel, move |stop| reading.read(&arguments.path, stop)).await
+    }
+
+    fn result_bytes_max(&self) -> usize {
+        ROWS_BYTES_MAX + NOTES_BYTES_MAX
+    }
+
+    async fn release(&self, task_id: &TaskId) {
+        self.seen.release(task_id);
+    }
+}

@@ -1,0 +1,87 @@
+//! What a result says beside what was found: what was not looked at, and how names are shown.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+use super::path::RelPath;
+use super::place::Place;
+use super::shown::{ShownPath, grouped, shown_path};
+
+/// Most places that are kept: the first ones.
+const PLACES_MAX: usize = 1000;
+
+/// Most places that are named.
+const PLACES_NAMED: usize = 3;
+
+/// Places that were not looked at, with the reason.
+#[derive(Debug, Default)]
+pub(crate) struct Notes(Mutex<BTreeMap<RelPath, String>>);
+
+impl Notes {
+    pub(crate) fn add(&self, path: &[u8], reason: impl Into<String>) {
+        let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        places.insert(RelPath(path.to_vec()), reason.into());
+        if places.len() > PLACES_MAX {
+            places.pop_last();
+        }
+    }
+
+    /// Something that could not be read. What is gone by now is not worth a word.
+    pub(crate) fn add_error(&self, path: &[u8], error: &io::Error) {
+        let kind = error.kind();
+        if kind == io::ErrorKind::Other {
+            self.add(path, error.to_string());
+        } else if kind != io::ErrorKind::NotFound {
+            self.add(path, kind.to_string());
+        }
+    }
+
+    /// A line on the places up to and including `last`, if there are any.
+    pub(crate) fn told(&self, place: &Place, last: Option<&RelPath>) -> Option<String> {
+        let places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counted = places.iter().filter(|(path, _)| last.is_none_or(|last| *path <= last));
+        let named: Vec<String> = counted
+            .by_ref()
+            .take(PLACES_NAMED)
+            .map(|(path, reason)| {
+                format!("{} ({reason})", shown_path(&place.path_of(&path.0)).text)
+            })
+            .collect();
+        let more = match counted.count() as u64 {
+            0 => String::new(),
+            more => format!(", and {} more", grouped(more)),
+        };
+        (!named.is_empty()).then(|| format!("[not searched: {}{more}]", named.join(", ")))
+    }
+}
+
+/// The names in a result, as they are shown.
+#[derive(Debug)]
+pub(crate) struct Names<'a> {
+    place: &'a Place,
+    some_escaped: bool,
+    some_lossy: bool,
+}
+
+impl<'a> Names<'a> {
+    pub(crate) fn new(place: &'a Place) -> Self {
+        Self { place, some_escaped: false, some_lossy: false }
+    }
+
+    /// The name of a file, given by its path from where the search began.
+    pub(crate) fn show(&mut self, path: &[u8]) -> String {
+        let ShownPath { text, is_escaped, is_lossy } = shown_path(&self.place.path_of(path));
+        self.some_escaped |= is_escaped;
+        self.some_lossy |= is_lossy;
+        text
+    }
+
+    /// What to say of names that were not shown as they are.
+    pub(crate) fn told(&self) -> Vec<String> {
+        let escaped = "[some names have characters that cannot be seen, shown as escapes: \\n]";
+        let lossy = "[some names are not UTF-8, shown with �: only bash can open those]";
+        let told = [(self.some_escaped, escaped), (self.some_lossy, lossy)];
+        told.into_iter().filter(|(is_so, _)| *is_so).map(|(_, text)| text.to_owned()).collect()
+    }
+}

@@ -1,0 +1,62 @@
+//! Where a search begins.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use super::folder::Folder;
+use super::{NEVER_ENTERED, RelPath};
+use crate::workspace::{Kind, Workspace};
+
+/// A file or folder to search.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) what: What,
+    /// As it is shown: from the working folder, where it is beneath it. Empty for that itself.
+    pub(crate) name: RelPath,
+    /// Where it really is.
+    pub(crate) real: PathBuf,
+    /// The folder up to which rules count even outside of a repository.
+    pub(crate) root: PathBuf,
+}
+
+#[derive(Debug)]
+pub(crate) enum What {
+    File(File),
+    Folder(Folder),
+}
+
+impl Place {
+    /// Finds what a call's `path` means; an error is a sentence for the model.
+    pub(crate) fn find(workspace: &Workspace, path: Option<&str>) -> Result<Self, String> {
+        let found = workspace.look(path.unwrap_or(".")).map_err(|error| error.to_string())?;
+        let name = workspace.name_of(found.path());
+        let never = |part: &Path| NEVER_ENTERED.iter().find(|never| part == Path::new(never));
+        if let Some(never) = name.iter().find_map(|part| never(Path::new(part))) {
+            return Err(format!("`{never}` is never searched: use `read` for a file in it"));
+        }
+        let opened = found.open();
+        let opened = opened
+            .map_err(|error| format!("`{}` cannot be opened: {}", name.display(), error.kind()))?;
+        let root = workspace.working_folder();
+        Ok(Self {
+            what: match found.kind() {
+                Kind::File => What::File(opened),
+                Kind::Folder => What::Folder(Folder::from(opened)),
+            },
+            name: RelPath::from(if name == Path::new(".") { Path::new("") } else { name }),
+            real: found.path().to_owned(),
+            root: if found.path().starts_with(root) { root } else { found.path() }.to_owned(),
+        })
+    }
+
+    /// How a path from here is shown.
+    pub(crate) fn path_of(&self, path: &[u8]) -> Vec<u8> {
+        if path.is_empty() { self.name.0.clone() } else { self.name.join(path).0 }
+    }
+}
+
+impl From<File> for Folder {
+    fn from(file: File) -> Self {
+        Self::of(file.into())
+    }
+}

@@ -1,0 +1,332 @@
+//! The walk: a few threads that take folders from one queue, always the one that comes first.
+//!
+//! So the files at the beginning of the tree are seen early, and whoever needs only those can turn
+//! down all later folders ([`Visitor::enters`]). A walk that was told to stop ends before the next
+//! file; one that met [`ENTRIES_MAX`] entries enters no further folder.
+
+use std::collections::BinaryHeap;
+use std::ffi::{CStr, CString};
+use std::io;
+use std::mem;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use super::NEVER_ENTERED;
+use super::folder::{Folder, Kind};
+use super::path::{self, RelPath};
+use super::place::Place;
+use super::rules::{Room, RuleFiles, Rules, Verdict};
+use super::shown::grouped;
+use super::watch::{SEARCH_SECONDS_MAX, Watch};
+
+/// Most entries of folders that one walk looks at.
+pub(crate) const ENTRIES_MAX: usize = 5_000_000;
+
+/// Threads of one walk.
+const THREADS_MIN: usize = 2;
+const THREADS_MAX: usize = 4;
+
+/// Files of one folder that are visited in one go; what is more can go to another thread.
+const BATCH_FILES: usize = 128;
+
+/// One walk.
+#[derive(Debug)]
+pub(crate) struct Walk<'a> {
+    start: &'a Folder,
+    watch: &'a Watch<'a>,
+    hidden: bool,
+    /// The path of the start from where the rules begin. All paths in here begin there.
+    above: RelPath,
+    rules: Option<Arc<Rules>>,
+    room: Arc<Room>,
+    entries: AtomicUsize,
+}
+
+/// What a thread does with what it meets. Paths begin where the walk does.
+pub(crate) trait Visitor {
+    /// Whether to go into a folder.
+    fn enters(&mut self, folder: &[u8]) -> bool;
+    /// A file, at least a moment ago.
+    fn visit(&mut self, folder: &Folder, name: &CStr, path: &[u8]);
+    /// A folder that cannot be read.
+    fn fails(&mut self, folder: &[u8], error: &io::Error);
+}
+
+impl<'a> Walk<'a> {
+    /// A walk through the folder `start`, which is at `place`.
+    pub(crate) fn new(
+        start: &'a Folder,
+        place: &Place,
+        hidden: bool,
+        watch: &'a Watch<'a>,
+    ) -> Self {
+        let room = Arc::new(Room::default());
+        let (above, rules) = Rules::above(&place.real, &place.root, &room);
+        Self { start, watch, hidden, above, rules, room, entries: AtomicUsize::new(0) }
+    }
+
+    /// Walks. Each thread gets a visitor of its own.
+    pub(crate) fn run<V: Visitor>(&self, visitor: impl Fn() -> V + Sync) {
+        let queue = Queue::default();
+        let (path, rules) = (self.above.clone(), self.rules.clone());
+        queue.add([Step { path, rules, work: Work::Folder }]);
+        let work = || {
+            Worker { walk: self, queue: &queue, visitor: visitor(), listing: Vec::new() }.run();
+        };
+        thread::scope(|scope| {
+            // Where no more threads are to be had, one is enough.
+            let start =
+                || thread::Builder::new().name("search".to_owned()).spawn_scoped(scope, work);
+            let others: Vec<_> = (1..threads()).filter_map(|_| start().ok()).collect();
+            work();
+            for other in others {
+                if let Err(panic) = other.join() {
+                    std::panic::resume_unwind(panic);
+                }
+            }
+        });
+    }
+
+    /// What to say of a walk that did not see everything as it is.
+    pub(crate) fn told(&self) -> Vec<String> {
+        let mut told = Vec::new();
+        if self.watch.was_late() {
+            told.push(format!(
+                "[stopped after {SEARCH_SECONDS_MAX} seconds, before everything was seen: narrow \
+                 `path`]"
+            ));
+        }
+        if self.entries.load(Ordering::Relaxed) > ENTRIES_MAX {
+            told.push(format!(
+                "[stopped after {} entries of folders, before everything was seen: narrow `path`]",
+                grouped(ENTRIES_MAX as u64)
+            ));
+        }
+        if self.room.was_short() {
+            told.push("[ignore files are too long: some rules were not read]".to_owned());
+        }
+        told
+    }
+
+    fn seen_from_start<'p>(&self, path: &'p [u8]) -> &'p [u8] {
+        match self.above.0.len() {
+            0 => path,
+            above => path.get(above + 1..).unwrap_or_default(),
+        }
+    }
+}
+
+fn threads() -> usize {
+    let cores = thread::available_parallelism().map_or(THREADS_MIN, usize::from);
+    cores.clamp(THREADS_MIN, THREADS_MAX)
+}
+
+struct Worker<'w, V> {
+    walk: &'w Walk<'w>,
+    queue: &'w Queue,
+    visitor: V,
+    listing: Vec<u8>,
+}
+
+impl<V: Visitor> Worker<'_, V> {
+    fn run(mut self) {
+        while let Some(mut turn) = self.queue.take() {
+            if self.walk.watch.is_over() {
+                self.queue.clear();
+                continue;
+            }
+            let path = mem::take(&mut turn.step.path);
+            let from_start = self.walk.seen_from_start(&path.0);
+            if !self.visitor.enters(from_start) {
+                continue;
+            }
+            let work = mem::replace(&mut turn.step.work, Work::Folder);
+            let done = self.walk.start.folder(from_start).and_then(|folder| match work {
+                Work::Folder => self.enter(&folder, &path, turn.step.rules.take()),
+                Work::Files(names) => {
+                    self.visit(&folder, &path, &names);
+                    Ok(())
+                }
+            });
+            if let Err(error) = done {
+                self.visitor.fails(from_start, &error);
+            }
+        }
+    }
+
+    fn enter(
+        &mut self,
+        folder: &Folder,
+        path: &RelPath,
+        rules: Option<Arc<Rules>>,
+    ) -> io::Result<()> {
+        if folder.is_made_up() {
+            return Err(io::Error::other("made up by the kernel"));
+        }
+        let mut entries = folder.list(&mut self.listing, ENTRIES_MAX)?;
+        let met = self.walk.entries.fetch_add(entries.len(), Ordering::Relaxed);
+        if met + entries.len() > ENTRIES_MAX {
+            self.queue.clear();
+            return Ok(());
+        }
+        entries.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        let mut rule_files = RuleFiles::default();
+        for (name, _) in &entries {
+            rule_files.note(name);
+        }
+        let rules = Rules::enter(rules, folder, path, rule_files, &self.walk.room);
+
+        let (mut files, mut steps) = (Vec::new(), Vec::new());
+        let mut full = path.0.clone();
+        for (name, kind) in entries {
+            full.truncate(path.0.len());
+            path::push(&mut full, name.to_bytes());
+            if kind == Kind::Other || !self.is_wanted(&name, &full, kind, rules.as_deref()) {
+                continue;
+            }
+            match kind {
+                Kind::Folder => {
+                    let path = RelPath(full.clone());
+                    steps.push(Step { path, rules: rules.clone(), work: Work::Folder });
+                }
+                Kind::File | Kind::Other => files.push(name),
+            }
+        }
+        while files.len() > BATCH_FILES {
+            let names = files.split_off(files.len() - BATCH_FILES);
+            steps.push(Step { path: path.clone(), rules: None, work: Work::Files(names) });
+        }
+        self.queue.add(steps);
+        self.visit(folder, path, &files);
+        Ok(())
+    }
+
+    fn is_wanted(&self, name: &CStr, path: &[u8], kind: Kind, rules: Option<&Rules>) -> bool {
+        if NEVER_ENTERED.iter().any(|never| never.as_bytes() == name.to_bytes()) {
+            return false;
+        }
+        let verdict =
+            rules.map_or(Verdict::Silent, |rules| rules.verdict(path::as_path(path), kind));
+        match verdict {
+            Verdict::Ignored => false,
+            Verdict::Wanted => true,
+            Verdict::Silent => self.walk.hidden || !name.to_bytes().starts_with(b"."),
+        }
+    }
+
+    fn visit(&mut self, folder: &Folder, path: &RelPath, names: &[CString]) {
+        let mut full = path.0.clone();
+        for name in names {
+            if self.walk.watch.is_over() {
+                return;
+            }
+            full.truncate(path.0.len());
+            path::push(&mut full, name.to_bytes());
+            self.visitor.visit(folder, name, self.walk.seen_from_start(&full));
+        }
+    }
+}
+
+/// Something to do.
+#[derive(Debug)]
+struct Step {
+    path: RelPath,
+    rules: Option<Arc<Rules>>,
+    work: Work,
+}
+
+#[derive(Debug)]
+enum Work {
+    /// Go into the folder.
+    Folder,
+    /// Visit files of the folder, which has been listed.
+    Files(Vec<CString>),
+}
+
+impl Work {
+    fn first_name(&self) -> Option<&CString> {
+        match self {
+            Self::Folder => None,
+            Self::Files(names) => names.first(),
+        }
+    }
+}
+
+/// What comes first is the greatest: a heap hands that out.
+impl Ord for Step {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        let by_path = other.path.cmp(&self.path);
+        by_path.then_with(|| other.work.first_name().cmp(&self.work.first_name()))
+    }
+}
+
+impl PartialOrd for Step {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Step {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Step {}
+
+#[derive(Debug, Default)]
+struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    steps: BinaryHeap<Step>,
+    /// Threads that may still add something.
+    busy: usize,
+}
+
+impl Queue {
+    fn add(&self, steps: impl IntoIterator<Item = Step>) {
+        self.lock().steps.extend(steps);
+        self.changed.notify_all();
+    }
+
+    fn clear(&self) {
+        self.lock().steps.clear();
+    }
+
+    /// Waits for the next step; `None` when there will be none.
+    fn take(&self) -> Option<Turn<'_>> {
+        let mut state = self.lock();
+        loop {
+            if let Some(step) = state.steps.pop() {
+                state.busy += 1;
+                return Some(Turn { queue: self, step });
+            }
+            if state.busy == 0 {
+                return None;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A step being done. Whatever ends it, the others need not wait for it.
+struct Turn<'q> {
+    queue: &'q Queue,
+    step: Step,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.queue.lock().busy -= 1;
+        self.queue.changed.notify_all();
+    }
+}

@@ -1,0 +1,42 @@
+//! When to end a search.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::toolbox::Stop;
+
+/// Longest that a search takes. It shows what it found until then, and says so.
+pub(crate) const SEARCH_SECONDS_MAX: u64 = 60;
+
+/// Asked again and again by whoever searches.
+#[derive(Debug)]
+pub(crate) struct Watch<'a> {
+    stop: &'a Stop,
+    ends: Instant,
+    late: AtomicBool,
+}
+
+impl<'a> Watch<'a> {
+    /// From now on.
+    pub(crate) fn new(stop: &'a Stop) -> Self {
+        let ends = Instant::now() + Duration::from_secs(SEARCH_SECONDS_MAX);
+        Self { stop, ends, late: AtomicBool::new(false) }
+    }
+
+    /// Whether to go no further.
+    pub(crate) fn is_over(&self) -> bool {
+        if self.stop.is_asked() {
+            return true;
+        }
+        let late = Instant::now() >= self.ends;
+        if late {
+            self.late.store(true, Ordering::Relaxed);
+        }
+        late
+    }
+
+    /// Whether it went no further because it took too long.
+    pub(crate) fn was_late(&self) -> bool {
+        self.late.load(Ordering::Relaxed)
+    }
+}

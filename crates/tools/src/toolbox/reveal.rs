@@ -1,0 +1,53 @@
+//! Text that hides text.
+//!
+//! Unicode tags spell out whole sentences that no person sees and every model reads; direction
+//! overrides show a person another order than the model gets. Both become escapes: nothing is
+//! lost, and nothing is hidden.
+
+use std::fmt::Write;
+
+use memchr::memchr2;
+
+/// Shows tags and direction overrides as escapes such as `\u{e0041}`.
+pub fn reveal(text: &mut String) {
+    // Tags are encoded `f3 a0 8…`, overrides `e2 80…` and `e2 81…`.
+    if memchr2(0xf3, 0xe2, text.as_bytes()).is_none() || !text.chars().any(hides) {
+        return;
+    }
+    let mut shown = String::with_capacity(text.len() + 64);
+    for c in text.chars() {
+        if hides(c) {
+            // Writing to a string does not fail.
+            let _ = write!(shown, "{}", c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+    }
+    *text = shown;
+}
+
+fn hides(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn revealed(text: &str) -> String {
+        let mut text = text.to_owned();
+        reveal(&mut text);
+        text
+    }
+
+    #[test]
+    fn what_hides_is_shown() {
+        assert_eq!(revealed("a\u{e0041}b\u{202e}c\u{2066}"), r"a\u{e0041}b\u{202e}c\u{2066}");
+    }
+
+    #[test]
+    fn what_languages_need_stays() {
+        let plain = "नमस्\u{200d}ते “quotes” 👨\u{200d}👩 e\u{301} \u{fe0f}";
+        assert_eq!(revealed(plain), plain);
+    }
+}

@@ -1,0 +1,179 @@
+//! The boundary of every tool that touches files.
+//!
+//! Roots come from the user and from nobody else. A path from a model is resolved by the kernel,
+//! beneath the descriptor of a root; what it led to is held by descriptor and everything is done
+//! on that, so that nothing swapped in later can lead elsewhere.
+//!
+//! | a path that …                              | read-only     | workspace     | full          |
+//! |--------------------------------------------|---------------|---------------|---------------|
+//! | leads beneath a root                       | read          | read, write   | read, write   |
+//! | leads beneath a readable root              | read          | read          | read, write   |
+//! | leads elsewhere, by `..`, `/` or a symlink | refused       | refused       | read, write   |
+//! | has a protected component (`.git`)         | read          | read          | read          |
+//! | has a secret component (`.antiphon`)       | refused       | refused       | refused       |
+//! | is a device, FIFO, socket, in `/proc`      | refused       | refused       | refused       |
+//!
+//! Symlinks are followed as long as they lead to where the path itself could have led. Components
+//! are compared whole, on the real path and as they are spelled; another spelling of the same
+//! folder, on a disk that does not care about case, is told by its identity. A hard link has no
+//! real path of its own: a second name of a protected file can be read like any file, and writing
+//! to it leaves the protected one alone, because writing always makes a new file.
+//!
+//! Needs `openat2` (Linux 5.6) and `/proc`. Without them no workspace can be opened.
+
+mod asked;
+mod beneath;
+mod found;
+mod path_error;
+mod place;
+mod protected;
+mod replacement;
+mod root;
+mod shown;
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+pub use asked::PATH_BYTES_MAX;
+pub use found::{Found, Identity, Kind};
+pub use path_error::{PathError, WorkspaceError};
+pub(crate) use place::Place;
+pub use protected::{Protected, Reading};
+pub(crate) use replacement::{ReplaceError, Replaced};
+use root::Root;
+pub(crate) use shown::Shown;
+
+/// What an agent may do with files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Mode {
+    /// Read beneath the roots.
+    ReadOnly,
+    /// Read and write beneath the roots.
+    #[default]
+    Workspace,
+    /// Read and write wherever the user can, apart from what is protected.
+    Full,
+}
+
+/// What a workspace is made of.
+#[derive(Debug, Clone)]
+pub struct WorkspaceConfig {
+    /// The user's folders. The first is the working folder: relative paths begin there.
+    pub roots: Vec<PathBuf>,
+    /// Folders that may be read but not written.
+    pub readable: Vec<PathBuf>,
+    /// Names that are protected wherever they are found beneath a root.
+    pub protected: Vec<Protected>,
+    /// What an agent may do.
+    pub mode: Mode,
+}
+
+impl WorkspaceConfig {
+    /// One root, with the names that are always protected.
+    pub fn of(root: impl Into<PathBuf>, mode: Mode) -> Self {
+        Self {
+            roots: vec![root.into()],
+            readable: Vec::new(),
+            protected: Protected::defaults(),
+            mode,
+        }
+    }
+}
+
+/// The folders an agent works in, and what it may do there.
+#[derive(Debug)]
+pub struct Workspace {
+    /// Those that may be written first, then those that may only be read.
+    roots: Vec<Root>,
+    writable: usize,
+    protected: Vec<Protected>,
+    mode: Mode,
+    /// Held from the last look at a file to its replacement: of two tasks that change a file, one
+    /// learns of the other.
+    replacing: Mutex<()>,
+}
+
+/// What a path is wanted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// To look at what is there.
+    Read,
+    /// To change it.
+    Write,
+}
+
+impl Workspace {
+    /// Opens the roots, or says what is wrong with them or the system.
+    pub fn open(config: WorkspaceConfig) -> Result<Self, WorkspaceError> {
+        if config.roots.is_empty() {
+            return Err(WorkspaceError::NoRoot);
+        }
+        for protected in &config.protected {
+            protected.check()?;
+        }
+        let writable = config.roots.len();
+        let roots = config.roots.iter().chain(&config.readable);
+        Ok(Self {
+            roots: roots.map(|path| Root::open(path)).collect::<Result<_, _>>()?,
+            writable,
+            protected: config.protected,
+            mode: config.mode,
+            replacing: Mutex::new(()),
+        })
+    }
+
+    /// What an agent may do.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Where relative paths begin.
+    pub fn working_folder(&self) -> &Path {
+        self.roots[0].path()
+    }
+
+    /// Looks a path up for reading: a file or a folder, held by descriptor.
+    pub fn look(&self, path: &str) -> Result<Found, PathError> {
+        let asked = asked::parse(path)?;
+        let found = self.find(&asked, Access::Read).map_err(|error| self.with_hint(error))?;
+        self.may(&found, Access::Read)?;
+        Ok(found)
+    }
+
+    /// Looks a path up for writing. Nothing is made yet.
+    pub(crate) fn place(&self, path: &str) -> Result<Place<'_>, PathError> {
+        place::find(self, path)
+    }
+
+    /// How a real path is best called: relative to the working folder where it is beneath it.
+    pub fn name_of<'a>(&self, real: &'a Path) -> &'a Path {
+        let beneath = self.roots[0].real().ok().and_then(|root| real.strip_prefix(root).ok());
+        match beneath {
+            Some(beneath) if beneath.as_os_str().is_empty() => Path::new("."),
+            Some(beneath) => beneath,
+            None => real,
+        }
+    }
+
+    fn with_hint(&self, error: PathError) -> PathError {
+        if let PathError::NotFound { path, near: None } = error {
+            PathError::NotFound { near: self.near(&path), path }
+        } else {
+            error
+        }
+    }
+
+    /// The roots that count for `access`.
+    fn roots(&self, access: Access) -> &[Root] {
+        match access {
+            Access::Read => &self.roots,
+            Access::Write => &self.roots[..self.writable],
+        }
+    }
+
+    /// A refusal that says where a path would be accepted.
+    fn outside(&self, path: &Path, access: Access) -> PathError {
+        let roots = self.roots(access).iter().map(|root| root.path().to_owned()).collect();
+        PathError::Outside { path: path.to_owned(), access, roots }
+    }
+}

@@ -1,0 +1,159 @@
+//! Where a file is to be written.
+
+use std::ffi::OsString;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, statat};
+use rustix::io::Errno;
+
+use super::found::real_path;
+use super::{Access, Found, Identity, Kind, Mode, PathError, Workspace, asked, replacement};
+use super::{ReplaceError, Replaced};
+
+/// How often a file is looked up again when somebody moves it meanwhile.
+const TRIES_MAX: u32 = 8;
+
+/// A name in a folder that is held by descriptor.
+#[derive(Debug)]
+pub(crate) struct Place<'a> {
+    pub(super) workspace: &'a Workspace,
+    pub(super) folder: OwnedFd,
+    /// Folders that are still to be made beneath it, the outermost first.
+    pub(super) missing: Vec<OsString>,
+    pub(super) name: OsString,
+    /// Its real path.
+    path: PathBuf,
+    existing: Option<Found>,
+}
+
+impl Place<'_> {
+    /// The real path of the file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file that is there already.
+    pub(crate) fn existing(&self) -> Option<&Found> {
+        self.existing.as_ref()
+    }
+
+    /// Puts `contents` there, whole or not at all. The file that is there must still be what
+    /// `expected` says; `None` means that there is none.
+    pub(crate) fn replace(
+        &self,
+        contents: &[&[u8]],
+        expected: Option<Identity>,
+    ) -> Result<Replaced, ReplaceError> {
+        replacement::replace(self, contents, expected)
+    }
+}
+
+/// Finds the place that a model's path names.
+pub(super) fn find<'a>(workspace: &'a Workspace, path: &str) -> Result<Place<'a>, PathError> {
+    match workspace.mode {
+        Mode::ReadOnly => return Err(PathError::ReadOnly),
+        Mode::Workspace | Mode::Full => {}
+    }
+    let asked = asked::parse(path)?;
+    let folder = |path| PathError::NotAFile { path, what: "a folder" };
+    if path.ends_with('/') || path.ends_with("/.") || asked.file_name().is_none() {
+        return Err(folder(asked));
+    }
+    for _ in 0..TRIES_MAX {
+        let found = match workspace.find(&asked, Access::Write) {
+            Ok(found) => found,
+            Err(error @ (PathError::NotFound { .. } | PathError::Outside { .. })) => {
+                return missing(workspace, &asked, error);
+            }
+            Err(error) => return Err(error),
+        };
+        workspace.may(&found, Access::Write)?;
+        if found.kind() == Kind::Folder {
+            return Err(folder(asked));
+        }
+        if found.stat().st_mode & 0o222 == 0 {
+            return Err(PathError::Locked { path: asked });
+        }
+        if let Some(place) = around(workspace, found)? {
+            return Ok(place);
+        }
+    }
+    Err(PathError::NotFound { path: asked, near: None })
+}
+
+/// The place of a file that exists: its folder, by descriptor. `None` if it is gone from there.
+fn around(workspace: &Workspace, found: Found) -> Result<Option<Place<'_>>, PathError> {
+    let path = found.path().to_owned();
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Ok(None);
+    };
+    let folder = match workspace.open_real(parent, Access::Write) {
+        Ok(folder) => folder,
+        Err(PathError::NotFound { .. } | PathError::Loop { .. }) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let name = name.to_owned();
+    match statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) if stat.st_ino == found.stat().st_ino && stat.st_dev == found.stat().st_dev => {}
+        Ok(_) | Err(_) => return Ok(None),
+    }
+    Ok(Some(Place { workspace, folder, missing: Vec::new(), name, path, existing: Some(found) }))
+}
+
+/// The place of a file that does not exist: the innermost folder that does, and what is to be
+/// made in it. `error` is what to say if it cannot be made.
+fn missing<'a>(
+    workspace: &'a Workspace,
+    asked: &Path,
+    error: PathError,
+) -> Result<Place<'a>, PathError> {
+    let Some(name) = asked.file_name() else {
+        return Err(error);
+    };
+    let mut missing = Vec::new();
+    let mut above = asked;
+    let folder = loop {
+        let Some(parent) = above.parent() else {
+            return Err(error);
+        };
+        above = parent;
+        match workspace.find(above, Access::Write) {
+            Ok(found) => break found,
+            Err(PathError::NotFound { .. } | PathError::Outside { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        match above.components().next_back() {
+            Some(Component::Normal(name)) => missing.push(name.to_owned()),
+            Some(_) | None => return Err(error),
+        }
+    };
+    missing.reverse();
+    if folder.kind() != Kind::Folder {
+        return Err(PathError::NotAFolder { path: above.to_owned() });
+    }
+    let first = missing.first().map_or(name, OsString::as_os_str);
+    match statat(folder.descriptor(), first, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => {}
+        // It is there and leads nowhere, or elsewhere.
+        Ok(_) if matches!(error, PathError::NotFound { .. }) => {
+            return Err(PathError::Dangling { path: asked.to_owned() });
+        }
+        Ok(_) => return Err(error),
+        Err(errno) => return Err(workspace.said(asked, errno)),
+    }
+    let real = real_path(folder.descriptor())
+        .map_err(|reason| PathError::Io { path: asked.to_owned(), reason })?;
+    let path = real.join(missing.iter().collect::<PathBuf>()).join(name);
+    workspace.may_at(&path, Access::Write)?;
+    let name = name.to_owned();
+    let folder = folder.descriptor().try_clone_to_owned();
+    let folder = folder.map_err(|reason| PathError::Io { path: asked.to_owned(), reason })?;
+    Ok(Place { workspace, folder, missing, name, path, existing: None })
+}
+
+impl AsFd for Place<'_> {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.folder.as_fd()
+    }
+}

@@ -1,0 +1,24 @@
+//! A path as a model and a person get to see it.
+
+use std::fmt::{self, Write};
+use std::path::Path;
+
+use antiphon_core::visible;
+
+/// Shows a path in backticks. What cannot be seen is shown as an escape, so that two paths that
+/// differ look different.
+pub(crate) struct Shown<'a>(pub(crate) &'a Path);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_char('`')?;
+        for c in self.0.to_string_lossy().chars() {
+            if c.is_control() || visible(c.encode_utf8(&mut [0; 4])).is_empty() {
+                write!(f, "{}", c.escape_default())?;
+            } else {
+                f.write_char(c)?;
+            }
+        }
+        f.write_char('`')
+    }
+}

@@ -1,0 +1,121 @@
+//! One file being written.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use antiphon_core::{TaskId, ToolResult};
+
+use super::FILE_BYTES_MAX;
+use crate::edit::Diff;
+use crate::seen::{Seen, Sight};
+use crate::toolbox::{Stop, Stopped};
+use crate::workspace::{Found, Identity, Place, Replaced, Shown, Workspace};
+
+pub(super) struct Writing {
+    pub(super) workspace: Arc<Workspace>,
+    pub(super) seen: Arc<Seen>,
+    pub(super) task_id: TaskId,
+}
+
+/// What is there already.
+struct Old {
+    identity: Identity,
+    /// Unless it is too large to be looked at.
+    contents: Option<Vec<u8>>,
+}
+
+impl Writing {
+    pub(super) fn write(
+        &self,
+        path: &str,
+        content: &str,
+        stop: &Stop,
+    ) -> Result<ToolResult, Stopped> {
+        stop.check()?;
+        let place = match self.workspace.place(path) {
+            Ok(place) => place,
+            Err(error) => return Ok(ToolResult::failed(error.to_string())),
+        };
+        let name = Shown(self.workspace.name_of(place.path())).to_string();
+        let old = match place.existing().map(Old::read).transpose() {
+            Ok(old) => old,
+            Err(error) => {
+                return Ok(ToolResult::failed(format!(
+                    "{name} is there but cannot be read: {error}. Nothing was written."
+                )));
+            }
+        };
+        if let Some(old) = &old {
+            if old.contents.as_deref() == Some(content.as_bytes()) {
+                self.note(&place, old.identity, content);
+                return Ok(ToolResult::text(format!("{name} has exactly this content already.")));
+            }
+            if let Err(reason) = self.check_seen(&place, old) {
+                return Ok(ToolResult::failed(format!("{name} {reason}. Nothing was written.")));
+            }
+        }
+        stop.check()?;
+        let expected = old.as_ref().map(|old| old.identity);
+        match place.replace(&[content.as_bytes()], expected) {
+            Ok(replaced) => {
+                self.note(&place, replaced.identity, content);
+                Ok(ToolResult::text(report(&name, old.as_ref(), content, &replaced)))
+            }
+            Err(error) => Ok(ToolResult::failed(format!("{name} was not written: {error}"))),
+        }
+    }
+
+    fn note(&self, place: &Place<'_>, identity: Identity, content: &str) {
+        let fingerprint = Some(self.seen.fingerprint_of(content.as_bytes()));
+        self.seen.note(&self.task_id, place.path(), Sight { identity, fingerprint });
+    }
+
+    /// Whether this task has seen the file as it is.
+    fn check_seen(&self, place: &Place<'_>, old: &Old) -> Result<(), &'static str> {
+        let Some(sight) = self.seen.last(&self.task_id, place.path()) else {
+            return Err("exists, and this task has not read it: read it first, then write, or \
+                        change a part of it with edit");
+        };
+        let is_same = match (sight.fingerprint, &old.contents) {
+            (Some(fingerprint), Some(old)) => fingerprint == self.seen.fingerprint_of(old),
+            (Some(_) | None, _) => sight.identity == old.identity,
+        };
+        if is_same { Ok(()) } else { Err("changed since you read it: read it again, then write") }
+    }
+}
+
+impl Old {
+    fn read(found: &Found) -> std::io::Result<Self> {
+        let file = found.open()?;
+        let identity = Identity::of_file(&file)?;
+        if found.size() > FILE_BYTES_MAX as u64 {
+            return Ok(Self { identity, contents: None });
+        }
+        let mut contents = Vec::new();
+        let read = file.take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut contents)?;
+        Ok(Self { identity, contents: (read <= FILE_BYTES_MAX).then_some(contents) })
+    }
+}
+
+fn report(name: &str, old: Option<&Old>, content: &str, replaced: &Replaced) -> String {
+    let lines = content.lines().count();
+    let did = if old.is_some() { "Overwrote" } else { "Created" };
+    let mut report = format!("{did} {name}: {} bytes, {lines} lines.\n", content.len());
+    if replaced.other_links > 0 {
+        report.push_str("[the old file had other hard links: they keep the old content]\n");
+    }
+    let Some(old) = old else {
+        return report;
+    };
+    match old.contents.as_deref().map(str::from_utf8) {
+        Some(Ok(old)) => {
+            if old.contains("\r\n") && !content.contains("\r\n") {
+                report.push_str("[lines ended with CRLF before, now they end with LF]\n");
+            }
+            report.push_str(&Diff::of(old, content).to_string());
+        }
+        Some(Err(_)) => report.push_str("[the old file was not UTF-8: no diff]\n"),
+        None => report.push_str("[the old file was too large for a diff]\n"),
+    }
+    report
+}

@@ -1,0 +1,14 @@
+//! The file tools, through the door that the orchestrator uses.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod aside;
+mod edit;
+mod hostile;
+mod limits;
+mod races;
+mod read;
+mod toolbox;
+mod workspace;
+mod world;
+mod write;

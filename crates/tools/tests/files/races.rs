@@ -1,0 +1,192 @@
+//! Two at once.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use antiphon_core::{RawJson, ToolExecutor};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use serde_json::{Value, json};
+
+use crate::world::{Outcome, SECRET, World, context};
+
+/// How long a race is run.
+const RACE: Duration = Duration::from_millis(700);
+
+/// Calls a tool on a runtime of its own: from any thread.
+fn call(world: &World, task: &str, tool: &str, arguments: &Value) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let arguments = RawJson::of(arguments).unwrap();
+    let execute = world.toolbox.execute(tool, &arguments, context(task, "call"));
+    Outcome::of(runtime.block_on(execute))
+}
+
+/// Swaps two paths again and again while `work` goes on.
+fn while_swapping(one: &Path, other: &Path, mut work: impl FnMut()) {
+    let done = AtomicBool::new(false);
+    let swaps = thread::scope(|scope| {
+        let swapping = scope.spawn(|| {
+            let mut swaps = 0_u64;
+            while !done.load(Ordering::Relaxed) {
+                renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
+                swaps += 1;
+            }
+            swaps
+        });
+        let until = Instant::now() + RACE;
+        while Instant::now() < until {
+            work();
+        }
+        done.store(true, Ordering::Relaxed);
+        swapping.join().unwrap()
+    });
+    assert!(swaps > 100, "only {swaps} swaps");
+}
+
+#[test]
+fn a_folder_that_becomes_a_link_leads_nowhere() {
+    let world = World::new();
+    world.put("swap/secret.txt", "harmless\n");
+    world.link("other", &world.outside);
+    let mut outcomes = (0, 0);
+    while_swapping(&world.path("swap"), &world.path("other"), || {
+        let written = world.write("swap/new/file.txt", "x");
+        let edited = world.edit("swap/secret.txt", "harmless", "harmless!");
+        world.edit("swap/secret.txt", "harmless!", "harmless");
+        for outcome in [written, edited, world.read("swap/secret.txt")] {
+            assert!(!format!("{outcome:?}").contains(SECRET));
+            match outcome {
+                Outcome::Said(_) => outcomes.0 += 1,
+                Outcome::Failed(_) => outcomes.1 += 1,
+                other => panic!("{other:?}"),
+            }
+        }
+    });
+    assert!(outcomes.0 > 0 && outcomes.1 > 0, "no race: {outcomes:?}");
+    world.is_unharmed();
+}
+
+#[test]
+fn a_file_that_becomes_a_link_leads_nowhere() {
+    let world = World::new();
+    world.put("swap", "harmless\n");
+    world.link("other", world.outside.join("secret.txt"));
+    let mut said = 0;
+    while_swapping(&world.path("swap"), &world.path("other"), || {
+        let read = world.read("swap");
+        world.write("swap", "harmless again\n");
+        let edited = world.edit("swap", "harmless", "harmless");
+        for outcome in [read, edited] {
+            assert!(!format!("{outcome:?}").contains(SECRET));
+            said += usize::from(matches!(outcome, Outcome::Said(_)));
+        }
+    });
+    assert!(said > 0, "nothing was read");
+    world.is_unharmed();
+}
+
+#[test]
+fn a_folder_that_becomes_the_repository_is_not_written_to() {
+    let world = World::new();
+    fs::create_dir(world.path("swap")).unwrap();
+    world.link("other", ".git/hooks");
+    while_swapping(&world.path("swap"), &world.path("other"), || {
+        world.write("swap/pre-commit", "evil");
+    });
+    assert_eq!(fs::read_dir(world.path(".git/hooks")).unwrap().count(), 0);
+}
+
+#[test]
+fn two_writers_never_leave_a_torn_file() {
+    let world = World::new();
+    let text = |letter: &str| format!("{}\n", letter.repeat(99)).repeat(2_000);
+    let (one, other) = (text("a"), text("b"));
+    world.put("f", &one);
+    let done = AtomicBool::new(false);
+    let rounds = thread::scope(|scope| {
+        let (world, one, other, done) = (&world, &one, &other, &done);
+        let writers = [("t1", one), ("t2", other)].map(|(task, text)| {
+            scope.spawn(move || {
+                let mut written = 0;
+                while !done.load(Ordering::Relaxed) {
+                    call(world, task, "read", &json!({ "path": "f" }));
+                    let arguments = json!({ "path": "f", "content": text });
+                    let outcome = call(world, task, "write", &arguments);
+                    written += usize::from(matches!(outcome, Outcome::Said(_)));
+                }
+                written
+            })
+        });
+        let until = Instant::now() + RACE;
+        while Instant::now() < until {
+            let found = fs::read_to_string(world.path("f")).unwrap();
+            assert!(found == *one || found == *other, "torn: {} bytes", found.len());
+        }
+        done.store(true, Ordering::Relaxed);
+        writers.map(|writer| writer.join().unwrap())
+    });
+    assert!(rounds.iter().all(|written| *written > 0), "{rounds:?}");
+    world.is_unharmed();
+}
+
+#[test]
+fn no_edit_that_was_reported_is_lost() {
+    const TASKS: usize = 4;
+    const EDITS: usize = 10;
+    let world = World::new();
+    let slots = |value: &str| -> String {
+        (0..TASKS * EDITS).map(|i| format!("slot {i:02}: {value}\n")).collect()
+    };
+    world.put("f", slots("no"));
+    let retries: usize = thread::scope(|scope| {
+        let world = &world;
+        let tasks: Vec<_> = (0..TASKS)
+            .map(|task| {
+                scope.spawn(move || {
+                    let mut retries = 0;
+                    for i in 0..EDITS {
+                        let slot = format!("slot {:02}: ", task * EDITS + i);
+                        let edit =
+                            json!({ "old": format!("{slot}no"), "new": format!("{slot}yes") });
+                        let arguments = json!({ "path": "f", "edits": [edit] });
+                        // Bounded: somebody gets through each time.
+                        while !matches!(
+                            call(world, &format!("t{task}"), "edit", &arguments),
+                            Outcome::Said(_)
+                        ) {
+                            retries += 1;
+                            assert!(retries < 2_000);
+                        }
+                    }
+                    retries
+                })
+            })
+            .collect();
+        tasks.into_iter().map(|task| task.join().unwrap()).sum()
+    });
+    assert_eq!(String::from_utf8(world.bytes("f")).unwrap(), slots("yes"), "{retries} retries");
+    world.is_unharmed();
+}
+
+#[test]
+fn a_new_file_that_two_make_is_made_by_one() {
+    let world = World::new();
+    for i in 0..20 {
+        let path = format!("new{i}/file");
+        let outcomes = thread::scope(|scope| {
+            let write = |task: &'static str| {
+                let arguments = json!({ "path": path, "content": task });
+                let world = &world;
+                scope.spawn(move || call(world, task, "write", &arguments))
+            };
+            [write("t1"), write("t2")].map(|writing| writing.join().unwrap())
+        });
+        let said = outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Said(_))).count();
+        assert_eq!(said, 1, "{outcomes:?}");
+        let winner = if matches!(outcomes[0], Outcome::Said(_)) { "t1" } else { "t2" };
+        assert_eq!(world.bytes(&path), winner.as_bytes());
+    }
+    world.is_unharmed();
+}
