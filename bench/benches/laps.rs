@@ -1,27 +1,39 @@
 //! What the orchestrator adds to a lap: a scripted model that answers at once, a tool that does
-//! nothing, and the journal in memory or on the disk.
+//! nothing, and the journal in memory or on the disk. And what a task holds while it waits.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use antiphon_conformance::model::MemoryJournal;
-use antiphon_core::port::{Journal, RandomIds, SystemClock, ToolContext};
-use antiphon_core::{
-    Effect, ModelRef, Provider, RawJson, TaskLimits, TaskStatus, Tool, ToolError, ToolExecutor,
-    ToolResult, UserMessage,
+use antiphon_core::port::{
+    Asked, Gate, Journal, RandomIds, Read, Rule, SystemClock, ToolContext, Verdict,
 };
-use antiphon_runtime::{Models, NewTask, Orchestrator, World};
+use antiphon_core::{
+    Effect, Event, ModelRef, Position, Provider, RawJson, TaskLimits, TaskStatus, Tool, ToolError,
+    ToolExecutor, ToolResult, UserMessage,
+};
+use antiphon_runtime::{
+    Before, Follower, Models, NewTask, OpenGate, Orchestrator, Settings, World,
+};
 use antiphon_scripted::{Script, ScriptedProvider};
 use antiphon_sqlite::{SqliteJournal, Sync};
 use async_trait::async_trait;
-use chrono::DateTime;
+use chrono::{DateTime, Utc};
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 
 type Error = Box<dyn std::error::Error>;
 
 fn main() -> Result<(), Error> {
-    println!("laps of one model call and one tool call; laps per second, by tasks at a time\n");
+    // First, while nothing else has left memory behind.
+    println!("memory, KiB each:");
+    for (name, tasks, script) in
+        [("waiting for the model", 2_000, STALLS), ("waiting for an approval", 10_000, ASKS)]
+    {
+        println!("{name:24}{:>8.2}", memory(tasks, script)?);
+    }
+    println!("\nlaps of one model call and one tool call; laps per second, by tasks at a time\n");
     println!("{:20}{:>12}{:>12}{:>12}", "journal", "1", "100", "1,000");
     for (name, open) in JOURNALS {
         print!("{name:20}");
@@ -32,12 +44,83 @@ fn main() -> Result<(), Error> {
         }
         println!();
     }
-    println!("\none task in memory, milliseconds per lap:");
-    for laps in [10, 100, 1000] {
-        let took = run(Arc::new(MemoryJournal::new()), 1, laps)?;
-        println!("{:>8} laps {:>8.3}", laps, took.as_secs_f64() * 1e3 / f64::from(laps + 1));
+    println!("\none task of 5,000 laps, milliseconds per lap, by where in it:");
+    println!("{:20}{:>12}{:>12}{:>12}", "journal", "10", "1,000", "4,900");
+    for (name, open) in JOURNALS {
+        let folder = tempfile::tempdir()?;
+        let journal = open(folder.path())?;
+        run(Arc::clone(&journal), 1, 5_000)?;
+        let ends = lap_ends(&*journal)?;
+        print!("{name:20}");
+        for lap in [10, 1_000, 4_900] {
+            let took = ends[lap + 100].signed_duration_since(ends[lap]).as_seconds_f64();
+            print!("{:>12.3}", took * 1e3 / 100.0);
+        }
+        println!();
     }
     Ok(())
+}
+
+const STALLS: &str = "name = \"bench\"\n[[reply]]\nstep = [{ stall = true }]\n";
+const ASKS: &str = "name = \"bench\"\n[[reply]]\nstep = [{ call = { name = \"nothing\", arguments \
+                    = {} } }]\n";
+
+/// When each lap ended.
+fn lap_ends(journal: &dyn Journal) -> Result<Vec<DateTime<Utc>>, Error> {
+    let runtime = Builder::new_current_thread().build()?;
+    let (mut ends, mut after) = (Vec::new(), Position(0));
+    loop {
+        let read = Read { task_id: None, after, limit: NonZeroUsize::MAX };
+        let page = runtime.block_on(journal.read(read))?;
+        if page.events.is_empty() {
+            return Ok(ends);
+        }
+        after = page.next;
+        let ended = |event: &Event| event.body.event_type() == "usage_recorded";
+        ends.extend(page.events.into_iter().filter(ended).map(|event| event.at));
+    }
+}
+
+/// What this process holds more for each of `tasks` tasks that wait.
+fn memory(tasks: u32, script: &str) -> Result<f64, Error> {
+    let folder = tempfile::tempdir()?;
+    let journal = SqliteJournal::open(&folder.path().join("journal.db"), Sync::Normal)?;
+    let world = World { gate: Arc::new(Asks), ..world(Arc::new(journal), script)? };
+    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    runtime.block_on(async {
+        let orchestrator = Orchestrator::new(world);
+        let mut follower = orchestrator.follow(None, Position(0));
+        // What is needed whatever happens is there before.
+        orchestrator.invoke(new_task().ok_or("no task")?).await?;
+        settle(&mut follower, 1, script).await?;
+        let before = resident_kib()?;
+        for _ in 0..tasks {
+            orchestrator.invoke(new_task().ok_or("no task")?).await?;
+        }
+        settle(&mut follower, tasks, script).await?;
+        let after = resident_kib()?;
+        orchestrator.shutdown(Duration::from_secs(5)).await;
+        Ok((after - before) / f64::from(tasks))
+    })
+}
+
+/// Waits until so many more tasks wait.
+async fn settle(follower: &mut Follower, tasks: u32, script: &str) -> Result<(), Error> {
+    let waits = if script == STALLS { "state_changed" } else { "approval_requested" };
+    let mut waiting = 0;
+    while waiting < tasks {
+        waiting += u32::from(follower.next().await?.body.event_type() == waits);
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    Ok(())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+fn resident_kib() -> Result<f64, Error> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
+    let number: u64 = line.trim().trim_end_matches(" kB").parse()?;
+    Ok(number as f64)
 }
 
 type Open = fn(&std::path::Path) -> Result<Arc<dyn Journal>, Error>;
@@ -58,13 +141,7 @@ fn run(journal: Arc<dyn Journal>, tasks: u32, laps: u32) -> Result<Duration, Err
         "name = \"bench\"\n[[reply]]\nwhen = {{ turn = {laps} }}\nstep = [{{ text = \"Done.\" }}]\n\
          [[reply]]\nstep = [{{ call = {{ name = \"nothing\", arguments = {{}} }} }}]\n"
     );
-    let world = World {
-        journal,
-        models: Arc::new(Scripted(ScriptedProvider::new(Script::parse(&script)?))),
-        tools: Arc::new(Nothing),
-        clock: Arc::new(SystemClock),
-        ids: Arc::new(RandomIds),
-    };
+    let world = world(journal, &script)?;
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
         let orchestrator = Orchestrator::new(world);
@@ -87,15 +164,44 @@ fn run(journal: Arc<dyn Journal>, tasks: u32, laps: u32) -> Result<Duration, Err
     })
 }
 
+fn world(journal: Arc<dyn Journal>, script: &str) -> Result<World, Error> {
+    Ok(World {
+        journal,
+        models: Arc::new(Scripted(ScriptedProvider::new(Script::parse(script)?))),
+        tools: Arc::new(Nothing),
+        gate: Arc::new(OpenGate),
+        prices: Arc::default(),
+        clock: Arc::new(SystemClock),
+        ids: Arc::new(RandomIds),
+        settings: Settings::default(),
+    })
+}
+
+/// A gate that asks about everything.
+struct Asks;
+
+#[async_trait]
+impl Gate for Asks {
+    fn judge(&self, _: &Asked<'_>) -> Verdict {
+        Verdict::Ask { reason: "It may.".to_owned(), rule: Rule("nothing".to_owned()) }
+    }
+
+    async fn remember(&self, _: &Rule) -> Result<(), String> {
+        Ok(())
+    }
+}
+
 fn new_task() -> Option<NewTask> {
     Some(NewTask {
         agent: "bench".to_owned(),
         model: ModelRef::parse("scripted/bench").ok()?,
+        route: None,
         system_prompt: String::new(),
         session_id: None,
-        history: Vec::new(),
+        before: Before::Nothing,
         message: UserMessage::text("go", DateTime::UNIX_EPOCH),
         limits: TaskLimits::default(),
+        output_schema: None,
         key: None,
     })
 }
@@ -103,8 +209,12 @@ fn new_task() -> Option<NewTask> {
 struct Scripted(ScriptedProvider);
 
 impl Models for Scripted {
-    fn provider(&self, _: &ModelRef) -> Result<Arc<dyn Provider>, String> {
+    fn provider(&self, _: &ModelRef, _: Option<&RawJson>) -> Result<Arc<dyn Provider>, String> {
         Ok(Arc::new(self.0.clone()))
+    }
+
+    fn window_tokens(&self, _: &ModelRef) -> Option<u64> {
+        None
     }
 }
 

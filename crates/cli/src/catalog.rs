@@ -55,7 +55,7 @@ fn post(config: &ProviderConfig, base: &Endpoint) -> Post {
         post = post.header("anthropic-version", "2023-06-01");
     }
     match &config.key {
-        Key::Set(key) => post.secret(header, prefix, key),
+        Key::Set { key, .. } => post.secret(header, prefix, key),
         Key::Missing { .. } | Key::NotNeeded => post,
     }
 }

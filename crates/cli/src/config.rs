@@ -40,6 +40,24 @@ pub(crate) struct Config {
     pub(crate) prices: PriceTable,
     /// Built-in sizes of context windows, by the beginnings of models' names.
     windows: BTreeMap<String, u64>,
+    /// What agents may do.
+    pub(crate) permissions: antiphon_permissions::Config,
+    /// What commands may touch.
+    pub(crate) sandbox: SandboxConfig,
+    /// Servers whose tools agents can use.
+    pub(crate) mcp: antiphon_mcp::McpConfig,
+}
+
+/// What commands may touch beside the project.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct SandboxConfig {
+    /// Commands may use the network.
+    pub(crate) network: bool,
+    /// Variables of the environment that commands get beside the usual ones.
+    pub(crate) env: Vec<String>,
+    /// Folders beneath `/tmp` or `/run` that commands may see.
+    pub(crate) readable: Vec<PathBuf>,
 }
 
 /// One provider.
@@ -81,8 +99,8 @@ impl Kind {
 /// A provider's key, and where it was looked for.
 #[derive(Debug, Clone)]
 pub(crate) enum Key {
-    /// Here it is.
-    Set(SecretString),
+    /// Here it is, and the variable it came from.
+    Set { key: SecretString, variable: Option<String> },
     /// It should be in this variable, which is empty or not set.
     Missing { variable: String },
     /// The provider needs none.
@@ -124,6 +142,9 @@ struct File {
     model: Option<ModelRef>,
     providers: BTreeMap<String, ProviderFile>,
     models: BTreeMap<ModelRef, ModelConfig>,
+    permissions: antiphon_permissions::Config,
+    sandbox: SandboxConfig,
+    mcp: antiphon_mcp::McpConfig,
 }
 
 #[derive(Debug, Deserialize)]
@@ -208,11 +229,19 @@ impl Config {
             path,
             found,
             windows,
+            permissions: file.permissions,
+            sandbox: file.sandbox,
+            mcp: file.mcp,
             default_model: chosen.or(file.model),
             providers: providers(file.providers)?,
             models: file.models,
             prices,
         })
+    }
+
+    /// Where rules that were allowed always are kept: beside the user's file, never in a project.
+    pub(crate) fn remembered_path(&self) -> PathBuf {
+        self.path.with_file_name("permissions.toml")
     }
 
     /// How many tokens a request to a model and its answer may have together: what the user
@@ -313,7 +342,7 @@ impl ProviderFile {
     ) -> Result<ProviderConfig, Failure> {
         let base_url = self.base_url.or_else(|| built_in.map(|known| known.base_url.clone()));
         let key = match (self.api_key, self.api_key_env) {
-            (Some(key), _) => Key::Set(key),
+            (Some(key), variable) => Key::Set { key, variable },
             (None, Some(name)) => key(&name),
             (None, None) => built_in.map_or(Key::NotNeeded, |known| known.key.clone()),
         };
@@ -331,7 +360,7 @@ impl ProviderFile {
 
 fn key(name: &str) -> Key {
     match variable(name) {
-        Some(key) => Key::Set(key.into()),
+        Some(key) => Key::Set { key: key.into(), variable: Some(name.to_owned()) },
         None => Key::Missing { variable: name.to_owned() },
     }
 }

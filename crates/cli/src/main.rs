@@ -35,6 +35,10 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
+    // A worker is not a command: nothing may happen before it.
+    if std::env::args_os().nth(1).is_some_and(|first| first == hands::WORKER) {
+        return antiphon_shell::worker_main();
+    }
     let cli = Cli::parse();
     match start(cli) {
         Ok(()) => ExitCode::SUCCESS,

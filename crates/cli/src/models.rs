@@ -224,7 +224,7 @@ fn bare(
 
 fn api_key(name: &str, config: &ProviderConfig) -> Result<Option<SecretString>, Failure> {
     match &config.key {
-        Key::Set(key) => Ok(Some(key.clone())),
+        Key::Set { key, .. } => Ok(Some(key.clone())),
         Key::NotNeeded => Ok(None),
         Key::Missing { variable } => Err(Failure::usage(format!(
             "the provider `{name}` needs a key: set {variable}, or try `--model scripted/hello`"

@@ -13,6 +13,10 @@ use crate::schema::Schema;
 /// Longest description of a tool, in bytes. The rest is cut off.
 pub const DESCRIPTION_BYTES_MAX: usize = 4096;
 
+/// Most that the tools of one server may take of a prompt, in bytes. The rest is left out: all agents
+/// would pay for it with every request.
+pub const LIST_BYTES_MAX: usize = 256 * 1024;
+
 /// One tool, ready to be shown and called.
 #[derive(Debug)]
 pub(crate) struct Entry {
@@ -56,11 +60,23 @@ pub(crate) fn entries(
     sorted
         .sort_by_key(|offer| (!tool_name(server, &offer.name).ends_with(&offer.name), &offer.name));
     let mut taken = HashSet::new();
+    let mut bytes = 0;
     let mut entries = Vec::with_capacity(sorted.len());
     for offer in sorted {
-        match entry(server, config, offer) {
-            Ok(entry) if taken.insert(entry.tool.name.clone()) => entries.push(Arc::new(entry)),
-            Ok(entry) => left_out(server, &entry.tool.name, "another tool has its name"),
+        let entry = entry(server, config, offer).and_then(|entry| {
+            let tool = &entry.tool;
+            let size = tool.name.len() + tool.description.len() + tool.parameters.as_str().len();
+            if bytes + size > LIST_BYTES_MAX {
+                return Err(format!("the list is longer than {LIST_BYTES_MAX} bytes"));
+            }
+            if !taken.insert(tool.name.clone()) {
+                return Err("another tool has its name".to_owned());
+            }
+            bytes += size;
+            Ok(entry)
+        });
+        match entry {
+            Ok(entry) => entries.push(Arc::new(entry)),
             Err(reason) => left_out(server, &tool_name(server, &offer.name), &reason),
         }
     }
@@ -157,6 +173,17 @@ mod tests {
         let list = entries(&server, &config(r#"{"command":"x"}"#), &offers);
         let offered: Vec<&str> = list.iter().map(|entry| entry.offered.as_str()).collect();
         assert_eq!(offered, [disguised.as_str()]);
+    }
+
+    #[test]
+    fn the_list_as_a_whole_is_bounded() {
+        let offers: Vec<Offer> = (0..200)
+            .map(|i| Offer { description: "x".repeat(4000), ..offer(&format!("t{i:03}")) })
+            .collect();
+        let list = entries(&"s".parse().unwrap(), &config(r#"{"command":"x"}"#), &offers);
+        let bytes: usize = list.iter().map(|entry| entry.tool.description.len()).sum();
+        assert!(list.len() > 50 && bytes < LIST_BYTES_MAX, "{}", list.len());
+        assert_eq!(list[0].offered, "t000");
     }
 
     #[test]

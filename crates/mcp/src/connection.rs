@@ -14,6 +14,7 @@ use rmcp::service::{
 };
 use rmcp::transport::Transport;
 use serde::{Deserialize, Serialize};
+use tokio::time::timeout;
 
 use crate::call::http_cause;
 use crate::client::McpClient;
@@ -23,6 +24,9 @@ use crate::http::{Http, HttpError};
 use crate::process::{ProcessGroup, ServerProcess};
 use crate::stdio::StdioTransport;
 use crate::traffic::Traffic;
+
+/// How long the last answers of a server that has ended are waited for.
+const LAST_ANSWERS_LIMIT: Duration = Duration::from_millis(500);
 
 /// How long the protocol's machinery may take to end.
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
@@ -172,13 +176,17 @@ impl Open {
 
     /// Waits until the server is no longer there. Safe to cancel.
     pub(crate) async fn gone(&mut self) {
-        let gone = self.connection.traffic.gone.cancelled();
+        let gone = &self.connection.traffic.gone;
         match &mut self.process {
             Some(process) => tokio::select! {
-                () = gone => {}
-                () = process.ended() => {}
+                () = gone.cancelled() => {}
+                () = process.ended() => {
+                    // Its last answers may still be on their way. What it started may hold the stream
+                    // open, so they are not waited for forever.
+                    let _ = timeout(LAST_ANSWERS_LIMIT, gone.cancelled()).await;
+                }
             },
-            None => gone.await,
+            None => gone.cancelled().await,
         }
     }
 

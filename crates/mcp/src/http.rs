@@ -35,6 +35,9 @@ const REDIRECTS_MAX: usize = 3;
 /// Times a broken stream of events is asked for again before it is given up.
 const RESUMES_MAX: usize = 5;
 
+/// Messages that wait to be sent or dealt with, each way. The next one waits for room.
+const WAITING_MAX: usize = 4;
+
 /// How much is read of an answer that is an error, in bytes.
 const ERROR_BYTES_MAX: usize = 64 * 1024;
 
@@ -124,6 +127,7 @@ impl Http {
         let mut settings = StreamableHttpClientTransportConfig::with_uri(config.url.as_str());
         settings.retry_config = Arc::new(resumes());
         settings.max_sse_event_size = MESSAGE_BYTES_MAX;
+        settings.channel_buffer_capacity = WAITING_MAX;
         Ok(StreamableHttpClientTransport::with_client(server, settings))
     }
 }

@@ -22,12 +22,12 @@ mod client;
 mod config;
 mod connection;
 mod content;
-mod executor;
 mod globs;
 mod guard;
 mod http;
 mod lines;
 mod listing;
+mod mcp;
 mod name;
 mod offer;
 mod pace;
@@ -43,16 +43,16 @@ mod stdio;
 mod traffic;
 mod wire;
 
-pub use catalog::DESCRIPTION_BYTES_MAX;
+pub use catalog::{DESCRIPTION_BYTES_MAX, LIST_BYTES_MAX};
 pub use config::{
     ConfigError, HttpConfig, Launch, McpConfig, SERVER_NAME_BYTES_MAX, SERVERS_MAX, ServerConfig,
     ServerName, StdioConfig,
 };
 pub use content::{BLOCKS_MAX, TEXT_BYTES_MAX};
-pub use executor::{Mcp, McpOptions};
 pub use globs::{GlobError, ToolGlobs};
 pub use guard::REQUESTS_MAX;
 pub use listing::{PAGES_MAX, TOOLS_MAX};
+pub use mcp::{Mcp, McpOptions};
 pub use pace::{MESSAGES_BURST_MAX, MESSAGES_PER_SECOND_MAX};
 pub use process::INHERITED_VARIABLES;
 pub use schema::{SCHEMA_BYTES_MAX, SCHEMA_DEPTH_MAX};

@@ -9,7 +9,7 @@ use rmcp::model::RequestId;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
 /// How much of one line is thrown away before the stream is given up, in bytes.
-const DISCARD_BYTES_MAX: usize = 64 * 1024 * 1024;
+const DISCARD_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// How much is read at a time, in bytes.
 const CHUNK_BYTES: usize = 64 * 1024;

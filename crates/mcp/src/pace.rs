@@ -6,10 +6,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Messages a server may send in a second, on average.
-pub const MESSAGES_PER_SECOND_MAX: u32 = 500;
+pub const MESSAGES_PER_SECOND_MAX: u32 = 2000;
 
 /// Messages it may send at once.
-pub const MESSAGES_BURST_MAX: u32 = 1000;
+pub const MESSAGES_BURST_MAX: u32 = 4000;
 
 /// A bucket of tokens.
 #[derive(Debug)]

@@ -111,9 +111,8 @@ impl ServerProcess {
 
     /// Waits until the program has ended. Safe to cancel.
     pub(crate) async fn ended(&mut self) {
-        if self.child.wait().await.is_err() {
-            // Nothing can be known of it: as good as ended.
-        }
+        // One of which nothing can be known is as good as ended.
+        let _ = self.child.wait().await;
     }
 
     /// Lets the program end by itself, asks it to, makes it; in this order, without much patience.

@@ -6,21 +6,19 @@
 //! and checks nothing: the server then checks for itself. A tool whose schema cannot be repaired is
 //! refused.
 
-use std::collections::HashMap;
+mod references;
 
 use antiphon_core::{RawJson, visible};
 use jsonschema::{PatternOptions, Validator};
 use serde_json::{Map, Value, json};
+
+use references::References;
 
 /// Largest schema, in bytes of JSON.
 pub const SCHEMA_BYTES_MAX: usize = 64 * 1024;
 
 /// Deepest schema.
 pub const SCHEMA_DEPTH_MAX: usize = 64;
-
-/// Most steps a check may take for one value, with every reference followed. Without a limit, forty
-/// lines of references to references take years.
-const STEPS_MAX: u64 = 4096;
 
 /// Largest arguments that are checked here, in bytes. Larger ones are left to the server.
 const CHECKED_BYTES_MAX: usize = 1024 * 1024;
@@ -206,68 +204,6 @@ fn seen(text: &str) -> Result<(), Fault> {
     Err(Fault::Tool("its schema hides characters that cannot be seen".to_owned()))
 }
 
-/// Follows the references of a schema to see how much there is to check.
-struct References<'a> {
-    root: &'a Value,
-    /// Steps of what a reference names; `None` while they are being counted.
-    counted: HashMap<&'a str, Option<u64>>,
-}
-
-impl<'a> References<'a> {
-    fn of(root: &'a Value) -> Result<(), Fault> {
-        let mut references = Self { root, counted: HashMap::new() };
-        if references.steps(root)? > STEPS_MAX {
-            return Err(Fault::Schema("checking it would take too long".to_owned()));
-        }
-        Ok(())
-    }
-
-    fn steps(&mut self, value: &'a Value) -> Result<u64, Fault> {
-        let mut steps = 1_u64;
-        match value {
-            Value::Array(items) => {
-                for item in items {
-                    steps = steps.saturating_add(self.steps(item)?);
-                }
-            }
-            Value::Object(fields) => {
-                for (name, field) in fields {
-                    steps = steps.saturating_add(match (name.as_str(), field) {
-                        ("$ref", Value::String(target)) => self.follow(target)?,
-                        (
-                            "$dynamicRef" | "$recursiveRef" | "$id" | "id" | "$anchor",
-                            Value::String(_),
-                        ) => {
-                            return Err(Fault::Schema(format!("it uses `{name}`")));
-                        }
-                        // What is only named costs nothing until something refers to it.
-                        ("$defs" | "definitions", _) => 1,
-                        _ => self.steps(field)?,
-                    });
-                }
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-        }
-        Ok(steps)
-    }
-
-    fn follow(&mut self, target: &'a str) -> Result<u64, Fault> {
-        if let Some(counted) = self.counted.get(target) {
-            // A schema that contains itself is followed as far as the arguments go.
-            return Ok(counted.unwrap_or(1));
-        }
-        let place =
-            target.strip_prefix('#').filter(|rest| rest.is_empty() || rest.starts_with('/'));
-        let Some(found) = place.and_then(|pointer| self.root.pointer(pointer)) else {
-            return Err(Fault::Schema("it refers to something that is not in it".to_owned()));
-        };
-        self.counted.insert(target, None);
-        let steps = self.steps(found)?;
-        self.counted.insert(target, Some(steps));
-        Ok(steps)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::{Duration, Instant};
@@ -381,6 +317,19 @@ mod tests {
         let bomb = read(json!({"$ref": "#/$defs/a0", "$defs": defs})).unwrap();
         assert_eq!(complaint(&bomb, "{}"), None);
         assert!(bomb.note.is_some() && start.elapsed() < Duration::from_secs(2));
+    }
+
+    #[test]
+    fn examples_and_properties_may_look_like_keywords() {
+        let schema = read(json!({"properties": {
+            "id": {"type": "string", "examples": [{"id": "7", "$ref": "x"}], "default": {"$id": "y"}},
+            "default": {"type": "integer"},
+        }}))
+        .unwrap();
+        assert_eq!(schema.note, None);
+        assert!(complaint(&schema, r#"{"default":"seven"}"#).is_some());
+        let hiding = json!({"properties": {"enum": {"$ref": "http://example.com/"}}});
+        assert!(read(hiding).unwrap().note.is_some());
     }
 
     #[test]

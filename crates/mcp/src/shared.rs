@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -22,6 +23,8 @@ pub(crate) struct Shared {
     pub(crate) stop: CancellationToken,
     /// Owns every task.
     pub(crate) tracker: TaskTracker,
+    /// Set once the servers are looked after.
+    pub(crate) begun: OnceCell<()>,
     catalog: RwLock<Arc<Catalog>>,
     known: Mutex<Known>,
     /// Held while the file is written, so that the last to know is the last to write.
@@ -40,6 +43,7 @@ impl Shared {
             cache_file,
             stop: CancellationToken::new(),
             tracker: TaskTracker::new(),
+            begun: OnceCell::new(),
             catalog: RwLock::default(),
             known: Mutex::default(),
             writing: tokio::sync::Mutex::default(),

@@ -26,7 +26,7 @@ use crate::wire::{MESSAGE_BYTES_MAX, decode, encode, too_large, unreadable};
 const OUTGOING_MAX: usize = 32;
 
 /// Messages that wait to be dealt with. Until there is room, the server is not read.
-const INCOMING_MAX: usize = 16;
+const INCOMING_MAX: usize = 4;
 
 /// How long a server may take to read what we write. One that takes longer is dead.
 const WRITE_LIMIT: Duration = Duration::from_secs(30);

@@ -97,6 +97,51 @@ mod tests {
         );
     }
 
+    fn json() -> impl proptest::strategy::Strategy<Value = Value> {
+        use proptest::prelude::*;
+        let names = prop_oneof![
+            Just("tools"),
+            Just("content"),
+            Just("isError"),
+            Just("name"),
+            Just("inputSchema"),
+            Just("type"),
+            Just("text"),
+            Just("_meta"),
+            Just("id"),
+            Just("structuredContent"),
+            Just("nextCursor"),
+            Just("resultType"),
+            Just("data"),
+            Just("resource"),
+        ];
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+            prop_oneof![Just("text"), Just("image"), Just("resource")].prop_map(Value::from),
+        ];
+        leaf.prop_recursive(5, 64, 6, move |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+                proptest::collection::vec((names.clone(), inner), 0..6).prop_map(|fields| {
+                    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+                }),
+            ]
+        })
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn every_answer_is_read_whatever_its_result(result in json()) {
+            let message = serde_json::json!({"jsonrpc": "2.0", "id": 1, "result": result});
+            let bytes = serde_json::to_vec(&message).unwrap();
+            // `null` is no result.
+            proptest::prop_assert!(decode(&bytes).is_ok() || message["result"].is_null());
+        }
+    }
+
     #[test]
     fn what_is_no_message_is_an_error_and_not_a_panic() {
         let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));

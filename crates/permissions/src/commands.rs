@@ -24,6 +24,9 @@ pub const SCRIPT_BYTES_MAX: usize = 64 * 1024;
 /// looked through.
 const WRAPPERS_MAX: usize = 16;
 
+/// Most bytes of scripts within scripts that are read, beside the script itself.
+const INNER_BYTES_MAX: usize = 2 * SCRIPT_BYTES_MAX;
+
 /// Most folders that a script may be in when it opens a file by a relative path.
 const PLACES_MAX: usize = 16;
 
@@ -127,8 +130,12 @@ pub(crate) fn look(script: &str) -> Vec<Item> {
         let reason = format!("it is longer than {} KiB", SCRIPT_BYTES_MAX / 1024);
         return vec![Item::Doubt(Doubt::opaque(reason))];
     }
-    let mut looking =
-        Looking { items: Vec::new(), places: vec![Some(String::new())], sets_names: false };
+    let mut looking = Looking {
+        items: Vec::new(),
+        places: vec![Some(String::new())],
+        sets_names: false,
+        inner_bytes: 0,
+    };
     if let Some(reason) = hidden::in_text(script) {
         looking.items.push(Item::Doubt(Doubt::odd(reason)));
     }
@@ -175,6 +182,8 @@ struct Looking {
     places: Vec<Option<String>>,
     /// A built-in that takes the names of variables is called.
     sets_names: bool,
+    /// So much of scripts within scripts was read.
+    inner_bytes: usize,
 }
 
 impl Looking {
@@ -237,7 +246,15 @@ impl Looking {
         for inside in look.inside {
             match inside {
                 Inside::Command(words) => self.command(words, Vec::new(), hops + 1),
-                Inside::Script(text, dialect) => self.script(&text, dialect, hops + 1),
+                Inside::Script(text, dialect) => {
+                    self.inner_bytes += text.len();
+                    if self.inner_bytes > INNER_BYTES_MAX {
+                        let reason = "there are too many scripts within scripts";
+                        self.items.push(Item::Doubt(Doubt::opaque(reason)));
+                        return;
+                    }
+                    self.script(&text, dialect, hops + 1);
+                }
             }
         }
     }

@@ -112,12 +112,16 @@ struct Reader<'t, 's> {
     pending: Vec<Pending>,
     /// Here-documents that wait around the substitution that is being read.
     pending_outside: usize,
+    /// The values of an array are being read. Bash does not nest them, and goes on with the next
+    /// line after it has complained.
+    in_array: bool,
 }
 
 impl<'t, 's> Reader<'t, 's> {
     fn new(text: &'t str, dialect: Dialect, depth: usize, script: &'s mut Script) -> Self {
         let source = Source::new(text);
-        Self { source, dialect, depth, script, pending: Vec::new(), pending_outside: 0 }
+        let pending = Vec::new();
+        Self { source, dialect, depth, script, pending, pending_outside: 0, in_array: false }
     }
 
     /// Reads something one level deeper.

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use nix::sched::{CloneFlags, unshare};
 use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
 use rustix::process::{
-    DumpableBehavior, Signal, getpid, set_dumpable_behavior, set_parent_process_death_signal, setsid,
+    DumpableBehavior, Signal, getpid, set_dumpable_behavior, set_parent_process_death_signal,
+    setsid,
 };
 
 use crate::confine::{alone, unavailable, unconfined};
@@ -13,9 +14,7 @@ use crate::listener::listeners;
 use crate::sandbox_error::Step;
 use crate::shield::shields;
 use crate::view::View;
-use crate::{
-    Mode, Network, Policy, SandboxError, capability, limits, loopback, syscalls, writes,
-};
+use crate::{Mode, Network, Policy, SandboxError, capability, limits, loopback, syscalls, writes};
 
 /// A process that is restricted, and what has to stay true for that.
 #[derive(Debug)]

@@ -40,9 +40,6 @@ mod writes;
 
 pub use confine::Confined;
 pub use enforce::Enforced;
-pub use limits::TASKS_MAX;
-pub use policy::{
-    Guard, Limits, Mode, Network, Policy, Protected, SECRETS_IN_HOME, WorkerCommand,
-};
+pub use policy::{Guard, Limits, Mode, Network, Policy, Protected, SECRETS_IN_HOME, WorkerCommand};
 pub use probe::{Report, Trial, answer_probe, probe};
 pub use sandbox_error::SandboxError;

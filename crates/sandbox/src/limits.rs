@@ -5,8 +5,11 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::sandbox_error::Step;
 use crate::{Limits, SandboxError};
 
-/// Processes and threads in one sandbox. The next one is refused.
-pub const TASKS_MAX: u64 = 4096;
+/// Processes and threads in one sandbox, and as many again as [`TASKS_PER_CORE_MAX`] says for each
+/// core of the machine. The next one is refused.
+const TASKS_MAX: u64 = 1024;
+
+const TASKS_PER_CORE_MAX: u64 = 64;
 
 /// Open files of one process.
 const OPEN_FILES_MAX: u64 = 16_384;
@@ -21,14 +24,19 @@ pub(crate) fn files_and_dumps() -> Result<(), SandboxError> {
 pub(crate) fn all(limits: &Limits) -> Result<(), SandboxError> {
     files_and_dumps()?;
     // The kernel exempts root from this one; the process namespace has the same limit.
-    lower(Resource::Nproc, TASKS_MAX)?;
+    lower(Resource::Nproc, tasks_max())?;
     limits.process_bytes_max.map_or(Ok(()), |bytes_max| lower(Resource::As, bytes_max))
 }
 
 /// The most there can be in this process namespace. Kernels before 6.14 have no such limit of its
 /// own, and refuse.
 pub(crate) fn namespace_tasks() -> bool {
-    std::fs::write("/proc/sys/kernel/pid_max", TASKS_MAX.to_string()).is_ok()
+    std::fs::write("/proc/sys/kernel/pid_max", tasks_max().to_string()).is_ok()
+}
+
+fn tasks_max() -> u64 {
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
+    TASKS_MAX + TASKS_PER_CORE_MAX * cores
 }
 
 fn lower(resource: Resource, most: u64) -> Result<(), SandboxError> {

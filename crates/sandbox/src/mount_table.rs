@@ -45,9 +45,8 @@ fn unescaped(field: &[u8]) -> Vec<u8> {
     let mut rest = field;
     while let Some((&first, after)) = rest.split_first() {
         let octal = (first == b'\\').then(|| after.get(..3)).flatten();
-        let value = octal.and_then(|digits| {
-            u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok()
-        });
+        let value =
+            octal.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
         match value {
             Some(value) => {
                 bytes.push(value);

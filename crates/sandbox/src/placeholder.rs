@@ -53,7 +53,7 @@ impl Drop for Placeholders {
 }
 
 /// Whether an empty folder stands here only to be mounted over.
-pub(crate) fn is_placeholder(path: &Path, found: &Metadata) -> bool {
+fn is_placeholder(path: &Path, found: &Metadata) -> bool {
     let empty = || std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
     found.is_dir() && found.permissions().mode() & STICKY != 0 && empty()
 }

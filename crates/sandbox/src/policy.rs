@@ -160,9 +160,8 @@ fn is_name(name: &str) -> bool {
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, SandboxError> {
-    let plain = |component: Component<'_>| {
-        matches!(component, Component::RootDir | Component::Normal(_))
-    };
+    let plain =
+        |component: Component<'_>| matches!(component, Component::RootDir | Component::Normal(_));
     if path.is_absolute() && path.components().all(plain) {
         return Ok(path.components().collect());
     }

@@ -153,7 +153,9 @@ mod tests {
         fs::create_dir(root.join("elsewhere")).unwrap();
         symlink(root.join("elsewhere"), root.join(".git")).unwrap();
         let error = shields(&policy(&root, &[])).unwrap_err();
-        assert!(matches!(error, SandboxError::Unprotectable { path, .. } if path == root.join(".git")));
+        assert!(
+            matches!(error, SandboxError::Unprotectable { path, .. } if path == root.join(".git"))
+        );
     }
 
     #[test]

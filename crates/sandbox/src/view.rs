@@ -16,7 +16,6 @@ use rustix::mount::{
 };
 
 use crate::mount_table::mounts;
-use crate::placeholder::is_placeholder;
 use crate::sandbox_error::{NAMESPACES_REMEDY, Step};
 use crate::shield::{Shield, look};
 use crate::{Guard, Policy, SandboxError, device};
@@ -108,7 +107,10 @@ impl View {
             fs::create_dir_all(path).during(format!("make `{}`", path.display()))?;
             bind(&fd_path(fd), path)?;
         }
-        self.private.iter().filter(|at| at.ends_with("run")).try_for_each(|at| remount_read_only(at))
+        self.private
+            .iter()
+            .filter(|at| at.ends_with("run"))
+            .try_for_each(|at| remount_read_only(at))
     }
 
     fn is_private(&self, path: &Path) -> bool {
@@ -129,14 +131,14 @@ impl View {
             }
         }
         match shield.guard {
-            Guard::ReadOnly if !is_placeholder(path, &found) => {
+            Guard::ReadOnly => {
                 over_itself(path)?;
                 read_only_beneath(path)?;
             }
-            Guard::ReadOnly | Guard::Hidden if found.is_dir() => {
+            Guard::Hidden if found.is_dir() => {
                 tmpfs(path, MountFlags::RDONLY, c"size=4k,mode=555")?;
             }
-            Guard::ReadOnly | Guard::Hidden => bind(Path::new(NOTHING), path)?,
+            Guard::Hidden => bind(Path::new(NOTHING), path)?,
         }
         self.covered.push(path.clone());
         Ok(())
@@ -216,7 +218,8 @@ fn remount(chosen: impl Fn(&Path) -> bool) -> Result<(), SandboxError> {
     for mount in &table {
         let same = table.iter().filter(|other| other.at == mount.at);
         let all = same.map(|other| other.flags).fold(MountFlags::empty(), MountFlags::union);
-        let set = |flags| mount_remount(&mount.at, MountFlags::BIND | MountFlags::RDONLY | flags, "");
+        let set =
+            |flags| mount_remount(&mount.at, MountFlags::BIND | MountFlags::RDONLY | flags, "");
         match set(mount.flags) {
             // Something else may be mounted here as well, and only the uppermost can be changed.
             Err(Errno::PERM) => set(all),
@@ -249,8 +252,11 @@ fn over_itself(path: &Path) -> Result<PathBuf, SandboxError> {
 }
 
 pub(crate) fn bind(source: &Path, target: &Path) -> Result<(), SandboxError> {
-    mount_bind_recursive(source, target)
-        .during(format!("mount `{}` on `{}`", source.display(), target.display()))
+    mount_bind_recursive(source, target).during(format!(
+        "mount `{}` on `{}`",
+        source.display(),
+        target.display()
+    ))
 }
 
 pub(crate) fn tmpfs(

@@ -20,10 +20,7 @@ pub(crate) fn only_beneath(folders: &[PathBuf]) -> Result<(), SandboxError> {
     let step = "restrict writes with landlock";
     let writing = AccessFs::from_write(KNOWN);
     let create = || -> Result<_, RulesetError> {
-        Ruleset::default()
-            .handle_access(writing)?
-            .scope(Scope::from_all(KNOWN))?
-            .create()
+        Ruleset::default().handle_access(writing)?.scope(Scope::from_all(KNOWN))?.create()
     };
     let mut rules = create().during(step)?;
     for folder in folders {

@@ -3,9 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use antiphon_core::{
-    AssistantBlock, AssistantMessage, ImageBlock, InputBlock, OpaqueBlock, RawJson,
-    Session, SessionId, Signature, StopReason, ThinkingBlock, ToolArguments, ToolCallBlock,
-    ToolCallId, ToolResultMessage, Usage, UserMessage,
+    AssistantBlock, AssistantMessage, ImageBlock, InputBlock, OpaqueBlock, RawJson, Session,
+    SessionId, Signature, StopReason, ThinkingBlock, ToolArguments, ToolCallBlock, ToolCallId,
+    ToolResultMessage, Usage, UserMessage,
 };
 use antiphon_session_file::{load, parse, save, to_json};
 use chrono::{DateTime, Utc};

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,8 @@ use antiphon_sandbox::{Mode, Policy};
 use rustix::io::ioctl_fionbio;
 use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, shutdown, socketpair};
 use tempfile::TempDir;
-use tokio::io::unix::AsyncFd;
+use tokio::io::Interest;
+use tokio::net::UnixStream;
 use tokio::process::Child;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -40,7 +41,7 @@ type Calls = Arc<Mutex<HashMap<CallId, Arc<Process>>>>;
 
 /// The shell's end of a worker.
 pub(crate) struct Link {
-    socket: Arc<AsyncFd<OwnedFd>>,
+    socket: Arc<UnixStream>,
     calls: Calls,
     life: watch::Sender<Life>,
     worker: Option<u32>,
@@ -63,7 +64,7 @@ impl Link {
             format!("its worker `{}` cannot be started: {error}", settings.worker.program.display())
         })?;
         let Launched { socket, child, tmp } = launched;
-        let socket = Arc::new(AsyncFd::register(socket).map_err(|error| error.to_string())?);
+        let socket = Arc::new(socket);
         let mut buffer = vec![0; REPLY_BYTES_MAX];
         match timeout(START_MAX, next(&socket, &mut buffer)).await {
             Ok(Some(Reply::Ready)) => {}
@@ -99,12 +100,16 @@ impl Link {
     }
 
     /// Gives an order. An error says that the worker is gone, or that the order is too long.
-    pub(crate) async fn order(&self, order: &Order, pipe: Option<BorrowedFd<'_>>) -> io::Result<()> {
+    pub(crate) async fn order(
+        &self,
+        order: &Order,
+        pipe: Option<BorrowedFd<'_>>,
+    ) -> io::Result<()> {
         let packet = packet(order)?;
         loop {
-            match send(self.socket.get_ref(), &packet, pipe) {
+            match self.socket.try_io(Interest::WRITABLE, || send(&*self.socket, &packet, pipe)) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.socket.writable().await?.clear_ready();
+                    self.socket.writable().await?;
                 }
                 answer => return answer,
             }
@@ -115,13 +120,13 @@ impl Link {
     pub(crate) fn stop_soon(&self, call: &CallId) {
         let order = Order::Stop { call: call.clone() };
         // If it cannot be sent, the call ends with its task.
-        let _ = packet(&order).and_then(|packet| send(self.socket.get_ref(), &packet, None));
+        let _ = packet(&order).and_then(|packet| send(&*self.socket, &packet, None));
     }
 
     /// Ends the worker and everything it started, and waits until it is gone.
     pub(crate) async fn close(&self) {
         // It may be gone already.
-        let _ = shutdown(self.socket.get_ref(), Shutdown::Both);
+        let _ = shutdown(&*self.socket, Shutdown::Both);
         let mut life = self.life.subscribe();
         let gone = life.wait_for(|life| *life == Life::Gone);
         if timeout(CLOSE_MAX, gone).await.is_err() {
@@ -134,19 +139,14 @@ impl Link {
 }
 
 /// Looks after a worker until it is gone.
-async fn keep(
-    socket: Arc<AsyncFd<OwnedFd>>,
-    calls: Calls,
-    life: watch::Sender<Life>,
-    mut child: Child,
-) {
+async fn keep(socket: Arc<UnixStream>, calls: Calls, life: watch::Sender<Life>, mut child: Child) {
     let mut buffer = vec![0; REPLY_BYTES_MAX];
     while let Some(reply) = next(&socket, &mut buffer).await {
         pass_on(reply, &calls);
     }
     life.send_replace(Life::Ending);
     // Whatever it is doing, it can no longer say so.
-    let _ = shutdown(socket.get_ref(), Shutdown::Both);
+    let _ = shutdown(&*socket, Shutdown::Both);
     for process in hold(&calls).values() {
         process.end(End::Lost);
     }
@@ -175,12 +175,12 @@ fn pass_on(reply: Reply, calls: &Calls) {
 }
 
 /// What the worker says next; `None` if it is gone or talks nonsense.
-async fn next(socket: &AsyncFd<OwnedFd>, buffer: &mut [u8]) -> Option<Reply> {
+async fn next(socket: &UnixStream, buffer: &mut [u8]) -> Option<Reply> {
     loop {
-        match receive(socket.get_ref(), buffer) {
+        match socket.try_io(Interest::READABLE, || receive(socket, buffer)) {
             Ok(Some((reply, _))) => return Some(reply),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                socket.readable().await.ok()?.clear_ready();
+                socket.readable().await.ok()?;
             }
             Ok(None) | Err(_) => return None,
         }
@@ -189,7 +189,7 @@ async fn next(socket: &AsyncFd<OwnedFd>, buffer: &mut [u8]) -> Option<Reply> {
 
 /// A worker that was just started.
 struct Launched {
-    socket: OwnedFd,
+    socket: UnixStream,
     child: Child,
     tmp: TempDir,
 }
@@ -198,6 +198,8 @@ fn launch(settings: &Settings) -> io::Result<Launched> {
     let flags = SocketFlags::CLOEXEC;
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
     ioctl_fionbio(&ours, true)?;
+    // It keeps packets apart, but is waited for as a stream is.
+    let ours = UnixStream::from_std(std::os::unix::net::UnixStream::from(ours))?;
     let tmp = tempfile::Builder::new().prefix("task-").tempdir_in(&settings.policy.tmp)?;
     let policy = Policy { tmp: tmp.path().to_owned(), ..settings.policy.clone() };
     let mut command = Command::new(&settings.worker.program);

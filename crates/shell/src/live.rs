@@ -22,7 +22,12 @@ pub(crate) struct Live {
 
 impl Live {
     pub(crate) fn new(progress: Progress) -> Self {
-        Self { progress: Some(progress), waiting: String::new(), pending: String::new(), next: None }
+        Self {
+            progress: Some(progress),
+            waiting: String::new(),
+            pending: String::new(),
+            next: None,
+        }
     }
 
     pub(crate) fn hush(&mut self) {

@@ -137,9 +137,8 @@ pub(crate) fn receive<T: DeserializeOwned>(
     if got.bytes == 0 {
         return Ok(None);
     }
-    let pipe = ancillary.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
-        _ => None,
+    let pipe = ancillary.drain().find_map(|message| {
+        if let RecvAncillaryMessage::ScmRights(mut fds) = message { fds.next() } else { None }
     });
     let packet = buffer.get(..got.bytes).unwrap_or_default();
     Ok(Some((serde_json::from_slice(packet)?, pipe)))

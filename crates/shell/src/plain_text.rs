@@ -36,7 +36,10 @@ enum State {
     Designation,
     Control(Vec<u8>),
     /// A text up to its end, and whether an escape has just been seen in it.
-    String { bytes: usize, escape: bool },
+    String {
+        bytes: usize,
+        escape: bool,
+    },
 }
 
 impl PlainText {
@@ -45,8 +48,7 @@ impl PlainText {
         let mut rest = bytes;
         while let Some(first) = rest.first() {
             if self.state == State::Ground && self.begun.is_empty() {
-                let plain = rest.iter().position(|byte| !is_text(*byte)).unwrap_or(rest.len());
-                let (text, after) = rest.split_at(plain);
+                let (text, after) = rest.split_at(text_length(rest));
                 if !text.is_empty() {
                     self.text(text, out);
                     rest = after;
@@ -91,28 +93,28 @@ impl PlainText {
     }
 
     fn chars(&mut self, text: &str, out: &mut String) {
-        for piece in text.split_inclusive('\n') {
-            let line = piece.strip_suffix('\n');
-            // Most lines are not overwritten and arrive whole.
-            if let Some(line) = line
-                && self.line.is_empty()
-                && line.is_ascii()
-            {
-                out.push_str(line);
-                self.end_line(out);
-                continue;
+        let is_plain = text.is_ascii() || !text.chars().any(is_second_control);
+        let mut rest = text;
+        while !rest.is_empty() {
+            // Lines that arrive whole are not overwritten any more, and most arrive whole.
+            if is_plain && self.line.is_empty() && self.column == 0 {
+                let (lines, last) = rest.split_at(rest.rfind('\n').map_or(0, |end| end + 1));
+                out.push_str(lines);
+                if last.len() >= LINE_CHARS_MAX {
+                    out.push_str(last);
+                } else {
+                    last.chars().for_each(|char| self.put(char, out));
+                }
+                return;
             }
-            // Too long to be overwritten, so it need not be kept.
-            if self.line.is_empty() && piece.len() >= LINE_CHARS_MAX && piece.is_ascii() {
-                out.push_str(piece);
-                continue;
-            }
-            for char in line.unwrap_or(piece).chars().filter(|char| !char.is_control() || *char == '\t') {
+            let (line, after) = rest.split_at(rest.find('\n').map_or(rest.len(), |end| end + 1));
+            for char in line.chars().filter(|char| !char.is_control() || *char == '\t') {
                 self.put(char, out);
             }
-            if line.is_some() {
+            if line.ends_with('\n') {
                 self.end_line(out);
             }
+            rest = after;
         }
     }
 
@@ -122,7 +124,6 @@ impl PlainText {
         }
         match std::mem::take(&mut self.state) {
             State::Ground => self.control(byte, out),
-            State::Escape => self.escape(byte, out),
             State::Designation => {}
             State::Control(mut bytes) => match byte {
                 0x40..=0x7e => self.move_cursor(&bytes, byte),
@@ -133,7 +134,7 @@ impl PlainText {
                 _ => self.again(byte, out),
             },
             State::String { escape: true, .. } if byte == b'\\' => {}
-            State::String { escape: true, .. } => self.escape(byte, out),
+            State::Escape | State::String { escape: true, .. } => self.escape(byte, out),
             State::String { bytes, escape: false } => match byte {
                 0x07 => {}
                 b'\n' => self.again(byte, out),
@@ -186,8 +187,11 @@ impl PlainText {
 
     /// Only what happens within a line.
     fn move_cursor(&mut self, parameters: &[u8], action: u8) {
-        let digits: String =
-            parameters.iter().take_while(|byte| byte.is_ascii_digit()).map(|byte| *byte as char).collect();
+        let digits: String = parameters
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .map(|byte| *byte as char)
+            .collect();
         let number = digits.parse::<usize>().ok();
         let distance = number.unwrap_or(1).clamp(1, COLUMN_MAX);
         match action {
@@ -236,8 +240,18 @@ impl PlainText {
     }
 }
 
-fn is_text(byte: u8) -> bool {
-    matches!(byte, b'\n' | b'\t' | 0x20..=0x7e | 0x80..)
+/// How many bytes at the beginning are text. Every byte of every command comes by here.
+fn text_length(bytes: &[u8]) -> usize {
+    let mut length = 0;
+    while length < bytes.len() && matches!(bytes[length], b'\n' | b'\t' | 0x20..=0x7e | 0x80..) {
+        length += 1;
+    }
+    length
+}
+
+/// Control characters beyond ASCII, which the bytes of ordinary text do not tell apart.
+fn is_second_control(char: char) -> bool {
+    ('\u{80}'..='\u{9f}').contains(&char)
 }
 
 /// How many bytes at the end are the beginning of a character.
@@ -287,6 +301,8 @@ mod tests {
             (b"\x1b(Bset", "set"),
             (b"\x1b7saved\x1b8", "saved"),
             (b"a\x1b[5Cb", "a     b"),
+            (b"\x1b[2Ca\nb\n", "  a\nb\n"),
+            (b"a\n\x1b[2Cb\nc\n", "a\n  b\nc\n"),
             (b"abc\x1b[2Dx", "axc"),
             (b"abc\x1b[1Gx", "xbc"),
             (b"abcdef\x1b[4G\x1b[2Pz", "abcz"),

@@ -129,7 +129,8 @@ impl Process {
     }
 
     pub(crate) fn set_output(&self, output: Output) {
-        self.status.send_modify(|status| status.output = output);
+        self.status
+            .send_if_modified(|status| std::mem::replace(&mut status.output, output) != output);
     }
 
     pub(crate) fn set_stopped(&self) {

@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Instant;
 
-use tokio::io::unix::AsyncFd;
+use tokio::net::unix::pipe::Receiver;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep_until;
 
@@ -27,7 +27,7 @@ const CHUNK_BYTES: usize = 64 * 1024;
 
 /// Reads `pipe`, which does not block, for `process`, which `link` runs.
 pub(crate) async fn pump(process: Arc<Process>, pipe: OwnedFd, link: Arc<Link>) {
-    if let Ok(pipe) = AsyncFd::register(pipe) {
+    if let Ok(pipe) = Receiver::from_owned_fd(pipe) {
         Pump { process: &process, pipe, link: &link, buffer: vec![0; CHUNK_BYTES], bytes: 0 }
             .run()
             .await;
@@ -41,7 +41,7 @@ pub(crate) async fn pump(process: Arc<Process>, pipe: OwnedFd, link: Arc<Link>) 
 
 struct Pump<'a> {
     process: &'a Arc<Process>,
-    pipe: AsyncFd<OwnedFd>,
+    pipe: Receiver,
     link: &'a Link,
     buffer: Vec<u8>,
     bytes: u64,
@@ -71,11 +71,7 @@ impl Pump<'_> {
                 biased;
                 _ = status.wait_for(|status| status.end.is_some()), if !ended => Event::Ended,
                 ready = self.pipe.readable() => match ready {
-                    Ok(mut ready) => {
-                        // Asked again below, where the kernel tells if there is nothing more.
-                        ready.retain_ready();
-                        Event::Readable
-                    }
+                    Ok(()) => Event::Readable,
                     Err(_) => return,
                 },
                 () = wait(say_at) => Event::MaySay,
@@ -97,13 +93,7 @@ impl Pump<'_> {
     }
 
     async fn read_once(&mut self) -> Read {
-        let read = self.pipe.readable().await.map_or(Read::End, |mut ready| {
-            let read = read(self.pipe.get_ref(), &mut self.buffer);
-            if matches!(read, Read::Nothing) {
-                ready.clear_ready();
-            }
-            read
-        });
+        let read = outcome(self.pipe.try_read(&mut self.buffer));
         if let Read::Some(bytes) = read {
             self.take(bytes).await;
         }
@@ -114,9 +104,10 @@ impl Pump<'_> {
     async fn settle(&mut self) -> Read {
         let enough = self.bytes + PIPE_BYTES_MAX;
         while self.bytes < enough {
-            match read(self.pipe.get_ref(), &mut self.buffer) {
+            match outcome(read(&self.pipe, &mut self.buffer)) {
                 Read::Some(bytes) => self.take(bytes).await,
-                other => return other,
+                Read::Nothing => return Read::Nothing,
+                Read::End => return Read::End,
             }
         }
         Read::Nothing
@@ -158,12 +149,16 @@ async fn wait(until: Option<Instant>) {
     }
 }
 
-fn read(pipe: &OwnedFd, buffer: &mut [u8]) -> Read {
-    match rustix::io::read(pipe, buffer) {
+fn read(pipe: &Receiver, buffer: &mut [u8]) -> io::Result<usize> {
+    Ok(rustix::io::read(pipe, buffer)?)
+}
+
+fn outcome(read: io::Result<usize>) -> Read {
+    const LATER: [io::ErrorKind; 2] = [io::ErrorKind::WouldBlock, io::ErrorKind::Interrupted];
+    match read {
         Ok(0) => Read::End,
         Ok(bytes) => Read::Some(bytes),
-        Err(error) if io::Error::from(error).kind() == io::ErrorKind::WouldBlock => Read::Nothing,
-        Err(rustix::io::Errno::INTR) => Read::Nothing,
+        Err(error) if LATER.contains(&error.kind()) => Read::Nothing,
         Err(_) => Read::End,
     }
 }

@@ -131,9 +131,7 @@ fn fate(process: &Process, end: Option<&End>, took: &str) -> (String, bool) {
         return (line.to_owned(), true);
     }
     match end {
-        Some(End::Exit(Exit::Code(code))) => {
-            (format!("[exit code {code}, {took}]"), *code != 0)
-        }
+        Some(End::Exit(Exit::Code(code))) => (format!("[exit code {code}, {took}]"), *code != 0),
         Some(End::Exit(Exit::Signal(signal))) => {
             let name = Signal::try_from(*signal).map_or("unknown", Signal::as_str);
             (format!("[killed by signal {signal} ({name}), {took}]"), true)
@@ -191,6 +189,10 @@ fn seconds(duration: Duration) -> String {
     let mut text = String::new();
     let seconds = duration.as_secs_f64();
     // Writing to a string does not fail.
-    let _ = if seconds < 10.0 { write!(text, "{seconds:.2} s") } else { write!(text, "{seconds:.0} s") };
+    let _ = if seconds < 10.0 {
+        write!(text, "{seconds:.2} s")
+    } else {
+        write!(text, "{seconds:.0} s")
+    };
     text
 }

@@ -58,8 +58,6 @@ impl Settings {
 
 fn private(path: &Path) -> Result<PathBuf, SettingsError> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
-    made.and_then(|()| path.canonicalize()).map_err(|error| SettingsError::Folder {
-        path: path.to_owned(),
-        reason: error.to_string(),
-    })
+    made.and_then(|()| path.canonicalize())
+        .map_err(|error| SettingsError::Folder { path: path.to_owned(), reason: error.to_string() })
 }

@@ -1,5 +1,6 @@
 //! The shell of one task: its worker, and the commands that run or have run in it.
 
+use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -195,8 +196,9 @@ impl TaskShell {
         workdir: &Path,
         progress: &Progress,
     ) -> Result<Leash, Unavailable> {
-        let failed = |error: std::io::Error| Unavailable(error.to_string());
-        let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| failed(error.into()))?;
+        let failed = |error: io::Error| Unavailable(error.to_string());
+        let (reader, writer) =
+            pipe_with(PipeFlags::CLOEXEC).map_err(|error| failed(error.into()))?;
         ioctl_fionbio(&reader, true).map_err(|error| failed(error.into()))?;
         let id = CallId::new();
         let transcript = Transcript::new(self.settings.results.join(format!("{id}.txt")));
@@ -211,18 +213,12 @@ impl TaskShell {
             while pumps.try_join_next().is_some() {}
             pumps.spawn(pump(process, reader, Arc::clone(link)));
         }
-        let order = Order::Start {
-            call: id,
-            command: command.to_owned(),
-            workdir: workdir.to_owned(),
-        };
+        let order =
+            Order::Start { call: id, command: command.to_owned(), workdir: workdir.to_owned() };
         if let Err(error) = link.order(&order, Some(writer.as_fd())).await {
-            entry.process.end(match error.kind() {
-                std::io::ErrorKind::FileTooLarge => {
-                    End::Failed("it is too long: write it to a file and run that".to_owned())
-                }
-                _ => End::Lost,
-            });
+            let too_long = error.kind() == io::ErrorKind::FileTooLarge;
+            let advice = "it is too long: write it to a file and run that";
+            entry.process.end(if too_long { End::Failed(advice.to_owned()) } else { End::Lost });
         }
         Ok(leash)
     }

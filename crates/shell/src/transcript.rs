@@ -97,7 +97,7 @@ impl Transcript {
         let before = self.held.len();
         write(&mut self.text, &mut self.held);
         let added = self.held.get(before..).unwrap_or_default();
-        self.lines += added.bytes().filter(|byte| *byte == b'\n').count() as u64;
+        self.lines += count(added);
         added
     }
 
@@ -227,13 +227,20 @@ fn whole_lines_from_start(mut text: String) -> String {
 /// Without the end of a line at its beginning, unless that is most of it.
 fn whole_lines_to_end(text: String) -> String {
     match text.find('\n') {
-        Some(first) if first < text.len() / 2 => text.get(first + 1..).unwrap_or_default().to_owned(),
+        Some(first) if first < text.len() / 2 => {
+            text.get(first + 1..).unwrap_or_default().to_owned()
+        }
         Some(_) | None => text,
     }
 }
 
 fn count(text: &str) -> u64 {
-    text.bytes().filter(|byte| *byte == b'\n').count() as u64
+    let (bytes, mut at, mut lines) = (text.as_bytes(), 0, 0);
+    while at < bytes.len() {
+        lines += u64::from(bytes[at] == b'\n');
+        at += 1;
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -247,7 +254,7 @@ mod tests {
     }
 
     fn numbered(lines: std::ops::Range<u32>) -> String {
-        lines.map(|line| format!("line {line:>6}\n")).collect()
+        lines.fold(String::new(), |text, line| text + &format!("line {line:>6}\n"))
     }
 
     #[test]

@@ -9,6 +9,7 @@ use antiphon_core::port::{ApprovalQuery, JournalError, TaskQuery, Which, WhichAp
 use antiphon_core::{
     Approval, EventBody, LiveAgent, Position, Queued, SessionSummary, TaskId, TaskSummary, Usage,
 };
+use rusqlite::types::Value;
 use rusqlite::{Connection, Params, Row};
 
 use crate::column::{read_text, read_time, read_usage, read_word};
@@ -35,55 +36,53 @@ macro_rules! task_list {
     };
 }
 
+const ALL: &str = task_list!("true", "tasks.id");
+const UNFINISHED: &str = task_list!("NOT ended", "tasks.id");
+const ONE: &str = task_list!("task_id = ?2", "tasks.id");
+/// The plus keeps SQLite from going through all tasks in their order.
+const BEGINNING: &str = task_list!("task_id >= ?2 AND task_id < ?3", "+tasks.id");
+const TREE: &str = task_list!(
+    "tasks.id IN (SELECT id FROM tasks WHERE root = ?2
+                  UNION ALL SELECT id FROM tasks WHERE task_id = ?2 AND root IS NULL)",
+    "tasks.id"
+);
+const OF_SESSION: &str =
+    task_list!("session = (SELECT id FROM sessions WHERE session_id = ?2)", "tasks.id");
+
+const SPENT: &str = "SELECT input_tokens, output_tokens, cache_read_tokens, cache_write_tokens,
+                            model FROM usage WHERE task = ?";
+
 /// Tasks, with what they had spent at the same moment.
 pub(crate) fn tasks(connection: &mut Connection, query: &TaskQuery) -> Listed<TaskSummary> {
     let moment = connection.transaction().map_err(|error| broken(&error))?;
     let limit = limit(query.limit);
-    let all = task_list!("true", "tasks.id");
     let mut found = match &query.which {
-        Which::All => select(&moment, all, [limit], numbered_task),
-        Which::Unfinished => {
-            select(&moment, task_list!("NOT ended", "tasks.id"), [limit], numbered_task)
-        }
-        Which::One(task_id) => {
-            let one = task_list!("task_id = ?2", "tasks.id");
-            select(&moment, one, (limit, task_id.as_str()), numbered_task)
-        }
-        Which::Beginning(start) if start.is_empty() => select(&moment, all, [limit], numbered_task),
+        Which::All => select(&moment, ALL, [limit], numbered_task),
+        Which::Unfinished => select(&moment, UNFINISHED, [limit], numbered_task),
+        Which::One(task_id) => select(&moment, ONE, (limit, task_id.as_str()), numbered_task),
+        Which::Beginning(start) if start.is_empty() => select(&moment, ALL, [limit], numbered_task),
         Which::Beginning(start) => {
-            // The plus keeps SQLite from going through all tasks in their order instead.
-            let some = task_list!("task_id >= ?2 AND (?3 IS NULL OR task_id < ?3)", "+tasks.id");
-            select(&moment, some, (limit, start, behind_all(start)), numbered_task)
+            select(&moment, BEGINNING, (limit, start, behind_all(start)), numbered_task)
         }
-        Which::Tree(root) => {
-            let tree = task_list!(
-                "tasks.id IN (SELECT id FROM tasks WHERE root = ?2
-                              UNION ALL SELECT id FROM tasks WHERE task_id = ?2 AND root IS NULL)",
-                "tasks.id"
-            );
-            select(&moment, tree, (limit, root.as_str()), numbered_task)
-        }
+        Which::Tree(root) => select(&moment, TREE, (limit, root.as_str()), numbered_task),
         Which::Session(session_id) => {
-            let of_session =
-                task_list!("session = (SELECT id FROM sessions WHERE session_id = ?2)", "tasks.id");
-            select(&moment, of_session, (limit, session_id.as_str()), numbered_task)
+            select(&moment, OF_SESSION, (limit, session_id.as_str()), numbered_task)
         }
     }?;
     for (row, task) in &mut found {
-        let spent = "SELECT input_tokens, output_tokens, cache_read_tokens, cache_write_tokens,
-                            model FROM usage WHERE task = ?";
-        task.spent = select(&moment, spent, [*row], spent_on)?.into_iter().collect();
+        task.spent = select(&moment, SPENT, [*row], spent_on)?.into_iter().collect();
     }
     Ok(found.into_iter().map(|(_, task)| task).collect())
 }
 
+const SESSIONS: &str = "SELECT session_id, first.title, sessions.tasks, last.task_id, last.status,
+                               first.created_s, first.created_ns, last.last_s, last.last_ns
+                        FROM sessions CROSS JOIN tasks AS first ON first.id = first_task
+                        CROSS JOIN tasks AS last ON last.id = last_task
+                        ORDER BY last_task DESC LIMIT ?";
+
 pub(crate) fn sessions(connection: &Connection, most: NonZeroUsize) -> Listed<SessionSummary> {
-    let statement = "SELECT session_id, first.title, sessions.tasks, last.task_id, last.status,
-                            first.created_s, first.created_ns, last.last_s, last.last_ns
-                     FROM sessions CROSS JOIN tasks AS first ON first.id = first_task
-                     CROSS JOIN tasks AS last ON last.id = last_task
-                     ORDER BY last_task DESC LIMIT ?";
-    select(connection, statement, [limit(most)], |row| {
+    select(connection, SESSIONS, [limit(most)], |row| {
         let session = || {
             Ok(SessionSummary {
                 session_id: read_text(row, 0)?,
@@ -116,27 +115,28 @@ macro_rules! approval_list {
     };
 }
 
+const APPROVALS: &str = approval_list!("true");
+const PENDING: &str = approval_list!("approvals.status = 'pending'");
+const ONE_APPROVAL: &str = approval_list!("approval_id = ?2");
+
 pub(crate) fn approvals(connection: &Connection, query: &ApprovalQuery) -> Listed<Approval> {
     let limit = limit(query.limit);
     match &query.which {
-        WhichApprovals::All => select(connection, approval_list!("true"), [limit], approval),
-        WhichApprovals::Pending => {
-            let pending = approval_list!("approvals.status = 'pending'");
-            select(connection, pending, [limit], approval)
-        }
+        WhichApprovals::All => select(connection, APPROVALS, [limit], approval),
+        WhichApprovals::Pending => select(connection, PENDING, [limit], approval),
         WhichApprovals::One(approval_id) => {
-            let one = approval_list!("approval_id = ?2");
-            select(connection, one, (limit, approval_id.as_str()), approval)
+            select(connection, ONE_APPROVAL, (limit, approval_id.as_str()), approval)
         }
     }
 }
 
+const AGENTS: &str = "SELECT agent, task_id, agent_id, state, agents.last_s, agents.last_ns,
+                             messages_processed
+                      FROM agents CROSS JOIN tasks ON tasks.id = agents.task
+                      ORDER BY agents.task DESC LIMIT ?";
+
 pub(crate) fn agents(connection: &Connection, most: NonZeroUsize) -> Listed<LiveAgent> {
-    let statement = "SELECT agent, task_id, agent_id, state, agents.last_s, agents.last_ns,
-                            messages_processed
-                     FROM agents CROSS JOIN tasks ON tasks.id = agents.task
-                     ORDER BY agents.task DESC LIMIT ?";
-    let found = select(connection, statement, [limit(most)], |row| {
+    let found = select(connection, AGENTS, [limit(most)], |row| {
         let agent = || Ok((row.get(0)?, read_text(row, 1)?, read_agent(row, 2)?));
         agent().map_err(|error| broken(&error))
     })?;
@@ -146,15 +146,16 @@ pub(crate) fn agents(connection: &Connection, most: NonZeroUsize) -> Listed<Live
     Ok(found.into_iter().filter_map(live).collect())
 }
 
+const QUEUED: &str = concat!(
+    "SELECT task_id, ",
+    event_columns!("events"),
+    " FROM inbox CROSS JOIN events ON events.position = inbox.position
+     CROSS JOIN tasks ON tasks.id = inbox.task
+     ORDER BY inbox.position LIMIT ?"
+);
+
 pub(crate) fn queued(connection: &Connection, most: NonZeroUsize) -> Listed<Queued> {
-    let statement = concat!(
-        "SELECT task_id, ",
-        event_columns!("events"),
-        " FROM inbox CROSS JOIN events ON events.position = inbox.position
-         CROSS JOIN tasks ON tasks.id = inbox.task
-         ORDER BY inbox.position LIMIT ?"
-    );
-    select(connection, statement, [limit(most)], |row| {
+    select(connection, QUEUED, [limit(most)], |row| {
         let task_id = read_text(row, 0).map_err(|error| broken(&error))?;
         let StoredEvent { position, at, body, .. } = StoredEvent::read(row, 1, Position(0))?;
         let EventBody::MessageQueued(queued) = body else {
@@ -208,16 +209,17 @@ fn approval(row: &Row<'_>) -> Result<Approval, JournalError> {
     Ok(approval)
 }
 
-/// The first text behind all that begin so, in the order of their bytes. None is behind some.
-fn behind_all(start: &str) -> Option<String> {
+/// The first text behind all that begin so, in the order of their bytes. Where there is none, a
+/// blob, which is behind every text.
+fn behind_all(start: &str) -> Value {
     let mut text = start.to_owned();
     while let Some(last) = text.pop() {
         if let Some(next) = (last..=char::MAX).nth(1) {
             text.push(next);
-            return Some(text);
+            return Value::Text(text);
         }
     }
-    None
+    Value::Blob(Vec::new())
 }
 
 fn limit(most: NonZeroUsize) -> usize {
@@ -236,13 +238,55 @@ fn misplaced(position: Position, body: &EventBody) -> JournalError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schema::in_memory;
 
     #[test]
     fn what_begins_with_a_text_is_before_what_is_behind_all_of_it() {
-        assert_eq!(behind_all("0197"), Some("0198".to_owned()));
-        assert_eq!(behind_all("a\u{D7FF}"), Some("a\u{E000}".to_owned()));
-        assert_eq!(behind_all("a\u{10FFFF}"), Some("b".to_owned()));
-        assert_eq!(behind_all("\u{10FFFF}\u{10FFFF}"), None);
-        assert_eq!(behind_all(""), None);
+        assert_eq!(behind_all("0197"), Value::Text("0198".to_owned()));
+        assert_eq!(behind_all("a\u{D7FF}"), Value::Text("a\u{E000}".to_owned()));
+        assert_eq!(behind_all("a\u{10FFFF}"), Value::Text("b".to_owned()));
+        assert_eq!(behind_all("\u{10FFFF}\u{10FFFF}"), Value::Blob(vec![]));
+    }
+
+    #[test]
+    fn a_blob_is_behind_every_text() {
+        let connection = in_memory().unwrap();
+        let behind = "SELECT ?1 < ?2";
+        let text = "\u{10FFFF}\u{10FFFF}a";
+        let found: bool = connection
+            .query_row(behind, (text, behind_all("\u{10FFFF}")), |row| row.get(0))
+            .unwrap();
+        assert!(found);
+    }
+
+    /// With a million tasks, ten of them are ten rows.
+    #[test]
+    fn a_short_list_looks_at_few_rows() {
+        let connection = in_memory().unwrap();
+        let in_order = [ALL, UNFINISHED, ONE, OF_SESSION, SESSIONS, AGENTS, QUEUED];
+        for statement in in_order.iter().chain(&[APPROVALS, PENDING, ONE_APPROVAL]) {
+            let plan = plan(&connection, statement);
+            assert!(!plan.contains("TEMP B-TREE"), "{statement}\n{plan}");
+        }
+        // The rows of the first loop are shown; those of the others are found by their keys.
+        for statement in in_order.iter().chain(&[BEGINNING, TREE, SPENT, APPROVALS, PENDING]) {
+            let plan = plan(&connection, statement);
+            assert!(
+                !plan.lines().skip(1).any(|line| line.starts_with("SCAN")),
+                "{statement}\n{plan}"
+            );
+        }
+        let beginning = plan(&connection, BEGINNING);
+        assert!(beginning.contains("task_id>? AND task_id<?"), "{beginning}");
+        let tree = plan(&connection, TREE);
+        assert!(tree.contains("tasks_by_root") && !tree.contains("SCAN"), "{tree}");
+    }
+
+    fn plan(connection: &Connection, statement: &str) -> String {
+        let mut explain = connection.prepare(&format!("EXPLAIN QUERY PLAN {statement}")).unwrap();
+        let nothing = vec![rusqlite::types::Null; explain.parameter_count()];
+        let nothing = rusqlite::params_from_iter(nothing);
+        let lines = explain.query_map(nothing, |row| row.get::<_, String>(3)).unwrap();
+        lines.map(Result::unwrap).collect::<Vec<_>>().join("\n")
     }
 }

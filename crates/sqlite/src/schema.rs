@@ -84,6 +84,17 @@ fn take(connection: &mut Connection, version: u32) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
+/// The tables, in a database that is gone with its connection.
+#[cfg(test)]
+pub(crate) fn in_memory() -> rusqlite::Result<Connection> {
+    let mut connection = Connection::open_in_memory()?;
+    connection.pragma_update(None, "foreign_keys", "OFF")?;
+    for version in 0..SCHEMA {
+        take(&mut connection, version)?;
+    }
+    Ok(connection)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,6 +11,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
 
+/// Longest reason why arguments are invalid, in bytes: it may quote them.
+const REASON_BYTES_MAX: usize = 1_000;
+
 /// The definition of a tool that takes an `A`.
 pub fn definition<A: JsonSchema>(name: &str, description: &str) -> Tool {
     let mut settings = SchemaSettings::draft2020_12();
@@ -40,6 +43,7 @@ pub fn arguments<A: DeserializeOwned>(tool: &str, arguments: &RawJson) -> Result
         let reason = error.into_inner().to_string();
         // Line and column are those of a text that the model does not see as lines.
         let reason = reason.split(" at line ").next().unwrap_or_default();
+        let reason = &reason[..reason.floor_char_boundary(REASON_BYTES_MAX)];
         if field == "." {
             invalid(reason.to_owned())
         } else {

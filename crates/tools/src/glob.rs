@@ -116,7 +116,8 @@ fn run(
     let walk = Walk::new(folder, &place, given.hidden, &watch);
     walk.run(|| &search);
     stop.check()?;
-    Ok(Ok(ToolResult::text(search.text(&place, walk.told()))))
+    let notes = watch.told().into_iter().chain(walk.told()).collect();
+    Ok(Ok(ToolResult::text(search.text(&place, notes))))
 }
 
 /// What the threads share.
@@ -170,10 +171,11 @@ impl Visitor for &Search {
         self.globs.enter(folder)
     }
 
+    fn wants(&mut self, path: &[u8]) -> bool {
+        self.globs.keep(path)
+    }
+
     fn visit(&mut self, folder: &Folder, name: &CStr, path: &[u8]) {
-        if !self.globs.keep(path) {
-            return;
-        }
         match folder.modified(name) {
             Ok(Some(modified)) => self.newest.add(modified, path),
             Ok(None) => {}

@@ -10,6 +10,7 @@ mod notes;
 mod number;
 mod path;
 mod place;
+mod queue;
 mod rules;
 mod shown;
 mod walk;

@@ -60,8 +60,6 @@ impl Approvals {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         let project = Project::known()?;
         let models = Models::new(Config::load()?);
-        // A rule that is allowed always is kept by the gate.
-        let hands = Hands::of(&project, models.config(), &[])?;
         match self {
             Self::List { all, json } => {
                 let which = if all { WhichApprovals::All } else { WhichApprovals::Pending };
@@ -79,13 +77,19 @@ impl Approvals {
                     (true, false) => Decision::AllowTask,
                     (false, false) => Decision::AllowOnce,
                 };
-                decide(&project.keeper(models, hands)?, &approval, decision, None).await
+                decide(&keeper(&project, models)?, &approval, decision, None).await
             }
             Self::Deny { approval, comment } => {
-                decide(&project.keeper(models, hands)?, &approval, Decision::Deny, comment).await
+                decide(&keeper(&project, models)?, &approval, Decision::Deny, comment).await
             }
         }
     }
+}
+
+/// Keeps the books; a rule that is allowed always is kept by its gate.
+fn keeper(project: &Project, models: Models) -> Result<Orchestrator, Failure> {
+    let hands = Hands::keeping(project, models.config())?;
+    project.keeper(models, hands)
 }
 
 async fn decide(

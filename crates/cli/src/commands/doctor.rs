@@ -106,7 +106,7 @@ impl Doctor {
 async fn check(name: &str, provider: &ProviderConfig, registry: &Registry) -> Result<Row, Failure> {
     let (status, detail) = match &provider.key {
         Key::Missing { variable } => (Status::NotConfigured, format!("set {variable} to use it")),
-        Key::Set(_) | Key::NotNeeded => {
+        Key::Set { .. } | Key::NotNeeded => {
             match catalog::models(provider, registry.transport()?).await {
                 Ok(models) => (Status::Ready, format!("answers; models: {}", models.len())),
                 Err(error) => (Status::Failed, error.to_string()),

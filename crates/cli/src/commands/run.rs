@@ -10,13 +10,14 @@ use antiphon_core::{
     HistoryRef, ModelRef, Position, RawJson, Session, SessionId, TaskId, TaskLimits, TaskStatus,
     UserMessage,
 };
+use antiphon_permissions::Mode;
 use antiphon_runtime::{Before, NewTask, Orchestrator, TaskState};
 use clap::{Args, ValueEnum};
 
 use super::{sessions, tasks};
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
-use crate::hands::Hands;
+use crate::hands::{Allowed, Hands};
 use crate::keyboard::Keyboard;
 use crate::models::Models;
 use crate::outcome;
@@ -78,6 +79,14 @@ pub(crate) struct Run {
     #[arg(long, value_name = "RULE")]
     allow: Vec<String>,
 
+    /// What holds where no rule does; the configured one, or `workspace`, when absent.
+    #[arg(long, value_name = "MODE")]
+    mode: Option<ModeName>,
+
+    /// Let commands use the network.
+    #[arg(long)]
+    network: bool,
+
     /// What becomes of a call that needs somebody's word: asked on the terminal (when there is
     /// one), kept until somebody answers, or refused (when there is none).
     #[arg(long, value_name = "HOW")]
@@ -137,6 +146,27 @@ pub(crate) struct Run {
     save: Option<PathBuf>,
 }
 
+/// What agents may do where no rule says more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModeName {
+    /// Look, and change nothing.
+    ReadOnly,
+    /// Work in the project, in a sandbox.
+    Workspace,
+    /// Whatever the user may, without a sandbox.
+    Full,
+}
+
+impl From<ModeName> for Mode {
+    fn from(name: ModeName) -> Self {
+        match name {
+            ModeName::ReadOnly => Self::ReadOnly,
+            ModeName::Workspace => Self::Workspace,
+            ModeName::Full => Self::Full,
+        }
+    }
+}
+
 /// What becomes of a call that needs somebody's word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Ask {
@@ -168,8 +198,9 @@ impl Run {
             None => Some((self.prompt()?, self.limits()?, self.schema()?, self.route()?)),
         };
         let keyboard = self.keyboard();
-        let hands = Hands::of(&project, models.config(), &self.allow)?;
+        let hands = Hands::of(&project, models.config(), &self.allowed()).await?;
         let hands = hands.asking(self.ask, keyboard.is_there());
+        let servers = hands.servers.clone();
         if let Some((_, _, _, route)) = &accepted {
             let named = self.model.clone().unwrap_or_else(|| models.config().default_model());
             models.provider(&named, route)?;
@@ -217,6 +248,9 @@ impl Run {
             let _ = tokio::time::timeout(PATIENCE, orchestrator.cancel(&task_id)).await;
         }
         orchestrator.shutdown(PATIENCE).await;
+        if let Some(servers) = servers {
+            servers.shutdown(PATIENCE).await;
+        }
         let state = watched?;
         outcome::account(&state, &prices, started);
         print_result(&state, form)?;
@@ -231,6 +265,14 @@ impl Run {
             return Keyboard::nobody();
         }
         Keyboard::listen()
+    }
+
+    fn allowed(&self) -> Allowed {
+        Allowed {
+            mode: self.mode.map(Mode::from),
+            rules: self.allow.clone(),
+            network: self.network,
+        }
     }
 
     fn limits(&self) -> Result<TaskLimits, Failure> {

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::config::Config;
 use crate::failure::Failure;
-use crate::hands::Hands;
+use crate::hands::{Allowed, Hands};
 use crate::models::Models;
 use crate::outcome;
 use crate::project::Project;
@@ -110,7 +110,7 @@ impl Tasks {
                 describe(&state, &summary, &prices, json)
             }
             Self::Resume { task } => {
-                let hands = Hands::of(&project, models.config(), &[])?;
+                let hands = Hands::of(&project, models.config(), &Allowed::default()).await?;
                 resume(&project.orchestrator(models, hands)?, task).await
             }
             Self::Cancel { task } => {

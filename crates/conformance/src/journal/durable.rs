@@ -9,14 +9,17 @@
 //! ).await.unwrap();
 //! ```
 
-use antiphon_core::TaskStatus;
-use antiphon_core::port::{Appended, Expected, Journal, JournalError};
-use antiphon_core::{Position, Seq};
+use antiphon_core::port::{Appended, Expected, Journal, JournalError, Which};
+use antiphon_core::{
+    AgentState, Approval, LiveAgent, Position, Queued, Seq, SessionSummary, TaskStatus,
+    TaskSummary, Usage,
+};
 use async_trait::async_trait;
 
+use super::happening::{asked, moved, paid, queued, requested};
 use super::scribe::{Scribe, at, created, draft, keyed, note, status, task};
 use super::specimen::specimens;
-use crate::suite::{self, CHECK_LIMIT, Check, Outcome, checks, equal};
+use crate::suite::{self, CHECK_LIMIT, Check, Finding, Outcome, checks, equal};
 use crate::{Passed, Violations};
 
 /// Runs every check of this part. `place` makes a new, empty place to keep a journal; `open`
@@ -37,13 +40,14 @@ pub fn checks() -> Vec<&'static str> {
     list().iter().map(|check| check.name).collect()
 }
 
-fn list<'a>() -> [Check<'a, Box<dyn Reopen + 'a>>; 4] {
+fn list<'a>() -> [Check<'a, Box<dyn Reopen + 'a>>; 5] {
     use self as durable;
     checks![Required: durable::{
         what_was_appended_is_there_after_reopening,
         positions_go_on_after_reopening,
         keys_still_count_after_reopening,
         writers_are_still_refused_after_reopening,
+        what_was_at_hand_is_at_hand_after_reopening,
     }]
 }
 
@@ -116,4 +120,49 @@ async fn writers_are_still_refused_after_reopening(site: Box<dyn Reopen + '_>) -
     let stale = draft(&task(2), at(1), vec![note(9)]);
     let expected = JournalError::Stale { task_id: task(2), expected: Seq(1), actual: Seq(2) };
     equal("the refusal", &scribe.refused(stale).await?, &expected)
+}
+
+async fn what_was_at_hand_is_at_hand_after_reopening(site: Box<dyn Reopen + '_>) -> Outcome {
+    let usage = Usage { input_tokens: 3, output_tokens: 1, ..Usage::default() };
+    let appends = [
+        (Expected::NoTask, vec![created(), asked("First?")]),
+        (at(2), vec![moved(7, AgentState::Idle), queued(1).into()]),
+        (at(4), vec![requested(1)?.into(), paid("a/small", usage)]),
+        (at(6), vec![moved(7, AgentState::Thinking), paid("a/small", usage)]),
+    ];
+    for (expected, events) in appends {
+        let scribe = site.open().await;
+        scribe.write(draft(&task(1), expected, events)).await?;
+        let before = at_hand(&scribe).await?;
+        drop(scribe);
+        let after = at_hand(&site.open().await).await?;
+        equal("what is at hand after reopening", &after, &before)?;
+    }
+    let found = site.open().await;
+    let tasks = found.tasks(Which::All, 10).await?;
+    let [summary] = &tasks[..] else {
+        return Err(Finding::Broken(format!("there should be one task: {tasks:?}")));
+    };
+    let expected = ("First?", 2, Usage { input_tokens: 6, output_tokens: 2, ..usage });
+    let counted = (summary.title.as_str(), summary.turns, summary.usage());
+    equal("what was added up across openings", &counted, &expected)?;
+    let agents = found.agents(10).await?;
+    let expected = vec![(AgentState::ToolCall, 1)];
+    let agents: Vec<_> =
+        agents.iter().map(|agent| (agent.status.state, agent.status.messages_processed)).collect();
+    equal("where the agent stands", &agents, &expected)?;
+    let waiting = (found.queued(10).await?.len(), found.approvals(10).await?.len());
+    equal("messages and approvals that wait", &waiting, &(1, 1))
+}
+
+type AtHand = (Vec<TaskSummary>, Vec<SessionSummary>, Vec<Approval>, Vec<LiveAgent>, Vec<Queued>);
+
+async fn at_hand(scribe: &Scribe) -> Result<AtHand, Finding> {
+    Ok((
+        scribe.tasks(Which::All, 10).await?,
+        scribe.sessions(10).await?,
+        scribe.approvals(10).await?,
+        scribe.agents(10).await?,
+        scribe.queued(10).await?,
+    ))
 }

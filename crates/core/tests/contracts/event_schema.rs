@@ -119,6 +119,15 @@ fn the_schema_knows_every_type() {
 }
 
 #[test]
+fn the_page_has_a_row_for_every_type() {
+    const PAGE: &str = include_str!("../../../../docs/events.md");
+    let deltas = deltas().into_iter().map(|line| line["type"].as_str().unwrap().to_owned());
+    for kind in EventBody::TYPES.iter().map(|kind| (*kind).to_owned()).chain(deltas) {
+        assert!(PAGE.contains(&format!("\n| `{kind}` ")), "{kind}");
+    }
+}
+
+#[test]
 fn every_event_and_every_delta_fits() {
     for line in events().into_iter().chain(deltas()) {
         assert_eq!(faults(&line), [""; 0], "{line}");

@@ -66,37 +66,56 @@ async fn an_answer_that_is_too_large_fails_its_call_at_once_and_no_other() {
     let huge = huge.unwrap();
     assert!(huge.is_error && only_text(&huge).contains("ask for less"), "{huge:?}");
     assert_eq!(only_text(&slept.unwrap()), "slept");
-    assert!(start.elapsed() < Duration::from_secs(5));
+    assert!(start.elapsed() < Duration::from_secs(20));
 
     let large = call(&mcp, "huge", json!({"bytes": 5_000_000})).await.unwrap();
     assert!(!large.is_error && only_text(&large).contains("cut off"));
 }
 
 #[tokio::test]
+async fn an_answer_that_is_nested_too_deeply_fails_its_call_at_once() {
+    let mcp = ready(hostile(&[])).await;
+    let start = Instant::now();
+    let deep = call(&mcp, "deep", json!({})).await.unwrap();
+    assert!(deep.is_error && only_text(&deep).contains("nested too deeply"), "{deep:?}");
+    assert!(start.elapsed() < Duration::from_secs(20));
+    assert_eq!(text(&mcp, "echo", json!({"text": "hi"})).await, "hi");
+}
+
+#[tokio::test]
+async fn a_server_that_answers_and_ends_has_answered() {
+    let mcp = ready(hostile(&[])).await;
+    for _ in 0..3 {
+        assert_eq!(text(&mcp, "last_words", json!({})).await, "goodbye");
+        until("its end", || state(&mcp, "s") == ServerState::Idle).await;
+    }
+}
+
+#[tokio::test]
 async fn calls_run_beside_each_other() {
     let mcp = ready(hostile(&[])).await;
     let start = Instant::now();
-    let calls = (0..10).map(|_| call(&mcp, "sleep", json!({"seconds": 0.3})));
+    let calls = (0..20).map(|_| call(&mcp, "sleep", json!({"seconds": 0.5})));
     let results = futures_util::future::join_all(calls).await;
     assert!(results.iter().all(|result| result.as_ref().is_ok_and(|result| !result.is_error)));
-    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(6), "{:?}", start.elapsed());
 }
 
 #[tokio::test]
 async fn progress_is_passed_on_and_buys_time_up_to_a_limit() {
-    let server = with(hostile(&[]), json!({"timeout_s": 1, "timeout_max_s": 3}));
+    let server = with(hostile(&[]), json!({"timeout_s": 1, "timeout_max_s": 2}));
     let mcp = ready(server).await;
     let (context, said) = listening(Cancel::never());
-    let arguments = RawJson::parse(r#"{"steps":4,"pause":0.4}"#).unwrap();
+    let arguments = RawJson::parse(r#"{"steps":4,"pause":0.35}"#).unwrap();
     let result = mcp.execute("mcp__s__progress", &arguments, context).await.unwrap();
     assert_eq!(result, ToolResult::text("done"));
     let lines = said.lock().unwrap().clone();
     assert_eq!(lines, ["1/4 step 1\n", "2/4 step 2\n", "3/4 step 3\n", "4/4 step 4\n"]);
 
     let start = Instant::now();
-    let endless = call(&mcp, "progress", json!({"steps": 100, "pause": 0.1})).await.unwrap();
-    assert!(endless.is_error && only_text(&endless).contains("within 3 s"), "{endless:?}");
-    assert!((2..5).contains(&start.elapsed().as_secs()));
+    let endless = call(&mcp, "progress", json!({"steps": 600, "pause": 0.1})).await.unwrap();
+    assert!(endless.is_error && only_text(&endless).contains("within 2 s"), "{endless:?}");
+    assert!((2..20).contains(&start.elapsed().as_secs()));
     // It talked all the time: it is slow, not dead.
     assert_eq!((state(&mcp, "s"), status(&mcp, "s").restarts), (ServerState::Ready, 0));
 }
@@ -126,7 +145,7 @@ async fn a_canceled_call_ends_at_once_and_the_server_is_told() {
     };
     let (result, canceled) = tokio::join!(running, canceling);
     assert_eq!(result, Err(ToolError::Canceled));
-    assert!(canceled.elapsed() < Duration::from_millis(500));
+    assert!(canceled.elapsed() < Duration::from_secs(2));
 
     let start = Instant::now();
     loop {
@@ -138,7 +157,7 @@ async fn a_canceled_call_ends_at_once_and_the_server_is_told() {
             assert_eq!(told["params"]["requestId"], call["id"]);
             break;
         }
-        assert!(start.elapsed() < Duration::from_secs(5), "nobody told the server");
+        assert!(start.elapsed() < Duration::from_secs(20), "nobody told the server");
     }
     assert_eq!((state(&mcp, "s"), status(&mcp, "s").restarts), (ServerState::Ready, 0));
 }
@@ -181,4 +200,17 @@ async fn a_server_that_stops_reading_costs_its_own_calls() {
     assert!(result.is_error, "{result:?}");
     until("its end", || state(&mcp, "s") != ServerState::Ready).await;
     assert_eq!(text(&mcp, "echo", json!({"text": "again"})).await, "again");
+}
+
+#[tokio::test]
+async fn tmp_overhead() {
+    let mcp = ready(hostile(&[])).await;
+    let mut times = Vec::new();
+    for _ in 0..300 {
+        let s = Instant::now();
+        text(&mcp, "echo", json!({"text": "hi"})).await;
+        times.push(s.elapsed());
+    }
+    times.sort();
+    println!("OVERHEAD p50 {:?} p99 {:?}", times[150], times[297]);
 }

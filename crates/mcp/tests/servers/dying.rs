@@ -48,11 +48,11 @@ async fn a_server_that_dies_again_and_again_is_left_alone() {
     assert_eq!(tool, "mcp__s__die");
     assert!(reason.contains("started 4 times within a minute"), "{reason}");
     assert!(matches!(state(&mcp, "s"), ServerState::Failed { .. }));
-    assert!(start.elapsed() < Duration::from_secs(8));
+    assert!(start.elapsed() < Duration::from_secs(30));
     // From now on at once, without another process.
     let again = Instant::now();
     assert!(call(&mcp, "echo", json!({"text": "hi"})).await.is_err());
-    assert!(again.elapsed() < Duration::from_millis(200));
+    assert!(again.elapsed() < Duration::from_secs(1));
     assert_eq!(status(&mcp, "s").restarts, 3);
 }
 
@@ -72,7 +72,7 @@ async fn a_server_that_cannot_be_started_fails_fast_and_is_tried_again_later() {
     std::fs::copy(script, &program).unwrap();
     let start = Instant::now();
     while names(&mcp).is_empty() {
-        assert!(start.elapsed() < Duration::from_secs(8), "{:?}", mcp.status());
+        assert!(start.elapsed() < Duration::from_secs(20), "{:?}", mcp.status());
         mcp.connect_all(Duration::from_secs(1)).await;
         tokio::time::sleep(Duration::from_millis(50)).await;
     }

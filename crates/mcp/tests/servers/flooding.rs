@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::world::{START, call_named, hostile, names, only_text, prepared, state, until};
 
 /// How fast a call of the other server has to be meanwhile.
-const PROMPT: Duration = Duration::from_secs(2);
+const PROMPT: Duration = Duration::from_secs(5);
 
 async fn floods_and_harms_nobody(what: &str, stays_usable: bool) {
     let mcp = prepared(json!({"bad": hostile(&[]), "good": hostile(&[])}));
@@ -17,7 +17,7 @@ async fn floods_and_harms_nobody(what: &str, stays_usable: bool) {
     assert_eq!(only_text(&flooding), "flooding");
     let before = resident_bytes();
     let start = Instant::now();
-    while start.elapsed() < Duration::from_secs(1) {
+    while start.elapsed() < Duration::from_millis(700) {
         let call_start = Instant::now();
         let result = call_named(&mcp, "mcp__good__echo", json!({"text": "calm"})).await.unwrap();
         assert_eq!(only_text(&result), "calm");
@@ -31,7 +31,7 @@ async fn floods_and_harms_nobody(what: &str, stays_usable: bool) {
     }
     let end = Instant::now();
     mcp.shutdown(Duration::from_secs(3)).await;
-    assert!(end.elapsed() < Duration::from_secs(4));
+    assert!(end.elapsed() < Duration::from_secs(6));
 }
 
 fn resident_bytes() -> usize {

@@ -10,12 +10,9 @@ Standard library only.
 import json
 import os
 import signal
-import socket
-import subprocess
 import sys
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 MODES = set(sys.argv[1:])
 OUT = threading.Lock()
@@ -41,6 +38,8 @@ tool("deaf")
 tool("die")
 tool("huge", {"bytes": NUMBER})
 tool("garbage")
+tool("deep")
+tool("last_words")
 tool("twice")
 tool("kinds")
 tool("fail")
@@ -114,6 +113,13 @@ def call(name, arguments, request, reply):
         os._exit(3)
     if name == "huge":
         return say("x" * int(arguments["bytes"]))
+    if name == "deep":
+        text = "[" * 300 + "]" * 300
+        raw('{"jsonrpc":"2.0","id":%d,"result":{"content":[],"structuredContent":%s}}\n' % (request["id"], text))
+        return None
+    if name == "last_words":
+        reply({"id": request["id"], "result": say("goodbye")})
+        os._exit(0)
     if name == "garbage":
         raw("this is no message\n{\n[1,2\n\xff\u0000\n{}\n{\"jsonrpc\":\"2.0\"}\nnull\n")
         return say("after the garbage")
@@ -146,8 +152,8 @@ def call(name, arguments, request, reply):
     if name == "environment":
         return say(json.dumps(dict(os.environ)))
     if name == "family":
-        child = subprocess.Popen(["sleep", "1000"], stdin=subprocess.DEVNULL)
-        return say(json.dumps({"server": os.getpid(), "child": child.pid}))
+        child = os.posix_spawnp("sleep", ["sleep", "1000"], os.environ)
+        return say(json.dumps({"server": os.getpid(), "child": child}))
     if name == "heard":
         return say(json.dumps(HEARD))
     if name == "stop_reading":
@@ -288,117 +294,134 @@ def stdio():
 
 REQUESTS = []
 SESSIONS = set()
+RESUMED = []
 
 
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+def handler_class():
+    """Made when it is needed: what it is made from takes a while to load."""
+    import socket
+    from http.server import BaseHTTPRequestHandler
 
-    def log_message(self, *arguments):
-        pass
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
 
-    def respond(self, status, body=b"", **headers):
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        def log_message(self, *arguments):
+            pass
 
-    def note(self, message=None):
-        REQUESTS.append({"verb": self.command, "path": self.path, "headers": {k.lower(): v for k, v in self.headers.items()},
-                         "method": (message or {}).get("method")})
+        def respond(self, status, body=b"", **headers):
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name.replace("_", "-"), value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
 
-    def do_GET(self):
-        if self.path == "/requests":
-            return self.respond(200, json.dumps(REQUESTS).encode(), Content_Type="application/json")
-        self.note()
-        if "no_stream" in MODES:
-            return self.respond(405)
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
-        self.end_headers()
-        self.close_connection = True
-        if "short_stream" in MODES:
-            self.wfile.write(b"retry: 0\n\n")
-            return None
-        try:
-            while True:
-                self.wfile.write(b": still here\n\n")
-                self.wfile.flush()
-                time.sleep(0.2)
-        except OSError:
-            return None
+        def note(self, message=None):
+            REQUESTS.append({"verb": self.command, "path": self.path, "headers": {k.lower(): v for k, v in self.headers.items()},
+                             "method": (message or {}).get("method")})
 
-    def do_DELETE(self):
-        self.note()
-        SESSIONS.discard(self.headers.get("Mcp-Session-Id"))
-        self.respond(200)
-
-    def do_POST(self):
-        message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        message["line"] = ""
-        self.note(message)
-        if "moved" in MODES:
-            return self.respond(307, Location="http://localhost:1/elsewhere")
-        if "moved_here" in MODES and self.path == "/mcp":
-            return self.respond(308, Location="/really")
-        if "key" in MODES and self.headers.get("Authorization") != "Bearer sesame":
-            return self.respond(401, WWW_Authenticate="Bearer")
-        if "hang" in MODES:
-            time.sleep(600)
-        name = (message.get("params") or {}).get("name")
-        session = self.headers.get("Mcp-Session-Id")
-        if message.get("method") == "initialize":
-            session = f"session-{len(REQUESTS)}"
-            SESSIONS.add(session)
-        elif message.get("method") == "server/discover" and "modern" not in MODES:
-            return self.respond(400, b"what?", Content_Type="text/plain")
-        elif "modern" not in MODES and session not in SESSIONS:
-            if "forgets_oddly" in MODES:
-                body = {"jsonrpc": "2.0", "error": {"code": -32000, "message": "Bad Request: No valid session ID provided"}, "id": None}
-                return self.respond(400, json.dumps(body).encode(), Content_Type="application/json")
-            return self.respond(404)
-        if name == "forget":
-            SESSIONS.clear()
-        if name == "drop":
+        def do_GET(self):
+            if self.path == "/requests":
+                return self.respond(200, json.dumps(REQUESTS).encode(), Content_Type="application/json")
+            self.note()
+            if self.headers.get("Last-Event-Id") == "7" and RESUMED:
+                reply = {"jsonrpc": "2.0", "id": RESUMED.pop(), "result": say("resumed")}
+                body = f"id: 8\ndata: {json.dumps(reply)}\n\n".encode()
+                return self.respond(200, body, Content_Type="text/event-stream")
+            if "no_stream" in MODES:
+                return self.respond(405)
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.end_headers()
             self.close_connection = True
-            return self.connection.shutdown(socket.SHUT_RDWR)
-        if name == "nonsense":
-            return self.respond(200, b"<html>hello</html>", Content_Type="text/html")
-        if name == "unavailable":
-            return self.respond(503, b"come back later", Content_Type="text/plain")
-        if name == "endless":
-            return self.endless()
-        replies = []
-        handle(message, lambda reply: replies.append({"jsonrpc": "2.0", **reply}))
-        extra = {"Mcp_Session_Id": session} if message.get("method") == "initialize" else {}
-        if "id" not in message or "method" not in message:
-            return self.respond(202)
-        if name == "huge_json" or "json" in MODES:
-            body = json.dumps(replies[-1]).encode()
-            if name == "huge_json":
-                body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": say("x" * 20_000_000)}).encode()
-            return self.respond(200, body, Content_Type="application/json", **extra)
-        body = "".join(f"id: {i}\nevent: message\ndata: {json.dumps(reply)}\n\n" for i, reply in enumerate(replies))
-        self.respond(200, body.encode(), Content_Type="text/event-stream; charset=utf-8", **extra)
+            if "short_stream" in MODES:
+                self.wfile.write(b"retry: 0\n\n")
+                return None
+            try:
+                while True:
+                    self.wfile.write(b": still here\n\n")
+                    self.wfile.flush()
+                    time.sleep(0.2)
+            except OSError:
+                return None
 
-    def endless(self):
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
-        self.end_headers()
-        self.close_connection = True
-        try:
-            self.wfile.write(b"id: 1\ndata: ")
-            while True:
-                self.wfile.write(b"x" * 65536)
-        except OSError:
-            return
+        def do_DELETE(self):
+            self.note()
+            SESSIONS.discard(self.headers.get("Mcp-Session-Id"))
+            self.respond(200)
+
+        def do_POST(self):
+            message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            message["line"] = ""
+            self.note(message)
+            if "moved" in MODES:
+                return self.respond(307, Location="http://localhost:1/elsewhere")
+            if "moved_here" in MODES and self.path == "/mcp":
+                return self.respond(308, Location="/really")
+            if "key" in MODES and self.headers.get("Authorization") != "Bearer sesame":
+                return self.respond(401, WWW_Authenticate="Bearer")
+            if "hang" in MODES:
+                time.sleep(600)
+            name = (message.get("params") or {}).get("name")
+            session = self.headers.get("Mcp-Session-Id")
+            if message.get("method") == "initialize":
+                session = f"session-{len(REQUESTS)}"
+                SESSIONS.add(session)
+            elif message.get("method") == "server/discover" and "modern" not in MODES:
+                return self.respond(400, b"what?", Content_Type="text/plain")
+            elif "modern" not in MODES and session not in SESSIONS:
+                if "forgets_oddly" in MODES:
+                    body = {"jsonrpc": "2.0", "error": {"code": -32000, "message": "Bad Request: No valid session ID provided"}, "id": None}
+                    return self.respond(400, json.dumps(body).encode(), Content_Type="application/json")
+                return self.respond(404)
+            if name == "forget":
+                SESSIONS.clear()
+            if name == "drop":
+                self.close_connection = True
+                return self.connection.shutdown(socket.SHUT_RDWR)
+            if name == "cut_off":
+                RESUMED.append(message["id"])
+                return self.respond(200, b"id: 7\nretry: 10\ndata: \n\n", Content_Type="text/event-stream")
+            if name == "nonsense":
+                return self.respond(200, b"<html>hello</html>", Content_Type="text/html")
+            if name == "unavailable":
+                return self.respond(503, b"come back later", Content_Type="text/plain")
+            if name == "endless":
+                return self.endless()
+            replies = []
+            handle(message, lambda reply: replies.append({"jsonrpc": "2.0", **reply}))
+            extra = {"Mcp_Session_Id": session} if message.get("method") == "initialize" else {}
+            if "id" not in message or "method" not in message:
+                return self.respond(202)
+            if name == "huge_json" or "json" in MODES:
+                body = json.dumps(replies[-1]).encode()
+                if name == "huge_json":
+                    body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": say("x" * 20_000_000)}).encode()
+                return self.respond(200, body, Content_Type="application/json", **extra)
+            body = "".join(f"id: {i}\nevent: message\ndata: {json.dumps(reply)}\n\n" for i, reply in enumerate(replies))
+            self.respond(200, body.encode(), Content_Type="text/event-stream; charset=utf-8", **extra)
+
+        def endless(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.end_headers()
+            self.close_connection = True
+            try:
+                self.wfile.write(b"id: 1\ndata: ")
+                while True:
+                    self.wfile.write(b"x" * 65536)
+            except OSError:
+                return
+
+    return Handler
 
 
 def http():
-    for name in ("forget", "drop", "nonsense", "unavailable", "endless", "huge_json"):
+    for name in ("forget", "drop", "cut_off", "nonsense", "unavailable", "endless", "huge_json"):
         tool(name)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    from http.server import ThreadingHTTPServer
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler_class())
     server.daemon_threads = True
     print(f"http://127.0.0.1:{server.server_address[1]}/mcp", flush=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -95,7 +95,7 @@ async fn a_forgotten_session_is_begun_anew_without_a_word() {
 #[tokio::test]
 async fn answers_without_an_end_or_a_meaning_fail_their_call_only() {
     let server = HttpServer::start(&[]);
-    let mcp = ready(with(server.config(), json!({"timeout_s": 5}))).await;
+    let mcp = ready(with(server.config(), json!({"timeout_s": 20}))).await;
     let start = Instant::now();
     for (tool, expected) in [
         ("endless", "ask for less"),
@@ -115,7 +115,7 @@ async fn answers_without_an_end_or_a_meaning_fail_their_call_only() {
         assert!(said.contains(expected), "{tool}: {said}");
         assert_eq!(text(&mcp, "echo", json!({"text": "hi"})).await, "hi", "after {tool}");
     }
-    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
 }
 
 #[tokio::test]
@@ -128,7 +128,7 @@ async fn a_server_that_hangs_or_is_not_there_holds_nobody_up() {
     }));
     let start = Instant::now();
     mcp.connect_all(START).await;
-    assert!(start.elapsed() < Duration::from_secs(3));
+    assert!(start.elapsed() < Duration::from_secs(10));
     assert!(matches!(state(&mcp, "hangs"), ServerState::Failed { .. }));
     assert_eq!(text(&mcp, "echo", json!({"text": "hi"})).await, "hi");
     drop(good);
@@ -147,4 +147,13 @@ async fn a_stream_that_always_ends_is_not_asked_for_all_the_time() {
     let requests = server.requests().await;
     let streams = requests.iter().filter(|request| request["verb"] == "GET").count();
     assert!((1..=3).contains(&streams), "{streams}");
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_is_resumed() {
+    for modes in [&[][..], &["no_stream"]] {
+        let server = HttpServer::start(modes);
+        let mcp = ready(server.config()).await;
+        assert_eq!(text(&mcp, "cut_off", json!({})).await, "resumed", "{modes:?}");
+    }
 }

@@ -16,7 +16,7 @@ use crate::world::{
 async fn only_what_the_user_lets_through_is_offered() {
     let server = with(
         hostile(&[]),
-        json!({"allow": ["echo", "d*"], "deny": ["d?e"], "read_only": ["deaf"]}),
+        json!({"allow": ["echo", "d*"], "deny": ["d?e*"], "read_only": ["deaf"]}),
     );
     let mcp = ready(server).await;
     assert_eq!(names(&mcp), ["mcp__s__deaf", "mcp__s__echo"]);
@@ -113,17 +113,17 @@ async fn changed_tools_appear_and_are_checked_by_their_new_schema() {
 async fn slow_and_broken_servers_hold_nobody_up() {
     let mcp = prepared(json!({
         "good": hostile(&[]),
-        "hangs": with(hostile(&["hang_start"]), json!({"start_timeout_s": 4})),
-        "never-lists": with(hostile(&["hang_list"]), json!({"start_timeout_s": 4})),
+        "hangs": with(hostile(&["hang_start"]), json!({"start_timeout_s": 3})),
+        "never-lists": with(hostile(&["hang_list"]), json!({"start_timeout_s": 3})),
         "dies": hostile(&["die_start"]),
         "missing": {"command": "/no/such/program"},
         "nowhere": {"url": "http://127.0.0.1:1/mcp"},
     }));
     let start = Instant::now();
-    mcp.connect_all(Duration::from_millis(2500)).await;
+    mcp.connect_all(Duration::from_millis(500)).await;
     assert!(start.elapsed() < Duration::from_secs(3));
-    assert_eq!(state(&mcp, "good"), ServerState::Ready);
     assert_eq!(state(&mcp, "hangs"), ServerState::Starting);
+    until("the good one", || state(&mcp, "good") == ServerState::Ready).await;
     let said = call_named(&mcp, "mcp__good__echo", json!({"text": "hi"})).await.unwrap();
     assert_eq!(crate::world::only_text(&said), "hi");
 
@@ -133,8 +133,8 @@ async fn slow_and_broken_servers_hold_nobody_up() {
     })
     .await;
     let reason = |name: &str| status(&mcp, name).last_error.unwrap_or_default();
-    assert!(reason("hangs").contains("within 4 s"), "{}", reason("hangs"));
-    assert!(reason("never-lists").contains("within 4 s"));
+    assert!(reason("hangs").contains("within 3 s"), "{}", reason("hangs"));
+    assert!(reason("never-lists").contains("within 3 s"));
     assert!(reason("dies").contains("the configuration is missing"), "{}", reason("dies"));
     assert!(reason("missing").contains("/no/such/program"), "{}", reason("missing"));
     assert!(reason("nowhere").contains("cannot be reached"), "{}", reason("nowhere"));

@@ -53,10 +53,10 @@ async fn shutting_down_leaves_no_process_and_fails_calls() {
     let start = Instant::now();
     let (sleeping, ()) = tokio::join!(
         call(&mcp, "sleep", json!({"seconds": 60})),
-        mcp.shutdown(Duration::from_secs(5))
+        mcp.shutdown(Duration::from_secs(10))
     );
     assert!(sleeping.is_err() || sleeping.is_ok_and(|result| result.is_error));
-    assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
     until("the end of all processes", || !pids.iter().any(|pid| runs(*pid))).await;
     assert_eq!(state(&mcp, "s"), ServerState::Idle);
     assert!(call(&mcp, "echo", json!({"text": "hi"})).await.is_err());
@@ -69,7 +69,7 @@ async fn a_deadline_that_is_too_short_is_kept() {
     let pids = family(&mcp).await;
     let start = Instant::now();
     mcp.shutdown(Duration::from_millis(50)).await;
-    assert!(start.elapsed() < Duration::from_millis(500));
+    assert!(start.elapsed() < Duration::from_secs(1));
     until("the end of all processes", || !pids.iter().any(|pid| runs(*pid))).await;
 }
 

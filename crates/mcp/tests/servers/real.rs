@@ -94,7 +94,7 @@ async fn a_long_operation_tells_how_it_is_doing_and_can_be_canceled() {
     };
     let (result, canceled) = tokio::join!(running, canceling);
     assert_eq!(result, Err(ToolError::Canceled));
-    assert!(canceled.elapsed() < Duration::from_secs(1));
+    assert!(canceled.elapsed() < Duration::from_secs(5));
     assert_eq!(text(&mcp, "echo", json!({"message": "hi"})).await, "Echo: hi");
 }
 

@@ -108,7 +108,7 @@ pub(crate) fn names(mcp: &Mcp) -> Vec<String> {
 pub(crate) async fn until(what: &str, mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     while !done() {
-        assert!(start.elapsed() < Duration::from_secs(10), "{what} did not come");
+        assert!(start.elapsed() < Duration::from_secs(20), "{what} did not come");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

@@ -298,7 +298,9 @@ fn images(result: &ToolResultMessage) -> Vec<PartOut<'_>> {
 fn part(block: &InputBlock) -> PartOut<'_> {
     match block {
         InputBlock::Text(text) => PartOut::Text { text: text.text.as_str().into() },
-        InputBlock::Image(image) => PartOut::ImageUrl { image_url: ImageUrl { url: data_url(image) } },
+        InputBlock::Image(image) => {
+            PartOut::ImageUrl { image_url: ImageUrl { url: data_url(image) } }
+        }
     }
 }
 

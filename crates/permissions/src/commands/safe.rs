@@ -162,11 +162,12 @@ fn is_harmless(word: &Word, refused: &[&str]) -> bool {
     // A pattern for files is expanded in the workspace; anything else could be anywhere.
     let expands = word.raw().contains(['$', '`', '~', '{', '<', '>']) || word.raw() == "…";
     let text = word.literal().unwrap_or(word.raw());
-    let value = text.split_once('=').map_or(text, |(_, value)| value);
+    let (name, value) = text.split_once('=').unwrap_or((text, text));
     let away = |path: &str| path.starts_with('/') || path.split('/').any(|part| part == "..");
     let option = |option: &&str| {
         if option.starts_with("--") {
-            text.starts_with(option) || (text.starts_with("--") && option.starts_with(text))
+            // Options can be shortened.
+            text.starts_with(option) || (name.len() > 2 && option.starts_with(name))
         } else if option.len() == 2 {
             text.starts_with('-') && !text.starts_with("--") && text.contains(&option[1..])
         } else {

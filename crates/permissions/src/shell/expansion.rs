@@ -55,6 +55,7 @@ impl Reader<'_, '_> {
 
     /// Reads on after `$(`, `<(` or `>(`.
     pub(super) fn substitution(&mut self) -> Read<()> {
+        let in_array = std::mem::take(&mut self.in_array);
         let outside = std::mem::take(&mut self.pending);
         self.pending_outside += outside.len();
         self.deeper(|reader| reader.list(Stop::Parenthesis))?;
@@ -64,6 +65,7 @@ impl Reader<'_, '_> {
         }
         self.pending_outside -= outside.len();
         self.pending = outside;
+        self.in_array = in_array;
         Ok(())
     }
 
@@ -86,7 +88,11 @@ impl Reader<'_, '_> {
                         reader.dollar(&mut Word::default(), Quotes::Double)?;
                         continue;
                     }
-                    Some(c @ ('\'' | '"' | '\\' | '`')) => {
+                    Some('"') => {
+                        reader.double_quotes(&mut Word::default())?;
+                        continue;
+                    }
+                    Some(c @ ('\'' | '\\' | '`')) => {
                         return unclear(format!("there is `{c}` between `((` and `))`"));
                     }
                     Some(_) => {}

@@ -1,6 +1,7 @@
 //! Simple commands: assignments, a program, its arguments, its redirections.
 
 use super::word::Word;
+use super::words::is_name;
 use super::{Read, Reader, Redirect, Simple, unclear};
 
 impl Reader<'_, '_> {
@@ -29,6 +30,12 @@ impl Reader<'_, '_> {
     }
 
     fn simple_word(&mut self, command: &mut Simple) -> Read<()> {
+        if let Some(name) = self.descriptor_name() {
+            // `{name}>file`: the shell sets the variable to the number of the descriptor.
+            self.source.skip(name.len() + 2);
+            command.assigns.push(name);
+            return Ok(());
+        }
         let word = self.word()?;
         let number = word.plain().is_some_and(|text| text.bytes().all(|b| b.is_ascii_digit()));
         if number && matches!(self.source.next(), Some('<' | '>')) {
@@ -39,6 +46,15 @@ impl Reader<'_, '_> {
             Some(_) | None => command.words.push(word),
         }
         Ok(())
+    }
+
+    fn descriptor_name(&self) -> Option<String> {
+        let rest = self.source.rest().strip_prefix('{')?;
+        let length =
+            rest.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
+        let (name, after) = rest.split_at(length);
+        let redirected = after.starts_with("}<") || after.starts_with("}>");
+        (redirected && is_name(name)).then(|| name.to_owned())
     }
 
     /// Redirections after a compound command.

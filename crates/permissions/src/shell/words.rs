@@ -174,6 +174,10 @@ impl Reader<'_, '_> {
 
     /// The values of an array.
     fn array(&mut self, word: &mut Word) -> Read<()> {
+        if self.in_array {
+            return unclear("there is an array in an array");
+        }
+        self.in_array = true;
         self.source.take();
         word.push_unknown();
         self.deeper(|reader| {
@@ -183,6 +187,7 @@ impl Reader<'_, '_> {
                     None => return unclear("the values of an array are not closed"),
                     Some(')') => {
                         reader.source.take();
+                        reader.in_array = false;
                         return Ok(());
                     }
                     Some(c) if ends_word(c) && !reader.at_process() => {

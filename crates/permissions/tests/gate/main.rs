@@ -3,4 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bash;
+mod corpus;
+mod properties;
+mod table;
 mod world;

@@ -2,9 +2,9 @@ use std::time::Duration;
 
 use antiphon_core::stream::MESSAGE_BYTES_MAX;
 use antiphon_core::{
-    AssistantBlock, AssistantMessage, Cancel, InputBlock, OpaqueBlock, Piece,
-    ProviderError, RawJson, Signature, StopReason, StreamError, TextBlock, ThinkingBlock,
-    ToolArguments, ToolCallBlock, ToolCallId, Usage, UserMessage,
+    AssistantBlock, AssistantMessage, Cancel, InputBlock, OpaqueBlock, Piece, ProviderError,
+    RawJson, Signature, StopReason, StreamError, TextBlock, ThinkingBlock, ToolArguments,
+    ToolCallBlock, ToolCallId, Usage, UserMessage,
 };
 use antiphon_scripted::ANSWER_BYTES_MAX;
 use proptest::prelude::*;

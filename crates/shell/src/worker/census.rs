@@ -38,6 +38,22 @@ impl Scope {
         self.pids().len()
     }
 
+    /// Stops everybody for the moment, as far as that can be done at once.
+    pub(super) fn halt(self, leaders: &HashMap<Pid, CallId>) {
+        match self {
+            // Everybody in the namespace but us.
+            Self::Namespace => {
+                let everybody = nix::unistd::Pid::from_raw(-1);
+                let _ = nix::sys::signal::kill(everybody, nix::sys::signal::Signal::SIGSTOP);
+            }
+            Self::Descendants(_) => {
+                for leader in leaders.keys() {
+                    let _ = kill_process_group(*leader, Signal::STOP);
+                }
+            }
+        }
+    }
+
     fn pids(self) -> Vec<Pid> {
         match self {
             Self::Namespace => all().into_iter().filter(|pid| pid.as_raw_pid() != 1).collect(),
@@ -63,10 +79,6 @@ impl Census {
 
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
-    }
-
-    pub(super) fn count(&self) -> usize {
-        self.0.len()
     }
 
     /// Those that belong to `call`, and the strays.
@@ -140,12 +152,12 @@ impl Member {
 
 fn mark(pid: Pid) -> Option<CallId> {
     let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
-    let variables = environment.split(|byte| *byte == 0);
+    let mut variables = environment.split(|byte| *byte == 0);
     let value = |variable: &[u8]| {
         let value = variable.strip_prefix(MARK.as_bytes())?.strip_prefix(b"=")?;
         Some(CallId(String::from_utf8(value.to_owned()).ok()?))
     };
-    variables.filter_map(value).next()
+    variables.find_map(value)
 }
 
 fn all() -> Vec<Pid> {

@@ -36,12 +36,8 @@ const KILLING_MAX: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Where `bash` is. Not taken from `PATH`, which may lead into the workspace.
-const SHELLS: [&str; 4] = [
-    "/bin/bash",
-    "/usr/bin/bash",
-    "/usr/local/bin/bash",
-    "/run/current-system/sw/bin/bash",
-];
+const SHELLS: [&str; 4] =
+    ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/run/current-system/sw/bin/bash"];
 
 pub(super) fn run(setup: &Setup) -> io::Result<()> {
     let enforced = setup.policy.enforce().map_err(io::Error::other)?;
@@ -134,7 +130,7 @@ impl Desk {
                     Ok(leader) => {
                         self.leaders.insert(leader, call);
                         self.count_at.get_or_insert_with(|| Instant::now() + COUNT_EVERY);
-                        Ok(())
+                        self.tell_ended()
                     }
                     Err(error) => {
                         self.reply(&Reply::Failed { call, reason: reason(&error, &workdir) })
@@ -142,7 +138,7 @@ impl Desk {
                 }
             }
             Order::Stop { call } => {
-                self.stop(call, Cause::Ordered);
+                self.stop(call);
                 Ok(())
             }
         }
@@ -156,8 +152,8 @@ impl Desk {
         pipe: Option<OwnedFd>,
     ) -> io::Result<Pid> {
         let output = pipe.ok_or(io::ErrorKind::BrokenPipe)?;
-        let child = Command::new(&self.bash)
-            .args(["-c", "--", command])
+        let mut bash = Command::new(&self.bash);
+        bash.args(["-c", "--", command])
             .current_dir(workdir)
             .env_remove(SETUP)
             .env(MARK, &call.0)
@@ -165,15 +161,19 @@ impl Desk {
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
             .stderr(output)
-            .process_group(0)
-            .spawn()?;
+            .process_group(0);
+        let child = self.signals.set_aside(|| bash.spawn())?;
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         Ok(pid.ok_or(io::ErrorKind::NotFound)?)
     }
 
-    fn stop(&mut self, call: CallId, cause: Cause) {
-        if !self.stops.iter().any(|stop| stop.call == call) {
-            self.stops.push(Stop { call, since: Instant::now(), cause, asked: false });
+    fn stop(&mut self, call: CallId) {
+        match self.stops.iter_mut().find(|stop| stop.call == call) {
+            Some(stop) => stop.cause = Cause::Ordered,
+            None => {
+                let since = Instant::now();
+                self.stops.push(Stop { call, since, cause: Cause::Ordered, asked: false });
+            }
         }
     }
 
@@ -227,13 +227,21 @@ impl Desk {
 
     fn count(&mut self) {
         let count = self.scope.count();
-        if count > PROCESSES_MAX {
-            let census = Census::take(self.scope);
-            if census.count() > PROCESSES_MAX
-                && let Some(call) = census.largest(&self.leaders)
-            {
-                self.stop(call, Cause::TooManyProcesses);
+        if count > PROCESSES_MAX && self.stops.is_empty() {
+            // So many leave little time for anybody else: they are halted first.
+            self.scope.halt(&self.leaders);
+            let largest = Census::take(self.scope).largest(&self.leaders);
+            if let Some(call) = largest {
+                let stop = Stop {
+                    call,
+                    since: Instant::now(),
+                    cause: Cause::TooManyProcesses,
+                    asked: true,
+                };
+                self.press(&stop);
+                self.stops.push(stop);
             }
+            Census::take(self.scope).signal_all(Signal::CONT);
         }
         self.count_at = (count > 0).then(|| Instant::now() + COUNT_EVERY);
     }

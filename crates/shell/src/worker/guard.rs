@@ -26,7 +26,6 @@ pub(super) fn run(setup: &Setup) -> io::Result<()> {
     close_inherited()?;
     // Out of the terminal's reach. Fails only for who leads a group already.
     let _ = setsid();
-    let signals = Signals::watch()?;
     let inside = Setup { stage: Stage::Inside, ..setup.clone() };
     let mut command = Command::new("/proc/self/exe");
     command
@@ -36,6 +35,7 @@ pub(super) fn run(setup: &Setup) -> io::Result<()> {
         .stderr(Stdio::null());
     let confined = setup.policy.confine(&mut command).map_err(io::Error::other);
     let confined = confined.inspect_err(|_| remove(&setup.policy.tmp))?;
+    let signals = Signals::watch()?;
     let waited = wait_for(confined.child.id(), &signals);
     match setup.policy.mode {
         Mode::Full => clear(&signals),
@@ -62,7 +62,8 @@ fn close_inherited() -> io::Result<()> {
 
 /// Waits until the one inside has ended, and sees to it that it does once the shell is gone.
 fn wait_for(inside: u32, signals: &Signals) -> io::Result<()> {
-    let inside = i32::try_from(inside).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::NotFound)?;
+    let inside =
+        i32::try_from(inside).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::NotFound)?;
     let shell = stdin();
     let mut gone_since: Option<Instant> = None;
     loop {

@@ -7,12 +7,15 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::process::{Pid, WaitOptions, WaitStatus, wait};
 
-/// Tells when a child has ended. Programs that are started do not inherit any of it.
-pub(super) struct Signals(SignalFd);
+/// Tells when a child has ended. Until [`Signals::set_aside`], signals that ask a process to end are
+/// kept from this one as well: it ends when its work does.
+pub(super) struct Signals {
+    children: SignalFd,
+    kept: SigSet,
+}
 
 impl Signals {
-    /// From now on. Signals that ask a process to end are kept from this one as well: it ends
-    /// when its work does.
+    /// From now on. Children that ended before are found as well.
     pub(super) fn watch() -> io::Result<Self> {
         let mut children = SigSet::empty();
         children.add(Signal::SIGCHLD);
@@ -21,12 +24,22 @@ impl Signals {
             kept.add(signal);
         }
         kept.thread_block()?;
-        Ok(Self(SignalFd::with_flags(&children, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?))
+        let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+        Ok(Self { children: SignalFd::with_flags(&children, flags)?, kept })
+    }
+
+    /// Starts a program, which inherits what is kept from its parent, so for that moment nothing
+    /// is. A child that ends meanwhile is not told of: ask for those that have ended afterwards.
+    pub(super) fn set_aside<T>(&self, start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        self.kept.thread_unblock()?;
+        let started = start();
+        self.kept.thread_block()?;
+        started
     }
 
     /// Those of our children that have ended, and how.
     pub(super) fn ended(&self) -> io::Result<Vec<(Pid, WaitStatus)>> {
-        while self.0.read_signal()?.is_some() {}
+        while self.children.read_signal()?.is_some() {}
         let mut ended = Vec::new();
         loop {
             match wait(WaitOptions::NOHANG) {
@@ -40,6 +53,6 @@ impl Signals {
 
 impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.children.as_fd()
     }
 }

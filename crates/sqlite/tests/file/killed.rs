@@ -23,7 +23,7 @@ async fn a_child_writes_until_it_is_killed() {
     let Ok(folder) = std::env::var(CHILD) else { return };
     let journal = std::sync::Arc::new(open(&Path::new(&folder).join("journal.db")));
     let mut writers = JoinSet::new();
-    let known = all(&journal).await;
+    let known = all(&*journal).await;
     for number in 1..=WRITERS {
         let journal = std::sync::Arc::clone(&journal);
         let task_id = crate::world::task(number);

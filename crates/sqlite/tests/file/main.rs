@@ -5,5 +5,8 @@
 mod damage;
 mod full_disk;
 mod killed;
+mod limits;
+mod migration;
 mod owner;
+mod read_only;
 mod world;

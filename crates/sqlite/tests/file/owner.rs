@@ -25,6 +25,26 @@ async fn a_second_owner_is_told_who_has_it() {
     assert_eq!(all(&open(&path)).await.len(), 2);
 }
 
+/// As after a kill, when the process that had it is not quite gone.
+#[tokio::test]
+async fn a_lock_that_is_about_to_be_let_go_is_waited_for() {
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join("journal.db");
+    let first = open(&path);
+    first.append(creation(1)).await.expect("an append");
+    let (claiming, claimed) = std::sync::mpsc::sync_channel::<()>(0);
+    let leaving = std::thread::spawn(move || {
+        claimed.recv().expect("a claim");
+        // Time for the other to find it taken.
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        drop(first);
+    });
+    claiming.send(()).expect("an owner");
+    let second = SqliteJournal::open(&path, Sync::Full).expect("it was waited for");
+    leaving.join().expect("no panic");
+    assert_eq!(all(&second).await.len(), 2);
+}
+
 #[test]
 fn its_files_are_for_the_owner_alone() {
     let folder = TempDir::new().expect("a folder");

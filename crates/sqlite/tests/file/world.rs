@@ -46,7 +46,7 @@ pub(crate) async fn add(
 }
 
 /// Every event, after a look at whether they are in order.
-pub(crate) async fn all(journal: &SqliteJournal) -> Vec<Event> {
+pub(crate) async fn all(journal: &dyn Journal) -> Vec<Event> {
     let mut events = Vec::new();
     let mut after = Position(0);
     loop {

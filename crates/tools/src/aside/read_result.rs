@@ -65,20 +65,18 @@ impl ToolHandler for ReadResult {
         let arguments: Arguments = arguments(NAME, json)?;
         let (aside, task_id) = (Arc::clone(&self.aside), context.task_id);
         blocking(NAME, context.cancel, move |stop| {
-            let id = &arguments.id;
-            let file = aside.store().find(&task_id, id);
-            let read = file.map_err(ScanError::Io).and_then(|file| show(file, &arguments, stop));
-            match read {
+            let file = aside.store().find(&task_id, &arguments.id);
+            match file.map_err(ScanError::Io).and_then(|file| show(file, &arguments, stop)) {
                 Ok(result) => Ok(result),
                 Err(ScanError::Stopped) => Err(Stopped),
                 Err(ScanError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
-                    Ok(ToolResult::failed(format!(
-                        "this task has no result `{id}`, or no longer: use an id that a result \
-                         named, or run the tool again"
-                    )))
+                    Ok(ToolResult::failed(
+                        "this task has no such result, or no longer: use an id that a result \
+                         named, or run the tool again",
+                    ))
                 }
                 Err(ScanError::Io(error)) => Ok(ToolResult::failed(format!(
-                    "result `{id}` cannot be read: {error}. Run the tool again."
+                    "the result cannot be read: {error}. Run the tool again."
                 ))),
             }
         })

@@ -2,9 +2,9 @@
 
 use std::ffi::OsString;
 use std::fmt::{self, Write as _};
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -153,8 +153,18 @@ fn create(folder: &Path, name: &str) -> io::Result<(String, File)> {
     Err(io::Error::other("this call has too many results"))
 }
 
+/// Makes a folder that only we look into. A project may come with one: a link is refused, and
+/// others are locked out.
 fn make_private(folder: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let about = fs::symlink_metadata(folder)?;
+    if !about.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::NotADirectory, "it is a symlink"));
+    }
+    if about.permissions().mode() & 0o077 != 0 {
+        fs::set_permissions(folder, Permissions::from_mode(0o700))?;
+    }
+    Ok(())
 }
 
 /// An id as a name: whatever is not plain is written as `%` and its code.

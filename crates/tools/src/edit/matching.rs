@@ -86,8 +86,14 @@ fn places(document: &Document<'_>, edit: &Edit, index: usize) -> Result<Vec<Chan
 fn exact(body: &[u8], old: &str) -> Vec<Range<usize>> {
     let mut found = every(body, old.as_bytes());
     if old.contains('\n') && !old.contains('\r') {
+        // What begins with a line break does not begin within one.
+        let is_within = |at: usize| old.starts_with('\n') && at > 0 && body[at - 1] == b'\r';
+        for range in &mut found {
+            range.start -= usize::from(is_within(range.start));
+        }
         found.extend(every(body, old.replace('\n', "\r\n").as_bytes()));
-        found.sort_by_key(|range| range.start);
+        found.sort_by_key(|range| (range.start, range.end));
+        found.dedup();
     }
     found
 }
@@ -152,30 +158,30 @@ fn unexact(document: &Document<'_>, edit: &Edit, index: usize) -> Result<Vec<Cha
     }
 }
 
-/// Which line breaks a text has where. To be asked from front to back: then it is looked through
-/// only once, however often it is asked.
-pub(super) struct LineBreaks<'a> {
+/// Which line breaks a text has where. Asked from front to back, it looks through the text once,
+/// however often it is asked.
+struct LineBreaks<'a> {
     body: &'a [u8],
-    /// The next line break at or behind the last place, if that was looked for.
-    next: Option<Option<usize>>,
+    /// The line break that counts for the last place, and for every place up to here.
+    known: Option<(Option<usize>, usize)>,
 }
 
 impl<'a> LineBreaks<'a> {
-    pub(super) fn of(body: &'a [u8]) -> Self {
-        Self { body, next: None }
+    fn of(body: &'a [u8]) -> Self {
+        Self { body, known: None }
     }
 
     /// Whether lines end with `\r\n` at this place: as this line does, or, being the last, the one
     /// before.
-    pub(super) fn is_crlf_at(&mut self, at: usize) -> bool {
-        let next = match self.next {
-            Some(Some(next)) if next >= at => Some(next),
-            Some(None) => None,
-            Some(Some(_)) | None => memchr(b'\n', &self.body[at..]).map(|end| at + end),
+    fn is_crlf_at(&mut self, at: usize) -> bool {
+        let (end, up_to) = match self.known {
+            Some((end, up_to)) if at <= up_to => (end, up_to),
+            Some(_) | None => match memchr(b'\n', &self.body[at..]) {
+                Some(end) => (Some(at + end), at + end),
+                None => (memrchr(b'\n', self.body), self.body.len()),
+            },
         };
-        self.next = Some(next);
-        // With none behind it, the last one of all is the one before.
-        let end = next.or_else(|| memrchr(b'\n', self.body));
+        self.known = Some((end, up_to));
         end.is_some_and(|end| end > 0 && self.body[end - 1] == b'\r')
     }
 }

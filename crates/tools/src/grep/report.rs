@@ -19,7 +19,7 @@ pub(crate) struct Report {
     pub(crate) notes: Notes,
     pub(crate) searched: u64,
     pub(crate) binary: u64,
-    /// What there is to say of the walk.
+    /// What else there is to say.
     pub(crate) told: Vec<String>,
 }
 

@@ -93,7 +93,7 @@ impl<'a> Search<'a> {
     }
 
     fn run(self) -> Report {
-        let told = match &self.place.what {
+        let mut told = match &self.place.what {
             What::File(file) => {
                 self.seeker().search(file, b"");
                 Vec::new()
@@ -104,6 +104,7 @@ impl<'a> Search<'a> {
                 walk.told()
             }
         };
+        told.extend(self.watch.told());
         let (files, has_more) = self.found.into_files();
         Report {
             place: self.place,
@@ -172,9 +173,15 @@ impl Visitor for Seeker<'_> {
         self.call.globs.enter(folder) && !self.call.found.is_past(folder)
     }
 
+    fn wants(&mut self, path: &[u8]) -> bool {
+        let types = &self.call.types;
+        let is_other_type = || !types.is_empty() && types.matched(as_path(path), false).is_ignore();
+        self.call.globs.keep(path) && !is_other_type()
+    }
+
     fn visit(&mut self, folder: &Folder, name: &CStr, path: &[u8]) {
         let call = self.call;
-        if !call.globs.keep(path) || is_other_type(&call.types, path) || call.found.is_past(path) {
+        if call.found.is_past(path) {
             return;
         }
         match folder.file(name) {
@@ -226,10 +233,6 @@ fn types(name: Option<&str>) -> Result<Types, Refused> {
         let name: String = name.chars().take(40).flat_map(char::escape_debug).collect();
         invalid("type", &format!("`{name}` is not known: use another{close}, or `glob`"))
     })
-}
-
-fn is_other_type(types: &Types, path: &[u8]) -> bool {
-    !types.is_empty() && types.matched(as_path(path), false).is_ignore()
 }
 
 fn invalid(name: &str, reason: &str) -> Refused {

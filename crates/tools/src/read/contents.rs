@@ -39,7 +39,7 @@ const BINARIES: [(&[u8], &str); 12] = [
     (b"\x1f\x8b", "gzip data"),
     (b"\x28\xb5\x2f\xfd", "zstd data"),
     (b"\xfd7zXZ\0", "xz data"),
-    (b"BZh", "bzip2 data"),
+    (b"BZh91AY&SY", "bzip2 data"),
     (b"%PDF-", "a PDF document"),
     (b"SQLite format 3\0", "an SQLite database"),
     (b"\0asm", "a WebAssembly module"),

@@ -10,7 +10,10 @@ use std::sync::Arc;
 use antiphon_core::{IMAGE_BYTES_MAX, ImageBlock, InputBlock, TaskId, ToolResult};
 
 use super::notes::{self, Text};
-use super::{Contents, Overlong, Rows, SAMPLE_BYTES_MAX, ScanError, head_of, recognize, scan};
+use super::{
+    COUNTED_BYTES_MAX, Contents, Overlong, Rows, SAMPLE_BYTES_MAX, ScanError, head_of, recognize,
+    scan,
+};
 use crate::seen::{Seen, Sight};
 use crate::toolbox::{Stop, Stopped};
 use crate::workspace::{Found, Identity, Kind, Shown, Workspace};
@@ -67,10 +70,12 @@ impl Reading {
             Contents::Binary(what) => ToolResult::text(binary(what, name, found.size(), &head)),
             Contents::Text(encoding, certainty) => {
                 let mut rows = Rows::new(self.first, self.limit, Overlong::Cut);
-                let mut hasher = self.seen.fingerprint();
-                let scanned =
-                    scan(&head, file, encoding, &mut rows, |raw| hasher.write(raw), stop)?;
-                fingerprint = scanned.to_the_end.then(|| hasher.finish());
+                // Of a file too large to be written anyway the identity will do.
+                let is_small = found.size() <= COUNTED_BYTES_MAX;
+                let mut hasher = is_small.then(|| self.seen.fingerprint());
+                let raw = |raw: &[u8]| hasher.iter_mut().for_each(|hasher| hasher.write(raw));
+                let scanned = scan(&head, file, encoding, &mut rows, raw, stop)?;
+                fingerprint = hasher.filter(|_| scanned.to_the_end).map(|hasher| hasher.finish());
                 let (size, first) = (found.size(), self.first);
                 let rows = rows.finish();
                 notes::text(Text { name, size, first, rows, scanned, encoding, certainty })

@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use memchr::memchr;
+use memchr::{memchr, memchr_iter};
 
 /// Lines that are shown unless more are asked for.
 pub const ROWS_MAX: u64 = 2_000;
@@ -106,8 +106,13 @@ impl Rows {
             // A row may end within a line: characters count.
             return 0;
         }
+        if let (true, Some(last)) = (self.full, bytes.last()) {
+            self.number += memchr_iter(b'\n', bytes).count() as u64;
+            self.begun = *last != b'\n';
+            return bytes.len();
+        }
         let mut passed = 0;
-        while self.number < self.first || self.full {
+        while self.number < self.first {
             let Some(end) = memchr(b'\n', &bytes[passed..]) else {
                 self.begun |= passed < bytes.len();
                 return bytes.len();

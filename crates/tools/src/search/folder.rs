@@ -14,7 +14,7 @@ use rustix::io::Errno;
 const LISTING_BYTES: usize = 32 * 1024;
 
 /// File systems that the kernel makes up: their files can be endless, and are nobody's text.
-const MADE_UP: [i64; 10] = [
+const MADE_UP: [u32; 10] = [
     0x9fa0,      // proc
     0x6265_6572, // sysfs
     0x6462_6720, // debugfs
@@ -26,6 +26,9 @@ const MADE_UP: [i64; 10] = [
     0xcafe_4a11, // bpf
     0x6265_6570, // configfs
 ];
+
+/// How often the kernel is asked again when folders are renamed while it looks.
+const TRIES_MAX: u32 = 32;
 
 /// A folder that is open.
 #[derive(Debug)]
@@ -143,7 +146,8 @@ impl Folder {
 
     /// Whether the kernel makes its contents up.
     pub(crate) fn is_made_up(&self) -> bool {
-        rustix::fs::fstatfs(&self.0).is_ok_and(|stat| MADE_UP.contains(&stat.f_type))
+        let is = |kind: i128| MADE_UP.iter().any(|made_up| i128::from(*made_up) == kind);
+        rustix::fs::fstatfs(&self.0).is_ok_and(|stat| is(stat.f_type.into()))
     }
 }
 
@@ -155,11 +159,12 @@ fn regular(file: OwnedFd) -> io::Result<Option<File>> {
 fn beneath(folder: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
     let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    loop {
+    for _ in 0..TRIES_MAX {
         match rustix::fs::openat2(folder, path, flags, Mode::empty(), resolve) {
             // A rename raced with it, or a signal came.
             Err(Errno::AGAIN | Errno::INTR) => {}
             opened => return Ok(opened?),
         }
     }
+    Err(Errno::AGAIN.into())
 }

@@ -58,6 +58,9 @@ impl Globs {
 
     /// Whether the file at `path` is meant.
     pub(crate) fn keep(&self, path: &[u8]) -> bool {
+        if self.include.is_none() && self.exclude.is_empty() {
+            return true;
+        }
         let candidate = Candidate::new(as_path(path));
         self.include.as_ref().is_none_or(|include| include.is_match_candidate(&candidate))
             && !self.exclude.is_match_candidate(&candidate)

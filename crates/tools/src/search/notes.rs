@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::path::RelPath;
 use super::place::Place;
-use super::shown::{ShownPath, grouped, shown_path};
+use super::shown::{ShownPath, cut_around, grouped, shown_path};
 
 /// Most places that are kept: the first ones.
 const PLACES_MAX: usize = 1000;
@@ -45,7 +45,8 @@ impl Notes {
             .by_ref()
             .take(PLACES_NAMED)
             .map(|(path, reason)| {
-                format!("{} ({reason})", shown_path(&place.path_of(&path.0)).text)
+                let name = shown_path(&place.path_of(&path.0)).text;
+                format!("{} ({reason})", cut_around(name.as_bytes(), name.len()))
             })
             .collect();
         let more = match counted.count() as u64 {

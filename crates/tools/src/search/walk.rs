@@ -4,21 +4,21 @@
 //! down all later folders ([`Visitor::enters`]). A walk that was told to stop ends before the next
 //! file; one that met [`ENTRIES_MAX`] entries enters no further folder.
 
-use std::collections::BinaryHeap;
 use std::ffi::{CStr, CString};
 use std::io;
 use std::mem;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use super::NEVER_ENTERED;
 use super::folder::{Folder, Kind};
 use super::path::{self, RelPath};
 use super::place::Place;
+use super::queue::{Queue, Step, Work};
 use super::rules::{Room, RuleFiles, Rules, Verdict};
 use super::shown::grouped;
-use super::watch::{SEARCH_SECONDS_MAX, Watch};
+use super::watch::Watch;
 
 /// Most entries of folders that one walk looks at.
 pub(crate) const ENTRIES_MAX: usize = 5_000_000;
@@ -47,7 +47,9 @@ pub(crate) struct Walk<'a> {
 pub(crate) trait Visitor {
     /// Whether to go into a folder.
     fn enters(&mut self, folder: &[u8]) -> bool;
-    /// A file, at least a moment ago.
+    /// Whether a file is of interest, by its path.
+    fn wants(&mut self, path: &[u8]) -> bool;
+    /// A file that is wanted; at least it was one a moment ago.
     fn visit(&mut self, folder: &Folder, name: &CStr, path: &[u8]);
     /// A folder that cannot be read.
     fn fails(&mut self, folder: &[u8], error: &io::Error);
@@ -91,12 +93,6 @@ impl<'a> Walk<'a> {
     /// What to say of a walk that did not see everything as it is.
     pub(crate) fn told(&self) -> Vec<String> {
         let mut told = Vec::new();
-        if self.watch.was_late() {
-            told.push(format!(
-                "[stopped after {SEARCH_SECONDS_MAX} seconds, before everything was seen: narrow \
-                 `path`]"
-            ));
-        }
         if self.entries.load(Ordering::Relaxed) > ENTRIES_MAX {
             told.push(format!(
                 "[stopped after {} entries of folders, before everything was seen: narrow `path`]",
@@ -107,6 +103,20 @@ impl<'a> Walk<'a> {
             told.push("[ignore files are too long: some rules were not read]".to_owned());
         }
         told
+    }
+
+    /// Whether a file or folder is neither ignored nor hidden.
+    fn sees(&self, name: &CStr, path: &[u8], kind: Kind, rules: Option<&Rules>) -> bool {
+        if NEVER_ENTERED.iter().any(|never| never.as_bytes() == name.to_bytes()) {
+            return false;
+        }
+        let verdict =
+            rules.map_or(Verdict::Silent, |rules| rules.verdict(path::as_path(path), kind));
+        match verdict {
+            Verdict::Ignored => false,
+            Verdict::Wanted => true,
+            Verdict::Silent => self.hidden || !name.to_bytes().starts_with(b"."),
+        }
     }
 
     fn seen_from_start<'p>(&self, path: &'p [u8]) -> &'p [u8] {
@@ -182,15 +192,17 @@ impl<V: Visitor> Worker<'_, V> {
         for (name, kind) in entries {
             full.truncate(path.0.len());
             path::push(&mut full, name.to_bytes());
-            if kind == Kind::Other || !self.is_wanted(&name, &full, kind, rules.as_deref()) {
-                continue;
-            }
+            let is_seen = || self.walk.sees(&name, &full, kind, rules.as_deref());
             match kind {
-                Kind::Folder => {
+                Kind::Folder if is_seen() => {
                     let path = RelPath(full.clone());
                     steps.push(Step { path, rules: rules.clone(), work: Work::Folder });
                 }
-                Kind::File | Kind::Other => files.push(name),
+                // Most files are told by their names: that is faster than the rules.
+                Kind::File if self.visitor.wants(self.walk.seen_from_start(&full)) && is_seen() => {
+                    files.push(name);
+                }
+                Kind::Folder | Kind::File | Kind::Other => {}
             }
         }
         while files.len() > BATCH_FILES {
@@ -200,19 +212,6 @@ impl<V: Visitor> Worker<'_, V> {
         self.queue.add(steps);
         self.visit(folder, path, &files);
         Ok(())
-    }
-
-    fn is_wanted(&self, name: &CStr, path: &[u8], kind: Kind, rules: Option<&Rules>) -> bool {
-        if NEVER_ENTERED.iter().any(|never| never.as_bytes() == name.to_bytes()) {
-            return false;
-        }
-        let verdict =
-            rules.map_or(Verdict::Silent, |rules| rules.verdict(path::as_path(path), kind));
-        match verdict {
-            Verdict::Ignored => false,
-            Verdict::Wanted => true,
-            Verdict::Silent => self.walk.hidden || !name.to_bytes().starts_with(b"."),
-        }
     }
 
     fn visit(&mut self, folder: &Folder, path: &RelPath, names: &[CString]) {
@@ -225,108 +224,5 @@ impl<V: Visitor> Worker<'_, V> {
             path::push(&mut full, name.to_bytes());
             self.visitor.visit(folder, name, self.walk.seen_from_start(&full));
         }
-    }
-}
-
-/// Something to do.
-#[derive(Debug)]
-struct Step {
-    path: RelPath,
-    rules: Option<Arc<Rules>>,
-    work: Work,
-}
-
-#[derive(Debug)]
-enum Work {
-    /// Go into the folder.
-    Folder,
-    /// Visit files of the folder, which has been listed.
-    Files(Vec<CString>),
-}
-
-impl Work {
-    fn first_name(&self) -> Option<&CString> {
-        match self {
-            Self::Folder => None,
-            Self::Files(names) => names.first(),
-        }
-    }
-}
-
-/// What comes first is the greatest: a heap hands that out.
-impl Ord for Step {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        let by_path = other.path.cmp(&self.path);
-        by_path.then_with(|| other.work.first_name().cmp(&self.work.first_name()))
-    }
-}
-
-impl PartialOrd for Step {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Step {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Step {}
-
-#[derive(Debug, Default)]
-struct Queue {
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    steps: BinaryHeap<Step>,
-    /// Threads that may still add something.
-    busy: usize,
-}
-
-impl Queue {
-    fn add(&self, steps: impl IntoIterator<Item = Step>) {
-        self.lock().steps.extend(steps);
-        self.changed.notify_all();
-    }
-
-    fn clear(&self) {
-        self.lock().steps.clear();
-    }
-
-    /// Waits for the next step; `None` when there will be none.
-    fn take(&self) -> Option<Turn<'_>> {
-        let mut state = self.lock();
-        loop {
-            if let Some(step) = state.steps.pop() {
-                state.busy += 1;
-                return Some(Turn { queue: self, step });
-            }
-            if state.busy == 0 {
-                return None;
-            }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A step being done. Whatever ends it, the others need not wait for it.
-struct Turn<'q> {
-    queue: &'q Queue,
-    step: Step,
-}
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        self.queue.lock().busy -= 1;
-        self.queue.changed.notify_all();
     }
 }

@@ -35,8 +35,11 @@ impl<'a> Watch<'a> {
         late
     }
 
-    /// Whether it went no further because it took too long.
-    pub(crate) fn was_late(&self) -> bool {
-        self.late.load(Ordering::Relaxed)
+    /// What to say of a search that took too long.
+    pub(crate) fn told(&self) -> Option<String> {
+        let told = format!(
+            "[stopped after {SEARCH_SECONDS_MAX} seconds, before everything was seen: narrow `path`]"
+        );
+        self.late.load(Ordering::Relaxed).then_some(told)
     }
 }

@@ -21,7 +21,8 @@ impl Workspace {
         let descriptor = match self.mode {
             Mode::Full => {
                 let from = self.roots[0].folder();
-                open(from, path, ResolveFlags::NO_MAGICLINKS).map_err(|e| self.said(path, e))?
+                open(from, path, ResolveFlags::NO_MAGICLINKS)
+                    .map_err(|e| PathError::said(path, e))?
             }
             Mode::ReadOnly | Mode::Workspace => self.open_beneath_a_root(path, access)?,
         };
@@ -60,21 +61,7 @@ impl Workspace {
             (None, Mode::Full) => open(CWD, real, ResolveFlags::NO_SYMLINKS),
             (None, Mode::ReadOnly | Mode::Workspace) => return Err(self.outside(real, access)),
         };
-        opened.map_err(|error| self.said(real, error))
-    }
-
-    /// What the system's refusal means.
-    pub(super) fn said(&self, path: &Path, error: Errno) -> PathError {
-        let path = path.to_owned();
-        match error {
-            Errno::NOENT | Errno::NOTDIR => PathError::NotFound { path, near: None },
-            Errno::LOOP => PathError::Loop { path },
-            Errno::ACCESS | Errno::PERM | Errno::ROFS => PathError::Denied { path },
-            Errno::NAMETOOLONG => PathError::TooLong,
-            Errno::NOSYS => PathError::Unsupported { what: "openat2" },
-            Errno::XDEV => self.outside(&path, Access::Read),
-            error => PathError::Io { path, reason: error.into() },
-        }
+        opened.map_err(|error| PathError::said(real, error))
     }
 
     fn open_beneath_a_root(&self, path: &Path, access: Access) -> Result<OwnedFd, PathError> {
@@ -87,7 +74,7 @@ impl Workspace {
             match open(root.folder(), rest, ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS) {
                 Ok(descriptor) => return Ok(descriptor),
                 Err(Errno::XDEV) => {}
-                Err(error) => return Err(self.said(path, error)),
+                Err(error) => return Err(PathError::said(path, error)),
             }
         }
         // It leaves its root, but may come back to it or to another. This is only a guess at

@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
 
 use super::asked::PATH_BYTES_MAX;
 use super::{Access, Shown};
@@ -75,7 +77,7 @@ pub enum PathError {
         path: PathBuf,
     },
     /// Leave it, or have the user unlock it: replacing it would need no permission of its own.
-    #[error("{} has no write permission at all: somebody wants it left as it is", Shown(path))]
+    #[error("{} has no write permission: somebody wants it left as it is, ask them", Shown(path))]
     Locked {
         /// Which path.
         path: PathBuf,
@@ -150,6 +152,21 @@ pub enum WorkspaceError {
     },
 }
 
+impl PathError {
+    /// What a refusal of the system means.
+    pub(super) fn said(path: &Path, error: Errno) -> Self {
+        let path = path.to_owned();
+        match error {
+            Errno::NOENT | Errno::NOTDIR => Self::NotFound { path, near: None },
+            Errno::LOOP => Self::Loop { path },
+            Errno::ACCESS | Errno::PERM | Errno::ROFS => Self::Denied { path },
+            Errno::NAMETOOLONG => Self::TooLong,
+            Errno::NOSYS => Self::Unsupported { what: "openat2" },
+            error => Self::Io { path, reason: error.into() },
+        }
+    }
+}
+
 impl fmt::Display for Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -171,7 +188,7 @@ impl fmt::Display for Roots<'_> {
     }
 }
 
-struct Hint<'a>(Option<&'a std::path::Path>);
+struct Hint<'a>(Option<&'a Path>);
 
 impl fmt::Display for Hint<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{AtFlags, statat};
+use rustix::fs::{Access as Permission, AtFlags, accessat, statat};
 use rustix::io::Errno;
 
 use super::found::real_path;
@@ -98,6 +98,11 @@ fn around(workspace: &Workspace, found: Found) -> Result<Option<Place<'_>>, Path
         Ok(stat) if stat.st_ino == found.stat().st_ino && stat.st_dev == found.stat().st_dev => {}
         Ok(_) | Err(_) => return Ok(None),
     }
+    // Replacing it takes no permission on the file itself, but whoever set it meant something.
+    let access = accessat(&folder, &name, Permission::WRITE_OK, AtFlags::empty());
+    if access == Err(Errno::ACCESS) {
+        return Err(PathError::Locked { path });
+    }
     Ok(Some(Place { workspace, folder, missing: Vec::new(), name, path, existing: Some(found) }))
 }
 
@@ -140,7 +145,7 @@ fn missing<'a>(
             return Err(PathError::Dangling { path: asked.to_owned() });
         }
         Ok(_) => return Err(error),
-        Err(errno) => return Err(workspace.said(asked, errno)),
+        Err(errno) => return Err(PathError::said(asked, errno)),
     }
     let real = real_path(folder.descriptor())
         .map_err(|reason| PathError::Io { path: asked.to_owned(), reason })?;

@@ -93,9 +93,8 @@ pub(super) fn replace(
     drop(replacing);
     // The name is durable only when the folder is. One that may not be read cannot be synced.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    if let Ok(folder) = openat(folder, ".", flags, Mode::empty()) {
-        fsync(folder)?;
-    }
+    // Whatever comes of it, the file is replaced: an error would tell the opposite.
+    let _ = openat(folder, ".", flags, Mode::empty()).and_then(fsync);
     Ok(Replaced { identity, other_links: old.map_or(0, |old| old.st_nlink.saturating_sub(1)) })
 }
 

@@ -151,7 +151,7 @@ async fn what_is_kept_is_private() {
 #[tokio::test]
 async fn a_line_without_end_can_be_read_to_its_end() {
     let bench = Bench::new();
-    let line: String = (0..20_000).map(|i| format!("{i},")).collect();
+    let line: String = (0..20_000).flat_map(|i| [i.to_string(), ",".to_owned()]).collect();
     let said = bench.echo("t", "c", &line).await;
     assert!(said.contains("1 lines") && said.ends_with("19998,19999,"));
     let read = bench.read("t", "c", 1).await.said();

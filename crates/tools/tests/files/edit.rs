@@ -57,6 +57,8 @@ fn line_breaks_follow_the_place_in_a_mixed_file() {
     assert_eq!(text, "a\n1\r\n2\r\n");
     let (_, text) = edited("a\nb\r\nc\n", "a", "1\n2");
     assert_eq!(text, "1\n2\nb\r\nc\n");
+    let (_, text) = edited("a\r\nb\r\nc", "\nb", "");
+    assert_eq!(text, "a\r\nc");
     // Whoever writes `\r` knows what they do.
     let (_, text) = edited("a\r\nb\r\n", "a\r\n", "a\n");
     assert_eq!(text, "a\nb\r\n");

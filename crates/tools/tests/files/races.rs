@@ -57,10 +57,10 @@ fn a_folder_that_becomes_a_link_leads_nowhere() {
         world.edit("swap/secret.txt", "harmless!", "harmless");
         for outcome in [written, edited, world.read("swap/secret.txt")] {
             assert!(!format!("{outcome:?}").contains(SECRET));
-            match outcome {
+            match &outcome {
                 Outcome::Said(_) => outcomes.0 += 1,
                 Outcome::Failed(_) => outcomes.1 += 1,
-                other => panic!("{other:?}"),
+                Outcome::Invalid(_) | Outcome::Other(_) => panic!("{outcome:?}"),
             }
         }
     });
@@ -137,7 +137,9 @@ fn no_edit_that_was_reported_is_lost() {
     const EDITS: usize = 10;
     let world = World::new();
     let slots = |value: &str| -> String {
-        (0..TASKS * EDITS).map(|i| format!("slot {i:02}: {value}\n")).collect()
+        let slots: Vec<String> =
+            (0..TASKS * EDITS).map(|i| format!("slot {i:02}: {value}\n")).collect();
+        slots.concat()
     };
     world.put("f", slots("no"));
     let retries: usize = thread::scope(|scope| {

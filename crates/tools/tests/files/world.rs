@@ -167,18 +167,14 @@ impl Outcome {
 
     #[track_caller]
     pub(crate) fn said(self) -> String {
-        match self {
-            Self::Said(text) => text,
-            other => panic!("{other:?}"),
-        }
+        let Self::Said(text) = self else { panic!("{self:?}") };
+        text
     }
 
     #[track_caller]
     pub(crate) fn failed(self) -> String {
-        match self {
-            Self::Failed(text) => text,
-            other => panic!("{other:?}"),
-        }
+        let Self::Failed(text) = self else { panic!("{self:?}") };
+        text
     }
 }
 

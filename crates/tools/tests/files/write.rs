@@ -105,7 +105,7 @@ fn a_task_that_is_released_has_seen_nothing() {
 fn a_file_read_in_part_is_told_by_its_identity() {
     let world = World::new();
     // Over the size up to which a file is gone through to its end.
-    world.put("huge.txt", "line\n".repeat(15 * 1024 * 1024));
+    world.put("huge.txt", format!("{}\n", "x".repeat(1023)).repeat(66 * 1024));
     world.read("huge.txt").said();
     fs::File::options()
         .append(true)

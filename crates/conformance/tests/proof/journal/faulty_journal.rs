@@ -1,7 +1,10 @@
 //! Journals that are wrong in one respect each.
 
+mod listing;
 mod racing;
 mod reading;
+mod summing;
+mod waiting;
 mod writing;
 
 use std::collections::HashMap;
@@ -54,6 +57,38 @@ pub(super) enum Fault {
     ListsByName,
     ListsOneMore,
     TakesWaitingForDone,
+    ListsOneMoreSession,
+    ListsOneMoreApproval,
+    ListsOneMoreAgent,
+    ListsOneMoreMessage,
+    FindsUnfinishedTasksOnly,
+    TakesBeginningsForPatterns,
+    LeavesOutGrandchildren,
+    LeavesOutTheTop,
+    FindsSessionsByPrefix,
+    ForgetsParents,
+    ForgetsWhatIsWaitedFor,
+    LagsBehind,
+    CountsCompactionsAsTurns,
+    TitlesByTheLatestQuestion,
+    AddsUpAllModels,
+    RoundsTimesOfSummaries,
+    ListsSessionsByTheirFirstTasks,
+    CountsUnfinishedTasksOnly,
+    TitlesSessionsByTheirLastTask,
+    ForgetsWhenApprovalsExpire,
+    ListsApprovalsByTask,
+    KeepsAllowedOnesPending,
+    LetsTheLastAnswerCount,
+    AsksAgain,
+    LetsApprovalsOutliveTheirTasks,
+    LetsAgentsOutliveTheirTasks,
+    CountsEveryMove,
+    ListsTheOldestAgentFirst,
+    NeverTakesFromTheQueue,
+    ListsMessagesByTask,
+    QueuesTwice,
+    LetsMessagesOutliveTheirTasks,
 }
 
 /// A right journal with a wrong one around it.
@@ -100,6 +135,7 @@ impl FaultyJournal {
 }
 
 #[async_trait]
+#[expect(clippy::wildcard_enum_match_arm, reason = "a fault is wrong in one respect")]
 impl Journal for FaultyJournal {
     async fn append(&self, append: Append) -> Result<Appended, JournalError> {
         match self.fault {
@@ -125,17 +161,8 @@ impl Journal for FaultyJournal {
             Fault::AnswersWithTheHead => self.answering_with_the_head(append).await,
             Fault::ShowsWritesOutOfOrder => self.writing_slowly(append).await,
             Fault::RoundsTimes => self.rounding_times(append).await,
-            Fault::ReadsByPrefix
-            | Fault::RefusesToReadUnknownTasks
-            | Fault::StartsOverBehindTheEnd
-            | Fault::SkipsOneBetweenPages
-            | Fault::ReadsOneMore
-            | Fault::ForgetsWhereTheReaderWas
-            | Fault::TakesTheTasksEndForTheHead
-            | Fault::NormalizesJson
-            | Fault::ListsByName
-            | Fault::ListsOneMore
-            | Fault::TakesWaitingForDone => self.inner.append(append).await,
+            // The others are wrong about what is there, not about what is written.
+            _ => self.inner.append(append).await,
         }
     }
 
@@ -148,19 +175,19 @@ impl Journal for FaultyJournal {
     }
 
     async fn sessions(&self, limit: NonZeroUsize) -> Result<Vec<SessionSummary>, JournalError> {
-        self.inner.sessions(limit).await
+        self.list_sessions_wrongly(limit).await
     }
 
     async fn approvals(&self, query: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
-        self.inner.approvals(query).await
+        self.list_approvals_wrongly(query).await
     }
 
     async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
-        self.inner.agents(limit).await
+        self.list_agents_wrongly(limit).await
     }
 
     async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
-        self.inner.queued(limit).await
+        self.list_queued_wrongly(limit).await
     }
 }
 

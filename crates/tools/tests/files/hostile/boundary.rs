@@ -114,10 +114,10 @@ fn impossible() -> Vec<Case> {
         reads("encoded dots", "%2e%2e/outside/secret.txt").fails("does not exist"),
         reads("dots of another width", "．．/outside/secret.txt").fails("does not exist"),
         reads("backslashes", "..\\outside\\secret.txt").fails("does not exist"),
-        calls("no path at all", "read", json!({})).is_invalid("missing field `path`"),
-        calls("a number as a path", "read", json!({ "path": 7 })).is_invalid("`path`"),
-        calls("a list as a path", "read", json!({ "path": ["a.txt"] })).is_invalid("`path`"),
+        calls("no path at all", "read", json!({})).refuses("missing field `path`"),
+        calls("a number as a path", "read", json!({ "path": 7 })).refuses("`path`"),
+        calls("a list as a path", "read", json!({ "path": ["a.txt"] })).refuses("`path`"),
         calls("another name for the path", "read", json!({ "file": "a.txt" }))
-            .is_invalid("unknown field `file`"),
+            .refuses("unknown field `file`"),
     ]
 }

@@ -58,7 +58,7 @@ fn writing() -> Vec<Case> {
         writes("a request to IdeA", ".ideai/requests/me/x.json", "{}").fails("`.ideai`"),
         edits("a hard link to the configuration", "link", "core", "other")
             .given(|world| {
-                std::fs::hard_link(world.path(".git/config"), world.path("link")).unwrap()
+                std::fs::hard_link(world.path(".git/config"), world.path("link")).unwrap();
             })
             .says("other hard links: they keep the old content")
             .leaves("link", "[other]\n"),

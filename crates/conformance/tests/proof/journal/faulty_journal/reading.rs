@@ -1,7 +1,7 @@
 //! What goes wrong while reading.
 
-use antiphon_core::port::{Journal, JournalError, Page, Read, TaskQuery, Which};
-use antiphon_core::{Event, Position, TaskSummary};
+use antiphon_core::port::{Journal, JournalError, Page, Read};
+use antiphon_core::{Event, Position};
 use serde_json::Value;
 use std::num::NonZeroUsize;
 
@@ -53,27 +53,6 @@ impl FaultyJournal {
             page.events = page.events.iter().map(normalized).collect();
         }
         page
-    }
-
-    pub(super) async fn list_wrongly(
-        &self,
-        mut query: TaskQuery,
-    ) -> Result<Vec<TaskSummary>, JournalError> {
-        if self.fault == Fault::ListsOneMore {
-            query.limit = query.limit.saturating_add(1);
-        }
-        let which = query.which.clone();
-        let mut tasks = self.inner.tasks(query).await?;
-        if self.fault == Fault::ListsByName
-            && tasks.len() > 2
-            && tasks[0].task_id > tasks[2].task_id
-        {
-            tasks.sort_by(|a, b| b.task_id.cmp(&a.task_id));
-        }
-        if self.fault == Fault::TakesWaitingForDone && which == Which::Unfinished {
-            tasks.pop();
-        }
-        Ok(tasks)
     }
 
     async fn reading_by_prefix(&self, read: Read) -> Result<Page, JournalError> {

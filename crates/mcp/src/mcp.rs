@@ -59,16 +59,8 @@ impl Mcp {
     /// them, all at once. Returns when each is ready or has failed, or after `within`; servers that
     /// take longer go on starting, and their tools appear when they are ready.
     pub async fn connect_all(&self, within: Duration) {
-        let shared = Arc::clone(&self.shared);
-        if shared.tracker.is_empty() && !shared.stop.is_cancelled() {
-            let recalling = Arc::clone(&shared);
-            // What cannot be recalled is asked for.
-            let _ = tokio::task::spawn_blocking(move || recalling.recall()).await;
-            for server in shared.servers.values() {
-                let stop = shared.stop.clone();
-                shared.tracker.spawn(Arc::clone(server).supervise(Arc::clone(&shared), stop));
-            }
-        }
+        let shared = &self.shared;
+        shared.begun.get_or_init(|| begin(shared)).await;
         let unknown = shared.servers.values().filter(|server| server.entries().is_empty());
         // Whether each is there shows in its status.
         let _ = timeout(within, join_all(unknown.map(|server| server.connection()))).await;
@@ -135,7 +127,7 @@ impl Mcp {
             match call.make(&connection).await {
                 Ended::Answered(result) => return Ok(result),
                 Ended::NotSent(reason) if connection.traffic.gone.is_cancelled() => {
-                    not_sent = reason
+                    not_sent = reason;
                 }
                 Ended::NotSent(reason) => return Err(unavailable(reason)),
                 Ended::Lost => return Ok(lost(&entry)),
@@ -192,6 +184,17 @@ impl Drop for Mcp {
 impl fmt::Debug for Mcp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Mcp").field("servers", &self.status()).finish_non_exhaustive()
+    }
+}
+
+/// Recalls what is known of the servers and begins to look after them.
+async fn begin(shared: &Arc<Shared>) {
+    let recalling = Arc::clone(shared);
+    // What cannot be recalled is asked for.
+    let _ = tokio::task::spawn_blocking(move || recalling.recall()).await;
+    for server in shared.servers.values() {
+        let supervised = Arc::clone(server).supervise(Arc::clone(shared), shared.stop.clone());
+        shared.tracker.spawn(supervised);
     }
 }
 

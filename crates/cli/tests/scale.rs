@@ -1,0 +1,128 @@
+//! Many tasks at once, and one that goes on and on, on a journal on the disk.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_core::port::{Journal, RandomIds, SystemClock, TaskQuery, Which};
+use antiphon_core::{ModelRef, Position, Provider, RawJson, TaskLimits, TaskStatus, UserMessage};
+use antiphon_runtime::{
+    Before, Models, NewTask, NoTools, OpenGate, Orchestrator, OrchestratorError, Settings, World,
+};
+use antiphon_scripted::{Script, ScriptedProvider};
+use antiphon_sqlite::{OpenError, SqliteJournal, Sync};
+
+struct Scripted(ScriptedProvider);
+
+impl Models for Scripted {
+    fn provider(&self, _: &ModelRef, _: Option<&RawJson>) -> Result<Arc<dyn Provider>, String> {
+        Ok(Arc::new(self.0.clone()))
+    }
+
+    fn window_tokens(&self, _: &ModelRef) -> Option<u64> {
+        None
+    }
+}
+
+fn orchestrator(folder: &Path, script: &str) -> Orchestrator {
+    let journal = SqliteJournal::open(&folder.join("journal.db"), Sync::Normal).unwrap();
+    Orchestrator::new(World {
+        journal: Arc::new(journal),
+        models: Arc::new(Scripted(ScriptedProvider::new(Script::parse(script).unwrap()))),
+        tools: Arc::new(NoTools),
+        gate: Arc::new(OpenGate),
+        prices: Arc::default(),
+        clock: Arc::new(SystemClock),
+        ids: Arc::new(RandomIds),
+        settings: Settings::default(),
+    })
+}
+
+fn task(text: &str) -> NewTask {
+    NewTask {
+        agent: "scale".to_owned(),
+        model: ModelRef::parse("scripted/scale").unwrap(),
+        route: None,
+        system_prompt: String::new(),
+        session_id: None,
+        before: Before::Nothing,
+        message: UserMessage::text(text, chrono::DateTime::UNIX_EPOCH),
+        limits: TaskLimits::default(),
+        output_schema: None,
+        key: None,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_thousand_tasks_at_once_all_complete() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = r#"
+name = "scale"
+[[reply]]
+when = { turn = 0 }
+step = [{ delay_ms = 200 }, { call = { name = "nothing", arguments = {} } }]
+[[reply]]
+step = [{ text = "Done: {{last_user}}" }]
+"#;
+    let orchestrator = orchestrator(folder.path(), script);
+    let mut follower = orchestrator.follow(None, Position(0));
+    let mut invoked = tokio::task::JoinSet::new();
+    for number in 0..10_000 {
+        let orchestrator = orchestrator.clone();
+        invoked.spawn(async move { orchestrator.invoke(task(&number.to_string())).await });
+    }
+    invoked.join_all().await.into_iter().collect::<Result<Vec<_>, OrchestratorError>>().unwrap();
+    let (mut ended, mut last) = (0, Position(0));
+    while ended < 10_000 {
+        let event = follower.next().await.unwrap();
+        assert_eq!(event.position.0, last.0 + 1);
+        last = event.position;
+        ended += usize::from(event.body.ends_task());
+    }
+    let limit = std::num::NonZeroUsize::new(20_000).unwrap();
+    let all = orchestrator.tasks(TaskQuery { which: Which::All, limit }).await.unwrap();
+    assert_eq!(all.len(), 10_000);
+    for task in all {
+        assert_eq!(task.status, TaskStatus::Completed);
+        assert_eq!(task.preview.unwrap(), format!("Done: {}", task.title), "each its own");
+    }
+    assert!(orchestrator.shutdown(Duration::from_secs(10)).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_session_of_five_thousand_turns_completes_and_is_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = r#"
+name = "scale"
+[[reply]]
+when = { turn = 4999 }
+step = [{ text = "Done." }]
+[[reply]]
+step = [{ call = { name = "nothing", arguments = {} } }]
+"#;
+    let first = orchestrator(folder.path(), script);
+    let task_id = first.invoke(task("go")).await.unwrap();
+    let state = first.wait(&task_id).await.unwrap();
+    assert_eq!((state.status, state.turns), (TaskStatus::Completed, 5_000));
+    first.shutdown(Duration::from_secs(5)).await;
+    drop(first);
+    let second = orchestrator(folder.path(), script);
+    assert_eq!(second.task(&task_id).await.unwrap(), state);
+}
+
+#[tokio::test]
+async fn a_second_process_is_told_who_has_the_journal_and_may_look() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    let owner = SqliteJournal::open(&path, Sync::Normal).unwrap();
+    let refused = SqliteJournal::open(&path, Sync::Normal).unwrap_err();
+    let pid = std::process::id().to_string();
+    assert!(matches!(&refused, OpenError::Owned { pid: found, .. } if *found == pid), "{refused}");
+    let looking = SqliteJournal::open_read_only(&path).unwrap();
+    let limit = std::num::NonZeroUsize::MIN;
+    let tasks = looking.tasks(TaskQuery { which: Which::All, limit }).await.unwrap();
+    assert_eq!(tasks, []);
+    drop(owner);
+}

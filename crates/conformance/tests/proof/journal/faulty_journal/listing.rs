@@ -1,0 +1,102 @@
+//! What goes wrong while tasks and sessions are listed.
+
+use std::num::NonZeroUsize;
+
+use antiphon_core::port::{Journal, JournalError, TaskQuery, Which};
+use antiphon_core::{SessionSummary, TaskSummary};
+
+use super::{Fault, FaultyJournal};
+
+impl FaultyJournal {
+    pub(super) async fn list_wrongly(
+        &self,
+        mut query: TaskQuery,
+    ) -> Result<Vec<TaskSummary>, JournalError> {
+        if self.fault == Fault::ListsOneMore && query.which == Which::All {
+            query.limit = query.limit.saturating_add(1);
+        }
+        let which = query.which.clone();
+        let mut tasks = match self.selected_wrongly(&query).await? {
+            Some(tasks) => tasks,
+            None => self.inner.tasks(query).await?,
+        };
+        if self.fault == Fault::ListsByName && which == Which::All {
+            tasks.sort_by(|a, b| b.task_id.cmp(&a.task_id));
+        }
+        if self.fault == Fault::TakesWaitingForDone && which == Which::Unfinished {
+            tasks.pop();
+        }
+        for task in &mut tasks {
+            self.sum_up_wrongly(task).await;
+        }
+        Ok(tasks)
+    }
+
+    /// Other tasks than those that were asked for.
+    async fn selected_wrongly(
+        &self,
+        query: &TaskQuery,
+    ) -> Result<Option<Vec<TaskSummary>>, JournalError> {
+        let all = TaskQuery { which: Which::All, limit: NonZeroUsize::MAX };
+        let mut tasks = self.inner.tasks(all).await?;
+        match (self.fault, &query.which) {
+            (Fault::FindsUnfinishedTasksOnly, Which::One(id)) => {
+                tasks.retain(|task| task.task_id == *id && task.ended_at.is_none());
+            }
+            (Fault::TakesBeginningsForPatterns, Which::Beginning(start)) => {
+                tasks.retain(|task| is_like(task.task_id.as_str(), start));
+            }
+            (Fault::LeavesOutGrandchildren, Which::Tree(root)) => {
+                let near = |task: &TaskSummary| {
+                    task.task_id == task.root || task.parent.as_ref() == Some(root)
+                };
+                tasks.retain(|task| task.root == *root && near(task));
+            }
+            (Fault::LeavesOutTheTop, Which::Tree(root)) => {
+                tasks.retain(|task| task.root == *root && task.task_id != *root);
+            }
+            (Fault::FindsSessionsByPrefix, Which::Session(session)) => {
+                tasks.retain(|task| task.session_id.as_str().starts_with(session.as_str()));
+            }
+            _ => return Ok(None),
+        }
+        tasks.truncate(query.limit.get());
+        Ok(Some(tasks))
+    }
+
+    pub(super) async fn list_sessions_wrongly(
+        &self,
+        mut limit: NonZeroUsize,
+    ) -> Result<Vec<SessionSummary>, JournalError> {
+        if self.fault == Fault::ListsOneMoreSession {
+            limit = limit.saturating_add(1);
+        }
+        let all = TaskQuery { which: Which::All, limit: NonZeroUsize::MAX };
+        let tasks = self.inner.tasks(all).await?;
+        let mut sessions = self.inner.sessions(limit).await?;
+        if self.fault == Fault::ListsSessionsByTheirFirstTasks {
+            let first = |session: &SessionSummary| {
+                tasks.iter().rposition(|task| task.session_id == session.session_id)
+            };
+            sessions.sort_by_key(first);
+        }
+        for session in &mut sessions {
+            let of_it = tasks.iter().filter(|task| task.session_id == session.session_id);
+            if self.fault == Fault::CountsUnfinishedTasksOnly && session.tasks > 2 {
+                session.tasks = of_it.clone().filter(|task| task.ended_at.is_none()).count() as u64;
+            }
+            if self.fault == Fault::TitlesSessionsByTheirLastTask {
+                session.title = of_it.map(|task| task.title.clone()).next().unwrap();
+            }
+        }
+        Ok(sessions)
+    }
+}
+
+/// As a comparison of SQL takes it, where `_` is any character.
+fn is_like(text: &str, start: &str) -> bool {
+    let mut characters = text.chars();
+    start
+        .chars()
+        .all(|expected| characters.next().is_some_and(|c| c == expected || expected == '_'))
+}

@@ -1,0 +1,195 @@
+//! A shell with a workspace, to run commands in.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use antiphon_core::port::{Cancel, Progress, ToolContext};
+use antiphon_core::{InputBlock, RawJson, TaskId, ToolCallId, ToolError, ToolExecutor};
+use antiphon_sandbox::{Limits, Mode, Network, Policy, Protected};
+use antiphon_shell::{Environment, Settings, Shell, WorkerCommand};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+
+/// How long anything may take that should happen soon.
+pub(crate) const SOON: Duration = Duration::from_secs(5);
+
+pub(crate) struct Bench {
+    /// Holds the workspace and our own folders.
+    pub(crate) folder: TempDir,
+    pub(crate) root: PathBuf,
+    pub(crate) shell: Arc<Shell>,
+    pub(crate) task_id: TaskId,
+    heard: Arc<Mutex<Vec<String>>>,
+}
+
+/// What came of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Said {
+    pub(crate) text: String,
+    pub(crate) is_error: bool,
+}
+
+impl Said {
+    /// The id of a command in the background.
+    pub(crate) fn id(&self) -> String {
+        assert!(self.text.contains("sh-"), "no id in {}", self.text);
+        let start = self.text.find("sh-").unwrap();
+        self.text[start..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '-').collect()
+    }
+
+    /// The output, without the line that says how it ended.
+    pub(crate) fn output(&self) -> &str {
+        self.text.rsplit_once('[').map_or("", |(output, _)| output)
+    }
+}
+
+impl Bench {
+    pub(crate) fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    pub(crate) fn full() -> Self {
+        Self::with(|settings| settings.policy.mode = Mode::Full)
+    }
+
+    pub(crate) fn with(change: impl FnOnce(&mut Settings)) -> Self {
+        Self::within(Path::new(env!("CARGO_TARGET_TMPDIR")), change)
+    }
+
+    /// In a folder beneath `base`.
+    pub(crate) fn within(base: &Path, change: impl FnOnce(&mut Settings)) -> Self {
+        let folder = tempfile::tempdir_in(base).unwrap();
+        let root = folder.path().canonicalize().unwrap().join("root");
+        fs::create_dir(&root).unwrap();
+        let mut settings = settings(&folder, &root);
+        change(&mut settings);
+        let shell = Arc::new(Shell::new(settings).unwrap());
+        let task_id = TaskId::parse("task-1").unwrap();
+        Self { folder, root, shell, task_id, heard: Arc::default() }
+    }
+
+    /// A path outside of the workspace, in a folder that is read-only to commands.
+    pub(crate) fn outside(&self, name: &str) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join(name)
+    }
+
+    /// Everything that was said while commands ran.
+    pub(crate) fn heard(&self) -> String {
+        self.heard.lock().unwrap().concat()
+    }
+
+    pub(crate) async fn call(
+        &self,
+        tool: &str,
+        arguments: Value,
+        cancel: Cancel,
+    ) -> Result<Said, ToolError> {
+        let heard = Arc::clone(&self.heard);
+        let context = ToolContext {
+            task_id: self.task_id.clone(),
+            tool_call_id: ToolCallId::parse("call-1").unwrap(),
+            cancel,
+            progress: Progress::to(move |text| heard.lock().unwrap().push(text.to_owned())),
+        };
+        let arguments = RawJson::of(&arguments).unwrap();
+        let result = self.shell.execute(tool, &arguments, context).await?;
+        let texts = result.content.iter().map(|block| match block {
+            InputBlock::Text(block) => block.text.clone(),
+            InputBlock::Image(_) => "an image".to_owned(),
+        });
+        Ok(Said { text: texts.collect(), is_error: result.is_error })
+    }
+
+    pub(crate) async fn bash(&self, arguments: Value) -> Said {
+        self.call("bash", arguments, Cancel::never()).await.unwrap()
+    }
+
+    pub(crate) async fn run(&self, command: &str) -> Said {
+        self.bash(json!({ "command": command })).await
+    }
+
+    pub(crate) async fn background(&self, command: &str) -> String {
+        self.bash(json!({ "command": command, "background": true })).await.id()
+    }
+
+    pub(crate) async fn output(&self, id: &str, wait_s: u64) -> Said {
+        let arguments = json!({ "id": id, "wait_s": wait_s });
+        self.call("bash_output", arguments, Cancel::never()).await.unwrap()
+    }
+
+    pub(crate) async fn kill(&self, id: &str) -> Said {
+        self.call("bash_kill", json!({ "id": id }), Cancel::never()).await.unwrap()
+    }
+
+    pub(crate) async fn release(&self) {
+        self.shell.release(&self.task_id).await;
+    }
+
+    /// Runs a command that must succeed, and returns what it wrote.
+    pub(crate) async fn works(&self, command: &str) -> String {
+        let said = self.run(command).await;
+        assert!(!said.is_error, "{command}\n{}", said.text);
+        said.output().to_owned()
+    }
+}
+
+pub(crate) fn settings(folder: &TempDir, root: &Path) -> Settings {
+    let program = env!("CARGO_BIN_EXE_antiphon-shell-worker").into();
+    let variables = std::env::vars_os().chain(
+        ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "LD_PRELOAD", "BASH_ENV", "ENV"]
+            .map(|name| (OsString::from(name), OsString::from("must not be seen"))),
+    );
+    Settings {
+        worker: WorkerCommand { program, args: Vec::new() },
+        policy: Policy {
+            mode: Mode::Workspace,
+            roots: vec![root.to_owned()],
+            protected: Protected::usual(),
+            hidden: Vec::new(),
+            tmp: folder.path().join("tmp"),
+            readable: Vec::new(),
+            network: Network::Off,
+            limits: Limits::default(),
+        },
+        results: folder.path().join("results"),
+        environment: Environment::choose(variables, &[], &[]).unwrap(),
+    }
+}
+
+/// Fires a [`Cancel`] when it is dropped.
+pub(crate) fn switch() -> (oneshot::Sender<()>, Cancel) {
+    let (sender, receiver) = oneshot::channel();
+    (sender, Cancel::when(async { drop(receiver.await) }))
+}
+
+/// How many processes of the machine have `token` in their command line.
+pub(crate) fn running(token: &str) -> usize {
+    let commands = fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| {
+        let line = fs::read(entry.path().join("cmdline")).ok()?;
+        // Only what runs the token itself, not the shell that was told of it.
+        let arguments: Vec<_> = line.split(|byte| *byte == 0).collect();
+        Some(arguments.contains(&token.as_bytes()))
+    });
+    commands.filter(|has| *has).count()
+}
+
+/// A number of seconds nobody else sleeps for: recognized in a list of processes.
+pub(crate) fn token() -> String {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let next = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("9{:0>7}.{next:0>3}", std::process::id())
+}
+
+/// Waits until `happened`, which must be soon.
+pub(crate) async fn eventually(what: &str, mut happened: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !happened() {
+        assert!(begun.elapsed() < SOON, "{what} did not happen");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}

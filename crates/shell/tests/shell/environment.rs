@@ -1,0 +1,53 @@
+//! What commands find in their environment.
+
+use std::collections::BTreeSet;
+
+use crate::bench::Bench;
+
+async fn names(bench: &Bench) -> BTreeSet<String> {
+    bench
+        .works("env -0 | tr '\\0' '\\n' | sed 's/=.*//'")
+        .await
+        .lines()
+        .map(str::to_owned)
+        .collect()
+}
+
+#[tokio::test]
+async fn keys_and_what_loads_code_are_not_there() {
+    for bench in [Bench::new(), Bench::full()] {
+        let names = names(&bench).await;
+        for name in ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "LD_PRELOAD", "BASH_ENV", "ENV"] {
+            assert!(!names.contains(name), "{name}");
+        }
+        assert!(!names.contains("ANTIPHON_WORKER"));
+        let ours = names.iter().filter(|name| name.starts_with("ANTIPHON_"));
+        assert_eq!(ours.collect::<Vec<_>>(), ["ANTIPHON_CALL"]);
+        for name in ["CARGO", "CARGO_MANIFEST_DIR", "NEXTEST"] {
+            assert!(!names.contains(name), "{name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn nobody_waits_for_a_person() {
+    let bench = Bench::new();
+    let shown = bench.works("echo $TERM $PAGER $GIT_TERMINAL_PROMPT $NO_COLOR $SHELL").await;
+    assert_eq!(shown, "dumb cat 0 1 /bin/bash\n");
+    assert_eq!(bench.works("echo $TMPDIR $XDG_CACHE_HOME").await, "/tmp /tmp/.cache\n");
+}
+
+#[tokio::test]
+async fn the_worker_itself_has_no_keys() {
+    let bench = Bench::full();
+    let said = bench.works("tr '\\0' '\\n' < /proc/$PPID/environ").await;
+    assert!(!said.contains("must not be seen") && said.contains("TERM=dumb"), "{said}");
+}
+
+#[tokio::test]
+async fn there_is_no_terminal() {
+    for bench in [Bench::new(), Bench::full()] {
+        let said = bench.run("tty; echo x > /dev/tty").await;
+        assert!(said.is_error && said.text.contains("not a tty"), "{}", said.text);
+    }
+}

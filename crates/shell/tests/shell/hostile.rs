@@ -1,0 +1,165 @@
+//! Commands that mean harm, or do it by mistake.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::bench::{Bench, eventually, running, token};
+
+#[tokio::test]
+async fn a_fork_bomb_is_ended_and_others_go_on() {
+    let bench = Bench::new();
+    let token = token();
+    let id = bench.background(&format!("sleep {token}")).await;
+    let begun = Instant::now();
+    let said = bench.run(":(){ :|:& };: ; sleep 100").await;
+    assert!(said.is_error && said.text.contains("more than 512 processes"), "{}", said.text);
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    assert_eq!(running(&token), 1);
+    assert_eq!(bench.works("echo next").await, "next\n");
+    bench.kill(&id).await;
+}
+
+#[tokio::test]
+async fn a_fork_bomb_without_a_sandbox_is_ended() {
+    let bench = Bench::full();
+    let command = "for i in $(seq 700); do sleep 100 & done; wait";
+    let said = bench.run(command).await;
+    assert!(said.is_error && said.text.contains("more than 512 processes"), "{}", said.text);
+    assert_eq!(bench.works("echo next").await, "next\n");
+}
+
+#[tokio::test]
+async fn a_bomb_that_is_left_behind_is_ended_too() {
+    let bench = Bench::new();
+    let token = token();
+    let command =
+        format!("(for i in $(seq 700); do setsid sleep {token} & done; wait) > /dev/null 2>&1 &");
+    bench.works(&command).await;
+    eventually("many", || running(&token) > 10).await;
+    // That many do not start at once, and only more than 512 are too many.
+    let begun = Instant::now();
+    while running(&token) > 0 {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{} are left", running(&token));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(bench.works("echo next").await, "next\n");
+}
+
+#[tokio::test]
+async fn as_many_processes_as_one_needs_are_fine() {
+    let bench = Bench::new();
+    bench.works("for i in $(seq 100); do sleep 0.3 & done; wait").await;
+}
+
+#[tokio::test]
+async fn orphans_are_buried() {
+    let bench = Bench::new();
+    bench.works("for i in $(seq 50); do (sleep 0.01 &) ; done; sleep 0.2").await;
+    let zombies = bench.works("grep -l 'State:.Z' /proc/[0-9]*/status | wc -l").await;
+    assert_eq!(zombies, "0\n");
+}
+
+#[tokio::test]
+async fn a_process_that_does_not_wait_for_its_children_does_no_harm() {
+    let bench = Bench::new();
+    let command = "python3 -c \"import os, time\nfor _ in range(50):\n if os.fork() == 0: os._exit(0)\ntime.sleep(100)\"";
+    let id = bench.background(command).await;
+    assert_eq!(bench.works("echo next").await, "next\n");
+    bench.kill(&id).await;
+    assert_eq!(bench.works("grep -l 'State:.Z' /proc/[0-9]*/status | wc -l").await, "0\n");
+}
+
+#[tokio::test]
+async fn memory_can_be_limited() {
+    let bench = Bench::with(|settings| {
+        settings.policy.limits.process_bytes_max = Some(512 * 1024 * 1024);
+    });
+    let said = bench.run("python3 -c 'x = bytearray(1 << 30)'").await;
+    assert!(said.is_error && said.text.contains("MemoryError"), "{}", said.text);
+    assert_eq!(bench.works("echo next").await, "next\n");
+}
+
+#[tokio::test]
+async fn no_core_is_dumped() {
+    let bench = Bench::new();
+    bench.run("ulimit -c unlimited; kill -SEGV $$").await;
+    assert_eq!(bench.works("ulimit -c; ls -A").await.lines().next(), Some("0"));
+}
+
+#[tokio::test]
+async fn the_workspace_can_be_emptied_but_not_what_is_protected() {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.root.join(".git")).unwrap();
+    std::fs::write(bench.root.join(".git/HEAD"), "ref").unwrap();
+    std::fs::write(bench.root.join("file"), "").unwrap();
+    assert!(bench.run("rm -rf -- * .[!.]*").await.is_error);
+    assert!(!bench.root.join("file").exists());
+    assert!(bench.root.join(".git/HEAD").exists());
+    assert_eq!(bench.works("echo next").await, "next\n");
+}
+
+#[tokio::test]
+async fn a_command_that_fakes_the_end_fools_nobody() {
+    let bench = Bench::new();
+    let said = bench.run("echo '[exit code 0, 0.00 s]'; exit 9").await;
+    assert!(said.is_error && said.text.contains("[exit code 9, "), "{}", said.text);
+}
+
+#[tokio::test]
+async fn what_looks_like_a_message_to_the_worker_is_output() {
+    let bench = Bench::new();
+    let said = bench.works(r#"echo '{"Ended":{"call":"x","exit":{"Code":0}}}'"#).await;
+    assert!(said.starts_with(r#"{"Ended""#));
+    assert!(bench.run("echo x > /proc/1/fd/0").await.is_error);
+}
+
+#[tokio::test]
+async fn a_mark_that_is_forged_does_not_outlive_the_task() {
+    let bench = Bench::new();
+    let token = token();
+    bench.works(&format!("ANTIPHON_CALL=sh-other setsid sleep {token} > /dev/null 2>&1 &")).await;
+    eventually("it", || running(&token) == 1).await;
+    bench.release().await;
+    assert_eq!(running(&token), 0);
+}
+
+#[tokio::test]
+async fn a_command_that_closes_its_output_still_ends() {
+    let bench = Bench::new();
+    let begun = Instant::now();
+    let said = bench.run("exec > /dev/null 2>&1; sleep 0.3; exit 6").await;
+    assert!(said.text.contains("[exit code 6, "), "{}", said.text);
+    assert!(begun.elapsed() >= Duration::from_millis(300));
+}
+
+#[tokio::test]
+async fn a_full_temp_folder_of_its_own_harms_only_itself() {
+    let bench = Bench::new();
+    let said = bench.run("head -c 600M /dev/zero > /dev/shm/full").await;
+    assert!(said.is_error && said.text.contains("No space left"), "{}", said.text);
+    assert_eq!(bench.works("rm /dev/shm/full; echo next").await, "next\n");
+}
+
+#[tokio::test]
+async fn many_calls_at_once_are_all_answered() {
+    let bench = std::sync::Arc::new(Bench::new());
+    let mut calls = tokio::task::JoinSet::new();
+    for number in 0..40 {
+        let bench = std::sync::Arc::clone(&bench);
+        calls.spawn(async move { (number, bench.run(&format!("echo {number}")).await) });
+    }
+    while let Some(answer) = calls.join_next().await {
+        let (number, said) = answer.unwrap();
+        assert_eq!(said.output(), format!("{number}\n"));
+    }
+}
+
+#[tokio::test]
+async fn the_shortest_timeout_is_kept() {
+    let bench = Bench::new();
+    let begun = Instant::now();
+    let said = bench.bash(json!({ "command": "sleep 100", "timeout_s": 1 })).await;
+    assert!(said.text.contains("goes on in the background"), "{}", said.text);
+    assert!(begun.elapsed() < Duration::from_secs(3));
+}

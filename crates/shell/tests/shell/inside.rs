@@ -1,0 +1,187 @@
+//! What has to work in a sandbox, and what has to be noticed.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use antiphon_sandbox::Network;
+
+use crate::bench::Bench;
+
+fn git(root: &Path, arguments: &[&str]) {
+    let done = Command::new("git").args(arguments).current_dir(root).output().unwrap();
+    assert!(done.status.success(), "{done:?}");
+}
+
+fn repository(bench: &Bench) {
+    git(&bench.root, &["init", "-q", "."]);
+    fs::write(bench.root.join("file"), "one\n").unwrap();
+    git(&bench.root, &["add", "."]);
+    let who = ["-c", "user.name=a", "-c", "user.email=a@b"];
+    git(&bench.root, &[&who[..], &["commit", "-q", "-m", "first"]].concat());
+}
+
+#[tokio::test]
+async fn a_repository_can_be_looked_at() {
+    let bench = Bench::new();
+    repository(&bench);
+    bench.works("echo two >> file; echo new > other").await;
+    let status = bench.works("git status --short; git log --oneline | wc -l; git diff").await;
+    assert!(status.starts_with(" M file\n?? other\n1\n"), "{status}");
+    assert!(status.contains("+two"), "{status}");
+    assert!(bench.run("git commit -aqm second").await.is_error);
+}
+
+#[tokio::test]
+async fn building_works() {
+    let bench = Bench::new();
+    bench
+        .works(
+            "mkdir -p target/debug && for i in $(seq 50); do echo $i > target/debug/$i; done && \
+             cp -r target copy && mv copy/debug moved && rm -rf target copy && ls moved | wc -l && \
+             ln -s moved link && ln moved/1 hard && chmod 600 hard && touch -d 2001-01-01 hard",
+        )
+        .await;
+    assert!(bench.root.join("moved/50").exists());
+}
+
+#[tokio::test]
+async fn files_of_every_kind_can_be_made_in_the_workspace() {
+    let bench = Bench::new();
+    let said = bench.works("mkfifo pipe && (echo through > pipe &) && cat pipe").await;
+    assert_eq!(said, "through\n");
+    let socket = "python3 -c \"import socket; s = socket.socket(socket.AF_UNIX); s.bind('s'); \
+                  s.listen(); c = socket.socket(socket.AF_UNIX); c.connect('s'); print('met')\"";
+    assert_eq!(bench.works(socket).await, "met\n");
+}
+
+#[tokio::test]
+async fn what_bash_offers_works() {
+    let bench = Bench::new();
+    assert_eq!(bench.works("cat <(echo a) | tee /dev/stderr | tr a b").await.len(), 4);
+    assert_eq!(bench.works("sleep 0.01 & wait $! && echo waited").await, "waited\n");
+    assert_eq!(bench.works("cat <<< here; cat << END\ndoc\nEND").await, "here\ndoc\n");
+    assert_eq!(
+        bench.works("f=$(mktemp) && echo in > $f && cat $f && echo ${f:0:5}").await,
+        "in\n/tmp/\n"
+    );
+    assert_eq!(bench.works("printf 'b\\na\\n' | sort | xargs -P2 -n1 echo | sort").await, "a\nb\n");
+}
+
+#[tokio::test]
+async fn programs_find_what_they_expect() {
+    let bench = Bench::new();
+    let said = bench
+        .works("ls /dev | tr '\\n' ' '; test -w /dev/null; head -c4 /dev/urandom | wc -c")
+        .await;
+    assert_eq!(said, "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero 4\n");
+    assert_eq!(bench.works("whoami").await, whoami());
+    assert_eq!(bench.works("echo $$ $PPID").await.split(' ').nth(1), Some("1\n"));
+    let said = bench.works("python3 -c 'import pty, sys; sys.exit(pty.spawn([\"tty\"]))'").await;
+    assert!(said.contains("/dev/pts/0"), "{said}");
+}
+
+fn whoami() -> String {
+    String::from_utf8(Command::new("whoami").output().unwrap().stdout).unwrap()
+}
+
+#[tokio::test]
+async fn programs_talk_to_each_other_over_the_loopback() {
+    for network in [Network::Off, Network::On] {
+        let bench = Bench::with(|settings| settings.policy.network = network);
+        let script = "python3 -c \"import socket\nfor f, a in ((2, '127.0.0.1'), (10, '::1')):\n \
+                      s = socket.socket(f); s.bind((a, 0)); s.listen(); \
+                      c = socket.create_connection(s.getsockname()[:2]); print('met')\"";
+        assert_eq!(bench.works(script).await, "met\nmet\n");
+    }
+}
+
+#[tokio::test]
+async fn a_workspace_beneath_tmp_is_seen_and_nothing_else_of_it() {
+    let bench = Bench::within(&std::env::temp_dir(), |_| {});
+    fs::write(bench.outside("beside"), "").unwrap();
+    assert_eq!(bench.works("echo in > file; cat file").await, "in\n");
+    assert!(bench.root.join("file").exists());
+    let beside = bench.works("ls -A .. | tr '\\n' ' '").await;
+    assert_eq!(beside, "root \n");
+    assert!(bench.run("mkdir .git/x").await.is_error);
+}
+
+#[tokio::test]
+async fn several_roots_can_be_written_to_and_each_is_protected() {
+    let other = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = other.path().canonicalize().unwrap();
+    let bench = Bench::with(|settings| settings.policy.roots.push(path.clone()));
+    bench.works(&format!("echo a > file; echo b > {}/file", path.display())).await;
+    assert!(path.join("file").exists());
+    assert!(bench.run(&format!("mkdir {}/.git", path.display())).await.is_error);
+    let said = bench.works(&format!("mv file {0}/moved && cat {0}/moved", path.display())).await;
+    assert_eq!(said, "a\n");
+}
+
+#[tokio::test]
+async fn a_repository_within_a_file_is_protected_too() {
+    let bench = Bench::new();
+    fs::write(bench.root.join(".git"), "gitdir: /elsewhere\n").unwrap();
+    for command in ["echo x > .git", "rm .git", "mv .git aside", "ln -sf /tmp .git"] {
+        assert!(bench.run(command).await.is_error, "{command}");
+    }
+    assert_eq!(fs::read_to_string(bench.root.join(".git")).unwrap(), "gitdir: /elsewhere\n");
+}
+
+#[tokio::test]
+async fn a_protected_name_that_is_a_link_is_refused_with_advice() {
+    let bench = Bench::new();
+    fs::create_dir(bench.outside("elsewhere")).unwrap();
+    std::os::unix::fs::symlink(bench.outside("elsewhere"), bench.root.join(".git")).unwrap();
+    let arguments = serde_json::json!({ "command": "true" });
+    let cancel = antiphon_core::port::Cancel::never();
+    let error = bench.call("bash", arguments, cancel).await.unwrap_err().to_string();
+    assert!(error.contains("symbolic link") && error.contains("Make it a real folder"), "{error}");
+}
+
+#[tokio::test]
+async fn what_is_replaced_from_outside_is_protected_again() {
+    let bench = Bench::new();
+    repository(&bench);
+    bench.works("git status").await;
+    // A person starts over with the repository.
+    fs::remove_dir_all(bench.root.join(".git")).unwrap();
+    git(&bench.root, &["init", "-q", "."]);
+    assert!(bench.run("echo x > .git/config").await.is_error);
+    assert!(!fs::read_to_string(bench.root.join(".git/config")).unwrap().starts_with('x'));
+}
+
+#[tokio::test]
+async fn what_is_made_from_outside_where_nothing_was_is_protected() {
+    let bench = Bench::new();
+    bench.works("true").await;
+    git(&bench.root, &["init", "-q", "."]);
+    assert!(bench.run("echo x > .git/config").await.is_error);
+    assert_eq!(bench.works("git status --short").await, "(no output)\n");
+    bench.release().await;
+    assert!(bench.root.join(".git/config").exists());
+    assert!(!bench.root.join(".ideai").exists());
+}
+
+#[tokio::test]
+async fn settings_within_a_workspace_cannot_be_moved_away() {
+    let bench = Bench::with(|settings| {
+        let root = settings.policy.roots[0].clone();
+        fs::create_dir_all(root.join(".config/antiphon")).unwrap();
+        fs::write(root.join(".config/antiphon/antiphon.toml"), "key").unwrap();
+        settings.policy.hidden.push(root.join(".config/antiphon"));
+    });
+    for command in [
+        "cat .config/antiphon/antiphon.toml",
+        "echo x > .config/antiphon/antiphon.toml",
+        "mv .config aside",
+        "rm -rf .config; test ! -e .config",
+        "mv .config/antiphon aside",
+    ] {
+        assert!(bench.run(command).await.is_error, "{command}");
+    }
+    bench.works("echo fine > .config/other").await;
+    let kept = fs::read_to_string(bench.root.join(".config/antiphon/antiphon.toml")).unwrap();
+    assert_eq!(kept, "key");
+}

@@ -1,0 +1,14 @@
+//! The shell, driven as the orchestrator drives it.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod background;
+mod bench;
+mod canceling;
+mod ending;
+mod environment;
+mod escapes;
+mod hostile;
+mod inside;
+mod output;
+mod running;

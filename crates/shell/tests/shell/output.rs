@@ -1,0 +1,127 @@
+//! What of the output arrives, and in what shape.
+
+use std::time::{Duration, Instant};
+
+use crate::bench::{Bench, SOON, eventually};
+
+#[tokio::test]
+async fn output_without_end_is_ended() {
+    let bench = Bench::new();
+    let begun = Instant::now();
+    let said = bench.run("yes").await;
+    assert!(said.is_error && said.text.contains("it wrote more than 64 MB"), "{}", said.text);
+    assert!(said.text.len() < 30_000);
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    assert_eq!(bench.works("echo next").await, "next\n");
+}
+
+#[tokio::test]
+async fn long_output_is_shown_in_part_and_kept_whole() {
+    let bench = Bench::new();
+    let said = bench.run("seq 1 100000; exit 1").await;
+    assert!(said.text.len() <= 30_000 && said.is_error, "{}", said.text.len());
+    assert!(said.text.starts_with("1\n2\n3\n"));
+    assert!(said.text.contains("99999\n100000\n[exit code 1, "));
+    let gap = said.text.lines().find(|line| line.contains("left out")).unwrap();
+    let path = gap.split(" is in ").nth(1).unwrap().split(',').next().unwrap();
+    let whole = std::fs::read_to_string(path).unwrap();
+    assert_eq!(whole.lines().count(), 100_000);
+    assert!(path.starts_with(bench.outside("results").to_str().unwrap()), "{path}");
+}
+
+#[tokio::test]
+async fn a_line_without_end_is_bounded() {
+    let bench = Bench::new();
+    let said = bench.run("head -c 20000000 /dev/zero | tr '\\0' x").await;
+    assert!(!said.is_error && said.text.len() <= 30_000, "{}", said.text.len());
+    assert!(said.text.contains("left out"));
+}
+
+#[tokio::test]
+async fn what_is_no_text_does_no_harm() {
+    let bench = Bench::new();
+    let said = bench.run("head -c 100000 /dev/urandom; echo; echo visible").await;
+    assert!(!said.is_error && said.text.contains("visible\n[exit code 0"));
+    assert!(said.text.len() <= 30_000);
+    assert!(!said.text.chars().any(|c| c.is_control() && c != '\n' && c != '\t'));
+}
+
+#[tokio::test]
+async fn invalid_utf_8_is_replaced() {
+    let bench = Bench::new();
+    assert_eq!(bench.works(r"printf 'a\xff\xfeb\n'").await, "a\u{fffd}\u{fffd}b\n");
+}
+
+#[tokio::test]
+async fn colors_and_moving_cursors_are_gone() {
+    let bench = Bench::new();
+    let soup = r"printf '\033[1;31mred\033[0m \033]0;title\007\033[2Jclear\033[5Cfar\n'";
+    assert_eq!(bench.works(soup).await, "red clear     far\n");
+}
+
+#[tokio::test]
+async fn a_progress_bar_is_its_last_state() {
+    let bench = Bench::new();
+    let bar = r"for i in $(seq 1 100); do printf '\r%3d%%' $i; done; echo";
+    assert_eq!(bench.works(bar).await, "100%\n");
+}
+
+#[tokio::test]
+async fn somebody_who_watches_hears_it_while_it_runs() {
+    let bench = Bench::new();
+    let command = "echo begun; printf half; until [ -e go ]; do sleep 0.01; done; echo ' line'";
+    let mut call = std::pin::pin!(bench.run(command));
+    tokio::select! {
+        said = &mut call => assert!(said.is_error, "ended early: {}", said.text),
+        () = eventually("hearing", || bench.heard() == "begun\nhalf") => {}
+    }
+    std::fs::write(bench.root.join("go"), "").unwrap();
+    assert_eq!(call.await.output(), "begun\nhalf line\n");
+    assert_eq!(bench.heard(), "begun\nhalf line\n");
+}
+
+#[tokio::test]
+async fn a_flood_does_not_drown_who_watches() {
+    let bench = Bench::new();
+    bench.works("seq 1 2000000").await;
+    // At most ten pieces a second, of 8 KB.
+    assert!(bench.heard().len() < 2_000_000, "{}", bench.heard().len());
+}
+
+#[tokio::test]
+async fn a_file_of_output_that_is_removed_is_not_missed() {
+    let bench = Bench::new();
+    let id = bench.background("seq 1 200000; until [ -e go ]; do sleep 0.01; done; seq 1 10").await;
+    let results = bench.outside("results");
+    let file = results.join(format!("{id}.txt"));
+    eventually("a file", || file.exists()).await;
+    std::fs::remove_file(&file).unwrap();
+    std::fs::write(bench.root.join("go"), "").unwrap();
+    let said = bench.output(&id, 5).await;
+    assert!(said.text.contains("[exit code 0") && said.text.contains("\n9\n10\n"), "{}", said.text);
+}
+
+#[tokio::test]
+async fn without_a_place_for_long_output_its_ends_are_shown() {
+    let bench = Bench::new();
+    bench.works("true").await;
+    let results = bench.outside("results");
+    std::fs::remove_dir_all(&results).unwrap();
+    std::fs::write(&results, "in the way").unwrap();
+    let said = bench.run("seq 1 200000").await;
+    assert!(!said.is_error && said.text.contains("could not be kept: Not a directory"));
+    assert!(said.text.contains("\n200000\n[exit code 0"));
+}
+
+#[tokio::test]
+async fn many_short_calls_leave_no_files_and_no_processes() {
+    let bench = Bench::new();
+    for number in 0..50 {
+        assert_eq!(bench.works(&format!("echo {number}")).await, format!("{number}\n"));
+    }
+    assert_eq!(std::fs::read_dir(bench.outside("results")).unwrap().count(), 0);
+    let processes = bench.works("ls -d /proc/[0-9]*/ | wc -l").await;
+    // The worker, the shell, `ls` and `wc`.
+    assert!(processes.trim().parse::<u32>().unwrap() <= 4, "{processes}");
+    tokio::time::timeout(SOON, bench.release()).await.unwrap();
+}

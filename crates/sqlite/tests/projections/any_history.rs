@@ -1,0 +1,194 @@
+//! Histories of a few tasks, in which things happen that should not.
+
+use std::collections::BTreeMap;
+
+use antiphon_core::port::{Append, Expected, Rule};
+use antiphon_core::{
+    AgentId, AgentState, ApprovalDecided, ApprovalId, ApprovalRequested, AssistantBlock,
+    AssistantMessage, Compacted, Decision, Effect, EventBody, HandlingMode, InteractionId, Message,
+    MessageAppended, MessageQueued, ModelRef, Purpose, RawJson, SessionId, StateChanged,
+    StatusChanged, StopReason, TaskCreated, TaskId, TaskStatus, ToolCallId, ToolRefused,
+    ToolStarted, Usage, UsageRecorded, UserMessage, WaitingFor,
+};
+use chrono::DateTime;
+use proptest::collection::{btree_map, vec};
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use uuid::Uuid;
+
+use crate::POISON;
+
+pub(crate) const TASKS: u8 = 4;
+pub(crate) const SESSIONS: u8 = 2;
+
+#[derive(Debug, Clone)]
+pub(crate) enum Step {
+    /// To one task, where it is.
+    Append { task: u8, events: Vec<EventBody> },
+    /// To several tasks at the same moment.
+    Together { tasks: BTreeMap<u8, Vec<EventBody>>, poisoned: bool },
+    /// The journal is closed and opened.
+    Reopen,
+}
+
+pub(crate) fn any_history() -> impl Strategy<Value = Vec<Step>> {
+    let begin = (0..TASKS, any_creation(), any_events())
+        .prop_map(|(task, created, more)| begin(task, created, more));
+    let append = (0..TASKS, any_events()).prop_map(|(task, events)| Step::Append { task, events });
+    let together = (btree_map(0..TASKS, any_events(), 2..=TASKS.into()), any::<bool>())
+        .prop_map(|(tasks, poisoned)| Step::Together { tasks, poisoned });
+    vec(prop_oneof![3 => begin, 12 => append, 3 => together, 1 => Just(Step::Reopen)], 1..24)
+}
+
+fn begin(task: u8, created: EventBody, more: Vec<EventBody>) -> Step {
+    Step::Append { task, events: [created].into_iter().chain(more).collect() }
+}
+
+pub(crate) fn append(number: u8, expected: Expected, events: Vec<EventBody>) -> Append {
+    // Each a little later, so that no two times are alike.
+    let seconds = i64::try_from(expected.seq().0).unwrap_or_default();
+    let at = DateTime::from_timestamp(seconds, 123_456_789).unwrap_or_default();
+    Append { task_id: task(number), expected, at, events, key: None }
+}
+
+fn any_events() -> impl Strategy<Value = Vec<EventBody>> {
+    vec(any_event(), 1..4)
+}
+
+fn any_event() -> impl Strategy<Value = EventBody> {
+    let queued = any_id().prop_map(|id| {
+        let message = UserMessage::text(format!("{id}"), DateTime::UNIX_EPOCH);
+        MessageQueued { id, mode: HandlingMode::Queue, message }.into()
+    });
+    prop_oneof![
+        4 => any_status(),
+        4 => (0..3_u128, select(&AgentState::ALL[..])).prop_map(|(n, from)| moved_from(n, from)),
+        4 => (any_message(), option::of(any_id())).prop_map(|(message, queued)| {
+            MessageAppended { message: message.into(), queued }.into()
+        }),
+        3 => queued,
+        3 => (0..4_u8).prop_map(requested),
+        3 => any_decision(),
+        2 => any_usage(),
+        1 => Just(ToolStarted { tool_call_id: call(), tool_name: "look".to_owned(), effect: Effect::ReadOnly }.into()),
+        1 => Just(ToolRefused { tool_call_id: call(), tool_name: "look".to_owned(), reason: "no".to_owned() }.into()),
+        1 => Just(Compacted { summary: "much".to_owned(), kept_from: 1 }.into()),
+    ]
+}
+
+fn any_creation() -> impl Strategy<Value = EventBody> {
+    let other = || option::of((0..TASKS).prop_map(task));
+    let model = option::of(Just(ModelRef::parse("scripted/hello").expect("a model")));
+    (0..SESSIONS, other(), other(), model).prop_map(|(session, parent, root, model)| {
+        TaskCreated { parent, root, model, ..TaskCreated::new("tester", session_id(session)) }
+            .into()
+    })
+}
+
+fn any_status() -> impl Strategy<Value = EventBody> {
+    let waiting = option::of(select(&[WaitingFor::Approval, WaitingFor::Resume][..]));
+    let going_on =
+        select(&[TaskStatus::Pending, TaskStatus::Running, TaskStatus::InputRequired][..]);
+    let status = prop_oneof![6 => going_on, 1 => select(&TaskStatus::ALL[..])];
+    (status, waiting).prop_map(|(status, waiting_for)| {
+        StatusChanged { waiting_for, ..StatusChanged::new(status) }.into()
+    })
+}
+
+fn any_message() -> impl Strategy<Value = Message> {
+    let text = select(&["", "One.", "\n Two. \nThree.", "\u{202E}odd\u{0}", "4 💬"][..]);
+    (text, any::<bool>()).prop_map(|(text, asks)| {
+        if asks {
+            return UserMessage::text(text, DateTime::UNIX_EPOCH).into();
+        }
+        AssistantMessage {
+            content: vec![AssistantBlock::text(text)],
+            stop_reason: StopReason::EndTurn,
+            raw_stop_reason: "end_turn".to_owned(),
+            usage: Usage::default(),
+            model: None,
+            timestamp: DateTime::UNIX_EPOCH,
+        }
+        .into()
+    })
+}
+
+fn any_decision() -> impl Strategy<Value = EventBody> {
+    let decisions = [
+        Decision::AllowOnce,
+        Decision::AllowTask,
+        Decision::AllowAlways,
+        Decision::Deny,
+        Decision::Expire,
+    ];
+    (0..4_u8, select(decisions.to_vec())).prop_map(|(n, decision)| {
+        let approval_id = approval_id(n);
+        ApprovalDecided { approval_id, decision, by: "ada".to_owned(), comment: None }.into()
+    })
+}
+
+fn any_usage() -> impl Strategy<Value = EventBody> {
+    let tokens = || select(vec![0, 1, 1000, i64::MAX.unsigned_abs(), u64::MAX]);
+    let cached = || option::of(tokens());
+    let model = select(&["a/small", "b/large"][..]);
+    (model, tokens(), tokens(), cached(), cached(), any::<bool>()).prop_map(
+        |(model, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, turn)| {
+            let usage =
+                Usage { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens };
+            let purpose = (!turn).then_some(Purpose::Compaction);
+            UsageRecorded { model: model.to_owned(), usage, purpose }.into()
+        },
+    )
+}
+
+fn any_id() -> impl Strategy<Value = InteractionId> {
+    (0..4_u128).prop_map(|n| InteractionId(Uuid::from_u128(n)))
+}
+
+pub(crate) fn created(session: u8) -> EventBody {
+    TaskCreated::new("tester", session_id(session)).into()
+}
+
+/// The first move of the `n`th agent.
+pub(crate) fn moved(n: u128) -> EventBody {
+    moved_from(n, AgentState::Idle)
+}
+
+fn moved_from(n: u128, from: AgentState) -> EventBody {
+    StateChanged { agent_id: AgentId(Uuid::from_u128(n)), from, to: from.next() }.into()
+}
+
+/// No transaction with it is written.
+pub(crate) fn poison() -> EventBody {
+    Compacted { summary: POISON.to_owned(), kept_from: 0 }.into()
+}
+
+fn requested(n: u8) -> EventBody {
+    ApprovalRequested {
+        approval_id: approval_id(n),
+        tool_call_id: call(),
+        tool_name: "bash".to_owned(),
+        arguments: RawJson::empty_object(),
+        reason: "it is asked".to_owned(),
+        rule: Rule("bash(*)".to_owned()),
+        expires_at: n.is_multiple_of(2).then_some(DateTime::UNIX_EPOCH),
+    }
+    .into()
+}
+
+fn call() -> ToolCallId {
+    ToolCallId::parse("call").expect("an id")
+}
+
+pub(crate) fn task(number: u8) -> TaskId {
+    TaskId::parse(&format!("task-{number}")).expect("an id")
+}
+
+pub(crate) fn session_id(number: u8) -> SessionId {
+    SessionId::parse(&format!("session-{number}")).expect("an id")
+}
+
+pub(crate) fn approval_id(number: u8) -> ApprovalId {
+    ApprovalId::parse(&format!("approval-{number}")).expect("an id")
+}

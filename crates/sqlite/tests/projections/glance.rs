@@ -1,0 +1,57 @@
+//! Everything that a journal keeps beside its events.
+
+use std::num::NonZeroUsize;
+
+use antiphon_core::port::{ApprovalQuery, Journal, JournalError, TaskQuery, Which, WhichApprovals};
+use antiphon_core::{Approval, LiveAgent, Queued, SessionSummary, TaskSummary};
+
+use crate::any_history::{SESSIONS, TASKS, approval_id, session_id, task};
+
+#[derive(Debug, PartialEq)]
+pub(crate) struct Glance {
+    tasks: Vec<Vec<TaskSummary>>,
+    sessions: Vec<Vec<SessionSummary>>,
+    approvals: Vec<Vec<Approval>>,
+    agents: Vec<Vec<LiveAgent>>,
+    queued: Vec<Vec<Queued>>,
+}
+
+impl Glance {
+    pub(crate) async fn at(journal: &dyn Journal) -> Self {
+        Self::try_at(journal).await.expect("lists")
+    }
+
+    async fn try_at(journal: &dyn Journal) -> Result<Self, JournalError> {
+        let mut glance = Self {
+            tasks: Vec::new(),
+            sessions: Vec::new(),
+            approvals: Vec::new(),
+            agents: Vec::new(),
+            queued: Vec::new(),
+        };
+        for limit in [NonZeroUsize::MAX, NonZeroUsize::MIN.saturating_add(1)] {
+            for which in every_selection() {
+                glance.tasks.push(journal.tasks(TaskQuery { which, limit }).await?);
+            }
+            for which in
+                [WhichApprovals::All, WhichApprovals::Pending, WhichApprovals::One(approval_id(1))]
+            {
+                glance.approvals.push(journal.approvals(ApprovalQuery { which, limit }).await?);
+            }
+            glance.sessions.push(journal.sessions(limit).await?);
+            glance.agents.push(journal.agents(limit).await?);
+            glance.queued.push(journal.queued(limit).await?);
+        }
+        Ok(glance)
+    }
+}
+
+fn every_selection() -> Vec<Which> {
+    let mut every = vec![Which::All, Which::Unfinished, Which::Beginning("task".to_owned())];
+    for number in 0..TASKS {
+        every.push(Which::One(task(number)));
+        every.push(Which::Tree(task(number)));
+    }
+    every.extend((0..SESSIONS).map(|number| Which::Session(session_id(number))));
+    every
+}

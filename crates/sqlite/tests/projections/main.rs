@@ -1,0 +1,151 @@
+//! What is kept beside the events is what the events say, whatever happens: the journal is put
+//! beside one in memory, which folds them in the plainest way.
+
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
+mod any_history;
+mod glance;
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use antiphon_conformance::model::MemoryJournal;
+use antiphon_core::port::{Append, Expected, Journal, JournalError, TaskQuery, Which};
+use antiphon_core::{EventBody, Seq, TaskId};
+use antiphon_sqlite::{SqliteJournal, Sync};
+use futures_util::future::join_all;
+use proptest::prelude::*;
+use rusqlite::Connection;
+use tempfile::TempDir;
+use tokio::runtime::Builder;
+
+use any_history::{Step, any_history, append, task};
+use glance::Glance;
+
+/// A text that no transaction survives. It is refused after most of it has been written.
+pub(crate) const POISON: &str = "poison";
+
+/// Two journals that are told the same.
+struct Pair {
+    folder: TempDir,
+    /// `None` while it is closed.
+    sqlite: Option<SqliteJournal>,
+    memory: MemoryJournal,
+}
+
+impl Pair {
+    fn new() -> Self {
+        let folder = TempDir::new().expect("a folder");
+        let sqlite = open(folder.path());
+        let other = Connection::open(folder.path().join("journal.db")).expect("a database");
+        let trap = format!(
+            "CREATE TRIGGER trap AFTER INSERT ON events WHEN instr(NEW.data, '{POISON}')
+             BEGIN SELECT RAISE(ABORT, 'the disk is on fire'); END"
+        );
+        other.execute_batch(&trap).expect("a trap");
+        Self { folder, sqlite: Some(sqlite), memory: MemoryJournal::new() }
+    }
+
+    fn sqlite(&self) -> &SqliteJournal {
+        self.sqlite.as_ref().expect("it is open")
+    }
+
+    async fn take(&mut self, step: Step) {
+        match step {
+            Step::Append { task: number, events } => {
+                let append = append(number, self.seq(&task(number)).await, events);
+                let expected = self.memory.append(append.clone()).await;
+                assert_eq!(self.sqlite().append(append).await, expected);
+            }
+            Step::Together { tasks, poisoned } => self.append_together(tasks, poisoned).await,
+            Step::Reopen => {
+                self.sqlite = None;
+                self.sqlite = Some(open(self.folder.path()));
+            }
+        }
+    }
+
+    /// Appends at the same moment, one of which may take others down with it. What was answered is
+    /// there, and nothing else.
+    async fn append_together(&mut self, tasks: BTreeMap<u8, Vec<EventBody>>, poisoned: bool) {
+        let mut appends = Vec::new();
+        for (number, events) in tasks {
+            appends.push(append(number, self.seq(&task(number)).await, events));
+        }
+        if let (true, Some(last)) = (poisoned, appends.last_mut()) {
+            last.events.insert(last.events.len().min(1), any_history::poison());
+        }
+        let answers = join_all(appends.iter().map(|it| self.sqlite().append(it.clone()))).await;
+        let mut written: Vec<_> = Vec::new();
+        for (append, answer) in appends.into_iter().zip(answers) {
+            match answer {
+                Ok(appended) => written.push((appended, append)),
+                Err(JournalError::Unavailable { reason }) => {
+                    assert!(poisoned && reason.contains("on fire"), "{reason}");
+                }
+                Err(refusal) => assert_eq!(self.memory.append(append).await, Err(refusal)),
+            }
+        }
+        written.sort_by_key(|(appended, _)| appended.position);
+        for (appended, append) in written {
+            assert_eq!(self.memory.append(append).await, Ok(appended));
+        }
+    }
+
+    async fn seq(&self, task_id: &TaskId) -> Expected {
+        let query = TaskQuery { which: Which::One(task_id.clone()), limit: NonZeroUsize::MIN };
+        let found = self.memory.tasks(query).await.expect("a list");
+        found.first().map_or(Expected::NoTask, |task| Expected::At(task.seq))
+    }
+
+    async fn compare(&self) {
+        let (found, expected) = (Glance::at(self.sqlite()).await, Glance::at(&self.memory).await);
+        assert_eq!(found, expected);
+    }
+}
+
+fn open(folder: &Path) -> SqliteJournal {
+    SqliteJournal::open(&folder.join("journal.db"), Sync::Normal).expect("a journal")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_kept_beside_the_events_is_what_they_say(history in any_history()) {
+        let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let mut pair = Pair::new();
+            for step in history {
+                let telling = !matches!(step, Step::Append { .. });
+                pair.take(step).await;
+                if telling {
+                    pair.compare().await;
+                }
+            }
+            pair.compare().await;
+            pair.take(Step::Reopen).await;
+            pair.compare().await;
+        });
+    }
+}
+
+/// The first thing after a failure is the very append that failed, which is right this time.
+#[tokio::test]
+async fn what_failed_can_be_told_again() {
+    let mut pair = Pair::new();
+    let created = any_history::created(0);
+    pair.take(Step::Append { task: 1, events: vec![created.clone()] }).await;
+    for _ in 0..2 {
+        let bodies = vec![any_history::poison()];
+        let bad =
+            Append { events: bodies, ..append(1, Expected::At(Seq(1)), vec![created.clone()]) };
+        let answer = pair.sqlite().append(bad).await;
+        assert!(matches!(answer, Err(JournalError::Unavailable { .. })), "{answer:?}");
+        pair.compare().await;
+    }
+    let moved = any_history::moved(1);
+    pair.take(Step::Append { task: 1, events: vec![moved] }).await;
+    pair.compare().await;
+}
