@@ -2,6 +2,7 @@
 #              MODEL=PROVIDER/NAME with a key
 # make test    everything CI runs: format, lints, tests, doctests, docs
 # make check   the quick half of it: format and lints
+# make crash   kill it N times wherever it writes, and see that nothing is lost (N=2000 by default)
 # make bench   benchmarks, each beside a baseline
 # make fuzz    look for inputs that break the parsers (needs a nightly toolchain), T seconds each
 # make deny    licences, sources and duplicate versions of what we depend on
@@ -17,8 +18,9 @@ export PATH := $(ANTIPHON_CACHE)/bin:$(PATH)
 CARGO := cargo
 ANTIPHON := $(CARGO_TARGET_DIR)/release/antiphon
 T ?= 60
+N ?= 2000
 
-.PHONY: run test check bench fuzz deny setup
+.PHONY: run test check crash bench fuzz deny setup
 .DEFAULT_GOAL := test
 
 run: setup
@@ -44,6 +46,11 @@ test: check
 	@scripts/step "Doctests" $(CARGO) test --workspace --doc --locked --quiet
 	@RUSTDOCFLAGS="-D warnings" scripts/step "Docs" \
 		$(CARGO) doc --workspace --no-deps --document-private-items --locked --quiet
+
+crash: setup
+	@scripts/step "Building" $(CARGO) test --package antiphon --test crash --no-run --locked
+	@CRASH_KILLS=$(N) scripts/step "Killing it $(N) times" \
+		$(CARGO) test --package antiphon --test crash --locked -- --nocapture
 
 bench: setup
 	@scripts/step "Building" $(CARGO) build --release --package antiphon --locked

@@ -19,6 +19,9 @@ use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 
 type Error = Box<dyn std::error::Error>;
 
+/// A wire by its name.
+type Wire = (&'static str, Box<dyn Provider>);
+
 /// Nobody is there, and nobody is asked: a body is written before anything is sent.
 const NOWHERE: &str = "http://127.0.0.1:9";
 
@@ -56,7 +59,7 @@ fn conversation(turns: usize, model: &ModelRef) -> Result<Vec<Arc<Message>>, Err
 }
 
 /// Every wire, as `wire/m`.
-fn providers() -> Result<Vec<(&'static str, Box<dyn Provider>)>, Error> {
+fn providers() -> Result<Vec<Wire>, Error> {
     let transport = Transport::new(&TransportConfig::default())?;
     let base_url = Endpoint::parse(NOWHERE)?;
     let name = "wire".to_owned();

@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 use antiphon_core::port::ToolContext;
 use antiphon_core::{Cancel, RawJson};
 use antiphon_tools::{GlobTool, GrepTool, Mode, ToolHandler, Workspace, WorkspaceConfig};
+use cpu_time::ProcessTime;
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
 use tokio::runtime::{Builder, Runtime};
 
 type Error = Box<dyn std::error::Error>;
@@ -42,11 +45,14 @@ fn main() -> Result<(), Error> {
     let runtime = Builder::new_current_thread().build()?;
     let has_rg = Command::new("rg").arg("--version").stdout(Stdio::null()).status().is_ok();
 
-    println!("{} files; milliseconds, the median of {ROUNDS} rounds\n", FOLDERS * FILES_PER_FOLDER);
+    println!("{} files; milliseconds, medians of {ROUNDS} rounds", FOLDERS * FILES_PER_FOLDER);
+    println!("on a busy machine the processor's time says more than the clock's\n");
     if !has_rg {
         println!("rg is not installed (Debian: ripgrep): no baseline\n");
     }
-    println!("{:24}{:>10}{:>10}{:>10}", "search", "tool", "rg", "ratio");
+    println!("{:20}{:>27}{:>27}", "", "clock", "processor");
+    let columns = ["tool", "rg", "ratio"].map(|column| format!("{column:>9}")).concat();
+    println!("{:20}{columns}{columns}", "search");
     for (name, tool, arguments, baseline) in SEARCHES {
         let tool: &dyn ToolHandler = if tool == "grep" { &grep } else { &glob };
         let arguments = RawJson::parse(arguments)?;
@@ -58,20 +64,32 @@ fn main() -> Result<(), Error> {
                 theirs.push(run(folder.path(), baseline)?);
             }
         }
-        let ours = median(&mut ours);
-        print!("{name:24}{ours:>10.1}");
-        if has_rg {
-            let theirs = median(&mut theirs);
-            print!("{theirs:>10.1}{:>10.2}", ours / theirs);
-        }
+        print!("{name:20}");
+        print_ratio(median(&ours, |cost| cost.clock), median(&theirs, |cost| cost.clock));
+        print_ratio(median(&ours, |cost| cost.processor), median(&theirs, |cost| cost.processor));
         println!();
     }
     let mut enough = Vec::new();
     for _ in 0..ROUNDS {
         enough.push(call(&runtime, &grep, &RawJson::parse(r#"{"pattern":"hay"}"#)?)?);
     }
-    println!("\na word of every line, until there are 100: {:.1}", median(&mut enough));
+    let clock = median(&enough, |cost| cost.clock).unwrap_or_default();
+    println!("\na word of every line, until there are 100: {clock:.1}");
     Ok(())
+}
+
+/// What a search took.
+struct Cost {
+    clock: Duration,
+    processor: Duration,
+}
+
+fn print_ratio(ours: Option<f64>, theirs: Option<f64>) {
+    let ours = ours.unwrap_or_default();
+    match theirs {
+        Some(theirs) => print!("{ours:>9.1}{theirs:>9.1}{:>9.2}", ours / theirs),
+        None => print!("{ours:>9.1}{:>18}", ""),
+    }
 }
 
 /// A tree like those of programmers: many folders, small files, rules at several places.
@@ -108,28 +126,38 @@ fn text(number: u32) -> String {
     text
 }
 
-fn call(runtime: &Runtime, tool: &dyn ToolHandler, arguments: &RawJson) -> Result<Duration, Error> {
-    let started = Instant::now();
+fn call(runtime: &Runtime, tool: &dyn ToolHandler, arguments: &RawJson) -> Result<Cost, Error> {
+    let (started, before) = (Instant::now(), ProcessTime::now());
     let result = runtime.block_on(tool.call(arguments, ToolContext::trial(Cancel::never())))?;
-    let elapsed = started.elapsed();
+    let cost = Cost { clock: started.elapsed(), processor: before.elapsed() };
     if result.is_error {
         return Err(format!("{:?}", result.content).into());
     }
-    Ok(elapsed)
+    Ok(cost)
 }
 
-fn run(folder: &Path, arguments: &[&str]) -> Result<Duration, Error> {
-    let started = Instant::now();
+fn run(folder: &Path, arguments: &[&str]) -> Result<Cost, Error> {
+    let (started, before) = (Instant::now(), children_time()?);
     // Its output goes through a pipe, as it does when an agent calls it.
     let output = Command::new("rg").args(arguments).current_dir(folder).output()?;
-    let elapsed = started.elapsed();
+    let processor = children_time()?.saturating_sub(before);
+    let cost = Cost { clock: started.elapsed(), processor };
     if output.stdout.is_empty() {
         return Err("rg found nothing".into());
     }
-    Ok(elapsed)
+    Ok(cost)
 }
 
-fn median(times: &mut [Duration]) -> f64 {
+/// What all children so far took of the processor.
+fn children_time() -> Result<Duration, Error> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+    let time = usage.user_time() + usage.system_time();
+    Ok(Duration::from_micros(time.num_microseconds().try_into()?))
+}
+
+/// In milliseconds.
+fn median(costs: &[Cost], of: impl Fn(&Cost) -> Duration) -> Option<f64> {
+    let mut times: Vec<Duration> = costs.iter().map(of).collect();
     times.sort();
-    times[times.len() / 2].as_secs_f64() * 1e3
+    times.get(times.len() / 2).map(|time| time.as_secs_f64() * 1e3)
 }

@@ -200,7 +200,7 @@ fn policy(project: &Project, config: &Config, mode: Mode, network: bool) -> Poli
 }
 
 /// The servers the user configured, with their tools known as far as they answer.
-async fn servers(project: &Project, config: &Config) -> Option<Arc<Mcp>> {
+pub(crate) async fn servers(project: &Project, config: &Config) -> Option<Arc<Mcp>> {
     if config.mcp.0.is_empty() {
         return None;
     }

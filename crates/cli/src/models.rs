@@ -192,7 +192,6 @@ fn bare(
     let base_url = Endpoint::parse(&config.base_url)
         .map_err(|error| Failure::usage(format!("the provider `{name}`: {error}")))?;
     let api_key = api_key(name, config)?;
-    let openai_itself = config.base_url == antiphon_openai::DEFAULT_URL;
     let name = name.to_owned();
     Ok(match config.kind {
         Kind::Anthropic => {
@@ -201,8 +200,7 @@ fn bare(
             Arc::new(Anthropic::new(config, transport))
         }
         Kind::OpenAi => {
-            let known =
-                if openai_itself { ChatQuirks::default() } else { ChatQuirks::compatible() };
+            let known = ChatQuirks::at(&base_url);
             let quirks = ChatQuirks { reasoning_effort: config.reasons, ..known };
             let config = ChatConfig { name, base_url, api_key, quirks };
             Arc::new(ChatCompletions::new(config, transport))

@@ -25,6 +25,11 @@ pub enum IdRule {
         /// The length; 16 at least.
         bytes_max: usize,
     },
+    /// Letters and digits, neither more nor fewer.
+    Exactly {
+        /// How many; 8 at least.
+        bytes: usize,
+    },
 }
 
 impl IdRule {
@@ -36,6 +41,17 @@ impl IdRule {
                 id.len() <= bytes_max.max(16)
                     && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
             }
+            Self::Exactly { bytes } => {
+                id.len() == bytes.max(8) && id.bytes().all(|b| b.is_ascii_alphanumeric())
+            }
+        }
+    }
+
+    /// An id that fits, another for every number.
+    fn made(self, number: usize) -> String {
+        match self {
+            Self::Any | Self::Plain { .. } => format!("call_{number}"),
+            Self::Exactly { bytes } => format!("c{number:0width$}", width = bytes.max(8) - 1),
         }
     }
 }
@@ -145,7 +161,7 @@ impl Renamer {
         let mut name = id.clone();
         let mut number = self.used.len();
         while !self.ids.accepts(name.as_str()) || self.used.contains(&name) {
-            name = ToolCallId::parse(&format!("call_{number}")).unwrap_or(name);
+            name = ToolCallId::parse(&self.ids.made(number)).unwrap_or(name);
             number += 1;
         }
         self.used.insert(name.clone());

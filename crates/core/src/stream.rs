@@ -103,22 +103,29 @@ enum State {
 
 impl MessageStream {
     /// Asks `provider`. Nothing is sent before the first [`next`](Self::next). `at` becomes
-    /// the message's timestamp.
+    /// the message's timestamp. A call that comes without an id gets one made from the number of
+    /// messages in the request: no other answer of the conversation makes it, and a replay makes
+    /// it again.
     pub fn open(
         provider: &dyn Provider,
         request: Request,
         cancel: Cancel,
         at: DateTime<Utc>,
     ) -> Self {
-        Self::new(provider.open(request), cancel, at)
+        let stamp = request.messages.len();
+        Self::stamped(provider.open(request), cancel, at, stamp)
     }
 
-    /// Assembles what `source` yields.
+    /// Assembles what `source` yields, as the answer to an empty conversation.
     pub fn new(source: PieceSource, cancel: Cancel, at: DateTime<Utc>) -> Self {
+        Self::stamped(source, cancel, at, 0)
+    }
+
+    fn stamped(source: PieceSource, cancel: Cancel, at: DateTime<Utc>, stamp: usize) -> Self {
         Self {
             source: Some(source),
             cancel,
-            assembly: Assembly::new(at),
+            assembly: Assembly::new(at, stamp),
             ready: VecDeque::new(),
             state: State::New,
         }

@@ -212,6 +212,7 @@ fn title(user: &UserMessage) -> String {
 
 /// The first line that says something, without what cannot be seen.
 fn line(text: &str) -> String {
-    let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    visible(first).chars().take(LINE_CHARS_MAX).collect()
+    let seen = text.lines().map(visible).map(|line| line.trim().to_owned());
+    let first = seen.into_iter().find(|line| !line.is_empty()).unwrap_or_default();
+    first.chars().take(LINE_CHARS_MAX).collect()
 }

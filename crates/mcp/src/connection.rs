@@ -67,6 +67,16 @@ pub(crate) enum Greeting {
     Initialize,
 }
 
+impl Greeting {
+    /// The one to try when this one is not taken.
+    pub(crate) fn other(self) -> Self {
+        match self {
+            Self::Either => Self::Initialize,
+            Self::Initialize => Self::Either,
+        }
+    }
+}
+
 /// Why there is no connection.
 #[derive(Debug)]
 pub(crate) enum OpenError {
@@ -181,8 +191,7 @@ impl Open {
             Some(process) => tokio::select! {
                 () = gone.cancelled() => {}
                 () = process.ended() => {
-                    // Its last answers may still be on their way. What it started may hold the stream
-                    // open, so they are not waited for forever.
+                    // Its last answers may still be on their way.
                     let _ = timeout(LAST_ANSWERS_LIMIT, gone.cancelled()).await;
                 }
             },

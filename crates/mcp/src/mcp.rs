@@ -43,8 +43,10 @@ pub struct Mcp {
 impl Mcp {
     /// Prepares the servers of `config`. Nothing is started.
     pub fn new(config: McpConfig, options: McpOptions) -> Self {
-        let needs_http = config.0.values().any(|server| matches!(server.launch, Launch::Http(_)));
-        let http = if needs_http { Http::new() } else { Err("not set up".to_owned()) };
+        let http = Http::new(config.0.values().filter_map(|server| match &server.launch {
+            Launch::Http(http) => Some(&http.url),
+            Launch::Stdio(_) => None,
+        }));
         let surroundings =
             Surroundings { environment: options.environment, workspace: options.workspace, http };
         let servers = config

@@ -109,10 +109,12 @@ impl ServerProcess {
         Arc::clone(&self.group)
     }
 
-    /// Waits until the program has ended. Safe to cancel.
+    /// Waits until the program has ended, and ends what it started. Safe to cancel.
     pub(crate) async fn ended(&mut self) {
         // One of which nothing can be known is as good as ended.
         let _ = self.child.wait().await;
+        // At once: later, the group's number may be another's.
+        self.group.end();
     }
 
     /// Lets the program end by itself, asks it to, makes it; in this order, without much patience.

@@ -246,10 +246,9 @@ impl Server {
     async fn open(&self, shared: &Shared) -> Result<(Open, Vec<Offer>), String> {
         let greeting = self.record().greeting;
         let open = match self.greeted(shared, greeting).await {
-            // Some servers end when they hear a word they do not know.
-            Err(OpenError::Refused(_)) if greeting == Greeting::Either => {
-                self.greeted(shared, Greeting::Initialize).await
-            }
+            // Some servers end when they hear a word they do not know, and one that is known may have
+            // been replaced by a newer one.
+            Err(OpenError::Refused(_)) => self.greeted(shared, greeting.other()).await,
             other => other,
         };
         let open = open.map_err(|error| match error {

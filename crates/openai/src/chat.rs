@@ -3,7 +3,7 @@
 mod dialect;
 mod request;
 
-use antiphon_core::{ModelRef, PieceSource, Provider, ProviderError, Request};
+use antiphon_core::{IdRule, ModelRef, PieceSource, Provider, ProviderError, Request};
 use antiphon_transport::{Endpoint, Post, Transport};
 use secrecy::SecretString;
 
@@ -38,6 +38,8 @@ pub struct ChatQuirks {
     /// Whether the model's own thinking goes back beside its calls, as `reasoning_content`.
     /// DeepSeek refuses a conversation without it, others do not know the field.
     pub echo_reasoning: bool,
+    /// Which ids of calls it takes. Mistral wants nine letters and digits.
+    pub ids: IdRule,
 }
 
 /// Which field holds the longest answer wanted.
@@ -66,6 +68,7 @@ impl Default for ChatQuirks {
             stream_usage: true,
             reasoning_effort: false,
             echo_reasoning: false,
+            ids: crate::IDS,
         }
     }
 }
@@ -74,6 +77,16 @@ impl ChatQuirks {
     /// What most servers beside OpenAI take.
     pub fn compatible() -> Self {
         Self { max_tokens_field: MaxTokensField::MaxTokens, ..Self::default() }
+    }
+
+    /// What the server at this address takes, as far as is known.
+    pub fn at(base_url: &Endpoint) -> Self {
+        match base_url.host() {
+            "api.openai.com" => Self::default(),
+            "api.deepseek.com" => Self { echo_reasoning: true, ..Self::compatible() },
+            "api.mistral.ai" => Self { ids: IdRule::Exactly { bytes: 9 }, ..Self::compatible() },
+            _ => Self::compatible(),
+        }
     }
 }
 

@@ -135,6 +135,7 @@ pub(crate) fn look(script: &str) -> Vec<Item> {
         places: vec![Some(String::new())],
         sets_names: false,
         inner_bytes: 0,
+        dialect: Dialect::Bash,
     };
     if let Some(reason) = hidden::in_text(script) {
         looking.items.push(Item::Doubt(Doubt::odd(reason)));
@@ -163,7 +164,8 @@ struct Look {
 #[derive(Debug)]
 enum Inside {
     Command(Vec<Word>),
-    Script(String, Dialect),
+    /// A script for a shell of its own, or, without a dialect, for the shell that is running.
+    Script(String, Option<Dialect>),
 }
 
 impl Look {
@@ -182,6 +184,8 @@ struct Looking {
     places: Vec<Option<String>>,
     /// A built-in that takes the names of variables is called.
     sets_names: bool,
+    /// Whose script is being looked at.
+    dialect: Dialect,
     /// So much of scripts within scripts was read.
     inner_bytes: usize,
 }
@@ -189,6 +193,7 @@ struct Looking {
 impl Looking {
     fn script(&mut self, text: &str, dialect: Dialect, hops: usize) {
         let script = Script::read(text, dialect);
+        let outer = std::mem::replace(&mut self.dialect, dialect);
         for simple in script.commands {
             self.simple(simple, hops);
         }
@@ -203,6 +208,7 @@ impl Looking {
             let reason = format!("it is not understood: {reason}");
             self.items.push(Item::Doubt(Doubt::opaque(reason)));
         }
+        self.dialect = outer;
     }
 
     fn simple(&mut self, simple: Simple, hops: usize) {
@@ -253,7 +259,7 @@ impl Looking {
                         self.items.push(Item::Doubt(Doubt::opaque(reason)));
                         return;
                     }
-                    self.script(&text, dialect, hops + 1);
+                    self.script(&text, dialect.unwrap_or(self.dialect), hops + 1);
                 }
             }
         }

@@ -110,16 +110,17 @@ impl Remembered {
             .map_err(|reason| RememberedError::Rule { reason: format!("`{rule}`: {reason}") })?;
         let _lock = lock(&self.file)?;
         let mut document = Document::read(&self.file)?;
+        let mut rules = document.parsed(&self.project, &self.file)?;
         let project = document.projects.entry(self.project.clone()).or_default();
         if !project.allow.contains(&parsed.text) {
             if project.allow.len() >= RULES_MAX {
                 let reason = format!("there are {RULES_MAX} already; remove some from the file");
                 return Err(RememberedError::Rule { reason });
             }
-            project.allow.push(parsed.text);
+            project.allow.push(parsed.text.clone());
             document.write(&self.file)?;
+            rules.push(Arc::new(parsed));
         }
-        let rules = document.parsed(&self.project, &self.file)?;
         *self.rules.write().unwrap_or_else(PoisonError::into_inner) = rules;
         Ok(())
     }

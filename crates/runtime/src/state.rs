@@ -179,8 +179,8 @@ impl TaskState {
                 }
             }
             EventBody::ToolStarted(started) => {
-                let before = self.started.insert(started.tool_call_id.clone(), started.effect);
-                self.calls += u32::from(before.is_none());
+                self.started.insert(started.tool_call_id.clone(), started.effect);
+                self.calls += 1;
             }
             EventBody::UsageRecorded(recorded) => {
                 *self.spent.entry(recorded.model.clone()).or_default() += recorded.usage;

@@ -16,10 +16,15 @@
 //!
 //! If one of them cannot be had, [`SandboxError`] says which and what to do. Nothing is run then.
 //!
-//! Known limits: programs for 32-bit processors do not run; programs that sandbox themselves with
-//! namespaces have to be told not to. Sockets in the file system are hidden where services keep
-//! them and where one was listening when the sandbox began; one that is made later in a folder
-//! that is readable can be reached before Linux 7.1.
+//! Known limits:
+//!
+//! - Programs for 32-bit processors do not run; programs that sandbox themselves with namespaces
+//!   have to be told not to, and debuggers do not work.
+//! - Sockets in the file system are hidden in `/run` and `/tmp`, and wherever somebody listened when
+//!   the sandbox began. One that is made later in another folder can be reached before Linux 7.1.
+//! - With the network on, abstract sockets can be reached before Linux 6.12.
+//! - Names are protected directly beneath each root. A repository further down is not.
+//! - What is readable is read: keys in the home folder have to be named ([`SECRETS_IN_HOME`]).
 
 mod capability;
 mod confine;

@@ -20,9 +20,14 @@ use crate::sandbox_error::{NAMESPACES_REMEDY, Step};
 use crate::shield::{Shield, look};
 use crate::{Guard, Policy, SandboxError, device};
 
-/// What may be needed of `/run`: programs on some systems, and how names are resolved.
-const KEPT_IN_RUN: [&str; 3] =
-    ["/run/current-system", "/run/opengl-driver", "/run/systemd/resolve/stub-resolv.conf"];
+/// What may be needed of `/run`: the programs of some systems.
+const KEPT_IN_RUN: [&str; 2] = ["/run/current-system", "/run/opengl-driver"];
+
+/// How names are resolved; often it leads to `/run`.
+const RESOLVER: &str = "/etc/resolv.conf";
+
+/// Most sockets that are hidden one by one. With more there is no sandbox.
+const LISTENERS_MAX: usize = 4096;
 
 /// An empty file, to be mounted over files that are hidden.
 const NOTHING: &str = "/run/nothing";
@@ -69,11 +74,7 @@ impl View {
         for shield in shields {
             view.raise(shield)?;
         }
-        for listener in listeners {
-            if look(listener).is_some_and(|found| found.file_type().is_socket()) {
-                bind(Path::new(NOTHING), listener)?;
-            }
-        }
+        cover_listeners(listeners)?;
         std::env::set_current_dir("/").during("leave its folder")?;
         Ok(view)
     }
@@ -85,7 +86,10 @@ impl View {
         tmp: &OwnedFd,
         shown: &[(OwnedFd, PathBuf)],
     ) -> Result<(), SandboxError> {
-        let kept: Vec<_> = KEPT_IN_RUN.iter().filter_map(|path| Kept::find(path)).collect();
+        let resolver = Path::new(RESOLVER).canonicalize().ok();
+        let resolver = resolver.filter(|path| path.starts_with("/run"));
+        let kept = KEPT_IN_RUN.into_iter().map(PathBuf::from).chain(resolver);
+        let kept: Vec<_> = kept.filter_map(Kept::find).collect();
         for path in ["/run", "/var/run", "/tmp", "/var/tmp"] {
             let Ok(real) = Path::new(path).canonicalize() else { continue };
             if self.private.contains(&real) {
@@ -145,6 +149,19 @@ impl View {
     }
 }
 
+/// Hides the sockets that are still seen.
+fn cover_listeners(listeners: &[PathBuf]) -> Result<(), SandboxError> {
+    let is_seen = |path: &&PathBuf| look(path).is_some_and(|found| found.file_type().is_socket());
+    let seen: Vec<_> = listeners.iter().filter(is_seen).collect();
+    if seen.len() > LISTENERS_MAX {
+        return Err(SandboxError::Failed {
+            step: "hide the sockets of other programs".to_owned(),
+            reason: format!("there are {}, more than {LISTENERS_MAX}", seen.len()),
+        });
+    }
+    seen.into_iter().try_for_each(|socket| bind(Path::new(NOTHING), socket))
+}
+
 /// Something in `/run` that is shown although the rest is not.
 enum Kept {
     Link { at: PathBuf, to: PathBuf },
@@ -152,8 +169,7 @@ enum Kept {
 }
 
 impl Kept {
-    fn find(path: &str) -> Option<Self> {
-        let at = PathBuf::from(path);
+    fn find(at: PathBuf) -> Option<Self> {
         let found = look(&at)?;
         if found.is_symlink() {
             let to = fs::read_link(&at).ok()?;

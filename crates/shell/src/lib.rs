@@ -25,6 +25,7 @@ mod plain_text;
 mod process;
 mod pump;
 mod report;
+mod results;
 mod settings;
 mod shell;
 mod task_shell;

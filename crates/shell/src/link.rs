@@ -138,6 +138,13 @@ impl Link {
     }
 }
 
+impl Drop for Link {
+    fn drop(&mut self) {
+        // The worker sees it at once, however long others hold the socket.
+        let _ = shutdown(&*self.socket, Shutdown::Both);
+    }
+}
+
 /// Looks after a worker until it is gone.
 async fn keep(socket: Arc<UnixStream>, calls: Calls, life: watch::Sender<Life>, mut child: Child) {
     let mut buffer = vec![0; REPLY_BYTES_MAX];

@@ -11,6 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
 use antiphon_sandbox::Policy;
+use rustix::io::retry_on_intr;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
@@ -133,7 +134,8 @@ pub(crate) fn receive<T: DeserializeOwned>(
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::CMSG_CLOEXEC;
-    let got = recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut ancillary, flags)?;
+    let got =
+        retry_on_intr(|| recvmsg(&socket, &mut [IoSliceMut::new(buffer)], &mut ancillary, flags))?;
     if got.bytes == 0 {
         return Ok(None);
     }
@@ -146,6 +148,7 @@ pub(crate) fn receive<T: DeserializeOwned>(
 
 #[cfg(test)]
 mod tests {
+    use rustix::io::retry_on_intr;
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
     use super::*;

@@ -114,7 +114,7 @@ impl Process {
 
     /// The first end counts.
     pub(crate) fn end(&self, end: End) {
-        *hold(&self.ended) = Some(Instant::now());
+        hold(&self.ended).get_or_insert_with(Instant::now);
         self.status.send_if_modified(|status| {
             let first = status.end.is_none();
             if first {

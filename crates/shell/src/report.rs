@@ -164,7 +164,7 @@ fn shown(said: &Excerpt) -> String {
     if let Some(gap) = &said.gap {
         let (lines, kb) = (gap.lines, gap.bytes / 1000);
         let whole = match &gap.whole {
-            Ok(path) => format!("the whole is in {}, for `read_result`", path.display()),
+            Ok(name) => format!("the whole is in result `{name}`: read it with `read_result`"),
             Err(reason) => format!("they could not be kept: {reason}"),
         };
         push_line(&mut text, &format!("… {lines} lines ({kb} kB) left out; {whole} …"));

@@ -16,7 +16,8 @@ pub struct Settings {
     /// What commands may touch. Its `tmp` is a folder of ours in which each task gets one of its
     /// own; it is made if it is not there, and hidden from commands.
     pub policy: Policy,
-    /// Where the output of a command is kept whole if it is too long to be shown. It is made if it
+    /// Where the output of a command is kept whole if it is too long to be shown: in a folder for
+    /// each task, under the id that the model is told, as `read_result` finds it. It is made if it
     /// is not there, and hidden from commands.
     pub results: PathBuf,
     /// What commands find in their environment.

@@ -1,7 +1,7 @@
 //! The tools: `bash`, `bash_output` and `bash_kill`.
 
 use std::collections::HashMap;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::arguments::{Bash, BashKill, BashOutput, tool};
 use crate::process::{End, Process, Status, hold};
 use crate::report;
 use crate::settings::{Settings, SettingsError};
-use crate::task_shell::{BACKGROUND_MAX, Entry, TaskShell, Unavailable};
+use crate::task_shell::{BACKGROUND_MAX, Entry, Leash, TaskShell, Unavailable};
 
 /// How long a command that starts in the background is watched, to tell of one that fails at once.
 const GLANCE: Duration = Duration::from_millis(200);
@@ -59,7 +59,7 @@ impl Shell {
         let mut tasks = hold(&self.tasks);
         let shell = tasks
             .entry(task_id.clone())
-            .or_insert_with(|| Arc::new(TaskShell::new(Arc::clone(&self.settings))));
+            .or_insert_with(|| Arc::new(TaskShell::new(Arc::clone(&self.settings), task_id)));
         Arc::clone(shell)
     }
 
@@ -78,16 +78,20 @@ impl Shell {
                 started = task.start(&arguments.command, &workdir, &progress) => started,
                 () = &mut cancel => return Err(ToolError::Canceled),
             };
-            let leash = leash.map_err(unavailable)?;
-            match wait(&leash.entry.process, patience, &mut cancel).await {
+            let mut leash = leash.map_err(unavailable)?;
+            match wait_and_read(&mut leash, patience, &mut cancel).await {
                 Waited::Over(Status { end: Some(End::Stale(_)), .. }) if !renewed => {
                     renewed = true;
-                    task.renew(&leash.let_go()).await;
+                    task.renew(&leash.let_go(&task)).await;
                 }
-                Waited::Over(status) => return Ok(over(&task, leash.let_go(), &status).await),
-                Waited::NotYet => return Ok(not_yet(&task, leash.let_go(), arguments).await),
+                Waited::Over(status) => {
+                    return Ok(over(&task, leash.let_go(&task), &status).await);
+                }
+                Waited::NotYet => {
+                    return Ok(not_yet(&task, leash.let_go(&task), arguments).await);
+                }
                 Waited::Canceled => {
-                    let entry = leash.let_go();
+                    let entry = leash.let_go(&task);
                     task.stop(&entry).await;
                     task.forget(&entry);
                     return Err(ToolError::Canceled);
@@ -162,6 +166,17 @@ async fn not_yet(task: &TaskShell, entry: Entry, arguments: &Bash) -> ToolResult
     } else {
         report::out_of_time(arguments.timeout(), &said)
     }
+}
+
+/// Waits for a command, and reads what it writes meanwhile.
+async fn wait_and_read(leash: &mut Leash, patience: Duration, cancel: &mut Cancel) -> Waited {
+    let Leash { entry, pumping, .. } = leash;
+    let mut waiting = pin!(wait(&entry.process, patience, cancel));
+    tokio::select! {
+        waited = &mut waiting => return waited,
+        () = pumping => {}
+    }
+    waiting.await
 }
 
 async fn wait(process: &Process, patience: Duration, cancel: &mut Cancel) -> Waited {

@@ -3,10 +3,12 @@
 use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use antiphon_core::TaskId;
 use antiphon_core::port::Progress;
 use rustix::io::ioctl_fionbio;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -16,8 +18,9 @@ use tokio::time::timeout;
 
 use crate::link::Link;
 use crate::message::{CallId, Order};
-use crate::process::{End, Process, Status, hold};
+use crate::process::{End, Output, Process, Status, hold};
 use crate::pump::pump;
+use crate::results::Results;
 use crate::settings::Settings;
 use crate::transcript::Transcript;
 
@@ -36,6 +39,7 @@ const STOP_MAX: Duration = Duration::from_secs(8);
 /// The shell of one task.
 pub(crate) struct TaskShell {
     settings: Arc<Settings>,
+    results: Results,
     /// The present worker. A new one begins with a new cell.
     link: Mutex<Arc<OnceCell<Arc<Link>>>>,
     processes: Mutex<Vec<Entry>>,
@@ -55,13 +59,24 @@ pub(crate) struct Entry {
 /// A command that somebody waits for. Dropped before it is let go, it is ended.
 pub(crate) struct Leash {
     pub(crate) entry: Entry,
+    /// Reads its output; whoever waits for the command drives it.
+    pub(crate) pumping: Pumping,
     held: bool,
 }
 
+/// A [`pump`] at work.
+pub(crate) type Pumping = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 impl Leash {
-    /// From now on somebody else sees to its end.
-    pub(crate) fn let_go(mut self) -> Entry {
+    /// From now on somebody else sees to its end, and `task` reads its output.
+    pub(crate) fn let_go(mut self, task: &TaskShell) -> Entry {
         self.held = false;
+        if self.entry.process.status().output != Output::Closed {
+            let pumping = std::mem::replace(&mut self.pumping, Box::pin(std::future::ready(())));
+            let mut pumps = hold(&task.pumps);
+            while pumps.try_join_next().is_some() {}
+            pumps.spawn(pumping);
+        }
         self.entry.clone()
     }
 }
@@ -79,8 +94,9 @@ impl Drop for Leash {
 pub(crate) struct Unavailable(pub(crate) String);
 
 impl TaskShell {
-    pub(crate) fn new(settings: Arc<Settings>) -> Self {
+    pub(crate) fn new(settings: Arc<Settings>, task_id: &TaskId) -> Self {
         Self {
+            results: Results::of(&settings.results, task_id),
             settings,
             link: Mutex::default(),
             processes: Mutex::default(),
@@ -201,18 +217,14 @@ impl TaskShell {
             pipe_with(PipeFlags::CLOEXEC).map_err(|error| failed(error.into()))?;
         ioctl_fionbio(&reader, true).map_err(|error| failed(error.into()))?;
         let id = CallId::new();
-        let transcript = Transcript::new(self.settings.results.join(format!("{id}.txt")));
+        let transcript = Transcript::new(self.results.clone(), id.to_string());
         let process = Arc::new(Process::new(id.clone(), transcript, progress.clone()));
         link.enter(&process);
         let entry =
             Entry { process: Arc::clone(&process), link: Arc::clone(link), background: false };
         self.remember(entry.clone());
-        let leash = Leash { entry: entry.clone(), held: true };
-        {
-            let mut pumps = hold(&self.pumps);
-            while pumps.try_join_next().is_some() {}
-            pumps.spawn(pump(process, reader, Arc::clone(link)));
-        }
+        let pumping = Box::pin(pump(process, reader, Arc::clone(link)));
+        let leash = Leash { entry: entry.clone(), pumping, held: true };
         let order =
             Order::Start { call: id, command: command.to_owned(), workdir: workdir.to_owned() };
         if let Err(error) = link.order(&order, Some(writer.as_fd())).await {

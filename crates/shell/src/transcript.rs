@@ -4,12 +4,12 @@
 //! there; if it cannot be written, the end of the output is kept in memory and the rest is lost,
 //! and whoever asks is told.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::FileExt;
 
 use crate::plain_text::{LINE_CHARS_MAX, PlainText};
+use crate::results::Results;
 
 /// Most text that is held in memory, in bytes; what is longer goes to the file.
 const HELD_BYTES_MAX: usize = 256 * 1024;
@@ -30,7 +30,8 @@ pub(crate) struct Transcript {
     /// Bytes in the file.
     filed: u64,
     lines: u64,
-    path: PathBuf,
+    results: Results,
+    name: String,
     file: Option<File>,
     /// Why the rest is not in the file.
     lost: Option<String>,
@@ -58,8 +59,8 @@ pub(crate) struct Excerpt {
 pub(crate) struct Gap {
     pub(crate) lines: u64,
     pub(crate) bytes: u64,
-    /// Where the whole is, or why it is nowhere.
-    pub(crate) whole: Result<PathBuf, String>,
+    /// The name of the result that is the whole, or why there is none.
+    pub(crate) whole: Result<String, String>,
 }
 
 impl Excerpt {
@@ -69,15 +70,16 @@ impl Excerpt {
 }
 
 impl Transcript {
-    /// Nothing yet. The file at `path` is made when it is needed.
-    pub(crate) fn new(path: PathBuf) -> Self {
+    /// Nothing yet. If it becomes long, it is kept among `results` by this name.
+    pub(crate) fn new(results: Results, name: String) -> Self {
         Self {
             text: PlainText::default(),
             held: String::new(),
             held_from: 0,
             filed: 0,
             lines: 0,
-            path,
+            results,
+            name,
             file: None,
             lost: None,
         }
@@ -133,7 +135,7 @@ impl Transcript {
     fn try_file(&mut self) -> io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
-            none => none.insert(create(&self.path)?),
+            none => none.insert(self.results.create(&self.name)?),
         };
         file.write_all(self.held.as_bytes())?;
         self.filed += self.held.len() as u64;
@@ -168,7 +170,7 @@ impl Transcript {
         let gap = Gap {
             lines: lines.saturating_sub(count(&head) + count(&tail)),
             bytes: bytes.saturating_sub((head.len() + tail.len()) as u64),
-            whole: self.lost.clone().map_or_else(|| Ok(self.path.clone()), Err),
+            whole: self.lost.clone().map_or_else(|| Ok(self.name.clone()), Err),
         };
         Excerpt { head, gap: Some(gap), tail: tail + pending }
     }
@@ -195,10 +197,6 @@ impl Transcript {
         text.push_str(self.held.get(from..to).unwrap_or_default());
         text
     }
-}
-
-fn create(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(path)
 }
 
 /// Text that may have been cut within a character at either end.
@@ -245,12 +243,14 @@ fn count(text: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use antiphon_core::TaskId;
+
     use super::*;
 
     fn transcript() -> (tempfile::TempDir, Transcript) {
         let folder = tempfile::tempdir().unwrap();
-        let transcript = Transcript::new(folder.path().join("output.txt"));
-        (folder, transcript)
+        let results = Results::of(folder.path(), &TaskId::parse("task").unwrap());
+        (folder, Transcript::new(results, "output".to_owned()))
     }
 
     fn numbered(lines: std::ops::Range<u32>) -> String {
@@ -298,8 +298,8 @@ mod tests {
         assert!(excerpt.tail.starts_with("line ") && excerpt.tail.ends_with("line  99999\n"));
         assert!(excerpt.head.len() + excerpt.tail.len() <= HEAD_BYTES_MAX + TAIL_BYTES_MAX);
         assert_eq!(gap.lines + count(&excerpt.head) + count(&excerpt.tail), 100_000);
-        assert_eq!(gap.whole, Ok(folder.path().join("output.txt")));
-        assert_eq!(std::fs::read_to_string(folder.path().join("output.txt")).unwrap(), text);
+        assert_eq!(gap.whole, Ok("output".to_owned()));
+        assert_eq!(std::fs::read_to_string(folder.path().join("task/output")).unwrap(), text);
     }
 
     #[test]
@@ -307,14 +307,17 @@ mod tests {
         let (folder, mut transcript) = transcript();
         transcript.take(numbered(0..1000).as_bytes());
         transcript.file();
-        std::fs::remove_file(folder.path().join("output.txt")).unwrap();
+        std::fs::remove_file(folder.path().join("task/output")).unwrap();
         assert_eq!(transcript.news(&mut Cursor::default()).head, numbered(0..1000));
     }
 
     #[test]
     fn without_a_place_for_the_file_the_ends_are_shown_and_the_loss_is_told() {
         let folder = tempfile::tempdir().unwrap();
-        let mut transcript = Transcript::new(folder.path().join("absent/output.txt"));
+        let in_the_way = folder.path().join("file");
+        std::fs::write(&in_the_way, "").unwrap();
+        let results = Results::of(&in_the_way, &TaskId::parse("task").unwrap());
+        let mut transcript = Transcript::new(results, "output".to_owned());
         for _ in 0..10 {
             transcript.take(numbered(0..10_000).as_bytes());
             if transcript.is_full() {
@@ -323,7 +326,7 @@ mod tests {
         }
         let excerpt = transcript.news(&mut Cursor::default());
         assert!(excerpt.tail.ends_with("line   9999\n"));
-        assert!(excerpt.gap.unwrap().whole.unwrap_err().contains("No such file"));
+        assert!(excerpt.gap.unwrap().whole.unwrap_err().contains("Not a directory"));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use antiphon_core::port::{
 };
 use antiphon_core::{Approval, LiveAgent, Queued, SessionSummary, TaskSummary};
 use async_trait::async_trait;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::owner::Owner;
@@ -158,6 +159,8 @@ pub(crate) fn connect(path: &Path, access: OpenFlags) -> rusqlite::Result<Connec
     let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     // A file that came with a clone may have anything in its schema.
     connection.pragma_update(None, "trusted_schema", "OFF")?;
+    // A statement is planned once, not again for each value that it is given.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(connection)
 }
 

@@ -43,14 +43,34 @@ impl<'a> Ledger<'a> {
         if let Err(refusal) = append.check_place(place) {
             return Ok(Err(refusal));
         }
-        let Some(row) = self.advance(append)? else {
+        self.advance(append)?;
+        let Some(standing) = self.standings.get_mut(&append.task_id) else {
             let reason = "a task begins with its creation".to_owned();
             return Ok(Err(JournalError::Invalid { task_id: append.task_id.clone(), reason }));
         };
-        let first = Position(self.head.0 + 1);
-        let seq = self.write_events(append, lines, row, place.map_or(Seq(0), |head| head.seq))?;
-        for (position, body) in (first.0..).map(Position).zip(&append.events) {
-            self.tables.note(row, position, body)?;
+        let row = standing.row;
+        let mut seq = place.map_or(Seq(0), |head| head.seq);
+        let mut insert = self.transaction.prepare_cached(
+            "INSERT INTO events (position, task, seq, at_s, at_ns, type, data, v)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        )?;
+        for (body, line) in append.events.iter().zip(lines) {
+            self.head.0 += 1;
+            seq.0 += 1;
+            insert.execute((
+                self.head.0,
+                row,
+                seq.0,
+                append.at.timestamp(),
+                append.at.timestamp_subsec_nanos(),
+                line.event_type,
+                &line.data,
+                EVENT_VERSION,
+            ))?;
+            self.tables.note(standing, self.head, body)?;
+        }
+        if standing.head().ended {
+            self.standings.remove(&append.task_id);
         }
         let task_id = append.task_id.clone();
         let appended = Appended { task_id, position: self.head, seq, deduplicated: false };
@@ -75,63 +95,25 @@ impl<'a> Ledger<'a> {
         Ok(Some(head))
     }
 
-    /// Writes where the task stands when all of the append has happened. Its row, or none if it
-    /// neither is there nor begins here.
-    fn advance(&mut self, append: &Append) -> rusqlite::Result<Option<i64>> {
+    /// Writes where the task stands when all of the append has happened.
+    fn advance(&mut self, append: &Append) -> rusqlite::Result<()> {
         let Append { task_id, at, events, .. } = append;
-        let row = if let Some(standing) = self.standings.get_mut(task_id) {
+        if let Some(standing) = self.standings.get_mut(task_id) {
             for body in events {
                 standing.apply(body, *at);
             }
-            self.tables.update(standing)?;
-            standing.row
-        } else {
-            let Some((EventBody::TaskCreated(created), others)) = events.split_first() else {
-                return Ok(None);
-            };
+            return self.tables.update(standing);
+        }
+        if let Some((EventBody::TaskCreated(created), others)) = events.split_first() {
             let summary = TaskSummary::created(task_id.clone(), created, *at);
-            let mut standing = Standing::new(self.tables.next_row()?, summary, None);
+            let mut standing = Standing::new(self.tables.next_row()?, summary);
             for body in others {
                 standing.apply(body, *at);
             }
             self.tables.create(&mut standing)?;
-            let row = standing.row;
             self.standings.insert(standing);
-            row
-        };
-        if events.last().is_some_and(EventBody::ends_task) {
-            self.standings.remove(task_id);
         }
-        Ok(Some(row))
-    }
-
-    /// Writes events behind `seq`. The seq of the last one.
-    fn write_events(
-        &mut self,
-        append: &Append,
-        lines: &[Line],
-        row: i64,
-        mut seq: Seq,
-    ) -> rusqlite::Result<Seq> {
-        let mut insert = self.transaction.prepare_cached(
-            "INSERT INTO events (position, task, seq, at_s, at_ns, type, data, v)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        )?;
-        for line in lines {
-            self.head.0 += 1;
-            seq.0 += 1;
-            insert.execute((
-                self.head.0,
-                row,
-                seq.0,
-                append.at.timestamp(),
-                append.at.timestamp_subsec_nanos(),
-                line.event_type,
-                &line.data,
-                EVENT_VERSION,
-            ))?;
-        }
-        Ok(seq)
+        Ok(())
     }
 
     /// The answer a key was given the first time.

@@ -39,8 +39,13 @@ macro_rules! task_list {
 const ALL: &str = task_list!("true", "tasks.id");
 const UNFINISHED: &str = task_list!("NOT ended", "tasks.id");
 const ONE: &str = task_list!("task_id = ?2", "tasks.id");
-/// The plus keeps SQLite from going through all tasks in their order.
-const BEGINNING: &str = task_list!("task_id >= ?2 AND task_id < ?3", "+tasks.id");
+/// Many may begin so: they are sorted by their numbers alone. The plus keeps SQLite from going
+/// through all tasks in their order instead.
+const BEGINNING: &str = task_list!(
+    "tasks.id IN (SELECT id FROM tasks WHERE task_id >= ?2 AND task_id < ?3
+                  ORDER BY +id DESC LIMIT ?1)",
+    "tasks.id"
+);
 const TREE: &str = task_list!(
     "tasks.id IN (SELECT id FROM tasks WHERE root = ?2
                   UNION ALL SELECT id FROM tasks WHERE task_id = ?2 AND root IS NULL)",
@@ -277,6 +282,7 @@ mod tests {
             );
         }
         let beginning = plan(&connection, BEGINNING);
+        assert!(beginning.contains("COVERING INDEX"), "{beginning}");
         assert!(beginning.contains("task_id>? AND task_id<?"), "{beginning}");
         let tree = plan(&connection, TREE);
         assert!(tree.contains("tasks_by_root") && !tree.contains("SCAN"), "{tree}");

@@ -56,7 +56,7 @@ impl Earlier {
             })?;
             TaskSummary::created(self.task_id.clone(), &TaskCreated::new("", session_id), at)
         };
-        Ok(Standing::new(self.row, summary, None))
+        Ok(Standing::new(self.row, summary))
     }
 }
 
@@ -75,7 +75,7 @@ fn rebuild_task(transaction: &Transaction<'_>, earlier: &Earlier) -> rusqlite::R
         if let Some(standing) = &mut begun {
             if let Some(StoredEvent { position, body, .. }) = stored {
                 standing.apply(&body, at);
-                tables.note(earlier.row, position, &body)?;
+                tables.note(standing, position, &body)?;
             }
             continue;
         }
@@ -88,7 +88,7 @@ fn rebuild_task(transaction: &Transaction<'_>, earlier: &Earlier) -> rusqlite::R
     standing.summary.seq = earlier.seq;
     if earlier.ended && !standing.summary.status.is_terminal() {
         standing.summary.status = TaskStatus::Failed;
-        tables.end(earlier.row)?;
+        tables.end(&standing)?;
     }
     tables.update(&mut standing)
 }

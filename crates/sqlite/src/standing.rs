@@ -23,12 +23,19 @@ pub(crate) struct Standing {
     pub(crate) agent: Option<AgentStatus>,
     /// The agent has to be written.
     pub(crate) agent_moved: bool,
+    /// The file may have more of it than its row: an agent, messages, approvals.
+    pub(crate) has_more: bool,
 }
 
 impl Standing {
-    /// Of a task that the file has, or will have.
-    pub(crate) fn new(row: i64, summary: TaskSummary, agent: Option<AgentStatus>) -> Self {
-        Self { row, summary, agent, agent_moved: false }
+    /// Of a task that is new.
+    pub(crate) fn new(row: i64, summary: TaskSummary) -> Self {
+        Self { row, summary, agent: None, agent_moved: false, has_more: false }
+    }
+
+    /// Of a task that the file has.
+    pub(crate) fn of(row: i64, summary: TaskSummary, agent: Option<AgentStatus>) -> Self {
+        Self { row, summary, agent, agent_moved: false, has_more: true }
     }
 
     /// Adds what happened next.

@@ -5,9 +5,9 @@ use std::mem;
 
 use antiphon_core::{
     AgentId, AgentStatus, ApprovalDecided, ApprovalId, ApprovalStatus, EventBody, InteractionId,
-    Position, TaskId, TaskSummary, Usage,
+    Position, SessionId, TaskId, TaskSummary, Usage,
 };
-use rusqlite::{OptionalExtension, Row, Transaction};
+use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use crate::column::{read_text, read_text_maybe, read_time, read_usage, read_word};
 use crate::column::{read_word_maybe, usage, word};
@@ -50,7 +50,7 @@ impl<'a> Tables<'a> {
             .query_row([task_id.as_str()], |row| {
                 let mut summary = read_task(row)?;
                 summary.preview = None;
-                Ok(Standing::new(row.get(0)?, summary, read_agent(row, TASK_COLUMNS)?))
+                Ok(Standing::of(row.get(0)?, summary, read_agent(row, TASK_COLUMNS)?))
             })
             .optional()
     }
@@ -65,39 +65,66 @@ impl<'a> Tables<'a> {
     /// Adds a task.
     pub(crate) fn create(&self, standing: &mut Standing) -> rusqlite::Result<()> {
         let (row, task) = (standing.row, &standing.summary);
-        let session: i64 = self
-            .transaction
-            .prepare_cached(
-                "INSERT INTO sessions (session_id, first_task, last_task, tasks)
-                 VALUES (?1, ?2, ?2, 1)
-                 ON CONFLICT (session_id) DO UPDATE SET last_task = ?2, tasks = tasks + 1
-                 RETURNING id",
-            )?
-            .query_row((task.session_id.as_str(), row), |row| row.get(0))?;
+        let session = self.add_to_session(&task.session_id, row)?;
         let root = Some(task.root.as_str()).filter(|root| *root != task.task_id.as_str());
         self.transaction
             .prepare_cached(
-                "INSERT INTO tasks (id, task_id, session, agent, parent, root, model, created_s,
-                     created_ns, status, title, seq, turns, calls, messages, last_s, last_ns, ended)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, '', '', 0, 0, 0, 0, 0, 0, 0)",
+                "INSERT INTO tasks (id, task_id, session, agent, parent, root, model, status,
+                     waiting_for, title, preview, seq, turns, calls, messages, created_s,
+                     created_ns, last_s, last_ns, ended)
+                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
             )?
-            .execute((
+            .execute(params![
                 row,
                 task.task_id.as_str(),
                 session,
-                &task.agent,
+                task.agent,
                 task.parent.as_ref().map(TaskId::as_str),
                 root,
                 task.model.as_ref().map(ToString::to_string),
+                word(&task.status)?,
+                task.waiting_for.map(|what| word(&what)).transpose()?,
+                task.title,
+                task.preview,
+                task.seq.0,
+                task.turns,
+                task.calls,
+                task.messages,
                 task.created_at.timestamp(),
                 task.created_at.timestamp_subsec_nanos(),
-            ))?;
-        self.update(standing)
+                task.last_event_at.timestamp(),
+                task.last_event_at.timestamp_subsec_nanos(),
+            ])?;
+        standing.summary.preview = None;
+        self.settle(standing)
+    }
+
+    /// The number of a session, of which that task is the newest. Not one statement that returns
+    /// it: SQLite makes a table of its own for that.
+    fn add_to_session(&self, session_id: &SessionId, task: i64) -> rusqlite::Result<i64> {
+        let known: Option<i64> = self
+            .transaction
+            .prepare_cached("SELECT id FROM sessions WHERE session_id = ?")?
+            .query_row([session_id.as_str()], |row| row.get(0))
+            .optional()?;
+        let Some(session) = known else {
+            return self
+                .transaction
+                .prepare_cached(
+                    "INSERT INTO sessions (session_id, first_task, last_task, tasks)
+                     VALUES (?1, ?2, ?2, 1)",
+                )?
+                .insert((session_id.as_str(), task));
+        };
+        self.transaction
+            .prepare_cached("UPDATE sessions SET last_task = ?, tasks = tasks + 1 WHERE id = ?")?
+            .execute((task, session))?;
+        Ok(session)
     }
 
     /// Writes where a task stands now.
     pub(crate) fn update(&self, standing: &mut Standing) -> rusqlite::Result<()> {
-        let task = &mut standing.summary;
+        let task = &standing.summary;
         // `ended` is not among them: setting it has a price, and it is set once.
         self.transaction
             .prepare_cached(
@@ -111,7 +138,7 @@ impl<'a> Tables<'a> {
                 word(&task.status)?,
                 task.waiting_for.map(|what| word(&what)).transpose()?,
                 &task.title,
-                task.preview.take(),
+                &task.preview,
                 task.seq.0,
                 task.turns,
                 task.calls,
@@ -119,33 +146,32 @@ impl<'a> Tables<'a> {
                 task.last_event_at.timestamp(),
                 task.last_event_at.timestamp_subsec_nanos(),
             ))?;
-        for (model, spent) in mem::take(&mut task.spent) {
-            self.spend(standing.row, &model, spent)?;
-        }
-        if mem::take(&mut standing.agent_moved)
-            && let Some(agent) = &standing.agent
-        {
-            self.move_agent(standing.row, agent)?;
-        }
-        Ok(())
+        standing.summary.preview = None;
+        self.settle(standing)
     }
 
     /// Writes what else follows from one event. The row of its task is there.
     pub(crate) fn note(
         &self,
-        row: i64,
+        standing: &mut Standing,
         position: Position,
         body: &EventBody,
     ) -> rusqlite::Result<()> {
+        let row = standing.row;
         match body {
-            EventBody::MessageQueued(queued) => self.queue(row, position, queued.id),
+            EventBody::MessageQueued(queued) => {
+                self.queue(row, position, queued.id)
+            }
             EventBody::MessageAppended(appended) => match appended.queued {
                 Some(id) => self.take_from_queue(row, id),
                 None => Ok(()),
             },
-            EventBody::ApprovalRequested(asked) => self.ask(row, position, &asked.approval_id),
+            EventBody::ApprovalRequested(asked) => {
+                standing.has_more = true;
+                self.ask(row, position, &asked.approval_id)
+            }
             EventBody::ApprovalDecided(decided) => self.decide(row, position, decided),
-            EventBody::StatusChanged(change) if change.status.is_terminal() => self.end(row),
+            EventBody::StatusChanged(change) if change.status.is_terminal() => self.end(standing),
             EventBody::StatusChanged(_)
             | EventBody::TaskCreated(_)
             | EventBody::StateChanged(_)
@@ -158,14 +184,29 @@ impl<'a> Tables<'a> {
     }
 
     /// Nothing of a task waits any longer when it has ended.
-    pub(crate) fn end(&self, row: i64) -> rusqlite::Result<()> {
-        for statement in [
-            "UPDATE tasks SET ended = 1 WHERE id = ?",
+    pub(crate) fn end(&self, standing: &Standing) -> rusqlite::Result<()> {
+        let end = ["UPDATE tasks SET ended = 1 WHERE id = ?"];
+        let more = [
             "DELETE FROM agents WHERE task = ?",
             "DELETE FROM inbox WHERE task = ?",
             "UPDATE approvals SET status = 'void' WHERE task = ? AND status = 'pending'",
-        ] {
-            self.transaction.prepare_cached(statement)?.execute([row])?;
+        ];
+        for statement in end.into_iter().chain(more.into_iter().filter(|_| standing.has_more)) {
+            self.transaction.prepare_cached(statement)?.execute([standing.row])?;
+        }
+        Ok(())
+    }
+
+    /// Writes what a task spent, and where its agent is.
+    fn settle(&self, standing: &mut Standing) -> rusqlite::Result<()> {
+        for (model, spent) in mem::take(&mut standing.summary.spent) {
+            self.spend(standing.row, &model, spent)?;
+        }
+        if mem::take(&mut standing.agent_moved)
+            && let Some(agent) = &standing.agent
+        {
+            self.move_agent(standing.row, agent)?;
+            standing.has_more = true;
         }
         Ok(())
     }

@@ -64,6 +64,11 @@ impl Endpoint {
         Self(url)
     }
 
+    /// The name of the machine, in lower case.
+    pub fn host(&self) -> &str {
+        self.0.host_str().unwrap_or_default()
+    }
+
     pub(crate) fn url(&self) -> &Url {
         &self.0
     }

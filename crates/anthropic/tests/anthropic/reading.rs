@@ -129,7 +129,7 @@ async fn calls_are_joined_from_their_deltas() {
             bodies(&[block(0, &one, &[]), block(1, &one, &[])]),
             calls(vec![
                 call("toolu_1", "look", "{}"),
-                call("00000000-0000-0000-0000-000000000001", "look", "{}"),
+                call("00000000-0000-0001-0000-000000000001", "look", "{}"),
             ]),
         ),
     ])

@@ -9,11 +9,15 @@ use serde::Serialize;
 use crate::catalog;
 use crate::config::{Config, Key, ProviderConfig};
 use crate::failure::{Exit, Failure};
+use crate::hands::{self, Hands};
 use crate::models::Models as Registry;
 use crate::project::Project;
+use crate::prompt::Rules;
+use crate::route::Route;
 use crate::terminal;
 
-/// Check the configuration, every provider in it, and the journal of this project.
+/// Check the configuration, every provider and server in it, the journal of this project, and the
+/// sandbox, which is tried out.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit code 0 when everything that is configured answers, 4 when something does not.
@@ -35,16 +39,28 @@ struct Report {
     default_model: String,
     prices: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
-    journal: Option<Journal>,
+    journal: Option<Finding>,
+    sandbox: Finding,
+    permissions: Finding,
+    /// Files with rules for agents.
+    rules: Vec<String>,
     providers: Vec<Row>,
+    mcp: Vec<antiphon_mcp::ServerStatus>,
 }
 
-/// What is known of this project's journal.
+/// What was found out about one thing.
 #[derive(Serialize)]
-struct Journal {
-    path: String,
+struct Finding {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
     status: Status,
     detail: String,
+}
+
+impl Finding {
+    fn new(status: Status, detail: impl Into<String>) -> Self {
+        Self { path: None, status, detail: detail.into() }
+    }
 }
 
 #[derive(Serialize)]
@@ -81,26 +97,101 @@ impl Doctor {
         for (name, provider) in &config.providers {
             providers.push(check(name, provider, &registry).await?);
         }
-        let journal = journal(&Project::here()?).await;
+        let project = Project::here()?;
+        let rules = Rules::find(config.path.parent(), project.root(), project.working_folder());
         let report = Report {
             version: env!("CARGO_PKG_VERSION"),
             config: config.path.display().to_string(),
             config_found: config.found,
-            default_model: config.default_model().to_string(),
+            default_model: default_model(&registry),
             prices: config.prices.iter().count(),
-            journal,
+            journal: journal(&project).await,
+            sandbox: sandbox(&project),
+            permissions: permissions(&project, config),
+            rules: rules.files.iter().map(|(path, _)| path.display().to_string()).collect(),
             providers,
+            mcp: servers(&project, config).await,
         };
         terminal::print(&if self.json { terminal::json(&report)? } else { readable(&report) });
-        let failed = report.providers.iter().filter(|row| row.status == Status::Failed);
-        let failed = failed.map(|row| row.name.as_str());
-        let journal = report.journal.iter().filter(|found| found.status == Status::Failed);
-        let failed = failed.chain(journal.map(|_| "the journal"));
-        match failed.collect::<Vec<_>>().as_slice() {
+        match report.failed().as_slice() {
             [] => Ok(()),
             names => Err(Failure::unavailable(format!("not ready: {}", names.join(", ")))),
         }
     }
+}
+
+impl Report {
+    /// What does not work and should.
+    fn failed(&self) -> Vec<&str> {
+        let providers = self.providers.iter().map(|row| (row.status, row.name.as_str()));
+        let journal = self.journal.iter().map(|found| (found.status, "the journal"));
+        let rest =
+            [(self.sandbox.status, "the sandbox"), (self.permissions.status, "the permissions")];
+        let all = providers.chain(journal).chain(rest);
+        let mut failed: Vec<&str> =
+            all.filter(|(status, _)| *status == Status::Failed).map(|(_, name)| name).collect();
+        let servers = self.mcp.iter().filter(|server| server.tools == 0);
+        failed.extend(servers.map(|server| server.name.as_str()));
+        if self.default_model.contains(": ") {
+            failed.push("the default model");
+        }
+        failed
+    }
+}
+
+/// The model that is asked when none is named, and why it cannot be, if it cannot.
+fn default_model(registry: &Registry) -> String {
+    let model = registry.config().default_model();
+    match registry.provider(&model, &Route::default()) {
+        Ok(_) => model.to_string(),
+        Err(failure) => format!("{model}: {failure}"),
+    }
+}
+
+/// Tries the sandbox out.
+fn sandbox(project: &Project) -> Finding {
+    // Not beneath /tmp, which a sandbox has of its own.
+    let home = std::env::var_os("HOME").map(std::path::PathBuf::from);
+    let candidates = [Some(project.folder()), Some(project.root().to_owned()), home];
+    let fits = |path: &std::path::PathBuf| path.is_dir() && !path.starts_with("/tmp");
+    let Some(scratch) = candidates.into_iter().flatten().find(fits) else {
+        let detail = "not tried: there is no folder outside of /tmp to try it in";
+        return Finding::new(Status::NotConfigured, detail);
+    };
+    let tried = hands::worker().and_then(|worker| {
+        antiphon_sandbox::probe(&worker, &scratch).map_err(|error| error.to_string())
+    });
+    match tried {
+        Ok(report) if report.holds() => {
+            let tried: Vec<String> = report.trials.into_iter().map(|trial| trial.what).collect();
+            Finding::new(Status::Ready, format!("holds; tried: {}", tried.join(", ")))
+        }
+        Ok(report) => {
+            let broken = report.trials.into_iter().filter(|trial| !trial.passed);
+            let broken: Vec<String> =
+                broken.map(|trial| format!("{} ({})", trial.what, trial.detail)).collect();
+            Finding::new(Status::Failed, format!("does not hold: {}", broken.join("; ")))
+        }
+        Err(reason) => Finding::new(Status::Failed, format!("{reason}; `bash` is refused here")),
+    }
+}
+
+fn permissions(project: &Project, config: &Config) -> Finding {
+    let rules = &config.permissions;
+    let count = rules.allow.len() + rules.ask.len() + rules.deny.len();
+    let said = format!("mode {}, {}", rules.mode, terminal::count(count as u64, "rule"));
+    match Hands::keeping(project, config) {
+        Ok(_) => Finding::new(Status::Ready, said),
+        Err(failure) => Finding::new(Status::Failed, failure.to_string()),
+    }
+}
+
+/// Starts every server that is configured, and ends it again.
+async fn servers(project: &Project, config: &Config) -> Vec<antiphon_mcp::ServerStatus> {
+    let Some(servers) = hands::servers(project, config).await else { return Vec::new() };
+    let status = servers.status();
+    servers.shutdown(std::time::Duration::from_secs(5)).await;
+    status
 }
 
 async fn check(name: &str, provider: &ProviderConfig, registry: &Registry) -> Result<Row, Failure> {
@@ -116,14 +207,22 @@ async fn check(name: &str, provider: &ProviderConfig, registry: &Registry) -> Re
     Ok(Row {
         name: name.to_owned(),
         kind: provider.kind.as_str(),
-        address: provider.base_url.clone(),
+        address: without_password(&provider.base_url),
         status,
         detail,
     })
 }
 
+/// An address as it may be shown.
+fn without_password(address: &str) -> String {
+    match (address.split_once("://"), address.rfind('@')) {
+        (Some((scheme, _)), Some(at)) => format!("{scheme}://***{}", &address[at..]),
+        (Some(_) | None, _) => address.to_owned(),
+    }
+}
+
 /// Opens the journal of this project, if it has one, and looks at every page of it.
-async fn journal(project: &Project) -> Option<Journal> {
+async fn journal(project: &Project) -> Option<Finding> {
     if !project.has_journal() {
         return None;
     }
@@ -145,15 +244,20 @@ async fn journal(project: &Project) -> Option<Journal> {
         }
         Err(failure) => (Status::Failed, failure.to_string()),
     };
-    Some(Journal { path: project.journal_path().display().to_string(), status, detail })
+    let path = Some(project.journal_path().display().to_string());
+    Some(Finding { path, status, detail })
 }
 
 fn readable(report: &Report) -> String {
     let found = if report.config_found { "" } else { " (not there, which is fine)" };
     let journal = report.journal.as_ref().map_or_else(
         || "none here yet".to_owned(),
-        |journal| format!("{} ({})", journal.path, journal.detail),
+        |journal| format!("{} ({})", journal.path.as_deref().unwrap_or("here"), journal.detail),
     );
+    let rules = match report.rules.as_slice() {
+        [] => "none: no AGENTS.md or CLAUDE.md here".to_owned(),
+        files => files.join(", "),
+    };
     let mut lines = vec![["", "PROVIDER", "WIRE", "ADDRESS", ""].map(str::to_owned)];
     lines.extend(report.providers.iter().map(|row| {
         let mark = match row.status {
@@ -169,13 +273,25 @@ fn readable(report: &Report) -> String {
             row.detail.clone(),
         ]
     }));
-    format!(
-        "antiphon {}\nconfiguration  {}{found}\njournal        {journal}\ndefault model  {}\n\
-         prices         {} models\n\n{}",
+    let mut text = format!(
+        "antiphon {}\nconfiguration  {}{found}\njournal        {journal}\nsandbox        {}\n\
+         permissions    {}\nrules          {rules}\ndefault model  {}\nprices         {} models\n\n{}",
         report.version,
         report.config,
+        report.sandbox.detail,
+        report.permissions.detail,
         report.default_model,
         report.prices,
         terminal::table(&lines)
-    )
+    );
+    if !report.mcp.is_empty() {
+        let mut lines = vec![["MCP SERVER", "TOOLS", ""].map(str::to_owned)];
+        lines.extend(report.mcp.iter().map(|server| {
+            let error = server.last_error.clone().unwrap_or_default();
+            [server.name.to_string(), server.tools.to_string(), error]
+        }));
+        text.push('\n');
+        text.push_str(&terminal::table(&lines));
+    }
+    text
 }

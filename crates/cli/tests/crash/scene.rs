@@ -137,23 +137,29 @@ impl Scene {
         output.status.success()
     }
 
+    /// What a command that only looks prints.
+    fn look(&self, arguments: &[&str]) -> Vec<u8> {
+        self.antiphon().args(arguments).stdout(Stdio::piped()).output().unwrap().stdout
+    }
+
     fn task(&self) -> Option<Value> {
-        let output = self.antiphon().args(["tasks", "list", "--json"]).stdout(Stdio::piped());
-        let output = output.output().unwrap();
-        let tasks: Value = serde_json::from_slice(&output.stdout).ok()?;
+        let output = self.look(&["tasks", "list", "--json"]);
+        let tasks: Value = serde_json::from_slice(&output).ok()?;
         assert!(tasks.as_array().unwrap().len() <= 1, "{tasks}");
         tasks.get(0).cloned()
     }
 
     pub(crate) fn told(&self) -> Told {
-        let output =
-            self.antiphon().args(["tasks", "show", "last", "--json"]).stdout(Stdio::piped());
-        let shown: Value = serde_json::from_slice(&output.output().unwrap().stdout).unwrap();
+        let output = self.look(&["tasks", "show", "last", "--json"]);
+        let shown: Value = serde_json::from_slice(&output).unwrap();
         let said = |message: &Value| {
             let mut message = message.clone();
             message.as_object_mut().unwrap().remove("timestamp");
-            if message["tool_name"] == "bash" && !message.to_string().contains("outcome unknown") {
-                // It says how long it took.
+            // A call that was cut off makes the rest a little longer.
+            message.as_object_mut().unwrap().remove("usage");
+            let differs = message["tool_name"] == "bash" || message["tool_name"] == "write";
+            if differs && !message.to_string().contains("outcome unknown") {
+                // One says how long it took, the other what was there before.
                 message.as_object_mut().unwrap().remove("content");
             }
             message.to_string()

@@ -25,6 +25,8 @@ pub(super) struct Assembly {
     usage: Usage,
     stop: Option<StopSignal>,
     at: DateTime<Utc>,
+    /// Part of every id that is made here.
+    stamp: usize,
 }
 
 struct Block {
@@ -52,8 +54,16 @@ struct Call {
 }
 
 impl Assembly {
-    pub(super) fn new(at: DateTime<Utc>) -> Self {
-        Self { blocks: Vec::new(), bytes: 0, model: None, usage: Usage::default(), stop: None, at }
+    pub(super) fn new(at: DateTime<Utc>, stamp: usize) -> Self {
+        Self {
+            blocks: Vec::new(),
+            bytes: 0,
+            model: None,
+            usage: Usage::default(),
+            stop: None,
+            at,
+            stamp,
+        }
     }
 
     /// Takes one piece and appends what a reader should see of it.
@@ -221,7 +231,7 @@ impl Assembly {
     }
 
     /// The wire's id if it has one that no other call of this answer has, else one made from
-    /// the time and the block, which a replay makes again.
+    /// the stamp and the block, which a replay makes again.
     fn unique_id(&self, wire_id: Option<String>, number: u32) -> ToolCallId {
         let taken = |id: &ToolCallId| {
             self.blocks.iter().any(|block| match &block.body {
@@ -231,7 +241,7 @@ impl Assembly {
                 }
             })
         };
-        let stamp = u128::from(self.at.timestamp_millis().unsigned_abs()) << 64;
+        let stamp = (self.stamp as u128) << 64;
         let mut id = wire_id.and_then(|id| ToolCallId::parse(&id).ok());
         let mut made = u128::from(number);
         loop {

@@ -131,6 +131,29 @@ fn an_id_the_provider_refuses_is_renamed_in_call_and_result() {
 }
 
 #[test]
+fn ids_of_one_length_are_made_where_they_are_wanted() {
+    let nine = IdRule::Exactly { bytes: 9 };
+    let history = [
+        answered("p/m", vec![call("D681PevKs", None), call("call_abcd", None), call("c1", None)]),
+        result("D681PevKs"),
+        result("call_abcd"),
+        result("c1"),
+        answered("p/m", vec![call("c00000001", None), call("D681PevKs", None)]),
+        result("c00000001"),
+        result("D681PevKs"),
+    ];
+    let first = ["D681PevKs", "c00000001", "c00000002"];
+    let second = ["c00000003", "c00000004"];
+    let lap = |ids: &[&str]| {
+        let answer = answered("p/m", ids.iter().map(|id| call(id, None)).collect());
+        [vec![answer], ids.iter().map(|id| result(id)).collect()].concat()
+    };
+    let expected = [lap(&first), lap(&second)].concat();
+    assert_eq!(for_model(&history, &model("p/m"), nine), expected);
+    assert_eq!(for_model(&expected, &model("p/m"), nine), expected);
+}
+
+#[test]
 fn an_id_used_twice_in_a_session_is_renamed_the_second_time() {
     let lap = |id| [answered("p/m", vec![call(id, None)]), result(id)];
     assert_eq!(

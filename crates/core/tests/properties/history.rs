@@ -83,7 +83,11 @@ fn are_shared(one: &[Arc<Message>], other: &[Arc<Message>]) -> bool {
 }
 
 fn rule() -> impl Strategy<Value = IdRule> {
-    prop_oneof![Just(IdRule::Any), (9_usize..64).prop_map(|bytes_max| IdRule::Plain { bytes_max })]
+    prop_oneof![
+        Just(IdRule::Any),
+        (9_usize..64).prop_map(|bytes_max| IdRule::Plain { bytes_max }),
+        (8_usize..64).prop_map(|bytes| IdRule::Exactly { bytes }),
+    ]
 }
 
 fn fits(rule: IdRule, id: &ToolCallId) -> bool {
@@ -92,6 +96,10 @@ fn fits(rule: IdRule, id: &ToolCallId) -> bool {
         IdRule::Plain { bytes_max } => {
             let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
             id.as_str().len() <= bytes_max && id.as_str().chars().all(plain)
+        }
+        IdRule::Exactly { bytes } => {
+            let id = id.as_str();
+            id.len() == bytes && id.chars().all(|c| c.is_ascii_alphanumeric())
         }
     }
 }

@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use antiphon_core::{
-    AssistantBlock, Cancel, MessageStream, NotStarted, Piece, PieceSource, Provider, ProviderError,
-    Request, StopReason, StreamError,
+    AssistantBlock, Cancel, Message, MessageStream, NotStarted, Piece, PieceSource, Provider,
+    ProviderError, Request, StopReason, StreamError, UserMessage,
 };
+use chrono::{DateTime, TimeDelta, Utc};
 use futures_executor::block_on;
 use futures_util::stream::poll_fn;
 use futures_util::{FutureExt, StreamExt};
@@ -166,6 +167,30 @@ fn the_wire_is_let_go_as_soon_as_nothing_more_is_read_from_it() {
     assert!(!gone.load(Ordering::SeqCst));
     stream.close();
     assert!(gone.load(Ordering::SeqCst));
+}
+
+/// Calls without an id.
+struct Nameless;
+
+impl Provider for Nameless {
+    fn open(&self, _request: Request) -> PieceSource {
+        silent_after(vec![call(0, "", "read", "{}"), Piece::Done])
+    }
+}
+
+#[test]
+fn a_made_id_depends_on_the_length_of_the_conversation_and_on_nothing_else() {
+    let made = |messages: usize, at: DateTime<Utc>| {
+        let question = Arc::<Message>::from(UserMessage::text("hi", at));
+        let request = Request { messages: vec![question; messages], ..Request::default() };
+        let stream = MessageStream::open(&Nameless, request, Cancel::never(), at);
+        let answer = block_on(stream.complete()).unwrap();
+        answer.tool_calls().map(|call| call.id.to_string()).collect::<String>()
+    };
+    let later = at() + TimeDelta::days(1);
+    assert_eq!(made(1, at()), "00000000-0000-0001-0000-000000000000");
+    assert_eq!(made(1, later), made(1, at()));
+    assert_eq!(made(3, later), "00000000-0000-0003-0000-000000000000");
 }
 
 /// Remembers what it was asked.

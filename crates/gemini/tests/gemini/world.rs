@@ -161,7 +161,7 @@ pub(crate) fn signature(signature: &str) -> AssistantBlock {
     opaque("thoughtSignature", &value)
 }
 
-/// The id that a call without one gets, by the number of its block.
+/// The id that a call without one gets in the answer to one message, by the number of its block.
 pub(crate) fn made_id(block: u32) -> String {
-    format!("00000000-0000-0000-0000-{block:012x}")
+    format!("00000000-0000-0001-0000-{block:012x}")
 }

@@ -67,9 +67,9 @@ pub(crate) fn content(n: usize) -> Vec<AssistantBlock> {
             ToolCallId::parse(&format!("call_{n}")).expect("an id"),
             format!("{{\"n\": {n}}}"),
         )],
-        // Written calls are numbered from 2^20, and ids are made from that at the epoch.
+        // Written calls are numbered from 2^20, and ids are made from that and the one message.
         _ => vec![call(
-            ToolCallId::parse("00000000-0000-0000-0000-000000100000").expect("an id"),
+            ToolCallId::parse("00000000-0000-0001-0000-000000100000").expect("an id"),
             format!("{{\"n\":{n}}}"),
         )],
     }

@@ -201,16 +201,3 @@ async fn a_server_that_stops_reading_costs_its_own_calls() {
     until("its end", || state(&mcp, "s") != ServerState::Ready).await;
     assert_eq!(text(&mcp, "echo", json!({"text": "again"})).await, "again");
 }
-
-#[tokio::test]
-async fn tmp_overhead() {
-    let mcp = ready(hostile(&[])).await;
-    let mut times = Vec::new();
-    for _ in 0..300 {
-        let s = Instant::now();
-        text(&mcp, "echo", json!({"text": "hi"})).await;
-        times.push(s.elapsed());
-    }
-    times.sort();
-    println!("OVERHEAD p50 {:?} p99 {:?}", times[150], times[297]);
-}

@@ -15,6 +15,9 @@ import threading
 import time
 
 MODES = set(sys.argv[1:])
+if os.path.exists("modes"):
+    with open("modes") as more:
+        MODES |= set(more.read().split())
 OUT = threading.Lock()
 HEARD = []
 REPLIES = {}

@@ -186,3 +186,24 @@ async fn a_known_list_is_there_at_once_and_its_server_starts_when_called() {
     third.connect_all(START).await;
     assert_eq!((names(&third).len(), state(&third, "s")), (TOOLS_MAX, ServerState::Ready));
 }
+
+#[tokio::test]
+async fn a_server_that_was_replaced_by_a_newer_one_is_understood() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || {
+        let options = McpOptions {
+            environment: environment(),
+            workspace: None,
+            cache_file: Some(folder.path().join("mcp.json")),
+        };
+        let server = with(hostile(&[]), json!({"cwd": folder.path()}));
+        Mcp::new(config(json!({"s": server})), options)
+    };
+    for modes in ["", "modern", "strict"] {
+        std::fs::write(folder.path().join("modes"), modes).unwrap();
+        let mcp = open();
+        mcp.connect_all(START).await;
+        assert_eq!(text(&mcp, "echo", json!({"text": "hi"})).await, "hi", "{modes}");
+        mcp.shutdown(Duration::from_secs(3)).await;
+    }
+}

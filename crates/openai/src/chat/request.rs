@@ -14,7 +14,6 @@ use antiphon_core::{
 use serde::Serialize;
 
 use super::{ChatQuirks, EmptyContent, MaxTokensField};
-use crate::IDS;
 use crate::data_url::data_url;
 use crate::effort::effort;
 
@@ -129,7 +128,7 @@ pub(super) fn body(
     model: &ModelRef,
     quirks: ChatQuirks,
 ) -> Result<Vec<u8>, ProviderError> {
-    let history = for_model(&request.messages, model, IDS);
+    let history = for_model(&request.messages, model, quirks.ids);
     let limit = request.max_tokens.map(std::num::NonZeroU32::get);
     let (max_completion_tokens, max_tokens) = match quirks.max_tokens_field {
         MaxTokensField::MaxCompletionTokens => (limit, None),

@@ -3,11 +3,12 @@
 use std::num::NonZeroU32;
 
 use antiphon_core::{
-    AssistantMessage, InputBlock, Message, Request, StopReason, Temperature, ToolChoice,
+    AssistantMessage, IdRule, InputBlock, Message, Request, StopReason, Temperature, ToolChoice,
     UserMessage,
 };
 use antiphon_model_server::Reply;
 use antiphon_openai::{ChatQuirks, EmptyContent, MaxTokensField};
+use antiphon_transport::Endpoint;
 use serde_json::{Value, json};
 
 use crate::world::{
@@ -150,6 +151,44 @@ async fn a_conversation_with_tools_goes_back_in_order() {
         {"role": "user", "content": "thanks"},
     ]);
     assert_eq!(messages(history).await, expected);
+}
+
+#[tokio::test]
+async fn mistral_gets_ids_of_nine_letters_and_digits() {
+    let mistral = Endpoint::parse("https://api.mistral.ai/v1").unwrap();
+    let calls = ["D681PevKs", "call_1", "123456789"];
+    let mut history = vec![asked("hi")];
+    let content = calls.iter().map(|id| call(id, "get_weather", "{}")).collect();
+    history.push(answer(content, "tool_calls").into());
+    for id in calls {
+        history.push(result(id, "get_weather", vec![InputBlock::text("rain")]));
+    }
+    let sent = ["D681PevKs", "c00000001", "123456789"];
+    let expected = json!([
+        hi(),
+        {"role": "assistant", "tool_calls": sent.map(|id| wire_call(id, "{}"))},
+        wire_result(sent[0], "rain"),
+        wire_result(sent[1], "rain"),
+        wire_result(sent[2], "rain"),
+    ]);
+    assert_eq!(messages_with(ChatQuirks::at(&mistral), history).await, expected);
+}
+
+#[test]
+fn a_server_is_known_by_its_whole_name() {
+    let compatible = ChatQuirks::compatible();
+    let at = |url: &str| ChatQuirks::at(&Endpoint::parse(url).unwrap());
+    let mistral = ChatQuirks { ids: IdRule::Exactly { bytes: 9 }, ..compatible };
+    for (url, quirks) in [
+        ("https://api.openai.com/v1", ChatQuirks::default()),
+        ("https://API.openai.com/v1/", ChatQuirks::default()),
+        ("https://api.mistral.ai/v1", mistral),
+        ("https://api.deepseek.com", ChatQuirks { echo_reasoning: true, ..compatible }),
+        ("https://api.openai.com.example.com/v1", compatible),
+        ("http://127.0.0.1:8080/api.mistral.ai", compatible),
+    ] {
+        assert_eq!(at(url), quirks, "{url}");
+    }
 }
 
 #[tokio::test]

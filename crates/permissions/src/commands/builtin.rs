@@ -4,7 +4,7 @@
 use super::options::Options;
 use super::wrapper::joined;
 use super::{Doubt, Look, changes_programs};
-use crate::shell::{Dialect, Word};
+use crate::shell::Word;
 
 /// What is risky about `name`, if anything is.
 pub(super) fn look(name: &str, words: &[Word]) -> Option<Look> {
@@ -81,7 +81,7 @@ fn sets(words: &[Word]) -> Option<Look> {
 fn trap(words: &[Word]) -> Look {
     let at = words.iter().skip(1).take_while(|word| word.head().starts_with('-')).count() + 1;
     let mut look = match words.get(at) {
-        Some(script) => joined("trap", std::slice::from_ref(script), Dialect::Bash),
+        Some(script) => joined("trap", std::slice::from_ref(script), None),
         None => Look::default(),
     };
     look.wraps = false;

@@ -57,7 +57,7 @@ fn inside(rest: &[Word], look: &mut Look) {
     let Some(command) = rest.first().and_then(Word::literal) else { return };
     let options = &rest[1..];
     let mut run = |script: Option<&Word>| match script.and_then(Word::literal) {
-        Some(text) => look.inside.push(Inside::Script(text.to_owned(), Dialect::Posix)),
+        Some(text) => look.inside.push(Inside::Script(text.to_owned(), Some(Dialect::Posix))),
         None => look.doubts.push(Doubt::opaque(format!("`git {command}` runs a command"))),
     };
     for (at, word) in options.iter().enumerate() {

@@ -24,7 +24,7 @@ pub(super) fn look(name: &str, words: &[Word]) -> Option<Look> {
 
 fn evaluated(words: &[Word]) -> Look {
     let from = 1 + usize::from(words.get(1).is_some_and(|word| word.literal() == Some("--")));
-    joined("eval", words.get(from..).unwrap_or_default(), Dialect::Bash)
+    joined("eval", words.get(from..).unwrap_or_default(), None)
 }
 
 fn shell(name: &str, words: &[Word], dialect: Dialect) -> Look {
@@ -66,7 +66,7 @@ fn shell(name: &str, words: &[Word], dialect: Dialect) -> Look {
             Some(text) => Look {
                 wraps: true,
                 doubts,
-                inside: vec![Inside::Script(text.to_owned(), dialect)],
+                inside: vec![Inside::Script(text.to_owned(), Some(dialect))],
                 writes: Vec::new(),
             },
             None => {

@@ -246,12 +246,12 @@ fn watch(words: &[Word]) -> Look {
         Err(unknown) => not_understood("watch", &unknown),
         Ok((given, at)) if given.contains(&Given::Short('x', None)) => Look::wrapper(&words[at..]),
         Ok((given, at)) if given.contains(&Given::Long("exec")) => Look::wrapper(&words[at..]),
-        Ok((_, at)) => joined("watch", &words[at..], Dialect::Posix),
+        Ok((_, at)) => joined("watch", &words[at..], Some(Dialect::Posix)),
     }
 }
 
 /// What is run when `words` are joined and read as a script.
-pub(super) fn joined(name: &str, words: &[Word], dialect: Dialect) -> Look {
+pub(super) fn joined(name: &str, words: &[Word], dialect: Option<Dialect>) -> Look {
     let texts: Option<Vec<&str>> = words.iter().map(Word::literal).collect();
     match texts {
         Some(texts) => Look {
@@ -283,7 +283,7 @@ fn locked(words: &[Word]) -> Look {
             not_understood("flock", &Unknown(file.raw().to_owned()))
         }
         Some([_, option, script]) if matches!(option.literal(), Some("-c" | "--command")) => {
-            joined("flock", std::slice::from_ref(script), Dialect::Posix)
+            joined("flock", std::slice::from_ref(script), Some(Dialect::Posix))
         }
         Some([_, inside @ ..]) if !inside.is_empty() => Look::wrapper(inside),
         Some(_) | None => Look::default(),

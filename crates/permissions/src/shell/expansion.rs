@@ -129,6 +129,11 @@ impl Reader<'_, '_> {
                 Some('$') => self.dollar(&mut inner, quotes)?,
                 Some('`') => self.backticks(&mut inner, quotes)?,
                 Some('{') => return unclear("there is a `{` in a `${…}`"),
+                Some('<' | '>') if self.at_process() => {
+                    self.only_bash("<(…)")?;
+                    self.source.skip(2);
+                    self.substitution()?;
+                }
                 Some(c) => {
                     self.source.take();
                     self.parameter_part(c, &inner)?;

@@ -98,7 +98,9 @@ impl Reader<'_, '_> {
                 return Ok(());
             }
             self.source.take();
-            self.source.take_if('&');
+            if self.source.take_if('&') {
+                self.only_bash("|&")?;
+            }
             self.line_breaks()?;
         }
     }

@@ -32,6 +32,7 @@ impl Reader<'_, '_> {
     fn simple_word(&mut self, command: &mut Simple) -> Read<()> {
         if let Some(name) = self.descriptor_name() {
             // `{name}>file`: the shell sets the variable to the number of the descriptor.
+            self.only_bash("{name}>")?;
             self.source.skip(name.len() + 2);
             command.assigns.push(name);
             return Ok(());
@@ -76,6 +77,9 @@ impl Reader<'_, '_> {
     }
 
     fn redirect(&mut self, command: &mut Simple) -> Read<()> {
+        if self.source.next() == Some('&') {
+            self.only_bash("&>")?;
+        }
         let operator = self.operator();
         if matches!(operator, Operator::HereDocument) {
             return self.here_document();
@@ -84,6 +88,12 @@ impl Reader<'_, '_> {
         let path = self.word()?;
         if path.raw().is_empty() {
             return unclear("a redirection leads nowhere");
+        }
+        if matches!(operator, Operator::Duplicate | Operator::DuplicateInput)
+            && path.literal().is_none_or(|text| text.contains(['$', '`']))
+        {
+            // Bash expands this word twice.
+            return unclear("what `>&` leads to is expanded");
         }
         match operator {
             Operator::Read => command.files.push(Redirect { writes: false, path }),

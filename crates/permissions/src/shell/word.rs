@@ -97,16 +97,22 @@ impl Word {
 
     /// Whether a text in it would run something if it were evaluated as a number: `a[$(rm b)]`.
     pub(super) fn has_subscript(&self) -> bool {
-        is_subscript(&self.head) || self.tail.as_deref().is_some_and(is_subscript)
+        let subscript = |text: &str| {
+            let named = |(at, _): (usize, &str)| {
+                text[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+            };
+            let opened = text.match_indices('[').find(|found| named(*found));
+            opened.is_some_and(|(at, _)| is_expanded(&text[at..]))
+        };
+        subscript(&self.head) || self.tail.as_deref().is_some_and(subscript)
+    }
+
+    /// Whether a text in it would be expanded if it were read again.
+    pub(super) fn has_expansion(&self) -> bool {
+        is_expanded(&self.head) || self.tail.as_deref().is_some_and(is_expanded)
     }
 }
 
-fn is_subscript(text: &str) -> bool {
-    let Some(open) = text.find('[') else { return false };
-    let named = text.char_indices().any(|(at, c)| {
-        c == '['
-            && text[..at].ends_with(|before: char| before.is_ascii_alphanumeric() || before == '_')
-    });
-    let inside = &text[open..];
-    named && (inside.contains("$(") || inside.contains("${") || inside.contains('`'))
+fn is_expanded(text: &str) -> bool {
+    text.contains("$(") || text.contains("${") || text.contains('`')
 }

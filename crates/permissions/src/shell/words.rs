@@ -126,6 +126,7 @@ impl Reader<'_, '_> {
 
     /// A subscript may hold what ends words elsewhere: where the word ends must be beyond doubt.
     fn subscript(&mut self, name: &str, word: &mut Word) -> Read<()> {
+        let mut inside = Word::default();
         loop {
             match self.source.next() {
                 None => return unclear("a `[` is not closed"),
@@ -134,10 +135,11 @@ impl Reader<'_, '_> {
                 Some(c) if ends_word(c) => {
                     return unclear(format!("there is `{c}` in a subscript"));
                 }
-                Some(c) => self.word_part(c, word)?,
+                Some(c) => self.word_part(c, &mut inside)?,
             }
         }
         self.source.take();
+        self.script.subscript |= inside.has_expansion();
         if self.source.next() == Some('=')
             || (self.source.next() == Some('+') && self.source.second() == Some('='))
         {
@@ -193,8 +195,12 @@ impl Reader<'_, '_> {
                     Some(c) if ends_word(c) && !reader.at_process() => {
                         return unclear(format!("there is `{c}` between the values of an array"));
                     }
-                    Some(_) => {
-                        reader.word()?;
+                    Some(first) => {
+                        let value = reader.word()?;
+                        if first == '[' {
+                            reader.script.evaluates = true;
+                            reader.script.subscript |= value.has_expansion();
+                        }
                     }
                 }
             }

@@ -2,8 +2,9 @@
 //!
 //! Scripts are made of pieces that are hard to read, in any order, and given to a bash in which
 //! nothing but `boom` can be run. Whenever bash runs it, a gate that denies it must not have
-//! allowed the script.
+//! allowed the script. `ANTIPHON_BASH_CASES` sets how many scripts are tried.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -171,12 +172,97 @@ fn runs_boom(text: &str, folder: &Path) -> bool {
     log.exists()
 }
 
+/// Whether a plain `sh` runs `boom` when it is given `text`.
+fn sh_runs_boom(text: &str, folder: &Path) -> bool {
+    let (log, programs) = (folder.join("log"), folder.join("programs"));
+    std::fs::create_dir(&programs).unwrap();
+    let boom = programs.join("boom");
+    std::fs::write(&boom, "#!/bin/sh\necho boom >> \"$LOG\"\n").unwrap();
+    std::fs::set_permissions(&boom, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let output = Command::new("/bin/sh")
+        .args(["-c", "ulimit -t 1; exec /bin/sh -c \"$1\"", "sh", text])
+        .env_clear()
+        .env("PATH", &programs)
+        .env("LOG", &log)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    drop(output);
+    log.exists()
+}
+
 fn cases() -> u32 {
-    std::env::var("ANTIPHON_BASH_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(600)
+    std::env::var("ANTIPHON_BASH_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(400)
 }
 
 /// Forms with holes.
 const FORMS: &[&str] = &[
+    ": >&%",
+    ": 2>&%",
+    "x['%']=1",
+    "x[\"%\"]=1",
+    ": ${x['%']}",
+    "read '%' <<<1",
+    "unset '%'",
+    "wait -p '%'",
+    "[[ -v '%' ]]",
+    ": ${!%}",
+    "x='%'; : ${!x}",
+    "declare '%'=1",
+    "export '%'",
+    "mapfile '%' <<<1",
+    "getopts a '%'",
+    "printf %d '%'",
+    "type '%'",
+    "test '%' -eq 1",
+    "shift '%'",
+    "(( x['%'] ))",
+    ": $((x['%']))",
+    "x=%; ((x))",
+    "x='%'; : $((x))",
+    "declare -i x='%'",
+    ": ${x:'%'}",
+    ": ${x/'%'/}",
+    "[[ x -eq '%' ]]",
+    "[[ '%' -lt 1 ]]",
+    "x='%'; : ${y:x}",
+    "x='%'; y[x]=1",
+    "x='%'; : ${y[x]}",
+    "x='%'; [[ x -eq 1 ]]",
+    "declare -A x=(['%']=1)",
+    "x=([%]=1)",
+    "x=(['%']=1)",
+    "x=% declare -i y=x",
+    "let x='%'",
+    "let '%'",
+    "set -- '%'; : $(($1))",
+    "for x in '%'; do ((x)); done",
+    "read x <<<'%'; ((x))",
+    "case '%' in x) ;; esac",
+    "case x in '%') ;; esac",
+    "exec 3>&%",
+    ": <&%",
+    "hash '%'",
+    "cd '%'",
+    "ulimit '%'",
+    "umask '%'",
+    "kill '%'",
+    "printf '%q' '%'",
+    "${x@%}",
+    ": ${x@Q}",
+    ": ${x//%/%}",
+    ": ${x#%}",
+    ": ${x%%}",
+    ": ${x^%}",
+    ": ${x:=%}",
+    ": ${x:+%}",
+    ": ${x?%}",
+    "readonly '%'",
+    "local '%'",
+    "g() { local '%'=1; }; g",
+    "[ -v '%' ]",
+    "test -n '%'",
     "%",
     "% %",
     "%; %",
@@ -328,6 +414,16 @@ proptest! {
     }
 
     #[test]
+    fn what_sh_runs_was_seen(text in prop_oneof![forms(), soup()]) {
+        let denying = gate("mode = \"full\"\ndeny = [\"bash(boom *)\"]");
+        let called = format!("sh -c '{}'", text.replace('\'', "'\\''"));
+        if script(&denying, &called) == Decision::Allow {
+            let folder = tempfile::tempdir().unwrap();
+            prop_assert!(!sh_runs_boom(&text, folder.path()), "sh ran boom: {text:?}");
+        }
+    }
+
+    #[test]
     fn what_bash_runs_in_nested_forms_was_seen(text in forms()) {
         seen_if_run(&text)?;
     }
@@ -338,4 +434,6 @@ fn bash_runs_boom_where_it_should() {
     let folder = tempfile::tempdir().unwrap();
     assert!(runs_boom("true; x=$(boom)", folder.path()));
     assert!(!runs_boom("true 'boom'", folder.path()));
+    let folder = tempfile::tempdir().unwrap();
+    assert!(sh_runs_boom("true; x=$(boom)", folder.path()));
 }

@@ -1,7 +1,13 @@
+use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::port::TimeoutPhase;
-use antiphon_core::{Cancel, MessageStream, Piece, Provider, ProviderError, Request, StreamError};
+use antiphon_core::{
+    AssistantMessage, Cancel, InputBlock, Message, MessageStream, Piece, Provider, ProviderError,
+    Request, StreamError, ToolResultMessage,
+};
+use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::StreamExt;
 use tokio::time::Instant;
 
@@ -40,6 +46,50 @@ async fn the_same_request_gets_the_answers_it_got_in_the_same_order() {
         refusal(&replay, request("a")).await,
         "this request was recorded 3 times and is made once more"
     );
+}
+
+/// A call without an id, and the lap behind it.
+async fn two_laps(provider: &impl Provider, at: DateTime<Utc>) -> [AssistantMessage; 2] {
+    let ask = async |request: &Request| {
+        let stream = MessageStream::open(provider, request.clone(), Cancel::never(), at);
+        stream.complete().await.expect("an answer")
+    };
+    let mut request = request("look");
+    let first = ask(&request).await;
+    let results = first.tool_calls().map(|call| ToolResultMessage {
+        tool_call_id: call.id.clone(),
+        tool_name: call.name.clone(),
+        content: vec![InputBlock::text("nothing")],
+        is_error: false,
+        timestamp: at,
+    });
+    let results: Vec<Arc<Message>> = results.map(Into::into).collect();
+    request.messages.push(first.clone().into());
+    request.messages.extend(results);
+    let second = ask(&request).await;
+    [first, second]
+}
+
+#[tokio::test]
+async fn calls_that_came_without_an_id_are_replayed_at_any_time() {
+    let place = Place::new();
+    let script = "
+        [[reply]]
+        when = { turn = 0 }
+        steps = [{ call = { name = 'ls', id = '' } }, { call = { name = 'ls', id = '' } }]
+        [[reply]]
+        steps = [{ text = 'nothing there' }, { call = { name = 'ls', id = '' } }]
+        ";
+    let recorded = two_laps(&place.recorder(scripted(script)), AT).await;
+    let later = AT + TimeDelta::days(1);
+    let again = two_laps(&place.replay(), later).await.map(|answer| {
+        assert_eq!(answer.timestamp, later);
+        AssistantMessage { timestamp: AT, ..answer }
+    });
+    assert_eq!(again, recorded);
+    let ids: HashSet<_> =
+        recorded.iter().flat_map(AssistantMessage::tool_calls).map(|call| &call.id).collect();
+    assert_eq!(ids.len(), 3, "each has its own");
 }
 
 #[tokio::test]

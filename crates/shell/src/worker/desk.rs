@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use antiphon_sandbox::{Enforced, Mode};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
 use rustix::process::{Pid, Signal, WaitStatus, getppid};
 
 use super::census::{Census, Scope};
@@ -98,7 +99,7 @@ impl Desk {
                 PollFd::new(&self.shell, PollFlags::IN),
                 PollFd::new(&self.signals, PollFlags::IN),
             ];
-            poll(&mut watched, timeout.as_ref())?;
+            retry_on_intr(|| poll(&mut watched, timeout.as_ref()))?;
             let [ordered, signaled] = watched.map(|watched| !watched.revents().is_empty());
             if signaled {
                 self.tell_ended()?;

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use antiphon_sandbox::Mode;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
 use rustix::process::{Pid, Signal, getpid, kill_process, setsid};
 
 use super::census::{Census, Scope};
@@ -77,7 +78,7 @@ fn wait_for(inside: u32, signals: &Signals) -> io::Result<()> {
             Some(since) => patience = Some(FAREWELL.saturating_sub(since.elapsed())),
         }
         let timeout = patience.map(|left| Timespec::try_from(left).unwrap_or_default());
-        poll(&mut watched, timeout.as_ref())?;
+        retry_on_intr(|| poll(&mut watched, timeout.as_ref()))?;
         let hung_up = watched.get(1).is_some_and(|shell| !shell.revents().is_empty());
         if hung_up {
             gone_since = Some(Instant::now());

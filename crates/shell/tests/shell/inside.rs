@@ -1,10 +1,11 @@
 //! What has to work in a sandbox, and what has to be noticed.
 
 use std::fs;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
 
-use antiphon_sandbox::Network;
+use antiphon_sandbox::{Mode, Network};
 
 use crate::bench::Bench;
 
@@ -75,14 +76,11 @@ async fn programs_find_what_they_expect() {
         .works("ls /dev | tr '\\n' ' '; test -w /dev/null; head -c4 /dev/urandom | wc -c")
         .await;
     assert_eq!(said, "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero 4\n");
-    assert_eq!(bench.works("whoami").await, whoami());
+    let ours = rustix::process::geteuid().as_raw();
+    assert_eq!(bench.works("id -u").await, format!("{ours}\n"));
     assert_eq!(bench.works("echo $$ $PPID").await.split(' ').nth(1), Some("1\n"));
     let said = bench.works("python3 -c 'import pty, sys; sys.exit(pty.spawn([\"tty\"]))'").await;
     assert!(said.contains("/dev/pts/0"), "{said}");
-}
-
-fn whoami() -> String {
-    String::from_utf8(Command::new("whoami").output().unwrap().stdout).unwrap()
 }
 
 #[tokio::test]
@@ -98,13 +96,63 @@ async fn programs_talk_to_each_other_over_the_loopback() {
 
 #[tokio::test]
 async fn a_workspace_beneath_tmp_is_seen_and_nothing_else_of_it() {
-    let bench = Bench::within(&std::env::temp_dir(), |_| {});
-    fs::write(bench.outside("beside"), "").unwrap();
-    assert_eq!(bench.works("echo in > file; cat file").await, "in\n");
-    assert!(bench.root.join("file").exists());
-    let beside = bench.works("ls -A .. | tr '\\n' ' '").await;
-    assert_eq!(beside, "root \n");
-    assert!(bench.run("mkdir .git/x").await.is_error);
+    for base in ["/tmp", "/var/tmp"] {
+        let bench = Bench::within(Path::new(base), |settings| {
+            let shown = settings.results.with_file_name("shown");
+            fs::create_dir(&shown).unwrap();
+            fs::write(shown.join("file"), "shown\n").unwrap();
+            settings.policy.readable.push(shown);
+        });
+        fs::write(bench.outside("beside"), "").unwrap();
+        let socket = UnixListener::bind(bench.root.join("socket")).unwrap();
+        assert_eq!(bench.works("echo in > file; cat file").await, "in\n");
+        assert!(bench.root.join("file").exists());
+        assert_eq!(bench.works("ls -A .. | tr '\\n' ' '").await, "root shown \n");
+        assert_eq!(bench.works("cat ../shown/file").await, "shown\n");
+        for command in ["mkdir .git/x", "echo x > ../shown/file", "test -S socket", "rm socket"] {
+            assert!(bench.run(command).await.is_error, "{command}");
+        }
+        drop(socket);
+    }
+}
+
+#[tokio::test]
+async fn our_own_folders_may_lie_within_what_is_hidden() {
+    for mode in [Mode::Workspace, Mode::ReadOnly] {
+        let bench = Bench::with(|settings| {
+            let state = settings.policy.roots[0].join(".antiphon");
+            settings.policy.mode = mode;
+            settings.policy.tmp = state.join("tmp");
+            settings.results = state.join("results");
+        });
+        assert_eq!(bench.works("echo in > /tmp/file; cat /tmp/file").await, "in\n");
+        assert_eq!(bench.works("ls -A .antiphon").await, "(no output)\n");
+        let said = bench.run("seq 1 100000; touch .antiphon/x").await;
+        assert!(said.is_error && said.text.contains("left out; the whole is in result `sh-"));
+        let results = bench.root.join(".antiphon/results/task-1");
+        assert_eq!(fs::read_dir(results).unwrap().count(), 1);
+        bench.release().await;
+        assert_eq!(fs::read_dir(bench.root.join(".antiphon/tmp")).unwrap().count(), 0);
+    }
+}
+
+#[tokio::test]
+async fn where_there_is_no_sandbox_nothing_is_run_and_it_is_said_what_to_do() {
+    // Whoever starts the worker this way forbids it to make user namespaces.
+    let bench = Bench::with(|settings| {
+        let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\"";
+        let worker = settings.worker.program.clone().into_os_string();
+        settings.worker.args = ["-r", "sh", "-c", script].map(Into::into).into();
+        settings.worker.args.push(worker);
+        settings.worker.program = "unshare".into();
+    });
+    let arguments = serde_json::json!({ "command": "touch ran" });
+    let cancel = antiphon_core::port::Cancel::never();
+    let error = bench.call("bash", arguments, cancel).await.unwrap_err().to_string();
+    assert!(error.contains("does not allow user namespaces"), "{error}");
+    assert!(error.contains("max_user_namespaces") && error.contains("mode `full`"), "{error}");
+    assert!(!bench.root.join("ran").exists() && !bench.root.join(".git").exists());
+    assert_eq!(fs::read_dir(bench.outside("tmp")).unwrap().count(), 0);
 }
 
 #[tokio::test]

@@ -79,7 +79,7 @@ impl<'a> Walk<'a> {
         thread::scope(|scope| {
             // Where no more threads are to be had, one is enough.
             let start =
-                || thread::Builder::new().name("search".to_owned()).spawn_scoped(scope, work);
+                || thread::Builder::new().name("search-walk".to_owned()).spawn_scoped(scope, work);
             let others: Vec<_> = (1..threads()).filter_map(|_| start().ok()).collect();
             work();
             for other in others {

@@ -26,7 +26,7 @@ fn times(text: &str, part: &str) -> usize {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 20000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// A part of the text that is there once, given as it is, is replaced, and nothing else.
     #[test]
@@ -54,6 +54,7 @@ proptest! {
     #[test]
     fn a_tolerant_edit_leaves_what_it_does_not_name(text in text(), from: usize, count in 1_usize..4) {
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
+        prop_assume!(!lines.is_empty());
         let from = from % lines.len();
         let count = count.min(lines.len() - from);
         let old: Vec<String> = lines[from..from + count]

@@ -30,7 +30,7 @@ fn threads_are_gone() {
         let mut threads = fs::read_dir("/proc/self/task").unwrap();
         threads.any(|thread| {
             let name = fs::read_to_string(thread.unwrap().path().join("comm"));
-            name.is_ok_and(|name| name.trim() == "search")
+            name.is_ok_and(|name| name.trim() == "search-walk")
         })
     };
     // The system takes a moment to forget a thread that has ended.

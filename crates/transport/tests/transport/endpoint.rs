@@ -42,6 +42,17 @@ fn a_path_is_put_below_the_address() {
 }
 
 #[test]
+fn the_host_is_the_name_of_the_machine() {
+    for (url, host) in [
+        ("https://API.example.com:8443/v1", "api.example.com"),
+        ("http://127.0.0.1:8080", "127.0.0.1"),
+        ("http://[::1]/api.example.com", "[::1]"),
+    ] {
+        assert_eq!(Endpoint::parse(url).expect("an address").host(), host);
+    }
+}
+
+#[test]
 fn a_query_is_added_to_the_address() {
     let endpoint = Endpoint::parse("https://x/a").expect("an address").with_query("alt", "sse");
     assert_eq!(endpoint.to_string(), "https://x/a?alt=sse");

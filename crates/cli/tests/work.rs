@@ -1,0 +1,260 @@
+//! Tools, approvals, sessions, budgets and results, as a person meets them in the binary.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+const PUSHES: &str = r#"
+name = "work"
+[[reply]]
+when = { turn = 0 }
+step = [
+    { text = "Pushing." },
+    { call = { name = "bash", arguments = { command = "touch pushed; git push origin main" } } },
+]
+[[reply]]
+step = [{ text = "{{last_result}}" }]
+"#;
+
+/// A project with a script, and a configuration that asks about pushing.
+fn project(script: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("work.toml"), script).unwrap();
+    let config = "[permissions]\nask = [\"bash(git push *)\"]\n\
+                  [models.\"scripted/work\"]\nprice = { input = 1.0, output = 1.0 }\n";
+    fs::create_dir_all(folder.path().join("home/.config/antiphon")).unwrap();
+    fs::write(folder.path().join("home/.config/antiphon/config.toml"), config).unwrap();
+    folder
+}
+
+struct Seen {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+fn antiphon(folder: &Path, arguments: &[&str]) -> Seen {
+    let mut command = Command::cargo_bin("antiphon").unwrap();
+    let output = command
+        .current_dir(folder)
+        .env_clear()
+        .env("HOME", folder.join("home"))
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .env("ANTHROPIC_API_KEY", "sk-secret")
+        .args(arguments)
+        .timeout(std::time::Duration::from_secs(30))
+        .output()
+        .unwrap();
+    Seen {
+        code: output.status.code().unwrap(),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+fn run(folder: &Path, more: &[&str]) -> Seen {
+    let begin = ["run", "go", "--model", "scripted/work", "--script", "work.toml"];
+    antiphon(folder, &[&begin, more].concat())
+}
+
+#[test]
+fn tools_work_in_the_project_and_nowhere_else() {
+    let script = r#"
+name = "work"
+[[reply]]
+when = { turn = 0 }
+step = [
+    { call = { name = "bash", arguments = { command = "echo $ANTHROPIC_API_KEY; touch inside; touch ../outside; touch .git/hook; ls .antiphon" } } },
+    { call = { name = "write", arguments = { path = "made.txt", content = "made\n" } } },
+    { call = { name = "write", arguments = { path = "../outside", content = "x" } } },
+    { call = { name = "read", arguments = { path = ".antiphon/journal.db" } } },
+]
+[[reply]]
+when = { turn = 1 }
+step = [{ call = { name = "edit", arguments = { path = "made.txt", edits = [{ old = "made", new = "mended" }] } } }]
+[[reply]]
+step = [{ text = "Done." }]
+"#;
+    let folder = project(script);
+    let inner = folder.path().join("project");
+    fs::create_dir_all(inner.join(".git")).unwrap();
+    fs::write(inner.join("work.toml"), script).unwrap();
+    let home = folder.path().join("home");
+    let mut command = Command::cargo_bin("antiphon").unwrap();
+    let output = command
+        .current_dir(&inner)
+        .env_clear()
+        .env("HOME", home)
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .env("ANTHROPIC_API_KEY", "sk-secret")
+        .args(["run", "go", "--model", "scripted/work", "--script", "work.toml"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(inner.join("inside").exists());
+    assert!(!folder.path().join("outside").exists());
+    assert!(!inner.join(".git/hook").exists());
+    assert_eq!(fs::read_to_string(inner.join("made.txt")).unwrap(), "mended\n");
+    let shown = antiphon(&inner, &["tasks", "show", "last"]);
+    assert!(!shown.out.contains("sk-secret"), "{}", shown.out);
+    assert!(!shown.out.contains("SQLite format"), "{}", shown.out);
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(err.contains("-made\n+mended"), "the diff is shown: {err}");
+}
+
+#[test]
+fn with_nobody_to_ask_a_call_is_refused_and_the_rule_is_named() {
+    let folder = project(PUSHES);
+    let seen = run(folder.path(), &[]);
+    assert_eq!(seen.code, 0, "{}", seen.err);
+    assert!(seen.out.contains("bash(git push *)"), "{}", seen.out);
+    assert!(!folder.path().join("pushed").exists());
+}
+
+#[test]
+fn an_approval_waits_in_the_journal_until_somebody_answers() {
+    let folder = project(PUSHES);
+    let seen = run(folder.path(), &["--ask", "wait"]);
+    assert_eq!(seen.code, 3, "{}", seen.err);
+    assert!(seen.err.contains("antiphon approvals"), "{}", seen.err);
+    let listed = antiphon(folder.path(), &["approvals", "list", "--json"]);
+    let listed: Value = serde_json::from_str(&listed.out).unwrap();
+    assert_eq!(listed[0]["status"], "pending");
+    assert_eq!(listed[0]["tool_name"], "bash");
+    assert!(!folder.path().join("pushed").exists());
+    let allowed = antiphon(folder.path(), &["approvals", "allow", "last"]);
+    assert_eq!(allowed.code, 0, "{}", allowed.err);
+    assert!(!folder.path().join("pushed").exists(), "allowing does not run it");
+    let again = antiphon(folder.path(), &["approvals", "deny", "last"]);
+    assert_eq!(again.code, 2, "{}", again.out);
+    let resumed = antiphon(folder.path(), &["run", "--resume", "last"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.err);
+    assert!(folder.path().join("pushed").exists());
+}
+
+#[test]
+fn what_is_allowed_always_is_kept_in_the_users_own_folder() {
+    let folder = project(PUSHES);
+    run(folder.path(), &["--ask", "wait"]);
+    let allowed = antiphon(folder.path(), &["approvals", "allow", "--always", "last"]);
+    assert_eq!(allowed.code, 0, "{}", allowed.err);
+    let kept = folder.path().join("home/.config/antiphon/permissions.toml");
+    assert!(fs::read_to_string(kept).unwrap().contains("git push"));
+    antiphon(folder.path(), &["run", "--resume", "last"]);
+    let seen = run(folder.path(), &[]);
+    assert!(!seen.out.contains("not allowed"), "{}", seen.out);
+}
+
+#[test]
+fn a_denied_call_is_told_to_the_model() {
+    let folder = project(PUSHES);
+    run(folder.path(), &["--ask", "wait"]);
+    let comment = ["approvals", "deny", "last", "--comment", "Use a branch."];
+    assert_eq!(antiphon(folder.path(), &comment).code, 0);
+    let resumed = antiphon(folder.path(), &["run", "--resume", "last"]);
+    assert!(resumed.out.contains("Use a branch."), "{}", resumed.out);
+}
+
+#[test]
+fn a_result_that_fits_its_schema_is_printed_alone() {
+    let script = r#"
+name = "work"
+[[reply]]
+when = { turn = 0 }
+step = [{ text = "Let me think." }, { call = { name = "final", arguments_json = '{"result":{"n":"x"}}' } }]
+[[reply]]
+step = [{ call = { name = "final", arguments_json = '{"result":{"n":1}}' } }]
+"#;
+    let folder = project(script);
+    let schema = r#"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}"#;
+    fs::write(folder.path().join("schema.json"), schema).unwrap();
+    let seen = run(folder.path(), &["--output-schema", "schema.json"]);
+    assert_eq!(seen.code, 0, "{}", seen.err);
+    let result: Value = serde_json::from_str(&seen.out).unwrap();
+    assert_eq!(result, serde_json::json!({"n": 1}));
+    fs::write(folder.path().join("bad.json"), r#"{"type":"nonsense"}"#).unwrap();
+    let seen = run(folder.path(), &["--output-schema", "bad.json"]);
+    assert_eq!(seen.code, 2, "{}", seen.err);
+}
+
+#[test]
+fn a_budget_is_refused_when_it_is_spent() {
+    let script = r#"
+name = "work"
+[[reply]]
+step = [{ call = { name = "glob", arguments = { pattern = "*" } } }]
+usage = { input_tokens = 1000, output_tokens = 1000 }
+"#;
+    let folder = project(script);
+    let seen = run(folder.path(), &["--budget-usd", "0.005"]);
+    assert_eq!(seen.code, 3, "{}", seen.err);
+    assert!(seen.err.contains("$0.0050"), "{}", seen.err);
+    for bad in ["0", "-1", "nan", "1e30"] {
+        let bad = format!("--budget-usd={bad}");
+        assert_eq!(run(folder.path(), &[&bad]).code, 2, "{bad}");
+    }
+}
+
+#[test]
+fn a_session_goes_on_forks_and_travels() {
+    let script = "name = \"work\"\n[[reply]]\nstep = [{ text = \"{{turn}}\" }]\n";
+    let folder = project(script);
+    run(folder.path(), &[]);
+    let more = ["run", "--session", "last", "more", "--script", "work.toml"];
+    let seen = antiphon(folder.path(), &more);
+    assert_eq!((seen.code, seen.out.trim()), (0, "1"), "{}", seen.err);
+    let sessions = antiphon(folder.path(), &["sessions", "list", "--json"]);
+    let sessions: Value = serde_json::from_str(&sessions.out).unwrap();
+    assert_eq!(sessions[0]["tasks"], 2);
+    assert_eq!(antiphon(folder.path(), &["sessions", "fork", "last"]).code, 0);
+    let seen = antiphon(folder.path(), &more);
+    assert_eq!(seen.out.trim(), "2", "a fork goes on from what was said: {}", seen.err);
+    let out = folder.path().join("talk.json");
+    let export = ["sessions", "export", "last", out.to_str().unwrap()];
+    assert_eq!(antiphon(folder.path(), &export).code, 0);
+    let other = project(script);
+    let import = ["sessions", "import", out.to_str().unwrap()];
+    let imported = antiphon(other.path(), &import);
+    assert_eq!(imported.code, 0, "{}", imported.err);
+    let seen = antiphon(other.path(), &[&more[..], &["--model", "scripted/work"]].concat());
+    assert_eq!(seen.out.trim(), "3", "{}", seen.err);
+}
+
+#[test]
+fn a_task_hears_what_was_said_while_it_rested() {
+    let script = r#"
+name = "work"
+[[reply]]
+when = { turn = 0 }
+step = [{ call = { name = "bash", arguments = { command = "git push" } } }]
+[[reply]]
+step = [{ text = "Heard: {{last_user}}" }]
+"#;
+    let folder = project(script);
+    run(folder.path(), &["--ask", "wait"]);
+    let said = ["tasks", "send", "last", "--steer", "by the way"];
+    assert_eq!(antiphon(folder.path(), &said).code, 0);
+    antiphon(folder.path(), &["approvals", "deny", "last"]);
+    let resumed = antiphon(folder.path(), &["run", "--resume", "last"]);
+    assert!(resumed.out.contains("Heard: by the way"), "{} {}", resumed.out, resumed.err);
+    let listed = antiphon(folder.path(), &["tasks", "list"]);
+    assert!(listed.out.contains("completed"), "{}", listed.out);
+    let gone = antiphon(folder.path(), &["tasks", "cancel", "last"]);
+    assert_eq!(gone.code, 2, "{}", gone.out);
+}
+
+#[test]
+fn rules_of_the_project_reach_the_model() {
+    let folder = project("name = \"work\"\n[[reply]]\nstep = [{ text = \"ok\" }]\n");
+    fs::write(folder.path().join("AGENTS.md"), "Never use tabs.").unwrap();
+    run(folder.path(), &[]);
+    let shown = antiphon(folder.path(), &["tasks", "show", "last"]);
+    assert!(shown.out.contains("Never use tabs."), "{}", shown.out);
+    run(folder.path(), &["--no-rules"]);
+    let shown = antiphon(folder.path(), &["tasks", "show", "last"]);
+    assert!(!shown.out.contains("Never use tabs."), "{}", shown.out);
+}

@@ -1,0 +1,144 @@
+//! What somebody allowed when asked: for the task, or always.
+
+use antiphon_core::port::Verdict;
+use antiphon_permissions::Decision::{self, Allow, Ask, Deny};
+use serde_json::json;
+
+use crate::world::{explain, gate, granted_script, judge, open_gate, proposed};
+
+const ASKING: &str = r#"ask = ["bash(git push *)", "bash(rm *)", "bash(make)"]
+deny = ["bash(git push --force *)"]"#;
+
+#[test]
+fn the_rule_that_is_asked_for_is_made_from_the_call() {
+    let gate = open_gate(ASKING);
+    let cases = [
+        ("git push", "bash(git push *)"),
+        ("git push origin main", "bash(git push *)"),
+        ("'git' \"push\" origin", "bash(git push *)"),
+        ("make", "bash(make)"),
+        ("cargo", "bash(cargo)"),
+        ("cargo build --release", "bash(cargo build *)"),
+        ("timeout 5 cargo build", "bash(cargo build *)"),
+        ("cargo build && cargo build -v", "bash(cargo build *)"),
+        ("ls && cargo build", "bash(cargo build *)"),
+        ("./run.sh fast", "bash(./run.sh fast *)"),
+        // Nothing short would say enough, or could be written.
+        ("rm -rf build", "bash(=rm -rf build)"),
+        ("cargo build && cargo test", "bash(=cargo build && cargo test)"),
+        ("python3 -c 'print(1)'", "bash(=python3 -c 'print(1)')"),
+        ("cargo \"$X\"", "bash(=cargo \"$X\")"),
+        ("$X y", "bash(=$X y)"),
+        ("sudo make", "bash(=sudo make)"),
+        ("LD_PRELOAD=x cargo build", "bash(=LD_PRELOAD=x cargo build)"),
+        ("foo 'a b'", "bash(=foo 'a b')"),
+        ("foo '*'", "bash(=foo '*')"),
+        ("ls )", "bash(=ls ))"),
+    ];
+    for (script, rule) in cases {
+        let verdict = judge(&gate, "bash", &json!({ "command": script }).to_string(), &[]);
+        assert_eq!(proposed(&verdict), rule, "{script}");
+        assert_eq!(granted_script(&gate, script, &[rule]), Allow, "{script} with {rule}");
+    }
+}
+
+#[test]
+fn files_are_asked_about_by_their_path_and_others_by_their_name() {
+    let gate = gate("ask = [\"write(docs/**)\", \"edit(a\\\\[1\\\\].txt)\"]");
+    let cases = [
+        ("write", json!({ "path": "docs/./a.md" }), "write(docs/a.md)"),
+        ("write", json!({ "path": "/home/me/project/docs/a.md" }), "write(docs/a.md)"),
+        ("read", json!({ "path": "/etc/hosts" }), "read(/etc/hosts)"),
+        ("edit", json!({ "path": "a[1].txt" }), "edit(a\\[1\\].txt)"),
+        ("mcp__github__push", json!({ "repo": "x" }), "mcp__github__push"),
+        ("fetch", json!(["not", "an", "object"]), "fetch"),
+    ];
+    for (tool, arguments, rule) in cases {
+        let arguments = arguments.to_string();
+        let verdict = judge(&gate, tool, &arguments, &[]);
+        assert_eq!(proposed(&verdict), rule, "{tool} {arguments}");
+        assert_eq!(judge(&gate, tool, &arguments, &[rule]), Verdict::Allow, "{tool} with {rule}");
+    }
+    let docs = json!({ "path": "docs/b.md" }).to_string();
+    assert_eq!(explain(&gate, "write", &docs, &["write(docs/a.md)"]).decision(), Ask);
+}
+
+#[test]
+fn a_grant_lifts_a_question_only_as_far_as_it_says() {
+    let gate = open_gate(ASKING);
+    let cases: &[(Decision, &str, &[&str])] = &[
+        (Allow, "git push", &["bash(git push *)"]),
+        (Allow, "git push origin", &["bash(git push origin *)"]),
+        (Allow, "git push", &["bash(=git push)"]),
+        // An explicit question is not lifted by something wider.
+        (Ask, "git push", &["bash(git *)"]),
+        (Ask, "git push", &["bash(*)"]),
+        (Ask, "git push", &["bash"]),
+        (Ask, "git push", &["*"]),
+        (Ask, "make", &["bash(make *)"]),
+        (Allow, "make", &["bash(make)"]),
+        (Allow, "make all", &["bash(make *)"]),
+        // A question by default is.
+        (Allow, "cargo build", &["bash(cargo *)"]),
+        (Allow, "cargo build", &["bash(*)"]),
+        (Allow, "cargo build", &["bash"]),
+        (Allow, "cargo build", &["*"]),
+        (Ask, "cargo build", &["bash(cargo test *)"]),
+        (Ask, "cargo build", &["not a rule ("]),
+        // A doubt is lifted by the program's name, or by the very text, or for the whole tool.
+        (Ask, "source x", &["bash(*)"]),
+        (Allow, "source x", &["bash(source x)"]),
+        (Ask, "sudo cargo build", &["bash(cargo build *)"]),
+        (Ask, "sudo cargo build", &["bash(sudo cargo *)"]),
+        (Allow, "sudo cargo build", &["bash(sudo cargo *)", "bash(cargo build *)"]),
+        (Allow, "sudo cargo build", &["bash"]),
+        (Ask, "PATH=. ls", &["bash(ls *)"]),
+        (Ask, "$X", &["bash(*)"]),
+        // A denial never is.
+        (
+            Deny,
+            "git push --force",
+            &["bash(=git push --force)", "bash(git push --force *)", "bash"],
+        ),
+    ];
+    for (expected, script, granted) in cases {
+        assert_eq!(granted_script(&gate, script, granted), *expected, "{script} with {granted:?}");
+    }
+}
+
+#[test]
+fn a_grant_changes_nothing_where_only_looking_is_allowed() {
+    let gate = gate("mode = \"read-only\"");
+    for granted in ["bash", "bash(ls)", "bash(=ls)", "*"] {
+        assert_eq!(granted_script(&gate, "ls", &[granted]), Deny, "{granted}");
+    }
+    let path = json!({ "path": "x" }).to_string();
+    assert_eq!(explain(&gate, "write", &path, &["write(x)", "write"]).decision(), Deny);
+    assert_eq!(explain(&gate, "mcp__a__b", "{}", &["mcp__a__b"]).decision(), Deny);
+}
+
+#[test]
+fn a_question_says_what_led_to_it_and_what_would_answer_it() {
+    let gate = open_gate(ASKING);
+    let reason =
+        |script: &str| match judge(&gate, "bash", &json!({ "command": script }).to_string(), &[]) {
+            Verdict::Ask { reason, .. } | Verdict::Deny { reason } => reason,
+            Verdict::Allow => String::new(),
+        };
+    assert_eq!(
+        reason("cargo build"),
+        "`cargo build`: without a sandbox, mode workspace asks about commands. To allow it from \
+         now on, add `bash(cargo build *)` to `allow` in the permissions."
+    );
+    assert_eq!(
+        reason("git push"),
+        "`git push`: the rule `bash(git push *)` asks. Where nobody can be asked it does not run, \
+         unless `bash(git push *)` is taken out of the permissions; whoever is asked can allow \
+         `bash(git push *)`."
+    );
+    assert_eq!(
+        reason("git push --force x"),
+        "`git push --force x`: the rule `bash(git push --force *)` denies it. Do without it, or \
+         tell the user what you need and why."
+    );
+}
