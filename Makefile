@@ -41,7 +41,8 @@ check: setup
 	@scripts/step "Lints" $(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 test: check
-	@scripts/need cargo-nextest python3 python3-venv
+	@scripts/need cargo-nextest python3 python3-venv npm
+	@scripts/step "MCP servers" scripts/mcp-servers
 	@scripts/step "Tests" $(CARGO) nextest run --workspace --locked --profile ci
 	@scripts/step "Doctests" $(CARGO) test --workspace --doc --locked --quiet
 	@RUSTDOCFLAGS="-D warnings" scripts/step "Docs" \
@@ -53,6 +54,7 @@ crash: setup
 		$(CARGO) test --package antiphon --test crash --locked -- --nocapture
 
 bench: setup
+	@scripts/need rg
 	@scripts/step "Building" $(CARGO) build --release --package antiphon --locked
 	@ANTIPHON=$(ANTIPHON) scripts/step "Benchmarks" $(CARGO) bench --package antiphon-bench --locked
 

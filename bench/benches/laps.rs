@@ -2,6 +2,8 @@
 //! nothing, and the journal in memory or on the disk. And what a task holds while it waits.
 
 use std::num::NonZeroUsize;
+use std::path::Path;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,7 +18,9 @@ use antiphon_core::{
 use antiphon_runtime::{
     Before, Follower, Models, NewTask, OpenGate, Orchestrator, Settings, World,
 };
+use antiphon_sandbox::{Limits, Mode, Network, Policy, Protected};
 use antiphon_scripted::{Script, ScriptedProvider};
+use antiphon_shell::{Environment, Shell, WorkerCommand, worker_main};
 use antiphon_sqlite::{SqliteJournal, Sync};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -25,7 +29,18 @@ use tokio::task::JoinSet;
 
 type Error = Box<dyn std::error::Error>;
 
-fn main() -> Result<(), Error> {
+fn main() -> Result<ExitCode, Error> {
+    if std::env::args().any(|argument| argument == WORKER) {
+        return Ok(worker_main());
+    }
+    measure()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Says that this program was started to be a worker.
+const WORKER: &str = "__worker";
+
+fn measure() -> Result<(), Error> {
     // First, while nothing else has left memory behind.
     println!("memory, KiB each:");
     for (name, tasks, script) in
@@ -58,7 +73,34 @@ fn main() -> Result<(), Error> {
         }
         println!();
     }
+    let folder = tempfile::tempdir()?;
+    let journal = SqliteJournal::open(&folder.path().join("journal.db"), Sync::Full)?;
+    let script = script(200, "{ name = \"bash\", arguments = { command = \"true\" } }");
+    let world = World { tools: shell(folder.path())?, ..world(Arc::new(journal), &script)? };
+    let took = run_in(world, 1, 200)?.as_secs_f64() * 1e3 / 201.0;
+    println!("\na lap with `bash -c true` in the sandbox, synced: {took:.2} ms");
     Ok(())
+}
+
+fn shell(folder: &Path) -> Result<Arc<dyn ToolExecutor>, Error> {
+    let root = folder.join("root");
+    std::fs::create_dir_all(&root)?;
+    let settings = antiphon_shell::Settings {
+        worker: WorkerCommand { program: std::env::current_exe()?, args: vec![WORKER.into()] },
+        policy: Policy {
+            mode: Mode::Workspace,
+            roots: vec![root],
+            protected: Protected::usual(),
+            hidden: Vec::new(),
+            tmp: folder.join("tmp"),
+            readable: Vec::new(),
+            network: Network::Off,
+            limits: Limits::default(),
+        },
+        results: folder.join("results"),
+        environment: Environment::choose(std::env::vars_os(), &[], &[])?,
+    };
+    Ok(Arc::new(Shell::new(settings)?))
 }
 
 const STALLS: &str = "name = \"bench\"\n[[reply]]\nstep = [{ stall = true }]\n";
@@ -123,7 +165,7 @@ fn resident_kib() -> Result<f64, Error> {
     Ok(number as f64)
 }
 
-type Open = fn(&std::path::Path) -> Result<Arc<dyn Journal>, Error>;
+type Open = fn(&Path) -> Result<Arc<dyn Journal>, Error>;
 
 const JOURNALS: [(&str, Open); 3] = [
     ("SQLite, synced", |folder| {
@@ -135,13 +177,21 @@ const JOURNALS: [(&str, Open); 3] = [
     ("in memory", |_| Ok(Arc::new(MemoryJournal::with_events_max(usize::MAX)))),
 ];
 
+/// A model that makes this call `laps` times, and has a last word.
+fn script(laps: u32, call: &str) -> String {
+    format!(
+        "name = \"bench\"\n[[reply]]\nwhen = {{ turn = {laps} }}\nstep = [{{ text = \"Done.\" }}]\n\
+         [[reply]]\nstep = [{{ call = {call} }}]\n"
+    )
+}
+
 /// How long `tasks` tasks of `laps` laps and a last word take, all at once.
 fn run(journal: Arc<dyn Journal>, tasks: u32, laps: u32) -> Result<Duration, Error> {
-    let script = format!(
-        "name = \"bench\"\n[[reply]]\nwhen = {{ turn = {laps} }}\nstep = [{{ text = \"Done.\" }}]\n\
-         [[reply]]\nstep = [{{ call = {{ name = \"nothing\", arguments = {{}} }} }}]\n"
-    );
-    let world = world(journal, &script)?;
+    let script = script(laps, "{ name = \"nothing\", arguments = {} }");
+    run_in(world(journal, &script)?, tasks, laps)
+}
+
+fn run_in(world: World, tasks: u32, laps: u32) -> Result<Duration, Error> {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
         let orchestrator = Orchestrator::new(world);

@@ -62,11 +62,10 @@ impl Hands {
 
     /// What becomes of a call that needs somebody's word.
     pub(crate) fn asking(self, ask: Option<Ask>, somebody: bool) -> Self {
-        let asking = match ask {
-            Some(Ask::Terminal | Ask::Wait) => Asking::Wait { patience: None },
-            Some(Ask::Refuse) => Asking::Refuse,
-            None if somebody => Asking::Wait { patience: None },
-            None => Asking::Refuse,
+        let usual = if somebody { Ask::Terminal } else { Ask::Refuse };
+        let asking = match ask.unwrap_or(usual) {
+            Ask::Terminal | Ask::Wait => Asking::Wait { patience: None },
+            Ask::Refuse => Asking::Refuse,
         };
         Self { asking, ..self }
     }
@@ -124,11 +123,9 @@ fn gate(
     Ok(Arc::new(gate.remembering(remembered)))
 }
 
-/// How this binary is started as a worker.
-pub(crate) fn worker() -> Result<WorkerCommand, String> {
-    let program = std::env::current_exe()
-        .map_err(|error| format!("this program cannot find itself: {error}"))?;
-    Ok(WorkerCommand { program, args: vec![WORKER.into()] })
+/// How this binary is started as a worker: by a name that holds also when its file is replaced.
+pub(crate) fn worker() -> WorkerCommand {
+    WorkerCommand { program: PathBuf::from("/proc/self/exe"), args: vec![WORKER.into()] }
 }
 
 fn toolbox(
@@ -170,7 +167,7 @@ fn shell(project: &Project, config: &Config, mode: Mode, network: bool) -> Resul
     let environment = Environment::choose(std::env::vars_os(), &sandbox.env, &secret)
         .map_err(|error| error.to_string())?;
     let settings = antiphon_shell::Settings {
-        worker: worker()?,
+        worker: worker(),
         policy: policy(project, config, mode, network),
         results: project.folder().join("results"),
         environment,

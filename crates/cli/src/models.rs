@@ -96,11 +96,11 @@ impl Models {
         if let Some(path) = &route.replay {
             let recording = Recording::load(path);
             let recording = recording.map_err(|error| Failure::usage(error.to_string()))?;
-            return self.around(Arc::new(Replay::new(recording)), Limits::default(), route);
+            return around(Arc::new(Replay::new(recording)), Limits::default(), route);
         }
         if model.provider() == "scripted" {
             let scripted = ScriptedProvider::new(script(model, route.script.as_deref())?);
-            return self.around(Arc::new(scripted), Limits::default(), route);
+            return around(Arc::new(scripted), Limits::default(), route);
         }
         if route.script.is_some() {
             return Err(Failure::usage("--script goes with a `scripted/…` model"));
@@ -119,42 +119,9 @@ impl Models {
         if as_text {
             provider = Arc::new(TextCalls::new(provider));
         }
-        let provider = self.around(provider, config.limits, route)?;
+        let provider = around(provider, config.limits, route)?;
         if shared {
             stacked.insert(place, Arc::clone(&provider));
-        }
-        Ok(provider)
-    }
-
-    /// The layers of a provider, in the order their crate gives.
-    fn around(
-        &self,
-        mut bare: Arc<dyn Provider>,
-        limits: Limits,
-        route: &Route,
-    ) -> Result<Arc<dyn Provider>, Failure> {
-        if let Some(path) = &route.record {
-            let recorder = Recorder::append(bare, path);
-            bare = Arc::new(recorder.map_err(|error| Failure::usage(error.to_string()))?);
-        }
-        let seconds = |s: Option<NonZeroU32>, default: Duration| {
-            s.map_or(default, |s| Duration::from_secs(u64::from(s.get())))
-        };
-        let patience = TimeoutsConfig::default();
-        let patience = TimeoutsConfig {
-            first_byte: seconds(limits.first_byte_s, patience.first_byte),
-            stall: seconds(limits.stall_s, patience.stall),
-        };
-        let mut provider: Arc<dyn Provider> = Arc::new(Timeouts::new(bare, patience));
-        if let Some(requests) = limits.requests_per_minute {
-            provider = Arc::new(RateLimit::per_minute(provider, requests));
-        }
-        let retry = RetryConfig::default();
-        let retries_max = route.retries.or(limits.retries).unwrap_or(retry.retries_max);
-        provider = Arc::new(Retry::new(provider, RetryConfig { retries_max, ..retry }));
-        provider = Arc::new(Breaker::new(provider, BreakerConfig::default()));
-        if let Some(limit) = limits.concurrency {
-            provider = Arc::new(Concurrency::new(provider, limit));
         }
         Ok(provider)
     }
@@ -181,6 +148,38 @@ impl antiphon_runtime::Models for Models {
     fn window_tokens(&self, model: &ModelRef) -> Option<u64> {
         self.config.window_tokens(model)
     }
+}
+
+/// The layers of a provider, in the order their crate gives.
+fn around(
+    mut bare: Arc<dyn Provider>,
+    limits: Limits,
+    route: &Route,
+) -> Result<Arc<dyn Provider>, Failure> {
+    if let Some(path) = &route.record {
+        let recorder = Recorder::append(bare, path);
+        bare = Arc::new(recorder.map_err(|error| Failure::usage(error.to_string()))?);
+    }
+    let seconds = |s: Option<NonZeroU32>, default: Duration| {
+        s.map_or(default, |s| Duration::from_secs(u64::from(s.get())))
+    };
+    let patience = TimeoutsConfig::default();
+    let patience = TimeoutsConfig {
+        first_byte: seconds(limits.first_byte_s, patience.first_byte),
+        stall: seconds(limits.stall_s, patience.stall),
+    };
+    let mut provider: Arc<dyn Provider> = Arc::new(Timeouts::new(bare, patience));
+    if let Some(requests) = limits.requests_per_minute {
+        provider = Arc::new(RateLimit::per_minute(provider, requests));
+    }
+    let retry = RetryConfig::default();
+    let retries_max = route.retries.or(limits.retries).unwrap_or(retry.retries_max);
+    provider = Arc::new(Retry::new(provider, RetryConfig { retries_max, ..retry }));
+    provider = Arc::new(Breaker::new(provider, BreakerConfig::default()));
+    if let Some(limit) = limits.concurrency {
+        provider = Arc::new(Concurrency::new(provider, limit));
+    }
+    Ok(provider)
 }
 
 /// The provider itself, without anything around it.

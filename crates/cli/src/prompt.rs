@@ -1,6 +1,7 @@
 //! What the model is told before anybody asks it anything: who it is, where it works, and the rules
 //! of the project. It is written down with the task, so it stays the same for all of it.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -36,10 +37,10 @@ impl Rules {
         let mut files: Vec<(PathBuf, String)> =
             user.and_then(|user| first(user, user)).into_iter().collect();
         files.extend(folders.into_iter().filter_map(|folder| first(folder, root)));
-        let mut room = RULES_BYTES_MAX;
+        let mut left = RULES_BYTES_MAX;
         files.retain_mut(|(_, text)| {
-            truncate(text, room);
-            room -= text.len();
+            truncate(text, left);
+            left -= text.len();
             !text.trim().is_empty()
         });
         Self { files }
@@ -74,7 +75,8 @@ pub(crate) fn system_prompt(scene: Option<&str>, root: &Path, rules: &Rules) -> 
         str::to_owned,
     );
     for (path, text) in &rules.files {
-        prompt.push_str(&format!("\n\n# Rules from {}\n\n{}", path.display(), text.trim()));
+        // Writing to a String cannot fail.
+        let _ = write!(prompt, "\n\n# Rules from {}\n\n{}", path.display(), text.trim());
     }
     prompt
 }

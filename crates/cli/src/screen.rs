@@ -100,12 +100,12 @@ impl Screen {
         let tokens = TokenUsage::from(total).total_tokens;
         let mut text = elapsed(self.began.elapsed());
         if tokens > 0 {
-            text.push_str(&format!(" · {tokens} tokens"));
+            text.extend([" · ", &tokens.to_string(), " tokens"]);
         }
         if let Ok(cost) = antiphon_runtime::cost(&self.spent, &self.prices)
             && cost.nano_usd > 0
         {
-            text.push_str(&format!(" · {cost}"));
+            text.extend([" · ", &cost.to_string()]);
         }
         text
     }

@@ -77,8 +77,8 @@ impl Watch<'_> {
                         break;
                     }
                 }
-                line = self.keyboard.line() => {
-                    if self.hear(line).await? == Next::Leave {
+                typed = self.keyboard.line() => {
+                    if self.hear(typed).await? == Next::Leave {
                         break;
                     }
                     if std::mem::take(&mut rests) {

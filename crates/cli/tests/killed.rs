@@ -43,7 +43,7 @@ fn said(folder: &Path) -> Vec<Value> {
     let task = json(folder, &["tasks", "list", "--json"])[0]["task_id"].clone();
     let shown = json(folder, &["tasks", "show", "--json", task.as_str().unwrap()]);
     assert_eq!(shown["status"], "completed", "{shown:#}");
-    let mut messages = shown["messages"].as_array().unwrap().clone();
+    let mut messages = shown["conversation"].as_array().unwrap().clone();
     for message in &mut messages {
         message.as_object_mut().unwrap().remove("timestamp");
     }

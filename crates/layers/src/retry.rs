@@ -133,7 +133,11 @@ impl<P: Provider + Unpin> Stream for Retrying<P> {
                 },
             };
             match self.pause(&error) {
-                Some(pause) => self.state = State::Pausing(Box::pin(sleep(pause))),
+                Some(pause) => {
+                    let seconds = pause.as_secs_f32();
+                    tracing::warn!("{error}: trying again in {seconds:.1} s");
+                    self.state = State::Pausing(Box::pin(sleep(pause)));
+                }
                 None => {
                     self.state = State::Ended;
                     return Poll::Ready(Some(Err(error)));

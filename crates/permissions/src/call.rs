@@ -3,7 +3,7 @@
 use antiphon_core::port::Asked;
 use serde_json::Value;
 
-use crate::commands::{Item, look};
+use crate::commands::{Item, Start, look};
 use crate::place::Place;
 use crate::rule::Arguments;
 
@@ -12,6 +12,9 @@ pub(crate) const FILE_TOOLS: [&str; 5] = ["read", "write", "edit", "grep", "glob
 
 /// The argument of `bash` that holds its script.
 const SCRIPT_ARGUMENT: &str = "command";
+
+/// The argument of `bash` that holds the folder to run it in.
+const FOLDER_ARGUMENT: &str = "workdir";
 
 /// The argument of a tool for files that holds its path.
 const PATH_ARGUMENT: &str = "path";
@@ -42,9 +45,7 @@ impl<'a> Call<'a> {
     pub(crate) fn of(asked: &Asked<'a>, root: &str) -> Self {
         let arguments = Arguments::read(asked.arguments);
         let subject = if asked.tool == "bash" {
-            text(&arguments, SCRIPT_ARGUMENT)
-                .and_then(|script| script.ok_or_else(|| missing(SCRIPT_ARGUMENT)))
-                .map(|script| Subject::Script { text: script.to_owned(), items: look(script) })
+            script(&arguments, root)
         } else if FILE_TOOLS.contains(&asked.tool) {
             file(asked.tool, &arguments, root)
         } else {
@@ -52,6 +53,14 @@ impl<'a> Call<'a> {
         };
         Self { tool: asked.tool, subject: subject.unwrap_or_else(Subject::Malformed), arguments }
     }
+}
+
+fn script(arguments: &Arguments, root: &str) -> Result<Subject, String> {
+    let script = text(arguments, SCRIPT_ARGUMENT)?.ok_or_else(|| missing(SCRIPT_ARGUMENT))?;
+    let folder = text(arguments, FOLDER_ARGUMENT)?.unwrap_or_default();
+    let place = Place::of(root, "", folder);
+    let from = if place.relative.is_some() { Start::In(folder) } else { Start::Outside };
+    Ok(Subject::Script { text: script.to_owned(), items: look(script, from) })
 }
 
 fn file(tool: &str, arguments: &Arguments, root: &str) -> Result<Subject, String> {

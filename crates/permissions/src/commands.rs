@@ -124,21 +124,37 @@ impl Command {
     }
 }
 
+/// Where a script begins.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Start<'a> {
+    /// In this folder of the workspace; in the workspace itself if it is empty.
+    In(&'a str),
+    /// Somewhere else.
+    Outside,
+}
+
 /// Everything in `script`.
-pub(crate) fn look(script: &str) -> Vec<Item> {
+pub(crate) fn look(script: &str, from: Start<'_>) -> Vec<Item> {
     if script.len() > SCRIPT_BYTES_MAX {
         let reason = format!("it is longer than {} KiB", SCRIPT_BYTES_MAX / 1024);
         return vec![Item::Doubt(Doubt::opaque(reason))];
     }
+    let place = match from {
+        Start::In(folder) => Some(folder.to_owned()),
+        Start::Outside => None,
+    };
     let mut looking = Looking {
         items: Vec::new(),
-        places: vec![Some(String::new())],
+        places: vec![place],
         sets_names: false,
         inner_bytes: 0,
         dialect: Dialect::Bash,
     };
     if let Some(reason) = hidden::in_text(script) {
         looking.items.push(Item::Doubt(Doubt::odd(reason)));
+    }
+    if matches!(from, Start::Outside) {
+        looking.items.push(Item::Doubt(Doubt::odd("it begins outside of the workspace")));
     }
     looking.script(script, Dialect::Bash, 0);
     looking.items

@@ -20,6 +20,9 @@ const LINKS: [(&str, &str); 5] = [
     ("ptmx", "pts/ptmx"),
 ];
 
+/// An empty file that nobody can change, to be mounted over files that are hidden.
+pub(crate) const NOTHING: &str = "/dev/.nothing";
+
 /// Covers `/dev` with a small one.
 pub(crate) fn devices() -> Result<(), SandboxError> {
     let dev = Path::new("/dev");
@@ -35,6 +38,7 @@ pub(crate) fn devices() -> Result<(), SandboxError> {
     for (name, target) in LINKS {
         symlink(target, dev.join(name)).during(step)?;
     }
+    File::create(NOTHING).during(step)?;
     fs::create_dir(dev.join("shm")).during(step)?;
     tmpfs(&dev.join("shm"), MountFlags::empty(), c"size=512m,mode=1777")?;
     fs::create_dir(dev.join("pts")).during(step)?;

@@ -15,10 +15,11 @@ use rustix::mount::{
     MountFlags, MountPropagationFlags, mount, mount_bind_recursive, mount_change, mount_remount,
 };
 
+use crate::device::{self, NOTHING};
 use crate::mount_table::mounts;
 use crate::sandbox_error::{NAMESPACES_REMEDY, Step};
 use crate::shield::{Shield, look};
-use crate::{Guard, Policy, SandboxError, device};
+use crate::{Guard, Policy, SandboxError};
 
 /// What may be needed of `/run`: the programs of some systems.
 const KEPT_IN_RUN: [&str; 2] = ["/run/current-system", "/run/opengl-driver"];
@@ -28,9 +29,6 @@ const RESOLVER: &str = "/etc/resolv.conf";
 
 /// Most sockets that are hidden one by one. With more there is no sandbox.
 const LISTENERS_MAX: usize = 4096;
-
-/// An empty file, to be mounted over files that are hidden.
-const NOTHING: &str = "/run/nothing";
 
 /// What has to stay true of the view for as long as it is used.
 #[derive(Debug, Default)]
@@ -103,7 +101,6 @@ impl View {
             }
             self.private.push(real);
         }
-        File::create(NOTHING).during(format!("make `{NOTHING}`"))?;
         for kept in kept {
             kept.show()?;
         }

@@ -148,7 +148,6 @@ pub(crate) fn receive<T: DeserializeOwned>(
 
 #[cfg(test)]
 mod tests {
-    use rustix::io::retry_on_intr;
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
     use super::*;

@@ -7,7 +7,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::net::unix::pipe::Receiver;
 use tokio::task::spawn_blocking;
@@ -21,6 +21,10 @@ pub(crate) const OUTPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// Most that a pipe holds. What was written before a command ended is no further away.
 const PIPE_BYTES_MAX: u64 = 1024 * 1024;
+
+/// How long after the end of a command its output may stay open before somebody is said to hold
+/// it: whatever else this process starts at that moment has a copy until it has begun.
+const HELD_AFTER: Duration = Duration::from_millis(25);
 
 /// How much is read at a time.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -56,6 +60,7 @@ enum Read {
 
 enum Event {
     Ended,
+    StillHeld,
     Readable,
     MaySay,
 }
@@ -64,12 +69,14 @@ impl Pump<'_> {
     async fn run(&mut self) {
         let mut status = self.process.watch();
         let mut ended = false;
+        let mut held_at = None;
         loop {
             let say_at = self.say();
             let event = tokio::select! {
                 // The end first: whoever goes on writing must not keep it from being told.
                 biased;
                 _ = status.wait_for(|status| status.end.is_some()), if !ended => Event::Ended,
+                () = wait(held_at) => Event::StillHeld,
                 ready = self.pipe.readable() => match ready {
                     Ok(()) => Event::Readable,
                     Err(_) => return,
@@ -79,15 +86,20 @@ impl Pump<'_> {
             let read = match event {
                 Event::Ended => {
                     ended = true;
+                    held_at = Some(Instant::now() + HELD_AFTER);
                     self.settle().await
+                }
+                Event::StillHeld => {
+                    held_at = None;
+                    self.process.set_output(Output::Held);
+                    continue;
                 }
                 Event::Readable => self.read_once().await,
                 Event::MaySay => continue,
             };
-            match (read, ended) {
-                (Read::End, _) => return,
-                (Read::Nothing, true) => self.process.set_output(Output::Held),
-                (Read::Some(_) | Read::Nothing, _) => {}
+            match read {
+                Read::End => return,
+                Read::Some(_) | Read::Nothing => {}
             }
         }
     }

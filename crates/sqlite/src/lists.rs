@@ -15,7 +15,7 @@ use rusqlite::{Connection, Params, Row};
 use crate::column::{read_text, read_time, read_usage, read_word};
 use crate::fault::fault;
 use crate::stored_event::{EVENT_COLUMNS, StoredEvent, event_columns};
-use crate::tables::{read_agent, read_task, task_columns};
+use crate::task_row::{read_agent, read_task, task_columns};
 
 /// Most rows in one list.
 pub const LIST_ROWS_MAX: usize = 1_000_000;

@@ -4,27 +4,14 @@
 use std::mem;
 
 use antiphon_core::{
-    AgentId, AgentStatus, ApprovalDecided, ApprovalId, ApprovalStatus, EventBody, InteractionId,
-    Position, SessionId, TaskId, TaskSummary, Usage,
+    AgentStatus, ApprovalDecided, ApprovalId, ApprovalStatus, EventBody, InteractionId, Position,
+    SessionId, TaskId, Usage,
 };
-use rusqlite::{OptionalExtension, Row, Transaction, params};
+use rusqlite::{OptionalExtension, Transaction, params};
 
-use crate::column::{read_text, read_text_maybe, read_time, read_usage, read_word};
-use crate::column::{read_word_maybe, usage, word};
+use crate::column::{read_usage, usage, word};
 use crate::standing::Standing;
-
-/// What is read of a task, from `tasks` and `sessions`, in this order: [`read_task`] relies on it.
-macro_rules! task_columns {
-    () => {
-        "tasks.id, task_id, agent, session_id, parent, root, model, status, waiting_for, title, \
-         preview, seq, turns, calls, messages, created_s, created_ns, tasks.last_s, \
-         tasks.last_ns, ended"
-    };
-}
-pub(crate) use task_columns;
-
-/// How many columns that are.
-const TASK_COLUMNS: usize = 20;
+use crate::task_row::{TASK_COLUMNS, read_agent, read_task, task_columns};
 
 /// One transaction on them.
 #[derive(Debug)]
@@ -160,6 +147,7 @@ impl<'a> Tables<'a> {
         let row = standing.row;
         match body {
             EventBody::MessageQueued(queued) => {
+                standing.has_more = true;
                 self.queue(row, position, queued.id)
             }
             EventBody::MessageAppended(appended) => match appended.queued {
@@ -289,43 +277,4 @@ impl<'a> Tables<'a> {
             ))?;
         Ok(())
     }
-}
-
-/// A task out of [`task_columns`], without what it spent.
-pub(crate) fn read_task(row: &Row<'_>) -> rusqlite::Result<TaskSummary> {
-    let task_id: TaskId = read_text(row, 1)?;
-    let last_event_at = read_time(row, 17)?;
-    // Nothing follows the end of a task.
-    let ended_at = row.get::<_, bool>(19)?.then_some(last_event_at);
-    Ok(TaskSummary {
-        agent: row.get(2)?,
-        session_id: read_text(row, 3)?,
-        parent: read_text_maybe(row, 4)?,
-        root: read_text_maybe(row, 5)?.unwrap_or_else(|| task_id.clone()),
-        model: read_text_maybe(row, 6)?,
-        status: read_word(row, 7)?,
-        waiting_for: read_word_maybe(row, 8)?,
-        title: row.get(9)?,
-        preview: row.get(10)?,
-        seq: antiphon_core::Seq(row.get(11)?),
-        turns: row.get(12)?,
-        calls: row.get(13)?,
-        messages: row.get(14)?,
-        spent: std::collections::BTreeMap::new(),
-        created_at: read_time(row, 15)?,
-        last_event_at,
-        ended_at,
-        task_id,
-    })
-}
-
-/// An agent out of five columns.
-pub(crate) fn read_agent(row: &Row<'_>, start: usize) -> rusqlite::Result<Option<AgentStatus>> {
-    let Some(id) = read_word_maybe::<AgentId>(row, start)? else { return Ok(None) };
-    Ok(Some(AgentStatus {
-        id,
-        state: read_word(row, start + 1)?,
-        last_activity: read_time(row, start + 2)?,
-        messages_processed: row.get(start + 4)?,
-    }))
 }

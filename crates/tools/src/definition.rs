@@ -43,13 +43,18 @@ pub fn arguments<A: DeserializeOwned>(tool: &str, arguments: &RawJson) -> Result
         let reason = error.into_inner().to_string();
         // Line and column are those of a text that the model does not see as lines.
         let reason = reason.split(" at line ").next().unwrap_or_default();
-        let reason = &reason[..reason.floor_char_boundary(REASON_BYTES_MAX)];
+        let (field, reason) = (cut(&field), cut(reason));
         if field == "." {
             invalid(reason.to_owned())
         } else {
             invalid(format!("`{field}`: {reason}"))
         }
     })
+}
+
+/// What is said of arguments may quote them, however long they are.
+fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(REASON_BYTES_MAX)]
 }
 
 /// Reads a count that may be absent, null, or a number in quotes, as models like to write it.
@@ -88,7 +93,11 @@ fn whole(number: f64) -> Option<u64> {
     fits.then_some(number as u64)
 }
 
-/// Takes away what providers do not know: number formats such as `uint64`.
+/// Takes away what models and providers do not need: number formats such as `uint64`, and that
+/// what may be left out is nothing by default.
 fn plain(schema: &mut Schema) {
     schema.remove("format");
+    if schema.get("default") == Some(&Value::Null) {
+        schema.remove("default");
+    }
 }

@@ -158,10 +158,7 @@ fn sandbox(project: &Project) -> Finding {
         let detail = "not tried: there is no folder outside of /tmp to try it in";
         return Finding::new(Status::NotConfigured, detail);
     };
-    let tried = hands::worker().and_then(|worker| {
-        antiphon_sandbox::probe(&worker, &scratch).map_err(|error| error.to_string())
-    });
-    match tried {
+    match antiphon_sandbox::probe(&hands::worker(), &scratch) {
         Ok(report) if report.holds() => {
             let tried: Vec<String> = report.trials.into_iter().map(|trial| trial.what).collect();
             Finding::new(Status::Ready, format!("holds; tried: {}", tried.join(", ")))
@@ -172,7 +169,7 @@ fn sandbox(project: &Project) -> Finding {
                 broken.map(|trial| format!("{} ({})", trial.what, trial.detail)).collect();
             Finding::new(Status::Failed, format!("does not hold: {}", broken.join("; ")))
         }
-        Err(reason) => Finding::new(Status::Failed, format!("{reason}; `bash` is refused here")),
+        Err(error) => Finding::new(Status::Failed, format!("{error}; `bash` is refused here")),
     }
 }
 

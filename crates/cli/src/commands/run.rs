@@ -59,7 +59,7 @@ pub(crate) struct Run {
     /// What to do; read from standard input when absent or `-`.
     prompt: Option<String>,
 
-    /// Who answers, as PROVIDER/MODEL; ANTIPHON_MODEL, the configured one, or `scripted/hello`, when
+    /// Who answers, as PROVIDER/MODEL; `ANTIPHON_MODEL`, the configured one, or `scripted/hello`, when
     /// absent.
     #[arg(long)]
     model: Option<ModelRef>,

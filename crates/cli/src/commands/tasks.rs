@@ -211,7 +211,8 @@ struct Whole<'a> {
     row: Row<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     detail: Option<&'a serde_json::Value>,
-    messages: &'a [Arc<Message>],
+    /// From before the task on.
+    conversation: &'a [Arc<Message>],
 }
 
 fn describe(
@@ -221,13 +222,8 @@ fn describe(
     json: bool,
 ) -> Result<(), Failure> {
     if json {
-        let (detail, messages) = (state.detail.as_ref(), state.messages());
-        // In the conversation as a whole they are counted once.
-        let whole = Whole { row: row(summary, prices), detail, messages };
-        let mut whole =
-            serde_json::to_value(&whole).map_err(|error| Failure::failed(error.to_string()))?;
-        whole["messages"] =
-            serde_json::to_value(messages).map_err(|error| Failure::failed(error.to_string()))?;
+        let (detail, conversation) = (state.detail.as_ref(), state.messages());
+        let whole = Whole { row: row(summary, prices), detail, conversation };
         terminal::print(&terminal::json(&whole)?);
         return Ok(());
     }

@@ -166,7 +166,7 @@ impl Scene {
         };
         Told {
             status: shown["status"].as_str().unwrap().to_owned(),
-            said: shown["messages"].as_array().unwrap().iter().map(said).collect(),
+            said: shown["conversation"].as_array().unwrap().iter().map(said).collect(),
         }
     }
 

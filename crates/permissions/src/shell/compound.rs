@@ -43,7 +43,7 @@ impl Reader<'_, '_> {
             }
             "function" => return self.named_function(),
             "coproc" => return unclear("it starts a coprocess"),
-            "then" | "elif" | "else" | "fi" | "do" | "done" | "esac" | "}" | "]]" => {
+            "then" | "elif" | "else" | "fi" | "do" | "done" | "esac" | "}" | "]]" | "!" => {
                 return unclear(format!("`{word}` is not expected here"));
             }
             _ => return self.simple(),

@@ -185,6 +185,8 @@ impl Reader<'_, '_> {
                 Some('\\') => match self.source.take_raw() {
                     None => return unclear("a backtick is not closed"),
                     Some(c @ ('`' | '$' | '\\')) => inner.push(c),
+                    // Whether quotes keep it depends on what is around the backticks.
+                    Some('\n') => return unclear("a line goes on between backticks"),
                     Some('"') if quotes == Quotes::Double => {
                         return unclear("there is `\\\"` between backticks in quotes");
                     }

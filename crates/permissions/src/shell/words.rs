@@ -195,12 +195,15 @@ impl Reader<'_, '_> {
                     Some(c) if ends_word(c) && !reader.at_process() => {
                         return unclear(format!("there is `{c}` between the values of an array"));
                     }
-                    Some(first) => {
-                        let value = reader.word()?;
-                        if first == '[' {
-                            reader.script.evaluates = true;
-                            reader.script.subscript |= value.has_expansion();
+                    Some('[') => {
+                        reader.source.take();
+                        reader.subscript("", &mut Word::default())?;
+                        if !reader.source.next().is_none_or(ends_word) {
+                            reader.word()?;
                         }
+                    }
+                    Some(_) => {
+                        reader.word()?;
                     }
                 }
             }

@@ -36,7 +36,6 @@ const SCRIPT_WRAPPERS: &[&str] = &[
     "ls; %",
     "ls && %",
     "ls | %",
-    "! %",
     "x=$( % )",
     "echo \"$( % )\"",
     "cat <( % )",
@@ -51,7 +50,7 @@ const SCRIPT_WRAPPERS: &[&str] = &[
     ": \\\n; %",
     "[[ -n $( % ) ]]",
     "(( $( % ) ))",
-    "cat <<E\n$( % )\nE\n",
+    "cat <<@\n$( % )\n@\n",
     "% &",
 ];
 
@@ -69,12 +68,13 @@ fn quoted(word: &str, how: u8) -> String {
 }
 
 fn wrapped(inner: String, wrappers: &[(bool, usize)]) -> String {
-    wrappers.iter().fold(inner, |text, (shell, at)| {
+    wrappers.iter().enumerate().fold(inner, |text, (level, (shell, at))| {
         if *shell {
             let shell = if at % 2 == 0 { "sh -c" } else { "eval" };
             format!("{shell} '{}'", text.replace('\'', "'\\''"))
         } else {
-            SCRIPT_WRAPPERS[at % SCRIPT_WRAPPERS.len()].replace('%', &text)
+            let form = SCRIPT_WRAPPERS[at % SCRIPT_WRAPPERS.len()];
+            form.replace('@', &format!("E{level}")).replace('%', &text)
         }
     })
 }

@@ -2,7 +2,7 @@
 
 use antiphon_permissions::Decision::{self, Allow, Ask, Deny};
 
-use crate::world::{file, gate, open_gate, script};
+use crate::world::{explain, file, gate, open_gate, script};
 
 fn check(config: &str, sandboxed: bool, cases: &[(Decision, &str)]) {
     let gate = if sandboxed { gate(config) } else { open_gate(config) };
@@ -12,13 +12,14 @@ fn check(config: &str, sandboxed: bool, cases: &[(Decision, &str)]) {
 }
 
 /// Everything is allowed but `rm`: whatever hides it is denied, or at least asked about.
+const NO_RM: &str = "mode = \"full\"\ndeny = [\"bash(rm *)\"]";
+
 #[test]
-fn a_denied_program_is_seen_wherever_it_stands() {
+fn a_denied_program_is_seen_however_it_is_written() {
     check(
-        "mode = \"full\"\ndeny = [\"bash(rm *)\"]",
+        NO_RM,
         true,
         &[
-            // Written differently.
             (Deny, "rm x"),
             (Deny, "rm"),
             (Deny, "/bin/rm x"),
@@ -40,7 +41,16 @@ fn a_denied_program_is_seen_wherever_it_stands() {
             (Ask, "${X} x"),
             (Ask, "$(echo rm) x"),
             (Ask, "`echo rm` x"),
-            // In lists, pipelines and compound commands.
+        ],
+    );
+}
+
+#[test]
+fn a_denied_program_is_seen_in_any_command() {
+    check(
+        NO_RM,
+        true,
+        &[
             (Deny, "ls; rm x"),
             (Deny, "ls && rm x"),
             (Deny, "ls || rm x"),
@@ -68,7 +78,16 @@ fn a_denied_program_is_seen_wherever_it_stands() {
             (Deny, "f() { rm x; }; f"),
             (Deny, "function f { rm x; }"),
             (Deny, "f() ( rm x )"),
-            // In expansions.
+        ],
+    );
+}
+
+#[test]
+fn a_denied_program_is_seen_in_any_expansion() {
+    check(
+        NO_RM,
+        true,
+        &[
             (Deny, "echo $(rm x)"),
             (Deny, "echo `rm x`"),
             (Deny, "echo `echo \\`rm x\\``"),
@@ -97,7 +116,16 @@ fn a_denied_program_is_seen_wherever_it_stands() {
             (Deny, "echo $(case x in x) rm y;; esac)"),
             (Ask, "x='a[$(rm y)]'; echo $((x))"),
             (Ask, "test -v 'a[$(rm y)]'"),
-            // Text that only looks like it.
+        ],
+    );
+}
+
+#[test]
+fn text_that_looks_like_a_command_is_none() {
+    check(
+        NO_RM,
+        true,
+        &[
             (Allow, "echo rm x"),
             (Allow, "echo 'rm x'"),
             (Allow, "echo \"\\$(rm x)\""),
@@ -112,7 +140,16 @@ fn a_denied_program_is_seen_wherever_it_stands() {
             (Allow, "./rm.sh"),
             (Allow, "timeout 5 grep rm x"),
             (Allow, "echo \"it's $(date) and rm\""),
-            // Behind wrappers.
+        ],
+    );
+}
+
+#[test]
+fn a_denied_program_is_seen_behind_wrappers() {
+    check(
+        NO_RM,
+        true,
+        &[
             (Deny, "command rm x"),
             (Deny, "command -p rm x"),
             (Deny, "builtin command rm x"),
@@ -177,8 +214,18 @@ fn a_denied_program_is_seen_wherever_it_stands() {
             (Deny, "git submodule foreach 'rm x'"),
             (Deny, "env A=1 nohup timeout 5 sh -c 'nice xargs rm' &"),
             (Ask, "parallel rm ::: a b"),
-            // What bash itself would refuse, or read in its own way.
+        ],
+    );
+}
+
+#[test]
+fn what_bash_would_refuse_or_read_in_its_own_way_is_asked_about() {
+    check(
+        NO_RM,
+        true,
+        &[
             (Ask, "ls )"),
+            (Ask, "ls | ! rm x"),
             (Ask, "ls 'x"),
             (Ask, "cat <<E\nx"),
             (Ask, "((rm x); (ls))"),
@@ -266,9 +313,8 @@ fn the_strictest_rule_decides() {
     );
 }
 
-/// In the sandbox commands run, unless there is something about them.
 #[test]
-fn what_is_risky_is_asked_about_in_the_sandbox_too() {
+fn in_the_sandbox_commands_run() {
     check(
         "",
         true,
@@ -294,6 +340,16 @@ fn what_is_risky_is_asked_about_in_the_sandbox_too() {
             (Allow, "exec > log.txt"),
             (Allow, "sed -i s/a/b/ x"),
             (Allow, ""),
+        ],
+    );
+}
+
+#[test]
+fn what_is_risky_is_asked_about_in_the_sandbox_too() {
+    check(
+        "",
+        true,
+        &[
             (Deny, "echo x > .git/config"),
             (Deny, "echo x >> .antiphon/antiphon.toml"),
             (Deny, "echo x > /home/me/project/.git/hooks/pre-commit"),
@@ -491,5 +547,27 @@ fn files_are_compared_by_whole_components() {
     ];
     for (expected, tool, path) in cases {
         assert_eq!(file(&gate, tool, path), expected, "{tool} {path}");
+    }
+}
+
+#[test]
+fn a_script_begins_in_the_folder_it_is_given() {
+    let gate = gate("deny = [\"write(src/a.rs)\"]");
+    let cases = [
+        (Deny, "echo > a.rs", "src"),
+        (Deny, "echo > a.rs", "/home/me/project/src/"),
+        (Deny, "echo > ../a.rs", "src/b"),
+        (Allow, "echo > a.rs", "lib"),
+        (Allow, "echo > a.rs", ""),
+        (Deny, "echo > config", ".git"),
+        (Deny, "cd hooks && echo > x", ".git"),
+        (Ask, "ls", ".."),
+        (Ask, "ls", "/"),
+        (Allow, "ls", "src/.."),
+    ];
+    for (expected, script, folder) in cases {
+        let arguments = serde_json::json!({ "command": script, "workdir": folder }).to_string();
+        let explanation = explain(&gate, "bash", &arguments, &[]);
+        assert_eq!(explanation.decision(), expected, "{script} in {folder}: {explanation}");
     }
 }

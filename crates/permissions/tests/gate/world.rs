@@ -11,11 +11,12 @@ pub(crate) const ROOT: &str = "/home/me/project";
 /// What the tools of the world do.
 pub(crate) fn effect(tool: &str) -> Option<Effect> {
     match tool {
-        "read" | "grep" | "glob" | "read_result" | "bash_output" => Some(Effect::ReadOnly),
+        // The last is of a server that says it is harmless.
+        "read" | "grep" | "glob" | "read_result" | "bash_output" | "mcp__github__get" => {
+            Some(Effect::ReadOnly)
+        }
         "write" => Some(Effect::Idempotent),
         "edit" | "bash" | "bash_kill" | "call_agent" => Some(Effect::SideEffect),
-        // A server that says it is harmless.
-        "mcp__github__get" => Some(Effect::ReadOnly),
         _ => None,
     }
 }

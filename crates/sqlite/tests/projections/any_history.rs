@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use crate::POISON;
 
-pub(crate) const TASKS: u8 = 4;
+pub(crate) const TASKS: u8 = 5;
 pub(crate) const SESSIONS: u8 = 2;
 
 #[derive(Debug, Clone)]
@@ -32,13 +32,28 @@ pub(crate) enum Step {
     Reopen,
 }
 
+/// Some tasks are there from the start, others come later.
 pub(crate) fn any_history() -> impl Strategy<Value = Vec<Step>> {
+    let begun = vec(any_creation(), 2..usize::from(TASKS));
+    (begun, vec(any_step(), 1..20)).prop_map(|(begun, steps)| {
+        let begun = (0..).zip(begun).map(|(task, created)| begin(task, created, Vec::new()));
+        begun.chain(steps).collect()
+    })
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
     let begin = (0..TASKS, any_creation(), any_events())
         .prop_map(|(task, created, more)| begin(task, created, more));
     let append = (0..TASKS, any_events()).prop_map(|(task, events)| Step::Append { task, events });
+    let ends = [TaskStatus::Completed, TaskStatus::Failed, TaskStatus::Canceled];
+    let end =
+        (0..TASKS, any_events(), select(ends.to_vec())).prop_map(|(task, mut events, end)| {
+            events.push(StatusChanged::new(end).into());
+            Step::Append { task, events }
+        });
     let together = (btree_map(0..TASKS, any_events(), 2..=TASKS.into()), any::<bool>())
         .prop_map(|(tasks, poisoned)| Step::Together { tasks, poisoned });
-    vec(prop_oneof![3 => begin, 12 => append, 3 => together, 1 => Just(Step::Reopen)], 1..24)
+    prop_oneof![2 => begin, 10 => append, 3 => end, 2 => together, 1 => Just(Step::Reopen)]
 }
 
 fn begin(task: u8, created: EventBody, more: Vec<EventBody>) -> Step {
@@ -53,7 +68,7 @@ pub(crate) fn append(number: u8, expected: Expected, events: Vec<EventBody>) -> 
 }
 
 fn any_events() -> impl Strategy<Value = Vec<EventBody>> {
-    vec(any_event(), 1..4)
+    vec(any_event(), 1..3)
 }
 
 fn any_event() -> impl Strategy<Value = EventBody> {
@@ -86,11 +101,11 @@ fn any_creation() -> impl Strategy<Value = EventBody> {
     })
 }
 
+/// Now and then one that nothing may follow, with something behind it.
 fn any_status() -> impl Strategy<Value = EventBody> {
     let waiting = option::of(select(&[WaitingFor::Approval, WaitingFor::Resume][..]));
-    let going_on =
-        select(&[TaskStatus::Pending, TaskStatus::Running, TaskStatus::InputRequired][..]);
-    let status = prop_oneof![6 => going_on, 1 => select(&TaskStatus::ALL[..])];
+    let others = [TaskStatus::Pending, TaskStatus::Running, TaskStatus::InputRequired];
+    let status = prop_oneof![12 => select(others.to_vec()), 1 => select(&TaskStatus::ALL[..])];
     (status, waiting).prop_map(|(status, waiting_for)| {
         StatusChanged { waiting_for, ..StatusChanged::new(status) }.into()
     })

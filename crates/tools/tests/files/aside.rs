@@ -148,6 +148,19 @@ async fn what_is_kept_is_private() {
     assert_eq!([mode(""), mode("t"), mode("t/c")].map(|mode| mode & 0o777), [0o700, 0o700, 0o600]);
 }
 
+#[test]
+fn a_folder_that_a_project_comes_with_is_locked_or_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = folder.path().join("open");
+    fs::create_dir(&open).unwrap();
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+    Aside::open(&open).unwrap();
+    assert_eq!(fs::metadata(&open).unwrap().permissions().mode() & 0o777, 0o700);
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink(&open, &link).unwrap();
+    assert!(Aside::open(&link).is_err());
+}
+
 #[tokio::test]
 async fn a_line_without_end_can_be_read_to_its_end() {
     let bench = Bench::new();

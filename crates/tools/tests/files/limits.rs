@@ -8,6 +8,13 @@ use serde_json::json;
 use crate::read::huge_text;
 use crate::world::{World, is_root};
 
+/// Set for a process that was prepared: anywhere else the ignored tests below do nothing.
+const PREPARED: &str = "ANTIPHON_TEST_PREPARED";
+
+fn is_prepared() -> bool {
+    std::env::var_os(PREPARED).is_some()
+}
+
 /// Runs one of the ignored tests below in a process that `script` has prepared: it ends with
 /// `exec "$0" "$@"`.
 fn in_child(test: &str, script: &str, temp: &std::path::Path) -> Output {
@@ -17,6 +24,7 @@ fn in_child(test: &str, script: &str, temp: &std::path::Path) -> Output {
         .arg(program)
         .args(["--exact", test, "--ignored", "--nocapture"])
         .env("TMPDIR", temp)
+        .env(PREPARED, "yes")
         .output()
         .unwrap()
 }
@@ -39,8 +47,9 @@ fn a_file_over_the_limit_of_the_process_is_not_half_written() {
 #[test]
 #[ignore = "run by another test, with a limit on the size of files"]
 fn child_without_room() {
-    let world = World::new();
-    no_room(&world);
+    if is_prepared() {
+        no_room(&World::new());
+    }
 }
 
 fn no_room(world: &World) {
@@ -86,8 +95,9 @@ fn a_full_disk_costs_nothing_that_was_there() {
 #[test]
 #[ignore = "run by another test, on a small disk"]
 fn child_on_a_full_disk() {
-    let world = World::new();
-    no_room(&world);
+    if is_prepared() {
+        no_room(&World::new());
+    }
 }
 
 #[test]
@@ -98,6 +108,9 @@ fn a_disk_that_cannot_be_written_is_told() {
 #[test]
 #[ignore = "run by another test, on a small disk"]
 fn child_on_a_read_only_disk() {
+    if !is_prepared() {
+        return;
+    }
     let world = World::new();
     let disk = std::env::var_os("TMPDIR").unwrap();
     let mount = |how: &str| {
@@ -105,9 +118,9 @@ fn child_on_a_read_only_disk() {
         assert!(mounted.success());
     };
     world.read("a.txt").said();
-    mount("remount,ro");
+    mount("remount,bind,ro");
     let failed = [world.write("a.txt", "x").failed(), world.write("new/new", "x").failed()];
-    mount("remount,rw");
+    mount("remount,bind,rw");
     for failed in failed {
         assert!(failed.contains("the system does not permit writing there"), "{failed}");
     }
@@ -149,6 +162,9 @@ fn a_large_file_is_read_in_little_memory() {
 #[test]
 #[ignore = "run by another test, with little memory"]
 fn child_with_little_memory() {
+    if !is_prepared() {
+        return;
+    }
     let world = World::new();
     huge_text(&world, "huge.txt", 300 << 20);
     // Behind the last line break is one line of most of it.

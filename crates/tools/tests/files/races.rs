@@ -23,26 +23,42 @@ fn call(world: &World, task: &str, tool: &str, arguments: &Value) -> Outcome {
     Outcome::of(runtime.block_on(execute))
 }
 
+/// Tells the other threads to end, also when this one fails.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Swaps two paths again and again while `work` goes on.
-fn while_swapping(one: &Path, other: &Path, mut work: impl FnMut()) {
+fn while_swapping(one: &Path, other: &Path, work: impl FnMut()) {
+    let swap = || renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
+    let swaps = beside(swap, work);
+    assert!(swaps > 100, "only {swaps} swaps");
+}
+
+/// Does one thing again and again beside another, and says how often.
+fn beside(one: impl Fn() + Sync, mut other: impl FnMut()) -> u64 {
     let done = AtomicBool::new(false);
-    let swaps = thread::scope(|scope| {
-        let swapping = scope.spawn(|| {
-            let mut swaps = 0_u64;
+    thread::scope(|scope| {
+        let doing = scope.spawn(|| {
+            let mut times = 0;
             while !done.load(Ordering::Relaxed) {
-                renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
-                swaps += 1;
+                one();
+                times += 1;
             }
-            swaps
+            times
         });
+        let ends = Ends(&done);
         let until = Instant::now() + RACE;
         while Instant::now() < until {
-            work();
+            other();
         }
-        done.store(true, Ordering::Relaxed);
-        swapping.join().unwrap()
-    });
-    assert!(swaps > 100, "only {swaps} swaps");
+        drop(ends);
+        doing.join().unwrap()
+    })
 }
 
 #[test]
@@ -65,6 +81,27 @@ fn a_folder_that_becomes_a_link_leads_nowhere() {
         }
     });
     assert!(outcomes.0 > 0 && outcomes.1 > 0, "no race: {outcomes:?}");
+    world.is_unharmed();
+}
+
+#[test]
+fn a_folder_to_be_made_that_becomes_a_link_leads_nowhere() {
+    let world = World::new();
+    let new = world.path("new");
+    let link = || {
+        drop(std::os::unix::fs::symlink(&world.outside, &new));
+        drop(fs::remove_file(&new));
+    };
+    let mut outcomes = (0, 0);
+    let links = beside(link, || {
+        match world.write("new/er/file", "x") {
+            Outcome::Said(_) => outcomes.0 += 1,
+            Outcome::Failed(_) => outcomes.1 += 1,
+            other @ (Outcome::Invalid(_) | Outcome::Other(_)) => panic!("{other:?}"),
+        }
+        drop(fs::remove_dir_all(&new));
+    });
+    assert!(links > 100 && outcomes.0 > 0 && outcomes.1 > 0, "no race: {links} {outcomes:?}");
     world.is_unharmed();
 }
 
@@ -119,12 +156,13 @@ fn two_writers_never_leave_a_torn_file() {
                 written
             })
         });
+        let ends = Ends(done);
         let until = Instant::now() + RACE;
         while Instant::now() < until {
             let found = fs::read_to_string(world.path("f")).unwrap();
             assert!(found == *one || found == *other, "torn: {} bytes", found.len());
         }
-        done.store(true, Ordering::Relaxed);
+        drop(ends);
         writers.map(|writer| writer.join().unwrap())
     });
     assert!(rounds.iter().all(|written| *written > 0), "{rounds:?}");

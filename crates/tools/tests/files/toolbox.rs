@@ -9,7 +9,7 @@ use antiphon_core::{
 };
 use antiphon_tools::{Aside, RESULT_BYTES_MAX, Toolbox, ToolboxError};
 use async_trait::async_trait;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::read::huge_text;
 use crate::world::{World, context, text_of};
@@ -59,6 +59,35 @@ fn two_tools_of_one_name_are_refused() {
     assert_eq!(twice.unwrap_err(), ToolboxError::Duplicate { name: "a".to_owned() });
     let taken = with(vec![parrot("read_result", Vec::new())]);
     assert_eq!(taken.unwrap_err(), ToolboxError::Duplicate { name: "read_result".to_owned() });
+}
+
+#[test]
+fn arguments_are_described_plainly() {
+    let tools = World::new().toolbox.tools();
+    let parameters = |name: &str| -> Value {
+        tools.iter().find(|tool| tool.name == name).unwrap().parameters.to().unwrap()
+    };
+    let count =
+        |description: &str| json!({ "description": description, "type": "integer", "minimum": 1 });
+    assert_eq!(
+        parameters("read"),
+        json!({
+            "type": "object",
+            "properties": {
+                "path": {
+                    "description": "The file: relative to the working folder, or absolute.",
+                    "type": "string",
+                },
+                "offset": count("The first line to show, counted from 1. Default: 1."),
+                "limit": count("How many lines to show at most. Default: 2000."),
+            },
+            "additionalProperties": false,
+            "required": ["path"],
+        })
+    );
+    let edits = &parameters("edit")["properties"]["edits"];
+    assert_eq!(edits["items"]["required"], json!(["old", "new"]));
+    assert_eq!((&edits["minItems"], &edits["maxItems"]), (&json!(1), &json!(1_000)));
 }
 
 #[tokio::test]

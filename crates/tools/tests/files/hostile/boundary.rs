@@ -117,6 +117,8 @@ fn impossible() -> Vec<Case> {
         calls("no path at all", "read", json!({})).refuses("missing field `path`"),
         calls("a number as a path", "read", json!({ "path": 7 })).refuses("`path`"),
         calls("a list as a path", "read", json!({ "path": ["a.txt"] })).refuses("`path`"),
+        calls("an endless name for the path", "read", json!({ "x".repeat(1_000_000): "a.txt" }))
+            .refuses("unknown field `xxx"),
         calls("another name for the path", "read", json!({ "file": "a.txt" }))
             .refuses("unknown field `file`"),
     ]
