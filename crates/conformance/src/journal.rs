@@ -63,6 +63,8 @@ fn of_events() -> Vec<Check<'static, Scribe>> {
             a_task_that_exists_is_not_created_again,
             a_task_that_does_not_exist_is_at_zero,
             an_empty_append_is_invalid,
+            too_many_events_at_once_are_invalid,
+            a_key_that_is_too_long_is_invalid,
         },
         life::{
             a_task_begins_with_its_creation,

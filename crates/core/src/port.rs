@@ -20,8 +20,8 @@ pub use cancel::Cancel;
 pub use clock::{Clock, IdSource, RandomIds, SystemClock};
 pub use gate::{Asked, Gate, Rule, Verdict};
 pub use journal::{
-    Append, Appended, ApprovalQuery, Expected, IdempotencyKey, Journal, JournalError, Page, Read,
-    TaskHead, TaskQuery, Which, WhichApprovals,
+    APPEND_EVENTS_MAX, Append, Appended, ApprovalQuery, Expected, IdempotencyKey, Journal,
+    JournalError, KEY_BYTES_MAX, Page, Read, TaskHead, TaskQuery, Which, WhichApprovals,
 };
 pub use provider::{Piece, PieceSource, Provider, ProviderError, StopSignal, TimeoutPhase};
 pub use tool_executor::{Progress, ToolContext, ToolError, ToolExecutor};

@@ -175,6 +175,8 @@ struct Look {
     doubts: Vec<Doubt>,
     inside: Vec<Inside>,
     writes: Vec<Word>,
+    /// What is inside runs in another folder.
+    elsewhere: bool,
 }
 
 #[derive(Debug)]
@@ -264,6 +266,9 @@ impl Looking {
         self.items.push(Item::Command(Command { words, role, doubts }));
         for path in look.writes {
             self.file(true, path);
+        }
+        if look.elsewhere {
+            self.places.push(None);
         }
         for inside in look.inside {
             match inside {

@@ -87,36 +87,30 @@ struct Judging<'a> {
 }
 
 impl Judging<'_> {
-    /// What rules about arguments say that hold for several tools, this one among them.
+    /// What rules about arguments say, which may be about several tools, this one among them.
     fn arguments(&self) -> Option<Finding> {
-        let tool = self.call.tool;
-        let matched = |loaded: &&Loaded| {
-            loaded.rule.is_for(tool)
-                && loaded
-                    .rule
-                    .argument()
-                    .is_some_and(|pattern| pattern.matches(&self.call.arguments) > Match::No)
-        };
-        let certain = |loaded: &Loaded| {
-            loaded
-                .rule
-                .argument()
-                .is_some_and(|pattern| pattern.matches(&self.call.arguments) == Match::Certain)
+        let Call { tool, arguments, subject } = self.call;
+        let sure = |least: Match| {
+            move |loaded: &&Loaded| {
+                let pattern = loaded.rule.argument().filter(|_| loaded.rule.is_for(tool));
+                pattern.is_some_and(|pattern| pattern.matches(arguments) >= least)
+            }
         };
         let what = format!("`{tool}`");
-        let denied = self.layer.deny.iter().filter(matched);
-        if let Some(rule) = denied.clone().find(|rule| certain(rule)) {
+        if let Some(rule) = self.layer.deny.iter().find(sure(Match::Certain)) {
             return Some(denied_by(what, rule));
         }
-        let proposal = Some(Rule(tool.to_owned()));
-        if let Some(rule) = self.layer.ask.iter().find(matched) {
-            let granted = self.grants.iter().any(|grant| {
-                grant.is_for(tool) && grant.names_tool() && matches_other(grant, self.call)
-            });
-            return (!granted || !matches!(self.call.subject, Subject::Other))
-                .then(|| asked_by(what, rule, proposal));
+        if let Some(rule) = self.layer.deny.iter().find(sure(Match::Possible)) {
+            return Some(may_be_denied(what, rule));
         }
-        denied.clone().next().map(|rule| may_be_denied(what, rule))
+        let rule = self.layer.ask.iter().find(sure(Match::Possible))?;
+        let granted = self.grants.iter().any(|grant| match subject {
+            Subject::Script { text, .. } => grant.is_script(text),
+            Subject::File { place, .. } => file::is_for_file(grant, tool, place),
+            Subject::Other => grant.names_tool() && matches_other(grant, self.call),
+            Subject::Malformed(_) => false,
+        });
+        (!granted).then(|| asked_by(what, rule, None))
     }
 
     /// A tool that nothing is known of but its name and what it does to the world.

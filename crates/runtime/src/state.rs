@@ -171,7 +171,10 @@ impl TaskState {
             }
             EventBody::ApprovalDecided(decided) => {
                 let mut asked = self.asked.values_mut();
-                if let Some(question) = asked.find(|q| q.approval_id == decided.approval_id) {
+                // The first answer counts.
+                let open =
+                    |q: &&mut Question| q.approval_id == decided.approval_id && q.answer.is_none();
+                if let Some(question) = asked.find(open) {
                     question.answer = Some((decided.decision, decided.comment.clone()));
                     if decided.decision.grants_rule() {
                         self.granted.push(question.rule.clone());

@@ -11,6 +11,9 @@ use crate::rebuild::rebuild;
 /// The latest schema.
 pub(crate) const SCHEMA: u32 = 2;
 
+/// Statements that are kept ready; there are about half as many.
+const STATEMENTS_MAX: usize = 64;
+
 /// From each schema to the next. A file says in `user_version` how many it has taken.
 const STEPS: [Step; SCHEMA as usize] = [
     Step { tables: include_str!("../migrations/001.sql"), then: |_| Ok(()) },
@@ -36,13 +39,14 @@ pub(crate) fn prepare(
     sync: Sync,
 ) -> Result<(), OpenError> {
     let found = header::schema_of_own(path, SCHEMA)?;
-    log_ahead(connection, path)?;
     let fault = |error: rusqlite::Error| open_error(path, &error);
-    set_up(connection, sync).map_err(fault)?;
-    for version in found..SCHEMA {
-        take(connection, version).map_err(fault)?;
-    }
-    connection.pragma_update(None, "foreign_keys", "ON").map_err(fault)
+    // What is done here need not be on the disk before the first append is, and goes there with it.
+    connection.pragma_update(None, "synchronous", "NORMAL").map_err(fault)?;
+    log_ahead(connection, path)?;
+    // A table that others point at can be made anew only while nobody looks.
+    connection.pragma_update(None, "foreign_keys", "OFF").map_err(fault)?;
+    step_up(connection, found).map_err(fault)?;
+    set_up(connection, sync).map_err(fault)
 }
 
 /// Readers and the writer are in each other's way without it, so there is no going on.
@@ -68,19 +72,22 @@ fn set_up(connection: &Connection, sync: Sync) -> rusqlite::Result<()> {
         Sync::Normal => "NORMAL",
     };
     connection.pragma_update(None, "synchronous", sync)?;
-    // A table that others point at can be made anew only while nobody looks.
-    connection.pragma_update(None, "foreign_keys", "OFF")?;
-    connection.set_prepared_statement_cache_capacity(64);
+    connection.pragma_update(None, "foreign_keys", "ON")?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     Ok(())
 }
 
-/// One step, whole or not at all.
-fn take(connection: &mut Connection, version: u32) -> rusqlite::Result<()> {
-    let Step { tables, then } = &STEPS[version as usize];
+/// Takes the steps from schema `found` on, all or none.
+fn step_up(connection: &mut Connection, found: u32) -> rusqlite::Result<()> {
+    if found == SCHEMA {
+        return Ok(());
+    }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    transaction.execute_batch(tables)?;
-    then(&transaction)?;
-    transaction.pragma_update(None, "user_version", version + 1)?;
+    for Step { tables, then } in &STEPS[found as usize..] {
+        transaction.execute_batch(tables)?;
+        then(&transaction)?;
+    }
+    transaction.pragma_update(None, "user_version", SCHEMA)?;
     transaction.commit()
 }
 
@@ -89,9 +96,7 @@ fn take(connection: &mut Connection, version: u32) -> rusqlite::Result<()> {
 pub(crate) fn in_memory() -> rusqlite::Result<Connection> {
     let mut connection = Connection::open_in_memory()?;
     connection.pragma_update(None, "foreign_keys", "OFF")?;
-    for version in 0..SCHEMA {
-        take(&mut connection, version)?;
-    }
+    step_up(&mut connection, 0)?;
     Ok(connection)
 }
 

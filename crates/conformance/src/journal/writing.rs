@@ -1,9 +1,9 @@
 //! Writers who are wrong about where a task is.
 
 use antiphon_core::Seq;
-use antiphon_core::port::{Expected, JournalError};
+use antiphon_core::port::{APPEND_EVENTS_MAX, Expected, JournalError, KEY_BYTES_MAX};
 
-use super::scribe::{Scribe, at, created, draft, note, task};
+use super::scribe::{Scribe, at, created, draft, keyed, note, task};
 use crate::suite::{Outcome, ensure, equal};
 
 pub(super) async fn a_stale_writer_is_refused_and_nothing_is_written(scribe: Scribe) -> Outcome {
@@ -40,5 +40,31 @@ pub(super) async fn an_empty_append_is_invalid(scribe: Scribe) -> Outcome {
             "an empty append was refused with: {error}"
         );
     }
+    Ok(())
+}
+
+pub(super) async fn too_many_events_at_once_are_invalid(scribe: Scribe) -> Outcome {
+    let batch = |events: usize| {
+        let events = [created()].into_iter().chain((1..).map(note)).take(events);
+        draft(&task(1), Expected::NoTask, events.collect())
+    };
+    let error = scribe.refused(batch(APPEND_EVENTS_MAX + 1)).await?;
+    ensure!(
+        matches!(error, JournalError::Invalid { .. }),
+        "too many events were refused with: {error}"
+    );
+    scribe.write(batch(APPEND_EVENTS_MAX)).await?;
+    Ok(())
+}
+
+pub(super) async fn a_key_that_is_too_long_is_invalid(scribe: Scribe) -> Outcome {
+    let create =
+        |key: usize| keyed(&"k".repeat(key), draft(&task(1), Expected::NoTask, vec![created()]));
+    let error = scribe.refused(create(KEY_BYTES_MAX + 1)).await?;
+    ensure!(
+        matches!(error, JournalError::Invalid { .. }),
+        "a key that is too long was refused with: {error}"
+    );
+    scribe.write(create(KEY_BYTES_MAX)).await?;
     Ok(())
 }

@@ -25,6 +25,8 @@ const FAULTS: &[(Fault, &str)] = &[
     (Fault::CreatesAgain, "a_task_that_exists_is_not_created_again"),
     (Fault::CallsOrphansInvalid, "a_task_that_does_not_exist_is_at_zero"),
     (Fault::AcceptsNothing, "an_empty_append_is_invalid"),
+    (Fault::SplitsLongAppends, "too_many_events_at_once_are_invalid"),
+    (Fault::CutsLongKeys, "a_key_that_is_too_long_is_invalid"),
     (Fault::CreatesWhatIsMissing, "a_task_begins_with_its_creation"),
     (Fault::IgnoresLateCreations, "a_task_is_created_at_its_beginning_only"),
     (Fault::ForgetsThatTasksEnd, "nothing_follows_a_terminal_status"),

@@ -15,6 +15,7 @@
 //! | asked                                                            | answer                     |
 //! |------------------------------------------------------------------|----------------------------|
 //! | no events, a creation that is not first, an end that is not last | [`JournalError::Invalid`]  |
+//! | over [`APPEND_EVENTS_MAX`] events, a key over [`KEY_BYTES_MAX`]   | [`JournalError::Invalid`]  |
 //! | a key that was used                                              | the first answer again     |
 //! | a task that has ended                                            | [`JournalError::Ended`]    |
 //! | another seq than the task is at                                  | [`JournalError::Stale`]    |
@@ -31,6 +32,12 @@ use crate::{
     Approval, ApprovalId, Event, EventBody, LiveAgent, Position, Queued, Seq, SessionId,
     SessionSummary, TaskId, TaskSummary,
 };
+
+/// Most events in one append.
+pub const APPEND_EVENTS_MAX: usize = 65_536;
+
+/// Longest idempotency key, in bytes.
+pub const KEY_BYTES_MAX: usize = 512;
 
 /// Keeps everything that happened, in order.
 #[async_trait]
@@ -79,6 +86,13 @@ impl Append {
         let Some((_, others)) = self.events.split_last() else {
             return Err(self.invalid("there are no events in it"));
         };
+        if self.events.len() > APPEND_EVENTS_MAX {
+            let reason = format!("it has more than {APPEND_EVENTS_MAX} events: send less at once");
+            return Err(self.invalid(&reason));
+        }
+        if self.key.as_ref().is_some_and(|key| key.0.len() > KEY_BYTES_MAX) {
+            return Err(self.invalid(&format!("its key has more than {KEY_BYTES_MAX} bytes")));
+        }
         if others.iter().any(EventBody::ends_task) {
             return Err(self.invalid("nothing follows a terminal status"));
         }

@@ -10,7 +10,8 @@ pub(super) fn look(words: &[Word]) -> Look {
     while let Some(word) = words.get(at) {
         at += 1;
         match word.literal() {
-            Some("-exec" | "-execdir" | "-ok" | "-okdir") => {
+            Some(option @ ("-exec" | "-execdir" | "-ok" | "-okdir")) => {
+                look.elsewhere |= option.ends_with("dir");
                 let rest = words.get(at..).unwrap_or_default();
                 let length = rest
                     .iter()

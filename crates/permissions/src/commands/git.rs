@@ -71,15 +71,18 @@ fn inside(rest: &[Word], look: &mut Look) {
             _ => {}
         }
     }
+    let mut elsewhere = false;
     match (command, options.first().and_then(Word::literal)) {
         ("bisect", Some("run")) => look.inside.push(Inside::Command(options[1..].to_vec())),
         ("submodule", Some("foreach")) => {
+            elsewhere = true;
             let script = options.iter().skip(1).find(|word| !word.head().starts_with('-'));
             run(script);
         }
         ("filter-branch", _) => run(None),
         _ => {}
     }
+    look.elsewhere |= elsewhere;
     let runs = |text: &str| {
         let name = text.split('=').next().unwrap_or_default();
         text.starts_with("ext::")

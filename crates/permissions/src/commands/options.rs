@@ -54,7 +54,13 @@ impl Options {
                 Some(long) => self.long(long, text, &mut given)?,
                 None => self.short(option, words.get(at), text, &mut given)?,
             };
-            at += usize::from(takes_next);
+            if takes_next {
+                // A value that is several words would move the end of the options.
+                if let Some(value) = words.get(at).filter(|value| value.splits()) {
+                    return Err(Unknown(value.raw().to_owned()));
+                }
+                at += 1;
+            }
         }
         Ok((given, at.min(words.len())))
     }

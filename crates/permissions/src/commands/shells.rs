@@ -67,18 +67,23 @@ fn shell(name: &str, words: &[Word], dialect: Dialect) -> Look {
                 wraps: true,
                 doubts,
                 inside: vec![Inside::Script(text.to_owned(), Some(dialect))],
-                writes: Vec::new(),
+                ..Look::default()
             },
             None => {
                 doubts.push(Doubt::opaque(format!("what `{name}` runs is not written out")));
                 Look { doubts, ..Look::default() }
             }
         },
-        // A file, which is a program like any other.
-        (Some(_), false) => Look { doubts, ..Look::default() },
-        (None, _) => {
+        // A file is a program like any other, unless it is the input by another name.
+        (Some(file), false) if !is_input(file) => Look { doubts, ..Look::default() },
+        (Some(_), false) | (None, _) => {
             doubts.push(Doubt::opaque(format!("`{name}` runs whatever it is sent")));
             Look { doubts, ..Look::default() }
         }
     }
+}
+
+fn is_input(file: &Word) -> bool {
+    let input = |path: &str| path == "-" || path.starts_with("/dev/") || path.starts_with("/proc/");
+    file.literal().is_none_or(input)
 }

@@ -44,13 +44,7 @@ const PLAIN: &[(&[&str], Options, usize)] = &[
     (&["setsid"], Options { flags: "cfw", long_flags: &["ctty", "fork", "wait"], ..NONE }, 0),
     (
         &["nice", "gnice"],
-        Options {
-            flags: "0123456789",
-            valued: "n",
-            long_flags: &["10", "15", "19", "5"],
-            long_valued: &["adjustment"],
-            ..NONE
-        },
+        Options { flags: "0123456789", valued: "n", long_valued: &["adjustment"], ..NONE },
         0,
     ),
     (
@@ -124,13 +118,22 @@ fn environment(words: &[Word]) -> Look {
         long_flags: &["ignore-environment", "null", "debug", "block-signal", "default-signal"],
         long_valued: &["unset", "chdir"],
     };
-    let (_, at) = match OPTIONS.read(words) {
+    let (given, at) = match OPTIONS.read(words) {
         Ok(read) => read,
         Err(unknown) => return not_understood("env", &unknown),
     };
+    let elsewhere = moves(&given, 'C');
     // A lone dash is `-i`.
     let at = at + usize::from(words.get(at).is_some_and(|word| word.literal() == Some("-")));
-    assigning("env", words, at, Vec::new())
+    Look { elsewhere, ..assigning("env", words, at, Vec::new()) }
+}
+
+/// Whether one of these options sets the folder.
+fn moves(given: &[Given<'_>], short: char) -> bool {
+    given.iter().any(|option| match option {
+        Given::Short(c, _) | Given::Attached(c, _) => *c == short,
+        Given::Long(name) => *name == "chdir",
+    })
 }
 
 /// Assignments, then a command.
@@ -222,8 +225,8 @@ fn elevated(name: &str, words: &[Word]) -> Look {
         long_valued: &["user", "group", "chdir", "host", "prompt"],
     };
     let risk = Doubt::risky(format!("`{name}` runs it as another user"));
-    let at = match OPTIONS.read(words) {
-        Ok((_, at)) => at,
+    let (given, at) = match OPTIONS.read(words) {
+        Ok(read) => read,
         Err(unknown) => {
             let mut look = not_understood(name, &unknown);
             look.doubts.push(risk);
@@ -231,7 +234,8 @@ fn elevated(name: &str, words: &[Word]) -> Look {
         }
     };
     // It is never only a wrapper: whoever allows what is inside has not allowed this.
-    Look { wraps: false, ..assigning(name, words, at, vec![risk]) }
+    let elsewhere = moves(&given, 'D') || moves(&given, 'i');
+    Look { wraps: false, elsewhere, ..assigning(name, words, at, vec![risk]) }
 }
 
 fn watch(words: &[Word]) -> Look {
@@ -282,7 +286,7 @@ fn locked(words: &[Word]) -> Look {
         Some([file, ..]) if file.splits() => {
             not_understood("flock", &Unknown(file.raw().to_owned()))
         }
-        Some([_, option, script]) if matches!(option.literal(), Some("-c" | "--command")) => {
+        Some([_, option, script, ..]) if matches!(option.literal(), Some("-c" | "--command")) => {
             joined("flock", std::slice::from_ref(script), Some(Dialect::Posix))
         }
         Some([_, inside @ ..]) if !inside.is_empty() => Look::wrapper(inside),

@@ -7,7 +7,7 @@ use crate::commands::File;
 use crate::config::Mode;
 use crate::finding::{Decision, Finding};
 use crate::place::Place;
-use crate::rule::{Match, ParsedRule, escape};
+use crate::rule::{Match, ParsedRule, PathPattern, escape};
 use crate::rules::Loaded;
 
 /// Where a file may be.
@@ -51,6 +51,14 @@ fn matches(rule: &ParsedRule, tools: &[&str], target: &Target) -> Match {
         Some(_) | None if target.anywhere => Match::Possible,
         Some(_) | None => Match::No,
     }
+}
+
+/// Whether a grant is for this very file.
+pub(super) fn is_for_file(grant: &ParsedRule, tool: &str, place: &Place) -> bool {
+    let (_, allowing) = tools(tool);
+    let target = Target { places: vec![place.clone()], anywhere: false };
+    grant.path().is_some_and(PathPattern::is_exact)
+        && matches(grant, allowing, &target) == Match::Certain
 }
 
 impl Judging<'_> {
@@ -117,10 +125,12 @@ impl Judging<'_> {
             return Target { places: Vec::new(), anywhere: true };
         };
         let root = &self.ground.root;
-        let absolute = path.starts_with('/');
+        if path.starts_with('/') {
+            return Target { places: vec![Place::of(root, "", path)], anywhere: false };
+        }
         Target {
             places: file.places.iter().flatten().map(|base| Place::of(root, base, path)).collect(),
-            anywhere: !absolute && file.places.contains(&None),
+            anywhere: file.places.contains(&None),
         }
     }
 
@@ -146,22 +156,24 @@ impl Judging<'_> {
         if let Some(rule) = deny.iter().find(sure(Match::Certain)) {
             return Some(denied_by(what, rule));
         }
-        if let Some(rule) = ask.iter().find(sure(Match::Certain)) {
-            let granted = self.grants.iter().find(|grant| {
-                matches(grant, allowing, target) == Match::Certain
-                    && grant.path().is_some_and(crate::rule::PathPattern::is_exact)
-            });
-            return Some(match granted {
-                Some(grant) => granted_by(what, grant),
-                None => asked_by(what, rule, proposal),
-            });
+        let asked = ask.iter().find(sure(Match::Certain));
+        let granted = self.grants.iter().find(|grant| {
+            matches(grant, allowing, target) == Match::Certain
+                && grant.path().is_some_and(PathPattern::is_exact)
+        });
+        if let (Some(rule), None) = (asked, granted) {
+            return Some(asked_by(what, rule, proposal));
         }
-        if let Some(rule) = deny.iter().chain(ask).find(sure(Match::Possible)) {
+        let may_be_asked = ask.iter().filter(|_| asked.is_none());
+        if let Some(rule) = deny.iter().chain(may_be_asked).find(sure(Match::Possible)) {
             return Some(may_be_denied(what, rule));
         }
         if let Some(folder) = target.places.iter().find_map(Place::protected).filter(|_| writes) {
             let because = format!("it may be in `{folder}`, where nothing writes");
             return Some(by_default(what, Decision::Ask, &because, None));
+        }
+        if let (Some(_), Some(grant)) = (asked, granted) {
+            return Some(granted_by(what, grant));
         }
         let allows = |loaded: &&Loaded| matches(&loaded.rule, allowing, target) == Match::Certain;
         self.layer.allow.iter().find(allows).map(|rule| allowed_by(what, rule))

@@ -92,26 +92,24 @@ impl Judging<'_> {
         if let Some(rule) = deny.iter().find(sure(Match::Certain)) {
             return denied_by(what, rule);
         }
-        if let Some(rule) = ask.iter().find(sure(Match::Certain)) {
-            let specific = |grant: &&Arc<ParsedRule>| {
-                covers(grant, words)
-                    && grant.command().is_some_and(|pattern| pattern.is_specific(words.len()))
-            };
-            return match self.grants.iter().find(specific) {
-                Some(grant) => granted_by(what, grant),
-                None => asked_by(what, rule, proposal(words)),
-            };
-        }
-        let standing = match role {
-            Role::Program => self.standing(what.clone(), words, whole),
-            Role::Wrapper => {
+        let asked = ask.iter().find(sure(Match::Certain));
+        let specific = |grant: &&Arc<ParsedRule>| {
+            covers(grant, words)
+                && grant.command().is_some_and(|pattern| pattern.is_specific(words.len()))
+        };
+        let standing = match (asked, self.grants.iter().find(specific), role) {
+            (Some(rule), None, _) => return asked_by(what, rule, proposal(words)),
+            (Some(_), Some(grant), _) => granted_by(what.clone(), grant),
+            (None, _, Role::Program) => self.standing(what.clone(), words, whole),
+            (None, _, Role::Wrapper) => {
                 by_default(what.clone(), Decision::Allow, "what it runs is judged", None)
             }
         };
         if standing.decision == Decision::Deny {
             return standing;
         }
-        if let Some(rule) = deny.iter().chain(ask).find(sure(Match::Possible)) {
+        let may_be_asked = ask.iter().filter(|_| asked.is_none());
+        if let Some(rule) = deny.iter().chain(may_be_asked).find(sure(Match::Possible)) {
             return may_be_denied(what, rule);
         }
         self.doubts(&what, doubts, words, whole).unwrap_or(standing)
@@ -154,22 +152,25 @@ impl Judging<'_> {
         whole: Whole,
     ) -> Option<Finding> {
         let what = what.to_owned();
-        // Behind what cannot be seen may be anything that is ruled out.
-        if doubts.iter().any(|doubt| doubt.kind == DoubtKind::Opaque) {
-            let mut restricting = self.layer.deny.iter().chain(&self.layer.ask);
-            let seen =
-                |loaded: &&Loaded| loaded.rule.command().is_some() || loaded.rule.path().is_some();
-            if let Some(rule) = restricting.find(seen) {
-                return Some(may_be_denied(what, rule));
+        let unlifted = doubts.iter().find(|doubt| !self.is_lifted(doubt, words, whole));
+        match (self.layer.mode, unlifted) {
+            (Mode::ReadOnly, Some(doubt)) => {
+                return Some(by_default(what, Decision::Deny, &doubt.reason, None));
             }
+            (Mode::Workspace, Some(doubt)) => {
+                return Some(by_default(what, Decision::Ask, &doubt.reason, None));
+            }
+            (Mode::Full, _) | (_, None) => {}
         }
-        let doubt = doubts.iter().find(|doubt| !self.is_lifted(doubt, words, whole))?;
-        let decision = match self.layer.mode {
-            Mode::Full => return None,
-            Mode::Workspace => Decision::Ask,
-            Mode::ReadOnly => Decision::Deny,
-        };
-        Some(by_default(what, decision, &doubt.reason, None))
+        // Behind what cannot be seen may be anything that is ruled out.
+        let opaque = doubts.iter().find(|doubt| doubt.kind == DoubtKind::Opaque);
+        let doubt = unlifted.or(opaque)?;
+        let seen =
+            |loaded: &&Loaded| loaded.rule.command().is_some() || loaded.rule.path().is_some();
+        let rule = self.layer.deny.iter().chain(&self.layer.ask).find(seen)?;
+        let mut finding = may_be_denied(what, rule);
+        finding.because = format!("{}, and {}", doubt.reason, finding.because);
+        Some(finding)
     }
 
     fn is_lifted(&self, doubt: &Doubt, words: &[Word], whole: Whole) -> bool {

@@ -97,14 +97,15 @@ impl Word {
 
     /// Whether a text in it would run something if it were evaluated as a number: `a[$(rm b)]`.
     pub(super) fn has_subscript(&self) -> bool {
-        let subscript = |text: &str| {
-            let named = |(at, _): (usize, &str)| {
-                text[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
-            };
-            let opened = text.match_indices('[').find(|found| named(*found));
-            opened.is_some_and(|(at, _)| is_expanded(&text[at..]))
+        if self.tail.is_some() {
+            // The part that is not known may hold the name and the bracket.
+            return self.has_expansion();
+        }
+        let named = |(at, _): &(usize, &str)| {
+            self.head[..*at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
         };
-        subscript(&self.head) || self.tail.as_deref().is_some_and(subscript)
+        let opened = self.head.match_indices('[').find(named);
+        opened.is_some_and(|(at, _)| is_expanded(&self.head[at..]))
     }
 
     /// Whether a text in it would be expanded if it were read again.

@@ -2,7 +2,7 @@
 //!
 //! Scripts are made of pieces that are hard to read, in any order, and given to a bash in which
 //! nothing but `boom` can be run. Whenever bash runs it, a gate that denies it must not have
-//! allowed the script. `ANTIPHON_BASH_CASES` sets how many scripts are tried.
+//! allowed the script. `ANTIPHON_CASES` sets how many scripts are tried.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use antiphon_permissions::{Decision, Gate};
 use proptest::prelude::*;
 
-use crate::world::{gate, script};
+use crate::world::{cases, gate, script};
 
 const PIECES: &[&str] = &[
     " ",
@@ -190,10 +190,6 @@ fn sh_runs_boom(text: &str, folder: &Path) -> bool {
         .unwrap();
     drop(output);
     log.exists()
-}
-
-fn cases() -> u32 {
-    std::env::var("ANTIPHON_BASH_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(400)
 }
 
 /// Forms with holes.
@@ -419,7 +415,7 @@ fn seen_if_run(text: &str) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(cases(400)))]
 
     #[test]
     fn what_bash_runs_was_seen(text in soup()) {

@@ -94,6 +94,10 @@ fn a_grant_lifts_a_question_only_as_far_as_it_says() {
         (Allow, "sudo cargo build", &["bash"]),
         (Ask, "PATH=. ls", &["bash(ls *)"]),
         (Ask, "$X", &["bash(*)"]),
+        // What an explicit question was answered about is still looked at.
+        (Ask, "LD_PRELOAD=x git push", &["bash(git push *)"]),
+        (Ask, "git push $X", &["bash(git push *)"]),
+        (Allow, "git push $X", &["bash(=git push $X)"]),
         // A denial never is.
         (
             Deny,
@@ -141,4 +145,19 @@ fn a_question_says_what_led_to_it_and_what_would_answer_it() {
         "`git push --force x`: the rule `bash(git push --force *)` denies it. Do without it, or \
          tell the user what you need and why."
     );
+}
+
+#[test]
+fn a_question_about_an_argument_is_lifted_by_the_rule_it_proposes() {
+    let gate = gate("ask = [\"*(path=/opt/*)\", \"*(command=*x*)\", \"fetch(url=*)\"]");
+    for (tool, arguments) in [
+        ("read", json!({ "path": "/opt/a" })),
+        ("bash", json!({ "command": "echo x" })),
+        ("fetch", json!({ "url": "y" })),
+    ] {
+        let arguments = arguments.to_string();
+        let verdict = judge(&gate, tool, &arguments, &[]);
+        let rule = proposed(&verdict);
+        assert_eq!(judge(&gate, tool, &arguments, &[rule]), Verdict::Allow, "{tool} with {rule}");
+    }
 }

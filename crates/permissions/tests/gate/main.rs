@@ -14,3 +14,4 @@ mod table;
 mod tools;
 mod understood;
 mod world;
+mod wrappers;

@@ -193,6 +193,16 @@ fn a_denied_program_is_seen_behind_wrappers() {
             (Deny, "find . -delete"),
             (Ask, "find . -exec {} \\;"),
             (Deny, "find . -exec sh -c 'rm x' \\;"),
+        ],
+    );
+}
+
+#[test]
+fn a_denied_program_is_seen_in_scripts_within_scripts() {
+    check(
+        NO_RM,
+        true,
+        &[
             (Deny, "sh -c 'rm x'"),
             (Deny, "bash -c \"rm x\""),
             (Deny, "bash -euo pipefail -c 'ls; rm x'"),
@@ -203,6 +213,10 @@ fn a_denied_program_is_seen_behind_wrappers() {
             (Ask, "echo rm x | sh"),
             (Ask, "bash <<< 'rm x'"),
             (Ask, "bash -s < x.sh"),
+            (Ask, "echo rm x | sh -"),
+            (Ask, "echo rm x | bash /dev/stdin"),
+            (Ask, "bash <(echo rm x)"),
+            (Ask, "nice -n $X ls"),
             (Ask, "sh -c \"$'a\\\\'; rm x #'\""),
             (Deny, "eval rm x"),
             (Deny, "eval 'ls; rm x'"),
@@ -429,6 +443,8 @@ fn without_a_sandbox_only_what_looks_is_allowed() {
             (Ask, "cat ~/.ssh/id_rsa"),
             (Ask, "cat $X"),
             (Ask, "cat < /etc/passwd"),
+            (Ask, "cd; cat .ssh/id_rsa"),
+            (Ask, "cd - && cat x"),
             (Ask, "echo x > /tmp/x"),
             (Ask, "echo x > $X"),
             (Ask, "echo x > /dev/tcp/example.org/80"),
@@ -484,6 +500,8 @@ fn redirections_are_reading_and_writing() {
             (Deny, "cd src; echo x > ../.env"),
             (Ask, "false && cd src; echo x > .env"),
             (Ask, "cd $X; echo x > out"),
+            (Ask, "env -C src sh -c 'echo x > out'"),
+            (Ask, "find . -execdir sh -c 'echo x > out' \\;"),
             (Ask, "echo x > $X"),
             (Deny, "echo x | tee -a .env"),
             (Deny, "find . -fprint .env"),
@@ -563,6 +581,8 @@ fn a_script_begins_in_the_folder_it_is_given() {
         (Deny, "cd hooks && echo > x", ".git"),
         (Ask, "ls", ".."),
         (Ask, "ls", "/"),
+        (Deny, "echo > /home/me/project/.git/config", "/"),
+        (Deny, "echo > /home/me/project/src/a.rs", "/"),
         (Allow, "ls", "src/.."),
     ];
     for (expected, script, folder) in cases {

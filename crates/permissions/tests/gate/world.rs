@@ -74,3 +74,8 @@ pub(crate) fn proposed(verdict: &Verdict) -> &str {
         Verdict::Allow | Verdict::Deny { .. } => panic!("{verdict:?} asks for nothing"),
     }
 }
+
+/// How many cases to try: as many as `ANTIPHON_CASES` says.
+pub(crate) fn cases(otherwise: u32) -> u32 {
+    std::env::var("ANTIPHON_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(otherwise)
+}

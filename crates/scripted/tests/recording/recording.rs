@@ -135,7 +135,7 @@ async fn an_exchange_ends_once_however_long_it_is_read_or_kept() {
 async fn exchanges_that_run_at_the_same_time_can_be_told_apart() {
     let place = Place::new();
     let inner = scripted(
-        "chunk_chars = 2\n[[reply]]\nsteps = [{ text = 'You said {{last_user}}, I heard {{last_user}}.' }]",
+        "chunk_chars = 2\ndelay_ms = 1\n[[reply]]\nsteps = [{ text = 'You said {{last_user}}, I heard {{last_user}}.' }]",
     );
     let provider = place.recorder(inner.clone());
     let mut answers = JoinSet::new();

@@ -13,6 +13,7 @@ type Answer = Result<Appended, JournalError>;
 impl FaultyJournal {
     /// Looks, then waits, then writes without looking again.
     pub(super) async fn looking_up_keys_too_early(&self, mut append: Append) -> Answer {
+        append.check_shape()?;
         let Some(key) = append.key.take() else {
             return self.inner.append(append).await;
         };

@@ -1,6 +1,9 @@
 //! What goes wrong while writing.
 
-use antiphon_core::port::{Append, Appended, Expected, IdempotencyKey, Journal, JournalError};
+use antiphon_core::port::{
+    APPEND_EVENTS_MAX, Append, Appended, Expected, IdempotencyKey, Journal, JournalError,
+    KEY_BYTES_MAX,
+};
 use antiphon_core::{EventBody, Position, Seq, TaskCreated, TaskStatus};
 use chrono::SubsecRound;
 
@@ -66,6 +69,24 @@ impl FaultyJournal {
     pub(super) async fn accepting_nothing(&self, append: Append) -> Answer {
         if append.events.is_empty() {
             return Ok(self.pretended(&append.task_id).await);
+        }
+        self.inner.append(append).await
+    }
+
+    pub(super) async fn splitting(&self, mut append: Append) -> Answer {
+        let most = append.events.len().min(APPEND_EVENTS_MAX);
+        let rest = append.events.split_off(most);
+        let first = self.inner.append(append.clone()).await?;
+        if rest.is_empty() {
+            return Ok(first);
+        }
+        let expected = Expected::At(first.seq);
+        self.inner.append(Append { events: rest, expected, key: None, ..append }).await
+    }
+
+    pub(super) async fn cutting_keys(&self, mut append: Append) -> Answer {
+        if let Some(IdempotencyKey(key)) = &mut append.key {
+            key.truncate(KEY_BYTES_MAX);
         }
         self.inner.append(append).await
     }
