@@ -34,7 +34,7 @@ use crate::{
 };
 
 /// Most events in one append.
-pub const APPEND_EVENTS_MAX: usize = 65_536;
+pub const APPEND_EVENTS_MAX: usize = 16_384;
 
 /// Longest idempotency key, in bytes.
 pub const KEY_BYTES_MAX: usize = 512;
