@@ -2,12 +2,13 @@
 //! in front of them.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::ToolExecutor;
 use antiphon_core::port::Gate;
+use antiphon_core::{ToolExecutor, visible};
 use antiphon_mcp::{Mcp, McpOptions};
 use antiphon_permissions::{Bounds, Effects, Mode, Remembered, RuleEntry};
 use antiphon_runtime::{Asking, NoTools, OpenGate};
@@ -201,7 +202,10 @@ pub(crate) async fn servers(project: &Project, config: &Config) -> Option<Arc<Mc
     if config.mcp.0.is_empty() {
         return None;
     }
-    let environment: BTreeMap<String, String> = std::env::vars().collect();
+    let text = |(name, value): (OsString, OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    let environment: BTreeMap<String, String> = std::env::vars_os().filter_map(text).collect();
     let options = McpOptions {
         environment,
         workspace: Some(project.root().to_owned()),
@@ -211,6 +215,7 @@ pub(crate) async fn servers(project: &Project, config: &Config) -> Option<Arc<Mc
     servers.connect_all(SERVERS_PATIENCE).await;
     for server in servers.status() {
         if let Some(error) = server.last_error.filter(|_| server.tools == 0) {
+            let error = visible(&error);
             eprintln!("antiphon: the MCP server `{}` is not there: {error}", server.name);
         }
     }

@@ -128,7 +128,10 @@ fn make_private(folder: &Path) -> std::io::Result<()> {
     let Ok(about) = fs::symlink_metadata(folder) else {
         DirBuilder::new().mode(0o700).create(folder)?;
         // Prompts and answers are nobody else's business.
-        return fs::write(folder.join(".gitignore"), "journal.db*\nresults/\n");
+        return fs::write(
+            folder.join(".gitignore"),
+            "journal.db*\nmcp-tools.json\nresults/\ntmp/\n",
+        );
     };
     // A link, or somebody else's folder, may come with a clone and lead anywhere.
     if !about.is_dir() {

@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::ink::Ink;
+use crate::terminal;
 
 /// How a task is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +88,7 @@ impl Screen {
         let line = format!("{spinner} {} {}", self.doing, self.account());
         let width = terminal_width().saturating_sub(1);
         let line: String = line.chars().take(width).collect();
-        eprint!("\r\x1b[2K{}", self.ink.dim(&line));
+        terminal::note(&format!("\r\x1b[2K{}", self.ink.dim(&line)));
         self.drawn = true;
     }
 
@@ -177,7 +178,7 @@ impl Screen {
             }
             EventBody::Compacted(_) => self.note("the conversation was summed up"),
             EventBody::OutputRejected(rejected) => {
-                self.note(&format!("the result does not fit: {}", cut(&rejected.reason)));
+                self.note(&format!("the result does not fit: {}", cut(&visible(&rejected.reason))));
             }
             EventBody::ToolRefused(_)
             | EventBody::TaskCreated(_)
@@ -194,7 +195,7 @@ impl Screen {
             .calls
             .get(&result.tool_call_id)
             .cloned()
-            .unwrap_or_else(|| (result.tool_name.clone(), None));
+            .unwrap_or_else(|| (visible(&result.tool_name), None));
         let took = started.map_or(String::new(), |at| format!(" {}", elapsed(at.elapsed())));
         let text: String = result
             .content
@@ -223,13 +224,13 @@ impl Screen {
     pub(crate) fn note(&mut self, text: &str) {
         self.end();
         self.clear();
-        eprintln!("{text}");
+        terminal::note(&format!("{text}\n"));
     }
 
     /// Takes the line at the bottom away.
     pub(crate) fn clear(&mut self) {
         if std::mem::take(&mut self.drawn) {
-            eprint!("\r\x1b[2K");
+            terminal::note("\r\x1b[2K");
         }
     }
 
@@ -253,9 +254,10 @@ impl Screen {
     pub(crate) fn end(&mut self) {
         if std::mem::take(&mut self.in_text) {
             if self.form == Form::Result {
-                eprintln!();
+                terminal::note("\n");
             } else {
-                println!();
+                // A reader that is gone is noticed with the next word.
+                let _ = std::io::stdout().lock().write_all(b"\n");
             }
         }
     }

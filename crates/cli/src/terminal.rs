@@ -16,6 +16,11 @@ pub(crate) fn print(text: &str) {
     let _ = out.write_all(text.as_bytes());
 }
 
+/// Prints to standard error, where nobody may be listening.
+pub(crate) fn note(text: &str) {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
 /// Indented JSON with a line break at the end.
 pub(crate) fn json(value: &impl Serialize) -> Result<String, Failure> {
     let text = serde_json::to_string_pretty(value);

@@ -57,7 +57,8 @@ impl Watch<'_> {
                 biased;
                 _ = interrupts.recv() => {
                     if canceling.is_some() {
-                        return Err(Failure::interrupted());
+                        // At once: what its tools started ends with this process.
+                        std::process::exit(130);
                     }
                     canceling = Some(self.cancel());
                 }
@@ -127,6 +128,9 @@ impl Watch<'_> {
         if !asks || !self.keyboard.is_there() {
             return Ok(Next::Leave);
         }
+        if self.asking.is_some() {
+            return Ok(Next::GoOn);
+        }
         self.ask_next().await
     }
 
@@ -135,8 +139,7 @@ impl Watch<'_> {
         let pending = self.orchestrator.approvals(WhichApprovals::Pending).await?;
         self.asking = pending.into_iter().find(|approval| approval.task_id == *self.task_id);
         if let Some(approval) = &self.asking {
-            let arguments: String =
-                approval.arguments.as_str().chars().take(ARGUMENTS_CHARS_MAX).collect();
+            let arguments = shown(approval.arguments.as_str());
             let question = format!(
                 "? {} {}\n  {}\n  allow? [y]es once, [t]his task, [a]lways: {}, [n]o, or no and why",
                 visible(&approval.tool_name),
@@ -155,6 +158,10 @@ impl Watch<'_> {
             // Nobody is there any more: what was asked stays so.
             (None, Some(_)) => Ok(Next::Leave),
             (None, None) => Ok(Next::GoOn),
+            (Some(line), Some(approval)) if line.trim().starts_with('/') => {
+                self.asking = Some(approval);
+                self.steer(line.trim()).await
+            }
             (Some(line), Some(approval)) => self.answer(line.trim(), approval).await,
             (Some(line), None) => self.steer(line.trim()).await,
         }
@@ -209,6 +216,18 @@ impl Watch<'_> {
         }
         Ok(Next::GoOn)
     }
+}
+
+/// Arguments on one line, and how much of them is not shown: nobody should allow what they cannot
+/// see.
+fn shown(arguments: &str) -> String {
+    let shown: String = arguments.chars().take(ARGUMENTS_CHARS_MAX).collect();
+    let left = arguments.chars().count().saturating_sub(ARGUMENTS_CHARS_MAX);
+    let shown = shown.replace(['\n', '\r'], " ");
+    if left == 0 {
+        return shown;
+    }
+    format!("{shown} … AND {left} MORE CHARACTERS: see `antiphon approvals list --json`")
 }
 
 /// Whether to go on watching.

@@ -52,21 +52,24 @@ impl Work {
             }) if compact::cut(&self.state, self.less_room()).is_some() => {
                 self.compact(self.less_room()).await?;
             }
-            Err(Broken { partial, error }) => {
-                self.keep(partial);
-                let code = match &error {
-                    StreamError::Provider(error) => error.code(),
-                    StreamError::Canceled | StreamError::Closed => "interrupted",
-                };
-                let detail = json!({ "code": code, "error": error.to_string() });
-                self.end(TaskStatus::Failed, Some(detail));
-            }
+            Err(broken) => self.fail(broken),
         }
         Ok(())
     }
 
-    /// Has the older part of the conversation summed up. Without a summary it is left out all
-    /// the same: a conversation that does not fit cannot go on.
+    /// Gives up because the model does not answer.
+    fn fail(&mut self, Broken { partial, error }: Broken) {
+        self.keep(partial);
+        let code = match &error {
+            StreamError::Provider(error) => error.code(),
+            StreamError::Canceled | StreamError::Closed => "interrupted",
+        };
+        let detail = json!({ "code": code, "error": error.to_string() });
+        self.end(TaskStatus::Failed, Some(detail));
+    }
+
+    /// Has the older part of the conversation summed up. If that is too long even for a summary, it
+    /// is left out all the same: a conversation that does not fit cannot go on.
     pub(crate) async fn compact(&mut self, room: u64) -> Result<(), OrchestratorError> {
         let Some(cut) = compact::cut(&self.state, room) else { return Ok(()) };
         // What the model is to sum up is durable before it reads it.
@@ -75,6 +78,8 @@ impl Work {
         }
         let now = self.inner.world.clock.now();
         let mut request = self.request();
+        // What stays as it is need not be summed up.
+        request.messages = self.state.conversation.view_until(cut);
         request.messages.push(UserMessage::text(compact::INSTRUCTION, now).into());
         request.tool_choice = ToolChoice::None;
         let summary = match self.answer(request, Shown::No).await {
@@ -83,12 +88,14 @@ impl Work {
                 answer.text()
             }
             Err(Broken { error: StreamError::Canceled, .. }) => return Ok(()),
-            Err(Broken { partial, error }) => {
-                tracing::warn!(task.id = %self.state.task_id, %error, "no summary");
-                if let Some(partial) = partial {
-                    self.pay(partial.model.as_ref(), partial.usage, Some(Purpose::Compaction));
-                }
-                String::new()
+            // Even that is too long: what was said is left out.
+            Err(Broken {
+                error: StreamError::Provider(ProviderError::ContextOverflow { .. }),
+                ..
+            }) => String::new(),
+            Err(broken) => {
+                self.fail(broken);
+                return Ok(());
             }
         };
         let summary =

@@ -21,6 +21,9 @@ use crate::world::Asking;
 /// Calls of one answer that run at a time; the next one waits.
 const CALLS_RUNNING_MAX: usize = 16;
 
+/// How often a task whose tools run gives a sign of life.
+const BEAT: std::time::Duration = std::time::Duration::from_secs(30);
+
 /// What the gate made of a call.
 enum Judged {
     /// It may run.
@@ -106,7 +109,14 @@ impl Work {
     /// What the gate, or whoever was asked, says to a call.
     fn judge(&mut self, pending: Pending) -> Judged {
         let Pending { call, cut_off } = pending;
-        match cut_off.map(Effect::may_run_again) {
+        // What is not known is never run, also if it becomes known a moment later: nobody judged it.
+        let Some(effect) = self.inner.world.tools.effect(&call.name) else {
+            let harmful = cut_off.is_some_and(|cut_off| !cut_off.may_run_again());
+            let unknown = || tools::unknown(&*self.inner.world.tools, &call.name);
+            let result = if harmful { tools::outcome_unknown() } else { unknown() };
+            return Judged::Not(call, result);
+        };
+        match cut_off.map(|cut_off| cut_off.may_run_again() && effect.may_run_again()) {
             Some(true) => return Judged::May(call),
             Some(false) => return Judged::Not(call, tools::outcome_unknown()),
             None => {}
@@ -141,7 +151,7 @@ impl Work {
     }
 
     fn verdict(&self, call: &ToolCallBlock, arguments: &RawJson) -> Verdict {
-        // A tool nobody knows does nothing, and is answered so.
+        // Nobody is asked about a tool that is not there.
         if self.inner.world.tools.effect(&call.name).is_none() {
             return Verdict::Allow;
         }
@@ -163,7 +173,15 @@ impl Work {
         let executor = Arc::clone(&self.inner.world.tools);
         let runs: Vec<_> =
             group.iter().map(|call| tools::run(&*executor, call, self.context(call))).collect();
-        let results: Vec<_> = stream::iter(runs).buffered(CALLS_RUNNING_MAX).collect().await;
+        let mut all = std::pin::pin!(stream::iter(runs).buffered(CALLS_RUNNING_MAX).collect());
+        let mut alive = tokio::time::interval(BEAT);
+        // Each tool has a limit of its own; to be quiet is no fault.
+        let results: Vec<_> = loop {
+            tokio::select! {
+                results = &mut all => break results,
+                _ = alive.tick() => self.running.beat(),
+            }
+        };
         let canceled = self.running.cancel.is_cancelled();
         let stopped = self.inner.stop.is_cancelled();
         for (call, result) in group.iter().zip(results) {

@@ -76,6 +76,13 @@ impl Conversation {
         }
     }
 
+    /// What of it the model reads up to the message at `end`.
+    pub(crate) fn view_until(&self, end: usize) -> Vec<Arc<Message>> {
+        let mut view = self.view();
+        view.truncate(view.len().saturating_sub(self.messages.len().saturating_sub(end)));
+        view
+    }
+
     /// The first message that the model still reads as it was.
     pub fn kept_from(&self) -> usize {
         self.compaction.as_ref().map_or(0, |compaction| compaction.kept_from)

@@ -184,7 +184,12 @@ impl Work {
         if self.state.status.is_terminal() {
             return Ok(());
         }
+        let own = self.state.agent_id == Some(self.agent_id);
+        self.at = if own { self.state.agent_state } else { AgentState::Idle };
         for body in unwritten {
+            if let EventBody::StateChanged(change) = &body {
+                self.at = change.to;
+            }
             let waits = self.state.waiting_for.is_some();
             // Whoever paused it meanwhile means it.
             if !(waits && matches!(&body, EventBody::StatusChanged(_))) {

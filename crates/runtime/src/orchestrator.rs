@@ -27,6 +27,9 @@ pub const QUEUED_MAX: usize = 256;
 /// Tasks that are listed at a time when all that were cut off are taken up.
 const RECOVERED_MAX: NonZeroUsize = NonZeroUsize::new(1_000_000).unwrap();
 
+/// How long whoever waits for a task that has no place yet waits before looking again.
+const PLACE_LOOK: Duration = Duration::from_millis(5);
+
 /// Approvals that are looked at, at most.
 const APPROVALS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
 
@@ -336,15 +339,21 @@ impl Orchestrator {
     /// Waits until a task has ended or waits for somebody. One that stopped before that, or that
     /// nobody works on, is an error that says why.
     pub async fn wait(&self, task_id: &TaskId) -> Result<TaskState, OrchestratorError> {
-        if let Some(running) = self.inner.places.find(task_id) {
-            running.left.cancelled().await;
+        loop {
+            if let Some(running) = self.inner.places.find(task_id) {
+                running.left.cancelled().await;
+            }
+            let state = self.task(task_id).await?;
+            if state.status.is_terminal() || state.status == TaskStatus::InputRequired {
+                return Ok(state);
+            }
+            // Somebody may have taken it up again, or it may wait for a place.
+            if !self.inner.places.knows(task_id) {
+                let why = self.inner.places.why(task_id);
+                return Err(why.unwrap_or(OrchestratorError::AtRest { task_id: task_id.clone() }));
+            }
+            tokio::time::sleep(PLACE_LOOK).await;
         }
-        let state = self.task(task_id).await?;
-        if state.status.is_terminal() || state.status == TaskStatus::InputRequired {
-            return Ok(state);
-        }
-        let why = self.inner.places.why(task_id);
-        Err(why.unwrap_or(OrchestratorError::AtRest { task_id: task_id.clone() }))
     }
 
     /// Everything behind a position, of one task or of all, as it was and as it goes on.

@@ -105,6 +105,12 @@ impl Places {
         book.stopped.iter().rev().find(|(stopped, _)| stopped == task_id).map(|(_, e)| e.clone())
     }
 
+    /// Whether somebody works on a task, or will when there is room.
+    pub(crate) fn knows(&self, task_id: &TaskId) -> bool {
+        let book = self.book();
+        book.running.contains_key(task_id) || book.waiting.contains(task_id)
+    }
+
     /// A place for a task; `None` when it has one already, and then it looks again before it
     /// leaves, or when it has to wait for one.
     fn enter(&self, task_id: &TaskId) -> Option<Arc<Running>> {
@@ -136,16 +142,19 @@ impl Places {
     }
 
     /// Gives up a place whatever there is to look at, and says who gets it.
-    fn vacate(&self, task_id: &TaskId, why: Option<OrchestratorError>) -> Option<TaskId> {
+    fn vacate(&self, task_id: &TaskId, running: &Arc<Running>) -> Option<TaskId> {
         let mut book = self.book();
-        if let Some(why) = why {
+        if let Some(why) = running.why.get().cloned() {
             if book.stopped.len() == STOPPED_MAX {
                 book.stopped.pop_front();
             }
             book.stopped.push_back((task_id.clone(), why));
         }
-        book.called.remove(task_id);
-        book.running.remove(task_id);
+        // It may be somebody else's by now.
+        if book.running.get(task_id).is_some_and(|there| Arc::ptr_eq(there, running)) {
+            book.called.remove(task_id);
+            book.running.remove(task_id);
+        }
         book.waiting.pop_front()
     }
 }
@@ -176,7 +185,7 @@ struct Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let next = self.inner.places.vacate(&self.task_id, self.running.why.get().cloned());
+        let next = self.inner.places.vacate(&self.task_id, &self.running);
         self.running.left.cancel();
         if let Some(next) = next {
             start(&self.inner, &next);

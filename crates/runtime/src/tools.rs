@@ -25,18 +25,18 @@ pub(crate) async fn run(
     };
     Some(match tools.execute(&call.name, arguments, context).await {
         Ok(result) => result,
-        Err(ToolError::Unknown { name }) => {
-            let known: Vec<String> = tools.tools().into_iter().map(|tool| tool.name).collect();
-            ToolResult::failed(format!(
-                "there is no tool `{name}`, only these: {}",
-                known.join(", ")
-            ))
-        }
+        Err(ToolError::Unknown { name }) => unknown(tools, &name),
         Err(error @ (ToolError::InvalidArguments { .. } | ToolError::Unavailable { .. })) => {
             ToolResult::failed(error.to_string())
         }
         Err(ToolError::Canceled) => return None,
     })
+}
+
+/// The result of a call of a tool that is not there.
+pub(crate) fn unknown(tools: &dyn ToolExecutor, name: &str) -> ToolResult {
+    let known: Vec<String> = tools.tools().into_iter().map(|tool| tool.name).collect();
+    ToolResult::failed(format!("there is no tool `{name}`, only these: {}", known.join(", ")))
 }
 
 /// The result of a call whose arguments are no JSON object.

@@ -103,7 +103,10 @@ async fn decide(
     orchestrator.decide(&approval.approval_id, decision, by, comment).await?;
     let word = if decision.allows() { "allowed" } else { "denied" };
     let task = &approval.task_id;
-    println!("{word}: {}; go on with `antiphon run --resume {task}`", call(&approval));
+    terminal::print(&format!(
+        "{word}: {}; go on with `antiphon run --resume {task}`\n",
+        call(&approval)
+    ));
     Ok(())
 }
 
@@ -155,5 +158,9 @@ fn table(approvals: &[Approval]) -> String {
 
 fn call(approval: &Approval) -> String {
     let text = format!("{} {}", approval.tool_name, approval.arguments.as_str());
-    visible(&text).chars().take(CALL_CHARS_MAX).collect()
+    let mut shown: String = visible(&text).chars().take(CALL_CHARS_MAX).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
 }

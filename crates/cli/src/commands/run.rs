@@ -417,9 +417,11 @@ fn print_result(state: &TaskState, form: Form) -> Result<(), Failure> {
 }
 
 /// The conversation as a session file, also when it broke off.
-fn save(state: &TaskState) -> Result<(), Failure> {
+pub(super) fn save(state: &TaskState) -> Result<(), Failure> {
     let route = Route::of(state.created.route.as_ref()).map_err(Failure::failed)?;
     let Some(path) = route.save else { return Ok(()) };
+    // What the journal names is not believed: only a session file is replaced by one.
+    check_save(&path)?;
     let now = SystemClock.now();
     let session = Session {
         id: state.created.session_id.clone(),

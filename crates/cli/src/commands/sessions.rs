@@ -91,7 +91,7 @@ impl Sessions {
                 antiphon_session_file::save(&file, &session)
                     .map_err(|error| Failure::failed(error.to_string()))?;
                 let said = terminal::count(session.messages.len() as u64, "message");
-                println!("{said} written to {}", file.display());
+                terminal::print(&format!("{said} written to {}\n", file.display()));
             }
             Self::Import { file } => {
                 let session = from_file(&file)?;
@@ -102,10 +102,10 @@ impl Sessions {
                     before: Before::Messages(session.messages),
                 };
                 keeper()?.keep(kept).await?;
-                println!(
-                    "session {}: go on with `antiphon run --session {}`",
+                terminal::print(&format!(
+                    "session {}: go on with `antiphon run --session {}`\n",
                     session.id, session.id
-                );
+                ));
             }
             Self::Fork { session } => {
                 let orchestrator = keeper()?;
@@ -120,7 +120,9 @@ impl Sessions {
                 };
                 let task = orchestrator.keep(kept).await?;
                 let id = orchestrator.task(&task).await?.created.session_id;
-                println!("session {id}: go on with `antiphon run --session {id}`");
+                terminal::print(&format!(
+                    "session {id}: go on with `antiphon run --session {id}`\n"
+                ));
             }
         }
         Ok(())

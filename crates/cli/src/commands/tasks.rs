@@ -116,13 +116,16 @@ impl Tasks {
             Self::Cancel { task } => {
                 let (orchestrator, task) = unfinished(&project, models, &task).await?;
                 orchestrator.cancel(&task.task_id).await?;
-                println!("canceled {}: {}", task.task_id, cut(&task.title));
+                terminal::print(&format!("canceled {}: {}\n", task.task_id, cut(&task.title)));
                 Ok(())
             }
             Self::Pause { task } => {
                 let (orchestrator, task) = unfinished(&project, models, &task).await?;
                 orchestrator.pause(&task.task_id).await?;
-                println!("it rests; go on with `antiphon run --resume {}`", task.task_id);
+                terminal::print(&format!(
+                    "it rests; go on with `antiphon run --resume {}`\n",
+                    task.task_id
+                ));
                 Ok(())
             }
             Self::Send { task, text, steer } => {
@@ -130,7 +133,10 @@ impl Tasks {
                 let mode = if steer { HandlingMode::Steer } else { HandlingMode::Queue };
                 let said = UserMessage::text(text, SystemClock.now());
                 orchestrator.send(&task.task_id, said, mode).await?;
-                println!("kept; it hears it with `antiphon run --resume {}`", task.task_id);
+                terminal::print(&format!(
+                    "kept; it hears it with `antiphon run --resume {}`\n",
+                    task.task_id
+                ));
                 Ok(())
             }
         }
@@ -199,7 +205,7 @@ async fn list(
     }));
     terminal::print(&terminal::table(&lines));
     if left_out {
-        eprintln!("the newest {limit}; see more with --limit");
+        terminal::note(&format!("the newest {limit}; see more with --limit\n"));
     }
     Ok(())
 }
@@ -262,11 +268,11 @@ async fn resume(orchestrator: &Orchestrator, task: Option<String>) -> Result<(),
         }
     };
     if begun.is_empty() && waiting.is_empty() {
-        println!("nothing was cut off");
+        terminal::print("nothing was cut off\n");
     }
     for task_id in waiting {
         if let Err(failure) = outcome::outcome(&orchestrator.task(&task_id).await?) {
-            eprintln!("{failure}");
+            terminal::note(&format!("{}\n", visible(&failure.to_string())));
         }
     }
     let mut first_failure = None;
@@ -274,12 +280,12 @@ async fn resume(orchestrator: &Orchestrator, task: Option<String>) -> Result<(),
         let ended = match orchestrator.wait(&task_id).await {
             Ok(state) => {
                 terminal::print(&format!("{task_id} {}\n", state.status.as_str()));
-                outcome::outcome(&state)
+                super::run::save(&state).and_then(|()| outcome::outcome(&state))
             }
             Err(error) => Err(error.into()),
         };
         if let Err(failure) = ended {
-            eprintln!("{task_id}: {failure}");
+            terminal::note(&format!("{task_id}: {}\n", visible(&failure.to_string())));
             first_failure.get_or_insert(failure);
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use antiphon_conformance::model::MemoryJournal;
 use antiphon_core::{
-    EventBody, HandlingMode, InputBlock, Message, TaskId, TaskStatus, UserMessage,
+    AgentState, EventBody, HandlingMode, InputBlock, Message, TaskId, TaskStatus, UserMessage,
 };
 use antiphon_runtime::{Orchestrator, OrchestratorError, QUEUED_MAX, TaskState};
 
@@ -80,7 +80,7 @@ async fn a_message_that_was_accepted_is_heard_or_the_task_had_ended() {
     let (mut heard, mut late) = (0, 0);
     for round in 0..200 {
         let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
-        let orchestrator = orchestrator(journal, &tools, script);
+        let orchestrator = orchestrator(journal.clone(), &tools, script);
         let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
         for _ in 0..round % 20 {
             tokio::task::yield_now().await;
@@ -90,6 +90,13 @@ async fn a_message_that_was_accepted_is_heard_or_the_task_had_ended() {
                 let state = orchestrator.wait(&task_id).await.expect("an end");
                 assert!(spoken(&state).contains(&"user: and this".to_owned()));
                 assert_eq!(state.turns, 2, "{:?}", spoken(&state));
+                let mut at = AgentState::Idle;
+                for event in events(&*journal).await {
+                    if let EventBody::StateChanged(change) = event.body {
+                        assert_eq!(change.from, at, "no step of the lap is left out");
+                        at = change.to;
+                    }
+                }
                 heard += 1;
             }
             Err(OrchestratorError::Ended { .. }) => late += 1,

@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use antiphon_conformance::model::MemoryJournal;
-use antiphon_core::port::ToolContext;
+use antiphon_core::port::{PieceSource, Provider, ToolContext};
 use antiphon_core::{
-    AgentState, Effect, RawJson, TaskStatus, Tool, ToolError, ToolExecutor, ToolResult,
+    AgentState, Effect, ModelRef, RawJson, Request, TaskStatus, Tool, ToolError, ToolExecutor,
+    ToolResult,
 };
-use antiphon_runtime::{NewTask, Orchestrator, OrchestratorError, Settings, World};
+use antiphon_runtime::{Models, NewTask, Orchestrator, OrchestratorError, Settings, World};
+use antiphon_scripted::{Script, ScriptedProvider};
 use async_trait::async_trait;
 
 use crate::world::{Counting, new_task, orchestrator, world};
@@ -86,13 +88,55 @@ async fn a_fault_that_stays_is_told_and_the_task_can_be_resumed() {
     assert_eq!(state.status, TaskStatus::Completed);
 }
 
+/// A model that is never heard of again the first time it is asked.
+struct Lost {
+    asked: AtomicUsize,
+    inner: ScriptedProvider,
+}
+
+impl Provider for Lost {
+    fn open(&self, request: Request) -> PieceSource {
+        if self.asked.fetch_add(1, Ordering::SeqCst) == 0 {
+            return Box::pin(futures_util::stream::pending());
+        }
+        self.inner.open(request)
+    }
+}
+
+struct OneModel(Arc<Lost>);
+
+impl Models for OneModel {
+    fn provider(&self, _: &ModelRef, _: Option<&RawJson>) -> Result<Arc<dyn Provider>, String> {
+        Ok(Arc::clone(&self.0) as Arc<dyn Provider>)
+    }
+
+    fn window_tokens(&self, _: &ModelRef) -> Option<u64> {
+        None
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_task_without_a_sign_of_life_is_taken_up_again() {
-    let (tool, orchestrator) = odd(1, true);
+    let script = "name = \"test\"\n[[reply]]\nstep = [{ text = \"Here.\" }]\n";
+    let inner = ScriptedProvider::new(Script::parse(script).expect("a script"));
+    let model = Arc::new(Lost { asked: AtomicUsize::new(0), inner });
+    let world = world(Arc::new(MemoryJournal::new()), &Arc::new(Counting::default()), script);
+    let orchestrator =
+        Orchestrator::new(World { models: Arc::new(OneModel(model.clone())), ..world });
     let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
     let state = orchestrator.wait(&task_id).await.expect("an end");
     assert_eq!(state.status, TaskStatus::Completed);
-    assert_eq!(tool.called.load(Ordering::SeqCst), 2);
+    assert_eq!(model.asked.load(Ordering::SeqCst), 2);
+}
+
+/// However long it takes: it has a limit of its own.
+#[tokio::test(start_paused = true)]
+async fn a_tool_may_be_quiet() {
+    let (tool, orchestrator) = odd(1, true);
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let hours = Duration::from_secs(7200);
+    assert!(tokio::time::timeout(hours, orchestrator.wait(&task_id)).await.is_err());
+    assert_eq!(tool.called.load(Ordering::SeqCst), 1, "it was not run again");
 }
 
 #[tokio::test]
