@@ -43,6 +43,7 @@ check: setup
 test: check
 	@scripts/need cargo-nextest python3 python3-venv npm
 	@scripts/step "MCP servers" scripts/mcp-servers
+	@scripts/step "A small model" scripts/local-model true
 	@scripts/step "Tests" $(CARGO) nextest run --workspace --locked --profile ci
 	@scripts/step "Doctests" $(CARGO) test --workspace --doc --locked --quiet
 	@RUSTDOCFLAGS="-D warnings" scripts/step "Docs" \

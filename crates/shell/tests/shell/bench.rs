@@ -57,7 +57,7 @@ impl Bench {
     }
 
     pub(crate) fn with(change: impl FnOnce(&mut Settings)) -> Self {
-        Self::within(Path::new(env!("CARGO_TARGET_TMPDIR")), change)
+        Self::within(&scratch(), change)
     }
 
     /// In a folder beneath `base`.
@@ -192,4 +192,17 @@ pub(crate) async fn eventually(what: &str, mut happened: impl FnMut() -> bool) {
         assert!(begun.elapsed() < SOON, "{what} did not happen");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+}
+
+/// A folder that can be written to and is not beneath one that a sandbox has of its own: that of
+/// the build, unless that is in `/tmp`.
+pub(crate) fn scratch() -> PathBuf {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let candidates = [env!("CARGO_TARGET_TMPDIR"), env!("CARGO_MANIFEST_DIR")].map(PathBuf::from);
+    let others = ["/var/lib", "/srv", "/opt"].map(PathBuf::from);
+    let own = ["/tmp", "/var/tmp", "/run", "/dev"];
+    let fits = |path: &PathBuf| {
+        !own.iter().any(|own| path.starts_with(own)) && tempfile::tempdir_in(path).is_ok()
+    };
+    candidates.into_iter().chain(home).chain(others).find(fits).unwrap()
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use antiphon_sandbox::{Mode, Network};
 
-use crate::bench::Bench;
+use crate::bench::{Bench, scratch};
 
 fn git(root: &Path, arguments: &[&str]) {
     let done = Command::new("git").args(arguments).current_dir(root).output().unwrap();
@@ -157,7 +157,7 @@ async fn where_there_is_no_sandbox_nothing_is_run_and_it_is_said_what_to_do() {
 
 #[tokio::test]
 async fn several_roots_can_be_written_to_and_each_is_protected() {
-    let other = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let other = tempfile::tempdir_in(scratch()).unwrap();
     let path = other.path().canonicalize().unwrap();
     let bench = Bench::with(|settings| settings.policy.roots.push(path.clone()));
     bench.works(&format!("echo a > file; echo b > {}/file", path.display())).await;
