@@ -30,8 +30,8 @@ const RECOVERED_MAX: NonZeroUsize = NonZeroUsize::new(1_000_000).unwrap();
 /// How long whoever waits for a task that has no place yet waits before looking again.
 const PLACE_LOOK: Duration = Duration::from_millis(5);
 
-/// Approvals that are looked at, at most.
-const APPROVALS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
+/// Approvals or waiting messages that are looked at, at most.
+const LISTED_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
 
 /// Why the orchestrator did not do as told.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -208,7 +208,7 @@ impl Orchestrator {
         let id = InteractionId::from(self.inner.world.ids.next());
         let queued = MessageQueued { id, mode, message };
         self.amend(task_id, async |_| {
-            let waiting = self.inner.world.journal.queued(APPROVALS_MAX).await?;
+            let waiting = self.inner.world.journal.queued(LISTED_MAX).await?;
             if waiting.iter().filter(|queued| queued.task_id == *task_id).count() >= QUEUED_MAX {
                 return Err(OrchestratorError::MailboxFull { task_id: task_id.clone() });
             }
@@ -306,7 +306,7 @@ impl Orchestrator {
         &self,
         which: WhichApprovals,
     ) -> Result<Vec<Approval>, OrchestratorError> {
-        let query = ApprovalQuery { which, limit: APPROVALS_MAX };
+        let query = ApprovalQuery { which, limit: LISTED_MAX };
         Ok(self.inner.world.journal.approvals(query).await?)
     }
 
