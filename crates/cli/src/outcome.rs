@@ -7,7 +7,7 @@ use std::time::Instant;
 use antiphon_core::{PriceTable, TaskStatus, TokenUsage, Usage, WaitingFor};
 use antiphon_runtime::TaskState;
 
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::screen::elapsed;
 
 /// What the end of a task means to the shell.
@@ -22,10 +22,16 @@ pub(crate) fn outcome(state: &TaskState) -> Result<(), Failure> {
             "task {id} waits for an answer: see `antiphon approvals list`, answer with `antiphon \
              approvals allow` or `deny`, then `antiphon run --resume {id}`"
         ))),
-        (TaskStatus::InputRequired, Some(WaitingFor::Resume) | None)
-        | (TaskStatus::Pending | TaskStatus::Running, _) => Err(Failure::unavailable(format!(
-            "task {id} rests: go on with `antiphon run --resume {id}`"
-        ))),
+        // Somebody wanted it so.
+        (TaskStatus::InputRequired, Some(WaitingFor::Resume)) => Err(Failure {
+            exit: Exit::Interrupted,
+            message: format!("task {id} is paused: go on with `antiphon run --resume {id}`"),
+        }),
+        (TaskStatus::InputRequired, None) | (TaskStatus::Pending | TaskStatus::Running, _) => {
+            Err(Failure::unavailable(format!(
+                "task {id} rests: go on with `antiphon run --resume {id}`"
+            )))
+        }
         (TaskStatus::Failed, _) => {
             let error = text("error").to_owned();
             Err(match text("code") {

@@ -27,11 +27,8 @@ pub const QUEUED_MAX: usize = 256;
 /// Tasks that are listed at a time when all that were cut off are taken up.
 const RECOVERED_MAX: NonZeroUsize = NonZeroUsize::new(1_000_000).unwrap();
 
-/// How long whoever waits for a task that has no place yet waits before looking again.
-const PLACE_LOOK: Duration = Duration::from_millis(5);
-
-/// Approvals or waiting messages that are looked at, at most.
-const LISTED_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
+/// Approvals that are looked at, at most.
+const APPROVALS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
 
 /// Why the orchestrator did not do as told.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -208,8 +205,7 @@ impl Orchestrator {
         let id = InteractionId::from(self.inner.world.ids.next());
         let queued = MessageQueued { id, mode, message };
         self.amend(task_id, async |_| {
-            let waiting = self.inner.world.journal.queued(LISTED_MAX).await?;
-            if waiting.iter().filter(|queued| queued.task_id == *task_id).count() >= QUEUED_MAX {
+            if self.task(task_id).await?.queue.len() >= QUEUED_MAX {
                 return Err(OrchestratorError::MailboxFull { task_id: task_id.clone() });
             }
             Ok(vec![queued.clone().into()])
@@ -306,7 +302,7 @@ impl Orchestrator {
         &self,
         which: WhichApprovals,
     ) -> Result<Vec<Approval>, OrchestratorError> {
-        let query = ApprovalQuery { which, limit: LISTED_MAX };
+        let query = ApprovalQuery { which, limit: APPROVALS_MAX };
         Ok(self.inner.world.journal.approvals(query).await?)
     }
 
@@ -340,19 +336,16 @@ impl Orchestrator {
     /// nobody works on, is an error that says why.
     pub async fn wait(&self, task_id: &TaskId) -> Result<TaskState, OrchestratorError> {
         loop {
-            if let Some(running) = self.inner.places.find(task_id) {
-                running.left.cancelled().await;
-            }
+            self.inner.places.left(task_id).await;
             let state = self.task(task_id).await?;
             if state.status.is_terminal() || state.status == TaskStatus::InputRequired {
                 return Ok(state);
             }
-            // Somebody may have taken it up again, or it may wait for a place.
-            if !self.inner.places.knows(task_id) {
+            // Unless somebody has taken it up again meanwhile.
+            if self.inner.places.find(task_id).is_none() {
                 let why = self.inner.places.why(task_id);
                 return Err(why.unwrap_or(OrchestratorError::AtRest { task_id: task_id.clone() }));
             }
-            tokio::time::sleep(PLACE_LOOK).await;
         }
     }
 

@@ -14,6 +14,7 @@ use std::time::Duration;
 use antiphon_core::TaskId;
 use antiphon_core::port::JournalError;
 use futures_util::FutureExt;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -77,7 +78,11 @@ impl Running {
 
 /// The places.
 #[derive(Debug, Default)]
-pub(crate) struct Places(Mutex<Book>);
+pub(crate) struct Places {
+    book: Mutex<Book>,
+    /// Rings whenever a place is given up.
+    vacated: Notify,
+}
 
 #[derive(Debug, Default)]
 struct Book {
@@ -92,7 +97,7 @@ struct Book {
 
 impl Places {
     fn book(&self) -> MutexGuard<'_, Book> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn find(&self, task_id: &TaskId) -> Option<Arc<Running>> {
@@ -105,10 +110,20 @@ impl Places {
         book.stopped.iter().rev().find(|(stopped, _)| stopped == task_id).map(|(_, e)| e.clone())
     }
 
-    /// Whether somebody works on a task, or will when there is room.
-    pub(crate) fn knows(&self, task_id: &TaskId) -> bool {
-        let book = self.book();
-        book.running.contains_key(task_id) || book.waiting.contains(task_id)
+    /// Returns when nobody works on a task and it does not wait for a place either.
+    pub(crate) async fn left(&self, task_id: &TaskId) {
+        loop {
+            // Listens before it looks, so that nothing is missed in between.
+            let vacated = self.vacated.notified();
+            let running = self.find(task_id);
+            if let Some(running) = running {
+                running.left.cancelled().await;
+            } else if self.book().waiting.contains(task_id) {
+                vacated.await;
+            } else {
+                return;
+            }
+        }
     }
 
     /// A place for a task; `None` when it has one already, and then it looks again before it
@@ -187,6 +202,7 @@ impl Drop for Place {
     fn drop(&mut self) {
         let next = self.inner.places.vacate(&self.task_id, &self.running);
         self.running.left.cancel();
+        self.inner.places.vacated.notify_waiters();
         if let Some(next) = next {
             start(&self.inner, &next);
         }

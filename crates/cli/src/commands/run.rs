@@ -201,7 +201,9 @@ impl Run {
         let hands = Hands::of(&project, models.config(), &self.allowed()).await?;
         let hands = hands.asking(self.ask, keyboard.is_there());
         let servers = hands.servers.clone();
-        if let Some((_, _, _, route)) = &accepted {
+        // A session that goes on brings its own model.
+        let named = self.session.is_none() || self.model.is_some();
+        if let Some((_, _, _, route)) = accepted.as_ref().filter(|_| named) {
             let named = self.model.clone().unwrap_or_else(|| models.config().default_model());
             models.provider(&named, route)?;
         }

@@ -10,8 +10,7 @@ use antiphon_runtime::{Orchestrator, OrchestratorError, QUEUED_MAX, TaskState};
 
 use crate::world::{Counting, events, new_task, orchestrator};
 
-/// Waits for a file of its own making: `hang` until canceled is no use here, so the model stalls in
-/// small steps instead.
+/// Two turns that take a moment, with a tool between them, and one for what is said meanwhile.
 const SLOW: &str = r#"
 name = "test"
 [[reply]]
@@ -127,7 +126,7 @@ async fn a_paused_task_rests_until_it_is_resumed() {
     assert_eq!(state.status, TaskStatus::InputRequired);
     assert_eq!(state.turns, 1, "the answer that was being given is not thrown away");
     let before = events(&*journal).await.len();
-    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    assert!(orchestrator.shutdown(std::time::Duration::from_secs(5)).await);
     assert_eq!(events(&*journal).await.len(), before, "nothing happens meanwhile");
     // A restart does not wake it.
     let tools = Arc::new(Counting::default());
