@@ -242,18 +242,8 @@ impl Gate for Asks {
 }
 
 fn new_task() -> Option<NewTask> {
-    Some(NewTask {
-        agent: "bench".to_owned(),
-        model: ModelRef::parse("scripted/bench").ok()?,
-        route: None,
-        system_prompt: String::new(),
-        session_id: None,
-        before: Before::Nothing,
-        message: UserMessage::text("go", DateTime::UNIX_EPOCH),
-        limits: TaskLimits::default(),
-        output_schema: None,
-        key: None,
-    })
+    let message = UserMessage::text("go", DateTime::UNIX_EPOCH);
+    Some(NewTask::new("bench", ModelRef::parse("scripted/bench").ok()?, message))
 }
 
 struct Scripted(ScriptedProvider);

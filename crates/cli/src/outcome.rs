@@ -27,6 +27,9 @@ pub(crate) fn outcome(state: &TaskState) -> Result<(), Failure> {
             exit: Exit::Interrupted,
             message: format!("task {id} is paused: go on with `antiphon run --resume {id}`"),
         }),
+        (TaskStatus::InputRequired, Some(WaitingFor::ToolResult)) => Err(Failure::refused(format!(
+            "task {id} waits for its client to say what came of a call"
+        ))),
         (TaskStatus::InputRequired, None) | (TaskStatus::Pending | TaskStatus::Running, _) => {
             Err(Failure::unavailable(format!(
                 "task {id} rests: go on with `antiphon run --resume {id}`"

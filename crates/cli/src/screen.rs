@@ -181,6 +181,11 @@ impl Screen {
                 self.note(&format!("the result does not fit: {}", cut(&visible(&rejected.reason))));
             }
             EventBody::ToolRefused(_)
+            | EventBody::ToolRequested(_)
+            | EventBody::Dispatched(_)
+            | EventBody::Awaited(_)
+            | EventBody::HandedOver(_)
+            | EventBody::Relayed(_)
             | EventBody::TaskCreated(_)
             | EventBody::StatusChanged(_)
             | EventBody::MessageQueued(_)

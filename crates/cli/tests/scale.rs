@@ -41,18 +41,8 @@ fn orchestrator(folder: &Path, script: &str) -> Orchestrator {
 }
 
 fn task(text: &str) -> NewTask {
-    NewTask {
-        agent: "scale".to_owned(),
-        model: ModelRef::parse("scripted/scale").unwrap(),
-        route: None,
-        system_prompt: String::new(),
-        session_id: None,
-        before: Before::Nothing,
-        message: UserMessage::text(text, chrono::DateTime::UNIX_EPOCH),
-        limits: TaskLimits::default(),
-        output_schema: None,
-        key: None,
-    }
+    let message = UserMessage::text(text, chrono::DateTime::UNIX_EPOCH);
+    NewTask::new("scale", ModelRef::parse("scripted/scale").unwrap(), message)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -20,8 +20,9 @@ use serde_json::value::RawValue;
 
 use crate::port::Rule;
 use crate::{
-    AgentId, AgentState, ApprovalId, Decision, Effect, HandlingMode, InteractionId, Message,
-    ModelRef, RawJson, SessionId, TaskId, TaskLimits, TaskStatus, ToolCallId, Usage, UserMessage,
+    AgentId, AgentState, ApprovalId, ContextScope, Decision, Effect, HandlingMode, InteractionId,
+    Join, MayCall, Message, ModelRef, RawJson, RunnerConfig, SessionId, TaskId, TaskLimits,
+    TaskStatus, Tool, ToolCallId, Usage, UserMessage,
 };
 
 /// The version of the event format.
@@ -133,15 +134,33 @@ events! {
         /// The task at the top of its tree; itself when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         root: Option<TaskId>,
+        /// How many tasks are above it.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        depth: u32,
         /// What was said before it, in another task.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         history: Option<HistoryRef>,
         /// Who answers; a task that is taken up again asks the same.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<ModelRef>,
+        /// Who answers when that one cannot, in order.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        fallbacks: Vec<ModelRef>,
         /// The scene.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         system_prompt: String,
+        /// The tools it may use; all there are when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tools: Option<Vec<String>>,
+        /// Tools that the client offered who asked for it: it runs them itself.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        external_tools: Vec<Tool>,
+        /// The agents it may call; any when absent.
+        #[serde(default = "anybody", skip_serializing_if = "is_anybody")]
+        agents: MayCall,
+        /// Who works on it, when that is not this orchestrator.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        runner: Option<RunnerConfig>,
         /// How far it may go.
         #[serde(default, skip_serializing_if = "TaskLimits::is_none")]
         limits: TaskLimits,
@@ -238,6 +257,70 @@ events! {
         /// What recovery may do about it.
         effect: Effect,
     }
+    /// A call goes out to the client that offered its tool.
+    ToolRequested = "tool_requested" {
+        /// Which call.
+        tool_call_id: ToolCallId,
+        /// Which tool.
+        tool_name: String,
+        /// With what.
+        arguments: RawJson,
+        /// When somebody is to look why there is no result.
+        until: DateTime<Utc>,
+    }
+    /// A call dispatches agents. Their tasks are created behind it, under these ids.
+    Dispatched = "dispatched" {
+        /// Which call.
+        tool_call_id: ToolCallId,
+        /// What the children see first.
+        #[serde(default)]
+        context: ContextScope,
+        /// How the task waits for them.
+        join: Join,
+        /// Their tasks, in the order of the targets.
+        children: Vec<TaskId>,
+    }
+    /// A call waits for tasks that were dispatched before.
+    Awaited = "awaited" {
+        /// Which call.
+        tool_call_id: ToolCallId,
+        /// For which tasks.
+        tasks: Vec<TaskId>,
+        /// For how many of them.
+        mode: Awaiting,
+        /// For how long.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<DateTime<Utc>>,
+    }
+    /// Another agent takes over: what it delivers is what the task delivers.
+    HandedOver = "handed_over" {
+        /// The call that did it.
+        tool_call_id: ToolCallId,
+        /// Who works on it from here on.
+        agent: String,
+        /// Who answers from here on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<ModelRef>,
+        /// Who answers when that one cannot, in order.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        fallbacks: Vec<ModelRef>,
+        /// The scene from here on.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        system_prompt: String,
+        /// The tools it may use from here on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tools: Option<Vec<String>>,
+        /// The agents it may call from here on.
+        #[serde(default = "anybody", skip_serializing_if = "is_anybody")]
+        agents: MayCall,
+    }
+    /// What happened elsewhere is written down here up to this place.
+    Relayed = "relayed" {
+        /// The task there.
+        task_id: TaskId,
+        /// Its last event that is written down here.
+        seq: Seq,
+    }
     /// A model was paid.
     UsageRecorded = "usage_recorded" {
         /// Which model.
@@ -280,6 +363,19 @@ pub enum WaitingFor {
     Approval,
     /// Somebody to let it go on.
     Resume,
+    /// The client that offered a tool, which has not said what came of a call.
+    ToolResult,
+}
+
+/// For how many tasks a call waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Awaiting {
+    /// For the first that ends.
+    Any,
+    /// For every one.
+    #[default]
+    All,
 }
 
 /// What a model was paid for, if not for a turn.
@@ -312,9 +408,15 @@ impl TaskCreated {
             session_id,
             parent: None,
             root: None,
+            depth: 0,
             history: None,
             model: None,
+            fallbacks: Vec::new(),
             system_prompt: String::new(),
+            tools: None,
+            external_tools: Vec::new(),
+            agents: MayCall::Anybody,
+            runner: None,
             limits: TaskLimits::default(),
             output_schema: None,
             route: None,
@@ -327,6 +429,19 @@ impl EventBody {
     pub fn ends_task(&self) -> bool {
         matches!(self, Self::StatusChanged(StatusChanged { status, .. }) if status.is_terminal())
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+fn is_zero(depth: &u32) -> bool {
+    *depth == 0
+}
+
+fn anybody() -> MayCall {
+    MayCall::Anybody
+}
+
+fn is_anybody(agents: &MayCall) -> bool {
+    *agents == MayCall::Anybody
 }
 
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {

@@ -3,7 +3,7 @@
 //! | axis     | values                              | question                               |
 //! |----------|-------------------------------------|----------------------------------------|
 //! | context  | `independent` `inherited` `shared`  | what does the child see first?         |
-//! | join     | `single` `all` `detached`           | how does the parent wait?              |
+//! | join     | `single` `all` `detached` `any` `quorum` | how does the parent wait?         |
 //! | executor | `auto` `force`                      | which orchestrator runs the loop?      |
 //! | tools    | `inherit` `exact` `none`            | what may it borrow of the parent's?    |
 //!
@@ -12,6 +12,7 @@
 //! agent.
 
 use std::fmt;
+use std::num::NonZeroU32;
 
 use chrono::Utc;
 use serde::de::value::MapAccessDeserializer;
@@ -19,7 +20,10 @@ use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::UserMessage;
+use crate::{RawJson, UserMessage};
+
+/// Most targets of one invocation.
+pub const TARGETS_MAX: usize = 16_384;
 
 /// A request to dispatch 1..N targets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,6 +55,12 @@ pub struct Target {
     /// In place of the invocation's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub executor: Option<ExecutorHint>,
+    /// JSON Schema of its result, in place of the agent's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<RawJson>,
+    /// It is given up after so long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_s: Option<NonZeroU32>,
 }
 
 /// Which agent.
@@ -96,6 +106,26 @@ pub enum Join {
     All,
     /// Not at all: task ids at once.
     Detached,
+    /// For the first that completes; the others are canceled.
+    Any,
+    /// For the first so many that complete; the others are canceled.
+    Quorum {
+        /// How many.
+        n: NonZeroU32,
+    },
+}
+
+impl Join {
+    /// The word used in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Single => "single",
+            Self::All => "all",
+            Self::Detached => "detached",
+            Self::Any => "any",
+            Self::Quorum { .. } => "quorum",
+        }
+    }
 }
 
 /// Which orchestrator runs the loop.
@@ -166,6 +196,29 @@ pub enum InvocationError {
     /// A named agent is its name.
     #[error("named target with empty agent_id")]
     NamedEmptyAgentId,
+    /// More than anybody can look after.
+    #[error("invocation may have {TARGETS_MAX} targets at most, got {got}")]
+    TooManyTargets {
+        /// How many there are.
+        got: usize,
+    },
+    /// So many can never complete.
+    #[error("join `quorum` of {n} requires at least {n} targets, got {got}")]
+    QuorumNeedsTargets {
+        /// How many have to complete.
+        n: u32,
+        /// How many there are.
+        got: usize,
+    },
+    /// One task has one agent at a time, and hands over to one.
+    #[error("context `shared` requires join `single`, got `{join}`")]
+    SharedNeedsSingle {
+        /// The join that was asked for.
+        join: &'static str,
+    },
+    /// A task stays where it is when another agent takes it over.
+    #[error("context `shared` stays in its own task: it cannot be run by a remote executor")]
+    SharedNeedsLocal,
 }
 
 /// An invocation that holds what [`Invocation::validate`] checks.
@@ -209,8 +262,20 @@ impl Invocation {
         if self.targets.is_empty() {
             return Err(InvocationError::NoTargets);
         }
-        if self.join == Join::Single && self.targets.len() != 1 {
-            return Err(InvocationError::SingleNeedsOneTarget { got: self.targets.len() });
+        let got = self.targets.len();
+        if self.join == Join::Single && got != 1 {
+            return Err(InvocationError::SingleNeedsOneTarget { got });
+        }
+        if got > TARGETS_MAX {
+            return Err(InvocationError::TooManyTargets { got });
+        }
+        if let Join::Quorum { n } = self.join
+            && n.get() as usize > got
+        {
+            return Err(InvocationError::QuorumNeedsTargets { n: n.get(), got });
+        }
+        if self.context == ContextScope::Shared {
+            self.check_shared()?;
         }
         for target in &self.targets {
             match &target.agent {
@@ -224,6 +289,20 @@ impl Invocation {
             }
         }
         Ok(ValidInvocation(self))
+    }
+
+    fn check_shared(&self) -> Result<(), InvocationError> {
+        if self.join != Join::Single {
+            return Err(InvocationError::SharedNeedsSingle { join: self.join.as_str() });
+        }
+        let hints = self.targets.iter().map(|target| target.executor.as_ref());
+        let remote = |hint: Option<&ExecutorHint>| {
+            matches!(
+                hint.unwrap_or(&self.executor),
+                ExecutorHint::Force(Executor::Remote { .. })
+            )
+        };
+        if hints.into_iter().any(remote) { Err(InvocationError::SharedNeedsLocal) } else { Ok(()) }
     }
 
     fn of(targets: Vec<Target>, join: Join) -> Self {
@@ -252,13 +331,16 @@ impl ValidInvocation {
 impl Target {
     /// An agent that is defined.
     pub fn named(agent_id: impl Into<String>, message: UserMessage) -> Self {
-        Self { agent: AgentRef::Named { agent_id: agent_id.into() }, message, executor: None }
+        Self::of(AgentRef::Named { agent_id: agent_id.into() }, message)
     }
 
     /// An agent made on the spot.
     pub fn ad_hoc(system_prompt: impl Into<String>, message: UserMessage) -> Self {
-        let agent = AgentRef::AdHoc { system_prompt: system_prompt.into(), tools: None };
-        Self { agent, message, executor: None }
+        Self::of(AgentRef::AdHoc { system_prompt: system_prompt.into(), tools: None }, message)
+    }
+
+    fn of(agent: AgentRef, message: UserMessage) -> Self {
+        Self { agent, message, executor: None, output_schema: None, timeout_s: None }
     }
 }
 

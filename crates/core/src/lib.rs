@@ -13,7 +13,7 @@
 //! | price, cost     | [`PriceTable`], [`Cost`], [`Usage`]                      |
 //! | tool            | [`Tool`], [`Effect`], [`ToolResult`]                     |
 //! | session         | [`Session`]                                              |
-//! | agent           | [`AgentName`], [`AgentState`], [`AgentStatus`]           |
+//! | agent           | [`AgentDefinition`], [`AgentState`], [`AgentStatus`]     |
 //! | task            | [`TaskStatus`], [`AgentResult`], [`TaskSnapshot`]        |
 //! | invocation      | [`Invocation`], [`ValidInvocation`], [`InvocationResult`]|
 //! | interaction     | [`Interaction`], [`classify`], [`render`]                |
@@ -31,6 +31,7 @@ mod agent;
 mod approval;
 mod chat;
 mod command;
+mod definition;
 mod error;
 mod event;
 mod handoff;
@@ -57,11 +58,15 @@ pub use agent::{AgentState, AgentStatus};
 pub use approval::{Approval, ApprovalStatus, Decision};
 pub use chat::{CanonicalMessage, ChatCompletionRequest, ChatCompletionResponse, Role, TokenUsage};
 pub use command::{Command, CommandError, OrchestratorRequest};
+pub use definition::{
+    AgentDefinition, CONTEXT_BYTES_MAX, DESCRIPTION_BYTES_MAX, MayCall, Profile, Runtime,
+};
 pub use error::{DomainError, ErrorCode, ErrorResponse};
 pub use event::{
-    ApprovalDecided, ApprovalRequested, Compacted, EVENT_VERSION, Event, EventBody, EventError,
-    HistoryRef, MessageAppended, MessageQueued, OutputRejected, Position, Purpose, Seq,
-    StateChanged, StatusChanged, TaskCreated, ToolRefused, ToolStarted, UsageRecorded, WaitingFor,
+    ApprovalDecided, ApprovalRequested, Awaited, Awaiting, Compacted, Dispatched, EVENT_VERSION,
+    Event, EventBody, EventError, HandedOver, HistoryRef, MessageAppended, MessageQueued,
+    OutputRejected, Position, Purpose, Relayed, Seq, StateChanged, StatusChanged, TaskCreated,
+    ToolRefused, ToolRequested, ToolStarted, UsageRecorded, WaitingFor,
 };
 pub use handoff::{IdRule, for_model};
 pub use health::{HealthState, HealthStatus};
@@ -77,7 +82,7 @@ pub use interaction::{
 };
 pub use invocation::{
     AgentRef, ContextScope, Executor, ExecutorHint, Invocation, InvocationError, Join,
-    RunnerConfig, Target, ToolPolicy, ValidInvocation,
+    RunnerConfig, TARGETS_MAX, Target, ToolPolicy, ValidInvocation,
 };
 pub use message::{
     AssistantBlock, AssistantMessage, IMAGE_BYTES_MAX, ImageBlock, InputBlock, Message,

@@ -4,15 +4,18 @@
 //! is wired in the binary. Each port has one error type whose variants are what the caller
 //! can do about it.
 
+mod agents;
 mod bus;
 mod cancel;
 mod clock;
 mod gate;
 mod journal;
 mod provider;
+mod runner;
 mod tool_executor;
 mod vector_store;
 
+pub use agents::{Agents, Scene};
 pub use bus::{
     Bus, BusError, Claim, Delivery, Subscription, TOPIC_BYTES_MAX, Topic, TopicError, WorkItem,
 };
@@ -24,6 +27,7 @@ pub use journal::{
     JournalError, KEY_BYTES_MAX, Page, Read, TaskHead, TaskQuery, Which, WhichApprovals,
 };
 pub use provider::{Piece, PieceSource, Provider, ProviderError, StopSignal, TimeoutPhase};
+pub use runner::{Run, Runner, RunnerError};
 pub use tool_executor::{Progress, ToolContext, ToolError, ToolExecutor};
 pub use vector_store::{
     Embedder, EmbedderError, Embedding, EmbeddingError, Hit, Metadata, Search, VectorStore,

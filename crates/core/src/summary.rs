@@ -116,12 +116,20 @@ impl TaskSummary {
                 let turn = u32::from(recorded.purpose.is_none());
                 self.turns = self.turns.saturating_add(turn);
             }
+            EventBody::HandedOver(over) => {
+                self.agent.clone_from(&over.agent);
+                self.model.clone_from(&over.model);
+            }
             EventBody::TaskCreated(_)
             | EventBody::StateChanged(_)
             | EventBody::MessageQueued(_)
             | EventBody::ApprovalRequested(_)
             | EventBody::ApprovalDecided(_)
             | EventBody::ToolRefused(_)
+            | EventBody::ToolRequested(_)
+            | EventBody::Dispatched(_)
+            | EventBody::Awaited(_)
+            | EventBody::Relayed(_)
             | EventBody::OutputRejected(_)
             | EventBody::Compacted(_) => {}
         }

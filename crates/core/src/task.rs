@@ -86,6 +86,15 @@ pub struct TaskLimits {
     /// Seconds from its creation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall_clock_s_max: Option<NonZeroU32>,
+    /// Tasks below one another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth_max: Option<NonZeroU32>,
+    /// Tasks that one task has dispatched and that have not ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fan_out_max: Option<NonZeroU32>,
+    /// Tasks in all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks_max: Option<NonZeroU32>,
 }
 
 impl TaskLimits {

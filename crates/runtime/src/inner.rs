@@ -317,6 +317,11 @@ fn history(chapters: &[(TaskId, Vec<antiphon_core::Event>)]) -> Option<HistoryRe
         | EventBody::ApprovalDecided(_)
         | EventBody::ToolStarted(_)
         | EventBody::ToolRefused(_)
+        | EventBody::ToolRequested(_)
+        | EventBody::Dispatched(_)
+        | EventBody::Awaited(_)
+        | EventBody::HandedOver(_)
+        | EventBody::Relayed(_)
         | EventBody::UsageRecorded(_)
         | EventBody::OutputRejected(_)
         | EventBody::Compacted(_) => None,

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use antiphon_core::port::{Append, Expected, IdempotencyKey};
 use antiphon_core::{
-    EventBody, HistoryRef, Message, MessageAppended, ModelRef, RawJson, SessionId, StatusChanged,
-    TaskCreated, TaskId, TaskLimits, TaskStatus, ToolCallBlock, UserMessage,
+    EventBody, HistoryRef, MayCall, Message, MessageAppended, ModelRef, RawJson, RunnerConfig,
+    SessionId, StatusChanged, TaskCreated, TaskId, TaskLimits, TaskStatus, Tool, ToolCallBlock,
+    UserMessage,
 };
 use serde_json::Value;
 
@@ -21,10 +22,20 @@ pub struct NewTask {
     pub agent: String,
     /// Which model answers.
     pub model: ModelRef,
+    /// Who answers when that one cannot, in order.
+    pub fallbacks: Vec<ModelRef>,
     /// How that is reached, if it is not as configured.
     pub route: Option<RawJson>,
     /// The scene.
     pub system_prompt: String,
+    /// The tools it may use; all there are when absent.
+    pub tools: Option<Vec<String>>,
+    /// Tools that whoever asks runs itself.
+    pub external_tools: Vec<Tool>,
+    /// The agents it may call.
+    pub agents: MayCall,
+    /// Who works on it, when that is not this orchestrator.
+    pub runner: Option<RunnerConfig>,
     /// The conversation it goes on with; a new one when absent.
     pub session_id: Option<SessionId>,
     /// What was said before, in the journal or elsewhere.
@@ -105,6 +116,27 @@ impl Before {
 }
 
 impl NewTask {
+    /// A task with nothing special about it.
+    pub fn new(agent: impl Into<String>, model: ModelRef, message: UserMessage) -> Self {
+        Self {
+            agent: agent.into(),
+            model,
+            fallbacks: Vec::new(),
+            route: None,
+            system_prompt: String::new(),
+            tools: None,
+            external_tools: Vec::new(),
+            agents: MayCall::Anybody,
+            runner: None,
+            session_id: None,
+            before: Before::Nothing,
+            message,
+            limits: TaskLimits::default(),
+            output_schema: None,
+            key: None,
+        }
+    }
+
     /// What is written of it, if it can be accepted.
     pub(crate) async fn accept(self, inner: &Inner) -> Result<Append, OrchestratorError> {
         if let Some(schema) = &self.output_schema {
@@ -121,7 +153,12 @@ impl NewTask {
         let session_id = self.session_id.unwrap_or_else(|| SessionId::from(inner.world.ids.next()));
         let created = TaskCreated {
             model: Some(self.model),
+            fallbacks: self.fallbacks,
             system_prompt: self.system_prompt,
+            tools: self.tools,
+            external_tools: self.external_tools,
+            agents: self.agents,
+            runner: self.runner,
             limits: self.limits,
             output_schema: self.output_schema,
             route: self.route,

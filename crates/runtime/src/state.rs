@@ -190,7 +190,12 @@ impl TaskState {
                 self.turns += u32::from(recorded.purpose.is_none());
             }
             EventBody::OutputRejected(_) => self.rejected += 1,
-            EventBody::ToolRefused(_) => {}
+            EventBody::ToolRefused(_)
+            | EventBody::ToolRequested(_)
+            | EventBody::Dispatched(_)
+            | EventBody::Awaited(_)
+            | EventBody::HandedOver(_)
+            | EventBody::Relayed(_) => {}
             EventBody::Compacted(Compacted { summary, kept_from }) => {
                 self.conversation.compact(summary, *kept_from);
             }

@@ -46,6 +46,11 @@ impl Tree {
                 | EventBody::ApprovalRequested(_)
                 | EventBody::ApprovalDecided(_)
                 | EventBody::ToolRefused(_)
+                | EventBody::ToolRequested(_)
+                | EventBody::Dispatched(_)
+                | EventBody::Awaited(_)
+                | EventBody::HandedOver(_)
+                | EventBody::Relayed(_)
                 | EventBody::OutputRejected(_)
                 | EventBody::Compacted(_) => {}
             }

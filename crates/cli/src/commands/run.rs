@@ -214,17 +214,16 @@ impl Run {
         let (task_id, after) = match (accepted, &self.resume) {
             (Some((prompt, limits, output_schema, route)), _) => {
                 let beginning = self.beginning(&orchestrator, &project, &rules).await?;
+                let model = self.model.clone().or(beginning.model).unwrap_or(default_model);
+                let message = UserMessage::text(prompt, SystemClock.now());
                 let task = NewTask {
-                    agent: "default".to_owned(),
-                    model: self.model.clone().or(beginning.model).unwrap_or(default_model),
                     route: route.kept(),
                     system_prompt: beginning.system_prompt,
                     session_id: beginning.session_id,
                     before: beginning.before,
-                    message: UserMessage::text(prompt, SystemClock.now()),
                     limits,
                     output_schema,
-                    key: None,
+                    ..NewTask::new("default", model, message)
                 };
                 (orchestrator.invoke(task).await?, Position(0))
             }

@@ -5,7 +5,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use antiphon_core::port::Rule;
 use antiphon_core::{
     AgentId, AgentState, ApprovalDecided, ApprovalId, ApprovalRequested, AssistantBlock,
-    AssistantMessage, Compacted, Decision, Effect, EventBody, HandlingMode, HistoryRef, ImageBlock,
+    AssistantMessage, Compacted, Decision, Effect, EventBody, HandlingMode, HistoryRef, ImageBlock, MayCall, RunnerConfig,
     InputBlock, InteractionId, MessageAppended, MessageQueued, ModelRef, OpaqueBlock,
     OutputRejected, Purpose, RawJson, Seq, SessionId, Signature, StateChanged, StatusChanged,
     StopReason, TaskCreated, TaskLimits, TaskStatus, ThinkingBlock, ToolArguments, ToolCallBlock,
@@ -73,6 +73,12 @@ fn of_the_work() -> Result<Vec<EventBody>, Finding> {
             history: Some(HistoryRef { task_id: task(97), seq: Seq(u64::MAX) }),
             model: ModelRef::parse("scripted/hello").ok(),
             system_prompt: ODD_TEXT.to_owned(),
+            depth: u32::MAX,
+            fallbacks: ModelRef::parse("scripted/other").into_iter().collect(),
+            tools: Some(vec![ODD_TEXT.to_owned()]),
+            external_tools: Vec::new(),
+            agents: MayCall::Only(vec![ODD_TEXT.to_owned()]),
+            runner: Some(RunnerConfig::new(ODD_TEXT)),
             limits: TaskLimits {
                 turns_max: Some(NonZeroU32::MAX),
                 cost_nano_usd_max: Some(NonZeroU64::MAX),

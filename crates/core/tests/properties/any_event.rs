@@ -48,14 +48,18 @@ fn approval_id() -> impl Strategy<Value = ApprovalId> {
 fn limits() -> impl Strategy<Value = TaskLimits> {
     let count = || option::of(any::<NonZeroU32>());
     let many = || option::of(any::<NonZeroU64>());
-    (count(), count(), count(), many(), many(), count()).prop_map(
-        |(turns, answer_tokens, tool_calls, tokens, cost_nano_usd, wall_clock_s)| TaskLimits {
+    let tree = (count(), count(), count());
+    (count(), count(), count(), many(), many(), count(), tree).prop_map(
+        |(turns, answer_tokens, tool_calls, tokens, cost_nano_usd, wall_clock_s, tree)| TaskLimits {
             turns_max: turns,
             answer_tokens_max: answer_tokens,
             tool_calls_max: tool_calls,
             tokens_max: tokens,
             cost_nano_usd_max: cost_nano_usd,
             wall_clock_s_max: wall_clock_s,
+            depth_max: tree.0,
+            fan_out_max: tree.1,
+            tasks_max: tree.2,
         },
     )
 }

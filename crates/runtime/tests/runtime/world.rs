@@ -201,18 +201,9 @@ pub(crate) fn world(journal: Arc<dyn Journal>, tools: &Arc<Counting>, script: &s
 }
 
 pub(crate) fn new_task(text: &str) -> NewTask {
-    NewTask {
-        agent: "tester".to_owned(),
-        model: ModelRef::parse("scripted/test").expect("a model"),
-        route: None,
-        system_prompt: "Be brief.".to_owned(),
-        session_id: None,
-        before: Before::Nothing,
-        message: UserMessage::text(text, chrono::DateTime::UNIX_EPOCH),
-        limits: TaskLimits::default(),
-        output_schema: None,
-        key: None,
-    }
+    let model = ModelRef::parse("scripted/test").expect("a model");
+    let message = UserMessage::text(text, chrono::DateTime::UNIX_EPOCH);
+    NewTask { system_prompt: "Be brief.".to_owned(), ..NewTask::new("tester", model, message) }
 }
 
 pub(crate) async fn events(journal: &dyn Journal) -> Vec<Event> {

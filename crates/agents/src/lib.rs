@@ -1,0 +1,1 @@
+//! Agents as markdown files.
