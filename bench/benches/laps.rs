@@ -220,6 +220,8 @@ fn world(journal: Arc<dyn Journal>, script: &str) -> Result<World, Error> {
         models: Arc::new(Scripted(ScriptedProvider::new(Script::parse(script)?))),
         tools: Arc::new(Nothing),
         gate: Arc::new(OpenGate),
+        agents: None,
+        runners: Vec::new(),
         prices: Arc::default(),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
@@ -249,7 +251,12 @@ fn new_task() -> Option<NewTask> {
 struct Scripted(ScriptedProvider);
 
 impl Models for Scripted {
-    fn provider(&self, _: &ModelRef, _: Option<&RawJson>) -> Result<Arc<dyn Provider>, String> {
+    fn provider(
+        &self,
+        _: &ModelRef,
+        _: &[ModelRef],
+        _: Option<&RawJson>,
+    ) -> Result<Arc<dyn Provider>, String> {
         Ok(Arc::new(self.0.clone()))
     }
 

@@ -27,12 +27,15 @@ use crate::config::{Config, Key, Kind, Limits, ProviderConfig};
 use crate::failure::Failure;
 use crate::route::Route;
 
+/// A model, its own fallbacks, and the way to it.
+type Choosing = (ModelRef, Vec<ModelRef>, Route);
+
 /// Everybody who can answer.
 pub(crate) struct Models {
     config: Config,
     transport: OnceLock<Transport>,
-    /// By model and the way to it: providers that are shared are shared below.
-    chosen: Mutex<HashMap<(ModelRef, Route), Arc<dyn Provider>>>,
+    /// By model, its fallbacks and the way to it: providers that are shared are shared below.
+    chosen: Mutex<HashMap<Choosing, Arc<dyn Provider>>>,
     /// By name, and by whether it writes tool calls as text.
     stacked: Mutex<HashMap<(String, bool), Arc<dyn Provider>>>,
 }
@@ -51,19 +54,30 @@ impl Models {
         &self.config
     }
 
-    /// Who answers for `model`, with its fallbacks.
+    /// Who answers for `model`, with its configured fallbacks.
     pub(crate) fn provider(
         &self,
         model: &ModelRef,
         route: &Route,
     ) -> Result<Arc<dyn Provider>, Failure> {
-        let place = (model.clone(), route.clone());
+        self.backed(model, &[], route)
+    }
+
+    /// Who answers for `model`, with these fallbacks or else the configured ones.
+    fn backed(
+        &self,
+        model: &ModelRef,
+        own: &[ModelRef],
+        route: &Route,
+    ) -> Result<Arc<dyn Provider>, Failure> {
+        let place = (model.clone(), own.to_vec(), route.clone());
         if let Some(provider) = self.chosen().get(&place) {
             return Ok(Arc::clone(provider));
         }
         let first = self.choice(model, route)?;
-        let fallbacks = self.config.models.get(model).map(|m| m.fallbacks.as_slice());
-        let provider = match fallbacks.unwrap_or_default() {
+        let configured = self.config.models.get(model).map(|m| m.fallbacks.as_slice());
+        let fallbacks = if own.is_empty() { configured.unwrap_or_default() } else { own };
+        let provider = match fallbacks {
             [] => first.provider,
             others => {
                 let others = others.iter().map(|other| self.choice(other, route));
@@ -74,7 +88,7 @@ impl Models {
         Ok(provider)
     }
 
-    fn chosen(&self) -> MutexGuard<'_, HashMap<(ModelRef, Route), Arc<dyn Provider>>> {
+    fn chosen(&self) -> MutexGuard<'_, HashMap<Choosing, Arc<dyn Provider>>> {
         self.chosen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -140,9 +154,10 @@ impl antiphon_runtime::Models for Models {
     fn provider(
         &self,
         model: &ModelRef,
+        fallbacks: &[ModelRef],
         route: Option<&RawJson>,
     ) -> Result<Arc<dyn Provider>, String> {
-        self.provider(model, &Route::of(route)?).map_err(|failure| failure.to_string())
+        self.backed(model, fallbacks, &Route::of(route)?).map_err(|failure| failure.to_string())
     }
 
     fn window_tokens(&self, model: &ModelRef) -> Option<u64> {

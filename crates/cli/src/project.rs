@@ -118,6 +118,8 @@ fn world(journal: Arc<dyn Journal>, models: Models, hands: Hands) -> World {
         models: Arc::new(models),
         tools: hands.tools,
         gate: hands.gate,
+        agents: None,
+        runners: Vec::new(),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
         settings: Settings { asking: hands.asking, ..Settings::default() },

@@ -17,7 +17,12 @@ use antiphon_sqlite::{OpenError, SqliteJournal, Sync};
 struct Scripted(ScriptedProvider);
 
 impl Models for Scripted {
-    fn provider(&self, _: &ModelRef, _: Option<&RawJson>) -> Result<Arc<dyn Provider>, String> {
+    fn provider(
+        &self,
+        _: &ModelRef,
+        _: &[ModelRef],
+        _: Option<&RawJson>,
+    ) -> Result<Arc<dyn Provider>, String> {
         Ok(Arc::new(self.0.clone()))
     }
 
@@ -33,6 +38,8 @@ fn orchestrator(folder: &Path, script: &str) -> Orchestrator {
         models: Arc::new(Scripted(ScriptedProvider::new(Script::parse(script).unwrap()))),
         tools: Arc::new(NoTools),
         gate: Arc::new(OpenGate),
+        agents: None,
+        runners: Vec::new(),
         prices: Arc::default(),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),

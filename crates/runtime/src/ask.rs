@@ -113,7 +113,7 @@ impl Work {
     /// them at hand.
     fn request(&self) -> Request {
         let created = &self.state.created;
-        let mut tools = self.inner.world.tools.tools();
+        let mut tools = self.offered();
         tools.extend(created.output_schema.as_ref().and_then(output::final_tool));
         Request {
             model: created.model.as_ref().map(|m| m.model().to_owned()).unwrap_or_default(),

@@ -6,17 +6,20 @@ use std::sync::Arc;
 use antiphon_core::port::{Asked, Progress, ToolContext, Verdict};
 use antiphon_core::{
     AgentState, ApprovalId, ApprovalRequested, Decision, Effect, RawJson, StatusChanged,
-    TaskStatus, ToolArguments, ToolCallBlock, ToolRefused, ToolResult, ToolStarted, WaitingFor,
+    TaskStatus, Tool, ToolArguments, ToolCallBlock, ToolRefused, ToolResult, ToolStarted, WaitingFor,
 };
 use futures_util::StreamExt;
 use futures_util::stream;
 
+use crate::call_agent::{self, CALL_AGENT};
 use crate::decide::Pending;
 use crate::delta::{Delta, DeltaEvent, ToolDelta};
+use crate::dispatch::Alone;
 use crate::lap::{Flushed, Work};
 use crate::orchestrator::OrchestratorError;
+use crate::supervisor;
 use crate::tools;
-use crate::world::Asking;
+use crate::world::{Asking, Dispatch};
 
 /// Calls of one answer that run at a time; the next one waits.
 const CALLS_RUNNING_MAX: usize = 16;
@@ -45,6 +48,7 @@ impl Work {
         if self.state.status != TaskStatus::Running {
             self.push(StatusChanged::new(TaskStatus::Running));
         }
+        let Some(pending) = self.send_out(pending).await? else { return Ok(()) };
         let mut waiting = pending.into_iter().peekable();
         while let Some(first) = waiting.next() {
             let first = match self.judge(first) {
@@ -69,8 +73,70 @@ impl Work {
                 return Ok(());
             }
         }
-        self.walk_to(AgentState::Idle);
+        if self.state.flights.is_empty() {
+            self.walk_to(AgentState::Idle);
+        }
         Ok(())
+    }
+
+    /// Sends out what others do: agents that are called, clients that run tools of their own. The
+    /// rest is left to be run here; `None` when the task is over.
+    async fn send_out(
+        &mut self,
+        pending: Vec<Pending>,
+    ) -> Result<Option<Vec<Pending>>, OrchestratorError> {
+        let alone = if self.calls_of_answer() == 1 { Alone::Yes } else { Alone::No };
+        let mut left = Vec::new();
+        for pending in pending {
+            let call = &pending.call;
+            if self.orchestrates(&call.name) {
+                if self.inner.world.settings.dispatch == Dispatch::Above {
+                    continue;
+                }
+                if call.name == CALL_AGENT {
+                    if self.dispatch(call, alone).await? == Flushed::Over {
+                        return Ok(None);
+                    }
+                } else {
+                    self.look_after(call).await?;
+                }
+            } else if self.is_external(&call.name) {
+                self.request_result(call);
+            } else {
+                left.push(pending);
+            }
+        }
+        Ok(Some(left))
+    }
+
+    fn calls_of_answer(&self) -> usize {
+        self.state.last_lap().map_or(0, |(answer, _)| answer.tool_calls().count())
+    }
+
+    /// Whether a call is for the orchestrator: of a task that may call others.
+    pub(crate) fn orchestrates(&self, name: &str) -> bool {
+        let may = self.inner.world.agents.is_some() && !self.state.created.agents.is_nobody();
+        may && supervisor::is_ours(name)
+    }
+
+    /// What a task may use: its tools, its client's, and what it needs to call others.
+    pub(crate) fn offered(&self) -> Vec<Tool> {
+        let created = &self.state.created;
+        let mut tools = tools::usable(created, &*self.inner.world.tools);
+        tools.extend(created.external_tools.iter().cloned());
+        if let Some(agents) = self.inner.world.agents.as_ref().filter(|_| !created.agents.is_nobody())
+        {
+            let mut callable: Vec<(String, String)> = agents
+                .list()
+                .iter()
+                .filter(|agent| created.agents.allows(Some(agent.name.as_str())))
+                .map(|agent| (agent.name.to_string(), agent.description.clone()))
+                .collect();
+            callable.sort();
+            tools.extend(call_agent::tool(&callable, created.agents.allows(None)));
+            tools.extend(supervisor::tools());
+        }
+        tools
     }
 
     /// Asks about every call that somebody has to be asked about, and waits. Says whether it does.
@@ -79,7 +145,9 @@ impl Work {
         for pending in pending {
             let call = &pending.call;
             let Some(arguments) = call.arguments.object() else { continue };
-            if pending.cut_off.is_some() || self.state.asked.contains_key(&call.id) {
+            let elsewhere = self.orchestrates(&call.name) || self.is_external(&call.name);
+            let asked = pending.cut_off.is_some() || self.state.asked.contains_key(&call.id);
+            if elsewhere || asked {
                 continue;
             }
             let Verdict::Ask { reason, rule } = self.verdict(call, arguments) else { continue };
@@ -110,9 +178,9 @@ impl Work {
     fn judge(&mut self, pending: Pending) -> Judged {
         let Pending { call, cut_off } = pending;
         // What is not known is never run, also if it becomes known a moment later: nobody judged it.
-        let Some(effect) = self.inner.world.tools.effect(&call.name) else {
+        let Some(effect) = self.effect_of(&call.name) else {
             let harmful = cut_off.is_some_and(|cut_off| !cut_off.may_run_again());
-            let unknown = || tools::unknown(&*self.inner.world.tools, &call.name);
+            let unknown = || tools::unknown(&self.offered(), &call.name);
             let result = if harmful { tools::outcome_unknown() } else { unknown() };
             return Judged::Not(call, result);
         };
@@ -123,8 +191,8 @@ impl Work {
         }
         let arguments = match &call.arguments {
             ToolArguments::Object(arguments) => arguments,
-            ToolArguments::Malformed(text) => {
-                let result = tools::malformed(text);
+            ToolArguments::Malformed(_) => {
+                let result = tools::malformed(&call);
                 return Judged::Not(call, result);
             }
         };
@@ -152,7 +220,7 @@ impl Work {
 
     fn verdict(&self, call: &ToolCallBlock, arguments: &RawJson) -> Verdict {
         // Nobody is asked about a tool that is not there.
-        if self.inner.world.tools.effect(&call.name).is_none() {
+        if self.effect_of(&call.name).is_none() {
             return Verdict::Allow;
         }
         let granted = &self.state.granted;
@@ -215,7 +283,13 @@ impl Work {
 
     /// A tool nobody knows does nothing.
     fn effect(&self, call: &ToolCallBlock) -> Effect {
-        self.inner.world.tools.effect(&call.name).unwrap_or(Effect::ReadOnly)
+        self.effect_of(&call.name).unwrap_or(Effect::ReadOnly)
+    }
+
+    /// What a tool does to the world, if this task may use it.
+    fn effect_of(&self, name: &str) -> Option<Effect> {
+        let may = tools::may_use(&self.state.created, name);
+        self.inner.world.tools.effect(name).filter(|_| may)
     }
 }
 

@@ -1,31 +1,40 @@
-//! When approvals that nobody answers are answered by the clock.
+//! When approvals that nobody answers are answered by the clock, and tasks that wait are looked at.
 //!
-//! One future sleeps until the next of them; a task that waits costs nothing.
+//! One future sleeps until the next of them; a task that waits costs a row.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use antiphon_core::ApprovalId;
+use antiphon_core::{ApprovalId, TaskId};
 use antiphon_core::port::Clock;
 use chrono::{DateTime, Utc};
 use tokio::sync::Notify;
 
-/// Approvals by the time they expire.
+/// What is due.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Due {
+    /// An approval is answered.
+    Approval(ApprovalId),
+    /// A task is looked at.
+    Task(TaskId),
+}
+
+/// What is due, and when.
 #[derive(Debug, Default)]
 pub(crate) struct Deadlines {
-    waiting: Mutex<BTreeSet<(DateTime<Utc>, ApprovalId)>>,
+    waiting: Mutex<BTreeSet<(DateTime<Utc>, Due)>>,
     changed: Notify,
 }
 
 impl Deadlines {
-    pub(crate) fn add(&self, at: DateTime<Utc>, approval_id: ApprovalId) {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert((at, approval_id));
+    pub(crate) fn add(&self, at: DateTime<Utc>, due: Due) {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert((at, due));
         self.changed.notify_one();
     }
 
-    /// The next approval whose time is over. Cancel safe: one that was not returned is still
+    /// The next thing whose time is over. Cancel safe: one that was not returned is still
     /// there.
-    pub(crate) async fn next(&self, clock: &Arc<dyn Clock>) -> ApprovalId {
+    pub(crate) async fn next(&self, clock: &Arc<dyn Clock>) -> Due {
         loop {
             let now = clock.now();
             let first = {
@@ -35,8 +44,8 @@ impl Deadlines {
                     Some(_) | None => None,
                 }
             };
-            if let Some((_, approval_id)) = first {
-                return approval_id;
+            if let Some((_, due)) = first {
+                return due;
             }
             let next = {
                 let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);

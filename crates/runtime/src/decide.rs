@@ -5,10 +5,15 @@
 //! | the task has ended                                   | [`Step::Over`]                       |
 //! | its time is over                                     | [`Step::Refuse`]                     |
 //! | somebody paused it                                   | [`Step::Rest`]                       |
+//! | a detached task has ended                            | [`Step::Report`]                     |
 //! | calls without a result, one of them is asked about   | [`Step::Rest`]                       |
-//! | calls without a result                               | [`Step::Call`]                       |
+//! | calls without a result that wait for nobody          | [`Step::Call`]                       |
+//! | calls that waited for others, who are done           | [`Step::Settle`]                     |
+//! | calls that wait for a client, for too long           | [`Step::Remind`]                     |
+//! | calls that wait for others                           | [`Step::Rest`]                       |
 //! | a message that steers has arrived                    | [`Step::Take`]                       |
 //! | the model said its last word, messages wait          | [`Step::Take`]                       |
+//! | the model said its last word, detached tasks run     | [`Step::Idle`]                       |
 //! | the model said its last word                         | [`Step::Finish`] or [`Step::Reject`] |
 //! | a limit is reached                                   | [`Step::Refuse`]                     |
 //! | the conversation is too long                         | [`Step::Compact`]                    |
@@ -17,12 +22,13 @@
 use std::sync::Arc;
 
 use antiphon_core::{
-    AssistantMessage, Effect, HandlingMode, InteractionId, Message, ToolCallBlock, ToolCallId,
-    WaitingFor,
+    AssistantMessage, Effect, HandlingMode, InteractionId, Message, TaskId, ToolCallBlock,
+    ToolCallId, WaitingFor,
 };
 use serde_json::Value;
 
 use crate::compact;
+use crate::flight::Flight;
 use crate::limits::{self, LimitReached, Standing};
 use crate::output;
 use crate::state::TaskState;
@@ -37,6 +43,12 @@ pub enum Step {
     Ask,
     /// Run these calls of the last answer; the others have their results.
     Call(Vec<Pending>),
+    /// Give these calls their results: what they waited for is there.
+    Settle(Vec<ToolCallId>),
+    /// Say that a client has not said what came of its call.
+    Remind,
+    /// Let these detached tasks, which have ended, report.
+    Report(Vec<TaskId>),
     /// Let these messages join the conversation.
     Take(Vec<InteractionId>),
     /// Make the conversation shorter.
@@ -49,6 +61,8 @@ pub enum Step {
     Refuse(LimitReached),
     /// Nothing, until somebody does something.
     Rest,
+    /// Nothing, until a detached task reports.
+    Idle,
     /// Nothing: it is over.
     Over,
 }
@@ -67,11 +81,16 @@ pub fn next(state: &TaskState, standing: &Standing<'_>) -> Step {
     if state.status.is_terminal() {
         return Step::Over;
     }
-    if let Some(limit) = limits::time_over(standing) {
+    if let Some(limit) = limits::time_over(state, standing) {
         return Step::Refuse(limit);
     }
     if state.waiting_for == Some(WaitingFor::Resume) {
         return Step::Rest;
+    }
+    let reports = state.detached.values().filter(|task| standing.outcomes.contains_key(*task));
+    let reports: Vec<TaskId> = reports.cloned().collect();
+    if !reports.is_empty() {
+        return Step::Report(reports);
     }
     let Some((answer, since)) = state.last_lap() else {
         return take(state, HandlingMode::Steer).unwrap_or_else(|| ask(state, standing));
@@ -82,14 +101,41 @@ pub fn next(state: &TaskState, standing: &Standing<'_>) -> Step {
             state.asked.get(&pending.call.id).is_some_and(|question| question.answer.is_none())
         };
         let waits = pending.iter().any(undecided);
-        return if waits { Step::Rest } else { Step::Call(pending) };
+        return if waits { Step::Rest } else { go_on(state, pending, standing) };
     }
     // Something was said since: it was not the last word then.
     let spoken_to = since.iter().any(|message| matches!(&**message, Message::User(_)));
     match last_word(answer, since).filter(|_| !spoken_to) {
-        Some(word) => take(state, HandlingMode::Queue).unwrap_or_else(|| deliver(state, word)),
+        Some(word) => take(state, HandlingMode::Queue).unwrap_or_else(|| {
+            // It is over when everything that it dispatched is.
+            if state.detached.is_empty() { deliver(state, word) } else { Step::Idle }
+        }),
         None => take(state, HandlingMode::Steer).unwrap_or_else(|| ask(state, standing)),
     }
+}
+
+/// What to do about calls without a result that nobody is asked about.
+fn go_on(state: &TaskState, pending: Vec<Pending>, standing: &Standing<'_>) -> Step {
+    let (waiting, open): (Vec<Pending>, Vec<Pending>) =
+        pending.into_iter().partition(|pending| state.flights.contains_key(&pending.call.id));
+    if !open.is_empty() {
+        return Step::Call(open);
+    }
+    let flights = waiting.into_iter().filter_map(|pending| {
+        state.flights.get(&pending.call.id).map(|flight| (pending.call.id, flight))
+    });
+    let flights: Vec<(ToolCallId, &Flight)> = flights.collect();
+    let over = flights.iter().filter(|(_, flight)| flight.is_over(standing.outcomes, standing.now));
+    let over: Vec<ToolCallId> = over.map(|(id, _)| id.clone()).collect();
+    if !over.is_empty() {
+        return Step::Settle(over);
+    }
+    let late = |flight: &Flight| match flight {
+        Flight::External { until } => standing.now >= *until,
+        Flight::Children { .. } | Flight::Await { .. } => false,
+    };
+    let late = flights.iter().any(|(_, flight)| late(flight));
+    if late && state.waiting_for.is_none() { Step::Remind } else { Step::Rest }
 }
 
 fn pending(state: &TaskState, answer: &AssistantMessage, since: &[Arc<Message>]) -> Vec<Pending> {

@@ -45,7 +45,7 @@ impl Bells {
         }
     }
 
-    fn hear(&self, task_id: Option<&TaskId>) -> watch::Receiver<Position> {
+    pub(crate) fn hear(&self, task_id: Option<&TaskId>) -> watch::Receiver<Position> {
         let Some(task_id) = task_id else { return self.all.subscribe() };
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         if tasks.len() >= BELLS_SWEPT {

@@ -1,28 +1,35 @@
 //! What is behind the handle.
 
+use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, Expected, JournalError, Read, TaskQuery, Which, WhichApprovals,
+    Append, Appended, ApprovalQuery, Expected, IdempotencyKey, JournalError, Read, TaskQuery,
+    Which, WhichApprovals,
 };
 use antiphon_core::{
     AgentState, Approval, ApprovalDecided, ApprovalId, ApprovalStatus, Decision, EventBody,
-    HistoryRef, LiveAgent, Position, Provider, StatusChanged, TaskId, TaskStatus, TaskSummary,
+    HistoryRef, LiveAgent, MessageQueued, Position, Provider, StatusChanged, TaskId, TaskStatus,
+    TaskSummary,
 };
 use chrono::{DateTime, Utc};
-use tokio::sync::broadcast;
+use futures_util::{StreamExt, stream};
+use serde_json::Value;
+use tokio::sync::{Notify, broadcast};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::conversation::Conversation;
-use crate::deadlines::Deadlines;
+use crate::deadlines::{Deadlines, Due};
 use crate::delta::Delta;
+use crate::flight::{Flight, Outcome};
 use crate::follow::Bells;
+use crate::kin::Kin;
 use crate::orchestrator::OrchestratorError;
 use crate::running::{self, Places};
 use crate::state::{ReplayError, TaskState};
-use crate::tree::Trees;
+use crate::tree::{self, Tree, Trees};
 use crate::world::World;
 
 /// Deltas that a slow watcher may be behind before it misses some.
@@ -31,11 +38,27 @@ const DELTAS_KEPT: usize = 4096;
 /// Tasks that one history goes through, at most.
 const HISTORY_TASKS_MAX: usize = 10_000;
 
+/// Tasks above one another that are looked at, at most.
+pub(crate) const DEPTH_MAX: usize = 1024;
+
+/// Tasks that are canceled at a time.
+const CANCELED_AT_ONCE: usize = 256;
+
 /// Tasks of a tree that are looked at, at most.
 const TREE_TASKS_MAX: NonZeroUsize = NonZeroUsize::new(1_000_000).unwrap();
 
+/// A task that has just been created: nobody has to read it from the journal.
+pub(crate) struct Prepared {
+    pub(crate) state: TaskState,
+    pub(crate) trees: Vec<Arc<Tree>>,
+}
+
 pub(crate) struct Inner {
     pub(crate) world: World,
+    pub(crate) kin: Kin,
+    prepared: Mutex<HashMap<TaskId, Prepared>>,
+    /// Rings when a task comes to rest.
+    pub(crate) rested: Notify,
     pub(crate) places: Places,
     pub(crate) trees: Trees,
     pub(crate) tracker: TaskTracker,
@@ -54,6 +77,9 @@ impl Inner {
     pub(crate) fn new(world: World) -> Self {
         Self {
             world,
+            kin: Kin::default(),
+            prepared: Mutex::default(),
+            rested: Notify::new(),
             places: Places::default(),
             trees: Trees::default(),
             tracker: TaskTracker::new(),
@@ -75,10 +101,167 @@ impl Inner {
         self.tracker.spawn(work).await.map_err(fault)?
     }
 
-    pub(crate) async fn append(&self, append: Append) -> Result<Appended, JournalError> {
+    /// Writes, and tells whoever watches or waits.
+    pub(crate) async fn append(
+        self: &Arc<Self>,
+        append: Append,
+    ) -> Result<Appended, JournalError> {
+        let ended = append.events.last().and_then(|last| ended(last, append.at));
         let appended = self.world.journal.append(append).await?;
         self.bells.ring(&appended.task_id, appended.position);
+        if let Some(outcome) = ended.filter(|_| !appended.deduplicated) {
+            for waiting in self.kin.ended(&appended.task_id, &outcome) {
+                running::start(self, &waiting);
+            }
+            self.kin.forget(&appended.task_id);
+        }
         Ok(appended)
+    }
+
+    pub(crate) fn prepare(&self, task_id: TaskId, prepared: Prepared) {
+        let mut waiting = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.insert(task_id, prepared);
+    }
+
+    pub(crate) fn take_prepared(&self, task_id: &TaskId) -> Option<Prepared> {
+        self.prepared.lock().unwrap_or_else(PoisonError::into_inner).remove(task_id)
+    }
+
+    /// How a task that has ended did.
+    pub(crate) async fn outcome(&self, task: &TaskSummary) -> Result<Outcome, OrchestratorError> {
+        let state = self.load(&task.task_id).await?;
+        let ended_at = task.ended_at.unwrap_or(task.last_event_at);
+        Ok(outcome(state.status, state.detail.as_ref(), ended_at))
+    }
+
+    /// Has `who`, which waits for a task, learn how it ended, or has that task worked on.
+    pub(crate) async fn rejoin(
+        self: &Arc<Self>,
+        who: &TaskId,
+        task: &TaskSummary,
+    ) -> Result<(), OrchestratorError> {
+        if task.status.is_terminal() {
+            self.kin.note(who, &task.task_id, self.outcome(task).await?);
+        } else if task.status != TaskStatus::InputRequired {
+            running::start(self, &task.task_id);
+        }
+        Ok(())
+    }
+
+    /// Says something to a task that has not ended, once, and has it looked at.
+    pub(crate) async fn queue(
+        self: &Arc<Self>,
+        task_id: &TaskId,
+        queued: MessageQueued,
+    ) -> Result<(), OrchestratorError> {
+        let key = Some(IdempotencyKey(format!("said:{}:{}", task_id, queued.id)));
+        loop {
+            let summary = self.unfinished(task_id).await?;
+            if self.load(task_id).await?.queue.len() >= crate::QUEUED_MAX {
+                return Err(OrchestratorError::MailboxFull { task_id: task_id.clone() });
+            }
+            let events = vec![queued.clone().into()];
+            if self.append_keyed(&summary, events, key.clone()).await? {
+                running::start(self, task_id);
+                return Ok(());
+            }
+        }
+    }
+
+    /// Ends tasks and everything below them. When this returns, the journal says so.
+    pub(crate) async fn cancel_all(
+        self: &Arc<Self>,
+        tasks: Vec<TaskId>,
+    ) -> Result<(), OrchestratorError> {
+        for task_id in &tasks {
+            self.cancel_one(task_id).await?;
+        }
+        for task_id in tasks {
+            self.cancel_below(&task_id).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends everything below a task that can dispatch nobody any more.
+    pub(crate) async fn cancel_below(
+        self: &Arc<Self>,
+        task_id: &TaskId,
+    ) -> Result<(), OrchestratorError> {
+        let root = self.summary(task_id).await?.root;
+        loop {
+            let mut below = self.below(task_id, &root).await?;
+            below.retain(|task| !task.status.is_terminal());
+            if below.is_empty() {
+                return Ok(());
+            }
+            let ends = below.into_iter().map(|task| {
+                let inner = Arc::clone(self);
+                async move { inner.cancel_one(&task.task_id).await }
+            });
+            let mut ends = std::pin::pin!(stream::iter(ends).buffer_unordered(CANCELED_AT_ONCE));
+            while let Some(ended) = ends.next().await {
+                ended?;
+            }
+        }
+    }
+
+    /// Everything below a task, the oldest first.
+    pub(crate) async fn below(
+        &self,
+        task_id: &TaskId,
+        root: &TaskId,
+    ) -> Result<Vec<TaskSummary>, OrchestratorError> {
+        let query = TaskQuery { which: Which::Tree(root.clone()), limit: TREE_TASKS_MAX };
+        let tasks = self.world.journal.tasks(query).await?;
+        let inside: HashSet<TaskId> =
+            tree::descent(task_id, &tasks).into_iter().cloned().collect();
+        let mut below: Vec<TaskSummary> = tasks
+            .into_iter()
+            .filter(|task| task.task_id != *task_id && inside.contains(&task.task_id))
+            .collect();
+        below.reverse();
+        Ok(below)
+    }
+
+    /// Ends one task, if it has not ended.
+    pub(crate) async fn cancel_one(
+        self: &Arc<Self>,
+        task_id: &TaskId,
+    ) -> Result<(), OrchestratorError> {
+        match self.cancel(task_id).await {
+            Ok(()) | Err(OrchestratorError::Ended { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Ends one task: its model call, its tools, and itself.
+    pub(crate) async fn cancel(
+        self: &Arc<Self>,
+        task_id: &TaskId,
+    ) -> Result<(), OrchestratorError> {
+        let mut asked = false;
+        loop {
+            if let Some(running) = self.places.find(task_id) {
+                running.cancel.cancel();
+                running.left.cancelled().await;
+                asked = true;
+                continue;
+            }
+            let summary = self.summary(task_id).await?;
+            if asked && summary.status == TaskStatus::Canceled {
+                return Ok(());
+            }
+            if summary.status.is_terminal() {
+                let (task_id, status) = (task_id.clone(), summary.status);
+                return Err(OrchestratorError::Ended { task_id, status });
+            }
+            let canceled = vec![StatusChanged::new(TaskStatus::Canceled).into()];
+            if self.append_behind(&summary, canceled).await? {
+                self.take_prepared(task_id);
+                self.world.tools.release(task_id).await;
+                return Ok(());
+            }
+        }
     }
 
     /// Writes behind what is known of a task. Says whether it did: somebody else may have been
@@ -88,12 +271,21 @@ impl Inner {
         summary: &TaskSummary,
         events: Vec<EventBody>,
     ) -> Result<bool, OrchestratorError> {
+        self.append_keyed(summary, events, None).await
+    }
+
+    async fn append_keyed(
+        self: &Arc<Self>,
+        summary: &TaskSummary,
+        events: Vec<EventBody>,
+        key: Option<IdempotencyKey>,
+    ) -> Result<bool, OrchestratorError> {
         let append = Append {
             task_id: summary.task_id.clone(),
             expected: Expected::At(summary.seq),
             at: self.world.clock.now(),
             events,
-            key: None,
+            key,
         };
         let inner = Arc::clone(self);
         self.owned(async move {
@@ -125,35 +317,11 @@ impl Inner {
         Ok(summary)
     }
 
-    /// Everything a task dispatched, and what that dispatched, that has not ended: the deepest
-    /// first.
-    pub(crate) async fn descendants(
-        &self,
-        summary: &TaskSummary,
-    ) -> Result<Vec<TaskId>, OrchestratorError> {
-        let which = Which::Tree(summary.root.clone());
-        let mut tree = self.world.journal.tasks(TaskQuery { which, limit: TREE_TASKS_MAX }).await?;
-        // The oldest first: a parent is older than its children.
-        tree.reverse();
-        let mut below = vec![summary.task_id.clone()];
-        let mut found = Vec::new();
-        for task in tree {
-            if task.parent.as_ref().is_some_and(|parent| below.contains(parent)) {
-                below.push(task.task_id.clone());
-                if !task.status.is_terminal() {
-                    found.push(task.task_id);
-                }
-            }
-        }
-        found.reverse();
-        Ok(found)
-    }
-
     /// Who answers for a task; an error is what to tell the person.
     pub(crate) fn provider(&self, state: &TaskState) -> Result<Arc<dyn Provider>, String> {
         let created = &state.created;
         let model = created.model.as_ref().ok_or_else(|| "it names none".to_owned())?;
-        self.world.models.provider(model, created.route.as_ref())
+        self.world.models.provider(model, &created.fallbacks, created.route.as_ref())
     }
 
     /// Whether somebody can answer for a task that is to be taken up.
@@ -223,33 +391,83 @@ impl Inner {
 
     /// Has an approval answered by the clock when its time is over.
     pub(crate) fn watch_deadline(self: &Arc<Self>, at: DateTime<Utc>, approval_id: ApprovalId) {
-        self.deadlines.add(at, approval_id);
+        self.watch(at, Due::Approval(approval_id));
+    }
+
+    /// Has a task looked at when it is time.
+    pub(crate) fn watch_task(self: &Arc<Self>, at: DateTime<Utc>, task_id: TaskId) {
+        self.watch(at, Due::Task(task_id));
+    }
+
+    fn watch(self: &Arc<Self>, at: DateTime<Utc>, due: Due) {
+        self.deadlines.add(at, due);
         if self.watched.set(()).is_err() {
             return;
         }
         let inner = Arc::clone(self);
         self.tracker.spawn(async move {
             loop {
-                let expired = tokio::select! {
-                    expired = inner.deadlines.next(&inner.world.clock) => expired,
+                let due = tokio::select! {
+                    due = inner.deadlines.next(&inner.world.clock) => due,
                     () = inner.stop.cancelled() => return,
                 };
-                match inner.decide(&expired, Decision::Expire, "the clock", None).await {
-                    // Somebody answered, or its task ended.
-                    Ok(())
-                    | Err(
-                        OrchestratorError::Decided { .. }
-                        | OrchestratorError::NoApproval { .. }
-                        | OrchestratorError::Ended { .. },
-                    ) => {}
-                    Err(error) => {
-                        tracing::warn!(approval.id = %expired, %error, "could not expire");
-                        let later = inner.world.clock.now() + chrono::TimeDelta::seconds(5);
-                        inner.deadlines.add(later, expired);
-                    }
+                match due {
+                    Due::Approval(approval_id) => inner.expire(approval_id).await,
+                    Due::Task(task_id) => running::start(&inner, &task_id),
                 }
             }
         });
+    }
+
+    async fn expire(self: &Arc<Self>, expired: ApprovalId) {
+        match self.decide(&expired, Decision::Expire, "the clock", None).await {
+            // Somebody answered, or its task ended.
+            Ok(())
+            | Err(
+                OrchestratorError::Decided { .. }
+                | OrchestratorError::NoApproval { .. }
+                | OrchestratorError::Ended { .. },
+            ) => {}
+            Err(error) => {
+                tracing::warn!(approval.id = %expired, %error, "could not expire");
+                let later = self.world.clock.now() + chrono::TimeDelta::seconds(5);
+                self.deadlines.add(later, Due::Approval(expired));
+            }
+        }
+    }
+
+    /// Has a task that waits looked at when its time is over.
+    pub(crate) async fn watch_time(
+        self: &Arc<Self>,
+        task_id: &TaskId,
+    ) -> Result<(), OrchestratorError> {
+        let (created, at) = tree::beginning(task_id, &*self.world.journal).await?;
+        if let Some(max) = created.limits.wall_clock_s_max {
+            let until = at + chrono::TimeDelta::seconds(i64::from(max.get()));
+            self.watch_task(until, task_id.clone());
+        }
+        Ok(())
+    }
+
+    /// Whether a task that nobody works on will be taken up when somebody else is done.
+    pub(crate) fn waits_for_others(&self, state: &TaskState) -> bool {
+        let client = |flight: &Flight| matches!(flight, Flight::External { .. });
+        self.kin.waits(&state.task_id) || state.flights.values().any(client)
+    }
+
+    /// Whether nothing below a task, nor the task itself, can go on without somebody.
+    pub(crate) async fn below_rests(&self, state: &TaskState) -> Result<Rests, OrchestratorError> {
+        let root = state.created.root.as_ref().unwrap_or(&state.task_id);
+        let mut below = self.below(&state.task_id, root).await?;
+        below.retain(|task| !task.status.is_terminal());
+        if below.iter().any(|task| self.places.is_taken(&task.task_id)) {
+            return Ok(Rests::No);
+        }
+        if below.iter().any(|task| task.status == TaskStatus::InputRequired) {
+            return Ok(Rests::ForSomebody);
+        }
+        let stopped = below.iter().find_map(|task| self.places.why(&task.task_id));
+        Ok(stopped.map_or(Rests::No, Rests::Stopped))
     }
 
     /// Where an agent really stands: the journal knows where it was last seen.
@@ -304,26 +522,31 @@ impl Inner {
     }
 }
 
+/// What keeps everything below a task.
+pub(crate) enum Rests {
+    /// Somebody is at work, or will be.
+    No,
+    /// Somebody has to do something.
+    ForSomebody,
+    /// It stopped before its end.
+    Stopped(OrchestratorError),
+}
+
+/// How a task ended, if this ends it.
+fn ended(body: &EventBody, at: DateTime<Utc>) -> Option<Outcome> {
+    let EventBody::StatusChanged(change) = body else { return None };
+    let terminal = change.status.is_terminal();
+    terminal.then(|| outcome(change.status, change.detail.as_ref(), at))
+}
+
+fn outcome(status: TaskStatus, detail: Option<&Value>, ended_at: DateTime<Utc>) -> Outcome {
+    let content = detail.cloned().unwrap_or_else(|| Value::String(status.as_str().to_owned()));
+    Outcome { status, content, ended_at }
+}
+
 /// What the oldest of these tasks goes on with.
 fn history(chapters: &[(TaskId, Vec<antiphon_core::Event>)]) -> Option<HistoryRef> {
     let (_, events) = chapters.last()?;
-    match &events.first()?.body {
-        EventBody::TaskCreated(created) => created.history.clone(),
-        EventBody::StatusChanged(_)
-        | EventBody::StateChanged(_)
-        | EventBody::MessageAppended(_)
-        | EventBody::MessageQueued(_)
-        | EventBody::ApprovalRequested(_)
-        | EventBody::ApprovalDecided(_)
-        | EventBody::ToolStarted(_)
-        | EventBody::ToolRefused(_)
-        | EventBody::ToolRequested(_)
-        | EventBody::Dispatched(_)
-        | EventBody::Awaited(_)
-        | EventBody::HandedOver(_)
-        | EventBody::Relayed(_)
-        | EventBody::UsageRecorded(_)
-        | EventBody::OutputRejected(_)
-        | EventBody::Compacted(_) => None,
-    }
+    let EventBody::TaskCreated(created) = &events.first()?.body else { return None };
+    created.history.clone()
 }

@@ -11,7 +11,9 @@ use serde_json::{Value, json};
 
 use crate::compact;
 use crate::decide::{self, Step};
-use crate::limits::{LimitReached, Standing};
+use crate::flight::Outcomes;
+use crate::inner::Prepared;
+use crate::limits::{self, LimitReached, Standing};
 use crate::orchestrator::{Inner, OrchestratorError};
 use crate::output;
 use crate::running::Running;
@@ -26,45 +28,39 @@ pub(crate) async fn run(
     task_id: &TaskId,
     running: Arc<Running>,
 ) -> Result<Left, OrchestratorError> {
-    let state = inner.load(task_id).await?;
+    let Prepared { state, trees } = match inner.take_prepared(task_id) {
+        Some(prepared) => prepared,
+        None => {
+            let state = inner.load(task_id).await?;
+            let trees = inner.trees.of(&state, &*inner.world.journal).await?;
+            Prepared { state, trees }
+        }
+    };
     if !state.status.is_terminal() {
         inner.check_model(&state)?;
     }
-    let tree = inner.trees.of(&state, &*inner.world.journal).await?;
     let agent_id = AgentId::from(inner.world.ids.next());
     let mut work = Work {
         inner,
         state,
-        tree,
+        trees,
         agent_id,
         at: AgentState::Idle,
         unwritten: vec![],
         ending_from: None,
         running,
     };
-    loop {
-        work.running.beat();
-        if work.running.cancel.is_cancelled() && !work.state.status.is_terminal() {
-            work.end(TaskStatus::Canceled, None);
-        }
-        if work.inner.stop.is_cancelled() {
-            // What is known is kept; what is left to do is done another time.
-            return work.flush().await.map(|_| work.left());
-        }
-        match work.decide() {
-            Step::Over | Step::Rest => match work.flush().await? {
-                Flushed::Kept | Flushed::Over => return Ok(work.left()),
-                Flushed::Moved => {}
-            },
-            Step::Ask => work.ask().await?,
-            Step::Call(pending) => work.call(pending).await?,
-            Step::Take(ids) => work.take(&ids),
-            Step::Compact => work.compact(compact::room(work.window_tokens())).await?,
-            Step::Finish(result) => work.finish(result),
-            Step::Reject(reason) => work.reject(&reason),
-            Step::Refuse(limit) => work.refuse(&limit),
-        }
+    if !work.state.status.is_terminal() && !work.is_left_to_others() {
+        work.rejoin().await?;
     }
+    let left = work.laps().await?;
+    let ended_early =
+        matches!(work.state.status, TaskStatus::Failed | TaskStatus::Canceled);
+    if left == Left::Ended && work.state.has_children && ended_early {
+        // Nobody waits for them any more.
+        work.inner.cancel_below(task_id).await?;
+    }
+    Ok(left)
 }
 
 /// How a task was left.
@@ -74,6 +70,8 @@ pub(crate) enum Left {
     Ended,
     /// It goes on when somebody has done something.
     Waiting,
+    /// It goes on when others are done.
+    Resting,
 }
 
 /// What became of what was written.
@@ -92,7 +90,8 @@ pub(crate) struct Work {
     pub(crate) inner: Arc<Inner>,
     /// The task, with what is not written yet.
     pub(crate) state: TaskState,
-    tree: Arc<Tree>,
+    /// What it and those above it have used up, its own first.
+    pub(crate) trees: Vec<Arc<Tree>>,
     /// A task that is taken up again has a fresh agent.
     agent_id: AgentId,
     at: AgentState,
@@ -104,6 +103,62 @@ pub(crate) struct Work {
 }
 
 impl Work {
+    /// Lap after lap, until there is nothing to do.
+    async fn laps(&mut self) -> Result<Left, OrchestratorError> {
+        let work = self;
+        loop {
+            work.running.beat();
+            if work.running.cancel.is_cancelled() && !work.state.status.is_terminal() {
+                work.end(TaskStatus::Canceled, None);
+            }
+            if work.inner.stop.is_cancelled() {
+                // What is known is kept; what is left to do is done another time.
+                return work.flush().await.map(|_| work.left());
+            }
+            let step = work.decide();
+            if work.runs_elsewhere(&step) {
+                work.delegate().await?;
+                continue;
+            }
+            if work.leaves_to_above(&step) {
+                return work.flush().await.map(|_| work.left());
+            }
+            match step {
+                Step::Over | Step::Rest => match work.rest().await? {
+                    Flushed::Kept | Flushed::Over => return Ok(work.left()),
+                    Flushed::Moved => {}
+                },
+                Step::Idle => {
+                    work.walk_to(AgentState::Idle);
+                    if work.rest().await? != Flushed::Moved {
+                        return Ok(work.left());
+                    }
+                }
+                Step::Ask => work.ask().await?,
+                Step::Call(pending) => work.call(pending).await?,
+                Step::Settle(calls) => work.settle(calls).await?,
+                Step::Remind => work.wait_for(WaitingFor::ToolResult),
+                Step::Report(tasks) => work.report(tasks).await?,
+                Step::Take(ids) => work.take(&ids),
+                Step::Compact => work.compact(compact::room(work.window_tokens())).await?,
+                Step::Finish(result) => work.finish(result),
+                Step::Reject(reason) => work.reject(&reason),
+                Step::Refuse(limit) => work.refuse(&limit),
+            }
+        }
+    }
+
+    /// Makes durable what is not, before the task is left.
+    async fn rest(&mut self) -> Result<Flushed, OrchestratorError> {
+        let flushed = self.flush().await?;
+        if self.state.waiting_for.is_some()
+            && let Some(until) = limits::deadline(&self.state)
+        {
+            self.inner.watch_task(until, self.state.task_id.clone());
+        }
+        Ok(flushed)
+    }
+
     pub(crate) fn push(&mut self, body: impl Into<EventBody>) {
         let body = body.into();
         self.state.apply(&body);
@@ -111,21 +166,35 @@ impl Work {
     }
 
     fn left(&self) -> Left {
-        if self.state.status.is_terminal() { Left::Ended } else { Left::Waiting }
+        match self.state.status {
+            TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Canceled => Left::Ended,
+            TaskStatus::InputRequired => Left::Waiting,
+            TaskStatus::Pending | TaskStatus::Running => Left::Resting,
+        }
     }
 
     fn decide(&self) -> Step {
-        decide::next(
-            &self.state,
-            &Standing {
+        let decide = |outcomes: &Outcomes| {
+            let standing = Standing {
                 now: self.inner.world.clock.now(),
-                began: self.tree.began,
-                limits: self.tree.limits,
-                totals: self.tree.totals(),
+                scopes: self.trees.iter().map(|tree| tree.scope()).collect(),
+                outcomes,
                 prices: &self.inner.world.prices,
                 window_tokens: self.window_tokens(),
-            },
-        )
+            };
+            decide::next(&self.state, &standing)
+        };
+        // Most tasks wait for nobody, and need not ask.
+        if self.state.flights.is_empty() && self.state.detached.is_empty() {
+            return decide(&Outcomes::new());
+        }
+        self.inner.kin.outcomes(&self.state.task_id, decide)
+    }
+
+    /// Whoever took over is another agent.
+    pub(crate) fn replace_agent(&mut self) {
+        self.agent_id = AgentId::from(self.inner.world.ids.next());
+        self.at = AgentState::Idle;
     }
 
     pub(crate) fn window_tokens(&self) -> Option<u64> {
@@ -161,7 +230,9 @@ impl Work {
             };
             match self.inner.append(append).await {
                 Ok(_) => {
-                    self.tree.add(&self.unwritten);
+                    for tree in &self.trees {
+                        tree.add(&self.unwritten);
+                    }
                     self.unwritten.clear();
                     self.ending_from = None;
                 }
@@ -177,7 +248,7 @@ impl Work {
 
     /// Reads what others wrote, and puts what is not written yet behind it. If they ended the
     /// task, what is left unsaid stays so; an end of our own is thought over.
-    async fn catch_up(&mut self) -> Result<(), OrchestratorError> {
+    pub(crate) async fn catch_up(&mut self) -> Result<(), OrchestratorError> {
         self.state = self.inner.load(&self.state.task_id).await?;
         let mut unwritten = std::mem::take(&mut self.unwritten);
         unwritten.truncate(self.ending_from.take().unwrap_or(unwritten.len()));
@@ -202,10 +273,8 @@ impl Work {
     /// Fires when the task is canceled, when its time is over, or when everything comes to rest.
     pub(crate) fn interruption(&self) -> Cancel {
         let (cancel, stop) = (self.running.cancel.clone(), self.inner.stop.clone());
-        let left = self.tree.limits.wall_clock_s_max.map(|max| {
-            let until = self.tree.began + chrono::TimeDelta::seconds(i64::from(max.get()));
-            (until - self.inner.world.clock.now()).to_std().unwrap_or_default()
-        });
+        let left = limits::deadline(&self.state)
+            .map(|until| (until - self.inner.world.clock.now()).to_std().unwrap_or_default());
         Cancel::when(async move {
             let time_over = async {
                 match left {
@@ -271,7 +340,11 @@ impl Work {
             | LimitReached::Tokens { .. }
             | LimitReached::Cost { .. }
             | LimitReached::PriceUnknown { .. }
-            | LimitReached::WallClock { .. } => "limit_reached",
+            | LimitReached::WallClock { .. }
+            | LimitReached::Depth { .. }
+            | LimitReached::FanOut { .. }
+            | LimitReached::Tasks { .. }
+            | LimitReached::Handovers { .. } => "limit_reached",
         };
         let detail = json!({ "code": code, "error": limit.to_string(), "limit": limit });
         self.end(TaskStatus::Failed, Some(detail));

@@ -17,20 +17,29 @@
 
 mod ask;
 mod call;
+mod call_agent;
 mod compact;
 mod conversation;
 mod deadlines;
 mod decide;
 mod delta;
+mod dispatch;
+mod external;
+mod flight;
 mod follow;
 mod inner;
+mod kin;
 mod lap;
 mod limits;
 mod new_task;
 mod orchestrator;
 mod output;
+mod plan;
+mod refusal;
+mod remote;
 mod running;
 mod state;
+mod supervisor;
 mod tools;
 mod tree;
 mod world;
@@ -38,12 +47,18 @@ mod world;
 pub use conversation::Conversation;
 pub use decide::{Pending, Step, next};
 pub use delta::{Delta, DeltaEvent, ToolDelta};
+pub use external::{EXTERNAL_RESULT_BYTES_MAX, EXTERNAL_TOOLS_MAX};
+pub use flight::{Flight, Outcome, Outcomes};
 pub use follow::Follower;
-pub use limits::{LimitReached, Standing, Totals, cost};
+pub use limits::{
+    DEPTH_DEFAULT, FAN_OUT_DEFAULT, HANDOVERS_MAX, LimitReached, Scope, Standing, TASKS_DEFAULT,
+    Totals, cost,
+};
 pub use new_task::{Before, KeptConversation, NewTask};
 pub use orchestrator::{Orchestrator, OrchestratorError, QUEUED_MAX, Recovered};
 pub use output::check_schema;
+pub use refusal::Refusal;
 pub use running::TASKS_RUNNING_MAX;
 pub use state::{Question, ReplayError, TaskState};
 pub use tools::NoTools;
-pub use world::{Asking, Models, OpenGate, Settings, World};
+pub use world::{Asking, Dispatch, Models, OpenGate, Settings, World};

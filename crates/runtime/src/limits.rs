@@ -8,6 +8,7 @@ use antiphon_core::{
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
+use crate::flight::Outcomes;
 use crate::state::TaskState;
 
 /// A limit that was reached, and what it was.
@@ -50,6 +51,30 @@ pub enum LimitReached {
         /// How many it may.
         max_s: u32,
     },
+    /// Too many tasks below one another.
+    #[error("tasks may be dispatched {max} deep, and this one is that deep")]
+    Depth {
+        /// How deep.
+        max: u32,
+    },
+    /// Too many tasks at once.
+    #[error("a task may have {max} agents at work at a time, and this would be more")]
+    FanOut {
+        /// How many it may.
+        max: u32,
+    },
+    /// Too many tasks in all.
+    #[error("there may be {max} tasks in this tree, and this would be more")]
+    Tasks {
+        /// How many there may be.
+        max: u32,
+    },
+    /// The task went from hand to hand.
+    #[error("a task may be handed over {max} times, and was")]
+    Handovers {
+        /// How often it may.
+        max: u32,
+    },
     /// The result is not what was asked for, try after try.
     #[error("the result does not fit its schema, and {max} tries to mend it did not help")]
     Repairs {
@@ -58,9 +83,23 @@ pub enum LimitReached {
     },
 }
 
+/// How deep tasks may be dispatched, unless the task at the top says otherwise.
+pub const DEPTH_DEFAULT: u32 = 5;
+
+/// Agents that a task may have at work at a time, unless a task above says otherwise.
+pub const FAN_OUT_DEFAULT: u32 = 256;
+
+/// Tasks in a tree, unless the task at the top says otherwise.
+pub const TASKS_DEFAULT: u32 = 4096;
+
+/// Times that a task may be handed over.
+pub const HANDOVERS_MAX: u32 = 16;
+
 /// What a tree of tasks has used up.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Totals {
+    /// Tasks in it.
+    pub tasks: u32,
     /// Answers of models.
     pub turns: u32,
     /// Calls of tools.
@@ -74,6 +113,7 @@ impl Totals {
     pub fn of<'a>(tasks: impl IntoIterator<Item = &'a TaskSummary>) -> Self {
         let mut totals = Self::default();
         for task in tasks {
+            totals.tasks = totals.tasks.saturating_add(1);
             totals.turns = totals.turns.saturating_add(task.turns);
             totals.calls = totals.calls.saturating_add(task.calls);
             for (model, usage) in &task.spent {
@@ -108,31 +148,47 @@ pub fn cost(spent: &BTreeMap<String, Usage>, prices: &PriceTable) -> Result<Cost
 pub struct Standing<'a> {
     /// The time.
     pub now: DateTime<Utc>,
-    /// When the tree began.
-    pub began: DateTime<Utc>,
-    /// How far the tree may go.
-    pub limits: TaskLimits,
-    /// How far it went.
-    pub totals: Totals,
+    /// The trees it belongs to: how far each may go, and how far it went.
+    pub scopes: Vec<Scope>,
+    /// How the tasks ended that it waits for, of those that have.
+    pub outcomes: &'a Outcomes,
     /// What answers cost.
     pub prices: &'a PriceTable,
     /// How much the model can read and write at once.
     pub window_tokens: Option<u64>,
 }
 
-/// The tree's time is over.
-pub(crate) fn time_over(standing: &Standing<'_>) -> Option<LimitReached> {
-    let max = standing.limits.wall_clock_s_max?;
-    let spent = standing.now.signed_duration_since(standing.began);
-    let over = spent >= chrono::TimeDelta::seconds(i64::from(max.get()));
-    over.then_some(LimitReached::WallClock { max_s: max.get() })
+/// How far a tree may go, and how far it went.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Scope {
+    /// How far it may.
+    pub limits: TaskLimits,
+    /// How far it did.
+    pub totals: Totals,
 }
 
-/// The limit that keeps a task from asking its model again: one of its own, or of its tree.
+/// When a task's time is over. What it dispatches gets no more time than it has itself.
+pub(crate) fn deadline(state: &TaskState) -> Option<DateTime<Utc>> {
+    let max = state.created.limits.wall_clock_s_max?;
+    Some(state.created_at + chrono::TimeDelta::seconds(i64::from(max.get())))
+}
+
+/// The task's time is over.
+pub(crate) fn time_over(state: &TaskState, standing: &Standing<'_>) -> Option<LimitReached> {
+    let max_s = state.created.limits.wall_clock_s_max?.get();
+    let over = deadline(state).is_some_and(|deadline| standing.now >= deadline);
+    over.then_some(LimitReached::WallClock { max_s })
+}
+
+/// The limit that keeps a task from asking its model again: one of its own, or of a tree that it
+/// belongs to.
 pub(crate) fn reached(state: &TaskState, standing: &Standing<'_>) -> Option<LimitReached> {
-    let own = Totals { turns: state.turns, calls: state.calls, spent: state.spent.clone() };
-    exceeded(&state.created.limits, &own, standing.prices)
-        .or_else(|| exceeded(&standing.limits, &standing.totals, standing.prices))
+    let (turns, calls, spent) = (state.turns, state.calls, state.spent.clone());
+    let own = Totals { tasks: 1, turns, calls, spent };
+    exceeded(&state.created.limits, &own, standing.prices).or_else(|| {
+        let mut scopes = standing.scopes.iter();
+        scopes.find_map(|scope| exceeded(&scope.limits, &scope.totals, standing.prices))
+    })
 }
 
 fn exceeded(limits: &TaskLimits, totals: &Totals, prices: &PriceTable) -> Option<LimitReached> {

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::inner::Inner;
 use crate::limits::LimitReached;
 use crate::orchestrator::OrchestratorError;
-use crate::{output, tools};
+use crate::{external, output, tools};
 
 /// A task to be accepted.
 #[derive(Debug, Clone, PartialEq)]
@@ -149,6 +149,7 @@ impl NewTask {
             let model = self.model.to_string();
             return Err(OrchestratorError::Limit(LimitReached::PriceUnknown { model }));
         }
+        external::check(&self.external_tools, &inner.world.tools.tools())?;
         let (history, copied) = self.before.split(inner).await?;
         let session_id = self.session_id.unwrap_or_else(|| SessionId::from(inner.world.ids.next()));
         let created = TaskCreated {

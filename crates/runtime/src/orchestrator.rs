@@ -1,5 +1,6 @@
 //! The handle: the only way in.
 
+use std::collections::HashSet;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,13 +9,15 @@ use antiphon_core::port::{ApprovalQuery, JournalError, Read, TaskQuery, Which, W
 use antiphon_core::{
     Approval, ApprovalId, ApprovalStatus, Decision, EventBody, HandlingMode, InteractionId,
     LiveAgent, MessageQueued, Position, Queued, SessionSummary, StatusChanged, TaskId, TaskStatus,
-    TaskSummary, UserMessage, WaitingFor,
+    TaskSummary, ToolCallId, ToolResult, UserMessage, WaitingFor,
 };
 use tokio::sync::broadcast;
 
 use crate::delta::Delta;
+use crate::external;
 use crate::follow::Follower;
 pub(crate) use crate::inner::Inner;
+use crate::inner::Rests;
 use crate::limits::LimitReached;
 use crate::new_task::{KeptConversation, NewTask};
 use crate::running;
@@ -93,6 +96,30 @@ pub enum OrchestratorError {
     /// See what to do about it, or allow the call once.
     #[error("the rule could not be kept: {reason}")]
     NotRemembered {
+        /// Why.
+        reason: String,
+    },
+    /// Look at what the task asks its client.
+    #[error("task {task_id} asks for no result of a call {tool_call_id}")]
+    NoSuchCall {
+        /// Which.
+        task_id: TaskId,
+        /// Which call.
+        tool_call_id: ToolCallId,
+    },
+    /// Send less.
+    #[error("a result may have {max} bytes, this one has {bytes}")]
+    ResultTooLong {
+        /// How many it may.
+        max: usize,
+        /// How many it has.
+        bytes: usize,
+    },
+    /// Offer it under another name, or once.
+    #[error("the tool `{tool}` cannot be offered: {reason}")]
+    BadTool {
+        /// Which.
+        tool: String,
         /// Why.
         reason: String,
     },
@@ -203,14 +230,7 @@ impl Orchestrator {
         mode: HandlingMode,
     ) -> Result<InteractionId, OrchestratorError> {
         let id = InteractionId::from(self.inner.world.ids.next());
-        let queued = MessageQueued { id, mode, message };
-        self.amend(task_id, async |_| {
-            if self.task(task_id).await?.queue.len() >= QUEUED_MAX {
-                return Err(OrchestratorError::MailboxFull { task_id: task_id.clone() });
-            }
-            Ok(vec![queued.clone().into()])
-        })
-        .await?;
+        self.inner.queue(task_id, MessageQueued { id, mode, message }).await?;
         Ok(id)
     }
 
@@ -226,12 +246,21 @@ impl Orchestrator {
         self.inner.decide(approval_id, decision, by, comment).await
     }
 
-    /// Goes on with every task that was cut off, and with approvals that expire.
+    /// Goes on with every task that was cut off, and with approvals that expire. What somebody
+    /// dispatched who has ended since is ended too.
     pub async fn recover(&self) -> Result<Recovered, OrchestratorError> {
         let query = TaskQuery { which: Which::Unfinished, limit: RECOVERED_MAX };
         let mut recovered = Recovered::default();
-        for task in self.inner.world.journal.tasks(query).await?.into_iter().rev() {
+        let mut unfinished = self.inner.world.journal.tasks(query).await?;
+        unfinished.reverse();
+        let there: HashSet<TaskId> = unfinished.iter().map(|task| task.task_id.clone()).collect();
+        let (orphans, unfinished): (Vec<_>, Vec<_>) = unfinished.into_iter().partition(|task| {
+            task.parent.as_ref().is_some_and(|parent| !there.contains(parent))
+        });
+        self.inner.cancel_all(orphans.into_iter().map(|task| task.task_id).collect()).await?;
+        for task in unfinished {
             if task.status == TaskStatus::InputRequired {
+                self.inner.watch_time(&task.task_id).await?;
                 recovered.waiting.push(task.task_id);
             } else {
                 running::start(&self.inner, &task.task_id);
@@ -246,42 +275,28 @@ impl Orchestrator {
         Ok(recovered)
     }
 
-    /// Ends a task: its model call, its tools, everything it dispatched, and then itself. When this
+    /// Ends a task: its model call, its tools, itself, and everything it dispatched. When this
     /// returns, the journal says so.
     pub async fn cancel(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
-        let summary = self.inner.summary(task_id).await?;
-        for child in self.inner.descendants(&summary).await? {
-            match self.cancel_one(&child).await {
-                Ok(()) | Err(OrchestratorError::Ended { .. }) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        self.cancel_one(task_id).await
+        let ended = self.inner.cancel(task_id).await;
+        // What it dispatched before it ended is nobody's any more, whoever ended it.
+        self.inner.cancel_below(task_id).await?;
+        ended
     }
 
-    async fn cancel_one(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
-        let mut asked = false;
-        loop {
-            if let Some(running) = self.inner.places.find(task_id) {
-                running.cancel.cancel();
-                running.left.cancelled().await;
-                asked = true;
-                continue;
-            }
-            let summary = self.inner.summary(task_id).await?;
-            if asked && summary.status == TaskStatus::Canceled {
-                return Ok(());
-            }
-            if summary.status.is_terminal() {
-                let (task_id, status) = (task_id.clone(), summary.status);
-                return Err(OrchestratorError::Ended { task_id, status });
-            }
-            let canceled = vec![StatusChanged::new(TaskStatus::Canceled).into()];
-            if self.inner.append_behind(&summary, canceled).await? {
-                self.inner.world.tools.release(task_id).await;
-                return Ok(());
-            }
-        }
+    /// Says what came of a call that went out to the client who offered its tool. The first answer
+    /// counts; when this returns, the journal has it, and its task goes on.
+    pub async fn tool_result(
+        &self,
+        task_id: &TaskId,
+        tool_call_id: &ToolCallId,
+        result: ToolResult,
+    ) -> Result<(), OrchestratorError> {
+        self.amend(task_id, async |summary| {
+            let state = self.task(task_id).await?;
+            external::answer(&state, summary, tool_call_id, &result, self.inner.world.clock.now())
+        })
+        .await
     }
 
     /// Tasks, the newest first.
@@ -332,19 +347,36 @@ impl Orchestrator {
         self.inner.load(task_id).await
     }
 
-    /// Waits until a task has ended or waits for somebody. One that stopped before that, or that
-    /// nobody works on, is an error that says why.
+    /// Waits until a task has ended, or until neither it nor anything below it can go on without
+    /// somebody. One that stopped before that, or that nobody works on, is an error that says why.
     pub async fn wait(&self, task_id: &TaskId) -> Result<TaskState, OrchestratorError> {
         loop {
+            // Listens before it looks, so that nothing is missed in between.
+            let rested = self.inner.rested.notified();
+            let mut bell = self.inner.bells.hear(Some(task_id));
+            bell.borrow_and_update();
             self.inner.places.left(task_id).await;
             let state = self.task(task_id).await?;
             if state.status.is_terminal() || state.status == TaskStatus::InputRequired {
                 return Ok(state);
             }
             // Unless somebody has taken it up again meanwhile.
-            if self.inner.places.find(task_id).is_none() {
+            if self.inner.places.find(task_id).is_some() {
+                continue;
+            }
+            if !self.inner.waits_for_others(&state) {
                 let why = self.inner.places.why(task_id);
                 return Err(why.unwrap_or(OrchestratorError::AtRest { task_id: task_id.clone() }));
+            }
+            match self.inner.below_rests(&state).await? {
+                Rests::No => {
+                    tokio::select! {
+                        () = rested => {}
+                        _ = bell.changed() => {}
+                    }
+                }
+                Rests::ForSomebody => return Ok(state),
+                Rests::Stopped(why) => return Err(why),
             }
         }
     }

@@ -4,7 +4,7 @@ use antiphon_core::{RawJson, Tool, ToolCallBlock};
 use serde_json::{Value, json};
 
 /// The tool by which an agent delivers its result.
-const FINAL: &str = "final";
+pub(crate) const FINAL: &str = "final";
 
 /// Tries to mend a result that does not fit its schema.
 pub(crate) const REPAIRS_MAX: u32 = 3;

@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -36,6 +36,8 @@ pub(crate) struct Running {
     pub(crate) left: CancellationToken,
     /// Why not, if it has neither ended nor waits for somebody.
     pub(crate) why: OnceLock<OrchestratorError>,
+    /// It waits for somebody.
+    pub(crate) rests: AtomicBool,
     began: Instant,
     /// The last sign of life, in milliseconds since it began.
     beat_ms: AtomicU64,
@@ -47,6 +49,7 @@ impl Running {
             cancel: CancellationToken::new(),
             left: CancellationToken::new(),
             why: OnceLock::new(),
+            rests: AtomicBool::new(false),
             began: Instant::now(),
             beat_ms: AtomicU64::new(0),
         }
@@ -102,6 +105,12 @@ impl Places {
 
     pub(crate) fn find(&self, task_id: &TaskId) -> Option<Arc<Running>> {
         self.book().running.get(task_id).cloned()
+    }
+
+    /// Whether somebody works on a task, or will when there is a place.
+    pub(crate) fn is_taken(&self, task_id: &TaskId) -> bool {
+        let book = self.book();
+        book.running.contains_key(task_id) || book.waiting.contains(task_id)
     }
 
     /// Why nobody works on a task that should be worked on.
@@ -203,6 +212,9 @@ impl Drop for Place {
         let next = self.inner.places.vacate(&self.task_id, &self.running);
         self.running.left.cancel();
         self.inner.places.vacated.notify_waiters();
+        if self.running.rests.load(Ordering::Relaxed) || self.running.why.get().is_some() {
+            self.inner.rested.notify_waiters();
+        }
         if let Some(next) = next {
             start(&self.inner, &next);
         }
@@ -220,6 +232,7 @@ async fn supervise(inner: &Arc<Inner>, task_id: &TaskId, running: &Arc<Running>)
         let stopped = tokio::select! {
             ended = AssertUnwindSafe(lap).catch_unwind() => match ended {
                 Ok(Ok(left)) => {
+                    running.rests.store(left == Left::Waiting, Ordering::Relaxed);
                     if left == Left::Ended || inner.stop.is_cancelled() {
                         inner.world.tools.release(task_id).await;
                     }

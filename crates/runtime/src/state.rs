@@ -5,21 +5,23 @@ use std::sync::Arc;
 
 use antiphon_core::port::Rule;
 use antiphon_core::{
-    AgentId, AgentState, ApprovalId, AssistantMessage, Compacted, Decision, Effect, Event,
-    EventBody, Message, MessageAppended, MessageQueued, Seq, StopReason, TaskCreated, TaskId,
-    TaskStatus, ToolCallId, Usage, UserMessage, WaitingFor,
+    AgentId, AgentState, ApprovalId, AssistantMessage, Awaited, Compacted, Decision, Dispatched,
+    Effect, Event, EventBody, HandedOver, InteractionId, Join, Message, MessageAppended,
+    MessageQueued, Seq, StopReason, TaskCreated, TaskId, TaskStatus, ToolCallId, Usage,
+    UserMessage, WaitingFor,
 };
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use crate::conversation::Conversation;
+use crate::flight::{self, Flight};
 
 /// A task, as its events tell it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskState {
     /// Which.
     pub task_id: TaskId,
-    /// How it began.
+    /// How it began, with whoever has taken over since.
     pub created: TaskCreated,
     /// When.
     pub created_at: DateTime<Utc>,
@@ -53,6 +55,14 @@ pub struct TaskState {
     pub rejected: u32,
     /// Calls that were started and have no result, and what they do to the world.
     pub started: HashMap<ToolCallId, Effect>,
+    /// Calls that wait for somebody else, and have no result.
+    pub flights: HashMap<ToolCallId, Flight>,
+    /// Tasks that were dispatched detached and have not reported, by what their report is called.
+    pub detached: BTreeMap<InteractionId, TaskId>,
+    /// Whether it ever dispatched anybody.
+    pub has_children: bool,
+    /// How often another agent took over.
+    pub handovers: u32,
 }
 
 /// A question to a person, and the answer.
@@ -139,6 +149,10 @@ impl TaskState {
             calls: 0,
             rejected: 0,
             started: HashMap::new(),
+            flights: HashMap::new(),
+            detached: BTreeMap::new(),
+            has_children: false,
+            handovers: 0,
         }
     }
 
@@ -160,7 +174,10 @@ impl TaskState {
                 self.agent_state = change.to;
             }
             EventBody::MessageAppended(appended) => self.hear(appended),
-            EventBody::MessageQueued(queued) => self.queue.push(queued.clone()),
+            EventBody::MessageQueued(queued) => {
+                self.detached.remove(&queued.id);
+                self.queue.push(queued.clone());
+            }
             EventBody::ApprovalRequested(request) => {
                 let question = Question {
                     approval_id: request.approval_id.clone(),
@@ -190,17 +207,47 @@ impl TaskState {
                 self.turns += u32::from(recorded.purpose.is_none());
             }
             EventBody::OutputRejected(_) => self.rejected += 1,
-            EventBody::ToolRefused(_)
-            | EventBody::ToolRequested(_)
-            | EventBody::Dispatched(_)
-            | EventBody::Awaited(_)
-            | EventBody::HandedOver(_)
-            | EventBody::Relayed(_) => {}
+            EventBody::ToolRequested(requested) => {
+                self.calls += 1;
+                self.fly(&requested.tool_call_id, Flight::External { until: requested.until });
+            }
+            EventBody::Dispatched(dispatched) => self.dispatch(dispatched),
+            EventBody::Awaited(awaited) => {
+                let Awaited { tool_call_id, tasks, mode, until } = awaited.clone();
+                self.fly(&tool_call_id, Flight::Await { tasks, mode, until });
+            }
+            EventBody::HandedOver(over) => self.hand_over(over),
+            EventBody::ToolRefused(_) | EventBody::Relayed(_) => {}
             EventBody::Compacted(Compacted { summary, kept_from }) => {
                 self.conversation.compact(summary, *kept_from);
             }
         }
         true
+    }
+
+    fn fly(&mut self, tool_call_id: &ToolCallId, flight: Flight) {
+        self.flights.insert(tool_call_id.clone(), flight);
+    }
+
+    fn dispatch(&mut self, dispatched: &Dispatched) {
+        self.has_children = true;
+        let Dispatched { tool_call_id, join, children, .. } = dispatched.clone();
+        if join == Join::Detached {
+            let named = children.iter().map(|child| (flight::report_id(child), child.clone()));
+            self.detached.extend(named);
+        }
+        self.fly(&tool_call_id, Flight::Children { join, children });
+    }
+
+    fn hand_over(&mut self, over: &HandedOver) {
+        self.handovers += 1;
+        let created = &mut self.created;
+        created.agent.clone_from(&over.agent);
+        created.model.clone_from(&over.model);
+        created.fallbacks.clone_from(&over.fallbacks);
+        created.system_prompt.clone_from(&over.system_prompt);
+        created.tools.clone_from(&over.tools);
+        created.agents.clone_from(&over.agents);
     }
 
     fn hear(&mut self, appended: &MessageAppended) {
@@ -211,6 +258,7 @@ impl TaskState {
         if let Message::ToolResult(result) = &*appended.message {
             self.started.remove(&result.tool_call_id);
             self.asked.remove(&result.tool_call_id);
+            self.flights.remove(&result.tool_call_id);
         }
         self.conversation.push(Arc::clone(&appended.message));
     }

@@ -2,8 +2,8 @@
 
 use antiphon_core::port::ToolContext;
 use antiphon_core::{
-    Effect, RawJson, Tool, ToolArguments, ToolCallBlock, ToolError, ToolExecutor, ToolResult,
-    ToolResultMessage,
+    Effect, RawJson, TaskCreated, Tool, ToolArguments, ToolCallBlock, ToolError, ToolExecutor,
+    ToolResult, ToolResultMessage,
 };
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -11,6 +11,18 @@ use chrono::{DateTime, Utc};
 /// What the model is told of a call that a crash cut off, when running it again could do harm.
 const OUTCOME_UNKNOWN: &str = "interrupted, outcome unknown: the call was cut off and may or may \
                                not have had its effect. Look before you call it again.";
+
+/// The tools that a task may use, of those there are.
+pub(crate) fn usable(created: &TaskCreated, tools: &dyn ToolExecutor) -> Vec<Tool> {
+    let mut usable = tools.tools();
+    usable.retain(|tool| may_use(created, &tool.name));
+    usable
+}
+
+/// Whether a task may use a tool, if there is one of that name.
+pub(crate) fn may_use(created: &TaskCreated, name: &str) -> bool {
+    created.tools.as_ref().is_none_or(|tools| tools.iter().any(|tool| tool == name))
+}
 
 /// Runs a call. Whatever comes of it is a result that the model can read; there is none when it was
 /// canceled.
@@ -21,11 +33,11 @@ pub(crate) async fn run(
 ) -> Option<ToolResult> {
     let arguments = match &call.arguments {
         ToolArguments::Object(json) => json,
-        ToolArguments::Malformed(text) => return Some(malformed(text)),
+        ToolArguments::Malformed(_) => return Some(malformed(call)),
     };
     Some(match tools.execute(&call.name, arguments, context).await {
         Ok(result) => result,
-        Err(ToolError::Unknown { name }) => unknown(tools, &name),
+        Err(ToolError::Unknown { name }) => unknown(&tools.tools(), &name),
         Err(error @ (ToolError::InvalidArguments { .. } | ToolError::Unavailable { .. })) => {
             ToolResult::failed(error.to_string())
         }
@@ -34,13 +46,17 @@ pub(crate) async fn run(
 }
 
 /// The result of a call of a tool that is not there.
-pub(crate) fn unknown(tools: &dyn ToolExecutor, name: &str) -> ToolResult {
-    let known: Vec<String> = tools.tools().into_iter().map(|tool| tool.name).collect();
+pub(crate) fn unknown(known: &[Tool], name: &str) -> ToolResult {
+    let known: Vec<&str> = known.iter().map(|tool| tool.name.as_str()).collect();
     ToolResult::failed(format!("there is no tool `{name}`, only these: {}", known.join(", ")))
 }
 
 /// The result of a call whose arguments are no JSON object.
-pub(crate) fn malformed(text: &str) -> ToolResult {
+pub(crate) fn malformed(call: &ToolCallBlock) -> ToolResult {
+    let text = match &call.arguments {
+        ToolArguments::Object(json) => json.as_str(),
+        ToolArguments::Malformed(text) => text,
+    };
     ToolResult::failed(format!("the arguments are not a JSON object, nothing was run: {text}"))
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::port::{Asked, Clock, Gate, IdSource, Journal, Rule, Verdict};
+use antiphon_core::port::{Agents, Asked, Clock, Gate, IdSource, Journal, Rule, Runner, Verdict};
 use antiphon_core::{ModelRef, PriceTable, Provider, RawJson, ToolExecutor};
 use async_trait::async_trait;
 
@@ -18,6 +18,10 @@ pub struct World {
     pub tools: Arc<dyn ToolExecutor>,
     /// What of it they may.
     pub gate: Arc<dyn Gate>,
+    /// Who there is to be called; nobody calls anybody when absent.
+    pub agents: Option<Arc<dyn Agents>>,
+    /// Who works on tasks elsewhere.
+    pub runners: Vec<Arc<dyn Runner>>,
     /// What answers cost.
     pub prices: Arc<PriceTable>,
     /// The time.
@@ -30,11 +34,12 @@ pub struct World {
 
 /// Finds who answers for a model.
 pub trait Models: Send + Sync {
-    /// The provider, or what to tell the person. `route` is what the task says about how its
-    /// model is reached.
+    /// The provider, or what to tell the person. `fallbacks` are asked when that one cannot
+    /// answer; `route` is what the task says about how its model is reached.
     fn provider(
         &self,
         model: &ModelRef,
+        fallbacks: &[ModelRef],
         route: Option<&RawJson>,
     ) -> Result<Arc<dyn Provider>, String>;
 
@@ -53,6 +58,19 @@ pub struct Settings {
     pub restart_after: Duration,
     /// A task that gives no sign of life for so long is taken up again.
     pub silence_max: Duration,
+    /// How long a client may take to say what came of a call of its tools.
+    pub client_patience: Duration,
+    /// Who answers calls that dispatch agents.
+    pub dispatch: Dispatch,
+}
+
+/// Who answers calls that dispatch agents, or look after those that were.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dispatch {
+    /// This orchestrator.
+    Here,
+    /// The one that this one works for: a task with such calls is left to it.
+    Above,
 }
 
 impl Default for Settings {
@@ -63,6 +81,8 @@ impl Default for Settings {
             restart_after: Duration::from_millis(100),
             // Longer than any tool may take.
             silence_max: Duration::from_secs(15 * 60),
+            client_patience: Duration::from_secs(5 * 60),
+            dispatch: Dispatch::Here,
         }
     }
 }

@@ -106,7 +106,12 @@ impl Provider for Lost {
 struct OneModel(Arc<Lost>);
 
 impl Models for OneModel {
-    fn provider(&self, _: &ModelRef, _: Option<&RawJson>) -> Result<Arc<dyn Provider>, String> {
+    fn provider(
+        &self,
+        _: &ModelRef,
+        _: &[ModelRef],
+        _: Option<&RawJson>,
+    ) -> Result<Arc<dyn Provider>, String> {
         Ok(Arc::clone(&self.0) as Arc<dyn Provider>)
     }
 

@@ -12,10 +12,10 @@ use antiphon_core::port::{
 };
 use antiphon_core::{
     Approval, Effect, Event, LiveAgent, ModelRef, Position, PriceTable, Provider, Queued, RawJson,
-    SessionSummary, TaskLimits, TaskSummary, Tool, ToolError, ToolExecutor, ToolResult,
+    SessionSummary, TaskSummary, Tool, ToolError, ToolExecutor, ToolResult,
     UserMessage,
 };
-use antiphon_runtime::{Before, Models, NewTask, OpenGate, Orchestrator, Settings, World};
+use antiphon_runtime::{Models, NewTask, OpenGate, Orchestrator, Settings, World};
 use antiphon_scripted::{Script, ScriptedProvider};
 use async_trait::async_trait;
 
@@ -25,7 +25,12 @@ pub(crate) struct Scripted {
 }
 
 impl Models for Scripted {
-    fn provider(&self, _: &ModelRef, route: Option<&RawJson>) -> Result<Arc<dyn Provider>, String> {
+    fn provider(
+        &self,
+        _: &ModelRef,
+        _: &[ModelRef],
+        route: Option<&RawJson>,
+    ) -> Result<Arc<dyn Provider>, String> {
         if route.is_some_and(|route| route.as_str() == "\"nowhere\"") {
             return Err("there is no way".to_owned());
         }
@@ -193,6 +198,8 @@ pub(crate) fn world(journal: Arc<dyn Journal>, tools: &Arc<Counting>, script: &s
         models: Arc::new(Scripted { script: script.to_owned(), window_tokens: None }),
         tools: Arc::clone(tools) as Arc<dyn ToolExecutor>,
         gate: Arc::new(OpenGate),
+        agents: None,
+        runners: Vec::new(),
         prices: Arc::new(PriceTable::default()),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
