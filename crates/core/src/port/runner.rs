@@ -23,6 +23,12 @@ pub trait Runner: Send + Sync {
     /// What an executor calls it.
     fn kind(&self) -> &str;
 
+    /// Whether it is an orchestrator of its own: it dispatches agents itself, and what it writes
+    /// about them means something there and nothing here.
+    fn is_orchestrator(&self) -> bool {
+        false
+    }
+
     /// Whether it could work with this configuration; an error is what to tell the caller.
     fn check(&self, config: &Value) -> Result<(), String>;
 
