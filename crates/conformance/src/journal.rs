@@ -117,6 +117,7 @@ fn of_lists() -> Vec<Check<'static, Scribe>> {
         summary::{
             a_new_task_is_what_its_creation_says,
             a_summary_follows_the_status,
+            a_task_belongs_to_whoever_it_was_handed_over_to,
             a_summary_stands_at_the_last_event,
             a_summary_counts_turns_calls_and_messages,
             a_summary_has_the_first_question_and_the_last_answer,

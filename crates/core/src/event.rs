@@ -74,6 +74,10 @@ macro_rules! events {
         /// What happened.
         #[derive(Debug, Clone, PartialEq, Serialize)]
         #[serde(untagged)]
+        #[expect(
+            clippy::large_enum_variant,
+            reason = "the largest is the creation of a task, which every task begins with"
+        )]
         pub enum EventBody {
             $( $(#[$doc])* $name($name), )*
         }

@@ -1,15 +1,18 @@
-//! Invocations: a request to dispatch 1..N targets, along four independent axes.
+//! Invocations: a request to dispatch 1..N targets, along four axes.
 //!
-//! | axis     | values                              | question                               |
-//! |----------|-------------------------------------|----------------------------------------|
-//! | context  | `independent` `inherited` `shared`  | what does the child see first?         |
-//! | join     | `single` `all` `detached` `any` `quorum` | how does the parent wait?         |
-//! | executor | `auto` `force`                      | which orchestrator runs the loop?      |
-//! | tools    | `inherit` `exact` `none`            | what may it borrow of the parent's?    |
+//! | axis     | values                                   | question                            |
+//! |----------|------------------------------------------|-------------------------------------|
+//! | context  | `independent` `inherited` `shared`       | what does the child see first?      |
+//! | join     | `single` `all` `detached` `any` `quorum` | how does the parent wait?           |
+//! | executor | `auto` `force`                           | which orchestrator runs the loop?   |
+//! | tools    | `inherit` `exact` `none`                 | what may it borrow of the parent's? |
+//!
+//! The axes know nothing of each other, but for `shared`: a task is handed over to one agent, and
+//! stays where it is.
 //!
 //! [`Invocation::validate`] turns one into a [`ValidInvocation`], once, at the entry. Behind
-//! that door there is at least one target, `single` has exactly one, and every target names an
-//! agent.
+//! that door there are targets and not too many, `single` has exactly one, a quorum can be met,
+//! and every target names an agent.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -295,14 +298,12 @@ impl Invocation {
         if self.join != Join::Single {
             return Err(InvocationError::SharedNeedsSingle { join: self.join.as_str() });
         }
-        let hints = self.targets.iter().map(|target| target.executor.as_ref());
-        let remote = |hint: Option<&ExecutorHint>| {
-            matches!(
-                hint.unwrap_or(&self.executor),
-                ExecutorHint::Force(Executor::Remote { .. })
-            )
-        };
-        if hints.into_iter().any(remote) { Err(InvocationError::SharedNeedsLocal) } else { Ok(()) }
+        let mut hints =
+            self.targets.iter().map(|target| target.executor.as_ref().unwrap_or(&self.executor));
+        if hints.any(|hint| matches!(hint, ExecutorHint::Force(Executor::Remote { .. }))) {
+            return Err(InvocationError::SharedNeedsLocal);
+        }
+        Ok(())
     }
 
     fn of(targets: Vec<Target>, join: Join) -> Self {

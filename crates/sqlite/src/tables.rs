@@ -112,7 +112,8 @@ impl<'a> Tables<'a> {
     /// Writes where a task stands now.
     pub(crate) fn update(&self, standing: &mut Standing) -> rusqlite::Result<()> {
         let task = &standing.summary;
-        // `ended` is not among them: setting it has a price, and it is set once.
+        // `ended` is not among them: setting it has a price, and it is set once. Neither are those
+        // that only a handover changes.
         self.transaction
             .prepare_cached(
                 "UPDATE tasks SET status = ?2, waiting_for = ?3, title = ?4,
@@ -159,6 +160,7 @@ impl<'a> Tables<'a> {
                 self.ask(row, position, &asked.approval_id)
             }
             EventBody::ApprovalDecided(decided) => self.decide(row, position, decided),
+            EventBody::HandedOver(_) => self.hand_over(standing),
             EventBody::StatusChanged(change) if change.status.is_terminal() => self.end(standing),
             EventBody::StatusChanged(_)
             | EventBody::TaskCreated(_)
@@ -167,13 +169,21 @@ impl<'a> Tables<'a> {
             | EventBody::ToolRequested(_)
             | EventBody::Dispatched(_)
             | EventBody::Awaited(_)
-            | EventBody::HandedOver(_)
             | EventBody::Relayed(_)
             | EventBody::ToolStarted(_)
             | EventBody::UsageRecorded(_)
             | EventBody::OutputRejected(_)
             | EventBody::Compacted(_) => Ok(()),
         }
+    }
+
+    /// Writes whose task it is now, and who answers.
+    fn hand_over(&self, standing: &Standing) -> rusqlite::Result<()> {
+        let task = &standing.summary;
+        self.transaction
+            .prepare_cached("UPDATE tasks SET agent = ?2, model = ?3 WHERE id = ?1")?
+            .execute((standing.row, &task.agent, task.model.as_ref().map(ToString::to_string)))?;
+        Ok(())
     }
 
     /// Nothing of a task waits any longer when it has ended.

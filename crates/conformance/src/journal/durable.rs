@@ -16,7 +16,7 @@ use antiphon_core::{
 };
 use async_trait::async_trait;
 
-use super::happening::{asked, moved, paid, queued, requested};
+use super::happening::{asked, handed_over, moved, paid, queued, requested};
 use super::scribe::{Scribe, at, created, draft, keyed, note, status, task};
 use super::specimen::specimens;
 use crate::suite::{self, CHECK_LIMIT, Check, Finding, Outcome, checks, equal};
@@ -128,7 +128,14 @@ async fn what_was_at_hand_is_at_hand_after_reopening(site: Box<dyn Reopen + '_>)
         (Expected::NoTask, vec![created(), asked("First?")]),
         (at(2), vec![moved(7, AgentState::Idle), queued(1).into()]),
         (at(4), vec![requested(1)?.into(), paid("a/small", usage)]),
-        (at(6), vec![moved(7, AgentState::Thinking), paid("a/small", usage)]),
+        (
+            at(6),
+            vec![
+                moved(7, AgentState::Thinking),
+                handed_over("lawyer", None)?,
+                paid("a/small", usage),
+            ],
+        ),
     ];
     for (expected, events) in appends {
         let scribe = site.open().await;
@@ -147,9 +154,11 @@ async fn what_was_at_hand_is_at_hand_after_reopening(site: Box<dyn Reopen + '_>)
     let counted = (summary.title.as_str(), summary.turns, summary.usage());
     equal("what was added up across openings", &counted, &expected)?;
     let agents = found.agents(10).await?;
-    let expected = vec![(AgentState::ToolCall, 1)];
-    let agents: Vec<_> =
-        agents.iter().map(|agent| (agent.status.state, agent.status.messages_processed)).collect();
+    let expected = vec![("lawyer", AgentState::ToolCall, 1)];
+    let agents: Vec<_> = agents
+        .iter()
+        .map(|live| (live.agent.as_str(), live.status.state, live.status.messages_processed))
+        .collect();
     equal("where the agent stands", &agents, &expected)?;
     let waiting = (found.queued(10).await?.len(), found.approvals(10).await?.len());
     equal("messages and approvals that wait", &waiting, &(1, 1))

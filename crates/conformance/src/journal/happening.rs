@@ -3,9 +3,9 @@
 use antiphon_core::port::Rule;
 use antiphon_core::{
     AgentId, AgentState, ApprovalDecided, ApprovalId, ApprovalRequested, AssistantBlock,
-    AssistantMessage, Decision, Effect, EventBody, HandlingMode, InteractionId, MessageAppended,
-    MessageQueued, RawJson, SessionId, StateChanged, StopReason, TaskCreated, ToolCallId,
-    ToolStarted, Usage, UsageRecorded, UserMessage,
+    AssistantMessage, Decision, Effect, EventBody, HandedOver, HandlingMode, InteractionId,
+    MayCall, MessageAppended, MessageQueued, ModelRef, RawJson, SessionId, StateChanged,
+    StopReason, TaskCreated, ToolCallId, ToolStarted, Usage, UsageRecorded, UserMessage,
 };
 use uuid::Uuid;
 
@@ -47,6 +47,19 @@ pub(super) fn started(n: u64) -> Result<EventBody, Finding> {
 /// A turn that `model` was paid for.
 pub(super) fn paid(model: &str, usage: Usage) -> EventBody {
     EventBody::from(UsageRecorded { model: model.to_owned(), usage, purpose: None })
+}
+
+/// Another agent takes a task over.
+pub(super) fn handed_over(agent: &str, model: Option<ModelRef>) -> Result<EventBody, Finding> {
+    Ok(EventBody::from(HandedOver {
+        tool_call_id: call_id(1)?,
+        agent: agent.to_owned(),
+        model,
+        fallbacks: Vec::new(),
+        system_prompt: String::new(),
+        tools: None,
+        agents: MayCall::Anybody,
+    }))
 }
 
 /// The `n`th agent.

@@ -1,19 +1,21 @@
 //! One of everything that an event can hold, with the values that stores tend to bend.
 
+mod dispatch;
+
 use std::num::{NonZeroU32, NonZeroU64};
 
 use antiphon_core::port::Rule;
 use antiphon_core::{
     AgentId, AgentState, ApprovalDecided, ApprovalId, ApprovalRequested, AssistantBlock,
-    AssistantMessage, Compacted, Decision, Effect, EventBody, HandlingMode, HistoryRef, ImageBlock, MayCall, RunnerConfig,
-    InputBlock, InteractionId, MessageAppended, MessageQueued, ModelRef, OpaqueBlock,
-    OutputRejected, Purpose, RawJson, Seq, SessionId, Signature, StateChanged, StatusChanged,
-    StopReason, TaskCreated, TaskLimits, TaskStatus, ThinkingBlock, ToolArguments, ToolCallBlock,
-    ToolCallId, ToolRefused, ToolResultMessage, ToolStarted, Usage, UsageRecorded, UserMessage,
-    WaitingFor,
+    AssistantMessage, Compacted, Decision, Effect, EventBody, HandlingMode, HistoryRef, ImageBlock,
+    InputBlock, InteractionId, MayCall, MessageAppended, MessageQueued, ModelRef, OpaqueBlock,
+    OutputRejected, Purpose, RawJson, RunnerConfig, Seq, SessionId, Signature, StateChanged,
+    StatusChanged, StopReason, TaskCreated, TaskLimits, TaskStatus, ThinkingBlock, Tool,
+    ToolArguments, ToolCallBlock, ToolCallId, ToolRefused, ToolResultMessage, ToolStarted, Usage,
+    UsageRecorded, UserMessage, WaitingFor,
 };
 use chrono::DateTime;
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::scribe::{noon, said, task};
@@ -31,6 +33,7 @@ pub(super) const ODD_ARGUMENTS: &str = r#"{ "z":1.0, "a":1e2 ,"n":12345678901234
 /// Bodies of all types. The first is the creation of a task; none ends it.
 pub(super) fn specimens() -> Result<Vec<EventBody>, Finding> {
     let mut bodies = of_the_work()?;
+    bodies.extend(dispatch::between_tasks()?);
     bodies.extend(from_outside()?);
     Ok(bodies)
 }
@@ -63,36 +66,11 @@ fn from_outside() -> Result<Vec<EventBody>, Finding> {
 }
 
 fn of_the_work() -> Result<Vec<EventBody>, Finding> {
-    let session_id = SessionId::parse("session-é.1").during("a session id")?;
     Ok(vec![
-        EventBody::from(TaskCreated {
-            agent: ODD_TEXT.to_owned(),
-            session_id,
-            parent: Some(task(99)),
-            root: Some(task(98)),
-            history: Some(HistoryRef { task_id: task(97), seq: Seq(u64::MAX) }),
-            model: ModelRef::parse("scripted/hello").ok(),
-            system_prompt: ODD_TEXT.to_owned(),
-            depth: u32::MAX,
-            fallbacks: ModelRef::parse("scripted/other").into_iter().collect(),
-            tools: Some(vec![ODD_TEXT.to_owned()]),
-            external_tools: Vec::new(),
-            agents: MayCall::Only(vec![ODD_TEXT.to_owned()]),
-            runner: Some(RunnerConfig::new(ODD_TEXT)),
-            limits: TaskLimits {
-                turns_max: Some(NonZeroU32::MAX),
-                cost_nano_usd_max: Some(NonZeroU64::MAX),
-                ..TaskLimits::default()
-            },
-            output_schema: Some(RawJson::parse(ODD_ARGUMENTS).during("JSON")?),
-            route: Some(RawJson::parse(ODD_ARGUMENTS).during("JSON")?),
-        }),
+        created()?,
         EventBody::from(StatusChanged {
             status: TaskStatus::Running,
-            detail: Some(json!({
-                "z": [1.0, 0.1, 1e300, -0.0, u64::MAX, i64::MIN],
-                "a": {"": null, "text": ODD_TEXT},
-            })),
+            detail: Some(odd_value()),
             waiting_for: Some(WaitingFor::Resume),
         }),
         EventBody::from(StateChanged {
@@ -126,6 +104,49 @@ fn of_the_work() -> Result<Vec<EventBody>, Finding> {
             purpose: Some(Purpose::Compaction),
         }),
     ])
+}
+
+fn created() -> Result<EventBody, Finding> {
+    Ok(EventBody::from(TaskCreated {
+        agent: ODD_TEXT.to_owned(),
+        session_id: SessionId::parse("session-é.1").during("a session id")?,
+        parent: Some(task(99)),
+        root: Some(task(98)),
+        depth: u32::MAX,
+        history: Some(HistoryRef { task_id: task(97), seq: Seq(u64::MAX) }),
+        model: Some(ModelRef::parse("scripted/hello").during("a model")?),
+        fallbacks: vec![ModelRef::parse("local/org/model.gguf").during("a model")?],
+        system_prompt: ODD_TEXT.to_owned(),
+        tools: Some(vec![ODD_TEXT.to_owned(), String::new()]),
+        external_tools: vec![Tool {
+            name: ODD_TEXT.to_owned(),
+            description: String::new(),
+            parameters: RawJson::parse(ODD_ARGUMENTS).during("JSON")?,
+        }],
+        agents: MayCall::Only(vec![ODD_TEXT.to_owned(), String::new()]),
+        runner: Some(RunnerConfig::new(ODD_TEXT).with_config(odd_value())),
+        limits: TaskLimits {
+            turns_max: Some(NonZeroU32::MAX),
+            answer_tokens_max: None,
+            tool_calls_max: Some(NonZeroU32::MIN),
+            tokens_max: Some(NonZeroU64::MIN),
+            cost_nano_usd_max: Some(NonZeroU64::MAX),
+            wall_clock_s_max: None,
+            depth_max: Some(NonZeroU32::MIN),
+            fan_out_max: Some(NonZeroU32::MAX),
+            tasks_max: Some(NonZeroU32::MAX),
+        },
+        output_schema: Some(RawJson::parse(ODD_ARGUMENTS).during("JSON")?),
+        route: Some(RawJson::parse(ODD_ARGUMENTS).during("JSON")?),
+    }))
+}
+
+/// Numbers at their edges, and text.
+fn odd_value() -> Value {
+    json!({
+        "z": [1.0, 0.1, 1e300, -0.0, u64::MAX, i64::MIN],
+        "a": {"": null, "text": ODD_TEXT},
+    })
 }
 
 fn user() -> Result<UserMessage, Finding> {

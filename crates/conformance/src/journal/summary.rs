@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use antiphon_core::port::{Append, Expected, Which};
 use antiphon_core::{
-    EventBody, ModelRef, Purpose, Seq, SessionId, StatusChanged, TaskCreated, TaskId, TaskStatus,
-    TaskSummary, Usage, UsageRecorded, WaitingFor,
+    AgentState, EventBody, ModelRef, Purpose, Seq, SessionId, StatusChanged, TaskCreated, TaskId,
+    TaskStatus, TaskSummary, Usage, UsageRecorded, WaitingFor,
 };
 use chrono::DateTime;
 
-use super::happening::{answered, asked, paid, started};
+use super::happening::{answered, asked, handed_over, moved, paid, started};
 use super::scribe::{Scribe, at, draft, note, status, task};
 use crate::suite::{During, Finding, Outcome, equal};
 
@@ -55,6 +55,42 @@ pub(super) async fn a_summary_follows_the_status(scribe: Scribe) -> Outcome {
     let found = summary(&scribe, &task(1)).await?;
     equal("the last status", &found.status, &TaskStatus::Canceled)?;
     equal("when it ended", &found.ended_at, &Some(found.last_event_at))
+}
+
+pub(super) async fn a_task_belongs_to_whoever_it_was_handed_over_to(scribe: Scribe) -> Outcome {
+    let model = |name| ModelRef::parse(name).during("a model");
+    let session_id = SessionId::parse("talk").during("a session id")?;
+    let begun = |agent| TaskCreated::new(agent, session_id.clone());
+    let first = TaskCreated { model: Some(model("a/small")?), ..begun("scribe") };
+    scribe.write(draft(&task(1), Expected::NoTask, vec![first.into()])).await?;
+    scribe.write(draft(&task(1), at(1), vec![moved(7, AgentState::Idle)])).await?;
+    let steps = [
+        (vec![handed_over("lawyer", Some(model("b/large")?))?], "lawyer", Some(model("b/large")?)),
+        // A note behind it: who works on a task is no matter of its last event.
+        (vec![handed_over("clerk", None)?, note(1)], "clerk", None),
+        // The last of an append counts.
+        (
+            vec![handed_over("judge", None)?, handed_over("poet", Some(model("a/small")?))?],
+            "poet",
+            Some(model("a/small")?),
+        ),
+    ];
+    let mut seq = 2;
+    for (events, agent, model) in steps {
+        let count = events.len() as u64;
+        scribe.write(draft(&task(1), at(seq), events)).await?;
+        seq += count;
+        let found = summary(&scribe, &task(1)).await?;
+        equal("who works on it", &(found.agent.as_str(), found.model), &(agent, model))?;
+        let live: Vec<String> = scribe.agents(10).await?.into_iter().map(|it| it.agent).collect();
+        equal("who is at work", &live, &vec![agent.to_owned()])?;
+    }
+    // It may begin with it.
+    let whole = vec![begun("scribe").into(), handed_over("lawyer", Some(model("b/large")?))?];
+    scribe.write(draft(&task(2), Expected::NoTask, whole)).await?;
+    let found = summary(&scribe, &task(2)).await?;
+    let expected = ("lawyer".to_owned(), Some(model("b/large")?));
+    equal("who works on it from the start", &(found.agent, found.model), &expected)
 }
 
 pub(super) async fn a_summary_stands_at_the_last_event(scribe: Scribe) -> Outcome {

@@ -2,6 +2,7 @@
 //! word is refused with a message that names it and the ones allowed.
 
 use std::fmt::Debug;
+use std::num::NonZeroU32;
 
 use antiphon_core::*;
 use serde::Serialize;
@@ -92,9 +93,43 @@ fn a_context_scope_is_one_of_three_words_and_independent_unless_said() {
 }
 
 #[test]
-fn a_join_is_one_of_three_words_and_single_unless_said() {
-    words(&[(Join::Single, "single"), (Join::All, "all"), (Join::Detached, "detached")]);
+fn a_join_is_one_of_four_words_or_a_quorum_and_single_unless_said() {
+    let quorum = |n| Join::Quorum { n: NonZeroU32::new(n).unwrap() };
+    for (join, word) in [
+        (Join::Single, "single"),
+        (Join::All, "all"),
+        (Join::Detached, "detached"),
+        (Join::Any, "any"),
+    ] {
+        both_ways(&join, &json!(word));
+        assert_eq!(join.as_str(), word);
+    }
+    both_ways(&quorum(2), &json!({"quorum": {"n": 2}}));
+    both_ways(&quorum(u32::MAX), &json!({"quorum": {"n": u32::MAX}}));
+    assert_eq!(quorum(2).as_str(), "quorum");
     assert_eq!(Join::default(), Join::Single);
+    for unknown in ["banana", "", "Any", " all"] {
+        assert_eq!(
+            refusal::<Join>(json!(unknown)),
+            unknown_variant(unknown, &["single", "all", "detached", "any", "quorum"])
+        );
+    }
+}
+
+#[test]
+fn a_quorum_is_of_one_at_least_and_says_of_how_many() {
+    for (join, reason) in [
+        (json!("quorum"), "invalid type: unit variant, expected struct variant"),
+        (json!({"quorum": {}}), "missing field `n`"),
+        (json!({"quorum": {"n": 0}}), "invalid value: integer `0`, expected a nonzero u32"),
+        (json!({"quorum": {"n": -1}}), "invalid value: integer `-1`, expected a nonzero u32"),
+        (
+            json!({"quorum": {"n": 4_294_967_296_u64}}),
+            "invalid value: integer `4294967296`, expected a nonzero u32",
+        ),
+    ] {
+        assert_eq!(refusal::<Join>(join), reason);
+    }
 }
 
 #[test]
@@ -218,8 +253,25 @@ fn the_status_of_an_approval_is_one_of_five_words() {
 }
 
 #[test]
-fn a_task_waits_for_an_approval_or_to_be_resumed() {
-    words(&[(WaitingFor::Approval, "approval"), (WaitingFor::Resume, "resume")]);
+fn a_task_waits_for_an_approval_or_to_be_resumed_or_for_a_client() {
+    words(&[
+        (WaitingFor::Approval, "approval"),
+        (WaitingFor::Resume, "resume"),
+        (WaitingFor::ToolResult, "tool_result"),
+    ]);
+}
+
+#[test]
+fn a_call_waits_for_any_task_or_for_all_and_for_all_unless_said() {
+    words(&[(Awaiting::Any, "any"), (Awaiting::All, "all")]);
+    assert_eq!(Awaiting::default(), Awaiting::All);
+}
+
+#[test]
+fn an_agent_runs_in_our_own_loop() {
+    both_ways(&Profile::Native, &json!("native"));
+    assert_eq!(Profile::default(), Profile::Native);
+    assert_eq!(refusal::<Profile>(json!("acp")), "unknown variant `acp`, expected `native`");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Events: the entries of the journal.
 
 use antiphon_core::{
-    AgentState, Event, EventBody, EventError, Position, Seq, StateChanged, StatusChanged,
-    TaskStatus,
+    AgentState, ContextScope, Event, EventBody, EventError, Position, Seq, StateChanged,
+    StatusChanged, TaskStatus,
 };
 use serde_json::{Value, json};
 
@@ -11,7 +11,8 @@ use crate::{UUID, both_ways, read, refusal};
 
 #[test]
 fn each_event_has_its_type_and_its_data() {
-    for (body, kind, data) in [specimen::whole(), specimen::statuses()].concat() {
+    let kinds = [specimen::whole(), specimen::statuses(), specimen::dispatches()];
+    for (body, kind, data) in kinds.concat() {
         assert_eq!(body.event_type(), kind);
         both_ways(&event(body), &envelope(kind, &data));
     }
@@ -28,6 +29,22 @@ fn what_an_event_does_not_know_is_left_out() {
     for (body, kind, data) in specimen::bare() {
         both_ways(&event(body), &envelope(kind, &data));
     }
+}
+
+#[test]
+fn what_an_earlier_version_did_not_say_means_what_it_meant() {
+    let dispatched = json!({"tool_call_id": "tc_1", "join": "all", "children": ["t2"]});
+    let EventBody::Dispatched(dispatched) =
+        EventBody::parse("dispatched", &dispatched.to_string()).unwrap()
+    else {
+        panic!("it is a dispatch");
+    };
+    assert_eq!(dispatched.context, ContextScope::Independent);
+    let spelled_out = json!({"agent": "dev", "session_id": "s1", "depth": 0, "agents": "anybody"});
+    assert_eq!(
+        EventBody::parse("task_created", &spelled_out.to_string()),
+        EventBody::parse("task_created", r#"{"agent":"dev","session_id":"s1"}"#)
+    );
 }
 
 #[test]
@@ -64,7 +81,8 @@ fn an_event_of_an_unknown_type_is_refused_with_the_types_there_are() {
         refusal::<Event>(envelope("task_paused", &json!({}))),
         "unknown event type `task_paused`, expected one of task_created, status_changed, \
          state_changed, message_appended, message_queued, approval_requested, \
-         approval_decided, tool_refused, tool_started, usage_recorded, output_rejected, compacted"
+         approval_decided, tool_refused, tool_started, tool_requested, dispatched, awaited, \
+         handed_over, relayed, usage_recorded, output_rejected, compacted"
     );
 }
 
@@ -82,6 +100,16 @@ fn an_event_with_other_data_than_its_type_has_is_refused_with_the_field() {
             json!({"message": {"type": "system", "content": [],
                                "timestamp": "2026-02-18T12:00:00Z"}}),
             "unknown message type `system`, expected one of `user`, `assistant`, `tool_result`",
+        ),
+        (
+            "dispatched",
+            json!({"tool_call_id": "tc_1", "join": {"quorum": {"n": 0}}, "children": ["t2"]}),
+            "invalid value: integer `0`, expected a nonzero u32",
+        ),
+        (
+            "handed_over",
+            json!({"tool_call_id": "tc_1", "agent": "a", "agents": "nobody"}),
+            "unknown variant `nobody`, expected `anybody` or `only`",
         ),
     ] {
         let said = refusal::<Event>(envelope(kind, &data));

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use antiphon_core::port::{
     BusError, Cancel, Clock, EmbedderError, Embedding, EmbeddingError, Expected, IdSource,
-    JournalError, RandomIds, SystemClock, TOPIC_BYTES_MAX, TimeoutPhase, Topic, TopicError,
-    VectorStoreError,
+    JournalError, RandomIds, RunnerError, SystemClock, TOPIC_BYTES_MAX, TimeoutPhase, Topic,
+    TopicError, VectorStoreError,
 };
 use antiphon_core::{Position, ProviderError, Seq, TaskId, ToolError};
 use futures_executor::block_on;
@@ -136,6 +136,9 @@ fn the_errors_of_the_other_ports_read_as_sentences() {
         VectorStoreError::Unavailable { reason: reason() }.to_string(),
         EmbedderError::TooLong { index: 1 }.to_string(),
         EmbedderError::Unavailable { reason: reason() }.to_string(),
+        RunnerError::Unavailable { reason: reason() }.to_string(),
+        RunnerError::Refused { reason: reason() }.to_string(),
+        RunnerError::from(JournalError::Unavailable { reason: reason() }).to_string(),
     ];
     let expected = [
         "task t1 is at 2, not at 1: somebody else wrote first",
@@ -154,6 +157,9 @@ fn the_errors_of_the_other_ports_read_as_sentences() {
         "the vector store is not available: full",
         "text 1 is too long to embed",
         "the embedder is not available: full",
+        "the runner cannot be reached: full",
+        "the runner refuses: full",
+        "the journal is not available: full",
     ];
     assert_eq!(said, expected);
 }

@@ -1,6 +1,7 @@
 //! One event of each type, with the data it has in JSON.
 
-use std::num::{NonZeroU32, NonZeroU64};
+mod creation;
+mod dispatch;
 
 use antiphon_core::port::Rule;
 use antiphon_core::*;
@@ -38,7 +39,7 @@ pub(crate) fn whole() -> Vec<Specimen> {
         MessageQueued { id: interaction_id(), mode: HandlingMode::Steer, message: said.clone() };
     let said = written(&said);
     vec![
-        task_created(),
+        creation::whole(),
         failed(),
         moved(),
         (appended.into(), "message_appended", json!({"message": said, "queued": UUID})),
@@ -47,6 +48,11 @@ pub(crate) fn whole() -> Vec<Specimen> {
         decided(),
         refused(),
         started(),
+        dispatch::requested(),
+        dispatch::dispatched(),
+        dispatch::awaited(),
+        dispatch::handed_over(),
+        dispatch::relayed(),
         paid(),
         (
             OutputRejected { reason: "`sum` is missing".to_owned() }.into(),
@@ -70,11 +76,7 @@ pub(crate) fn bare() -> Vec<Specimen> {
     question.as_object_mut().unwrap().remove("expires_at");
     let decided = ApprovalDecided { comment: None, ..approval_decided() };
     vec![
-        (
-            TaskCreated::new("dev", SessionId::parse("s1").unwrap()).into(),
-            "task_created",
-            json!({"agent": "dev", "session_id": "s1"}),
-        ),
+        creation::bare(),
         (
             StatusChanged::new(TaskStatus::Running).into(),
             "status_changed",
@@ -91,12 +93,19 @@ pub(crate) fn bare() -> Vec<Specimen> {
             "approval_decided",
             json!({"approval_id": "a1", "decision": "deny", "by": "user"}),
         ),
+        dispatch::awaited_for_ever(),
+        dispatch::handed_over_as_is(),
         (
             paid.into(),
             "usage_recorded",
             json!({"model": "m", "usage": {"input_tokens": 0, "output_tokens": 0}}),
         ),
     ]
+}
+
+/// A dispatch of each join, and of each context that has children.
+pub(crate) fn dispatches() -> Vec<Specimen> {
+    dispatch::of_each_kind()
 }
 
 /// A status of each kind, with what goes with it.
@@ -117,6 +126,12 @@ pub(crate) fn statuses() -> Vec<Specimen> {
             None,
             Some(WaitingFor::Resume),
             json!({"status": "input_required", "waiting_for": "resume"}),
+        ),
+        specimen(
+            TaskStatus::InputRequired,
+            None,
+            Some(WaitingFor::ToolResult),
+            json!({"status": "input_required", "waiting_for": "tool_result"}),
         ),
         specimen(
             TaskStatus::Completed,
@@ -140,39 +155,6 @@ pub(crate) fn agent_id() -> AgentId {
 
 fn interaction_id() -> InteractionId {
     UUID.parse::<uuid::Uuid>().unwrap().into()
-}
-
-fn task_created() -> Specimen {
-    let created = TaskCreated {
-        agent: "dev".to_owned(),
-        session_id: SessionId::parse("s1").unwrap(),
-        parent: Some(TaskId::parse("t0").unwrap()),
-        root: Some(TaskId::parse("t0").unwrap()),
-        history: Some(HistoryRef { task_id: TaskId::parse("t-1").unwrap(), seq: Seq(9) }),
-        model: Some(ModelRef::parse("scripted/hello").unwrap()),
-        system_prompt: "Be brief.".to_owned(),
-        limits: TaskLimits {
-            turns_max: NonZeroU32::new(3),
-            answer_tokens_max: NonZeroU32::new(4),
-            tool_calls_max: NonZeroU32::new(5),
-            tokens_max: NonZeroU64::new(6),
-            cost_nano_usd_max: NonZeroU64::new(7),
-            wall_clock_s_max: NonZeroU32::new(8),
-        },
-        output_schema: Some(RawJson::parse(r#"{"type":"object"}"#).unwrap()),
-        route: Some(RawJson::parse(r#"{"script":"hello.toml"}"#).unwrap()),
-    };
-    let data = json!({
-        "agent": "dev", "session_id": "s1", "parent": "t0", "root": "t0",
-        "history": {"task_id": "t-1", "seq": 9}, "model": "scripted/hello",
-        "system_prompt": "Be brief.",
-        "limits": {
-            "turns_max": 3, "answer_tokens_max": 4, "tool_calls_max": 5, "tokens_max": 6,
-            "cost_nano_usd_max": 7, "wall_clock_s_max": 8
-        },
-        "output_schema": {"type": "object"}, "route": {"script": "hello.toml"}
-    });
-    (created.into(), "task_created", data)
 }
 
 fn failed() -> Specimen {

@@ -160,7 +160,9 @@ fn a_whole_life_is_summed_up() {
 #[test]
 fn every_event_counts_and_only_some_are_summed_up() {
     let untouched = ["state_changed", "message_queued", "approval_requested", "approval_decided"];
-    let untouched = [&untouched[..], &["tool_refused", "output_rejected", "compacted"]].concat();
+    let between = ["tool_requested", "dispatched", "awaited", "relayed"];
+    let others = ["tool_refused", "output_rejected", "compacted"];
+    let untouched = [&untouched[..], &between, &others].concat();
     for (body, kind, _) in specimen::whole() {
         let expected = TaskSummary { seq: Seq(2), last_event_at: second(1), ..after([]) };
         let counted = untouched.contains(&kind) || kind == "task_created";
@@ -168,9 +170,38 @@ fn every_event_counts_and_only_some_are_summed_up() {
     }
 }
 
+fn handed_over(agent: &str, model: Option<&str>) -> EventBody {
+    HandedOver {
+        tool_call_id: ToolCallId::parse("tc_1").unwrap(),
+        agent: agent.to_owned(),
+        model: model.map(|model| ModelRef::parse(model).unwrap()),
+        fallbacks: vec![ModelRef::parse("p/other").unwrap()],
+        system_prompt: "Another scene.".to_owned(),
+        tools: None,
+        agents: MayCall::Anybody,
+    }
+    .into()
+}
+
+#[test]
+fn a_task_belongs_to_whoever_it_was_handed_over_to_last() {
+    let before = || [asked("Is this legal?"), answered("I ask."), paid("p/m", 10, None)];
+    let once = after(before().into_iter().chain([handed_over("lawyer", Some("p/law"))]));
+    let expected = TaskSummary {
+        agent: "lawyer".to_owned(),
+        model: Some(ModelRef::parse("p/law").unwrap()),
+        seq: Seq(5),
+        last_event_at: second(4),
+        ..after(before())
+    };
+    assert_eq!(once, expected);
+    let twice = after([handed_over("lawyer", Some("p/law")), handed_over("clerk", None)]);
+    assert_eq!((twice.agent.as_str(), twice.model), ("clerk", None));
+}
+
 #[test]
 fn what_a_task_waits_for_is_known_while_it_waits() {
-    for waiting_for in [WaitingFor::Approval, WaitingFor::Resume] {
+    for waiting_for in [WaitingFor::Approval, WaitingFor::Resume, WaitingFor::ToolResult] {
         let summary = after([waiting(waiting_for)]);
         assert_eq!(
             (summary.status, summary.waiting_for, summary.ended_at),

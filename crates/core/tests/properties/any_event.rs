@@ -4,13 +4,15 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use antiphon_core::port::Rule;
 use antiphon_core::*;
+use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::json;
 
-use crate::any_conversation::{message, model, usage, user_message};
-use crate::any_exchange::{mode, state, task_id, uuid};
+use crate::any_conversation::{message, usage, user_message};
+use crate::any_dispatch::{between_tasks, may_call, who_answers};
+use crate::any_exchange::{mode, runner, state, task_id, uuid};
 use crate::any_json::{object, text, time, value};
 
 /// Any event.
@@ -29,6 +31,7 @@ fn body() -> impl Strategy<Value = EventBody> {
         said().boxed(),
         approval().boxed(),
         tool().boxed(),
+        between_tasks().boxed(),
         paid().boxed(),
         text().prop_map(|reason| OutputRejected { reason }.into()).boxed(),
         (text(), any::<u64>())
@@ -37,7 +40,7 @@ fn body() -> impl Strategy<Value = EventBody> {
     ]
 }
 
-fn call_id() -> impl Strategy<Value = ToolCallId> {
+pub(crate) fn call_id() -> impl Strategy<Value = ToolCallId> {
     task_id().prop_map(|id| ToolCallId::parse(id.as_str()).unwrap())
 }
 
@@ -50,51 +53,71 @@ fn limits() -> impl Strategy<Value = TaskLimits> {
     let many = || option::of(any::<NonZeroU64>());
     let tree = (count(), count(), count());
     (count(), count(), count(), many(), many(), count(), tree).prop_map(
-        |(turns, answer_tokens, tool_calls, tokens, cost_nano_usd, wall_clock_s, tree)| TaskLimits {
-            turns_max: turns,
-            answer_tokens_max: answer_tokens,
-            tool_calls_max: tool_calls,
-            tokens_max: tokens,
-            cost_nano_usd_max: cost_nano_usd,
-            wall_clock_s_max: wall_clock_s,
-            depth_max: tree.0,
-            fan_out_max: tree.1,
-            tasks_max: tree.2,
+        |(turns, answer_tokens, tool_calls, tokens, cost_nano_usd, wall_clock_s, tree)| {
+            TaskLimits {
+                turns_max: turns,
+                answer_tokens_max: answer_tokens,
+                tool_calls_max: tool_calls,
+                tokens_max: tokens,
+                cost_nano_usd_max: cost_nano_usd,
+                wall_clock_s_max: wall_clock_s,
+                depth_max: tree.0,
+                fan_out_max: tree.1,
+                tasks_max: tree.2,
+            }
         },
     )
 }
 
 fn created() -> impl Strategy<Value = EventBody> {
-    let history =
-        (task_id(), any::<u64>()).prop_map(|(task_id, seq)| HistoryRef { task_id, seq: Seq(seq) });
-    let place = (task_id(), option::of(task_id()), option::of(task_id()), option::of(history));
-    let work = (text(), option::of(model()), text(), limits());
-    (place, work, option::of(object()), option::of(object())).prop_map(
-        |((session, parent, root, history), work, output_schema, route)| {
-            let (agent, model, system_prompt, limits) = work;
-            let session_id = SessionId::parse(session.as_str()).unwrap();
+    let work = (text(), text(), limits(), option::of(object()), option::of(object()));
+    (place(), work, who_answers(), what_it_may(), option::of(runner())).prop_map(
+        |(place, work, (model, fallbacks), (tools, external_tools, agents), runner)| {
+            let (agent, system_prompt, limits, output_schema, route) = work;
             TaskCreated {
                 agent,
-                session_id,
-                parent,
-                root,
-                history,
                 model,
+                fallbacks,
                 system_prompt,
+                tools,
+                external_tools,
+                agents,
+                runner,
                 limits,
                 output_schema,
                 route,
+                ..place
             }
             .into()
         },
     )
 }
 
+/// A task somewhere in a tree, of which nothing else is said.
+fn place() -> impl Strategy<Value = TaskCreated> {
+    let history =
+        (task_id(), any::<u64>()).prop_map(|(task_id, seq)| HistoryRef { task_id, seq: Seq(seq) });
+    let above = (option::of(task_id()), option::of(task_id()), any::<u32>());
+    (task_id(), above, option::of(history)).prop_map(|(session, (parent, root, depth), history)| {
+        let session_id = SessionId::parse(session.as_str()).unwrap();
+        TaskCreated { parent, root, depth, history, ..TaskCreated::new("", session_id) }
+    })
+}
+
+fn what_it_may() -> impl Strategy<Value = (Option<Vec<String>>, Vec<Tool>, MayCall)> {
+    let tool = (text(), text(), object()).prop_map(|(name, description, parameters)| Tool {
+        name,
+        description,
+        parameters,
+    });
+    (option::of(vec(text(), 0..3)), vec(tool, 0..3), may_call())
+}
+
 /// What goes with a status is what the page says goes with it.
 fn status() -> impl Strategy<Value = EventBody> {
-    let why = (text(), select(&["cut", "refused", "timeout"][..]))
+    let why = (text(), select(&["cut", "refused", "timeout", "runner_refused"][..]))
         .prop_map(|(error, code)| json!({"code": code, "error": error}));
-    let waits = [WaitingFor::Approval, WaitingFor::Resume];
+    let waits = [WaitingFor::Approval, WaitingFor::Resume, WaitingFor::ToolResult];
     (select(&TaskStatus::ALL[..]), option::of(value()), why, select(waits.to_vec())).prop_map(
         |(status, detail, why, waits)| {
             let (detail, waiting_for) = match status {

@@ -1,17 +1,17 @@
 //! Any interaction, invocation and chat.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use antiphon_core::*;
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
-use serde_json::Value;
 use uuid::Uuid;
 
 use crate::any_conversation::{input_block, user_message};
-use crate::any_json::{text, time, value};
+use crate::any_json::{object, text, time, value};
 
 pub(crate) fn uuid<T: From<Uuid> + std::fmt::Debug>() -> impl Strategy<Value = T> {
     any::<u128>().prop_map(|bits| T::from(Uuid::from_u128(bits)))
@@ -74,11 +74,19 @@ pub(crate) fn interaction() -> impl Strategy<Value = Interaction> {
     )
 }
 
+pub(crate) fn runner() -> impl Strategy<Value = RunnerConfig> {
+    (text(), value()).prop_map(|(kind, config)| RunnerConfig { kind, config })
+}
+
+pub(crate) fn join() -> impl Strategy<Value = Join> {
+    prop_oneof![
+        4 => select([Join::Single, Join::All, Join::Detached, Join::Any].to_vec()),
+        1 => any::<NonZeroU32>().prop_map(|n| Join::Quorum { n }),
+    ]
+}
+
 fn executor() -> impl Strategy<Value = ExecutorHint> {
-    let remote = (text(), value()).prop_map(|(kind, config): (String, Value)| {
-        let runner = RunnerConfig { kind, config };
-        ExecutorHint::Force(Executor::Remote { runner })
-    });
+    let remote = runner().prop_map(|runner| ExecutorHint::Force(Executor::Remote { runner }));
     prop_oneof![Just(ExecutorHint::Auto), Just(ExecutorHint::Force(Executor::Local)), remote]
 }
 
@@ -88,29 +96,34 @@ fn target() -> impl Strategy<Value = Target> {
         (text(), option::of(vec(text(), 0..3)))
             .prop_map(|(system_prompt, tools)| AgentRef::AdHoc { system_prompt, tools }),
     ];
-    (agent, user_message(), option::of(executor())).prop_map(|(agent, message, executor)| Target {
-        agent,
-        message,
-        executor,
-    })
+    let own = (option::of(executor()), option::of(object()), option::of(any::<NonZeroU32>()));
+    (agent, user_message(), own).prop_map(
+        |(agent, message, (executor, output_schema, timeout_s))| Target {
+            agent,
+            message,
+            executor,
+            output_schema,
+            timeout_s,
+        },
+    )
 }
 
 pub(crate) fn invocation() -> impl Strategy<Value = Invocation> {
     let scopes = [ContextScope::Independent, ContextScope::Inherited, ContextScope::Shared];
-    let joins = [Join::Single, Join::All, Join::Detached];
     let tools = prop_oneof![
         Just(ToolPolicy::Inherit),
         vec(text(), 0..3).prop_map(|tools| ToolPolicy::Exact { tools }),
         Just(ToolPolicy::None),
     ];
-    (vec(target(), 0..3), select(scopes.to_vec()), select(joins.to_vec()), executor(), tools)
-        .prop_map(|(targets, context, join, executor, tools)| Invocation {
+    (vec(target(), 0..3), select(scopes.to_vec()), join(), executor(), tools).prop_map(
+        |(targets, context, join, executor, tools)| Invocation {
             targets,
             context,
             join,
             executor,
             tools,
-        })
+        },
+    )
 }
 
 fn canonical() -> impl Strategy<Value = CanonicalMessage> {

@@ -56,7 +56,7 @@ pub(crate) fn object() -> impl Strategy<Value = RawJson> {
 }
 
 /// Words of every contract, to make values that nearly mean something.
-const WORDS: [&str; 52] = [
+const WORDS: [&str; 60] = [
     "type",
     "kind",
     "user",
@@ -98,6 +98,14 @@ const WORDS: [&str; 52] = [
     "agent",
     "named",
     "agent_id",
+    "join",
+    "quorum",
+    "n",
+    "agents",
+    "only",
+    "children",
+    "dispatched",
+    "handed_over",
     "executor",
     "force",
     "remote",

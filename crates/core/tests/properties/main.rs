@@ -4,6 +4,7 @@
 
 mod agent;
 mod any_conversation;
+mod any_dispatch;
 mod any_event;
 mod any_exchange;
 mod any_json;

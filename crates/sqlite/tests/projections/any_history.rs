@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use antiphon_core::port::{Append, Expected, Rule};
 use antiphon_core::{
     AgentId, AgentState, ApprovalDecided, ApprovalId, ApprovalRequested, AssistantBlock,
-    AssistantMessage, Compacted, Decision, Effect, EventBody, HandlingMode, InteractionId, Message,
-    MessageAppended, MessageQueued, ModelRef, Purpose, RawJson, SessionId, StateChanged,
+    AssistantMessage, Awaited, Awaiting, Compacted, ContextScope, Decision, Dispatched, Effect,
+    EventBody, HandedOver, HandlingMode, InteractionId, Join, MayCall, Message, MessageAppended,
+    MessageQueued, ModelRef, Purpose, RawJson, Relayed, Seq, SessionId, StateChanged,
     StatusChanged, StopReason, TaskCreated, TaskId, TaskStatus, ToolCallId, ToolRefused,
-    ToolStarted, Usage, UsageRecorded, UserMessage, WaitingFor,
+    ToolRequested, ToolStarted, Usage, UsageRecorded, UserMessage, WaitingFor,
 };
 use chrono::DateTime;
 use proptest::collection::{btree_map, vec};
@@ -86,10 +87,40 @@ fn any_event() -> impl Strategy<Value = EventBody> {
         3 => (0..4_u8).prop_map(requested),
         3 => any_decision(),
         2 => any_usage(),
+        3 => any_handover(),
+        1 => any_dispatch(),
         1 => Just(ToolStarted { tool_call_id: call(), tool_name: "look".to_owned(), effect: Effect::ReadOnly }.into()),
         1 => Just(ToolRefused { tool_call_id: call(), tool_name: "look".to_owned(), reason: "no".to_owned() }.into()),
         1 => Just(Compacted { summary: "much".to_owned(), kept_from: 1 }.into()),
     ]
+}
+
+fn any_handover() -> impl Strategy<Value = EventBody> {
+    let agent = select(&["lawyer", "clerk", "", "\u{202E}odd\u{0}"][..]);
+    let model = option::of(select(&["scripted/law", "local/a/b"][..]));
+    (agent, model).prop_map(|(agent, model)| handed_over(agent, model))
+}
+
+/// What a journal keeps nothing of beside its event.
+fn any_dispatch() -> impl Strategy<Value = EventBody> {
+    let requested = ToolRequested {
+        tool_call_id: call(),
+        tool_name: "browse".to_owned(),
+        arguments: RawJson::empty_object(),
+        until: DateTime::UNIX_EPOCH,
+    };
+    let dispatched = Dispatched {
+        tool_call_id: call(),
+        context: ContextScope::Independent,
+        join: Join::Any,
+        children: vec![task(1), task(2)],
+    };
+    let awaited =
+        Awaited { tool_call_id: call(), tasks: vec![task(1)], mode: Awaiting::All, until: None };
+    let relayed = Relayed { task_id: task(0), seq: Seq(1) };
+    let bodies: [EventBody; 4] =
+        [requested.into(), dispatched.into(), awaited.into(), relayed.into()];
+    select(bodies.to_vec())
 }
 
 fn any_creation() -> impl Strategy<Value = EventBody> {
@@ -103,7 +134,9 @@ fn any_creation() -> impl Strategy<Value = EventBody> {
 
 /// Now and then one that nothing may follow, with something behind it.
 fn any_status() -> impl Strategy<Value = EventBody> {
-    let waiting = option::of(select(&[WaitingFor::Approval, WaitingFor::Resume][..]));
+    const WAITS: [WaitingFor; 3] =
+        [WaitingFor::Approval, WaitingFor::Resume, WaitingFor::ToolResult];
+    let waiting = option::of(select(&WAITS[..]));
     let others = [TaskStatus::Pending, TaskStatus::Running, TaskStatus::InputRequired];
     let status = prop_oneof![12 => select(others.to_vec()), 1 => select(&TaskStatus::ALL[..])];
     (status, waiting).prop_map(|(status, waiting_for)| {
@@ -159,6 +192,19 @@ fn any_usage() -> impl Strategy<Value = EventBody> {
 
 fn any_id() -> impl Strategy<Value = InteractionId> {
     (0..4_u128).prop_map(|n| InteractionId(Uuid::from_u128(n)))
+}
+
+pub(crate) fn handed_over(agent: &str, model: Option<&str>) -> EventBody {
+    HandedOver {
+        tool_call_id: call(),
+        agent: agent.to_owned(),
+        model: model.map(|model| ModelRef::parse(model).expect("a model")),
+        fallbacks: Vec::new(),
+        system_prompt: String::new(),
+        tools: None,
+        agents: MayCall::Anybody,
+    }
+    .into()
 }
 
 pub(crate) fn created(session: u8) -> EventBody {

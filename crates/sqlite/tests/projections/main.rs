@@ -12,7 +12,7 @@ use std::path::Path;
 
 use antiphon_conformance::model::MemoryJournal;
 use antiphon_core::port::{Append, Expected, Journal, JournalError, TaskQuery, Which};
-use antiphon_core::{EventBody, Seq, TaskId};
+use antiphon_core::{EventBody, Seq, StatusChanged, TaskId, TaskStatus};
 use antiphon_sqlite::{SqliteJournal, Sync};
 use futures_util::future::join_all;
 use proptest::prelude::*;
@@ -99,6 +99,13 @@ impl Pair {
         found.first().map_or(Expected::NoTask, |task| Expected::At(task.seq))
     }
 
+    /// The agent of a task and its model, out of the file.
+    async fn whose(&self, task_id: &TaskId) -> (String, Option<String>) {
+        let query = TaskQuery { which: Which::One(task_id.clone()), limit: NonZeroUsize::MIN };
+        let found = self.sqlite().tasks(query).await.expect("a list").pop().expect("the task");
+        (found.agent, found.model.map(String::from))
+    }
+
     async fn compare(&self) {
         let (found, expected) = (Glance::at(self.sqlite()).await, Glance::at(&self.memory).await);
         assert_eq!(found, expected);
@@ -147,5 +154,29 @@ async fn what_failed_can_be_told_again() {
     }
     let moved = any_history::moved(1);
     pair.take(Step::Append { task: 1, events: vec![moved] }).await;
+    pair.compare().await;
+}
+
+/// The row of a task is written once with its agent and its model, and again when they change.
+#[tokio::test]
+async fn a_task_that_was_handed_over_is_listed_under_its_new_agent_and_model() {
+    let mut pair = Pair::new();
+    let begun = vec![any_history::created(0), any_history::moved(1)];
+    pair.take(Step::Append { task: 1, events: begun }).await;
+    for (agent, model) in [("lawyer", Some("local/a/b")), ("clerk", None)] {
+        let over = any_history::handed_over(agent, model);
+        pair.take(Step::Append { task: 1, events: vec![over] }).await;
+        for step in [None, Some(Step::Reopen)] {
+            if let Some(step) = step {
+                pair.take(step).await;
+            }
+            assert_eq!(pair.whose(&task(1)).await, (agent.to_owned(), model.map(str::to_owned)));
+            pair.compare().await;
+        }
+    }
+    let end = StatusChanged::new(TaskStatus::Completed).into();
+    let last = vec![any_history::handed_over("judge", Some("local/a/b")), end];
+    pair.take(Step::Append { task: 1, events: last }).await;
+    assert_eq!(pair.whose(&task(1)).await, ("judge".to_owned(), Some("local/a/b".to_owned())));
     pair.compare().await;
 }

@@ -17,8 +17,8 @@ use antiphon_core::port::{
     Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
 };
 use antiphon_core::{
-    Approval, Event, EventBody, LiveAgent, Position, Queued, Seq, SessionSummary, TaskId,
-    TaskSummary,
+    Approval, Event, EventBody, LiveAgent, Position, Queued, Seq, SessionSummary, TaskCreated,
+    TaskId, TaskSummary,
 };
 use async_trait::async_trait;
 
@@ -70,6 +70,9 @@ pub(super) enum Fault {
     FindsSessionsByPrefix,
     ForgetsParents,
     ForgetsWhatIsWaitedFor,
+    KeepsTheFirstAgent,
+    KeepsTheFirstModel,
+    CallsAgentsByTheirFirstNames,
     LagsBehind,
     CountsCompactionsAsTurns,
     TitlesByTheLatestQuestion,
@@ -101,6 +104,7 @@ pub(super) struct FaultyJournal {
     answers: Mutex<HashMap<IdempotencyKey, Result<Appended, JournalError>>>,
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "a fault is wrong in one respect")]
 impl FaultyJournal {
     pub(super) fn new(fault: Fault) -> Self {
         Self {
@@ -122,6 +126,15 @@ impl FaultyJournal {
 
     async fn last(&self, task_id: &TaskId) -> Option<Event> {
         self.events(Some(task_id)).await.pop()
+    }
+
+    /// How a task began.
+    async fn creation(&self, task_id: &TaskId) -> TaskCreated {
+        let begins = |event: Event| match event.body {
+            EventBody::TaskCreated(created) => Some(created),
+            _ => None,
+        };
+        self.events(Some(task_id)).await.into_iter().find_map(begins).unwrap()
     }
 
     /// What an append that wrote nothing would say if it had been right to.

@@ -11,6 +11,8 @@ impl FaultyJournal {
         match self.fault {
             Fault::ForgetsParents => task.parent = None,
             Fault::ForgetsWhatIsWaitedFor => task.waiting_for = None,
+            Fault::KeepsTheFirstAgent => task.agent = self.creation(&task.task_id).await.agent,
+            Fault::KeepsTheFirstModel => task.model = self.creation(&task.task_id).await.model,
             Fault::LagsBehind if task.seq > Seq(1) => task.seq.0 -= 1,
             Fault::CountsCompactionsAsTurns => task.turns = self.payments(task).await,
             Fault::TitlesByTheLatestQuestion => {

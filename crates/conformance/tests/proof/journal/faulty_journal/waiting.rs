@@ -81,6 +81,9 @@ impl FaultyJournal {
             if self.fault == Fault::CountsEveryMove {
                 agent.status.messages_processed = self.moves(agent).await;
             }
+            if self.fault == Fault::CallsAgentsByTheirFirstNames {
+                agent.agent = self.creation(&agent.task_id).await.agent;
+            }
         }
         Ok(agents)
     }

@@ -1,0 +1,86 @@
+//! Definitions of agents: who may call whom, and what is meant when nothing is said.
+
+use antiphon_core::{
+    AgentDefinition, AgentName, MayCall, Profile, RunnerConfig, Runtime, SilentIntents, TaskLimits,
+};
+use serde_json::json;
+
+use crate::{both_ways, refusal};
+
+fn only(names: &[&str]) -> MayCall {
+    MayCall::Only(names.iter().map(|name| (*name).to_owned()).collect())
+}
+
+#[test]
+fn an_agent_of_which_nothing_is_said_may_call_nobody_and_runs_here() {
+    let name = AgentName::parse("reviewer").unwrap();
+    let expected = AgentDefinition {
+        name: name.clone(),
+        description: String::new(),
+        profile: Profile::Native,
+        model: None,
+        fallbacks: vec![],
+        tools: None,
+        agents: only(&[]),
+        runtimes: vec![],
+        limits: TaskLimits::default(),
+        silent_intents: SilentIntents::default(),
+        output_schema: None,
+        context: "You review.".to_owned(),
+    };
+    assert_eq!(AgentDefinition::new(name, "You review."), expected);
+}
+
+#[test]
+fn an_agent_may_call_those_it_is_told_and_nobody_made_on_the_spot() {
+    for (agents, calls, allowed) in [
+        (MayCall::Anybody, Some("writer"), true),
+        (MayCall::Anybody, Some(""), true),
+        (MayCall::Anybody, None, true),
+        (only(&["writer", "editor"]), Some("writer"), true),
+        (only(&["writer", "editor"]), Some("editor"), true),
+        (only(&["writer", "editor"]), Some("lawyer"), false),
+        // Names are compared whole, as they are.
+        (only(&["writer", "editor"]), Some("write"), false),
+        (only(&["writer", "editor"]), Some("Writer"), false),
+        (only(&["writer", "editor"]), Some("writer "), false),
+        (only(&["writer", "editor"]), Some(""), false),
+        (only(&["writer", "editor"]), None, false),
+        (only(&[]), Some("writer"), false),
+        (only(&[]), Some(""), false),
+        (only(&[]), None, false),
+    ] {
+        assert_eq!(agents.allows(calls), allowed, "{agents:?} {calls:?}");
+    }
+}
+
+#[test]
+fn an_agent_may_call_nobody_unless_it_is_said() {
+    assert_eq!(MayCall::default(), only(&[]));
+    assert!(MayCall::default().is_nobody());
+    assert!(!MayCall::Anybody.is_nobody());
+    assert!(!only(&["writer"]).is_nobody());
+}
+
+#[test]
+fn whom_an_agent_may_call_is_a_word_or_a_list() {
+    both_ways(&MayCall::Anybody, &json!("anybody"));
+    both_ways(&only(&["writer", "editor"]), &json!({"only": ["writer", "editor"]}));
+    both_ways(&only(&[]), &json!({"only": []}));
+    for (json, reason) in [
+        (json!("nobody"), "unknown variant `nobody`, expected `anybody` or `only`"),
+        (json!({"except": []}), "unknown variant `except`, expected `anybody` or `only`"),
+        (json!("only"), "invalid type: unit variant, expected newtype variant"),
+        (json!({"only": "writer"}), "invalid type: string \"writer\", expected a sequence"),
+        (json!(["writer"]), "invalid type: sequence, expected string or map"),
+    ] {
+        assert_eq!(refusal::<MayCall>(json), reason);
+    }
+}
+
+#[test]
+fn a_runtime_goes_by_the_kind_of_its_runner() {
+    assert_eq!(Runtime::Local.kind(), "local");
+    let runner = RunnerConfig::new("sandbox").with_config(json!({"memory_mib": 64}));
+    assert_eq!(Runtime::Runner(runner).kind(), "sandbox");
+}
