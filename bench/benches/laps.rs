@@ -16,7 +16,7 @@ use antiphon_core::{
     ToolExecutor, ToolResult, UserMessage,
 };
 use antiphon_runtime::{
-    Before, Follower, Models, NewTask, OpenGate, Orchestrator, Settings, World,
+    Follower, Models, NewTask, OpenGate, Orchestrator, Settings, World,
 };
 use antiphon_sandbox::{Limits, Mode, Network, Policy, Protected};
 use antiphon_scripted::{Script, ScriptedProvider};

@@ -95,6 +95,9 @@ impl From<OrchestratorError> for Failure {
             OrchestratorError::Replay(_)
             | OrchestratorError::NoModel { .. }
             | OrchestratorError::BadSchema { .. }
+            | OrchestratorError::BadTool { .. }
+            | OrchestratorError::NoSuchCall { .. }
+            | OrchestratorError::ResultTooLong { .. }
             | OrchestratorError::NoApproval { .. }
             | OrchestratorError::Decided { .. }
             | OrchestratorError::NotRemembered { .. }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use antiphon_core::port::{Journal, RandomIds, SystemClock, TaskQuery, Which};
 use antiphon_core::{ModelRef, Position, Provider, RawJson, TaskLimits, TaskStatus, UserMessage};
 use antiphon_runtime::{
-    Before, Models, NewTask, NoTools, OpenGate, Orchestrator, OrchestratorError, Settings, World,
+    Models, NewTask, NoTools, OpenGate, Orchestrator, OrchestratorError, Settings, World,
 };
 use antiphon_scripted::{Script, ScriptedProvider};
 use antiphon_sqlite::{OpenError, SqliteJournal, Sync};
