@@ -1,0 +1,152 @@
+//! A folder of agents' files, read by descriptor.
+//!
+//! Only regular files are read, and links only as far as they stay in the folder: nothing that comes
+//! with a clone can lead a reader elsewhere, hold it up or fill its memory. What is more than there may
+//! be is left out, and said.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
+use rustix::io::Errno;
+
+/// Most agents in one folder. Of more, the first by name are taken.
+pub const AGENTS_MAX: usize = 256;
+
+/// Most entries of a folder that are looked at.
+pub const ENTRIES_MAX: usize = 10_000;
+
+/// How often the kernel is asked again when folders are renamed while it looks.
+const TRIES_MAX: u32 = 32;
+
+/// What an agent's file ends with.
+const ENDING: &[u8] = b".md";
+
+/// A folder with agents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folder {
+    /// Where it is; it need not be there yet.
+    pub path: PathBuf,
+    /// Whose it is.
+    pub origin: Origin,
+}
+
+/// Whose folder it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// The project's: it may have come with a clone, so it must not be a link.
+    Project,
+    /// The user's own.
+    User,
+}
+
+impl Origin {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Project => "project",
+            Self::User => "user",
+        }
+    }
+}
+
+/// The names of agents' files, and what is wrong with the folder.
+pub(crate) struct Names {
+    pub(crate) names: Vec<PathBuf>,
+    pub(crate) fault: Option<String>,
+}
+
+impl Folder {
+    /// A project's folder.
+    pub fn project(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), origin: Origin::Project }
+    }
+
+    /// A folder of the user's own.
+    pub fn user(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), origin: Origin::User }
+    }
+
+    /// Opens it; `None` when it is not there.
+    pub(crate) fn open(&self) -> Result<Option<OpenFolder>, String> {
+        let link = match self.origin {
+            Origin::Project => OFlags::NOFOLLOW,
+            Origin::User => OFlags::empty(),
+        };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | link;
+        match openat(CWD, &self.path, flags, Mode::empty()) {
+            Ok(descriptor) => Ok(Some(OpenFolder { descriptor })),
+            Err(Errno::NOENT) => Ok(None),
+            // With both flags, a link is no folder.
+            Err(Errno::NOTDIR | Errno::LOOP) => Err("it is not a folder".to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+/// A folder that can be read.
+pub(crate) struct OpenFolder {
+    descriptor: OwnedFd,
+}
+
+impl OpenFolder {
+    /// The names of its agents' files, in order. Hidden ones are an editor's.
+    pub(crate) fn names(&self) -> Result<Names, String> {
+        let said = |error: Errno| error.to_string();
+        let (mut names, mut fault) = (Vec::new(), None);
+        for (index, entry) in Dir::read_from(&self.descriptor).map_err(said)?.enumerate() {
+            let entry = entry.map_err(said)?;
+            if index >= ENTRIES_MAX {
+                fault = Some(format!("it has more than {ENTRIES_MAX} entries: not all are read"));
+                break;
+            }
+            let name = entry.file_name().to_bytes();
+            if name.ends_with(ENDING) && !name.starts_with(b".") {
+                names.push(Path::new(std::ffi::OsStr::from_bytes(name)).to_owned());
+            }
+        }
+        names.sort();
+        if names.len() > AGENTS_MAX {
+            names.truncate(AGENTS_MAX);
+            fault = Some(format!("it has more than {AGENTS_MAX} agents: the first of them count"));
+        }
+        Ok(Names { names, fault })
+    }
+
+    /// Reads a regular file beneath the folder, and one byte more than `bytes_max` at most.
+    pub(crate) fn read(&self, path: &Path, bytes_max: usize) -> Result<Vec<u8>, String> {
+        let descriptor = self.open_beneath(path).map_err(|error| match error {
+            Errno::XDEV => "it is a link that leads out of its folder".to_owned(),
+            Errno::LOOP => "it is a link that leads nowhere".to_owned(),
+            other => other.to_string(),
+        })?;
+        let about = fstat(&descriptor).map_err(|error| error.to_string())?;
+        if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile {
+            return Err("it is not a regular file".to_owned());
+        }
+        let mut bytes = Vec::new();
+        let limit = u64::try_from(bytes_max).unwrap_or(u64::MAX).saturating_add(1);
+        File::from(descriptor)
+            .take(limit)
+            .read_to_end(&mut bytes)
+            .map_err(|error| error.to_string())?;
+        Ok(bytes)
+    }
+
+    fn open_beneath(&self, path: &Path) -> Result<OwnedFd, Errno> {
+        // A pipe that nobody writes to must not hold up its reader.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        let open = || openat2(&self.descriptor, path, flags, Mode::empty(), resolve);
+        for _ in 1..TRIES_MAX {
+            match open() {
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                opened => return opened,
+            }
+        }
+        open()
+    }
+}

@@ -1,0 +1,83 @@
+//! A list of words, as people write one: `[read, grep]`, one below the other, or `read, grep`.
+//!
+//! Blank words, words that are there twice and lists that are too long are refused.
+
+use crate::problem::Fault;
+use crate::yaml::{Field, Node, Value};
+
+/// Most entries of a list.
+pub const LIST_MAX: usize = 64;
+
+/// Longest entry of a list, in bytes.
+pub const WORD_BYTES_MAX: usize = 200;
+
+/// A word and where it stands.
+pub(crate) struct Word {
+    pub(crate) line: usize,
+    pub(crate) text: String,
+}
+
+/// The words of a field.
+pub(crate) fn words(field: &Field) -> Result<Vec<Word>, Fault> {
+    let words: Vec<Word> = match &field.value.value {
+        Value::Text { text, .. } => {
+            let word = |text: &str| Word { line: field.value.line, text: text.trim().to_owned() };
+            text.split(',').map(word).collect()
+        }
+        Value::List(items) => {
+            items.iter().map(|item| word(field, item)).collect::<Result<_, _>>()?
+        }
+        Value::Map(_) => {
+            return Err(Fault::new(field.line, format!("`{}` takes a list", field.name)));
+        }
+    };
+    check(field, &words)?;
+    Ok(words)
+}
+
+/// The text of a value that is one.
+pub(crate) fn text<'a>(name: &str, node: &'a Node) -> Result<&'a str, Fault> {
+    match &node.value {
+        _ if node.is_null() => Err(Fault::new(node.line, format!("`{name}` has no value"))),
+        Value::Text { text, .. } => Ok(text),
+        Value::List(_) | Value::Map(_) => {
+            Err(Fault::new(node.line, format!("`{name}` takes a text")))
+        }
+    }
+}
+
+/// Refuses a list with more entries than there may be.
+pub(crate) fn bounded(field: &Field, entries: usize) -> Result<(), Fault> {
+    if entries > LIST_MAX {
+        let reason = format!("`{}` has more than {LIST_MAX} entries", field.name);
+        return Err(Fault::new(field.line, reason));
+    }
+    Ok(())
+}
+
+fn word(field: &Field, item: &Node) -> Result<Word, Fault> {
+    match &item.value {
+        Value::Text { text, .. } => Ok(Word { line: item.line, text: text.trim().to_owned() }),
+        Value::List(_) | Value::Map(_) => {
+            Err(Fault::new(item.line, format!("`{}` takes a list of texts", field.name)))
+        }
+    }
+}
+
+fn check(field: &Field, words: &[Word]) -> Result<(), Fault> {
+    let name = &field.name;
+    bounded(field, words.len())?;
+    for (index, Word { line, text }) in words.iter().enumerate() {
+        if text.is_empty() {
+            return Err(Fault::new(*line, format!("`{name}` has a blank entry")));
+        }
+        if text.len() > WORD_BYTES_MAX {
+            let reason = format!("an entry of `{name}` has more than {WORD_BYTES_MAX} bytes");
+            return Err(Fault::new(*line, reason));
+        }
+        if words[..index].iter().any(|other| other.text == *text) {
+            return Err(Fault::new(*line, format!("`{name}` has `{text}` twice")));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! A markdown file in two: what stands between the lines of `---`, and what follows.
+//!
+//! A file that is no text, is too long or begins its front matter and never ends it is refused, with
+//! the line. Line breaks become `\n`; what nobody can see is taken out of the body, because it carries
+//! instructions past the reader.
+
+use antiphon_core::{CONTEXT_BYTES_MAX, visible};
+
+use crate::problem::Fault;
+
+/// Largest front matter, in bytes.
+pub const FRONT_BYTES_MAX: usize = 64 * 1024;
+
+/// Largest file of an agent, in bytes.
+pub const FILE_BYTES_MAX: usize = CONTEXT_BYTES_MAX + FRONT_BYTES_MAX;
+
+/// The line that front matter stands between.
+const FENCE: &str = "---";
+
+/// A file in two.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Markdown {
+    /// What stands between the fences, the first of which is line 1.
+    pub(crate) front: Option<String>,
+    body: String,
+    body_line: usize,
+}
+
+impl Markdown {
+    pub(crate) fn read(bytes: &[u8]) -> Result<Self, Fault> {
+        let text = text(bytes)?;
+        let (front, body, body_line) = split(&text)?;
+        if front.is_some_and(|front| front.len() > FRONT_BYTES_MAX) {
+            let reason = format!("the front matter has more than {FRONT_BYTES_MAX} bytes");
+            return Err(Fault::new(1, reason));
+        }
+        Ok(Self { front: front.map(str::to_owned), body: visible(body), body_line })
+    }
+
+    /// What follows, which is not blank.
+    pub(crate) fn context(&self) -> Result<&str, Fault> {
+        let context = self.body.trim_start_matches(['\n', ' ']).trim_end();
+        if context.is_empty() {
+            let reason = match self.front {
+                Some(_) => "nothing follows the front matter: write what the agent is told",
+                None => "the file is empty",
+            };
+            return Err(Fault::new(self.body_line, reason));
+        }
+        if context.len() > CONTEXT_BYTES_MAX {
+            let reason = format!("the context has more than {CONTEXT_BYTES_MAX} bytes");
+            return Err(Fault::new(self.body_line, reason));
+        }
+        Ok(context)
+    }
+}
+
+/// The text of a file, with plain line breaks and without a byte order mark.
+fn text(bytes: &[u8]) -> Result<String, Fault> {
+    if bytes.len() > FILE_BYTES_MAX {
+        return Err(Fault::new(1, format!("the file has more than {FILE_BYTES_MAX} bytes")));
+    }
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let good = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+        let line = good.matches('\n').count() + 1;
+        Fault::new(line, "the file is not UTF-8 text")
+    })?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
+    let control = |c: char| c.is_control() && !"\n\t".contains(c);
+    if let Some(at) = text.find(control) {
+        let line = text[..at].matches('\n').count() + 1;
+        let found = text[at..].chars().next().map_or(0, u32::from);
+        let reason = format!("there is a control character here, U+{found:04X}");
+        return Err(Fault::new(line, reason));
+    }
+    Ok(text)
+}
+
+/// What stands between the fences, what follows, and the line that begins with.
+fn split(text: &str) -> Result<(Option<&str>, &str, usize), Fault> {
+    let is_fence = |line: &str| line.trim_end() == FENCE;
+    let mut lines = text.split_inclusive('\n');
+    let first = lines.next().unwrap_or_default();
+    if !is_fence(first) {
+        let blank = text.lines().take_while(|line| line.trim().is_empty()).count();
+        if text.lines().nth(blank).is_some_and(is_fence) {
+            return Err(Fault::new(blank + 1, "front matter must begin in line 1"));
+        }
+        return Ok((None, text, 1));
+    }
+    let mut end = first.len();
+    for (index, line) in lines.enumerate() {
+        if is_fence(line) {
+            return Ok((Some(&text[first.len()..end]), &text[end + line.len()..], index + 3));
+        }
+        end += line.len();
+    }
+    Err(Fault::new(1, "the front matter that begins here has no line `---` at its end"))
+}

@@ -1,0 +1,109 @@
+//! The processes of a worker, seen from outside. Dropped, they end by themselves; closed, they are
+//! gone when that returns.
+
+use std::fs;
+use std::io;
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use antiphon_sandbox::Policy;
+use tempfile::TempDir;
+use tokio::process::{Child, ChildStderr};
+use tokio::time::timeout;
+
+use crate::limits::Limits;
+use crate::settings::Settings;
+use crate::setup::{Exit, Purpose, SETUP, Setup};
+
+/// How long the processes may take to be gone: some wait for a disk.
+const CLOSE_MAX: Duration = Duration::from_secs(10);
+
+/// The processes of a worker.
+pub(super) struct Process {
+    /// Ours, to close the socket whoever else holds it.
+    socket: UnixStream,
+    guard: Child,
+    /// The guard takes it away; this is for one that was killed.
+    _tmp: TempDir,
+}
+
+/// A worker that was just started.
+pub(super) struct Launched {
+    pub(super) process: Process,
+    pub(super) socket: tokio::net::UnixStream,
+    pub(super) stderr: Option<ChildStderr>,
+}
+
+impl Process {
+    /// Starts a worker.
+    pub(super) fn launch(settings: &Settings, limits: &Limits) -> io::Result<Launched> {
+        let (ours, command, tmp) = prepare(settings, limits, Purpose::Work)?;
+        let mut command = tokio::process::Command::from(command);
+        let mut guard = command.stderr(Stdio::piped()).spawn()?;
+        // Our copy of its end of the socket goes with it.
+        drop(command);
+        let stderr = guard.stderr.take();
+        let socket = ours.try_clone()?;
+        ours.set_nonblocking(true)?;
+        let process = Self { socket, guard, _tmp: tmp };
+        let socket = tokio::net::UnixStream::from_std(ours)?;
+        Ok(Launched { process, socket, stderr })
+    }
+
+    /// Ends the worker and everything it started, and waits until it is gone. How it ended, if it
+    /// did so by itself.
+    pub(super) async fn close(mut self) -> Option<Exit> {
+        self.hang_up();
+        if let Ok(ended) = timeout(CLOSE_MAX, self.guard.wait()).await {
+            return ended.ok()?.code().and_then(Exit::of);
+        }
+        // The kernel ends the others with it.
+        let _ = self.guard.kill().await;
+        None
+    }
+
+    /// The guard sees it and ends everything.
+    fn hang_up(&self) {
+        // It may be closed already.
+        let _ = self.socket.shutdown(Shutdown::Both);
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.hang_up();
+    }
+}
+
+/// A worker that is not started yet: our end of its socket, its command, and its folder.
+pub(super) fn prepare(
+    settings: &Settings,
+    limits: &Limits,
+    purpose: Purpose,
+) -> io::Result<(UnixStream, Command, TempDir)> {
+    let (ours, theirs) = UnixStream::pair()?;
+    let tmp = tempfile::Builder::new().prefix("worker-").tempdir_in(&settings.policy.tmp)?;
+    fs::create_dir(tmp.path().join(".cache"))?;
+    let policy = Policy { tmp: tmp.path().to_owned(), ..settings.policy.clone() };
+    let setup = Setup::Guard { purpose, policy, limits: *limits };
+    let mut command = Command::new(&settings.worker.program);
+    command
+        .args(&settings.worker.args)
+        .env_clear()
+        .envs(settings.environment.iter().map(|(name, value)| (name, value)))
+        .envs(places())
+        .env(SETUP, serde_json::to_string(&setup)?)
+        .current_dir("/")
+        .stdin(OwnedFd::from(theirs))
+        .stdout(Stdio::null());
+    Ok((ours, command, tmp))
+}
+
+/// Where programs write what nobody asked for.
+fn places() -> [(&'static str, PathBuf); 2] {
+    [("TMPDIR", PathBuf::from("/tmp")), ("XDG_CACHE_HOME", Path::new("/tmp").join(".cache"))]
+}

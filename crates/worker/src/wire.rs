@@ -1,0 +1,127 @@
+//! What the runner and its worker say to each other.
+//!
+//! One frame is four bytes of length and so many bytes of JSON, in both directions of one socket.
+//! What belongs to one question carries its number, so that several can be open. A frame that is
+//! too long or means nothing ends the worker: nothing of it is acted on.
+//!
+//! | the worker says        | the runner answers                                              |
+//! |------------------------|-----------------------------------------------------------------|
+//! | `ready`                | nothing; `hello` came before it                                 |
+//! | `append` `read` `tasks`| `appended` `page` `tasks` with the same number                  |
+//! | `open`                 | `pieces` as they come, then `end`                               |
+//! | `more`                 | one more `pieces`; without it [`BATCHES_MAX`] are on their way  |
+//! | `close`                | nothing; the answer is no longer wanted                         |
+//! | `done`                 | the end of the socket                                           |
+//!
+//! The runner says `cancel` and `rest` when it wants the worker to come to an end.
+
+mod failure;
+mod fault;
+mod frame;
+mod journal;
+mod piece;
+
+use antiphon_core::port::RunnerError;
+use antiphon_core::{Request, TaskId, TaskSummary};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub(crate) use failure::FailureWire;
+pub(crate) use fault::FaultWire;
+pub(crate) use frame::{
+    FRAME_BYTES_MAX, FrameError, decode, encode, receive, receive_now, send_now,
+};
+pub(crate) use journal::{AppendWire, AppendedWire, EventWire, PageWire, ReadWire, Whose};
+pub(crate) use piece::PieceWire;
+
+/// Raised when a frame changes its meaning. Both sides are the same program, unless somebody
+/// replaced it in between.
+pub(crate) const VERSION: u32 = 1;
+
+/// Batches of pieces of one answer that are on their way.
+pub(crate) const BATCHES_MAX: usize = 16;
+
+/// Pieces in one batch.
+pub(crate) const BATCH_PIECES_MAX: usize = 64;
+
+/// Numbers a question.
+pub(crate) type Id = u64;
+
+/// From the worker to the runner.
+// Named from outside: JSON that is kept byte for byte cannot be read behind a tag.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(crate) enum FromWorker {
+    /// It could not be restricted, and ends.
+    Refused { reason: String },
+    /// It is restricted, and works.
+    Ready { version: u32 },
+    /// Adds to its task.
+    Append { id: Id, append: AppendWire },
+    /// Reads its task, or what was said before it.
+    Read { id: Id, read: ReadWire },
+    /// Looks at its task, or at its tree.
+    Tasks { id: Id, whose: Whose },
+    /// Asks the model.
+    Open { id: Id, request: Box<Request> },
+    /// Has read one batch.
+    More { id: Id },
+    /// Will read no more.
+    Close { id: Id },
+    /// It has stopped, and why.
+    Done { outcome: OutcomeWire },
+}
+
+/// From the runner to the worker.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(crate) enum ToWorker<E> {
+    /// What to work on. Always the first.
+    Hello { version: u32, task_id: TaskId, settings: Value },
+    /// What came of an append.
+    Appended { id: Id, answer: Result<AppendedWire, FaultWire> },
+    /// What was read.
+    Page { id: Id, answer: Result<PageWire<E>, FaultWire> },
+    /// What was looked at.
+    Tasks { id: Id, answer: Result<Vec<TaskSummary>, FaultWire> },
+    /// More of an answer of the model.
+    Pieces { id: Id, pieces: Vec<PieceWire> },
+    /// There is no more of it.
+    End { id: Id, failure: Option<FailureWire> },
+    /// The task is canceled.
+    Cancel {},
+    /// Everything comes to rest.
+    Rest {},
+}
+
+/// How a worker stopped.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(crate) enum OutcomeWire {
+    Stopped {},
+    Unavailable { reason: String },
+    Refused { reason: String },
+    Journal(FaultWire),
+}
+
+impl From<Result<(), RunnerError>> for OutcomeWire {
+    fn from(outcome: Result<(), RunnerError>) -> Self {
+        match outcome {
+            Ok(()) => Self::Stopped {},
+            Err(RunnerError::Unavailable { reason }) => Self::Unavailable { reason },
+            Err(RunnerError::Refused { reason }) => Self::Refused { reason },
+            Err(RunnerError::Journal(error)) => Self::Journal(error.into()),
+        }
+    }
+}
+
+impl From<OutcomeWire> for Result<(), RunnerError> {
+    fn from(wire: OutcomeWire) -> Self {
+        match wire {
+            OutcomeWire::Stopped {} => Ok(()),
+            OutcomeWire::Unavailable { reason } => Err(RunnerError::Unavailable { reason }),
+            OutcomeWire::Refused { reason } => Err(RunnerError::Refused { reason }),
+            OutcomeWire::Journal(fault) => Err(RunnerError::Journal(fault.into())),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! A [`ProviderError`] as it travels: each under its name, nothing rounded.
+
+use std::time::Duration;
+
+use antiphon_core::ProviderError;
+use antiphon_core::port::TimeoutPhase;
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(crate) enum FailureWire {
+    InvalidRequest { message: String },
+    ContextOverflow { message: String },
+    Authentication { message: String },
+    Permission { message: String },
+    NotFound { message: String },
+    RateLimited { message: String, retry_after: Option<Duration> },
+    Overloaded { message: String, retry_after: Option<Duration> },
+    Server { status: u16, message: String, retry_after: Option<Duration> },
+    Connection { message: String },
+    Timeout { phase: PhaseWire },
+    Cut {},
+    Protocol { message: String },
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum PhaseWire {
+    Connect,
+    FirstByte,
+    Stall,
+}
+
+impl From<ProviderError> for FailureWire {
+    fn from(error: ProviderError) -> Self {
+        match error {
+            ProviderError::InvalidRequest { message } => Self::InvalidRequest { message },
+            ProviderError::ContextOverflow { message } => Self::ContextOverflow { message },
+            ProviderError::Authentication { message } => Self::Authentication { message },
+            ProviderError::Permission { message } => Self::Permission { message },
+            ProviderError::NotFound { message } => Self::NotFound { message },
+            ProviderError::RateLimited { message, retry_after } => {
+                Self::RateLimited { message, retry_after }
+            }
+            ProviderError::Overloaded { message, retry_after } => {
+                Self::Overloaded { message, retry_after }
+            }
+            ProviderError::Server { status, message, retry_after } => {
+                Self::Server { status, message, retry_after }
+            }
+            ProviderError::Connection { message } => Self::Connection { message },
+            ProviderError::Timeout { phase } => Self::Timeout {
+                phase: match phase {
+                    TimeoutPhase::Connect => PhaseWire::Connect,
+                    TimeoutPhase::FirstByte => PhaseWire::FirstByte,
+                    TimeoutPhase::Stall => PhaseWire::Stall,
+                },
+            },
+            ProviderError::Cut => Self::Cut {},
+            ProviderError::Protocol { message } => Self::Protocol { message },
+        }
+    }
+}
+
+impl From<FailureWire> for ProviderError {
+    fn from(wire: FailureWire) -> Self {
+        match wire {
+            FailureWire::InvalidRequest { message } => Self::InvalidRequest { message },
+            FailureWire::ContextOverflow { message } => Self::ContextOverflow { message },
+            FailureWire::Authentication { message } => Self::Authentication { message },
+            FailureWire::Permission { message } => Self::Permission { message },
+            FailureWire::NotFound { message } => Self::NotFound { message },
+            FailureWire::RateLimited { message, retry_after } => {
+                Self::RateLimited { message, retry_after }
+            }
+            FailureWire::Overloaded { message, retry_after } => {
+                Self::Overloaded { message, retry_after }
+            }
+            FailureWire::Server { status, message, retry_after } => {
+                Self::Server { status, message, retry_after }
+            }
+            FailureWire::Connection { message } => Self::Connection { message },
+            FailureWire::Timeout { phase } => Self::Timeout {
+                phase: match phase {
+                    PhaseWire::Connect => TimeoutPhase::Connect,
+                    PhaseWire::FirstByte => TimeoutPhase::FirstByte,
+                    PhaseWire::Stall => TimeoutPhase::Stall,
+                },
+            },
+            FailureWire::Cut {} => Self::Cut,
+            FailureWire::Protocol { message } => Self::Protocol { message },
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! A model that says what the test wants, when it wants.
+
+use std::sync::{Arc, Mutex};
+
+use antiphon_core::port::StopSignal;
+use antiphon_core::{ModelRef, Piece, PieceSource, Provider, Request, StopReason};
+use futures_util::{StreamExt, stream};
+use tokio::sync::mpsc;
+
+/// A model whose one answer is told piece by piece. Further answers are `done`.
+pub(crate) struct Told {
+    pieces: Mutex<Option<mpsc::Receiver<String>>>,
+    /// Says how often it was asked.
+    pub(crate) asked: Arc<Mutex<usize>>,
+    /// Says how many answers are being read.
+    pub(crate) reading: Arc<()>,
+}
+
+impl Told {
+    pub(crate) fn new() -> (Self, mpsc::Sender<String>) {
+        let (sender, pieces) = mpsc::channel(1);
+        let pieces = Mutex::new(Some(pieces));
+        (Self { pieces, asked: Arc::default(), reading: Arc::default() }, sender)
+    }
+}
+
+impl Provider for Told {
+    fn open(&self, _: Request) -> PieceSource {
+        *self.asked.lock().unwrap() += 1;
+        let reading = Arc::clone(&self.reading);
+        let told = self.pieces.lock().unwrap().take();
+        let text = |delta: String| Piece::Text { block: 0, delta };
+        let texts = match told {
+            Some(told) => {
+                let next = |mut told: mpsc::Receiver<String>| async move {
+                    told.recv().await.map(|text| (text, told))
+                };
+                stream::unfold(told, next).map(text).boxed()
+            }
+            None => stream::iter(["done".to_owned()]).map(text).boxed(),
+        };
+        let stop = StopSignal { reason: StopReason::EndTurn, raw: "end".to_owned() };
+        let end = stream::iter([Piece::Stop(stop), Piece::Done]);
+        let model = Piece::Model(ModelRef::parse("scripted/test").unwrap());
+        let pieces = stream::iter([model]).chain(texts).chain(end);
+        Box::pin(pieces.map(move |piece| {
+            drop(Arc::clone(&reading));
+            Ok(piece)
+        }))
+    }
+}
