@@ -12,7 +12,7 @@ use antiphon_core::port::{
     Asked, Gate, Journal, RandomIds, Read, Rule, SystemClock, ToolContext, Verdict,
 };
 use antiphon_core::{
-    Effect, Event, ModelRef, Position, Provider, RawJson, TaskLimits, TaskStatus, Tool, ToolError,
+    Effect, Event, ModelRef, Position, Provider, RawJson, TaskStatus, Tool, ToolError,
     ToolExecutor, ToolResult, UserMessage,
 };
 use antiphon_runtime::{

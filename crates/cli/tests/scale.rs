@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::port::{Journal, RandomIds, SystemClock, TaskQuery, Which};
-use antiphon_core::{ModelRef, Position, Provider, RawJson, TaskLimits, TaskStatus, UserMessage};
+use antiphon_core::{ModelRef, Position, Provider, RawJson, TaskStatus, UserMessage};
 use antiphon_runtime::{
     Models, NewTask, NoTools, OpenGate, Orchestrator, OrchestratorError, Settings, World,
 };

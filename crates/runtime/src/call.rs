@@ -6,7 +6,8 @@ use std::sync::Arc;
 use antiphon_core::port::{Asked, Progress, ToolContext, Verdict};
 use antiphon_core::{
     AgentState, ApprovalId, ApprovalRequested, Decision, Effect, RawJson, StatusChanged,
-    TaskStatus, Tool, ToolArguments, ToolCallBlock, ToolRefused, ToolResult, ToolStarted, WaitingFor,
+    TaskStatus, Tool, ToolArguments, ToolCallBlock, ToolRefused, ToolResult, ToolStarted,
+    WaitingFor,
 };
 use futures_util::StreamExt;
 use futures_util::stream;
@@ -124,7 +125,8 @@ impl Work {
         let created = &self.state.created;
         let mut tools = tools::usable(created, &*self.inner.world.tools);
         tools.extend(created.external_tools.iter().cloned());
-        if let Some(agents) = self.inner.world.agents.as_ref().filter(|_| !created.agents.is_nobody())
+        if let Some(agents) =
+            self.inner.world.agents.as_ref().filter(|_| !created.agents.is_nobody())
         {
             let mut callable: Vec<(String, String)> = agents
                 .list()

@@ -1,5 +1,6 @@
 //! The tool by which an agent calls others, and what its arguments mean.
 
+use std::fmt::Write as _;
 use std::num::NonZeroU32;
 
 use antiphon_core::{
@@ -23,11 +24,12 @@ pub(crate) type Callable = (String, String);
 
 /// The tool, for somebody who may call these agents.
 pub(crate) fn tool(callable: &[Callable], ad_hoc: bool) -> Option<Tool> {
-    let mut description = "Has other agents do something for you. Give one `agent` and a `prompt`, \
+    let mut description =
+        "Has other agents do something for you. Give one `agent` and a `prompt`, \
         or several `targets` that work side by side. They know nothing but what you tell them, \
         unless `context` is `inherited`. With join `detached` you get task ids at once and hear of \
         the results later; with context `shared` the other takes over from you for good."
-        .to_owned();
+            .to_owned();
     if ad_hoc {
         description.push_str(
             " In place of `agent` you may write a `system_prompt` for an agent made on the spot.",
@@ -36,7 +38,8 @@ pub(crate) fn tool(callable: &[Callable], ad_hoc: bool) -> Option<Tool> {
     for (index, (name, about)) in callable.iter().enumerate() {
         let about = if index < DESCRIBED_MAX { about.as_str() } else { "" };
         let lead = if index == 0 { "\n\nAgents:\n" } else { "\n" };
-        description.push_str(&format!("{lead}- {name}: {about}"));
+        // Writing to a String cannot fail.
+        let _ = write!(description, "{lead}- {name}: {about}");
     }
     let names: Vec<&str> = callable.iter().map(|(name, _)| name.as_str()).collect();
     let parameters = RawJson::of(&parameters(&names, ad_hoc)).ok()?;
@@ -51,10 +54,8 @@ fn parameters(names: &[&str], ad_hoc: bool) -> Value {
     }
     if ad_hoc {
         let about = "In place of `agent`: who it is and how it works.";
-        target.insert(
-            "system_prompt".to_owned(),
-            json!({ "type": "string", "description": about }),
-        );
+        target
+            .insert("system_prompt".to_owned(), json!({ "type": "string", "description": about }));
     }
     let about = "What it is to do, with everything it has to know.";
     target.insert("prompt".to_owned(), json!({ "type": "string", "description": about }));
@@ -147,10 +148,7 @@ enum ExecutorArgument {
 }
 
 /// What a call asks for.
-pub(crate) fn read(
-    arguments: &RawJson,
-    now: DateTime<Utc>,
-) -> Result<ValidInvocation, Refusal> {
+pub(crate) fn read(arguments: &RawJson, now: DateTime<Utc>) -> Result<ValidInvocation, Refusal> {
     let refuse = |reason: String| Refusal::Arguments { reason };
     let arguments: Arguments = arguments.to().map_err(|error| refuse(error.to_string()))?;
     let Arguments { agent, system_prompt, prompt, output_schema, timeout_s, executor, .. } =

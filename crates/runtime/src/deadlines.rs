@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use antiphon_core::{ApprovalId, TaskId};
 use antiphon_core::port::Clock;
+use antiphon_core::{ApprovalId, TaskId};
 use chrono::{DateTime, Utc};
 use tokio::sync::Notify;
 

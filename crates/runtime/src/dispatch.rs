@@ -97,6 +97,14 @@ impl Work {
             if alone == Alone::No {
                 return Err(Refusal::NotAlone);
             }
+            let bounded = |target: &antiphon_core::Target| {
+                target.timeout_s.is_some() || target.output_schema.is_some()
+            };
+            if asked.targets.iter().any(bounded) {
+                let reason = "whoever takes over has your time and delivers your result: leave \
+                              out `timeout_s` and `output_schema`";
+                return Err(Refusal::Arguments { reason: reason.to_owned() });
+            }
             if self.state.handovers >= limits::HANDOVERS_MAX {
                 return Err(LimitReached::Handovers { max: limits::HANDOVERS_MAX }.into());
             }
@@ -322,7 +330,9 @@ impl Work {
             self.inner.kin.settle(me, children);
         }
         let told = crate::supervisor::told(&result);
-        Ok(if flight::succeeded(join, &result) { ToolResult::text(told) } else {
+        Ok(if flight::succeeded(join, &result) {
+            ToolResult::text(told)
+        } else {
             ToolResult::failed(told)
         })
     }

@@ -14,7 +14,9 @@
 
 use std::collections::HashMap;
 
-use antiphon_core::{AgentResult, Awaiting, InteractionId, InvocationResult, Join, TaskId, TaskStatus};
+use antiphon_core::{
+    AgentResult, Awaiting, InteractionId, InvocationResult, Join, TaskId, TaskStatus,
+};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use uuid::Uuid;
@@ -192,11 +194,7 @@ fn first<'a>(children: &'a [TaskId], outcomes: &Outcomes) -> Option<&'a TaskId> 
 impl Outcome {
     /// The same as a result of that task.
     pub(crate) fn of(&self, task_id: &TaskId) -> AgentResult {
-        AgentResult {
-            content: self.content.clone(),
-            task_id: task_id.clone(),
-            status: self.status,
-        }
+        AgentResult { content: self.content.clone(), task_id: task_id.clone(), status: self.status }
     }
 }
 

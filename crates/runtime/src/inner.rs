@@ -102,20 +102,27 @@ impl Inner {
     }
 
     /// Writes, and tells whoever watches or waits.
-    pub(crate) async fn append(
-        self: &Arc<Self>,
-        append: Append,
-    ) -> Result<Appended, JournalError> {
+    pub(crate) async fn append(self: &Arc<Self>, append: Append) -> Result<Appended, JournalError> {
         let ended = append.events.last().and_then(|last| ended(last, append.at));
         let appended = self.world.journal.append(append).await?;
         self.bells.ring(&appended.task_id, appended.position);
         if let Some(outcome) = ended.filter(|_| !appended.deduplicated) {
-            for waiting in self.kin.ended(&appended.task_id, &outcome) {
-                running::start(self, &waiting);
-            }
-            self.kin.forget(&appended.task_id);
+            self.tell(&appended.task_id, &outcome);
         }
         Ok(appended)
+    }
+
+    /// Tells those who wait for a task how it ended. They are told once.
+    fn tell(self: &Arc<Self>, task_id: &TaskId, outcome: &Outcome) {
+        for waiting in self.kin.ended(task_id, outcome) {
+            running::start(self, &waiting);
+        }
+        self.kin.forget(task_id);
+    }
+
+    pub(crate) fn tell_end(self: &Arc<Self>, state: &TaskState) {
+        let now = self.world.clock.now();
+        self.tell(&state.task_id, &outcome(state.status, state.detail.as_ref(), now));
     }
 
     pub(crate) fn prepare(&self, task_id: TaskId, prepared: Prepared) {
@@ -213,8 +220,7 @@ impl Inner {
     ) -> Result<Vec<TaskSummary>, OrchestratorError> {
         let query = TaskQuery { which: Which::Tree(root.clone()), limit: TREE_TASKS_MAX };
         let tasks = self.world.journal.tasks(query).await?;
-        let inside: HashSet<TaskId> =
-            tree::descent(task_id, &tasks).into_iter().cloned().collect();
+        let inside: HashSet<TaskId> = tree::descent(task_id, &tasks).into_iter().cloned().collect();
         let mut below: Vec<TaskSummary> = tasks
             .into_iter()
             .filter(|task| task.task_id != *task_id && inside.contains(&task.task_id))

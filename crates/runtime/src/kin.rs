@@ -112,9 +112,10 @@ impl Kin {
 
     /// Whether somebody waits and will be told.
     pub(crate) fn waits(&self, who: &TaskId) -> bool {
-        self.book().waiting.get(who).is_some_and(|waiting| {
-            waiting.hopes.iter().any(|hope| !hope.left.is_empty())
-        })
+        self.book()
+            .waiting
+            .get(who)
+            .is_some_and(|waiting| waiting.hopes.iter().any(|hope| !hope.left.is_empty()))
     }
 
     /// Nobody waits for these on behalf of `who` any more.

@@ -54,8 +54,11 @@ pub(crate) async fn run(
         work.rejoin().await?;
     }
     let left = work.laps().await?;
-    let ended_early =
-        matches!(work.state.status, TaskStatus::Failed | TaskStatus::Canceled);
+    if left == Left::Ended {
+        // Whoever wrote the end may not have heard that it is written.
+        work.inner.tell_end(&work.state);
+    }
+    let ended_early = matches!(work.state.status, TaskStatus::Failed | TaskStatus::Canceled);
     if left == Left::Ended && work.state.has_children && ended_early {
         // Nobody waits for them any more.
         work.inner.cancel_below(task_id).await?;

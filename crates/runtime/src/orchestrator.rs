@@ -191,11 +191,10 @@ impl Orchestrator {
     /// Goes on with a task that was cut off or paused. One that runs already, runs.
     pub async fn resume(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
         self.inner.check_model(&self.task(task_id).await?)?;
-        self.amend(task_id, async |summary| {
+        self.amend(task_id, |summary, state| {
             if summary.waiting_for != Some(WaitingFor::Resume) {
                 return Ok(Vec::new());
             }
-            let state = self.task(task_id).await?;
             let asked = state.asked.values().any(|question| question.answer.is_none());
             let change = if asked {
                 let waiting_for = Some(WaitingFor::Approval);
@@ -208,13 +207,21 @@ impl Orchestrator {
         .await
     }
 
+    /// Has a task worked on as it stands: one that was paused stays so.
+    pub async fn take_up(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
+        self.inner.check_model(&self.task(task_id).await?)?;
+        self.inner.unfinished(task_id).await?;
+        running::start(&self.inner, task_id);
+        Ok(())
+    }
+
     /// Lets a task rest at its next safe point, until it is resumed.
     pub async fn pause(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
         let paused = StatusChanged {
             waiting_for: Some(WaitingFor::Resume),
             ..StatusChanged::new(TaskStatus::InputRequired)
         };
-        self.amend(task_id, async |summary| {
+        self.amend(task_id, |summary, _| {
             let already = summary.waiting_for == Some(WaitingFor::Resume);
             Ok(if already { Vec::new() } else { vec![paused.clone().into()] })
         })
@@ -254,9 +261,9 @@ impl Orchestrator {
         let mut unfinished = self.inner.world.journal.tasks(query).await?;
         unfinished.reverse();
         let there: HashSet<TaskId> = unfinished.iter().map(|task| task.task_id.clone()).collect();
-        let (orphans, unfinished): (Vec<_>, Vec<_>) = unfinished.into_iter().partition(|task| {
-            task.parent.as_ref().is_some_and(|parent| !there.contains(parent))
-        });
+        let (orphans, unfinished): (Vec<_>, Vec<_>) = unfinished
+            .into_iter()
+            .partition(|task| task.parent.as_ref().is_some_and(|parent| !there.contains(parent)));
         self.inner.cancel_all(orphans.into_iter().map(|task| task.task_id).collect()).await?;
         for task in unfinished {
             if task.status == TaskStatus::InputRequired {
@@ -292,9 +299,9 @@ impl Orchestrator {
         tool_call_id: &ToolCallId,
         result: ToolResult,
     ) -> Result<(), OrchestratorError> {
-        self.amend(task_id, async |summary| {
-            let state = self.task(task_id).await?;
-            external::answer(&state, summary, tool_call_id, &result, self.inner.world.clock.now())
+        let clock = &self.inner.world.clock;
+        self.amend(task_id, |summary, state| {
+            external::answer(state, summary, tool_call_id, &result, clock.now())
         })
         .await
     }
@@ -364,9 +371,11 @@ impl Orchestrator {
             if self.inner.places.find(task_id).is_some() {
                 continue;
             }
+            if let Some(why) = self.inner.places.why(task_id) {
+                return Err(why);
+            }
             if !self.inner.waits_for_others(&state) {
-                let why = self.inner.places.why(task_id);
-                return Err(why.unwrap_or(OrchestratorError::AtRest { task_id: task_id.clone() }));
+                return Err(OrchestratorError::AtRest { task_id: task_id.clone() });
             }
             match self.inner.below_rests(&state).await? {
                 Rests::No => {
@@ -408,11 +417,11 @@ impl Orchestrator {
     async fn amend(
         &self,
         task_id: &TaskId,
-        events: impl AsyncFn(&TaskSummary) -> Result<Vec<EventBody>, OrchestratorError>,
+        events: impl Fn(&TaskSummary, &TaskState) -> Result<Vec<EventBody>, OrchestratorError>,
     ) -> Result<(), OrchestratorError> {
         loop {
             let summary = self.inner.unfinished(task_id).await?;
-            let events = events(&summary).await?;
+            let events = events(&summary, &self.task(task_id).await?)?;
             if events.is_empty() || self.inner.append_behind(&summary, events).await? {
                 running::start(&self.inner, task_id);
                 return Ok(());

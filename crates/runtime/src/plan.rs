@@ -62,7 +62,7 @@ impl Caller<'_> {
         if let Some(schema) = &output_schema {
             output::check_schema(schema).map_err(|reason| Refusal::BadSchema { reason })?;
         }
-        let mut child = TaskCreated {
+        let child = TaskCreated {
             parent: Some(self.state.task_id.clone()),
             root: Some(created.root.clone().unwrap_or_else(|| self.state.task_id.clone())),
             depth: created.depth + 1,
@@ -82,7 +82,6 @@ impl Caller<'_> {
             route: created.route.clone(),
             ..TaskCreated::new(agent, SessionId::from(self.world.ids.next()))
         };
-        child.agent = agent.to_owned();
         self.check_model(&child)?;
         Ok(child)
     }
@@ -135,9 +134,8 @@ impl Caller<'_> {
         if wanted.is_none() && lent.is_none() {
             return Ok(self.state.created.tools.clone());
         }
-        let listed = |list: Option<&Vec<String>>, name: &String| {
-            list.is_none_or(|list| list.contains(name))
-        };
+        let listed =
+            |list: Option<&Vec<String>>, name: &String| list.is_none_or(|list| list.contains(name));
         let mut tools = self.lendable();
         tools.retain(|name| listed(wanted, name) && listed(lent, name));
         Ok(Some(tools))
@@ -194,10 +192,7 @@ impl Caller<'_> {
         let refuse = |reason| Refusal::NoModel { agent: format!("`{}`", child.agent), reason };
         let model = child.model.as_ref().ok_or_else(|| refuse("it names none".to_owned()))?;
         let models = &self.world.models;
-        models
-            .provider(model, &child.fallbacks, child.route.as_ref())
-            .map(drop)
-            .map_err(refuse)
+        models.provider(model, &child.fallbacks, child.route.as_ref()).map(drop).map_err(refuse)
     }
 
     /// Who runs it: `None` is this orchestrator.
@@ -208,9 +203,8 @@ impl Caller<'_> {
         target: &Target,
         usual: &ExecutorHint,
     ) -> Result<Option<RunnerConfig>, Refusal> {
-        let refuse = |reason: String| {
-            Err(Refusal::NoExecutor { agent: format!("`{agent}`"), reason })
-        };
+        let refuse =
+            |reason: String| Err(Refusal::NoExecutor { agent: format!("`{agent}`"), reason });
         let runtimes = definition.map_or(&[] as &[_], |definition| &definition.runtimes);
         let wishes: Vec<Runtime> = match target.executor.as_ref().unwrap_or(usual) {
             ExecutorHint::Force(executor) => {

@@ -15,7 +15,7 @@ use antiphon_core::port::{
 };
 use antiphon_core::{
     Approval, Cancel, EventBody, HistoryRef, LiveAgent, Queued, RunnerConfig, SessionSummary,
-    TaskId, TaskStatus, TaskSummary,
+    TaskCreated, TaskId, TaskStatus, TaskSummary,
 };
 use async_trait::async_trait;
 use serde_json::json;
@@ -67,11 +67,7 @@ impl Work {
                 });
                 !ours || self.is_orchestrated_elsewhere()
             }
-            Step::Ask
-            | Step::Take(_)
-            | Step::Compact
-            | Step::Finish(_)
-            | Step::Reject(_) => true,
+            Step::Ask | Step::Take(_) | Step::Compact | Step::Finish(_) | Step::Reject(_) => true,
         }
     }
 
@@ -105,20 +101,21 @@ impl Work {
             let before = self.state.seq;
             let stopped = self.run_elsewhere(&config).await?;
             self.catch_up().await?;
-            if self.state.seq > before || self.is_done_with() {
+            if self.is_done_with() {
                 return Ok(());
             }
-            let (code, reason) = match stopped {
-                Ok(()) => ("runner_unavailable", "it did nothing".to_owned()),
+            let reason = match stopped {
+                Ok(()) if self.state.seq > before => return Ok(()),
+                Ok(()) => "it did nothing".to_owned(),
                 Err(RunnerError::Journal(error)) => return Err(error.into()),
-                Err(RunnerError::Unavailable { reason }) => ("runner_unavailable", reason),
+                Err(RunnerError::Unavailable { reason }) => reason,
                 Err(RunnerError::Refused { reason }) => {
                     self.give_up("runner_refused", &config, &reason);
                     return Ok(());
                 }
             };
             if attempt == TRIES_MAX {
-                self.give_up(code, &config, &reason);
+                self.give_up("runner_unavailable", &config, &reason);
                 return Ok(());
             }
             tracing::warn!(task.id = %self.state.task_id, runner = %config.kind, reason, "again");
@@ -215,6 +212,26 @@ impl OwnPages {
     }
 }
 
+impl OwnPages {
+    /// How far a task above may go, and nothing else of it.
+    async fn bounds(&self, read: Read) -> Result<Page, JournalError> {
+        let mut page =
+            self.inner.world.journal.read(Read { limit: NonZeroUsize::MIN, ..read }).await?;
+        page.events.retain_mut(|event| {
+            let EventBody::TaskCreated(created) = &mut event.body else { return false };
+            *created = TaskCreated {
+                parent: created.parent.clone(),
+                root: created.root.clone(),
+                depth: created.depth,
+                limits: created.limits,
+                ..TaskCreated::new(created.agent.clone(), created.session_id.clone())
+            };
+            true
+        });
+        Ok(page)
+    }
+}
+
 /// Whether a runner may write it.
 fn is_for_runners(body: &EventBody) -> bool {
     match body {
@@ -262,6 +279,9 @@ impl Journal for OwnPages {
         match &read.task_id {
             Some(task_id) if self.readable.contains(task_id) => {
                 self.inner.world.journal.read(read).await
+            }
+            Some(task_id) if self.trees.iter().any(|tree| tree.top == *task_id) => {
+                self.bounds(read).await
             }
             Some(_) | None => self.refuse("reads its own task and no other"),
         }

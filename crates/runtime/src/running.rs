@@ -248,6 +248,8 @@ async fn supervise(inner: &Arc<Inner>, task_id: &TaskId, running: &Arc<Running>)
                 OrchestratorError::Silent { task_id: task_id.clone() }
             }
         };
+        // What it had in mind may not have been written: it is read again from the journal.
+        inner.kin.forget(task_id);
         if restarts == settings.restarts_max || !may_pass(&stopped) || inner.stop.is_cancelled() {
             // Whoever waits is told; the task can be resumed.
             tracing::error!(task.id = %task_id, error = %stopped, "a task stopped before its end");

@@ -5,8 +5,8 @@ use std::num::NonZeroU32;
 
 use antiphon_core::{
     AgentName, AgentResult, Awaited, Awaiting, Executor, HandlingMode, Interaction,
-    InteractionContent, InvocationResult, MessageQueued, RawJson, ResponseStatus, Sender,
-    TaskId, TaskSnapshot, TaskStatus, TaskSummary, Tool, ToolCallBlock, ToolResult, UserMessage,
+    InteractionContent, InvocationResult, MessageQueued, RawJson, ResponseStatus, Sender, TaskId,
+    TaskSnapshot, TaskStatus, TaskSummary, Tool, ToolCallBlock, ToolResult, UserMessage,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -18,6 +18,7 @@ use crate::flight::{self, Flight};
 use crate::lap::Work;
 use crate::orchestrator::OrchestratorError;
 use crate::refusal::Refusal;
+use crate::tree;
 
 const GET_TASK: &str = "get_task";
 const WAIT_TASK: &str = "wait_task";
@@ -161,7 +162,7 @@ impl Work {
         let Some(summary) = self.mine(&asked.task_id).await? else {
             return Ok(Err(not_yours(&asked.task_id)));
         };
-        let mut shown = json!(snapshot(&summary));
+        let mut shown = json!(self.snapshot(&summary).await?);
         if summary.status.is_terminal() {
             let outcome = self.inner.outcome(&summary).await?;
             let whole = text(&outcome.content);
@@ -218,12 +219,16 @@ impl Work {
         }
         self.inner.cancel_all(vec![asked.task_id.clone()]).await?;
         let summary = self.inner.summary(&asked.task_id).await?;
-        Ok(Ok(Answer::Result(ToolResult::text(json!(snapshot(&summary)).to_string()))))
+        let shown = json!(self.snapshot(&summary).await?);
+        Ok(Ok(Answer::Result(ToolResult::text(shown.to_string()))))
     }
 
     async fn list_my_tasks(&self) -> Looked {
         let below = self.inner.below(&self.state.task_id, self.root()).await?;
-        let shown: Vec<TaskSnapshot> = below.iter().rev().take(LISTED_MAX).map(snapshot).collect();
+        let mut shown = Vec::new();
+        for task in below.iter().rev().take(LISTED_MAX) {
+            shown.push(self.snapshot(task).await?);
+        }
         let mut listed = json!({ "tasks": shown });
         if below.len() > LISTED_MAX {
             listed["more"] = json!(below.len() - LISTED_MAX);
@@ -241,8 +246,8 @@ impl Work {
         }
         // Named after the call: said again after a crash, it is heard once.
         let id = flight::derived_id(&self.state.task_id, call.id.as_str());
-        let body = asked.text;
-        let message = self.from_me(id, InteractionContent::Message { body, blocks: None });
+        let content = InteractionContent::Message { body: asked.text, blocks: None };
+        let message = self.message_from(&self.state.created.agent, id, content);
         let mode = asked.mode.unwrap_or(HandlingMode::Steer);
         let queued = MessageQueued { id, mode, message };
         let told = match self.inner.queue(&asked.task_id, queued).await {
@@ -253,6 +258,22 @@ impl Work {
             Err(error) => return Err(error),
         };
         Ok(Ok(Answer::Result(told)))
+    }
+
+    async fn snapshot(&self, summary: &TaskSummary) -> Result<TaskSnapshot, OrchestratorError> {
+        let journal = &*self.inner.world.journal;
+        let (created, _) = tree::beginning(&summary.task_id, journal).await?;
+        let remote = |runner| Executor::Remote { runner };
+        Ok(TaskSnapshot {
+            task_id: summary.task_id.clone(),
+            agent_id: summary.agent.clone(),
+            status: summary.status,
+            executor: created.runner.map_or(Executor::Local, remote),
+            started_at: summary.created_at.timestamp_millis(),
+            last_event_at: summary.last_event_at.timestamp_millis(),
+            ended_at: summary.ended_at.map(|at| at.timestamp_millis()),
+            preview: summary.preview.clone(),
+        })
     }
 
     /// A task, if it is below this one.
@@ -289,7 +310,9 @@ impl Work {
                 }
             });
         }
-        // A detached task that was waited for reports all the same: it may be waited for twice.
+        let unreported = |task: &&TaskId| self.state.detached.values().any(|known| known == *task);
+        let settled: Vec<TaskId> = tasks.iter().filter(|t| !unreported(t)).cloned().collect();
+        self.inner.kin.settle(&self.state.task_id, &settled);
         let told = told(&InvocationResult::Vector { results });
         Ok(ToolResult::text(told))
     }
@@ -315,13 +338,12 @@ impl Work {
             let content = InteractionContent::Response { in_reply_to: id, status, result };
             let message = self.message_from(&summary.agent, id, content);
             self.push(MessageQueued { id, mode: HandlingMode::Steer, message });
-            self.inner.kin.settle(&self.state.task_id, &[task_id]);
+            let waited_for = self.state.flights.values().any(|f| f.tasks().contains(&task_id));
+            if !waited_for {
+                self.inner.kin.settle(&self.state.task_id, &[task_id]);
+            }
         }
         Ok(())
-    }
-
-    fn from_me(&self, id: antiphon_core::InteractionId, content: InteractionContent) -> UserMessage {
-        self.message_from(&self.state.created.agent, id, content)
     }
 
     fn message_from(
@@ -351,19 +373,6 @@ type Looked = Result<Result<Answer, Refusal>, OrchestratorError>;
 
 fn not_yours(task_id: &TaskId) -> Refusal {
     Refusal::NotYours { task_id: task_id.to_string() }
-}
-
-fn snapshot(summary: &TaskSummary) -> TaskSnapshot {
-    TaskSnapshot {
-        task_id: summary.task_id.clone(),
-        agent_id: summary.agent.clone(),
-        status: summary.status,
-        executor: Executor::Local,
-        started_at: summary.created_at.timestamp_millis(),
-        last_event_at: summary.last_event_at.timestamp_millis(),
-        ended_at: summary.ended_at.map(|at| at.timestamp_millis()),
-        preview: summary.preview.clone(),
-    }
 }
 
 /// What an agent reads of a result: all of it, or as much as there is room for.

@@ -24,7 +24,7 @@ const TREES_SWEPT: usize = 2 * crate::running::TASKS_RUNNING_MAX;
 /// A task and everything below it.
 #[derive(Debug)]
 pub(crate) struct Tree {
-    top: TaskId,
+    pub(crate) top: TaskId,
     parent: Option<TaskId>,
     pub(crate) depth: u32,
     pub(crate) limits: TaskLimits,
@@ -134,8 +134,8 @@ impl Trees {
         while let Some(top) = next {
             let step = match self.shared(&top) {
                 Some(tree) => Step::Shared(tree),
-                None if top == state.task_id => Step::Read(top, state.created.clone()),
-                None => Step::Read(top.clone(), beginning(&top, journal).await?.0),
+                None if top == state.task_id => Step::Read(top, Box::new(state.created.clone())),
+                None => Step::Read(top.clone(), Box::new(beginning(&top, journal).await?.0)),
             };
             next = step.parent().cloned();
             missing |= matches!(step, Step::Read(..));
@@ -183,7 +183,7 @@ impl Trees {
 
 enum Step {
     Shared(Arc<Tree>),
-    Read(TaskId, TaskCreated),
+    Read(TaskId, Box<TaskCreated>),
 }
 
 impl Step {

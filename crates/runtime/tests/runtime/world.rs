@@ -12,8 +12,7 @@ use antiphon_core::port::{
 };
 use antiphon_core::{
     Approval, Effect, Event, LiveAgent, ModelRef, Position, PriceTable, Provider, Queued, RawJson,
-    SessionSummary, TaskSummary, Tool, ToolError, ToolExecutor, ToolResult,
-    UserMessage,
+    SessionSummary, TaskSummary, Tool, ToolError, ToolExecutor, ToolResult, UserMessage,
 };
 use antiphon_runtime::{Models, NewTask, OpenGate, Orchestrator, Settings, World};
 use antiphon_scripted::{Script, ScriptedProvider};

@@ -1,0 +1,128 @@
+//! Tools that the client runs itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_core::{
+    EventBody, Position, RawJson, TaskId, TaskStatus, Tool, ToolCallId, ToolResult, WaitingFor,
+};
+use antiphon_runtime::{
+    EXTERNAL_RESULT_BYTES_MAX, NewTask, Orchestrator, OrchestratorError, Settings, World,
+};
+use serde_json::Value;
+
+use crate::team::{Roster, Team, agent, calls, results, says, script, step};
+use crate::world::new_task;
+
+fn tool(name: &str) -> Tool {
+    let parameters = RawJson::parse(r#"{"type":"object"}"#).expect("JSON");
+    Tool { name: name.to_owned(), description: "Mine.".to_owned(), parameters }
+}
+
+fn offering(tools: &[&str]) -> NewTask {
+    NewTask { external_tools: tools.iter().map(|name| tool(name)).collect(), ..new_task("go") }
+}
+
+fn asks() -> Team {
+    let both = format!("{}, {}", step("paint", r#"{"color":"red"}"#), step("look", "{}"));
+    Team::new(
+        script(&[("Be brief", 0, &both), ("Be brief", 1, &says("It is {{last_result}}"))]),
+        Roster::default(),
+    )
+}
+
+fn call() -> ToolCallId {
+    ToolCallId::parse("call_0_0").expect("an id")
+}
+
+async fn requested(orchestrator: &Orchestrator) -> TaskId {
+    let mut follower = orchestrator.follow(None, Position(0));
+    loop {
+        let event = follower.next().await.expect("an event");
+        if let EventBody::ToolRequested(requested) = &event.body {
+            assert_eq!(requested.tool_name, "paint");
+            return event.task_id;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_call_goes_out_and_its_result_comes_back_once_also_after_a_restart() {
+    let team = asks();
+    let first = team.orchestrator();
+    let task_id = first.invoke(offering(&["paint"])).await.expect("accepted");
+    requested(&first).await;
+    first.shutdown(Duration::from_secs(5)).await;
+    let second = team.orchestrator();
+    second.recover().await.expect("recovered");
+    let long = ToolResult::text("x".repeat(EXTERNAL_RESULT_BYTES_MAX + 1));
+    let refused = second.tool_result(&task_id, &call(), long).await;
+    assert!(matches!(refused, Err(OrchestratorError::ResultTooLong { .. })), "{refused:?}");
+    second.tool_result(&task_id, &call(), ToolResult::text("painted")).await.expect("taken");
+    let again = second.tool_result(&task_id, &call(), ToolResult::text("twice")).await;
+    let gone = matches!(
+        again,
+        Err(OrchestratorError::NoSuchCall { .. } | OrchestratorError::Ended { .. })
+    );
+    assert!(gone, "{again:?}");
+    let state = second.wait(&task_id).await.expect("an end");
+    assert_eq!(state.status, TaskStatus::Completed, "{:?}", state.detail);
+    let said: Vec<String> = results(&state).into_iter().map(|(text, _)| text).collect();
+    assert!(said.contains(&"painted".to_owned()), "{said:?}");
+    assert_eq!(team.tools.done()["look {}"], 1);
+}
+
+#[tokio::test]
+async fn a_client_that_says_nothing_is_waited_for_by_somebody() {
+    let team = asks();
+    let settings = Settings { client_patience: Duration::ZERO, ..team.world().settings };
+    let orchestrator = Orchestrator::new(World { settings, ..team.world() });
+    let task_id = orchestrator.invoke(offering(&["paint"])).await.expect("accepted");
+    let state = orchestrator.wait(&task_id).await.expect("an end");
+    let stands = (state.status, state.waiting_for);
+    assert_eq!(stands, (TaskStatus::InputRequired, Some(WaitingFor::ToolResult)));
+    orchestrator.tool_result(&task_id, &call(), ToolResult::text("late")).await.expect("taken");
+    let state = orchestrator.wait(&task_id).await.expect("an end");
+    assert_eq!(state.status, TaskStatus::Completed, "{:?}", state.detail);
+}
+
+#[tokio::test]
+async fn a_child_borrows_what_its_caller_was_offered() {
+    for (tools, borrowed) in [(r#""inherit""#, true), (r#"["paint"]"#, true), (r#""none""#, false)]
+    {
+        let arguments = format!(r#"{{"agent":"painter","prompt":"paint","tools":{tools}}}"#);
+        let team = Team::new(
+            script(&[
+                ("Be brief", 0, &calls(&arguments)),
+                ("Be brief", 1, &says("{{last_result}}")),
+                ("I am painter", 0, &step("paint", "{}")),
+                ("I am painter", 1, &says("{{last_result}}")),
+            ]),
+            Roster::default().with(agent("painter")),
+        );
+        let orchestrator = Arc::new(team.orchestrator());
+        let task_id = orchestrator.invoke(offering(&["paint"])).await.expect("accepted");
+        if borrowed {
+            let child = requested(&orchestrator).await;
+            assert_ne!(child, task_id);
+            orchestrator.tool_result(&child, &call(), ToolResult::text("red")).await.expect("ok");
+        }
+        let state = orchestrator.wait(&task_id).await.expect("an end");
+        let told: Value = serde_json::from_str(&results(&state)[0].0).expect("JSON");
+        let content = told["result"]["content"].to_string();
+        assert_eq!(content == "\"red\"", borrowed, "{tools}: {content}");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_offered_is_refused() {
+    let team = asks();
+    let orchestrator = team.orchestrator();
+    for tools in
+        [&["look"] as &[_], &["a", "a"], &["call_agent"], &["final"], &["no spaces"], &[""]]
+    {
+        let refused = orchestrator.invoke(offering(tools)).await;
+        assert!(matches!(refused, Err(OrchestratorError::BadTool { .. })), "{tools:?}");
+    }
+    assert!(team.tasks().await.is_empty());
+}
