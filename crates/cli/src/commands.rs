@@ -1,9 +1,11 @@
 //! The verbs, one file each.
 
+pub(crate) mod agents;
 mod approvals;
 mod doctor;
 mod models;
 mod run;
+mod serve;
 mod sessions;
 mod tasks;
 
@@ -17,11 +19,14 @@ use crate::failure::Failure;
 pub(crate) enum Command {
     Run(Box<run::Run>),
     #[command(subcommand)]
+    Agents(agents::Agents),
+    #[command(subcommand)]
     Tasks(tasks::Tasks),
     #[command(subcommand)]
     Approvals(approvals::Approvals),
     #[command(subcommand)]
     Sessions(sessions::Sessions),
+    Serve(serve::Serve),
     Models(models::Models),
     Doctor(doctor::Doctor),
 }
@@ -30,9 +35,11 @@ impl Command {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         match self {
             Self::Run(run) => run.run().await,
+            Self::Agents(agents) => agents.run().await,
             Self::Tasks(tasks) => tasks.run().await,
             Self::Approvals(approvals) => approvals.run().await,
             Self::Sessions(sessions) => sessions.run().await,
+            Self::Serve(serve) => serve.run().await,
             Self::Models(models) => models.run().await,
             Self::Doctor(doctor) => doctor.run().await,
         }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use antiphon_core::{ModelRef, Price, PriceTable};
 use secrecy::SecretString;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 
@@ -38,14 +38,64 @@ pub(crate) struct Config {
     pub(crate) models: BTreeMap<ModelRef, ModelConfig>,
     /// Built-in prices, with the user's own in their place.
     pub(crate) prices: PriceTable,
-    /// Built-in sizes of context windows, by the beginnings of models' names.
-    windows: BTreeMap<String, u64>,
+    /// Sizes of context windows.
+    windows: Windows,
     /// What agents may do.
     pub(crate) permissions: antiphon_permissions::Config,
     /// What commands may touch.
     pub(crate) sandbox: SandboxConfig,
     /// Servers whose tools agents can use.
     pub(crate) mcp: antiphon_mcp::McpConfig,
+    /// Other orchestrators, by name.
+    pub(crate) peers: BTreeMap<String, PeerConfig>,
+}
+
+/// Another orchestrator, that runs tasks for this one.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PeerConfig {
+    pub(crate) url: String,
+    /// The variable that holds its token.
+    token_env: Option<String>,
+    /// Or the file that does: `.antiphon/token` of its project.
+    token_file: Option<PathBuf>,
+}
+
+impl PeerConfig {
+    /// Its token, from where the user says.
+    pub(crate) fn token(&self, name: &str) -> Result<SecretString, Failure> {
+        let refuse = |reason: String| Failure::usage(format!("[peers.{name}]: {reason}"));
+        let text = match (&self.token_env, &self.token_file) {
+            (Some(named), None) => {
+                variable(named).ok_or_else(|| refuse(format!("{named} is not set")))?
+            }
+            (None, Some(path)) => std::fs::read_to_string(path)
+                .map_err(|error| refuse(format!("{}: {error}", path.display())))?,
+            (None, None) | (Some(_), Some(_)) => {
+                return Err(refuse("give `token_env` or `token_file`".to_owned()));
+            }
+        };
+        Ok(SecretString::from(text.trim()))
+    }
+}
+
+/// How many tokens a request to a model and its answer may have together.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Windows {
+    /// What the user says of single models.
+    own: BTreeMap<ModelRef, u64>,
+    /// What comes with this version, by the beginnings of models' names.
+    known: BTreeMap<String, u64>,
+}
+
+impl Windows {
+    /// What the user says, or what is known of the longest beginning of its name.
+    pub(crate) fn of(&self, model: &ModelRef) -> Option<u64> {
+        let name = model.model().rsplit('/').next().unwrap_or_default();
+        let known = self.known.iter().filter(|(beginning, _)| name.starts_with(*beginning));
+        let known = known.max_by_key(|(beginning, _)| beginning.len()).map(|(_, tokens)| *tokens);
+        self.own.get(model).copied().or(known)
+    }
 }
 
 /// What commands may touch beside the project.
@@ -145,6 +195,7 @@ struct File {
     permissions: antiphon_permissions::Config,
     sandbox: SandboxConfig,
     mcp: antiphon_mcp::McpConfig,
+    peers: BTreeMap<String, PeerConfig>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -221,8 +272,12 @@ impl Config {
         });
         prices.extend(on_responses.collect());
         prices.extend(own.collect());
-        let windows = toml::from_str(WINDOWS)
+        let known = toml::from_str(WINDOWS)
             .map_err(|error| Failure::failed(format!("the built-in windows: {error}")))?;
+        let own = file.models.iter().filter_map(|(model, config)| {
+            Some((model.clone(), config.context_tokens?.get()))
+        });
+        let windows = Windows { own: own.collect(), known };
         let chosen = variable("ANTIPHON_MODEL").map(|name| ModelRef::parse(&name)).transpose();
         let chosen = chosen.map_err(|error| Failure::usage(format!("ANTIPHON_MODEL: {error}")))?;
         Ok(Self {
@@ -232,6 +287,7 @@ impl Config {
             permissions: file.permissions,
             sandbox: file.sandbox,
             mcp: file.mcp,
+            peers: file.peers,
             default_model: chosen.or(file.model),
             providers: providers(file.providers)?,
             models: file.models,
@@ -244,14 +300,9 @@ impl Config {
         self.path.with_file_name("permissions.toml")
     }
 
-    /// How many tokens a request to a model and its answer may have together: what the user
-    /// says, or what is known of the longest beginning of its name.
-    pub(crate) fn window_tokens(&self, model: &ModelRef) -> Option<u64> {
-        let own = self.models.get(model).and_then(|model| model.context_tokens);
-        let name = model.model().rsplit('/').next().unwrap_or_default();
-        let known = self.windows.iter().filter(|(beginning, _)| name.starts_with(*beginning));
-        let known = known.max_by_key(|(beginning, _)| beginning.len()).map(|(_, tokens)| *tokens);
-        own.map(NonZeroU64::get).or(known)
+    /// How many tokens a request to a model and its answer may have together.
+    pub(crate) fn windows(&self) -> &Windows {
+        &self.windows
     }
 
     /// The model to ask when none is named.

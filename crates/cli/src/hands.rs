@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -89,7 +89,8 @@ impl Hands {
             Err(reason) => eprintln!("antiphon: no `bash` here: {reason}"),
         }
         executors.extend(servers.clone().map(|servers| servers as Arc<dyn ToolExecutor>));
-        let tools = Arc::new(toolbox(project, mode, executors)?);
+        let results = project.folder().join("results");
+        let tools = Arc::new(toolbox(project.root(), &results, mode, executors)?);
         let known = Arc::clone(&tools);
         let bounds = Bounds {
             root: project.root().to_owned(),
@@ -129,8 +130,10 @@ pub(crate) fn worker() -> WorkerCommand {
     WorkerCommand { program: PathBuf::from("/proc/self/exe"), args: vec![WORKER.into()] }
 }
 
-fn toolbox(
-    project: &Project,
+/// The tools for files beneath a folder, and these. What is too long goes to `results`.
+pub(crate) fn toolbox(
+    root: &Path,
+    results: &Path,
     mode: Mode,
     executors: Vec<Arc<dyn ToolExecutor>>,
 ) -> Result<Toolbox, Failure> {
@@ -139,11 +142,10 @@ fn toolbox(
         Mode::Workspace => antiphon_tools::Mode::Workspace,
         Mode::Full => antiphon_tools::Mode::Full,
     };
-    let workspace = Workspace::open(WorkspaceConfig::of(project.root(), files))
+    let workspace = Workspace::open(WorkspaceConfig::of(root, files))
         .map_err(|error| Failure::usage(error.to_string()))?;
     let (workspace, seen) = (Arc::new(workspace), Arc::new(Seen::new()));
-    let results = project.folder().join("results");
-    let aside = Aside::open(&results)
+    let aside = Aside::open(results)
         .map_err(|error| Failure::usage(format!("cannot use {}: {error}", results.display())))?;
     let handlers: Vec<Box<dyn ToolHandler>> = vec![
         Box::new(ReadTool::new(Arc::clone(&workspace), Arc::clone(&seen))),
@@ -156,7 +158,8 @@ fn toolbox(
         .map_err(|error| Failure::usage(error.to_string()))
 }
 
-fn shell(project: &Project, config: &Config, mode: Mode, network: bool) -> Result<Shell, String> {
+/// What commands find in their environment.
+pub(crate) fn environment(config: &Config) -> Result<Environment, String> {
     let secret = config.providers.values().filter_map(|provider| match &provider.key {
         Key::Missing { variable } | Key::Set { variable: Some(variable), .. } => {
             Some(variable.clone())
@@ -164,19 +167,22 @@ fn shell(project: &Project, config: &Config, mode: Mode, network: bool) -> Resul
         Key::Set { variable: None, .. } | Key::NotNeeded => None,
     });
     let secret: Vec<String> = secret.collect();
-    let sandbox = &config.sandbox;
-    let environment = Environment::choose(std::env::vars_os(), &sandbox.env, &secret)
-        .map_err(|error| error.to_string())?;
+    Environment::choose(std::env::vars_os(), &config.sandbox.env, &secret)
+        .map_err(|error| error.to_string())
+}
+
+fn shell(project: &Project, config: &Config, mode: Mode, network: bool) -> Result<Shell, String> {
     let settings = antiphon_shell::Settings {
         worker: worker(),
         policy: policy(project, config, mode, network),
         results: project.folder().join("results"),
-        environment,
+        environment: environment(config)?,
     };
     Shell::new(settings).map_err(|error| error.to_string())
 }
 
-fn policy(project: &Project, config: &Config, mode: Mode, network: bool) -> Policy {
+/// What commands may touch.
+pub(crate) fn policy(project: &Project, config: &Config, mode: Mode, network: bool) -> Policy {
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
     let secrets = home.iter().flat_map(|home| SECRETS_IN_HOME.iter().map(|name| home.join(name)));
     let own = config.path.parent().map(PathBuf::from);

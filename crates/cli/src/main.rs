@@ -15,8 +15,11 @@ mod models;
 mod outcome;
 mod project;
 mod prompt;
+mod role;
 mod route;
 mod screen;
+mod task_worker;
+mod team;
 mod terminal;
 mod watch;
 
@@ -41,8 +44,10 @@ struct Cli {
 
 fn main() -> ExitCode {
     // A worker is not a command: nothing may happen before it.
-    if std::env::args_os().nth(1).is_some_and(|first| first == hands::WORKER) {
-        return antiphon_shell::worker_main();
+    match std::env::args_os().nth(1) {
+        Some(first) if first == hands::WORKER => return antiphon_shell::worker_main(),
+        Some(first) if first == task_worker::TASK_WORKER => return task_worker::main(),
+        Some(_) | None => {}
     }
     let cli = Cli::parse();
     match start(cli) {

@@ -161,7 +161,7 @@ impl antiphon_runtime::Models for Models {
     }
 
     fn window_tokens(&self, model: &ModelRef) -> Option<u64> {
-        self.config.window_tokens(model)
+        self.config.windows().of(model)
     }
 }
 

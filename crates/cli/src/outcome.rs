@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::time::Instant;
 
-use antiphon_core::{PriceTable, TaskStatus, TokenUsage, Usage, WaitingFor};
-use antiphon_runtime::TaskState;
+use antiphon_core::{PriceTable, TaskId, TaskStatus, TokenUsage, Usage, WaitingFor};
+use antiphon_runtime::{TaskState, Totals};
 
 use crate::failure::{Exit, Failure};
 use crate::screen::elapsed;
+use crate::watch::Watched;
 
 /// What the end of a task means to the shell.
 pub(crate) fn outcome(state: &TaskState) -> Result<(), Failure> {
@@ -27,9 +28,9 @@ pub(crate) fn outcome(state: &TaskState) -> Result<(), Failure> {
             exit: Exit::Interrupted,
             message: format!("task {id} is paused: go on with `antiphon run --resume {id}`"),
         }),
-        (TaskStatus::InputRequired, Some(WaitingFor::ToolResult)) => Err(Failure::refused(format!(
-            "task {id} waits for its client to say what came of a call"
-        ))),
+        (TaskStatus::InputRequired, Some(WaitingFor::ToolResult)) => Err(Failure::refused(
+            format!("task {id} waits for its client to say what came of a call"),
+        )),
         (TaskStatus::InputRequired, None) | (TaskStatus::Pending | TaskStatus::Running, _) => {
             Err(Failure::unavailable(format!(
                 "task {id} rests: go on with `antiphon run --resume {id}`"
@@ -48,14 +49,29 @@ pub(crate) fn outcome(state: &TaskState) -> Result<(), Failure> {
     }
 }
 
-/// On a terminal, what a task took: `31 + 12 tokens, $0.0003, 1.4 s`.
-pub(crate) fn account(state: &TaskState, prices: &PriceTable, started: Instant) {
+/// On a terminal, what a task took with everything below it: `31 + 12 tokens, $0.0003, 1.4 s`.
+pub(crate) fn account(watched: &Watched, prices: &PriceTable, started: Instant) {
     if std::io::stderr().is_terminal() {
-        let tokens = TokenUsage::from(state.usage());
-        let (read, written) = (tokens.prompt_tokens, tokens.completion_tokens);
-        let (cost, time) = (cost(&state.spent, prices), elapsed(started.elapsed()));
-        eprintln!("{read} + {written} tokens, {cost}, {time}, task {}", state.task_id);
+        let time = elapsed(started.elapsed());
+        let (id, below) = (&watched.task_id, watched.below as u64);
+        eprintln!("{}, {time}, {}", took(&watched.totals, prices), named(id, below));
     }
+}
+
+/// `31 + 12 tokens, $0.0003`.
+fn took(totals: &Totals, prices: &PriceTable) -> String {
+    let mut usage = Usage::default();
+    for spent in totals.spent.values() {
+        usage += *spent;
+    }
+    let tokens = TokenUsage::from(usage);
+    let (read, written) = (tokens.prompt_tokens, tokens.completion_tokens);
+    format!("{read} + {written} tokens, {}", cost(&totals.spent, prices))
+}
+
+/// `task 0199…`, or `task 0199… and 5 below it`.
+fn named(id: &TaskId, below: u64) -> String {
+    if below == 0 { format!("task {id}") } else { format!("task {id} and {below} below it") }
 }
 
 /// What models cost, as far as that is known.

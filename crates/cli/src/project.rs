@@ -5,13 +5,14 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use antiphon_core::port::{Journal, RandomIds, SystemClock};
+use antiphon_core::port::{Agents, Journal, RandomIds, SystemClock};
 use antiphon_runtime::{Orchestrator, Settings, World};
 use antiphon_sqlite::{SqliteJournal, Sync};
 
 use crate::failure::{Exit, Failure};
 use crate::hands::Hands;
 use crate::models::Models;
+use crate::team::Team;
 
 /// The folder that holds what Antiphon knows of a project.
 const FOLDER: &str = ".antiphon";
@@ -87,9 +88,12 @@ impl Project {
         &self,
         models: Models,
         hands: Hands,
+        team: &Team,
     ) -> Result<Orchestrator, Failure> {
         let journal = Arc::new(self.journal()?);
-        Ok(Orchestrator::new(world(journal, models, hands)))
+        let agents: Arc<dyn Agents> = Arc::clone(&team.agents) as _;
+        let world = world(journal, models, hands);
+        Ok(Orchestrator::new(World { agents: Some(agents), runners: team.runners.clone(), ..world }))
     }
 
     /// An orchestrator that keeps the books and takes nothing up.
@@ -132,7 +136,7 @@ fn make_private(folder: &Path) -> std::io::Result<()> {
         // Prompts and answers are nobody else's business.
         return fs::write(
             folder.join(".gitignore"),
-            "journal.db*\nmcp-tools.json\nresults/\ntmp/\n",
+            "journal.db*\nmcp-tools.json\nresults/\ntmp/\nworkers/\nserver.json\ntoken\n",
         );
     };
     // A link, or somebody else's folder, may come with a clone and lead anywhere.

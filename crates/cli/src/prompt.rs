@@ -6,6 +6,8 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use antiphon_core::port::Scene;
+
 /// What an agent is told unless somebody tells it otherwise.
 const BASE: &str = "\
 You are an agent that works for the person who writes to you, in the folder they work in. Use \
@@ -79,6 +81,21 @@ pub(crate) fn system_prompt(scene: Option<&str>, root: &Path, rules: &Rules) -> 
         let _ = write!(prompt, "\n\n# Rules from {}\n\n{}", path.display(), text.trim());
     }
     prompt
+}
+
+/// The scene of an agent: its own words in place of what agents are told otherwise, or behind it.
+pub(crate) fn scene(own: Scene<'_>, root: &Path, rules: &Rules) -> String {
+    match own {
+        Scene::Named(agent) => {
+            let folder = format!("The folder you work in: {}", root.display());
+            let told = format!("{}\n\n{folder}", agent.context.trim());
+            system_prompt(Some(&told), root, rules)
+        }
+        Scene::AdHoc(prompt) => {
+            let told = format!("{}\n\n{}", system_prompt(None, root, &Rules::default()), prompt.trim());
+            system_prompt(Some(&told), root, rules)
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,14 +1,17 @@
 //! A task on the screen: what the model says on standard output, everything else on standard
 //! error. On a terminal a line at the bottom tells what is going on.
+//!
+//! Of the tasks below it only notes are shown, never their text. When pieces of an answer were
+//! missed, the rest of it is shown whole once the journal has it.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use antiphon_core::{
-    EVENT_VERSION, Event, EventBody, InputBlock, Message, PriceTable, StreamEvent, TaskId,
-    TokenUsage, ToolCallId, ToolResultMessage, Usage, visible,
+    AssistantMessage, EVENT_VERSION, Event, EventBody, InputBlock, Message, PriceTable,
+    StreamEvent, TaskId, TokenUsage, ToolCallId, ToolResultMessage, Usage, UsageRecorded, visible,
 };
 use antiphon_runtime::{Delta, DeltaEvent, ToolDelta};
 use serde::Serialize;
@@ -16,6 +19,11 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::ink::Ink;
 use crate::terminal;
+use crate::watch::{Note, Tone};
+
+mod wording;
+
+pub(crate) use wording::{cut, dispatch, elapsed, lines, title};
 
 /// How a task is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,13 +36,15 @@ pub(crate) enum Form {
     Json,
 }
 
-/// Lines of a diff that are shown.
-const DIFF_LINES_MAX: usize = 60;
-
-/// Characters of a call's arguments, or of a line of output, that are shown.
-const LINE_CHARS_MAX: usize = 120;
-
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+
+/// How the model's answers are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answers {
+    AsTheyCome,
+    /// When they are whole: pieces were missed.
+    Whole,
+}
 
 /// Where a task is shown.
 pub(crate) struct Screen {
@@ -50,6 +60,11 @@ pub(crate) struct Screen {
     ticks: usize,
     /// What is going on.
     doing: String,
+    /// For whom the task waits, if it does.
+    waiting: Option<String>,
+    /// Bytes of the answer that is being written which have been shown.
+    said_bytes: usize,
+    answers: Answers,
     /// Calls of the last answer, as they are shown, and when they started.
     calls: HashMap<ToolCallId, (String, Option<Instant>)>,
     spent: std::collections::BTreeMap<String, Usage>,
@@ -67,6 +82,9 @@ impl Screen {
             began: Instant::now(),
             ticks: 0,
             doing: "starting".to_owned(),
+            waiting: None,
+            said_bytes: 0,
+            answers: Answers::AsTheyCome,
             calls: HashMap::new(),
             spent: std::collections::BTreeMap::new(),
             prices,
@@ -78,6 +96,21 @@ impl Screen {
         self.live
     }
 
+    /// Whether everything is printed as JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        self.form == Form::Json
+    }
+
+    /// What the line at the bottom says while the task waits for others.
+    pub(crate) fn waiting(&mut self, waiting: Option<String>) {
+        self.waiting = waiting;
+    }
+
+    /// Adds what a model took to what the line at the bottom tells.
+    pub(crate) fn spend(&mut self, recorded: &UsageRecorded) {
+        *self.spent.entry(recorded.model.clone()).or_default() += recorded.usage;
+    }
+
     /// Draws the line at the bottom, unless the model is writing there.
     pub(crate) fn tick(&mut self) {
         if !self.live || self.in_text {
@@ -85,7 +118,8 @@ impl Screen {
         }
         self.ticks += 1;
         let spinner = SPINNER[self.ticks % SPINNER.len()];
-        let line = format!("{spinner} {} {}", self.doing, self.account());
+        let doing = self.waiting.as_ref().unwrap_or(&self.doing);
+        let line = format!("{spinner} {doing} {}", self.account());
         let width = terminal_width().saturating_sub(1);
         let line: String = line.chars().take(width).collect();
         terminal::note(&format!("\r\x1b[2K{}", self.ink.dim(&line)));
@@ -116,7 +150,13 @@ impl Screen {
             return line(delta);
         }
         match &delta.event {
-            DeltaEvent::Answer(StreamEvent::TextDelta { delta }) => self.say(delta),
+            DeltaEvent::Answer(StreamEvent::TextDelta { .. }) if self.answers == Answers::Whole => {
+                Ok(())
+            }
+            DeltaEvent::Answer(StreamEvent::TextDelta { delta }) => {
+                self.said_bytes = self.said_bytes.saturating_add(delta.len());
+                self.say(delta)
+            }
             DeltaEvent::Answer(StreamEvent::ThinkingDelta { .. }) => {
                 "thinking".clone_into(&mut self.doing);
                 Ok(())
@@ -144,8 +184,23 @@ impl Screen {
                 "v": EVENT_VERSION, "task_id": task_id, "type": "deltas_missed",
                 "data": { "count": count },
             })),
-            Form::Text | Form::Result => self.say(" […] "),
+            Form::Text | Form::Result => {
+                self.answers = Answers::Whole;
+                Ok(())
+            }
         }
+    }
+
+    /// An answer is whole: what of it was not shown is shown now.
+    fn answered(&mut self, answer: &AssistantMessage) -> Result<(), Failure> {
+        self.calls = answer.tool_calls().map(|c| (c.id.clone(), (title(c), None))).collect();
+        let said_bytes = std::mem::take(&mut self.said_bytes);
+        if self.answers == Answers::Whole {
+            let text = answer.text();
+            self.say(text.get(said_bytes..).unwrap_or(&text))?;
+            self.end();
+        }
+        Ok(())
     }
 
     pub(crate) fn event(&mut self, event: &Event) -> Result<(), Failure> {
@@ -154,37 +209,33 @@ impl Screen {
         }
         match &event.body {
             EventBody::UsageRecorded(recorded) => {
-                *self.spent.entry(recorded.model.clone()).or_default() += recorded.usage;
+                self.spend(recorded);
                 // A lap is over: what comes next begins on a line of its own.
                 self.end();
             }
             EventBody::StateChanged(change) => self.doing = change.to.to_string(),
             EventBody::MessageAppended(appended) => match &*appended.message {
-                Message::Assistant(answer) => {
-                    self.calls =
-                        answer.tool_calls().map(|c| (c.id.clone(), (title(c), None))).collect();
-                }
+                Message::Assistant(answer) => self.answered(answer)?,
                 Message::ToolResult(result) => self.result(result),
                 Message::User(_) if appended.queued.is_some() => self.note("heard what you said"),
                 Message::User(_) => {}
             },
-            EventBody::ToolStarted(started) => {
-                if let Some((title, at)) = self.calls.get_mut(&started.tool_call_id) {
-                    *at = Some(Instant::now());
-                    self.doing.clone_from(title);
-                    let text = format!("→ {title}");
-                    self.note(&text);
+            EventBody::ToolStarted(started) => self.started(&started.tool_call_id),
+            EventBody::ToolRequested(requested) => self.started(&requested.tool_call_id),
+            EventBody::Dispatched(dispatched) => {
+                if let Some(calls) = dispatch(dispatched) {
+                    self.note(&calls);
                 }
+            }
+            EventBody::HandedOver(over) => {
+                self.note(&format!("→ hands over to {}", cut(&visible(&over.agent))));
             }
             EventBody::Compacted(_) => self.note("the conversation was summed up"),
             EventBody::OutputRejected(rejected) => {
                 self.note(&format!("the result does not fit: {}", cut(&visible(&rejected.reason))));
             }
             EventBody::ToolRefused(_)
-            | EventBody::ToolRequested(_)
-            | EventBody::Dispatched(_)
             | EventBody::Awaited(_)
-            | EventBody::HandedOver(_)
             | EventBody::Relayed(_)
             | EventBody::TaskCreated(_)
             | EventBody::StatusChanged(_)
@@ -193,6 +244,15 @@ impl Screen {
             | EventBody::ApprovalDecided(_) => {}
         }
         Ok(())
+    }
+
+    fn started(&mut self, call: &ToolCallId) {
+        if let Some((title, at)) = self.calls.get_mut(call) {
+            *at = Some(Instant::now());
+            self.doing.clone_from(title);
+            let text = format!("→ {title}");
+            self.note(&text);
+        }
     }
 
     fn result(&mut self, result: &ToolResultMessage) {
@@ -219,10 +279,21 @@ impl Screen {
             let line = format!("✓ {name}{took}, {}", lines(&text));
             self.note(&self.ink.green(&line));
         }
-        for line in diff(&text) {
+        for line in wording::diff(&text) {
             let line = visible(line);
             self.note(&self.ink.diff_line(&line));
         }
+    }
+
+    /// Something about a task below, on a line of its own.
+    pub(crate) fn note_below(&mut self, note: &Note) {
+        let line = match note.tone {
+            Tone::Plain => note.text.clone(),
+            Tone::Good => self.ink.green(&note.text),
+            Tone::Bad => self.ink.red(&note.text),
+            Tone::Faint => self.ink.dim(&note.text),
+        };
+        self.note(&line);
     }
 
     /// Something about the task, on a line of its own.
@@ -275,59 +346,6 @@ fn line(value: &impl Serialize) -> Result<(), Failure> {
     printed.map_err(|error| Failure::unwritable(&error))
 }
 
-/// A call as it is shown: its tool, and the argument that says most.
-fn title(call: &antiphon_core::ToolCallBlock) -> String {
-    let arguments = call.arguments.object();
-    let telling = arguments
-        .and_then(|json| json.to::<serde_json::Map<String, serde_json::Value>>().ok())
-        .and_then(|map| {
-            let telling = ["command", "path", "pattern", "prompt", "query", "url"];
-            telling.iter().find_map(|key| map.get(*key)?.as_str().map(str::to_owned))
-        });
-    let said = telling
-        .or_else(|| arguments.map(|json| json.as_str().to_owned()).filter(|json| json != "{}"))
-        .unwrap_or_default();
-    let first = said.lines().next().unwrap_or_default();
-    cut(visible(&format!("{} {first}", call.name)).trim_end())
-}
-
-fn cut(text: &str) -> String {
-    let mut chars = text.chars();
-    let mut cut: String = chars.by_ref().take(LINE_CHARS_MAX).collect();
-    if chars.next().is_some() {
-        cut.push('…');
-    }
-    cut
-}
-
-fn lines(text: &str) -> String {
-    match text.lines().count() {
-        1 => "1 line".to_owned(),
-        count => format!("{count} lines"),
-    }
-}
-
-/// The diff in a result, if there is one.
-fn diff(text: &str) -> impl Iterator<Item = &str> {
-    let changed = |line: &&str| line.starts_with("@@");
-    let begins = text.lines().position(|line| changed(&line));
-    let from = begins.unwrap_or(usize::MAX);
-    text.lines()
-        .skip(from)
-        .take_while(|line| line.is_empty() || line.starts_with(['@', '+', '-', ' ', '\\']))
-        .take(DIFF_LINES_MAX)
-}
-
-/// `0.4 s`, `12 s`, `3 min 20 s`.
-pub(crate) fn elapsed(time: Duration) -> String {
-    let seconds = time.as_secs();
-    match seconds {
-        0..10 => format!("{:.1} s", time.as_secs_f64()),
-        10..120 => format!("{seconds} s"),
-        _ => format!("{} min {} s", seconds / 60, seconds % 60),
-    }
-}
-
-fn terminal_width() -> usize {
+pub(crate) fn terminal_width() -> usize {
     crossterm::terminal::size().map_or(80, |(columns, _)| usize::from(columns)).max(20)
 }

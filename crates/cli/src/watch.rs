@@ -1,13 +1,25 @@
-//! Watching a task, and talking to it: typed lines steer it, and answer what it asks.
+//! Watching a task with everything it dispatched, and talking to it: typed lines steer it, and
+//! answer what it or any task below it asks.
+//!
+//! Only the watched task's own text is shown as the answer; the tasks below it are told of in notes.
+//! It ends when the task has ended, or when nothing goes on without somebody who is not here.
 
+mod below;
+mod descendant;
+mod family;
+mod held;
+mod member;
+mod note;
+mod questions;
+
+use std::ops::Deref;
 use std::time::Duration;
 
-use antiphon_core::port::{Clock, SystemClock, WhichApprovals};
+use antiphon_core::port::{Clock, SystemClock, TaskQuery, Which};
 use antiphon_core::{
-    Approval, Decision, HandlingMode, Position, TaskId, TaskStatus, UserMessage, WaitingFor,
-    visible,
+    Approval, Event, EventBody, HandlingMode, Position, TaskId, TaskStatus, UserMessage,
 };
-use antiphon_runtime::{Delta, Orchestrator, OrchestratorError, TaskState};
+use antiphon_runtime::{Delta, Follower, Orchestrator, OrchestratorError, TaskState, Totals};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::signal::unix::{SignalKind, signal};
@@ -15,15 +27,18 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinSet;
 
+use below::Below;
+pub(crate) use family::{Family, Sum, TASKS_MAX};
+use held::Held;
+pub(crate) use member::{Detail, Member};
+pub(crate) use note::{Note, Tone};
+
 use crate::failure::Failure;
 use crate::keyboard::Keyboard;
 use crate::screen::Screen;
 
 /// How often the line at the bottom is drawn.
 const TICK: Duration = Duration::from_millis(100);
-
-/// Characters of a call's arguments that are shown when somebody is asked about it.
-const ARGUMENTS_CHARS_MAX: usize = 2000;
 
 /// A task that is watched.
 pub(crate) struct Watch<'a> {
@@ -35,24 +50,72 @@ pub(crate) struct Watch<'a> {
     pub(crate) asking: Option<Approval>,
 }
 
+/// A task that was watched, as it is now.
+pub(crate) struct Watched {
+    state: TaskState,
+    /// What it took with everything below it.
+    pub(crate) totals: Totals,
+    /// Tasks below it.
+    pub(crate) below: usize,
+}
+
+impl Deref for Watched {
+    type Target = TaskState;
+
+    fn deref(&self) -> &TaskState {
+        &self.state
+    }
+}
+
 impl Watch<'_> {
     /// Shows a task from `after` on until it ends or has to wait for somebody who is not here.
     /// Ctrl-C cancels it; a second one ends the program at once. `deltas` must have been asked for
     /// before the task was begun.
     pub(crate) async fn run(
-        mut self,
+        self,
         after: Position,
+        deltas: broadcast::Receiver<Delta>,
+    ) -> Result<Watched, Failure> {
+        let mut below = Below::new(self.task_id.clone());
+        let begins = if after == Position(0) {
+            creation(self.orchestrator, self.task_id).await?
+        } else {
+            below.already(&family(self.orchestrator, self.task_id).await?);
+            after
+        };
+        let follower = self.orchestrator.follow(None, begins);
+        let rest = rest(self.orchestrator, self.task_id);
+        let mut watching =
+            Watching { watch: self, below, held: Held::default(), rest, rests: false };
+        watching.until_it_rests(follower, deltas).await?;
+        watching.end().await
+    }
+}
+
+/// A task that is being watched, and what is known of those below it.
+struct Watching<'a> {
+    watch: Watch<'a>,
+    below: Below,
+    held: Held,
+    /// Resolves when nothing goes on without somebody.
+    rest: BoxFuture<'static, Result<TaskState, OrchestratorError>>,
+    /// It has.
+    rests: bool,
+}
+
+impl Watching<'_> {
+    async fn until_it_rests(
+        &mut self,
+        mut follower: Follower,
         mut deltas: broadcast::Receiver<Delta>,
-    ) -> Result<TaskState, Failure> {
-        let mut follower = self.orchestrator.follow(Some(self.task_id.clone()), after);
+    ) -> Result<(), Failure> {
         let mut interrupts = signal(SignalKind::interrupt())
             .map_err(|error| Failure::failed(format!("cannot listen for Ctrl-C: {error}")))?;
         let mut ticks = tokio::time::interval(TICK);
         let mut canceling: Option<JoinSet<()>> = None;
-        let (mut rest, mut rests) = (self.rest(), false);
-        let live = self.screen.is_live();
+        let live = self.watch.screen.is_live();
         loop {
-            tokio::select! {
+            let next = tokio::select! {
                 // What is said comes before what is written of it.
                 biased;
                 _ = interrupts.recv() => {
@@ -61,173 +124,212 @@ impl Watch<'_> {
                         std::process::exit(130);
                     }
                     canceling = Some(self.cancel());
+                    Next::GoOn
                 }
-                delta = deltas.recv() => match delta {
-                    Ok(delta) if delta.task_id == *self.task_id => self.screen.delta(&delta)?,
-                    Ok(_) => {}
-                    // What they said is in the journal, whole.
-                    Err(RecvError::Lagged(count)) => self.screen.missed(self.task_id, count)?,
-                    Err(RecvError::Closed) => {
-                        return Err(Failure::failed("the orchestrator has ended"));
-                    }
-                },
+                delta = deltas.recv() => self.delta(delta)?,
                 event = follower.next() => {
                     let event = event.map_err(|error| Failure::unavailable(error.to_string()))?;
-                    self.screen.event(&event)?;
-                    if event.body.ends_task() {
-                        break;
-                    }
+                    self.event(&event).await?
                 }
-                typed = self.keyboard.line() => {
-                    if self.hear(typed).await? == Next::Leave {
-                        break;
-                    }
-                    if std::mem::take(&mut rests) {
-                        rest = self.rest();
-                    }
+                typed = self.watch.keyboard.line() => {
+                    let next = self.hear(typed).await?;
+                    self.watch_rest();
+                    next
                 }
                 // Behind the events: everything it wrote has been shown.
-                state = &mut rest => {
-                    (rest, rests) = (std::future::pending().boxed(), true);
-                    if self.rested(state?).await? == Next::Leave {
-                        break;
-                    }
+                state = &mut self.rest => {
+                    (self.rest, self.rests) = (std::future::pending().boxed(), true);
+                    self.rested(&state?).await?
                 }
                 _ = ticks.tick(), if live => {
-                    if self.asking.is_none() {
-                        self.screen.tick();
+                    if self.watch.asking.is_none() {
+                        self.watch.screen.tick();
                     }
+                    Next::GoOn
                 }
+            };
+            if next == Next::Leave {
+                break;
             }
         }
-        self.screen.end();
-        self.screen.clear();
-        Ok(self.orchestrator.task(self.task_id).await?)
+        // The top ends first; what is below it is still being canceled.
+        if let Some(canceling) = &mut canceling {
+            tokio::select! {
+                _ = interrupts.recv() => std::process::exit(130),
+                _ = canceling.join_next() => {}
+            }
+        }
+        Ok(())
     }
 
-    /// Resolves when nobody works on the task.
-    fn rest(&self) -> BoxFuture<'static, Result<TaskState, OrchestratorError>> {
-        let (orchestrator, task_id) = (self.orchestrator.clone(), self.task_id.clone());
-        async move { orchestrator.wait(&task_id).await }.boxed()
+    fn delta(&mut self, delta: Result<Delta, RecvError>) -> Result<Next, Failure> {
+        let top = self.watch.task_id;
+        match delta {
+            Ok(delta) if delta.task_id == *top => self.watch.screen.delta(&delta)?,
+            // Only the task's own text is the answer.
+            Ok(_) if !self.watch.screen.is_json() => {}
+            Ok(delta) if self.below.contains(&delta.task_id) => self.watch.screen.delta(&delta)?,
+            Ok(delta) => {
+                if let Some(count) = self.held.keep(delta) {
+                    self.watch.screen.missed(top, count)?;
+                }
+            }
+            // What they said is in the journal, whole.
+            Err(RecvError::Lagged(count)) => self.watch.screen.missed(top, count)?,
+            Err(RecvError::Closed) => return Err(Failure::failed("the orchestrator has ended")),
+        }
+        Ok(Next::GoOn)
+    }
+
+    async fn event(&mut self, event: &Event) -> Result<Next, Failure> {
+        if event.task_id == *self.watch.task_id {
+            self.watch.screen.event(event)?;
+            self.below.top_did(&event.body);
+        } else if self.below.concerns(event) {
+            self.event_below(event)?;
+        } else {
+            self.held.take(&event.task_id);
+            return Ok(Next::GoOn);
+        }
+        self.watch.screen.waiting(self.below.waiting());
+        if event.task_id == *self.watch.task_id && event.body.ends_task() {
+            return Ok(Next::Leave);
+        }
+        self.mind(event).await
+    }
+
+    fn event_below(&mut self, event: &Event) -> Result<(), Failure> {
+        let notes = self.below.hear(event);
+        if self.watch.screen.is_json() {
+            self.watch.screen.event(event)?;
+            for delta in self.held.take(&event.task_id) {
+                self.watch.screen.delta(&delta)?;
+            }
+            return Ok(());
+        }
+        if let EventBody::UsageRecorded(recorded) = &event.body {
+            self.watch.screen.spend(recorded);
+        }
+        for note in notes {
+            self.tell(note);
+        }
+        Ok(())
+    }
+
+    /// Notes wait while somebody is asked: the question stays in sight.
+    fn tell(&mut self, note: Note) {
+        if self.watch.asking.is_some() {
+            self.held.keep_note(note);
+        } else {
+            self.watch.screen.note_below(&note);
+        }
+    }
+
+    fn tell_held(&mut self) {
+        for note in self.held.take_notes() {
+            self.watch.screen.note_below(&note);
+        }
+    }
+
+    /// Has it told again when nothing goes on without somebody.
+    fn watch_rest(&mut self) {
+        if std::mem::take(&mut self.rests) {
+            self.rest = rest(self.watch.orchestrator, self.watch.task_id);
+        }
     }
 
     fn cancel(&self) -> JoinSet<()> {
-        let (orchestrator, task_id) = (self.orchestrator.clone(), self.task_id.clone());
+        let (orchestrator, task_id) = (self.watch.orchestrator.clone(), self.watch.task_id.clone());
         let mut canceling = JoinSet::new();
         canceling.spawn(async move { drop(orchestrator.cancel(&task_id).await) });
         canceling
     }
 
-    /// The task ended, or waits for somebody.
-    async fn rested(&mut self, state: TaskState) -> Result<Next, Failure> {
-        // The follower sees the end.
-        if state.status != TaskStatus::InputRequired {
-            return Ok(Next::GoOn);
-        }
-        let asks = state.waiting_for == Some(WaitingFor::Approval);
-        if !asks || !self.keyboard.is_there() {
-            return Ok(Next::Leave);
-        }
-        if self.asking.is_some() {
-            return Ok(Next::GoOn);
-        }
-        self.ask_next().await
-    }
-
-    /// Asks about the next call that somebody has to be asked about.
-    async fn ask_next(&mut self) -> Result<Next, Failure> {
-        let pending = self.orchestrator.approvals(WhichApprovals::Pending).await?;
-        self.asking = pending.into_iter().find(|approval| approval.task_id == *self.task_id);
-        if let Some(approval) = &self.asking {
-            let arguments = shown(approval.arguments.as_str());
-            let question = format!(
-                "? {} {}\n  {}\n  allow? [y]es once, [t]his task, [a]lways: {}, [n]o, or no and why",
-                visible(&approval.tool_name),
-                visible(&arguments),
-                visible(&approval.reason),
-                visible(&approval.rule.0),
-            );
-            self.screen.note(&question);
-        }
-        Ok(Next::GoOn)
-    }
-
-    /// Somebody typed a line: an answer to what was asked, or something for the task to hear.
-    async fn hear(&mut self, line: Option<String>) -> Result<Next, Failure> {
-        match (line, self.asking.take()) {
-            // Nobody is there any more: what was asked stays so.
-            (None, Some(_)) => Ok(Next::Leave),
-            (None, None) => Ok(Next::GoOn),
-            (Some(line), Some(approval)) if line.trim().starts_with('/') => {
-                self.asking = Some(approval);
-                self.steer(line.trim()).await
-            }
-            (Some(line), Some(approval)) => self.answer(line.trim(), approval).await,
-            (Some(line), None) => self.steer(line.trim()).await,
-        }
-    }
-
-    async fn answer(&mut self, line: &str, approval: Approval) -> Result<Next, Failure> {
-        let (decision, comment) = match line.to_ascii_lowercase().as_str() {
-            "y" | "yes" => (Decision::AllowOnce, None),
-            "t" | "task" => (Decision::AllowTask, None),
-            "a" | "always" => (Decision::AllowAlways, None),
-            "n" | "no" => (Decision::Deny, None),
-            "" => {
-                self.asking = Some(approval);
-                self.screen.note("  y, t, a, or n");
-                return Ok(Next::GoOn);
-            }
-            _ => (Decision::Deny, Some(line.to_owned())),
-        };
-        let by = "the terminal";
-        let decided = self.orchestrator.decide(&approval.approval_id, decision, by, comment).await;
-        match decided {
-            Ok(()) | Err(OrchestratorError::Decided { .. }) => self.ask_next().await,
-            Err(error @ OrchestratorError::NotRemembered { .. }) => {
-                self.screen.note(&format!("  {error}"));
-                self.asking = Some(approval);
-                Ok(Next::GoOn)
-            }
-            Err(error) => Err(error.into()),
-        }
-    }
-
     async fn steer(&mut self, line: &str) -> Result<Next, Failure> {
+        let Watch { orchestrator, task_id, screen, .. } = &mut self.watch;
         match line {
             "" => {}
-            "/cancel" => drop(self.orchestrator.cancel(self.task_id).await),
+            "/cancel" => drop(orchestrator.cancel(task_id).await),
             "/pause" => {
-                self.orchestrator.pause(self.task_id).await?;
-                self.screen.note("it rests at the next safe point");
+                orchestrator.pause(task_id).await?;
+                screen.note("it rests at the next safe point");
             }
             _ if line.starts_with('/') => {
-                self.screen.note("/pause, /cancel, or anything else for the model to hear");
+                screen.note("/pause, /cancel, or anything else for the model to hear");
             }
             _ => {
                 let said = UserMessage::text(line, SystemClock.now());
-                match self.orchestrator.send(self.task_id, said, HandlingMode::Steer).await {
-                    Ok(_) => self.screen.note("it hears that at the next safe point"),
+                match orchestrator.send(task_id, said, HandlingMode::Steer).await {
+                    Ok(_) => screen.note("it hears that at the next safe point"),
                     // Too late: the end is about to be shown.
                     Err(OrchestratorError::Ended { .. }) => {}
-                    Err(error) => self.screen.note(&error.to_string()),
+                    Err(error) => screen.note(&error.to_string()),
                 }
             }
         }
         Ok(Next::GoOn)
     }
+
+    /// The task as it is now.
+    async fn end(mut self) -> Result<Watched, Failure> {
+        self.watch.asking = None;
+        self.tell_held();
+        self.watch.screen.end();
+        self.watch.screen.clear();
+        let Watch { orchestrator, task_id, screen, .. } = &mut self.watch;
+        let state = orchestrator.task(task_id).await?;
+        let family = family(orchestrator, task_id).await?;
+        let unfinished = family.members().iter().skip(1);
+        let unfinished =
+            unfinished.filter(|member| !member.summary.status.is_terminal()).count() as u64;
+        if state.status.is_terminal() && unfinished > 0 && !screen.is_json() {
+            let tasks = crate::terminal::count(unfinished, "task");
+            screen.note(&format!(
+                "still to do below it: {tasks}; see `antiphon tasks tree {task_id}`, go on with \
+                 `antiphon tasks resume`"
+            ));
+        }
+        // A task below it asks, and it waits for that one.
+        if matches!(state.status, TaskStatus::Pending | TaskStatus::Running)
+            && let Some(asks) = self.pending().await?.first()
+        {
+            return Err(Failure::refused(format!(
+                "{} waits for an answer: see `antiphon approvals list`, answer with `antiphon \
+                 approvals allow` or `deny`, then `antiphon run --resume {}`",
+                self.who(asks),
+                self.watch.task_id
+            )));
+        }
+        let totals = Totals::of(family.members().iter().map(|member| &member.summary));
+        Ok(Watched { state, totals, below: family.members().len() - 1 })
+    }
 }
 
-/// Arguments on one line, and how much of them is not shown: nobody should allow what they cannot
-/// see.
-fn shown(arguments: &str) -> String {
-    let shown: String = arguments.chars().take(ARGUMENTS_CHARS_MAX).collect();
-    let left = arguments.chars().count().saturating_sub(ARGUMENTS_CHARS_MAX);
-    let shown = shown.replace(['\n', '\r'], " ");
-    if left == 0 {
-        return shown;
-    }
-    format!("{shown} … AND {left} MORE CHARACTERS: see `antiphon approvals list --json`")
+/// The place before a task was created.
+async fn creation(orchestrator: &Orchestrator, task_id: &TaskId) -> Result<Position, Failure> {
+    let first = orchestrator.follow(Some(task_id.clone()), Position(0)).next().await;
+    let first = first.map_err(|error| Failure::unavailable(error.to_string()))?;
+    Ok(Position(first.position.0.saturating_sub(1)))
+}
+
+/// A task and everything below it.
+async fn family(orchestrator: &Orchestrator, task_id: &TaskId) -> Result<Family, Failure> {
+    let limit = std::num::NonZeroUsize::MIN;
+    let one = TaskQuery { which: Which::One(task_id.clone()), limit };
+    let gone = || Failure::failed(format!("task {task_id} is not in the journal any more"));
+    let one = orchestrator.tasks(one).await?.into_iter().next().ok_or_else(gone)?;
+    let tree = orchestrator.tasks(Family::query(&one.root)).await?;
+    // A tree that is larger than what is looked at: at least the task itself.
+    Family::new(task_id, tree).or_else(|| Family::new(task_id, vec![one])).ok_or_else(gone)
+}
+
+/// Resolves when nobody works on the task, nor on anything it waits for.
+fn rest(
+    orchestrator: &Orchestrator,
+    task_id: &TaskId,
+) -> BoxFuture<'static, Result<TaskState, OrchestratorError>> {
+    let (orchestrator, task_id) = (orchestrator.clone(), task_id.clone());
+    async move { orchestrator.wait(&task_id).await }.boxed()
 }
 
 /// Whether to go on watching.

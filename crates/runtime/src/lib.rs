@@ -38,6 +38,7 @@ mod plan;
 mod refusal;
 mod remote;
 mod running;
+mod runtimes;
 mod state;
 mod supervisor;
 mod tools;

@@ -8,8 +8,9 @@ use std::time::Duration;
 use antiphon_core::port::{ApprovalQuery, JournalError, Read, TaskQuery, Which, WhichApprovals};
 use antiphon_core::{
     Approval, ApprovalId, ApprovalStatus, Decision, EventBody, HandlingMode, InteractionId,
-    LiveAgent, MessageQueued, Position, Queued, SessionSummary, StatusChanged, TaskId, TaskStatus,
-    TaskSummary, ToolCallId, ToolResult, UserMessage, WaitingFor,
+    LiveAgent, MessageQueued, Position, Queued, RunnerConfig, Runtime, SessionSummary,
+    StatusChanged, TaskId, TaskStatus, TaskSummary, ToolCallId, ToolResult, UserMessage,
+    WaitingFor,
 };
 use tokio::sync::broadcast;
 
@@ -21,6 +22,7 @@ use crate::inner::Rests;
 use crate::limits::LimitReached;
 use crate::new_task::{KeptConversation, NewTask};
 use crate::running;
+use crate::runtimes;
 use crate::state::{ReplayError, TaskState};
 use crate::world::World;
 
@@ -172,6 +174,12 @@ impl Orchestrator {
     pub async fn keep(&self, kept: KeptConversation) -> Result<TaskId, OrchestratorError> {
         let append = kept.accept(&self.inner).await?;
         Ok(self.inner.append(append).await?.task_id)
+    }
+
+    /// Where an agent that may run in these places would run; `None` is here. An error says why
+    /// nowhere.
+    pub fn place(&self, runtimes: &[Runtime]) -> Result<Option<RunnerConfig>, String> {
+        runtimes::choose(runtimes, &self.inner.world.runners)
     }
 
     /// Accepts a task and begins to work on it. When this returns, the journal has it.

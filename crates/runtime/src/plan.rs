@@ -16,7 +16,7 @@ use crate::refusal::Refusal;
 use crate::state::TaskState;
 use crate::tree::Tree;
 use crate::world::World;
-use crate::{output, tools};
+use crate::{output, runtimes, tools};
 
 /// What agents that are made on the spot are called.
 pub(crate) const AD_HOC: &str = "ad_hoc";
@@ -227,36 +227,17 @@ impl Caller<'_> {
                 (_, runtimes) => runtimes.to_vec(),
             },
         };
-        let mut reasons = Vec::new();
-        for wish in wishes {
-            match self.check_runtime(&wish) {
-                Ok(runner) => return Ok(runner),
-                Err(reason) => reasons.push(format!("{}: {reason}", wish.kind())),
-            }
-        }
-        refuse(reasons.join("; "))
-    }
-
-    /// Whether something can run here, for this caller.
-    fn check_runtime(&self, wish: &Runtime) -> Result<Option<RunnerConfig>, String> {
-        if let Some(own) = &self.state.created.runner
-            && wish.kind() != own.kind
-        {
-            // Less, never more: who is shut in cannot send others out.
-            return Err(format!("the caller runs in {} and cannot leave it", own.kind));
-        }
-        let Runtime::Runner(runner) = wish else { return Ok(None) };
-        let found = self.world.runners.iter().find(|known| known.kind() == runner.kind);
-        let Some(known) = found else {
-            let mut present: Vec<&str> = vec!["local"];
-            present.extend(self.world.runners.iter().map(|known| known.kind()));
-            return Err(format!("there is no such runner here, only {}", present.join(", ")));
+        let Some(own) = &self.state.created.runner else {
+            return runtimes::choose(&wishes, &self.world.runners).or_else(refuse);
         };
-        // A child in the caller's own runner has its bounds.
-        let own = self.state.created.runner.as_ref().filter(|own| own.kind == runner.kind);
-        let config = own.map_or(&runner.config, |own| &own.config);
-        known.check(config)?;
-        Ok(Some(RunnerConfig { kind: runner.kind.clone(), config: config.clone() }))
+        // Less, never more: who is shut in cannot send others out, nor give them more room.
+        if !wishes.iter().any(|wish| wish.kind() == own.kind) {
+            let kinds: Vec<&str> = wishes.iter().map(Runtime::kind).collect();
+            let kinds = kinds.join(", ");
+            return refuse(format!("{kinds}: the caller runs in {} and cannot leave it", own.kind));
+        }
+        let own = [Runtime::Runner(own.clone())];
+        runtimes::choose(&own, &self.world.runners).or_else(refuse)
     }
 }
 

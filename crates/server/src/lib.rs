@@ -1,1 +1,67 @@
-//! The HTTP doors.
+//! The HTTP door of the orchestrator.
+//!
+//! [`serve()`] takes a listener, what stands behind the door and a signal to end. It parses,
+//! authenticates, builds a typed value and hands it to the [`Orchestrator`]; it decides nothing
+//! itself. What it refuses, it refuses with an
+//! [`ErrorResponse`](antiphon_core::ErrorResponse), whatever went wrong and wherever.
+//!
+//! | route                             | does                                                      |
+//! |-----------------------------------|-----------------------------------------------------------|
+//! | `GET /health`                     | `healthy`, or 503 `unhealthy`; open                       |
+//! | `GET /health/ready`               | `ready`, or 503 `unhealthy`; open                         |
+//! | `GET /health/live`                | `alive`; open                                             |
+//! | `POST /v1/tasks`                  | accepts a task: 201, or 200 for a key that was used       |
+//! | `GET /v1/tasks`                   | tasks, the newest first                                   |
+//! | `GET /v1/tasks/{id}`              | one task at a glance, with its result                     |
+//! | `GET /v1/tasks/{id}/tree`         | it and everything below it, the oldest first              |
+//! | `GET /v1/tasks/{id}/events`       | its events as they were and as they come                  |
+//! | `POST /v1/tasks/{id}/cancel`      | ends it and everything below it                           |
+//! | `POST /v1/tasks/{id}/pause`       | lets it rest                                              |
+//! | `POST /v1/tasks/{id}/resume`      | lets it go on                                             |
+//! | `POST /v1/tasks/{id}/messages`    | says something to it                                      |
+//! | `POST /v1/tasks/{id}/tool_results`| what came of a call of a tool that the client offered     |
+//! | `GET /v1/approvals`               | questions to a person, the oldest first                   |
+//! | `POST /v1/approvals/{id}`         | an answer                                                 |
+//!
+//! Who comes in:
+//!
+//! | asked, in this order                                    | otherwise                       |
+//! |---------------------------------------------------------|---------------------------------|
+//! | `Host` is a name this server goes by                    | 403                             |
+//! | `Origin`, if there is one, is this server               | 403; nothing is told to others  |
+//! | the token, in constant time, but for `/health…`         | 401                             |
+//! | the body is not too large                               | 413                             |
+//!
+//! A client that is slow to ask, slow to read or one too many costs a bounded amount of time and
+//! memory; the bounds are [`Limits`].
+
+mod api_error;
+mod approvals;
+mod desk;
+mod doors;
+mod events;
+mod guard;
+mod health;
+mod hosts;
+mod json;
+mod named;
+mod orders;
+mod room;
+mod routes;
+mod said;
+mod serve;
+mod settled;
+mod task_request;
+mod tasks;
+mod token;
+mod unstalled;
+
+#[cfg(doc)]
+use antiphon_runtime::Orchestrator;
+
+pub use desk::Desk;
+pub use doors::{Doors, Limits};
+pub use serve::serve;
+pub use task_request::{HISTORY_MESSAGES_MAX, NAMES_MAX, TaskRequest};
+pub use tasks::{KEY_BYTES_MAX, LISTED_MAX, TREE_TASKS_MAX};
+pub use token::{TOKEN_BYTES_MIN, Token, TokenError};

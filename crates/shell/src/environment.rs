@@ -80,7 +80,8 @@ impl Environment {
         Ok(Self(chosen))
     }
 
-    pub(crate) fn variables(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
+    /// The variables that were chosen.
+    pub fn variables(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
         self.0.iter()
     }
 }

@@ -3,11 +3,12 @@
 use std::io::{IsTerminal, Read};
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use antiphon_core::port::{Clock, SystemClock, Which};
+use antiphon_core::port::{Agents, Clock, SystemClock, Which};
 use antiphon_core::{
-    HistoryRef, ModelRef, Position, RawJson, Session, SessionId, TaskId, TaskLimits, TaskStatus,
+    AgentDefinition, HistoryRef, ModelRef, Position, RawJson, Session, SessionId, TaskId, TaskLimits, TaskStatus,
     UserMessage,
 };
 use antiphon_permissions::Mode;
@@ -23,8 +24,10 @@ use crate::models::Models;
 use crate::outcome;
 use crate::project::Project;
 use crate::prompt::{self, Rules};
+use crate::role;
 use crate::route::Route;
 use crate::screen::{Form, Screen};
+use crate::team::Team;
 use crate::terminal;
 use crate::watch::Watch;
 
@@ -52,6 +55,7 @@ Examples:
   antiphon run --resume last
   antiphon run --session last \"Go on\"
   antiphon run --budget-usd 0.50 --max-turns 20 \"Fix the failing test\"
+  antiphon run --agent reviewer \"Look at the last commit\"
   antiphon run --output-schema person.json \"Who wrote this?\" | jq .name
   antiphon run --model anthropic/claude-sonnet-4-5 \"Hello\"
   antiphon run --model scripted/mine --script mine.toml \"Hello\"")]
@@ -71,9 +75,25 @@ pub(crate) struct Run {
     /// Go on with a task that was cut off: its id, the beginning of it, or `last`.
     #[arg(long, value_name = "TASK", conflicts_with_all = [
         "prompt", "system", "session", "max_turns", "max_tokens", "max_seconds", "budget_usd",
-        "output_schema", "model", "script", "record", "replay", "retries", "save", "no_rules",
+        "output_schema", "model", "agent", "max_depth", "max_tasks", "max_fan_out", "script", "record", "replay", "retries", "save", "no_rules",
     ])]
     resume: Option<String>,
+
+    /// Have this agent do it (see `antiphon agents list`).
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["system", "session"])]
+    agent: Option<String>,
+
+    /// Let agents dispatch others no deeper than this; 5 when absent.
+    #[arg(long, value_name = "N")]
+    max_depth: Option<NonZeroU32>,
+
+    /// Let the task and all that it dispatches be no more tasks than this; 4096 when absent.
+    #[arg(long, value_name = "N")]
+    max_tasks: Option<NonZeroU32>,
+
+    /// Let a task have no more agents at work at a time than this; 256 when absent.
+    #[arg(long, value_name = "N")]
+    max_fan_out: Option<NonZeroU32>,
 
     /// Allow what this rule covers, as `bash(git push *)`; may be given again.
     #[arg(long, value_name = "RULE")]
@@ -209,14 +229,23 @@ impl Run {
         }
         let default_model = models.config().default_model();
         let rules = self.rules(&project, models.config());
-        let orchestrator = project.orchestrator(models, hands)?;
+        let team = Team::of(&project, models.config(), &self.allowed(), &hands, &rules)?;
+        let agent = self.agent.as_deref().map(|name| find_agent(&team, name)).transpose()?;
+        let orchestrator = project.orchestrator(models, hands, &team)?;
         let deltas = orchestrator.deltas();
         let (task_id, after) = match (accepted, &self.resume) {
             (Some((prompt, limits, output_schema, route)), _) => {
                 let beginning = self.beginning(&orchestrator, &project, &rules).await?;
-                let model = self.model.clone().or(beginning.model).unwrap_or(default_model);
+                let own = agent.as_ref().and_then(|agent| agent.model.clone());
+                let model = self.model.clone().or(own).or(beginning.model);
+                let model = model.unwrap_or(default_model);
+                let fallbacks = match (&agent, &self.model) {
+                    (Some(agent), None) => agent.fallbacks.clone(),
+                    (Some(_) | None, _) => Vec::new(),
+                };
                 let message = UserMessage::text(prompt, SystemClock.now());
                 let task = NewTask {
+                    fallbacks,
                     route: route.kept(),
                     system_prompt: beginning.system_prompt,
                     session_id: beginning.session_id,
@@ -224,6 +253,11 @@ impl Run {
                     limits,
                     output_schema,
                     ..NewTask::new("default", model, message)
+                };
+                let task = match &agent {
+                    None => task,
+                    Some(agent) => role::taken_on(task, agent, &*team.agents, &orchestrator)
+                        .map_err(Failure::usage)?,
                 };
                 (orchestrator.invoke(task).await?, Position(0))
             }
@@ -249,6 +283,7 @@ impl Run {
             let _ = tokio::time::timeout(PATIENCE, orchestrator.cancel(&task_id)).await;
         }
         orchestrator.shutdown(PATIENCE).await;
+        team.disband().await;
         if let Some(servers) = servers {
             servers.shutdown(PATIENCE).await;
         }
@@ -283,6 +318,9 @@ impl Run {
             answer_tokens_max: self.max_tokens,
             cost_nano_usd_max,
             wall_clock_s_max: self.max_seconds,
+            depth_max: self.max_depth,
+            fan_out_max: self.max_fan_out,
+            tasks_max: self.max_tasks,
             ..TaskLimits::default()
         })
     }
@@ -377,6 +415,18 @@ impl Run {
         }
         Ok(prompt)
     }
+}
+
+/// The agent that is meant.
+pub(super) fn find_agent(team: &Team, name: &str) -> Result<Arc<AgentDefinition>, Failure> {
+    team.agents.find(name).ok_or_else(|| {
+        let known: Vec<String> =
+            team.agents.list().iter().map(|agent| agent.name.to_string()).collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        Failure::usage(format!(
+            "there is no agent `{name}`, only: {known}. Make one with `antiphon agents new {name}`"
+        ))
+    })
 }
 
 /// A budget in the smallest unit there is.

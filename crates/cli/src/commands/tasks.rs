@@ -1,5 +1,11 @@
 //! `antiphon tasks`: work, done and undone.
 
+mod book;
+mod drawing;
+mod find;
+mod live;
+mod tree;
+
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -18,7 +24,11 @@ use crate::hands::{Allowed, Hands};
 use crate::models::Models;
 use crate::outcome;
 use crate::project::Project;
+use crate::team::Team;
 use crate::terminal;
+use book::Book;
+use drawing::{Fold, Telling};
+pub(super) use find::find;
 
 /// Characters of a task's title that are listed.
 const TITLE_CHARS_MAX: usize = 60;
@@ -27,12 +37,15 @@ const TITLE_CHARS_MAX: usize = 60;
 /// were cut off.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
-A task is named by its id, by the beginning of it, or by `last`.
+A task is named by its id, by the beginning of it, or by `last`: the newest one that no other task
+dispatched.
 
 Examples:
   antiphon tasks list
   antiphon tasks list --unfinished --json
   antiphon tasks show last
+  antiphon tasks tree                    # the last one, and everything it dispatched
+  antiphon tasks watch                   # the same while it goes on
   antiphon tasks cancel 01990a7e-…
   antiphon tasks send last 'Also update the changelog.'
   antiphon tasks resume                  # everything that was cut off")]
@@ -54,6 +67,33 @@ pub(crate) enum Tasks {
         /// Which.
         task: String,
         /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show a task and everything it dispatched as a tree, with what it took.
+    Tree {
+        /// Which.
+        #[arg(default_value = "last")]
+        task: String,
+        /// Every task, also where there are many side by side.
+        #[arg(long)]
+        all: bool,
+        /// The id of each task in place of what came of it.
+        #[arg(long, conflicts_with = "json")]
+        ids: bool,
+        /// Print JSON, each task with its children in it.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Watch that tree until the task at its top has ended, also while another process works on it.
+    Watch {
+        /// Which.
+        #[arg(default_value = "last")]
+        task: String,
+        /// Every task, as far as there is room.
+        #[arg(long, conflicts_with = "json")]
+        all: bool,
+        /// Print a task as JSON, on one line, whenever it changes.
         #[arg(long)]
         json: bool,
     },
@@ -109,9 +149,30 @@ impl Tasks {
                 let state = orchestrator.task(&summary.task_id).await?;
                 describe(&state, &summary, &prices, json)
             }
+            Self::Tree { task, all, ids, json } => {
+                let book = Book::open(&project)?;
+                if json {
+                    return tree::print_json(book, &task, &prices).await;
+                }
+                let telling = if ids { Telling::Ids } else { Telling::Words };
+                let fold = if all { Fold::Nothing } else { tree::USUAL };
+                tree::show(book, &task, &prices, fold, telling).await
+            }
+            Self::Watch { task, all, json } => {
+                let form = match (json, all) {
+                    (true, _) => live::Form::Json,
+                    (false, true) => live::Form::Text(Fold::Nothing),
+                    (false, false) => live::Form::Text(tree::USUAL),
+                };
+                live::watch(Book::open(&project)?, &task, &prices, form).await
+            }
             Self::Resume { task } => {
-                let hands = Hands::of(&project, models.config(), &Allowed::default()).await?;
-                resume(&project.orchestrator(models, hands)?, task).await
+                let allowed = Allowed::default();
+                let hands = Hands::of(&project, models.config(), &allowed).await?;
+                let team = Team::usual(&project, models.config(), &allowed, &hands)?;
+                let resumed = resume(&project.orchestrator(models, hands, &team)?, task).await;
+                team.disband().await;
+                resumed
             }
             Self::Cancel { task } => {
                 let (orchestrator, task) = unfinished(&project, models, &task).await?;
@@ -152,25 +213,6 @@ async fn unfinished(
     let orchestrator = project.keeper(models, Hands::none())?;
     let task = find(&orchestrator, name, Which::Unfinished).await?;
     Ok((orchestrator, task))
-}
-
-/// The task that is meant: by its id, by the beginning of it, or the last one.
-pub(super) async fn find(
-    orchestrator: &Orchestrator,
-    name: &str,
-    last_of: Which,
-) -> Result<TaskSummary, Failure> {
-    let which = if name == "last" { last_of } else { Which::Beginning(name.to_owned()) };
-    let limit = NonZeroUsize::MIN.saturating_add(1);
-    let mut found = orchestrator.tasks(TaskQuery { which, limit }).await?.into_iter();
-    match (found.next(), found.next()) {
-        (Some(task), Some(_)) if name != "last" && task.task_id.as_str() != name => {
-            Err(Failure::usage(format!("more than one task begins with `{name}`: give more of it")))
-        }
-        (Some(task), _) => Ok(task),
-        (None, _) if name == "last" => Err(Failure::usage("there is no such task here")),
-        (None, _) => Err(Failure::usage(format!("there is no task `{name}` here"))),
-    }
 }
 
 async fn list(

@@ -1,0 +1,169 @@
+//! `antiphon serve`: the orchestrator behind an HTTP door, until somebody ends it.
+
+mod desk;
+mod papers;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_permissions::Mode;
+use antiphon_runtime::Orchestrator;
+use antiphon_server::{Doors, Limits, serve};
+use clap::Args;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::run::{Ask, ModeName};
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::hands::{Allowed, Hands};
+use crate::models::Models;
+use crate::project::Project;
+use crate::prompt::Rules;
+use crate::team::Team;
+use crate::terminal;
+use desk::ProjectDesk;
+use papers::{Folder, Papers};
+
+/// How long tasks and servers of tools may take to come to rest.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Listen for tasks over HTTP (see docs/server.md).
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The server works on the tasks of this project, those that were cut off first, until Ctrl-C or
+SIGTERM. What needs somebody's word waits for it: `POST /v1/approvals/ID`. Every request needs the
+token in .antiphon/token, which is made at the first start.
+
+Examples:
+  antiphon serve
+  antiphon serve --listen 127.0.0.1:0
+  curl -H \"Authorization: Bearer $(cat .antiphon/token)\" http://127.0.0.1:7117/v1/tasks")]
+pub(crate) struct Serve {
+    /// Where to listen; port 0 is any that is free.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7117")]
+    listen: SocketAddr,
+
+    /// A name that clients know this server by, as HOST or HOST:PORT; may be given again.
+    #[arg(long, value_name = "HOST")]
+    allow_host: Vec<String>,
+
+    /// Listen where others can reach it, although tokens and answers travel in the clear.
+    #[arg(long)]
+    insecure_listen: bool,
+
+    /// Allow what this rule covers, as `bash(git push *)`; may be given again.
+    #[arg(long, value_name = "RULE")]
+    allow: Vec<String>,
+
+    /// What holds where no rule does; the configured one, or `workspace`, when absent.
+    #[arg(long, value_name = "MODE")]
+    mode: Option<ModeName>,
+
+    /// Let commands use the network.
+    #[arg(long)]
+    network: bool,
+}
+
+impl Serve {
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        if !self.listen.ip().is_loopback() && !self.insecure_listen {
+            return Err(Failure::usage(format!(
+                "{} can be reached from elsewhere, and everything would travel in the clear: put a \
+                 proxy with TLS in front of 127.0.0.1, or say --insecure-listen",
+                self.listen
+            )));
+        }
+        let models = Models::new(Config::load()?);
+        let project = Project::here()?;
+        // Before the journal is opened, which makes one.
+        let folder = if project.has_journal() { Folder::Ours } else { Folder::Fresh };
+        let allowed = Allowed {
+            mode: self.mode.map(Mode::from),
+            rules: self.allow.clone(),
+            network: self.network,
+        };
+        let hands = Hands::of(&project, models.config(), &allowed).await?;
+        let hands = hands.asking(Some(Ask::Wait), false);
+        let servers = hands.servers.clone();
+        let config = models.config();
+        let rules = Rules::find(config.path.parent(), project.root(), project.working_folder());
+        let default_model = config.default_model();
+        let team = Team::of(&project, models.config(), &allowed, &hands, &rules)?;
+        let orchestrator = project.orchestrator(models, hands, &team)?;
+        let papers = Papers::new(&project.folder());
+        let desk = ProjectDesk {
+            orchestrator: orchestrator.clone(),
+            // Only asked whether a model is there: what it answers is asked elsewhere.
+            models: Models::new(Config::load()?),
+            default_model,
+            root: project.root().to_owned(),
+            rules,
+            agents: Some(Arc::clone(&team.agents) as _),
+        };
+        let doors = Doors {
+            orchestrator: orchestrator.clone(),
+            desk: Arc::new(desk),
+            token: papers.token(folder)?,
+            hosts: self.allow_host.clone(),
+            limits: Limits::default(),
+        };
+        let served = self.serve(&orchestrator, doors, &papers).await;
+        papers.forget();
+        orchestrator.shutdown(PATIENCE).await;
+        team.disband().await;
+        if let Some(servers) = servers {
+            servers.shutdown(PATIENCE).await;
+        }
+        served
+    }
+
+    async fn serve(
+        &self,
+        orchestrator: &Orchestrator,
+        doors: Doors,
+        papers: &Papers,
+    ) -> Result<(), Failure> {
+        let refuse = |error: std::io::Error| {
+            Failure::unavailable(format!("cannot listen on {}: {error}", self.listen))
+        };
+        let ended = ended()?;
+        let listener = TcpListener::bind(self.listen).await.map_err(refuse)?;
+        let address = listener.local_addr().map_err(refuse)?;
+        let recovered = orchestrator.recover().await?;
+        let url = format!("http://{address}");
+        papers.publish(&url)?;
+        announce(&url, papers, recovered.begun.len());
+        serve(listener, doors, ended).await.map_err(refuse)
+    }
+}
+
+/// Ready when somebody wants the program to end. It listens from the moment this returns.
+fn ended() -> Result<impl Future<Output = ()> + Send, Failure> {
+    let fault = |error: std::io::Error| Failure::failed(format!("cannot hear signals: {error}"));
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(fault)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(fault)?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}
+
+fn announce(url: &str, papers: &Papers, begun: usize) {
+    let token = papers.token_path().display();
+    let going_on = match begun {
+        0 => String::new(),
+        begun => {
+            let tasks = terminal::count(begun as u64, "task");
+            format!("going on with {tasks} that had been cut off\n")
+        }
+    };
+    terminal::print(&format!(
+        "listening on {url}\nthe token is in {token}\n{going_on}\n  \
+         curl -H \"Authorization: Bearer $(cat '{token}')\" -H 'Content-Type: application/json' \\\n    \
+         -d '{{\"message\": \"Hello\"}}' {url}/v1/tasks\n\n"
+    ));
+}

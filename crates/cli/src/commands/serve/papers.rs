@@ -1,0 +1,112 @@
+//! What a server leaves in the project's folder: the token, which stays, and where it listens,
+//! which does not. Both are for their owner only.
+
+use std::fmt::Write as _;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write as _};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use antiphon_server::Token;
+use serde_json::json;
+
+use crate::failure::Failure;
+
+/// Random bytes of a token.
+const TOKEN_BYTES: usize = 32;
+
+/// Longest file that is read as a token.
+const TOKEN_FILE_BYTES_MAX: u64 = 4096;
+
+/// Whose the folder is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Folder {
+    /// Something was done in it.
+    Ours,
+    /// Nothing was: whatever lies in it may have come with a clone.
+    Fresh,
+}
+
+/// What a server leaves in the project's folder.
+pub(super) struct Papers {
+    token: PathBuf,
+    server: PathBuf,
+}
+
+impl Papers {
+    pub(super) fn new(folder: &Path) -> Self {
+        Self { token: folder.join("token"), server: folder.join("server.json") }
+    }
+
+    pub(super) fn token_path(&self) -> &Path {
+        &self.token
+    }
+
+    /// The token: made once, and made anew when somebody else could know it.
+    pub(super) fn token(&self, folder: Folder) -> Result<Token, Failure> {
+        let refuse = |error: io::Error| {
+            Failure::usage(format!("cannot use {}: {error}", self.token.display()))
+        };
+        let text = match read_private(&self.token) {
+            Ok(text) if folder == Folder::Ours => text,
+            Ok(_) | Err(_) => {
+                let text = random().map_err(refuse)?;
+                write_private(&self.token, &format!("{text}\n")).map_err(refuse)?;
+                text
+            }
+        };
+        Token::new(text.trim().into()).map_err(|error| {
+            let path = self.token.display();
+            Failure::usage(format!("{path} holds no token: {error}; remove it for a new one"))
+        })
+    }
+
+    /// Says where the server listens, for those who look for it.
+    pub(super) fn publish(&self, url: &str) -> Result<(), Failure> {
+        let about = json!({ "url": url, "pid": std::process::id() });
+        write_private(&self.server, &format!("{about}\n")).map_err(|error| {
+            Failure::usage(format!("cannot write {}: {error}", self.server.display()))
+        })
+    }
+
+    /// Takes that back.
+    pub(super) fn forget(&self) {
+        // Whoever finds it finds nobody there, which is as good.
+        let _ = fs::remove_file(&self.server);
+    }
+}
+
+/// A file that only its owner could read or write.
+fn read_private(path: &Path) -> io::Result<String> {
+    let about = fs::symlink_metadata(path)?;
+    let own = about.uid() == fs::metadata("/proc/self")?.uid();
+    if !about.is_file() || !own || about.permissions().mode() & 0o077 != 0 {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    let mut text = String::new();
+    File::open(path)?.take(TOKEN_FILE_BYTES_MAX).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// Writes a file for its owner only, whole or not at all. What was there, also a link, is replaced.
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".{}", std::process::id()));
+    let beside = PathBuf::from(beside);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    written.and_then(|()| fs::rename(&beside, path)).inspect_err(|_| {
+        let _ = fs::remove_file(&beside);
+    })
+}
+
+fn random() -> io::Result<String> {
+    let mut bytes = [0; TOKEN_BYTES];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    let mut text = String::new();
+    for byte in bytes {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    Ok(text)
+}

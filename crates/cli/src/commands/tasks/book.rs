@@ -1,0 +1,122 @@
+//! The journal, opened for looking at a tree of tasks: also while another process works, which it
+//! neither asks nor holds up. There is no bell across processes: whoever wants news looks again.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use antiphon_core::port::{Journal, JournalError, Read, Which};
+use antiphon_core::{EventBody, Position, TaskId};
+use antiphon_sqlite::SqliteJournal;
+
+use super::find::{choose, query};
+use crate::failure::Failure;
+use crate::project::Project;
+use crate::watch::{Detail, Family, TASKS_MAX};
+
+/// Events read at a time.
+const PAGE: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
+
+/// Events of one task that are read to tell more of it than the lists do.
+const DETAIL_EVENTS_MAX: u64 = 20_000;
+
+/// Events that are read before what has changed is shown.
+const NEWS_EVENTS_MAX: usize = 20_000;
+
+/// The journal, for somebody who only looks.
+pub(super) struct Book {
+    journal: Arc<dyn Journal>,
+    /// Everything up to here is known.
+    after: Position,
+}
+
+impl Book {
+    pub(super) fn open(project: &Project) -> Result<Self, Failure> {
+        let journal = SqliteJournal::open_read_only(&project.journal_path())?;
+        Ok(Self { journal: Arc::new(journal), after: Position(0) })
+    }
+
+    /// The task that is meant, and everything below it.
+    pub(super) async fn family(&mut self, name: &str) -> Result<Family, Failure> {
+        // The head first: what is written meanwhile comes as news, and what is known is not news.
+        let read = Read { task_id: None, after: Position(u64::MAX), limit: NonZeroUsize::MIN };
+        self.after = self.journal.read(read).await.map_err(unavailable)?.head;
+        let found = self.journal.tasks(query(name, Which::All)).await.map_err(unavailable)?;
+        let task = choose(name, found)?;
+        let top = if name == "last" { &task.root } else { &task.task_id };
+        let tree = self.journal.tasks(Family::query(&task.root)).await.map_err(unavailable)?;
+        if tree.len() > TASKS_MAX {
+            return Err(too_many(top));
+        }
+        Family::new(top, tree).ok_or_else(|| Failure::failed(format!("task {top} is not there")))
+    }
+
+    /// Reads what only the events of these tasks tell, unless it is known.
+    pub(super) async fn learn(
+        &self,
+        family: &mut Family,
+        members: impl IntoIterator<Item = usize>,
+    ) -> Result<(), Failure> {
+        for member in members {
+            let task = &family.members()[member];
+            if task.detail.is_some() || task.summary.seq.0 > DETAIL_EVENTS_MAX {
+                continue;
+            }
+            let (task_id, seq) = (task.summary.task_id.clone(), task.summary.seq);
+            if let Some(detail) = self.detail(task_id, seq.0).await? {
+                family.learn(member, detail);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what has happened since. Says to which tasks, in order and each once; at most
+    /// [`NEWS_EVENTS_MAX`] events at a time.
+    pub(super) async fn news(&mut self, family: &mut Family) -> Result<Vec<usize>, Failure> {
+        let mut changed = Vec::new();
+        let mut count = 0;
+        while count < NEWS_EVENTS_MAX {
+            let read = Read { task_id: None, after: self.after, limit: PAGE };
+            let page = self.journal.read(read).await.map_err(unavailable)?;
+            if page.events.is_empty() {
+                break;
+            }
+            count += page.events.len();
+            self.after = page.next;
+            changed.extend(page.events.iter().filter_map(|event| family.apply(event)));
+        }
+        changed.sort_unstable();
+        changed.dedup();
+        Ok(changed)
+    }
+
+    async fn detail(&self, task_id: TaskId, until: u64) -> Result<Option<Detail>, Failure> {
+        let mut detail: Option<Detail> = None;
+        let mut after = Position(0);
+        while detail.as_ref().is_none_or(|detail| detail.seq.0 < until) {
+            let read = Read { task_id: Some(task_id.clone()), after, limit: PAGE };
+            let page = self.journal.read(read).await.map_err(unavailable)?;
+            if page.events.is_empty() {
+                break;
+            }
+            after = page.next;
+            for event in page.events.iter().filter(|event| event.seq.0 <= until) {
+                match (&mut detail, &event.body) {
+                    (None, EventBody::TaskCreated(created)) => {
+                        detail = Some(Detail::created(created));
+                    }
+                    (None, _) => return Ok(None),
+                    (Some(detail), _) => detail.apply(event),
+                }
+            }
+        }
+        Ok(detail)
+    }
+}
+
+fn unavailable(error: JournalError) -> Failure {
+    Failure::unavailable(error.to_string())
+}
+
+fn too_many(top: &TaskId) -> Failure {
+    Failure::refused(format!("the tree of task {top} has more than {TASKS_MAX} tasks"))
+}

@@ -1,0 +1,145 @@
+//! Who can be called here, and where they can run.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use antiphon_agents::{AgentBook, Watching};
+use antiphon_core::port::{Agents, Runner};
+use antiphon_core::visible;
+use antiphon_loopback::{Loopback, LoopbackPeers, Persistence};
+use antiphon_permissions::{Mode, Remembered, RuleEntry};
+use antiphon_worker::{SandboxRunner, WORKERS_DEFAULT, WorkerCommand};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::commands::agents::folders;
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::hands::{self, Allowed, Hands};
+use crate::project::Project;
+use crate::prompt::{self, Rules};
+use crate::task_worker::{self, Asks, Callable, WorkerSettings};
+
+/// Who can be called here, and where they can run.
+pub(crate) struct Team {
+    pub(crate) agents: Arc<AgentBook>,
+    pub(crate) runners: Vec<Arc<dyn Runner>>,
+    stop: CancellationToken,
+    /// Follows the files of the agents.
+    watching: JoinSet<()>,
+}
+
+impl Team {
+    /// The agents of a project and the user's own, and the runners there are.
+    pub(crate) fn of(
+        project: &Project,
+        config: &Config,
+        allowed: &Allowed,
+        hands: &Hands,
+        rules: &Rules,
+    ) -> Result<Self, Failure> {
+        let (root, rules) = (project.root().to_owned(), rules.clone());
+        let scene = move |own: antiphon_core::port::Scene<'_>| prompt::scene(own, &root, &rules);
+        let agents = Arc::new(AgentBook::open(folders(project, config).into(), scene));
+        for problem in agents.problems() {
+            eprintln!("antiphon: {}", visible(&problem.to_string()));
+        }
+        let mut runners: Vec<Arc<dyn Runner>> = Vec::new();
+        if let Some(sandbox) = sandbox(project, config, allowed, hands, &*agents) {
+            runners.push(Arc::new(sandbox));
+        }
+        runners.push(Arc::new(loopback(config)?));
+        let stop = CancellationToken::new();
+        let mut watching = JoinSet::new();
+        let book = Arc::clone(&agents);
+        watching.spawn(book.watch(Watching::Told, stop.clone(), |changes| {
+            for problem in &changes.problems {
+                tracing::warn!("{}", visible(&problem.to_string()));
+            }
+        }));
+        Ok(Self { agents, runners, stop, watching })
+    }
+
+    /// The same, with the rules of the project as they are.
+    pub(crate) fn usual(
+        project: &Project,
+        config: &Config,
+        allowed: &Allowed,
+        hands: &Hands,
+    ) -> Result<Self, Failure> {
+        let rules = Rules::find(config.path.parent(), project.root(), project.working_folder());
+        Self::of(project, config, allowed, hands, &rules)
+    }
+
+    /// Nobody looks at the files any more.
+    pub(crate) async fn disband(mut self) {
+        self.stop.cancel();
+        while self.watching.join_next().await.is_some() {}
+    }
+}
+
+/// The runner `sandbox`; none where everything is allowed, or where there is no sandbox.
+fn sandbox(
+    project: &Project,
+    config: &Config,
+    allowed: &Allowed,
+    hands: &Hands,
+    agents: &dyn Agents,
+) -> Option<SandboxRunner> {
+    let mode = allowed.mode.unwrap_or(config.permissions.mode);
+    if mode == Mode::Full {
+        return None;
+    }
+    let mut permissions = config.permissions.clone();
+    permissions.mode = mode;
+    permissions.allow.extend(allowed.rules.iter().map(|rule| RuleEntry::from(rule.as_str())));
+    let remembered = Remembered::open(config.remembered_path(), project.root()).ok();
+    let remembered = remembered.map(|remembered| remembered.rules()).unwrap_or_default();
+    permissions.allow.extend(remembered.iter().map(|rule| RuleEntry::from(rule.0.as_str())));
+    let callable = |agent: &Arc<antiphon_core::AgentDefinition>| Callable {
+        name: agent.name.clone(),
+        description: agent.description.clone(),
+    };
+    let settings = WorkerSettings {
+        root: project.root().to_owned(),
+        permissions,
+        asks: Asks::from(hands.asking),
+        agents: agents.list().iter().map(callable).collect(),
+        prices: config.prices.clone(),
+        windows: config.windows().clone(),
+    };
+    let environment = hands::environment(config).ok()?;
+    let own = |(name, value): (&OsString, &OsString)| (name.clone(), value.clone());
+    let mut policy = hands::policy(project, config, mode, allowed.network);
+    policy.tmp = project.folder().join("workers");
+    let settings = antiphon_worker::Settings {
+        worker: WorkerCommand {
+            program: "/proc/self/exe".into(),
+            args: vec![task_worker::TASK_WORKER.into()],
+        },
+        policy,
+        limits: antiphon_worker::Limits::default(),
+        environment: environment.variables().map(own).collect(),
+        worker_settings: serde_json::to_value(settings).ok()?,
+        workers_max: WORKERS_DEFAULT,
+    };
+    match SandboxRunner::new(settings) {
+        Ok(runner) => Some(runner),
+        Err(error) => {
+            tracing::info!(%error, "there is no runner `sandbox` here");
+            None
+        }
+    }
+}
+
+/// The runner `loopback`, to the peers that the user configured.
+fn loopback(config: &Config) -> Result<Loopback, Failure> {
+    let mut peers = LoopbackPeers::default();
+    for (name, peer) in &config.peers {
+        let token = peer.token(name)?;
+        peers
+            .add(name, &peer.url, &token)
+            .map_err(|error| Failure::usage(format!("[peers.{name}]: {error}")))?;
+    }
+    Ok(Loopback::new(peers, Persistence::default()))
+}

@@ -1,0 +1,106 @@
+//! How a request fails: the one error shape, with its HTTP status.
+
+use antiphon_core::port::JournalError;
+use antiphon_core::{ErrorCode, ErrorResponse};
+use antiphon_runtime::{OrchestratorError, ReplayError};
+use axum::Json;
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+
+/// A request that was not done.
+#[derive(Debug)]
+pub(crate) struct ApiError {
+    status: StatusCode,
+    body: ErrorResponse,
+}
+
+impl ApiError {
+    /// An error whose status follows from its code.
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self::with_status(status(code), code, message)
+    }
+
+    /// An error of HTTP itself, for which there is no word of its own.
+    pub(crate) fn with_status(
+        status: StatusCode,
+        code: ErrorCode,
+        message: impl Into<String>,
+    ) -> Self {
+        Self { status, body: ErrorResponse { code, message: message.into(), details: None } }
+    }
+
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::InvalidRequest, message)
+    }
+}
+
+/// The status that every error of this code has.
+fn status(code: ErrorCode) -> StatusCode {
+    match code {
+        ErrorCode::InvalidRequest => StatusCode::BAD_REQUEST,
+        ErrorCode::Unauthorized => StatusCode::UNAUTHORIZED,
+        ErrorCode::Forbidden => StatusCode::FORBIDDEN,
+        ErrorCode::NotFound => StatusCode::NOT_FOUND,
+        ErrorCode::Conflict | ErrorCode::InvalidStateTransition => StatusCode::CONFLICT,
+        ErrorCode::RateLimitExceeded => StatusCode::TOO_MANY_REQUESTS,
+        ErrorCode::InternalError => StatusCode::INTERNAL_SERVER_ERROR,
+        ErrorCode::ServiceUnavailable => StatusCode::SERVICE_UNAVAILABLE,
+        ErrorCode::InvalidMessage | ErrorCode::DomainViolation => StatusCode::UNPROCESSABLE_ENTITY,
+    }
+}
+
+fn journal_code(error: &JournalError) -> ErrorCode {
+    match error {
+        JournalError::Stale { .. } | JournalError::Ended { .. } => ErrorCode::Conflict,
+        JournalError::Invalid { .. } => ErrorCode::InvalidRequest,
+        JournalError::Unavailable { .. } => ErrorCode::ServiceUnavailable,
+        JournalError::Corrupt { .. } => ErrorCode::InternalError,
+    }
+}
+
+fn code(error: &OrchestratorError) -> ErrorCode {
+    match error {
+        OrchestratorError::Journal(error) => journal_code(error),
+        OrchestratorError::Replay(ReplayError::NoTask { .. })
+        | OrchestratorError::NoApproval { .. }
+        | OrchestratorError::NoSuchCall { .. } => ErrorCode::NotFound,
+        OrchestratorError::Replay(ReplayError::OutOfOrder { .. } | ReplayError::TooDeep { .. })
+        | OrchestratorError::Fault { .. } => ErrorCode::InternalError,
+        OrchestratorError::MailboxFull { .. } => ErrorCode::RateLimitExceeded,
+        OrchestratorError::Limit(_)
+        | OrchestratorError::BadSchema { .. }
+        | OrchestratorError::BadTool { .. }
+        | OrchestratorError::ResultTooLong { .. } => ErrorCode::InvalidRequest,
+        OrchestratorError::AtRest { .. }
+        | OrchestratorError::Ended { .. }
+        | OrchestratorError::Decided { .. } => ErrorCode::Conflict,
+        OrchestratorError::NoModel { .. }
+        | OrchestratorError::NotRemembered { .. }
+        | OrchestratorError::Silent { .. } => ErrorCode::ServiceUnavailable,
+    }
+}
+
+impl From<OrchestratorError> for ApiError {
+    fn from(error: OrchestratorError) -> Self {
+        Self::new(code(&error), error.to_string())
+    }
+}
+
+impl From<ErrorResponse> for ApiError {
+    fn from(body: ErrorResponse) -> Self {
+        Self { status: status(body.code), body }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let again =
+            matches!(self.status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS);
+        let mut response = (self.status, Json(self.body)).into_response();
+        if again {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
+    }
+}

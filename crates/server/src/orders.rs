@@ -1,0 +1,81 @@
+//! Orders to a task: end, rest, go on, hear this, here is your result.
+
+use std::sync::Arc;
+
+use antiphon_core::{HandlingMode, InteractionId, TaskId, TaskSummary, ToolCallId, ToolResult};
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::api_error::ApiError;
+use crate::json::Json;
+use crate::named::Named;
+use crate::room::Room;
+use crate::said;
+use crate::settled::settled;
+
+type Answer = Result<axum::Json<TaskSummary>, ApiError>;
+
+/// Ends a task and everything below it. When this is answered, the journal says so.
+pub(crate) async fn cancel(State(room): State<Arc<Room>>, Named(task_id): Named<TaskId>) -> Answer {
+    room.doors.orchestrator.cancel(&task_id).await?;
+    room.summary(&task_id).await.map(axum::Json)
+}
+
+pub(crate) async fn pause(State(room): State<Arc<Room>>, Named(task_id): Named<TaskId>) -> Answer {
+    let id = task_id.clone();
+    settled(&room.doors.orchestrator, |it| async move { it.pause(&id).await }).await?;
+    room.summary(&task_id).await.map(axum::Json)
+}
+
+pub(crate) async fn resume(State(room): State<Arc<Room>>, Named(task_id): Named<TaskId>) -> Answer {
+    let id = task_id.clone();
+    settled(&room.doors.orchestrator, |it| async move { it.resume(&id).await }).await?;
+    room.summary(&task_id).await.map(axum::Json)
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Saying {
+    text: Box<RawValue>,
+    #[serde(default)]
+    mode: HandlingMode,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Heard {
+    interaction_id: InteractionId,
+}
+
+pub(crate) async fn say(
+    State(room): State<Arc<Room>>,
+    Named(task_id): Named<TaskId>,
+    Json(saying): Json<Saying>,
+) -> Result<(StatusCode, axum::Json<Heard>), ApiError> {
+    let message = said::message("text", &saying.text)?;
+    let interaction_id = room.doors.orchestrator.send(&task_id, message, saying.mode).await?;
+    Ok((StatusCode::ACCEPTED, axum::Json(Heard { interaction_id })))
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Outcome {
+    tool_call_id: ToolCallId,
+    content: Box<RawValue>,
+    #[serde(default)]
+    is_error: bool,
+}
+
+pub(crate) async fn tool_result(
+    State(room): State<Arc<Room>>,
+    Named(task_id): Named<TaskId>,
+    Json(outcome): Json<Outcome>,
+) -> Answer {
+    let content = said::blocks("content", &outcome.content)?;
+    let result = ToolResult { content, is_error: outcome.is_error };
+    let id = task_id.clone();
+    settled(&room.doors.orchestrator, move |it| async move {
+        it.tool_result(&id, &outcome.tool_call_id, result).await
+    })
+    .await?;
+    room.summary(&task_id).await.map(axum::Json)
+}

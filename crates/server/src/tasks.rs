@@ -1,0 +1,153 @@
+//! Tasks: accepted, listed, looked at.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use antiphon_core::port::{IdempotencyKey, TaskQuery, Which};
+use antiphon_core::{Position, TaskId, TaskStatus, TaskSummary};
+use antiphon_runtime::{NewTask, OrchestratorError};
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::api_error::ApiError;
+use crate::json::Json;
+use crate::named::{Asked, Named};
+use crate::room::Room;
+use crate::task_request::{TaskRequest, TaskWire};
+
+/// Longest `Idempotency-Key`, in bytes.
+pub const KEY_BYTES_MAX: usize = 256;
+
+/// Tasks in one list, at most.
+pub const LISTED_MAX: usize = 1000;
+
+/// Tasks of one tree that are shown, at most. A larger tree is refused.
+pub const TREE_TASKS_MAX: usize = 20_000;
+
+/// Tasks in one list, unless somebody asks for more.
+const LISTED: usize = 100;
+
+const TREE_LIMIT: NonZeroUsize = NonZeroUsize::new(TREE_TASKS_MAX + 1).unwrap();
+
+#[derive(Serialize)]
+pub(crate) struct Accepted {
+    task_id: TaskId,
+}
+
+/// Accepts a task. When this is answered, the journal has it.
+pub(crate) async fn accept(
+    State(room): State<Arc<Room>>,
+    headers: HeaderMap,
+    Json(wire): Json<TaskWire>,
+) -> Result<(StatusCode, axum::Json<Accepted>), ApiError> {
+    let key = key(&headers)?;
+    let request = TaskRequest::try_from(wire)?;
+    let task = room.doors.desk.task(request).await?;
+    let orchestrator = &room.doors.orchestrator;
+    let Some(key) = key else {
+        let task_id = orchestrator.invoke(task).await?;
+        return Ok((StatusCode::CREATED, axum::Json(Accepted { task_id })));
+    };
+    let before = orchestrator.head().await?;
+    let task_id = orchestrator.invoke(NewTask { key: Some(key), ..task }).await?;
+    let mut events = orchestrator.follow(Some(task_id.clone()), Position(0));
+    let created = events.next().await.map_err(OrchestratorError::from)?;
+    let repeated = created.position <= before;
+    let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };
+    Ok((status, axum::Json(Accepted { task_id })))
+}
+
+/// The client's own name for a request. It is kept apart from the keys of others.
+fn key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, ApiError> {
+    let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
+    let key = key.to_str().unwrap_or_default().trim();
+    if key.is_empty() || key.len() > KEY_BYTES_MAX {
+        return Err(ApiError::invalid(format!(
+            "`Idempotency-Key` has 1 to {KEY_BYTES_MAX} characters of ASCII"
+        )));
+    }
+    Ok(Some(IdempotencyKey(format!("http:{key}"))))
+}
+
+#[derive(Deserialize)]
+pub(crate) struct ListQuery {
+    limit: Option<NonZeroUsize>,
+    #[serde(default)]
+    unfinished: bool,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Tasks {
+    tasks: Vec<TaskSummary>,
+}
+
+pub(crate) async fn list(
+    State(room): State<Arc<Room>>,
+    Asked(query): Asked<ListQuery>,
+) -> Result<axum::Json<Tasks>, ApiError> {
+    let limit = query.limit.map_or(LISTED, NonZeroUsize::get);
+    if limit > LISTED_MAX {
+        return Err(ApiError::invalid(format!("`limit`: {LISTED_MAX} at most")));
+    }
+    let limit = NonZeroUsize::new(limit).unwrap_or(NonZeroUsize::MIN);
+    let which = if query.unfinished { Which::Unfinished } else { Which::All };
+    let tasks = room.doors.orchestrator.tasks(TaskQuery { which, limit }).await?;
+    Ok(axum::Json(Tasks { tasks }))
+}
+
+#[derive(Serialize)]
+pub(crate) struct Shown {
+    #[serde(flatten)]
+    summary: TaskSummary,
+    /// What it delivered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<Value>,
+    /// Why it delivered nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<Value>,
+}
+
+pub(crate) async fn show(
+    State(room): State<Arc<Room>>,
+    Named(task_id): Named<TaskId>,
+) -> Result<axum::Json<Shown>, ApiError> {
+    let summary = room.summary(&task_id).await?;
+    if !summary.status.is_terminal() {
+        return Ok(axum::Json(Shown { summary, result: None, reason: None }));
+    }
+    let detail = room.doors.orchestrator.task(&task_id).await?.detail;
+    let (result, reason) = match summary.status {
+        TaskStatus::Completed => (detail, None),
+        TaskStatus::Pending
+        | TaskStatus::Running
+        | TaskStatus::InputRequired
+        | TaskStatus::Failed
+        | TaskStatus::Canceled => (None, detail),
+    };
+    Ok(axum::Json(Shown { summary, result, reason }))
+}
+
+/// A task and everything below it, the oldest first: a parent before its children.
+pub(crate) async fn tree(
+    State(room): State<Arc<Room>>,
+    Named(task_id): Named<TaskId>,
+) -> Result<axum::Json<Tasks>, ApiError> {
+    let top = room.summary(&task_id).await?;
+    let query = TaskQuery { which: Which::Tree(top.root), limit: TREE_LIMIT };
+    let mut found = room.doors.orchestrator.tasks(query).await?;
+    if found.len() > TREE_TASKS_MAX {
+        return Err(ApiError::invalid(format!("its tree has more than {TREE_TASKS_MAX} tasks")));
+    }
+    found.reverse();
+    let mut below = std::collections::HashSet::from([task_id]);
+    let tasks = found.into_iter().filter(|task| {
+        let is_below = task.parent.as_ref().is_some_and(|parent| below.contains(parent));
+        if is_below {
+            below.insert(task.task_id.clone());
+        }
+        is_below || below.contains(&task.task_id)
+    });
+    Ok(axum::Json(Tasks { tasks: tasks.collect() }))
+}

@@ -1,0 +1,14 @@
+//! The door as a client meets it: over a socket, byte by byte, on a journal in memory and a
+//! scripted model.
+
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod attacks;
+mod client;
+mod ending;
+mod health;
+mod limits;
+mod orders;
+mod streams;
+mod tasks;
+mod world;

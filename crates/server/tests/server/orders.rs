@@ -1,0 +1,129 @@
+//! Orders to tasks, and answers to their questions.
+
+use antiphon_core::{EventBody, Position, TaskId, TaskStatus};
+use serde_json::json;
+
+use crate::client::{get, order, post};
+use crate::tasks::accepted;
+use crate::world::Served;
+
+/// Waits until the journal has an event of this type for the task.
+async fn until(served: &Served, task_id: &TaskId, kind: &str) {
+    let mut events = served.orchestrator.follow(Some(task_id.clone()), Position(0));
+    while events.next().await.unwrap().body.event_type() != kind {}
+}
+
+#[tokio::test]
+async fn a_task_is_canceled_once() {
+    let served = Served::new().await;
+    let task_id = accepted(&served, "hang").await;
+    until(&served, &task_id, "tool_started").await;
+    let path = format!("/v1/tasks/{task_id}/cancel");
+    let reply = order(served.address, &path).await;
+    assert_eq!((reply.status, &reply.json()["status"]), (200, &json!("canceled")));
+    let again = order(served.address, &path).await;
+    assert_eq!((again.status, again.code().as_str()), (409, "CONFLICT"));
+    let shown = get(served.address, &format!("/v1/tasks/{task_id}")).await.json();
+    assert_eq!((&shown["status"], shown.get("result")), (&json!("canceled"), None));
+    served.ended().await;
+}
+
+#[tokio::test]
+async fn a_task_rests_and_goes_on() {
+    let served = Served::new().await;
+    let task_id = accepted(&served, "act").await;
+    until(&served, &task_id, "approval_requested").await;
+    let reply = order(served.address, &format!("/v1/tasks/{task_id}/pause")).await;
+    assert_eq!((reply.status, &reply.json()["waiting_for"]), (200, &json!("resume")));
+    let reply = order(served.address, &format!("/v1/tasks/{task_id}/resume")).await;
+    assert_eq!((reply.status, &reply.json()["waiting_for"]), (200, &json!("approval")));
+    served.orchestrator.cancel(&task_id).await.unwrap();
+    for verb in ["pause", "resume", "messages"] {
+        let path = format!("/v1/tasks/{task_id}/{verb}");
+        let reply = post(served.address, &path, &json!({"text": "hi"})).await;
+        let refused = (409, "CONFLICT".to_owned());
+        // A task that has ended is resumed in vain, and says so.
+        assert_eq!((reply.status, reply.code()), refused, "{verb}");
+    }
+    served.ended().await;
+}
+
+#[tokio::test]
+async fn what_is_said_to_a_task_is_heard() {
+    let served = Served::new().await;
+    let task_id = accepted(&served, "act").await;
+    until(&served, &task_id, "approval_requested").await;
+    let path = format!("/v1/tasks/{task_id}/messages");
+    let reply = post(served.address, &path, &json!({"text": "by the way", "mode": "steer"})).await;
+    assert_eq!(reply.status, 202, "{reply:?}");
+    assert!(reply.json()["interaction_id"].is_string());
+    for bad in [json!({}), json!({"text": " "}), json!({"text": "x", "mode": "shout"})] {
+        assert_eq!(post(served.address, &path, &bad).await.status, 400, "{bad}");
+    }
+    let approval = get(served.address, "/v1/approvals").await.json()["approvals"][0].clone();
+    let path = format!("/v1/approvals/{}", approval["approval_id"].as_str().unwrap());
+    assert_eq!(post(served.address, &path, &json!({"decision": "allow_once"})).await.status, 200);
+    let state = served.orchestrator.wait(&task_id).await.unwrap();
+    assert_eq!(state.detail, Some(json!("Done with by the way")));
+    served.ended().await;
+}
+
+#[tokio::test]
+async fn a_question_is_answered_once() {
+    let served = Served::new().await;
+    let task_id = accepted(&served, "act").await;
+    until(&served, &task_id, "approval_requested").await;
+    let listed = get(served.address, "/v1/approvals").await.json();
+    assert_eq!(listed["approvals"][0]["task_id"], json!(task_id));
+    assert_eq!(listed["approvals"][0]["status"], "pending");
+    let id = listed["approvals"][0]["approval_id"].as_str().unwrap().to_owned();
+    let path = format!("/v1/approvals/{id}");
+    let expire = post(served.address, &path, &json!({"decision": "expire"})).await;
+    assert_eq!((expire.status, expire.code().as_str()), (400, "INVALID_REQUEST"));
+    let reply = post(served.address, &path, &json!({"decision": "deny", "comment": "No."})).await;
+    assert_eq!((reply.status, &reply.json()["status"]), (200, &json!("denied")));
+    assert_eq!(reply.json()["by"], "http");
+    let again = post(served.address, &path, &json!({"decision": "allow_once"})).await;
+    assert_eq!((again.status, again.code().as_str()), (409, "CONFLICT"));
+    let state = served.orchestrator.wait(&task_id).await.unwrap();
+    assert_eq!(state.status, TaskStatus::Completed);
+    assert_eq!(get(served.address, "/v1/approvals").await.json(), json!({"approvals": []}));
+    let all = get(served.address, "/v1/approvals?all=true").await.json();
+    assert_eq!(all["approvals"][0]["decision"], "deny");
+    served.ended().await;
+}
+
+#[tokio::test]
+async fn a_client_runs_its_own_tool_and_says_what_came_of_it() {
+    let served = Served::new().await;
+    let tool =
+        json!({"name": "weather", "description": "Looks up.", "parameters": {"type": "object"}});
+    let body = json!({"message": "weather", "external_tools": [tool]});
+    let reply = post(served.address, "/v1/tasks", &body).await;
+    let task_id = TaskId::parse(reply.json()["task_id"].as_str().unwrap()).unwrap();
+    let mut events = served.orchestrator.follow(Some(task_id.clone()), Position(0));
+    let requested = loop {
+        if let EventBody::ToolRequested(requested) = events.next().await.unwrap().body {
+            break requested;
+        }
+    };
+    assert_eq!(
+        (requested.tool_name.as_str(), requested.arguments.as_str()),
+        ("weather", r#"{"in":"Rome"}"#)
+    );
+    let path = format!("/v1/tasks/{task_id}/tool_results");
+    for bad in [json!({"content": "x"}), json!({"tool_call_id": "c", "content": 5})] {
+        assert_eq!(post(served.address, &path, &bad).await.status, 400, "{bad}");
+    }
+    let unknown = json!({"tool_call_id": "unknown", "content": ""});
+    assert_eq!(post(served.address, &path, &unknown).await.status, 404);
+    let long = json!({"tool_call_id": requested.tool_call_id, "content": "x".repeat(2_000_000)});
+    assert_eq!(post(served.address, &path, &long).await.status, 400);
+    let blocks = [json!({"type": "text", "text": "sunny"})];
+    let result = json!({"tool_call_id": requested.tool_call_id, "content": blocks});
+    assert_eq!(post(served.address, &path, &result).await.status, 200);
+    let state = served.orchestrator.wait(&task_id).await.unwrap();
+    assert_eq!(state.detail, Some(json!("sunny")));
+    assert_eq!(post(served.address, &path, &result).await.status, 409, "it has ended");
+    served.ended().await;
+}

@@ -1,0 +1,184 @@
+//! Tasks are accepted, listed and shown.
+
+use antiphon_core::port::{Append, Clock, Expected, Journal, SystemClock};
+use antiphon_core::{
+    InputBlock, Message, SessionId, StatusChanged, TaskCreated, TaskId, TaskStatus,
+};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use crate::client::{Reply, get, post, request, say};
+use crate::world::Served;
+
+pub(crate) async fn accepted(served: &Served, message: &str) -> TaskId {
+    let reply = post(served.address, "/v1/tasks", &json!({"message": message})).await;
+    assert_eq!(reply.status, 201, "{reply:?}");
+    TaskId::parse(reply.json()["task_id"].as_str().unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn a_task_is_accepted_worked_on_and_shown() {
+    let served = Served::new().await;
+    let task_id = accepted(&served, "a look").await;
+    served.orchestrator.wait(&task_id).await.unwrap();
+    let shown = get(served.address, &format!("/v1/tasks/{task_id}")).await;
+    let shown = shown.json();
+    assert_eq!(shown["task_id"], json!(task_id));
+    assert_eq!(shown["status"], "completed");
+    assert_eq!(shown["result"], "Done with a look");
+    assert_eq!(shown["calls"], 1);
+    assert_eq!(shown.get("reason"), None);
+    let listed = get(served.address, "/v1/tasks?limit=5").await.json();
+    assert_eq!(listed["tasks"][0]["task_id"], json!(task_id));
+    let open = get(served.address, "/v1/tasks?unfinished=true").await.json();
+    assert_eq!(open, json!({"tasks": []}));
+    served.ended().await;
+}
+
+#[tokio::test]
+async fn everything_that_is_asked_for_reaches_the_desk() {
+    let served = Served::new().await;
+    let schema = json!({"type": "object", "properties": {"n": {"type": "number"}}});
+    let tool =
+        json!({"name": "ask_client", "description": "Asks.", "parameters": {"type": "object"}});
+    let call = json!({"type": "tool_call", "id": "c1", "name": "look", "arguments": {"at": 1.0}});
+    let body = json!({
+        "agent": "reviewer",
+        "model": "scripted/other",
+        "message": {"content": [{"type": "text", "text": "hello"}]},
+        "history": [
+            {"type": "user", "content": [{"type": "text", "text": "before"}], "timestamp": "2026-01-01T00:00:00Z"},
+            {"type": "assistant", "content": [call], "stop_reason": "tool_use", "timestamp": "2026-01-01T00:00:00Z"},
+        ],
+        "system_prompt": "Be brief.",
+        "tools": ["look"],
+        "agents": [],
+        "external_tools": [tool],
+        "limits": {"turns_max": 3},
+        "output_schema": schema,
+        "unknown": "is ignored",
+    });
+    let reply = post(served.address, "/v1/tasks", &body).await;
+    assert_eq!(reply.status, 201, "{reply:?}");
+    let asked = served.desk.asked.lock().unwrap().pop().unwrap();
+    assert_eq!(asked.agent.as_deref(), Some("reviewer"));
+    assert_eq!(asked.model.unwrap().to_string(), "scripted/other");
+    assert_eq!(asked.message.content, [InputBlock::text("hello")]);
+    assert_eq!(asked.history.len(), 2);
+    let Message::Assistant(answer) = &*asked.history[1] else { panic!("no answer") };
+    let arguments = answer.tool_calls().next().unwrap().arguments.object().unwrap().clone();
+    assert_eq!(arguments.as_str(), r#"{"at":1.0}"#);
+    assert_eq!(asked.system_prompt.as_deref(), Some("Be brief."));
+    assert_eq!(asked.tools.unwrap(), ["look"]);
+    assert_eq!(asked.agents.unwrap(), Vec::<String>::new());
+    assert_eq!(asked.external_tools[0].name, "ask_client");
+    assert_eq!(asked.limits.turns_max.unwrap().get(), 3);
+    assert!(asked.output_schema.is_some());
+    served.ended().await;
+}
+
+async fn keyed(address: std::net::SocketAddr, key: &str, message: &str) -> Reply {
+    let body = json!({"message": message}).to_string();
+    let line = format!("\r\nidempotency-key: {key}\r\n");
+    say(address, &request(address, "POST", "/v1/tasks", Some(&body)).replacen("\r\n", &line, 1))
+        .await
+}
+
+#[tokio::test]
+async fn the_same_key_is_the_same_task_and_begun_once() {
+    let served = Served::new().await;
+    let address = served.address;
+    let first = keyed(address, "k1", "one").await;
+    assert_eq!(first.status, 201);
+    let again = keyed(address, "k1", "two").await;
+    assert_eq!((again.status, again.json()), (200, first.json()));
+    let mut asking = JoinSet::new();
+    for _ in 0..16 {
+        asking.spawn(async move { keyed(address, "k2", "three").await.json() });
+    }
+    let answers: Vec<Value> = asking.join_all().await;
+    assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
+    let listed = get(address, "/v1/tasks").await.json();
+    assert_eq!(listed["tasks"].as_array().unwrap().len(), 2);
+    for bad in ["", "é", &"k".repeat(257)] {
+        let reply = keyed(address, bad, "four").await;
+        assert_eq!((reply.status, reply.code().as_str()), (400, "INVALID_REQUEST"), "{bad}");
+    }
+    served.ended().await;
+}
+
+#[tokio::test]
+async fn a_tree_is_a_task_and_everything_below_it() {
+    let served = Served::new().await;
+    let root = accepted(&served, "hang").await;
+    let session = SessionId::parse("s").unwrap();
+    let child = |name: &str, parent: &TaskId| {
+        let created = TaskCreated {
+            parent: Some(parent.clone()),
+            root: Some(root.clone()),
+            ..TaskCreated::new("child", session.clone())
+        };
+        let done = StatusChanged::new(TaskStatus::Completed);
+        Append {
+            task_id: TaskId::parse(name).unwrap(),
+            expected: Expected::NoTask,
+            at: SystemClock.now(),
+            events: vec![created.into(), done.into()],
+            key: None,
+        }
+    };
+    let (left, right) = (TaskId::parse("left").unwrap(), TaskId::parse("right").unwrap());
+    for append in [child("left", &root), child("right", &root), child("below", &left)] {
+        served.journal.append(append).await.unwrap();
+    }
+    let names = |reply: Reply| {
+        let tasks = reply.json()["tasks"].as_array().unwrap().clone();
+        tasks.iter().map(|task| task["task_id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let whole = names(get(served.address, &format!("/v1/tasks/{root}/tree")).await);
+    assert_eq!(whole, [root.as_str(), "left", "right", "below"]);
+    assert_eq!(names(get(served.address, "/v1/tasks/left/tree").await), ["left", "below"]);
+    assert_eq!(names(get(served.address, &format!("/v1/tasks/{right}/tree")).await), ["right"]);
+    served.orchestrator.cancel(&root).await.unwrap();
+    served.ended().await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_a_task_is_refused_and_the_field_is_named() {
+    let served = Served::new().await;
+    let tool = |name: &str| json!({"name": name, "description": "", "parameters": {}});
+    let many: Vec<Value> = (0..129).map(|n| tool(&format!("t{n}"))).collect();
+    for (body, named) in [
+        (json!({}), "message"),
+        (json!({"message": ""}), "message"),
+        (json!({"message": "  \n"}), "message"),
+        (json!({"message": 7}), "message"),
+        (json!({"message": {"content": []}}), "message"),
+        (json!({"message": {"content": [{"type": "thinking", "thinking": "x"}]}}), "thinking"),
+        (json!({"message": "hi", "model": "nonsense"}), "PROVIDER/MODEL"),
+        (json!({"message": "hi", "history": [{"type": "system"}]}), "content"),
+        (json!({"message": "hi", "limits": {"turns_max": 0}}), "zero"),
+        (json!({"message": "hi", "output_schema": {"type": "nonsense"}}), "schema"),
+        (json!({"message": "hi", "session_id": "a b"}), "identifier"),
+        (
+            json!({"message": "hi", "external_tools": [tool("a"), tool("a")]}),
+            "there is one of that name",
+        ),
+        (json!({"message": "hi", "external_tools": [tool("a b")]}), "a b"),
+        (json!({"message": "hi", "external_tools": many}), "128"),
+        (json!({"message": "hi", "limits": {"cost_nano_usd_max": 5}}), "price"),
+    ] {
+        let reply = post(served.address, "/v1/tasks", &body).await;
+        assert_eq!((reply.status, reply.code().as_str()), (400, "INVALID_REQUEST"), "{body}");
+        assert!(reply.body.contains(named), "{body}: {}", reply.body);
+    }
+    let reply =
+        post(served.address, "/v1/tasks", &json!({"message": "hi", "agent": "nobody"})).await;
+    assert_eq!((reply.status, reply.code().as_str()), (404, "NOT_FOUND"));
+    assert_eq!(get(served.address, "/v1/tasks").await.json(), json!({"tasks": []}));
+    for query in ["limit=0", "limit=1001", "limit=x", "unfinished=perhaps"] {
+        let reply = get(served.address, &format!("/v1/tasks?{query}")).await;
+        assert_eq!((reply.status, reply.code().as_str()), (400, "INVALID_REQUEST"), "{query}");
+    }
+    served.ended().await;
+}

@@ -1,0 +1,224 @@
+//! A small world behind the door: a scripted model, tools that do no harm, a desk that keeps what
+//! it is asked.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use antiphon_conformance::model::MemoryJournal;
+use antiphon_core::port::{
+    Asked, Gate, Journal, RandomIds, Rule, SystemClock, ToolContext, Verdict,
+};
+use antiphon_core::{
+    Effect, ErrorCode, ErrorResponse, MayCall, ModelRef, PriceTable, Provider, RawJson, Tool,
+    ToolError, ToolExecutor, ToolResult,
+};
+use antiphon_runtime::{Before, Models, NewTask, Orchestrator, Settings, World};
+use antiphon_scripted::{Script, ScriptedProvider};
+use antiphon_server::{Desk, Doors, Limits, TaskRequest, Token, serve};
+use async_trait::async_trait;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+
+pub(crate) const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+pub(crate) const ANSWERS: &str = r#"
+name = "test"
+[[reply]]
+when = { last_user_contains = "look" , results_since_user = 0 }
+step = [{ text = "Looking." }, { call = { name = "look", arguments = { at = "it" } } }]
+[[reply]]
+when = { last_user_contains = "hang", results_since_user = 0 }
+step = [{ call = { name = "hang", arguments = {} } }]
+[[reply]]
+when = { last_user_contains = "act", results_since_user = 0 }
+step = [{ call = { name = "act", arguments = {} } }]
+[[reply]]
+when = { last_user_contains = "weather", results_since_user = 0 }
+step = [{ call = { id = "c1", name = "weather", arguments = { in = "Rome" } } }]
+[[reply]]
+when = { last_user_contains = "weather" }
+step = [{ text = "{{last_result}}" }]
+[[reply]]
+when = { last_user_contains = "shout" }
+step = [{ text = "0123456789abcdef", repeat = 1000000 }]
+[[reply]]
+step = [{ text = "Done with {{last_user}}" }]
+"#;
+
+struct Scripted;
+
+impl Models for Scripted {
+    fn provider(
+        &self,
+        _: &ModelRef,
+        _: &[ModelRef],
+        _: Option<&RawJson>,
+    ) -> Result<Arc<dyn Provider>, String> {
+        let script = Script::parse(ANSWERS).map_err(|error| error.to_string())?;
+        Ok(Arc::new(ScriptedProvider::new(script)))
+    }
+
+    fn window_tokens(&self, _: &ModelRef) -> Option<u64> {
+        None
+    }
+}
+
+struct Careful;
+
+#[async_trait]
+impl Gate for Careful {
+    fn judge(&self, call: &Asked<'_>) -> Verdict {
+        let rule = Rule("act".to_owned());
+        if call.tool == "act" && !call.granted.contains(&rule) {
+            return Verdict::Ask { reason: "It acts.".to_owned(), rule };
+        }
+        Verdict::Allow
+    }
+
+    async fn remember(&self, _: &Rule) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+struct Hands;
+
+#[async_trait]
+impl ToolExecutor for Hands {
+    fn tools(&self) -> Vec<Tool> {
+        let tool = |name: &str| Tool {
+            name: name.to_owned(),
+            description: name.to_owned(),
+            parameters: RawJson::parse(r#"{"type":"object"}"#).unwrap(),
+        };
+        vec![tool("look"), tool("act"), tool("hang")]
+    }
+
+    fn effect(&self, tool: &str) -> Option<Effect> {
+        ["look", "act", "hang"].contains(&tool).then_some(Effect::ReadOnly)
+    }
+
+    async fn execute(
+        &self,
+        tool: &str,
+        _: &RawJson,
+        context: ToolContext,
+    ) -> Result<ToolResult, ToolError> {
+        if tool == "hang" {
+            context.cancel.await;
+            return Err(ToolError::Canceled);
+        }
+        Ok(ToolResult::text(format!("{tool}: done")))
+    }
+}
+
+/// Makes tasks as they are asked for, and keeps the requests.
+#[derive(Default)]
+pub(crate) struct Keeping {
+    pub(crate) asked: Mutex<Vec<TaskRequest>>,
+}
+
+#[async_trait]
+impl Desk for Keeping {
+    async fn task(&self, request: TaskRequest) -> Result<NewTask, ErrorResponse> {
+        self.asked.lock().unwrap().push(request.clone());
+        match request.agent.as_deref() {
+            Some("nobody") => {
+                let (code, message) =
+                    (ErrorCode::NotFound, "there is no agent `nobody`".to_owned());
+                return Err(ErrorResponse { code, message, details: None });
+            }
+            Some("panic") => panic!("as asked"),
+            Some("sleep") => std::future::pending().await,
+            Some(_) | None => {}
+        }
+        let model = request.model.unwrap_or_else(|| ModelRef::parse("scripted/test").unwrap());
+        let agent = request.agent.unwrap_or_else(|| "default".to_owned());
+        Ok(NewTask {
+            system_prompt: request.system_prompt.unwrap_or_default(),
+            tools: request.tools,
+            agents: request.agents.map_or(MayCall::Anybody, MayCall::Only),
+            external_tools: request.external_tools,
+            before: Before::Messages(request.history),
+            limits: request.limits,
+            output_schema: request.output_schema,
+            session_id: request.session_id,
+            ..NewTask::new(agent, model, request.message)
+        })
+    }
+}
+
+/// A server at work.
+pub(crate) struct Served {
+    pub(crate) address: SocketAddr,
+    pub(crate) orchestrator: Orchestrator,
+    pub(crate) journal: Arc<MemoryJournal>,
+    pub(crate) desk: Arc<Keeping>,
+    stop: Option<oneshot::Sender<()>>,
+    serving: JoinSet<()>,
+}
+
+impl Served {
+    pub(crate) async fn new() -> Self {
+        Self::with(Limits::default()).await
+    }
+
+    pub(crate) async fn with(limits: Limits) -> Self {
+        let journal = Arc::new(MemoryJournal::new());
+        Self::over(Arc::clone(&journal) as Arc<dyn Journal>, journal, limits).await
+    }
+
+    /// Works with `used`, which may be faulty.
+    pub(crate) async fn over(
+        used: Arc<dyn Journal>,
+        journal: Arc<MemoryJournal>,
+        limits: Limits,
+    ) -> Self {
+        let orchestrator = Orchestrator::new(world(used));
+        let desk = Arc::new(Keeping::default());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let doors = Doors {
+            orchestrator: orchestrator.clone(),
+            desk: Arc::clone(&desk) as Arc<dyn Desk>,
+            token: Token::new(TOKEN.into()).unwrap(),
+            hosts: vec!["team.example".to_owned()],
+            limits,
+        };
+        let (stop, stopped) = oneshot::channel::<()>();
+        let mut serving = JoinSet::new();
+        serving.spawn(async move {
+            let stopped = async { drop(stopped.await) };
+            serve(listener, doors, stopped).await.unwrap();
+        });
+        Self { address, orchestrator, journal, desk, stop: Some(stop), serving }
+    }
+
+    /// Tells the server to end.
+    pub(crate) fn stop(&mut self) {
+        drop(self.stop.take());
+    }
+
+    /// Waits until it has.
+    pub(crate) async fn ended(mut self) {
+        self.stop();
+        self.serving.join_next().await.unwrap().unwrap();
+        self.orchestrator.shutdown(Duration::from_secs(5)).await;
+    }
+}
+
+fn world(journal: Arc<dyn Journal>) -> World {
+    World {
+        journal,
+        models: Arc::new(Scripted),
+        tools: Arc::new(Hands),
+        gate: Arc::new(Careful),
+        agents: None,
+        runners: Vec::new(),
+        prices: Arc::new(PriceTable::default()),
+        clock: Arc::new(SystemClock),
+        ids: Arc::new(RandomIds),
+        settings: Settings::default(),
+    }
+}
