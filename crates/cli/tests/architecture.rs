@@ -54,7 +54,9 @@ fn adapters_know_the_core_and_not_each_other() {
         ("antiphon-gemini", &["antiphon-core", "antiphon-transport"]),
         ("antiphon-openai", &["antiphon-core", "antiphon-transport"]),
         ("antiphon-model-server", &["antiphon-conformance", "antiphon-core"]),
+        ("antiphon-server", &["antiphon-core", "antiphon-runtime"]),
         ("antiphon-shell", &["antiphon-core", "antiphon-sandbox"]),
+        ("antiphon-worker", &["antiphon-core", "antiphon-sandbox"]),
         ("antiphon-core", &[]),
     ]);
     for (name, needed) in dependencies() {

@@ -2,18 +2,20 @@
 
 use std::num::NonZeroUsize;
 
-use antiphon_core::port::{Journal as _, JournalError, TaskQuery, Which};
+use antiphon_core::port::{Agents as _, Journal as _, JournalError, TaskQuery, Which};
+use antiphon_core::visible;
 use clap::Args;
 use serde::Serialize;
 
 use crate::catalog;
 use crate::config::{Config, Key, ProviderConfig};
 use crate::failure::{Exit, Failure};
-use crate::hands::{self, Hands};
+use crate::hands::{self, Allowed, Hands};
 use crate::models::Models as Registry;
 use crate::project::Project;
 use crate::prompt::Rules;
 use crate::route::Route;
+use crate::team::Team;
 use crate::terminal;
 
 /// Check the configuration, every provider and server in it, the journal of this project, and the
@@ -42,6 +44,9 @@ struct Report {
     journal: Option<Finding>,
     sandbox: Finding,
     permissions: Finding,
+    agents: Finding,
+    /// Where tasks can run beside here.
+    runners: Vec<Runs>,
     /// Files with rules for agents.
     rules: Vec<String>,
     providers: Vec<Row>,
@@ -61,6 +66,14 @@ impl Finding {
     fn new(status: Status, detail: impl Into<String>) -> Self {
         Self { path: None, status, detail: detail.into() }
     }
+}
+
+/// Somebody who works on tasks elsewhere.
+#[derive(Serialize)]
+struct Runs {
+    kind: String,
+    status: Status,
+    detail: String,
 }
 
 #[derive(Serialize)]
@@ -99,6 +112,7 @@ impl Doctor {
         }
         let project = Project::here()?;
         let rules = Rules::find(config.path.parent(), project.root(), project.working_folder());
+        let (agents, runners) = team(&project, config).await?;
         let report = Report {
             version: env!("CARGO_PKG_VERSION"),
             config: config.path.display().to_string(),
@@ -108,6 +122,8 @@ impl Doctor {
             journal: journal(&project).await,
             sandbox: sandbox(&project),
             permissions: permissions(&project, config),
+            agents,
+            runners,
             rules: rules.files.iter().map(|(path, _)| path.display().to_string()).collect(),
             providers,
             mcp: servers(&project, config).await,
@@ -125,8 +141,11 @@ impl Report {
     fn failed(&self) -> Vec<&str> {
         let providers = self.providers.iter().map(|row| (row.status, row.name.as_str()));
         let journal = self.journal.iter().map(|found| (found.status, "the journal"));
-        let rest =
-            [(self.sandbox.status, "the sandbox"), (self.permissions.status, "the permissions")];
+        let rest = [
+            (self.sandbox.status, "the sandbox"),
+            (self.permissions.status, "the permissions"),
+            (self.agents.status, "the agents"),
+        ];
         let all = providers.chain(journal).chain(rest);
         let mut failed: Vec<&str> =
             all.filter(|(status, _)| *status == Status::Failed).map(|(_, name)| name).collect();
@@ -181,6 +200,35 @@ fn permissions(project: &Project, config: &Config) -> Finding {
         Ok(_) => Finding::new(Status::Ready, said),
         Err(failure) => Finding::new(Status::Failed, failure.to_string()),
     }
+}
+
+/// Reads every agent's file, and tries out who works on tasks elsewhere.
+async fn team(project: &Project, config: &Config) -> Result<(Finding, Vec<Runs>), Failure> {
+    let hands = Hands::none();
+    let team = Team::usual(project, config, &Allowed::default(), &hands)?;
+    let problems: Vec<String> =
+        team.agents.problems().iter().map(|problem| visible(&problem.to_string())).collect();
+    let count = terminal::count(team.agents.list().len() as u64, "agent");
+    let agents = if problems.is_empty() {
+        Finding::new(Status::Ready, count)
+    } else {
+        Finding::new(Status::Failed, format!("{count}; {}", problems.join("; ")))
+    };
+    let peers: Vec<&str> = config.peers.keys().map(String::as_str).collect();
+    let runners = team.runners.iter().map(|runner| {
+        let (status, detail) = match (runner.is_orchestrator(), peers.as_slice()) {
+            (true, []) => (Status::NotConfigured, "no [peers.NAME] is configured".to_owned()),
+            (true, peers) => (Status::Ready, format!("peers: {}", peers.join(", "))),
+            (false, _) => match runner.check(&serde_json::json!({})) {
+                Ok(()) => (Status::Ready, "tried out".to_owned()),
+                Err(reason) => (Status::Failed, reason),
+            },
+        };
+        Runs { kind: runner.kind().to_owned(), status, detail }
+    });
+    let runners = runners.collect();
+    team.disband().await;
+    Ok((agents, runners))
 }
 
 /// Starts every server that is configured, and ends it again.
@@ -255,6 +303,10 @@ fn readable(report: &Report) -> String {
         [] => "none: no AGENTS.md or CLAUDE.md here".to_owned(),
         files => files.join(", "),
     };
+    let runner = |runs: &Runs| format!("{} ({})", runs.kind, runs.detail);
+    let runners: Vec<String> =
+        std::iter::once("local".to_owned()).chain(report.runners.iter().map(runner)).collect();
+    let runners = runners.join(", ");
     let mut lines = vec![["", "PROVIDER", "WIRE", "ADDRESS", ""].map(str::to_owned)];
     lines.extend(report.providers.iter().map(|row| {
         let mark = match row.status {
@@ -272,11 +324,12 @@ fn readable(report: &Report) -> String {
     }));
     let mut text = format!(
         "antiphon {}\nconfiguration  {}{found}\njournal        {journal}\nsandbox        {}\n\
-         permissions    {}\nrules          {rules}\ndefault model  {}\nprices         {} models\n\n{}",
+         permissions    {}\nagents         {}\nrunners        {runners}\nrules          {rules}\ndefault model  {}\nprices         {} models\n\n{}",
         report.version,
         report.config,
         report.sandbox.detail,
         report.permissions.detail,
+        report.agents.detail,
         report.default_model,
         report.prices,
         terminal::table(&lines)
