@@ -90,10 +90,11 @@ impl Work {
         let mut left = Vec::new();
         for pending in pending {
             let call = &pending.call;
-            if self.orchestrates(&call.name) {
-                if self.inner.world.settings.dispatch == Dispatch::Above {
-                    continue;
-                }
+            let (ours, clients) = (self.orchestrates(&call.name), self.is_external(&call.name));
+            if (ours || clients) && self.inner.world.settings.dispatch == Dispatch::Above {
+                continue;
+            }
+            if ours {
                 if call.name == CALL_AGENT {
                     if self.dispatch(call, alone).await? == Flushed::Over {
                         return Ok(None);
@@ -101,7 +102,7 @@ impl Work {
                 } else {
                     self.look_after(call).await?;
                 }
-            } else if self.is_external(&call.name) {
+            } else if clients {
                 self.request_result(call);
             } else {
                 left.push(pending);
@@ -124,7 +125,8 @@ impl Work {
     pub(crate) fn offered(&self) -> Vec<Tool> {
         let created = &self.state.created;
         let mut tools = tools::usable(created, &*self.inner.world.tools);
-        tools.extend(created.external_tools.iter().cloned());
+        let clients = created.external_tools.iter();
+        tools.extend(clients.filter(|tool| tools::may_use(created, &tool.name)).cloned());
         if let Some(agents) =
             self.inner.world.agents.as_ref().filter(|_| !created.agents.is_nobody())
         {

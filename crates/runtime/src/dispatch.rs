@@ -16,8 +16,8 @@ use std::sync::Arc;
 use antiphon_core::port::{Append, Expected, JournalError, TaskQuery, Which};
 use antiphon_core::{
     AgentState, ContextScope, Dispatched, HandedOver, HistoryRef, InvocationResult, Join,
-    MessageAppended, StatusChanged, TaskCreated, TaskId, TaskStatus, TaskSummary, ToolCallBlock,
-    ToolCallId, ToolResult, UserMessage, ValidInvocation,
+    MessageAppended, RunnerConfig, StatusChanged, TaskCreated, TaskId, TaskStatus, TaskSummary,
+    ToolCallBlock, ToolCallId, ToolResult, UserMessage, ValidInvocation,
 };
 use futures_util::{StreamExt, stream};
 use serde_json::json;
@@ -105,6 +105,9 @@ impl Work {
                               out `timeout_s` and `output_schema`";
                 return Err(Refusal::Arguments { reason: reason.to_owned() });
             }
+            for planned in &planned {
+                self.check_place(&planned.created)?;
+            }
             if self.state.handovers >= limits::HANDOVERS_MAX {
                 return Err(LimitReached::Handovers { max: limits::HANDOVERS_MAX }.into());
             }
@@ -142,6 +145,20 @@ impl Work {
             self.check_price(&planned.created)?;
         }
         Ok((invocation, planned))
+    }
+
+    /// Whoever takes over works where the task is.
+    fn check_place(&self, heir: &TaskCreated) -> Result<(), Refusal> {
+        let kind = |runner: &Option<RunnerConfig>| {
+            runner.as_ref().map_or("local", |runner| &runner.kind).to_owned()
+        };
+        let (wanted, here) = (kind(&heir.runner), kind(&self.state.created.runner));
+        if wanted == here {
+            return Ok(());
+        }
+        let agent = format!("`{}`", heir.agent);
+        let reason = format!("it would run in {wanted}, and the task it takes over runs in {here}");
+        Err(Refusal::NoExecutor { agent, reason })
     }
 
     /// Where there is a budget, everybody's price is known.

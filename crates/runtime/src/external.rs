@@ -46,7 +46,9 @@ pub(crate) fn check(offered: &[Tool], ours: &[Tool]) -> Result<(), OrchestratorE
 impl Work {
     /// Whether a client runs this tool.
     pub(crate) fn is_external(&self, name: &str) -> bool {
-        self.state.created.external_tools.iter().any(|tool| tool.name == name)
+        let created = &self.state.created;
+        let offered = created.external_tools.iter().any(|tool| tool.name == name);
+        offered && tools::may_use(created, name)
     }
 
     /// Lets a call go out to the client.

@@ -10,8 +10,8 @@ use antiphon_core::port::{
 };
 use antiphon_core::{
     AgentState, Approval, ApprovalDecided, ApprovalId, ApprovalStatus, Decision, EventBody,
-    HistoryRef, LiveAgent, MessageQueued, Position, Provider, StatusChanged, TaskId, TaskStatus,
-    TaskSummary,
+    HistoryRef, LiveAgent, MessageQueued, Position, Provider, RunnerConfig, StatusChanged, TaskId,
+    TaskStatus, TaskSummary,
 };
 use chrono::{DateTime, Utc};
 use futures_util::{StreamExt, stream};
@@ -149,7 +149,9 @@ impl Inner {
     ) -> Result<(), OrchestratorError> {
         if task.status.is_terminal() {
             self.kin.note(who, &task.task_id, self.outcome(task).await?);
-        } else if task.status != TaskStatus::InputRequired {
+        } else if task.waiting_for.is_some() {
+            self.watch_time(&task.task_id).await?;
+        } else {
             running::start(self, &task.task_id);
         }
         Ok(())
@@ -246,6 +248,10 @@ impl Inner {
         task_id: &TaskId,
     ) -> Result<(), OrchestratorError> {
         let mut asked = false;
+        if self.places.find(task_id).is_none() && self.is_followed(task_id).await? {
+            // Whoever works on it elsewhere is told by whoever follows it.
+            running::start(self, task_id);
+        }
         loop {
             if let Some(running) = self.places.find(task_id) {
                 running.cancel.cancel();
@@ -440,6 +446,22 @@ impl Inner {
                 self.deadlines.add(later, Due::Approval(expired));
             }
         }
+    }
+
+    /// Whether another orchestrator works on a task that has not ended.
+    async fn is_followed(&self, task_id: &TaskId) -> Result<bool, OrchestratorError> {
+        if self.world.runners.is_empty() || self.summary(task_id).await?.status.is_terminal() {
+            return Ok(false);
+        }
+        let (created, _) = tree::beginning(task_id, &*self.world.journal).await?;
+        Ok(self.is_orchestrated(created.runner.as_ref()))
+    }
+
+    /// Whether a runner is an orchestrator of its own.
+    pub(crate) fn is_orchestrated(&self, runner: Option<&RunnerConfig>) -> bool {
+        let Some(config) = runner else { return false };
+        let known = self.world.runners.iter().find(|known| known.kind() == config.kind);
+        known.is_some_and(|known| known.is_orchestrator())
     }
 
     /// Has a task that waits looked at when its time is over.

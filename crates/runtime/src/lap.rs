@@ -112,7 +112,10 @@ impl Work {
         loop {
             work.running.beat();
             if work.running.cancel.is_cancelled() && !work.state.status.is_terminal() {
-                work.end(TaskStatus::Canceled, None);
+                work.cancel_elsewhere().await?;
+                if !work.state.status.is_terminal() {
+                    work.end(TaskStatus::Canceled, None);
+                }
             }
             if work.inner.stop.is_cancelled() {
                 // What is known is kept; what is left to do is done another time.
@@ -154,9 +157,7 @@ impl Work {
     /// Makes durable what is not, before the task is left.
     async fn rest(&mut self) -> Result<Flushed, OrchestratorError> {
         let flushed = self.flush().await?;
-        if self.state.waiting_for.is_some()
-            && let Some(until) = limits::deadline(&self.state)
-        {
+        if let Some(until) = limits::deadline(&self.state) {
             self.inner.watch_task(until, self.state.task_id.clone());
         }
         Ok(flushed)

@@ -152,11 +152,16 @@ impl NewTask {
         external::check(&self.external_tools, &inner.world.tools.tools())?;
         let (history, copied) = self.before.split(inner).await?;
         let session_id = self.session_id.unwrap_or_else(|| SessionId::from(inner.world.ids.next()));
+        let mut tools = self.tools;
+        if let Some(tools) = &mut tools {
+            // Whoever offers tools wants them to be used.
+            tools.extend(self.external_tools.iter().map(|tool| tool.name.clone()));
+        }
         let created = TaskCreated {
             model: Some(self.model),
             fallbacks: self.fallbacks,
             system_prompt: self.system_prompt,
-            tools: self.tools,
+            tools,
             external_tools: self.external_tools,
             agents: self.agents,
             runner: self.runner,

@@ -274,7 +274,8 @@ impl Orchestrator {
             .partition(|task| task.parent.as_ref().is_some_and(|parent| !there.contains(parent)));
         self.inner.cancel_all(orphans.into_iter().map(|task| task.task_id).collect()).await?;
         for task in unfinished {
-            if task.status == TaskStatus::InputRequired {
+            // What waits for somebody elsewhere is followed there.
+            if task.waiting_for.is_some() {
                 self.inner.watch_time(&task.task_id).await?;
                 recovered.waiting.push(task.task_id);
             } else {

@@ -138,6 +138,8 @@ impl Caller<'_> {
             |list: Option<&Vec<String>>, name: &String| list.is_none_or(|list| list.contains(name));
         let mut tools = self.lendable();
         tools.retain(|name| listed(wanted, name) && listed(lent, name));
+        // A definition cannot know what clients offer.
+        tools.extend(self.external(policy).into_iter().map(|tool| tool.name));
         Ok(Some(tools))
     }
 
@@ -153,12 +155,13 @@ impl Caller<'_> {
     }
 
     fn external(&self, policy: &ToolPolicy) -> Vec<antiphon_core::Tool> {
-        let mine = &self.state.created.external_tools;
+        let created = &self.state.created;
+        let mine = created.external_tools.iter().filter(|tool| tools::may_use(created, &tool.name));
         match policy {
-            ToolPolicy::Inherit => mine.clone(),
+            ToolPolicy::Inherit => mine.cloned().collect(),
             ToolPolicy::None => Vec::new(),
             ToolPolicy::Exact { tools } => {
-                mine.iter().filter(|tool| tools.contains(&tool.name)).cloned().collect()
+                mine.filter(|tool| tools.contains(&tool.name)).cloned().collect()
             }
         }
     }

@@ -43,9 +43,21 @@ impl Work {
     }
 
     fn is_orchestrated_elsewhere(&self) -> bool {
-        let Some(config) = &self.state.created.runner else { return false };
-        let runner = self.inner.world.runners.iter().find(|known| known.kind() == config.kind);
-        runner.is_some_and(|runner| runner.is_orchestrator())
+        self.inner.is_orchestrated(self.state.created.runner.as_ref())
+    }
+
+    /// Has another orchestrator end what it works on for this task.
+    pub(crate) async fn cancel_elsewhere(&mut self) -> Result<(), OrchestratorError> {
+        let Some(config) = self.state.created.runner.clone() else { return Ok(()) };
+        if self.is_orchestrated_elsewhere() {
+            // Out of reach, it ends there by its own limits.
+            let told = self.run_elsewhere(&config).await?;
+            self.catch_up().await?;
+            if let Err(error) = told {
+                tracing::warn!(task.id = %self.state.task_id, %error, "not told of the end");
+            }
+        }
+        Ok(())
     }
 
     /// Whether somebody else does this.

@@ -50,7 +50,6 @@ mod room;
 mod routes;
 mod said;
 mod serve;
-mod settled;
 mod task_request;
 mod tasks;
 mod token;

@@ -13,7 +13,6 @@ use crate::json::Json;
 use crate::named::Named;
 use crate::room::Room;
 use crate::said;
-use crate::settled::settled;
 
 type Answer = Result<axum::Json<TaskSummary>, ApiError>;
 
@@ -24,14 +23,12 @@ pub(crate) async fn cancel(State(room): State<Arc<Room>>, Named(task_id): Named<
 }
 
 pub(crate) async fn pause(State(room): State<Arc<Room>>, Named(task_id): Named<TaskId>) -> Answer {
-    let id = task_id.clone();
-    settled(&room.doors.orchestrator, |it| async move { it.pause(&id).await }).await?;
+    room.doors.orchestrator.pause(&task_id).await?;
     room.summary(&task_id).await.map(axum::Json)
 }
 
 pub(crate) async fn resume(State(room): State<Arc<Room>>, Named(task_id): Named<TaskId>) -> Answer {
-    let id = task_id.clone();
-    settled(&room.doors.orchestrator, |it| async move { it.resume(&id).await }).await?;
+    room.doors.orchestrator.resume(&task_id).await?;
     room.summary(&task_id).await.map(axum::Json)
 }
 
@@ -72,10 +69,6 @@ pub(crate) async fn tool_result(
 ) -> Answer {
     let content = said::blocks("content", &outcome.content)?;
     let result = ToolResult { content, is_error: outcome.is_error };
-    let id = task_id.clone();
-    settled(&room.doors.orchestrator, move |it| async move {
-        it.tool_result(&id, &outcome.tool_call_id, result).await
-    })
-    .await?;
+    room.doors.orchestrator.tool_result(&task_id, &outcome.tool_call_id, result).await?;
     room.summary(&task_id).await.map(axum::Json)
 }

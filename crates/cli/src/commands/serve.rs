@@ -100,7 +100,7 @@ impl Serve {
             default_model,
             root: project.root().to_owned(),
             rules,
-            agents: Some(Arc::clone(&team.agents) as _),
+            agents: Arc::clone(&team.agents) as _,
         };
         let doors = Doors {
             orchestrator: orchestrator.clone(),

@@ -262,6 +262,21 @@ async fn an_invocation_that_makes_no_sense_is_told_why() {
 }
 
 #[tokio::test]
+async fn nobody_takes_over_where_they_cannot_run() {
+    let over = calls(r#"{"agent":"heir","prompt":"1","context":"shared"}"#);
+    let runtimes = vec![Runtime::Runner(RunnerConfig::new("elsewhere"))];
+    let team = Team::new(
+        script(&[("Be brief", 0, &over), ("Be brief", 1, &says("so"))]),
+        Roster::default().with(agent_in("heir", runtimes)),
+    );
+    let state = done(&team).await;
+    assert_eq!(told(&state)["error"], "no_executor");
+    let reason = "nobody can run `heir`: it would run in elsewhere, and the task it takes over \
+                  runs in local";
+    assert_eq!(told(&state)["message"], reason);
+}
+
+#[tokio::test]
 async fn a_handover_beside_other_calls_is_refused_and_a_task_is_not_passed_on_forever() {
     let both = format!(
         "{}, {}",

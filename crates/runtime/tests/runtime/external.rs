@@ -115,6 +115,32 @@ async fn a_child_borrows_what_its_caller_was_offered() {
 }
 
 #[tokio::test]
+async fn whoever_takes_over_has_the_tools_it_was_left() {
+    for (tools, left) in [(r#""inherit""#, true), (r#"["look"]"#, false), (r#""none""#, false)] {
+        let over =
+            format!(r#"{{"agent":"painter","prompt":"paint","tools":{tools},"context":"shared"}}"#);
+        let team = Team::new(
+            script(&[
+                ("Be brief", 0, &calls(&over)),
+                ("I am painter", 1, &step("paint", "{}")),
+                ("I am painter", 2, &says("{{last_result}}")),
+            ]),
+            Roster::default().with(agent("painter")),
+        );
+        let orchestrator = team.orchestrator();
+        let task_id = orchestrator.invoke(offering(&["paint"])).await.expect("accepted");
+        if left {
+            assert_eq!(requested(&orchestrator).await, task_id);
+            let call = ToolCallId::parse("call_1_0").expect("an id");
+            orchestrator.tool_result(&task_id, &call, ToolResult::text("red")).await.expect("ok");
+        }
+        let state = orchestrator.wait(&task_id).await.expect("an end");
+        let word = state.detail.expect("a result").to_string();
+        assert_eq!(word == "\"red\"", left, "{tools}: {word}");
+    }
+}
+
+#[tokio::test]
 async fn what_cannot_be_offered_is_refused() {
     let team = asks();
     let orchestrator = team.orchestrator();

@@ -4,10 +4,9 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use antiphon_core::port::{Agents, Scene, TaskQuery, Which};
+use antiphon_core::port::{Agents, TaskQuery, Which};
 use antiphon_core::{
-    AgentDefinition, ErrorCode, ErrorResponse, HistoryRef, MayCall, ModelRef, Runtime, SessionId,
-    TaskLimits,
+    AgentDefinition, ErrorCode, ErrorResponse, HistoryRef, MayCall, ModelRef, SessionId, TaskLimits,
 };
 use antiphon_runtime::{Before, NewTask, Orchestrator, OrchestratorError};
 use antiphon_server::{Desk, TaskRequest};
@@ -15,6 +14,7 @@ use async_trait::async_trait;
 
 use crate::models::Models;
 use crate::prompt::{self, Rules};
+use crate::role;
 use crate::route::Route;
 
 /// Answers of the model after which a task is given up, when nobody says otherwise.
@@ -27,8 +27,7 @@ pub(super) struct ProjectDesk {
     pub(super) default_model: ModelRef,
     pub(super) root: PathBuf,
     pub(super) rules: Rules,
-    /// Who there is; only the usual agent when absent.
-    pub(super) agents: Option<Arc<dyn Agents>>,
+    pub(super) agents: Arc<dyn Agents>,
 }
 
 /// What a task goes on with.
@@ -42,49 +41,64 @@ struct Beginning {
 #[async_trait]
 impl Desk for ProjectDesk {
     async fn task(&self, request: TaskRequest) -> Result<NewTask, ErrorResponse> {
-        let definition = request.agent.as_deref().map(|name| self.find(name)).transpose()?;
+        let agent = request.agent.as_deref().map(|name| self.find(name)).transpose()?;
         let beginning = match &request.session_id {
             Some(session_id) => self.session(session_id).await?,
             None => Beginning { before: Before::Messages(request.history), ..Beginning::default() },
         };
-        let named = definition.as_ref().and_then(|agent| agent.model.clone());
-        let fallbacks = match (&request.model, &definition) {
-            (None, Some(agent)) if agent.model.is_some() => agent.fallbacks.clone(),
-            (None | Some(_), None | Some(_)) => Vec::new(),
+        let fallbacks = match (&agent, &request.model) {
+            (Some(agent), None) => agent.fallbacks.clone(),
+            (Some(_) | None, _) => Vec::new(),
         };
-        let model = request.model.or(named).or(beginning.model);
+        let own = agent.as_ref().and_then(|agent| agent.model.clone());
+        let model = request.model.or(own).or(beginning.model);
         let model = model.unwrap_or_else(|| self.default_model.clone());
         self.models
             .provider(&model, &Route::default())
             .map_err(|failure| refusal(ErrorCode::InvalidRequest, failure.to_string()))?;
         let scene = request.system_prompt.or(beginning.system_prompt);
-        let system_prompt = match (scene, definition.as_deref(), &self.agents) {
-            (None, Some(agent), Some(agents)) => agents.scene(Scene::Named(agent)),
-            (scene, _, _) => prompt::system_prompt(scene.as_deref(), &self.root, &self.rules),
-        };
-        let definition = definition.as_deref();
-        Ok(NewTask {
+        let told = prompt::system_prompt(scene.as_deref(), &self.root, &self.rules);
+        let task = NewTask {
             fallbacks,
-            system_prompt,
-            tools: narrowed(definition.and_then(|agent| agent.tools.as_ref()), request.tools),
+            system_prompt: told.clone(),
+            tools: request.tools,
             external_tools: request.external_tools,
-            agents: callable(definition, request.agents),
-            runner: definition.and_then(runner),
+            agents: request.agents.map_or(MayCall::Anybody, MayCall::Only),
             session_id: request.session_id,
             before: beginning.before,
-            limits: limits(definition, request.limits),
-            output_schema: request
-                .output_schema
-                .or_else(|| definition.and_then(|agent| agent.output_schema.clone())),
-            ..NewTask::new(request.agent.as_deref().unwrap_or("default"), model, request.message)
-        })
+            limits: request.limits,
+            output_schema: request.output_schema,
+            ..NewTask::new("default", model, request.message)
+        };
+        let task = match agent {
+            None => task,
+            Some(agent) => self.taken_on(task, &agent, scene.map(|_| told))?,
+        };
+        let turns_max = task.limits.turns_max.or(Some(TURNS));
+        Ok(NewTask { limits: TaskLimits { turns_max, ..task.limits }, ..task })
     }
 }
 
 impl ProjectDesk {
     fn find(&self, name: &str) -> Result<Arc<AgentDefinition>, ErrorResponse> {
-        let found = self.agents.as_ref().and_then(|agents| agents.find(name));
-        found.ok_or_else(|| refusal(ErrorCode::NotFound, format!("there is no agent `{name}`")))
+        let none = || refusal(ErrorCode::NotFound, format!("there is no agent `{name}`"));
+        self.agents.find(name).ok_or_else(none)
+    }
+
+    /// The task as its agent takes it on: it has what both the agent and the client allow, and the
+    /// scene that the client told, if it told one.
+    fn taken_on(
+        &self,
+        task: NewTask,
+        agent: &AgentDefinition,
+        told: Option<String>,
+    ) -> Result<NewTask, ErrorResponse> {
+        let tools = narrowed(agent.tools.as_ref(), task.tools.as_ref());
+        let agents = callable(&agent.agents, &task.agents);
+        let taken = role::taken_on(task, agent, &*self.agents, &self.orchestrator);
+        let taken = taken.map_err(|reason| refusal(ErrorCode::InvalidRequest, reason))?;
+        let system_prompt = told.unwrap_or(taken.system_prompt);
+        Ok(NewTask { tools, agents, system_prompt, ..taken })
     }
 
     /// Goes on with the last task of a session.
@@ -119,50 +133,22 @@ fn unavailable(error: &OrchestratorError) -> ErrorResponse {
 }
 
 /// What both allow; what only one of them names is what that one allows.
-fn narrowed(own: Option<&Vec<String>>, asked: Option<Vec<String>>) -> Option<Vec<String>> {
+fn narrowed(own: Option<&Vec<String>>, asked: Option<&Vec<String>>) -> Option<Vec<String>> {
     match (own, asked) {
         (Some(own), Some(asked)) => {
-            Some(asked.into_iter().filter(|name| own.contains(name)).collect())
+            Some(asked.iter().filter(|name| own.contains(name)).cloned().collect())
         }
-        (own, asked) => asked.or_else(|| own.cloned()),
+        (own, asked) => asked.or(own).cloned(),
     }
 }
 
-/// Whom it may call: those that its definition and the client both allow.
-fn callable(definition: Option<&AgentDefinition>, asked: Option<Vec<String>>) -> MayCall {
-    let own = definition.map_or(MayCall::Anybody, |agent| agent.agents.clone());
+/// Whom both let it call.
+fn callable(own: &MayCall, asked: &MayCall) -> MayCall {
     match asked {
-        None => own,
-        Some(asked) => {
-            MayCall::Only(asked.into_iter().filter(|name| own.allows(Some(name))).collect())
+        MayCall::Anybody => own.clone(),
+        MayCall::Only(asked) => {
+            let both = asked.iter().filter(|name| own.allows(Some(name.as_str())));
+            MayCall::Only(both.cloned().collect())
         }
     }
-}
-
-/// Where it runs: here, if it may.
-fn runner(definition: &AgentDefinition) -> Option<antiphon_core::RunnerConfig> {
-    match definition.runtimes.first() {
-        Some(Runtime::Runner(runner)) => Some(runner.clone()),
-        Some(Runtime::Local) | None => None,
-    }
-}
-
-/// The smaller of each: the client's, and its definition's.
-fn limits(definition: Option<&AgentDefinition>, asked: TaskLimits) -> TaskLimits {
-    let own = definition.map(|agent| agent.limits).unwrap_or_default();
-    TaskLimits {
-        turns_max: smaller(own.turns_max, asked.turns_max).or(Some(TURNS)),
-        answer_tokens_max: smaller(own.answer_tokens_max, asked.answer_tokens_max),
-        tool_calls_max: smaller(own.tool_calls_max, asked.tool_calls_max),
-        tokens_max: smaller(own.tokens_max, asked.tokens_max),
-        cost_nano_usd_max: smaller(own.cost_nano_usd_max, asked.cost_nano_usd_max),
-        wall_clock_s_max: smaller(own.wall_clock_s_max, asked.wall_clock_s_max),
-        depth_max: smaller(own.depth_max, asked.depth_max),
-        fan_out_max: smaller(own.fan_out_max, asked.fan_out_max),
-        tasks_max: smaller(own.tasks_max, asked.tasks_max),
-    }
-}
-
-fn smaller<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
-    [one, other].into_iter().flatten().min()
 }

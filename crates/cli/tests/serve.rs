@@ -1,0 +1,218 @@
+//! `antiphon serve` as somebody with `curl` meets it.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+
+/// A server that is at work. It is ended when it is dropped.
+struct Server {
+    process: Child,
+    out: BufReader<ChildStdout>,
+    address: String,
+}
+
+fn antiphon(folder: &Path) -> Command {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("antiphon"));
+    command.current_dir(folder).env_clear().env("HOME", folder.join("home"));
+    command.env("PATH", std::env::var_os("PATH").unwrap());
+    command
+}
+
+impl Server {
+    fn start(folder: &Path) -> Self {
+        let mut command = antiphon(folder);
+        command.args(["serve", "--listen", "127.0.0.1:0"]).stdout(Stdio::piped());
+        let mut process = command.spawn().unwrap();
+        let mut out = BufReader::new(process.stdout.take().unwrap());
+        let mut line = String::new();
+        out.read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("listening on http://").unwrap().to_owned();
+        Self { process, out, address }
+    }
+
+    /// What is answered: the status and the body.
+    fn ask(&self, token: &str, method: &str, path: &str, body: &str) -> (u16, String) {
+        let mut socket = TcpStream::connect(&self.address).unwrap();
+        let (address, length) = (&self.address, body.len());
+        let head = format!(
+            "{method} {path} HTTP/1.0\r\nhost: {address}\r\nauthorization: Bearer {token}\r\n\
+             content-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+        );
+        socket.write_all(head.as_bytes()).unwrap();
+        socket.write_all(body.as_bytes()).unwrap();
+        let mut text = String::new();
+        socket.read_to_string(&mut text).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+    }
+
+    fn signal(&self, name: &str) {
+        let id = self.process.id().to_string();
+        assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
+    }
+
+    /// Ends in order: says the rest of what it said.
+    fn end(mut self) -> String {
+        self.signal("-TERM");
+        let mut said = String::new();
+        self.out.read_to_string(&mut said).unwrap();
+        assert!(self.process.wait().unwrap().success());
+        said
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn token(folder: &Path) -> String {
+    fs::read_to_string(folder.join(".antiphon/token")).unwrap().trim().to_owned()
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn a_task_is_accepted_followed_and_kept_over_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path());
+    let token = token(folder.path());
+    let papers = folder.path().join(".antiphon");
+    assert_eq!((token.len(), mode(&papers.join("token"))), (64, 0o600));
+    let about: Value =
+        serde_json::from_str(&fs::read_to_string(papers.join("server.json")).unwrap()).unwrap();
+    assert_eq!(
+        about,
+        json!({"url": format!("http://{}", server.address), "pid": server.process.id()})
+    );
+    assert_eq!(mode(&papers.join("server.json")), 0o600);
+    let (status, body) = server.ask(&token, "POST", "/v1/tasks", r#"{"message":"what is this?"}"#);
+    assert_eq!(status, 201, "{body}");
+    let task: Value = serde_json::from_str(&body).unwrap();
+    let path = format!("/v1/tasks/{}", task["task_id"].as_str().unwrap());
+    let (status, events) = server.ask(&token, "GET", &format!("{path}/events"), "");
+    assert_eq!(status, 200);
+    assert!(events.contains("event: status_changed"), "{events}");
+    assert!(events.contains("You wrote: what is this?"), "{events}");
+    let (_, paused) = server.ask(&token, "POST", &format!("{path}/pause"), "");
+    assert!(paused.contains("CONFLICT"), "{paused}");
+    let said = server.end();
+    assert!(said.contains("curl ") && !said.contains(&token), "{said}");
+    assert!(!papers.join("server.json").exists());
+    let again = Server::start(folder.path());
+    assert_eq!(crate::token(folder.path()), token, "it is made once");
+    let (_, shown) = again.ask(&token, "GET", &path, "");
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(shown["status"], "completed");
+    let session = json!({"message": "and this?", "session_id": shown["session_id"]}).to_string();
+    assert_eq!(again.ask(&token, "POST", "/v1/tasks", &session).0, 201);
+    again.end();
+}
+
+#[test]
+fn what_cannot_be_a_task_of_this_project_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path());
+    let token = token(folder.path());
+    assert_eq!(server.ask("wrong", "GET", "/v1/tasks", "").0, 401);
+    for (body, status) in [
+        (json!({"message": "hi", "agent": "nobody"}), 404),
+        (json!({"message": "hi", "session_id": "unknown"}), 404),
+        (json!({"message": "hi", "model": "nobody/nothing"}), 400),
+        (json!({"message": "hi", "model": "anthropic/claude-sonnet-4-5"}), 400),
+    ] {
+        let (got, said) = server.ask(&token, "POST", "/v1/tasks", &body.to_string());
+        assert_eq!(got, status, "{body}: {said}");
+    }
+    assert_eq!(server.ask(&token, "GET", "/v1/tasks", "").1, r#"{"tasks":[]}"#);
+    server.end();
+}
+
+#[test]
+fn an_agent_of_the_project_brings_its_scene_and_the_client_can_only_take_away() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir_all(folder.path().join(".antiphon/agents")).unwrap();
+    let reviewer = "---\ndescription: Reviews.\ntools: read, grep\n---\nYou review changes.\n";
+    fs::write(folder.path().join(".antiphon/agents/reviewer.md"), reviewer).unwrap();
+    let server = Server::start(folder.path());
+    let token = token(folder.path());
+    let body = json!({"message": "hi", "agent": "reviewer", "tools": ["read", "bash"]}).to_string();
+    let (status, accepted) = server.ask(&token, "POST", "/v1/tasks", &body);
+    assert_eq!(status, 201, "{accepted}");
+    let task: Value = serde_json::from_str(&accepted).unwrap();
+    let path = format!("/v1/tasks/{}/events", task["task_id"].as_str().unwrap());
+    let (_, events) = server.ask(&token, "GET", &path, "");
+    let created = events.lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
+    let created: Value = serde_json::from_str(created).unwrap();
+    assert_eq!(created["data"]["agent"], "reviewer");
+    assert_eq!(created["data"]["tools"], json!(["read"]));
+    let scene = created["data"]["system_prompt"].as_str().unwrap();
+    assert!(scene.starts_with("You review changes."), "{scene}");
+    server.end();
+}
+
+#[test]
+fn a_token_that_others_could_know_is_made_anew() {
+    let known = "0123456789abcdef0123456789abcdef";
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join(".antiphon")).unwrap();
+    let path = folder.path().join(".antiphon/token");
+    // It came with a clone, for its owner only.
+    fs::write(&path, known).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    Server::start(folder.path()).end();
+    let made = token(folder.path());
+    assert_ne!(made, known);
+    // Somebody opened it to others.
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    Server::start(folder.path()).end();
+    assert_ne!(token(folder.path()), made);
+    assert_eq!(mode(&path), 0o600);
+    // A link leads somewhere else.
+    fs::write(folder.path().join("elsewhere"), known).unwrap();
+    fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink("../elsewhere", &path).unwrap();
+    Server::start(folder.path()).end();
+    assert_ne!(token(folder.path()), known);
+    assert_eq!(fs::read_to_string(folder.path().join("elsewhere")).unwrap(), known);
+}
+
+#[test]
+fn an_address_that_others_can_reach_takes_a_word() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = antiphon(folder.path()).args(["serve", "--listen", "0.0.0.0:0"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--insecure-listen"));
+    assert!(!folder.path().join(".antiphon").exists(), "nothing was begun");
+}
+
+#[test]
+fn a_task_that_was_cut_off_by_a_kill_goes_on_at_the_next_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path());
+    let token = token(folder.path());
+    let slow = json!({"message": "go", "model": "scripted/slow"}).to_string();
+    let (status, body) = server.ask(&token, "POST", "/v1/tasks", &slow);
+    assert_eq!(status, 201, "{body}");
+    let task: Value = serde_json::from_str(&body).unwrap();
+    drop(server);
+    let mut server = Server::start(folder.path());
+    let mut said = String::new();
+    while !said.contains("going on with 1 task") {
+        assert!(server.out.read_line(&mut said).unwrap() > 0, "{said}");
+    }
+    let path = format!("/v1/tasks/{}/cancel", task["task_id"].as_str().unwrap());
+    assert_eq!(server.ask(&token, "POST", &path, "").0, 200);
+    server.end();
+}
