@@ -1,0 +1,1 @@
+//! The runner `terminal`: command-line agents in terminals of their own.
