@@ -274,9 +274,10 @@ impl Config {
         prices.extend(own.collect());
         let known = toml::from_str(WINDOWS)
             .map_err(|error| Failure::failed(format!("the built-in windows: {error}")))?;
-        let own = file.models.iter().filter_map(|(model, config)| {
-            Some((model.clone(), config.context_tokens?.get()))
-        });
+        let own = file
+            .models
+            .iter()
+            .filter_map(|(model, config)| Some((model.clone(), config.context_tokens?.get())));
         let windows = Windows { own: own.collect(), known };
         let chosen = variable("ANTIPHON_MODEL").map(|name| ModelRef::parse(&name)).transpose();
         let chosen = chosen.map_err(|error| Failure::usage(format!("ANTIPHON_MODEL: {error}")))?;

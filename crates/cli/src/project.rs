@@ -93,7 +93,11 @@ impl Project {
         let journal = Arc::new(self.journal()?);
         let agents: Arc<dyn Agents> = Arc::clone(&team.agents) as _;
         let world = world(journal, models, hands);
-        Ok(Orchestrator::new(World { agents: Some(agents), runners: team.runners.clone(), ..world }))
+        Ok(Orchestrator::new(World {
+            agents: Some(agents),
+            runners: team.runners.clone(),
+            ..world
+        }))
     }
 
     /// An orchestrator that keeps the books and takes nothing up.

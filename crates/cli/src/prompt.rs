@@ -92,7 +92,8 @@ pub(crate) fn scene(own: Scene<'_>, root: &Path, rules: &Rules) -> String {
             system_prompt(Some(&told), root, rules)
         }
         Scene::AdHoc(prompt) => {
-            let told = format!("{}\n\n{}", system_prompt(None, root, &Rules::default()), prompt.trim());
+            let told =
+                format!("{}\n\n{}", system_prompt(None, root, &Rules::default()), prompt.trim());
             system_prompt(Some(&told), root, rules)
         }
     }

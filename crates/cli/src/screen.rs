@@ -220,8 +220,12 @@ impl Screen {
                 Message::User(_) if appended.queued.is_some() => self.note("heard what you said"),
                 Message::User(_) => {}
             },
-            EventBody::ToolStarted(started) => self.started(&started.tool_call_id),
-            EventBody::ToolRequested(requested) => self.started(&requested.tool_call_id),
+            EventBody::ToolStarted(started) => {
+                self.started(&started.tool_call_id, &started.tool_name);
+            }
+            EventBody::ToolRequested(requested) => {
+                self.started(&requested.tool_call_id, &requested.tool_name);
+            }
             EventBody::Dispatched(dispatched) => {
                 if let Some(calls) = dispatch(dispatched) {
                     self.note(&calls);
@@ -246,13 +250,14 @@ impl Screen {
         Ok(())
     }
 
-    fn started(&mut self, call: &ToolCallId) {
-        if let Some((title, at)) = self.calls.get_mut(call) {
-            *at = Some(Instant::now());
-            self.doing.clone_from(title);
-            let text = format!("→ {title}");
-            self.note(&text);
-        }
+    /// A call begins; only its tool is known when the answer that made it was not seen.
+    fn started(&mut self, call: &ToolCallId, tool: &str) {
+        let unknown = || (cut(&visible(tool)), None);
+        let (title, at) = self.calls.entry(call.clone()).or_insert_with(unknown);
+        *at = Some(Instant::now());
+        self.doing.clone_from(title);
+        let text = format!("→ {title}");
+        self.note(&text);
     }
 
     fn result(&mut self, result: &ToolResultMessage) {

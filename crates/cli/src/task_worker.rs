@@ -109,10 +109,10 @@ async fn work(ports: WorkerPorts) -> Result<(), RunnerError> {
 }
 
 fn stopped(error: OrchestratorError) -> RunnerError {
-    match error {
-        OrchestratorError::Journal(error) => RunnerError::Journal(error),
-        other => RunnerError::Unavailable { reason: other.to_string() },
+    if let OrchestratorError::Journal(error) = error {
+        return RunnerError::Journal(error);
     }
+    RunnerError::Unavailable { reason: error.to_string() }
 }
 
 /// The tools of a worker: it is restricted already, so commands need no sandbox of their own.

@@ -267,6 +267,7 @@ impl Work {
             self.inner.kin.expect(&me, std::slice::from_ref(child), each, &self.trees);
         }
         let there = self.tree_tasks().await?;
+        self.end_orphans(&there).await?;
         let mut missing = HashSet::new();
         for task in unknown {
             match there.get(&task) {
@@ -284,6 +285,20 @@ impl Work {
         let query = TaskQuery { which: Which::Tree(root.clone()), limit: TREE_TASKS_MAX };
         let tasks = self.inner.world.journal.tasks(query).await?;
         Ok(tasks.into_iter().map(|task| (task.task_id.clone(), task)).collect())
+    }
+
+    /// Ends what is left below tasks that have ended: whoever ended them was cut off before it got
+    /// there.
+    async fn end_orphans(
+        &self,
+        there: &HashMap<TaskId, TaskSummary>,
+    ) -> Result<(), OrchestratorError> {
+        let ended = |task: &TaskId| there.get(task).is_some_and(|task| task.status.is_terminal());
+        let orphans = there
+            .values()
+            .filter(|task| !task.status.is_terminal() && task.parent.as_ref().is_some_and(ended));
+        let orphans = orphans.map(|task| task.task_id.clone()).collect();
+        self.inner.cancel_all(orphans).await
     }
 
     /// Creates the children that were named and never created.

@@ -488,14 +488,15 @@ impl Inner {
         let root = state.created.root.as_ref().unwrap_or(&state.task_id);
         let mut below = self.below(&state.task_id, root).await?;
         below.retain(|task| !task.status.is_terminal());
+        let asks = below.iter().any(|task| task.waiting_for.is_some());
         if below.iter().any(|task| self.places.is_taken(&task.task_id)) {
-            return Ok(Rests::No);
+            return Ok(Rests::No { asks });
         }
-        if below.iter().any(|task| task.status == TaskStatus::InputRequired) {
+        if asks {
             return Ok(Rests::ForSomebody);
         }
         let stopped = below.iter().find_map(|task| self.places.why(&task.task_id));
-        Ok(stopped.map_or(Rests::No, Rests::Stopped))
+        Ok(stopped.map_or(Rests::No { asks }, Rests::Stopped))
     }
 
     /// Where an agent really stands: the journal knows where it was last seen.
@@ -553,7 +554,10 @@ impl Inner {
 /// What keeps everything below a task.
 pub(crate) enum Rests {
     /// Somebody is at work, or will be.
-    No,
+    No {
+        /// Others wait for somebody: when the last of those at work is done, everything rests.
+        asks: bool,
+    },
     /// Somebody has to do something.
     ForSomebody,
     /// It stopped before its end.

@@ -32,6 +32,10 @@ pub const QUEUED_MAX: usize = 256;
 /// Tasks that are listed at a time when all that were cut off are taken up.
 const RECOVERED_MAX: NonZeroUsize = NonZeroUsize::new(1_000_000).unwrap();
 
+/// How often it is looked whether a tree rests in which somebody is asked and others work. There is
+/// nothing to hear: whoever is done tells its parent, who may be waiting for more.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
 /// Approvals that are looked at, at most.
 const APPROVALS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
 
@@ -387,9 +391,17 @@ impl Orchestrator {
                 return Err(OrchestratorError::AtRest { task_id: task_id.clone() });
             }
             match self.inner.below_rests(&state).await? {
-                Rests::No => {
+                Rests::No { asks } => {
+                    let look_again = async {
+                        if asks {
+                            tokio::time::sleep(LOOK_AGAIN).await;
+                        } else {
+                            std::future::pending::<()>().await;
+                        }
+                    };
                     tokio::select! {
                         () = rested => {}
+                        () = look_again => {}
                         _ = bell.changed() => {}
                     }
                 }

@@ -10,15 +10,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, Journal, JournalError, Page, Read, Run, RunnerError,
+    Append, Appended, ApprovalQuery, Journal, JournalError, News, Page, Read, Run, RunnerError,
     TaskQuery, Which,
 };
 use antiphon_core::{
-    Approval, Cancel, EventBody, HistoryRef, LiveAgent, Queued, RunnerConfig, SessionSummary,
-    TaskCreated, TaskId, TaskStatus, TaskSummary,
+    Approval, Cancel, EventBody, HistoryRef, LiveAgent, Position, Queued, RunnerConfig,
+    SessionSummary, TaskCreated, TaskId, TaskStatus, TaskSummary,
 };
 use async_trait::async_trait;
 use serde_json::json;
+use tokio::sync::watch;
 
 use crate::decide::Step;
 use crate::inner::Inner;
@@ -182,6 +183,7 @@ impl Work {
             provider,
             cancel: Cancel::when(async move { cancel.cancelled().await }),
             rest: Cancel::when(async move { stop.cancelled().await }),
+            news: Box::new(Bell(self.inner.bells.hear(Some(&self.state.task_id)))),
         };
         let mut work = std::pin::pin!(runner.run(run));
         let mut alive = tokio::time::interval(Duration::from_secs(30));
@@ -205,6 +207,18 @@ impl Work {
             readable.push(task_id);
         }
         Ok(readable)
+    }
+}
+
+/// Rings when something is written to a task.
+struct Bell(watch::Receiver<Position>);
+
+#[async_trait]
+impl News for Bell {
+    async fn next(&mut self) {
+        if self.0.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
     }
 }
 
@@ -303,7 +317,11 @@ impl Journal for OwnPages {
         let own = match &query.which {
             Which::One(task_id) => self.readable.contains(task_id),
             Which::Tree(root) => *root == self.root,
-            Which::All | Which::Unfinished | Which::Beginning(_) | Which::Session(_) => false,
+            Which::All
+            | Which::Tops
+            | Which::Unfinished
+            | Which::Beginning(_)
+            | Which::Session(_) => false,
         };
         if !own {
             return Ok(Vec::new());

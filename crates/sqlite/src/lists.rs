@@ -37,6 +37,8 @@ macro_rules! task_list {
 }
 
 const ALL: &str = task_list!("true", "tasks.id");
+/// By its index: many may have been dispatched since.
+const TOPS: &str = task_list!("parent IS NULL", "tasks.id");
 const UNFINISHED: &str = task_list!("NOT ended", "tasks.id");
 const ONE: &str = task_list!("task_id = ?2", "tasks.id");
 /// Many may begin so: they are sorted by their numbers alone. The plus keeps SQLite from going
@@ -63,6 +65,7 @@ pub(crate) fn tasks(connection: &mut Connection, query: &TaskQuery) -> Listed<Ta
     let limit = limit(query.limit);
     let mut found = match &query.which {
         Which::All => select(&moment, ALL, [limit], numbered_task),
+        Which::Tops => select(&moment, TOPS, [limit], numbered_task),
         Which::Unfinished => select(&moment, UNFINISHED, [limit], numbered_task),
         Which::One(task_id) => select(&moment, ONE, (limit, task_id.as_str()), numbered_task),
         Which::Beginning(start) if start.is_empty() => select(&moment, ALL, [limit], numbered_task),

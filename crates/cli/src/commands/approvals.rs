@@ -1,6 +1,8 @@
 //! `antiphon approvals`: what agents may not do without being asked about.
 
-use antiphon_core::port::WhichApprovals;
+use std::num::NonZeroUsize;
+
+use antiphon_core::port::{TaskQuery, Which, WhichApprovals};
 use antiphon_core::{Approval, ApprovalId, ApprovalStatus, Decision, visible};
 use antiphon_runtime::Orchestrator;
 use clap::Subcommand;
@@ -102,7 +104,10 @@ async fn decide(
     let by = "the command line";
     orchestrator.decide(&approval.approval_id, decision, by, comment).await?;
     let word = if decision.allows() { "allowed" } else { "denied" };
-    let task = &approval.task_id;
+    // What goes on is the whole tree.
+    let one = TaskQuery { which: Which::One(approval.task_id.clone()), limit: NonZeroUsize::MIN };
+    let task = orchestrator.tasks(one).await?.into_iter().next();
+    let task = task.map_or(approval.task_id.clone(), |task| task.root);
     terminal::print(&format!(
         "{word}: {}; go on with `antiphon run --resume {task}`\n",
         call(&approval)

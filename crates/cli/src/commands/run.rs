@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use antiphon_core::port::{Agents, Clock, SystemClock, Which};
 use antiphon_core::{
-    AgentDefinition, HistoryRef, ModelRef, Position, RawJson, Session, SessionId, TaskId, TaskLimits, TaskStatus,
-    UserMessage,
+    AgentDefinition, HistoryRef, ModelRef, Position, RawJson, Session, SessionId, TaskId,
+    TaskLimits, TaskStatus, UserMessage,
 };
 use antiphon_permissions::Mode;
 use antiphon_runtime::{Before, NewTask, Orchestrator, TaskState};
@@ -112,8 +112,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "HOW")]
     ask: Option<Ask>,
 
-    /// Give up after so many answers of the model.
-    #[arg(long, value_name = "N", default_value = "200")]
+    /// Give up after so many answers of models, those to agents it dispatches included.
+    #[arg(long, value_name = "N", default_value = "1000")]
     max_turns: NonZeroU32,
 
     /// Give up after so many seconds.
@@ -206,6 +206,29 @@ struct Beginning {
     model: Option<ModelRef>,
 }
 
+/// What is asked for.
+struct Order {
+    prompt: String,
+    limits: TaskLimits,
+    output_schema: Option<RawJson>,
+    route: Route,
+}
+
+impl Order {
+    fn task(self, model: ModelRef, beginning: Beginning) -> NewTask {
+        let message = UserMessage::text(self.prompt, SystemClock.now());
+        NewTask {
+            route: self.route.kept(),
+            system_prompt: beginning.system_prompt,
+            session_id: beginning.session_id,
+            before: beginning.before,
+            limits: self.limits,
+            output_schema: self.output_schema,
+            ..NewTask::new("default", model, message)
+        }
+    }
+}
+
 impl Run {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         let started = Instant::now();
@@ -213,52 +236,36 @@ impl Run {
         let prices = models.config().prices.clone();
         let project = Project::here()?;
         // Everything that can be wrong is found before anything is written.
-        let accepted = match &self.resume {
-            Some(_) => None,
-            None => Some((self.prompt()?, self.limits()?, self.schema()?, self.route()?)),
-        };
+        let order = self.order()?;
         let keyboard = self.keyboard();
         let hands = Hands::of(&project, models.config(), &self.allowed()).await?;
         let hands = hands.asking(self.ask, keyboard.is_there());
         let servers = hands.servers.clone();
-        // A session that goes on brings its own model.
-        let named = self.session.is_none() || self.model.is_some();
-        if let Some((_, _, _, route)) = accepted.as_ref().filter(|_| named) {
-            let named = self.model.clone().unwrap_or_else(|| models.config().default_model());
-            models.provider(&named, route)?;
-        }
-        let default_model = models.config().default_model();
         let rules = self.rules(&project, models.config());
         let team = Team::of(&project, models.config(), &self.allowed(), &hands, &rules)?;
         let agent = self.agent.as_deref().map(|name| find_agent(&team, name)).transpose()?;
+        let own_model = agent.as_ref().and_then(|agent| agent.model.clone());
+        let model = self.model.clone().or(own_model);
+        // A session that goes on brings its own model.
+        if let Some(order) = order.as_ref().filter(|_| self.session.is_none() || model.is_some()) {
+            let named = model.clone().unwrap_or_else(|| models.config().default_model());
+            models.provider(&named, &order.route)?;
+        }
+        let default_model = models.config().default_model();
         let orchestrator = project.orchestrator(models, hands, &team)?;
         let deltas = orchestrator.deltas();
-        let (task_id, after) = match (accepted, &self.resume) {
-            (Some((prompt, limits, output_schema, route)), _) => {
+        let (task_id, after) = match (order, &self.resume) {
+            (Some(order), _) => {
                 let beginning = self.beginning(&orchestrator, &project, &rules).await?;
-                let own = agent.as_ref().and_then(|agent| agent.model.clone());
-                let model = self.model.clone().or(own).or(beginning.model);
-                let model = model.unwrap_or(default_model);
-                let fallbacks = match (&agent, &self.model) {
-                    (Some(agent), None) => agent.fallbacks.clone(),
-                    (Some(_) | None, _) => Vec::new(),
-                };
-                let message = UserMessage::text(prompt, SystemClock.now());
-                let task = NewTask {
-                    fallbacks,
-                    route: route.kept(),
-                    system_prompt: beginning.system_prompt,
-                    session_id: beginning.session_id,
-                    before: beginning.before,
-                    limits,
-                    output_schema,
-                    ..NewTask::new("default", model, message)
-                };
-                let task = match &agent {
-                    None => task,
-                    Some(agent) => role::taken_on(task, agent, &*team.agents, &orchestrator)
-                        .map_err(Failure::usage)?,
-                };
+                let model = model.or(beginning.model.clone()).unwrap_or(default_model);
+                let mut task = order.task(model, beginning);
+                if let Some(agent) = &agent {
+                    if self.model.is_none() {
+                        task.fallbacks.clone_from(&agent.fallbacks);
+                    }
+                    task = role::taken_on(task, agent, &*team.agents, &orchestrator)
+                        .map_err(Failure::usage)?;
+                }
                 (orchestrator.invoke(task).await?, Position(0))
             }
             (None, name) => resume(&orchestrator, name.as_deref().unwrap_or("last")).await?,
@@ -270,17 +277,12 @@ impl Run {
             (false, false) => Form::Text,
         };
         let screen = Screen::new(form, prices.clone());
-        let watch = Watch {
-            orchestrator: &orchestrator,
-            task_id: &task_id,
-            screen,
-            keyboard,
-            asking: None,
-        };
+        let (orchestrator, task_id) = (&orchestrator, &task_id);
+        let watch = Watch { orchestrator, task_id, screen, keyboard, asking: None };
         let watched = watch.run(after, deltas).await;
         if watched.as_ref().is_err_and(|failure| failure.exit == Exit::Interrupted) {
             // Nobody watches any more.
-            let _ = tokio::time::timeout(PATIENCE, orchestrator.cancel(&task_id)).await;
+            let _ = tokio::time::timeout(PATIENCE, orchestrator.cancel(task_id)).await;
         }
         orchestrator.shutdown(PATIENCE).await;
         team.disband().await;
@@ -292,6 +294,19 @@ impl Run {
         print_result(&state, form)?;
         save(&state)?;
         outcome::outcome(&state)
+    }
+
+    /// What is asked for, unless it is to go on with something.
+    fn order(&self) -> Result<Option<Order>, Failure> {
+        if self.resume.is_some() {
+            return Ok(None);
+        }
+        Ok(Some(Order {
+            prompt: self.prompt()?,
+            limits: self.limits()?,
+            output_schema: self.schema()?,
+            route: self.route()?,
+        }))
     }
 
     /// Somebody at the terminal, unless the prompt comes from there or nobody is to be asked.

@@ -50,10 +50,13 @@ Examples:
   antiphon tasks send last 'Also update the changelog.'
   antiphon tasks resume                  # everything that was cut off")]
 pub(crate) enum Tasks {
-    /// List tasks, the newest first.
+    /// List tasks, the newest first: those that somebody asked for.
     List {
-        /// Only those that have not ended.
+        /// Also what was dispatched for others.
         #[arg(long)]
+        all: bool,
+        /// Only those that have not ended, whoever dispatched them.
+        #[arg(long, conflicts_with = "all")]
         unfinished: bool,
         /// At most so many.
         #[arg(long, default_value = "20", value_name = "N")]
@@ -139,8 +142,12 @@ impl Tasks {
         let models = Models::new(Config::load()?);
         let prices = models.config().prices.clone();
         match self {
-            Self::List { unfinished, limit, json } => {
-                let which = if unfinished { Which::Unfinished } else { Which::All };
+            Self::List { all, unfinished, limit, json } => {
+                let which = match (unfinished, all) {
+                    (true, _) => Which::Unfinished,
+                    (false, true) => Which::All,
+                    (false, false) => Which::Tops,
+                };
                 list(&project.reader(models)?, &prices, which, limit, json).await
             }
             Self::Show { task, json } => {
@@ -166,14 +173,7 @@ impl Tasks {
                 };
                 live::watch(Book::open(&project)?, &task, &prices, form).await
             }
-            Self::Resume { task } => {
-                let allowed = Allowed::default();
-                let hands = Hands::of(&project, models.config(), &allowed).await?;
-                let team = Team::usual(&project, models.config(), &allowed, &hands)?;
-                let resumed = resume(&project.orchestrator(models, hands, &team)?, task).await;
-                team.disband().await;
-                resumed
-            }
+            Self::Resume { task } => go_on(&project, models, task).await,
             Self::Cancel { task } => {
                 let (orchestrator, task) = unfinished(&project, models, &task).await?;
                 orchestrator.cancel(&task.task_id).await?;
@@ -295,6 +295,16 @@ fn describe(
     }
     terminal::print(&text);
     Ok(())
+}
+
+/// Works on tasks that were cut off.
+async fn go_on(project: &Project, models: Models, task: Option<String>) -> Result<(), Failure> {
+    let allowed = Allowed::default();
+    let hands = Hands::of(project, models.config(), &allowed).await?;
+    let team = Team::usual(project, models.config(), &allowed, &hands)?;
+    let resumed = resume(&project.orchestrator(models, hands, &team)?, task).await;
+    team.disband().await;
+    resumed
 }
 
 async fn resume(orchestrator: &Orchestrator, task: Option<String>) -> Result<(), Failure> {

@@ -67,8 +67,12 @@ impl Descendant {
                 }
                 Message::ToolResult(_) | Message::User(_) => None,
             },
-            EventBody::ToolStarted(started) => self.calls(&started.tool_call_id),
-            EventBody::ToolRequested(requested) => self.calls(&requested.tool_call_id),
+            EventBody::ToolStarted(started) => {
+                Some(self.calls(&started.tool_call_id, &started.tool_name))
+            }
+            EventBody::ToolRequested(requested) => {
+                Some(self.calls(&requested.tool_call_id, &requested.tool_name))
+            }
             EventBody::Dispatched(dispatched) => {
                 dispatch(dispatched).map(|calls| self.note(Tone::Plain, &calls))
             }
@@ -96,9 +100,10 @@ impl Descendant {
         }
     }
 
-    fn calls(&self, call: &ToolCallId) -> Option<Note> {
-        let title = self.calls.get(call)?;
-        Some(self.note(Tone::Plain, &format!("→ {title}")))
+    /// A call begins; only its tool is known when the answer that made it was not seen.
+    fn calls(&self, call: &ToolCallId, tool: &str) -> Note {
+        let title = self.calls.get(call).cloned().unwrap_or_else(|| cut(&visible(tool)));
+        self.note(Tone::Plain, &format!("→ {title}"))
     }
 
     /// It ended.

@@ -100,7 +100,9 @@ pub(super) async fn a_tree_is_listed_from_its_top(scribe: Scribe) -> Outcome {
     let expected = vec![task(5), task(2)];
     equal("another tree", &scribe.listed(Which::Tree(task(2)), 10).await?, &expected)?;
     let found = scribe.listed(Which::Tree(task(3)), 10).await?;
-    equal("a tree of one that is no top", &found, &vec![])
+    equal("a tree of one that is no top", &found, &vec![])?;
+    equal("the tops", &scribe.listed(Which::Tops, 10).await?, &vec![task(2), task(1)])?;
+    equal("the newest top", &scribe.listed(Which::Tops, 1).await?, &vec![task(2)])
 }
 
 pub(super) async fn the_tasks_of_a_session_are_listed_alone(scribe: Scribe) -> Outcome {

@@ -56,6 +56,7 @@ const FAULTS: &[(Fault, &str)] = &[
     (Fault::TakesBeginningsForPatterns, "tasks_are_found_by_the_beginning_of_their_ids"),
     (Fault::LeavesOutGrandchildren, "a_tree_is_listed_from_its_top"),
     (Fault::LeavesOutTheTop, "a_tree_is_listed_from_its_top"),
+    (Fault::TakesChildrenForTops, "a_tree_is_listed_from_its_top"),
     (Fault::FindsSessionsByPrefix, "the_tasks_of_a_session_are_listed_alone"),
     (Fault::ForgetsParents, "a_new_task_is_what_its_creation_says"),
     (Fault::ForgetsWhatIsWaitedFor, "a_summary_follows_the_status"),

@@ -197,6 +197,8 @@ pub struct TaskQuery {
 pub enum Which {
     /// Every task.
     All,
+    /// Those that nobody dispatched.
+    Tops,
     /// Those without a terminal status.
     Unfinished,
     /// This one, if it is there.

@@ -52,6 +52,26 @@ pub struct Run {
     pub cancel: Cancel,
     /// Fires when everything here comes to rest: the work there may go on, nobody follows it.
     pub rest: Cancel,
+    /// Tells that somebody else wrote to the task: there may be a message for it.
+    pub news: Box<dyn News>,
+}
+
+/// Tells that something was written to a task.
+#[async_trait]
+pub trait News: Send {
+    /// Returns when something was written since the last time. Cancel safe.
+    async fn next(&mut self);
+}
+
+/// There never is any.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoNews;
+
+#[async_trait]
+impl News for NoNews {
+    async fn next(&mut self) {
+        std::future::pending::<()>().await;
+    }
 }
 
 /// Why a runner stopped before its task did.

@@ -92,6 +92,7 @@ impl Here {
             provider: Scripted.provider(&model, &[], None).unwrap(),
             cancel: Cancel::when(self.cancel.clone().cancelled_owned()),
             rest: Cancel::when(self.rest.clone().cancelled_owned()),
+            news: Box::new(antiphon_core::port::NoNews),
         }
     }
 

@@ -139,6 +139,27 @@ async fn a_childs_question_reaches_whoever_watches_and_names_it() {
     assert_eq!(team.tools.done()["act {}"], 1);
 }
 
+#[tokio::test]
+async fn a_tree_rests_when_the_last_of_those_at_work_is_done() {
+    let two = r#"{"targets":[{"agent":"doer","prompt":"1"},{"agent":"slow","prompt":"2"}]}"#;
+    let team = Team::new(
+        script(&[
+            ("Be brief", 0, &calls(two)),
+            ("I am doer", 0, &step("act", "{}")),
+            ("I am slow", 0, &format!("{{ delay_ms = 100 }}, {}", says("late"))),
+        ]),
+        Roster::default().with(agent("doer")).with(agent("slow")),
+    );
+    let world = World { gate: Arc::new(Careful::default()), ..team.world() };
+    let orchestrator = Orchestrator::new(world);
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let rests = tokio::time::timeout(Duration::from_secs(20), orchestrator.wait(&task_id)).await;
+    assert_eq!(rests.expect("it rests").expect("a task").status, TaskStatus::Running);
+    let statuses: Vec<TaskStatus> = team.tasks().await.iter().map(|task| task.status).collect();
+    let expected = [TaskStatus::Running, TaskStatus::InputRequired, TaskStatus::Completed];
+    assert_eq!(statuses, expected);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn canceling_the_root_ends_everything_below() {
     // Ten leads of a hundred each: a third think, a third have a tool that hangs, a third wait.

@@ -91,6 +91,7 @@ impl Journal for FarJournal {
         let whose = match &query.which {
             Which::Tree(_) => Whose::Tree,
             Which::All
+            | Which::Tops
             | Which::Unfinished
             | Which::One(_)
             | Which::Beginning(_)
@@ -99,6 +100,7 @@ impl Journal for FarJournal {
         let mut tasks = self.list(whose).await?;
         tasks.retain(|task| match &query.which {
             Which::All => true,
+            Which::Tops => task.parent.is_none(),
             Which::Unfinished => !task.status.is_terminal(),
             Which::One(task_id) => task.task_id == *task_id,
             Which::Beginning(start) => task.task_id.to_string().starts_with(start),

@@ -82,6 +82,7 @@ impl Bench {
             provider: Arc::clone(&self.provider),
             cancel: Cancel::never(),
             rest: Cancel::never(),
+            news: Box::new(antiphon_core::port::NoNews),
         }
     }
 

@@ -18,7 +18,7 @@ use crate::role;
 use crate::route::Route;
 
 /// Answers of the model after which a task is given up, when nobody says otherwise.
-const TURNS: NonZeroU32 = NonZeroU32::new(200).unwrap();
+const TURNS: NonZeroU32 = NonZeroU32::new(1000).unwrap();
 
 /// Makes tasks of requests.
 pub(super) struct ProjectDesk {

@@ -146,12 +146,12 @@ fn of_ten_thousand_only_some_are_told_and_none_is_kept_in_the_end() {
         let status = if failed { TaskStatus::Failed } else { TaskStatus::Completed };
         ended(&format!("t{n}"), status, json!({ "error": "no" }))
     });
-    let began = told(&mut below, begin);
-    assert_eq!(began.len(), TOLD_MAX + 1, "{began:?}");
+    let told_of_begins = told(&mut below, begin);
+    assert_eq!(told_of_begins.len(), TOLD_MAX + 1, "{told_of_begins:?}");
     assert_eq!(below.alive.len(), count);
-    let ended = told(&mut below, end);
-    assert_eq!(ended.len(), TOLD_MAX + FAILURES_TOLD_MAX + 1, "{ended:?}");
-    assert_eq!(ended.last().unwrap(), "  […] 9992 more agents: 9892 done, 100 failed");
+    let told_of_ends = told(&mut below, end);
+    assert_eq!(told_of_ends.len(), TOLD_MAX + FAILURES_TOLD_MAX + 1, "{told_of_ends:?}");
+    assert_eq!(told_of_ends.last().unwrap(), "  […] 9992 more agents: 9892 done, 100 failed");
     assert!(below.alive.is_empty());
 }
 

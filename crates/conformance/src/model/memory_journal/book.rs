@@ -113,6 +113,7 @@ impl Book {
             let task = &chapter.summary;
             match &query.which {
                 Which::All => true,
+                Which::Tops => task.parent.is_none(),
                 Which::Unfinished => !chapter.has_ended(),
                 Which::One(task_id) => task.task_id == *task_id,
                 Which::Beginning(start) => task.task_id.as_str().starts_with(start),

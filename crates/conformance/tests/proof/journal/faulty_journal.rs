@@ -67,6 +67,7 @@ pub(super) enum Fault {
     TakesBeginningsForPatterns,
     LeavesOutGrandchildren,
     LeavesOutTheTop,
+    TakesChildrenForTops,
     FindsSessionsByPrefix,
     ForgetsParents,
     ForgetsWhatIsWaitedFor,

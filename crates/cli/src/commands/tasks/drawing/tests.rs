@@ -85,9 +85,9 @@ fn no_line_is_wider_than_the_terminal() {
         }
     }
     let narrow = "\
-planner         ● running    80 s  1200  $0.0020  Work of … │ planner says…
+planner         ● running    80 s  1200  $0.0020  Work of… │ planner says…
 │ Σ 4 below                        4800  $0.0080
-├─ researcher   ✓ completed  12 s  1200  $0.0020  Work of … │ researcher s…";
+├─ researcher   ✓ completed  12 s  1200  $0.0020  Work of… │ researcher s…";
     let at_74 = drawn(&team(), 74, Fold::Nothing);
     assert!(at_74.starts_with(narrow), "{at_74}");
     let narrower = "\

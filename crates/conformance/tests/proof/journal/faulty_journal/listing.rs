@@ -52,6 +52,7 @@ impl FaultyJournal {
                 };
                 tasks.retain(|task| task.root == *root && near(task));
             }
+            (Fault::TakesChildrenForTops, Which::Tops) => {}
             (Fault::LeavesOutTheTop, Which::Tree(root)) => {
                 tasks.retain(|task| task.root == *root && task.task_id != *root);
             }
