@@ -10,6 +10,10 @@ use antiphon_core::{ApprovalId, TaskId};
 use chrono::{DateTime, Utc};
 use tokio::sync::Notify;
 
+use crate::inner::Inner;
+use crate::orchestrator::OrchestratorError;
+use crate::{running, tree};
+
 /// What is due.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Due {
@@ -62,5 +66,50 @@ impl Deadlines {
                 None => changed.await,
             }
         }
+    }
+}
+
+impl Inner {
+    /// Has an approval answered by the clock when its time is over.
+    pub(crate) fn watch_deadline(self: &Arc<Self>, at: DateTime<Utc>, approval_id: ApprovalId) {
+        self.watch(at, Due::Approval(approval_id));
+    }
+
+    /// Has a task looked at when it is time.
+    pub(crate) fn watch_task(self: &Arc<Self>, at: DateTime<Utc>, task_id: TaskId) {
+        self.watch(at, Due::Task(task_id));
+    }
+
+    fn watch(self: &Arc<Self>, at: DateTime<Utc>, due: Due) {
+        self.deadlines.add(at, due);
+        if self.watched.set(()).is_err() {
+            return;
+        }
+        let inner = Arc::clone(self);
+        self.tracker.spawn(async move {
+            loop {
+                let due = tokio::select! {
+                    due = inner.deadlines.next(&inner.world.clock) => due,
+                    () = inner.stop.cancelled() => return,
+                };
+                match due {
+                    Due::Approval(approval_id) => inner.expire(approval_id).await,
+                    Due::Task(task_id) => running::start(&inner, &task_id),
+                }
+            }
+        });
+    }
+
+    /// Has a task that waits looked at when its time is over.
+    pub(crate) async fn watch_time(
+        self: &Arc<Self>,
+        task_id: &TaskId,
+    ) -> Result<(), OrchestratorError> {
+        let (created, at) = tree::beginning(task_id, &*self.world.journal).await?;
+        if let Some(max) = created.limits.wall_clock_s_max {
+            let until = at + chrono::TimeDelta::seconds(i64::from(max.get()));
+            self.watch_task(until, task_id.clone());
+        }
+        Ok(())
     }
 }

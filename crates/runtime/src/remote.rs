@@ -210,6 +210,15 @@ impl Work {
     }
 }
 
+impl Inner {
+    /// Whether a runner is an orchestrator of its own.
+    pub(crate) fn is_orchestrated(&self, runner: Option<&RunnerConfig>) -> bool {
+        let Some(config) = runner else { return false };
+        let known = self.world.runners.iter().find(|known| known.kind() == config.kind);
+        known.is_some_and(|known| known.is_orchestrator())
+    }
+}
+
 /// Rings when something is written to a task.
 struct Bell(watch::Receiver<Position>);
 

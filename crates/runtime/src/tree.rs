@@ -15,8 +15,8 @@ use crate::limits::{LimitReached, Scope, Totals};
 use crate::orchestrator::OrchestratorError;
 use crate::state::{ReplayError, TaskState};
 
-/// Tasks of a tree that are added up when it is taken up again.
-const TREE_TASKS_MAX: NonZeroUsize = NonZeroUsize::new(1_000_000).unwrap();
+/// Tasks of a tree that are looked at, at most.
+pub(crate) const TREE_TASKS_MAX: NonZeroUsize = NonZeroUsize::new(1_000_000).unwrap();
 
 /// Trees that are remembered before those that nobody works on are thrown away.
 const TREES_SWEPT: usize = 2 * crate::running::TASKS_RUNNING_MAX;

@@ -1,0 +1,129 @@
+//! Ending tasks: one, or one with everything below it.
+//!
+//! A task that is worked on ends itself; one that rests is ended here. What is below a task is ended
+//! behind it, when it can dispatch nobody any more. Killed in between, recovery ends what is left.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use antiphon_core::port::{TaskQuery, Which};
+use antiphon_core::{StatusChanged, TaskId, TaskStatus, TaskSummary};
+use futures_util::{StreamExt, stream};
+
+use crate::inner::Inner;
+use crate::orchestrator::OrchestratorError;
+use crate::running;
+use crate::tree;
+
+/// Tasks that are canceled at a time.
+const CANCELED_AT_ONCE: usize = 256;
+
+impl Inner {
+    /// Ends tasks and everything below them. When this returns, the journal says so.
+    pub(crate) async fn cancel_all(
+        self: &Arc<Self>,
+        tasks: Vec<TaskId>,
+    ) -> Result<(), OrchestratorError> {
+        for task_id in &tasks {
+            self.cancel_one(task_id).await?;
+        }
+        for task_id in tasks {
+            self.cancel_below(&task_id).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends everything below a task that can dispatch nobody any more.
+    pub(crate) async fn cancel_below(
+        self: &Arc<Self>,
+        task_id: &TaskId,
+    ) -> Result<(), OrchestratorError> {
+        let root = self.summary(task_id).await?.root;
+        loop {
+            let mut below = self.below(task_id, &root).await?;
+            below.retain(|task| !task.status.is_terminal());
+            if below.is_empty() {
+                return Ok(());
+            }
+            let ends = below.into_iter().map(|task| {
+                let inner = Arc::clone(self);
+                async move { inner.cancel_one(&task.task_id).await }
+            });
+            let mut ends = std::pin::pin!(stream::iter(ends).buffer_unordered(CANCELED_AT_ONCE));
+            while let Some(ended) = ends.next().await {
+                ended?;
+            }
+        }
+    }
+
+    /// Everything below a task, the oldest first.
+    pub(crate) async fn below(
+        &self,
+        task_id: &TaskId,
+        root: &TaskId,
+    ) -> Result<Vec<TaskSummary>, OrchestratorError> {
+        let query = TaskQuery { which: Which::Tree(root.clone()), limit: tree::TREE_TASKS_MAX };
+        let tasks = self.world.journal.tasks(query).await?;
+        let inside: HashSet<TaskId> = tree::descent(task_id, &tasks).into_iter().cloned().collect();
+        let mut below: Vec<TaskSummary> = tasks
+            .into_iter()
+            .filter(|task| task.task_id != *task_id && inside.contains(&task.task_id))
+            .collect();
+        below.reverse();
+        Ok(below)
+    }
+
+    /// Ends one task, if it has not ended.
+    pub(crate) async fn cancel_one(
+        self: &Arc<Self>,
+        task_id: &TaskId,
+    ) -> Result<(), OrchestratorError> {
+        match self.cancel(task_id).await {
+            Ok(()) | Err(OrchestratorError::Ended { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Ends one task: its model call, its tools, and itself.
+    pub(crate) async fn cancel(
+        self: &Arc<Self>,
+        task_id: &TaskId,
+    ) -> Result<(), OrchestratorError> {
+        let mut asked = false;
+        if self.places.find(task_id).is_none() && self.is_followed(task_id).await? {
+            // Whoever works on it elsewhere is told by whoever follows it.
+            running::start(self, task_id);
+        }
+        loop {
+            if let Some(running) = self.places.find(task_id) {
+                running.cancel.cancel();
+                running.left.cancelled().await;
+                asked = true;
+                continue;
+            }
+            let summary = self.summary(task_id).await?;
+            if asked && summary.status == TaskStatus::Canceled {
+                return Ok(());
+            }
+            if summary.status.is_terminal() {
+                let (task_id, status) = (task_id.clone(), summary.status);
+                return Err(OrchestratorError::Ended { task_id, status });
+            }
+            let canceled = vec![StatusChanged::new(TaskStatus::Canceled).into()];
+            if self.append_behind(&summary, canceled).await? {
+                self.take_prepared(task_id);
+                self.world.tools.release(task_id).await;
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether another orchestrator works on a task that has not ended.
+    async fn is_followed(&self, task_id: &TaskId) -> Result<bool, OrchestratorError> {
+        if self.world.runners.is_empty() || self.summary(task_id).await?.status.is_terminal() {
+            return Ok(false);
+        }
+        let (created, _) = tree::beginning(task_id, &*self.world.journal).await?;
+        Ok(self.is_orchestrated(created.runner.as_ref()))
+    }
+}
