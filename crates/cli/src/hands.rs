@@ -185,7 +185,14 @@ fn shell(project: &Project, config: &Config, mode: Mode, network: bool) -> Resul
 pub(crate) fn policy(project: &Project, config: &Config, mode: Mode, network: bool) -> Policy {
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
     let secrets = home.iter().flat_map(|home| SECRETS_IN_HOME.iter().map(|name| home.join(name)));
-    let own = config.path.parent().map(PathBuf::from);
+    // The user's own folder; where the project lies in it, only what is ours there.
+    let own: Vec<PathBuf> = match config.path.parent() {
+        Some(folder) if project.root().starts_with(folder) => {
+            vec![config.path.clone(), config.remembered_path()]
+        }
+        Some(folder) => vec![folder.to_owned()],
+        None => Vec::new(),
+    };
     let network = if network || config.sandbox.network { Network::On } else { Network::Off };
     Policy {
         mode: match mode {

@@ -10,8 +10,9 @@ use std::io::{IsTerminal, Write};
 use std::time::Instant;
 
 use antiphon_core::{
-    AssistantMessage, EVENT_VERSION, Event, EventBody, InputBlock, Message, PriceTable,
-    StreamEvent, TaskId, TokenUsage, ToolCallId, ToolResultMessage, Usage, UsageRecorded, visible,
+    AgentState, AssistantMessage, EVENT_VERSION, Event, EventBody, InputBlock, Message, PriceTable,
+    StreamEvent, TaskId, TokenUsage, ToolCallId, ToolResultMessage, Usage, UsageRecorded,
+    UserMessage, visible,
 };
 use antiphon_runtime::{Delta, DeltaEvent, ToolDelta};
 use serde::Serialize;
@@ -37,6 +38,9 @@ pub(crate) enum Form {
 }
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+
+/// Pieces of an answer that are kept until what came before them has been shown.
+const EARLY_MAX: usize = 4096;
 
 /// How the model's answers are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +68,10 @@ pub(crate) struct Screen {
     waiting: Option<String>,
     /// Bytes of the answer that is being written which have been shown.
     said_bytes: usize,
+    /// Which answer that is.
+    turn: Option<u32>,
+    /// Pieces of the next one, which came before the journal was read up to the end of this one.
+    early: Vec<Delta>,
     answers: Answers,
     /// Calls of the last answer, as they are shown, and when they started.
     calls: HashMap<ToolCallId, (String, Option<Instant>)>,
@@ -84,6 +92,8 @@ impl Screen {
             doing: "starting".to_owned(),
             waiting: None,
             said_bytes: 0,
+            turn: None,
+            early: Vec::new(),
             answers: Answers::AsTheyCome,
             calls: HashMap::new(),
             spent: std::collections::BTreeMap::new(),
@@ -149,6 +159,11 @@ impl Screen {
         if self.form == Form::Json {
             return line(delta);
         }
+        if matches!(&delta.event, DeltaEvent::Answer(_))
+            && delta.turn > *self.turn.get_or_insert(delta.turn)
+        {
+            return self.keep_early(delta);
+        }
         match &delta.event {
             DeltaEvent::Answer(StreamEvent::TextDelta { .. }) if self.answers == Answers::Whole => {
                 Ok(())
@@ -178,6 +193,15 @@ impl Screen {
         }
     }
 
+    fn keep_early(&mut self, delta: &Delta) -> Result<(), Failure> {
+        if self.early.len() < EARLY_MAX {
+            self.early.push(delta.clone());
+            return Ok(());
+        }
+        self.early.clear();
+        self.missed(&delta.task_id, EARLY_MAX as u64)
+    }
+
     pub(crate) fn missed(&mut self, task_id: &TaskId, count: u64) -> Result<(), Failure> {
         match self.form {
             Form::Json => line(&serde_json::json!({
@@ -189,6 +213,15 @@ impl Screen {
                 Ok(())
             }
         }
+    }
+
+    /// The next answer begins: everything before it has been shown.
+    fn begin_answer(&mut self) -> Result<(), Failure> {
+        self.turn = None;
+        for early in std::mem::take(&mut self.early) {
+            self.delta(&early)?;
+        }
+        Ok(())
     }
 
     /// An answer is whole: what of it was not shown is shown now.
@@ -213,11 +246,19 @@ impl Screen {
                 // A lap is over: what comes next begins on a line of its own.
                 self.end();
             }
-            EventBody::StateChanged(change) => self.doing = change.to.to_string(),
+            EventBody::StateChanged(change) => {
+                self.doing = change.to.to_string();
+                if change.to == AgentState::Thinking {
+                    self.begin_answer()?;
+                }
+            }
             EventBody::MessageAppended(appended) => match &*appended.message {
                 Message::Assistant(answer) => self.answered(answer)?,
                 Message::ToolResult(result) => self.result(result),
-                Message::User(_) if appended.queued.is_some() => self.note("heard what you said"),
+                Message::User(user) if appended.queued.is_some() => {
+                    let heard = heard(user);
+                    self.note(&heard);
+                }
                 Message::User(_) => {}
             },
             EventBody::ToolStarted(started) => {
@@ -341,6 +382,20 @@ impl Screen {
                 let _ = std::io::stdout().lock().write_all(b"\n");
             }
         }
+    }
+}
+
+/// Whose words have been heard: somebody's, or the report of an agent.
+fn heard(user: &UserMessage) -> String {
+    let text = match user.content.first() {
+        Some(InputBlock::Text(text)) => text.text.as_str(),
+        Some(InputBlock::Image(_)) | None => "",
+    };
+    let report = text.strip_prefix("[RESPONSE to ").and_then(|rest| rest.split_once(" from "));
+    let report = report.and_then(|(_, rest)| rest.split_once(']'));
+    match report {
+        Some((who, _)) => format!("heard from {}", cut(&visible(who))),
+        None => "heard what you said".to_owned(),
     }
 }
 

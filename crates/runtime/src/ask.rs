@@ -141,7 +141,8 @@ impl Work {
                     if shown == Shown::Yes {
                         let task_id = self.state.task_id.clone();
                         // Nobody may be watching.
-                        let delta = Delta::new(task_id, DeltaEvent::Answer(event));
+                        let turn = self.state.turns;
+                        let delta = Delta::new(task_id, turn, DeltaEvent::Answer(event));
                         let _ = self.inner.deltas.send(delta);
                     }
                 }

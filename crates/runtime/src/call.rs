@@ -271,6 +271,7 @@ impl Work {
     fn context(&self, call: &ToolCallBlock) -> ToolContext {
         let (deltas, running) = (self.inner.deltas.clone(), Arc::clone(&self.running));
         let (task_id, tool_call_id) = (self.state.task_id.clone(), call.id.clone());
+        let turn = self.state.turns;
         ToolContext {
             task_id: task_id.clone(),
             tool_call_id: tool_call_id.clone(),
@@ -280,7 +281,7 @@ impl Work {
                 let (tool_call_id, delta) = (tool_call_id.clone(), text.to_owned());
                 let event = DeltaEvent::Tool(ToolDelta::ToolOutput { tool_call_id, delta });
                 // Nobody may be watching.
-                let _ = deltas.send(Delta::new(task_id.clone(), event));
+                let _ = deltas.send(Delta::new(task_id.clone(), turn, event));
             }),
         }
     }

@@ -140,7 +140,7 @@ enum ToolsArgument {
     Policy(ToolPolicy),
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 enum ExecutorArgument {
     Word(String),
@@ -159,7 +159,15 @@ pub(crate) fn read(arguments: &RawJson, now: DateTime<Utc>) -> Result<ValidInvoc
         Some(_) if alone => {
             return Err(refuse("give `agent` and `prompt`, or `targets`, not both".to_owned()));
         }
-        Some(targets) => targets,
+        Some(mut targets) => {
+            // What is said beside the targets holds for each that does not say otherwise.
+            for target in &mut targets {
+                target.output_schema = target.output_schema.take().or(output_schema.clone());
+                target.timeout_s = target.timeout_s.or(timeout_s);
+                target.executor = target.executor.take().or(executor.clone());
+            }
+            targets
+        }
         None => vec![TargetArguments {
             agent,
             system_prompt,

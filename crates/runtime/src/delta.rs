@@ -10,6 +10,9 @@ pub struct Delta {
     v: u32,
     /// Of which task.
     pub task_id: TaskId,
+    /// How many answers of the task were whole before this one.
+    #[serde(skip)]
+    pub turn: u32,
     /// What came.
     #[serde(flatten)]
     pub event: DeltaEvent,
@@ -39,7 +42,7 @@ pub enum ToolDelta {
 }
 
 impl Delta {
-    pub(crate) fn new(task_id: TaskId, event: DeltaEvent) -> Self {
-        Self { v: EVENT_VERSION, task_id, event }
+    pub(crate) fn new(task_id: TaskId, turn: u32, event: DeltaEvent) -> Self {
+        Self { v: EVENT_VERSION, task_id, turn, event }
     }
 }

@@ -16,19 +16,19 @@ use crate::state::TaskState;
 #[serde(tag = "limit", rename_all = "snake_case")]
 pub enum LimitReached {
     /// Too many answers of the model.
-    #[error("the task may take {max} turns, and has")]
+    #[error("{max} turns are allowed for the task and all it belongs to, and are used up")]
     Turns {
         /// How many it may.
         max: u32,
     },
     /// Too many calls of tools.
-    #[error("the task may call {max} tools, and has")]
+    #[error("{max} calls of tools are allowed for the task and all it belongs to, and are used up")]
     ToolCalls {
         /// How many it may.
         max: u32,
     },
     /// Too many tokens.
-    #[error("the task may use {max} tokens, and has")]
+    #[error("{max} tokens are allowed for the task and all it belongs to, and are used up")]
     Tokens {
         /// How many it may.
         max: u64,

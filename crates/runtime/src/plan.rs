@@ -183,8 +183,9 @@ impl Caller<'_> {
     fn limits(&self, definition: Option<&AgentDefinition>, target: &Target) -> TaskLimits {
         let own = definition.map(|definition| definition.limits).unwrap_or_default();
         let left = self.deadline.map(|deadline| {
-            let left = (deadline - self.world.clock.now()).num_seconds().max(1);
-            u32::try_from(left).unwrap_or(u32::MAX)
+            // Rounded up: the caller's end takes its children with it.
+            let left = (deadline - self.world.clock.now()).num_milliseconds().max(1);
+            u32::try_from(left.unsigned_abs().div_ceil(1000)).unwrap_or(u32::MAX)
         });
         let left = left.and_then(std::num::NonZeroU32::new);
         let given = [own.wall_clock_s_max, target.timeout_s, left];

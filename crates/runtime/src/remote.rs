@@ -110,7 +110,9 @@ impl Work {
         let Some(config) = self.state.created.runner.clone() else { return Ok(()) };
         self.flush().await?;
         let mut wait = TRY_AFTER;
-        for attempt in 1..=TRIES_MAX {
+        // An orchestrator is asked again and again by its own runner.
+        let tries_max = if self.is_orchestrated_elsewhere() { 1 } else { TRIES_MAX };
+        for attempt in 1..=tries_max {
             let before = self.state.seq;
             let stopped = self.run_elsewhere(&config).await?;
             self.catch_up().await?;
@@ -127,7 +129,7 @@ impl Work {
                     return Ok(());
                 }
             };
-            if attempt == TRIES_MAX {
+            if attempt == tries_max {
                 self.give_up("runner_unavailable", &config, &reason);
                 return Ok(());
             }

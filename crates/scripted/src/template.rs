@@ -1,4 +1,4 @@
-//! Text with placeholders. `{{last_user}}`, `{{last_result}}` and `{{turn}}` are replaced once;
+//! Text with placeholders. `{{last_user}}`, `{{last_result}}`, a place in it and `{{turn}}` are replaced once;
 //! what replaces them is never read as a template. Any other `{{` is refused.
 
 use std::borrow::Cow;
@@ -17,6 +17,8 @@ enum Part {
     Literal(String),
     LastUser,
     LastResult,
+    /// A place in the last result, which is JSON.
+    InLastResult(String),
     Turn,
 }
 
@@ -53,7 +55,7 @@ impl Template {
             .iter()
             .map(|part| match part {
                 Part::Literal(text) => text.len(),
-                Part::LastUser | Part::LastResult | Part::Turn => 0,
+                Part::LastUser | Part::LastResult | Part::InLastResult(_) | Part::Turn => 0,
             })
             .sum()
     }
@@ -73,9 +75,12 @@ impl Part {
             "last_user" => Ok(Self::LastUser),
             "last_result" => Ok(Self::LastResult),
             "turn" => Ok(Self::Turn),
+            _ if name.starts_with("last_result/") => {
+                Ok(Self::InLastResult(name["last_result".len()..].to_owned()))
+            }
             _ => Err(format!(
                 "unknown placeholder `{{{{{name}}}}}`, expected one of `{{{{last_user}}}}`, \
-                 `{{{{last_result}}}}`, `{{{{turn}}}}`"
+                 `{{{{last_result}}}}`, `{{{{last_result/…}}}}`, `{{{{turn}}}}`"
             )),
         }
     }
@@ -87,7 +92,38 @@ impl Part {
             Self::LastResult => {
                 scene.last_result.as_ref().map_or("", |result| result.text.as_str()).into()
             }
+            Self::InLastResult(pointer) => {
+                let text = scene.last_result.as_ref().map_or("", |result| result.text.as_str());
+                inside(text, pointer).into()
+            }
             Self::Turn => scene.turn.to_string().into(),
         }
+    }
+}
+
+/// What stands at a place in a JSON text: a text as it is, anything else as JSON; nothing where
+/// nothing is.
+fn inside(text: &str, pointer: &str) -> String {
+    let value: Option<serde_json::Value> = serde_json::from_str(text).ok();
+    let found = value.as_ref().and_then(|value| value.pointer(pointer));
+    found
+        .map(|found| found.as_str().map_or_else(|| found.to_string(), str::to_owned))
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::inside;
+
+    #[test]
+    fn a_place_in_json_is_its_text_or_its_json_or_nothing() {
+        let text = r#"{"task_ids":["a","b"],"result":{"content":{"n":1}},"a/b":"slash"}"#;
+        assert_eq!(inside(text, "/task_ids/1"), "b");
+        assert_eq!(inside(text, "/result/content"), r#"{"n":1}"#);
+        assert_eq!(inside(text, "/a~1b"), "slash");
+        for nothing in ["/task_ids/2", "/no", "/task_ids/x"] {
+            assert_eq!(inside(text, nothing), "");
+        }
+        assert_eq!(inside("no JSON", "/a"), "");
     }
 }

@@ -289,6 +289,10 @@ fn describe(
     if let Some(error) = error.filter(|_| state.status == TaskStatus::Failed) {
         text.extend(["failed: ", error, "\n"]);
     }
+    if state.handovers > 0 {
+        let times = terminal::count(u64::from(state.handovers), "handover");
+        text.extend(["now with ", &visible(&state.created.agent), ", after ", &times, "\n"]);
+    }
     text.push_str(&super::sessions::conversation(&state.created.system_prompt, state.messages()));
     for queued in &state.queue {
         text.push_str(&super::sessions::waiting(&queued.message));

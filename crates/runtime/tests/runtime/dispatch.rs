@@ -232,6 +232,29 @@ async fn where_an_agent_runs_is_found_out_or_refused_with_the_reason() {
 }
 
 #[tokio::test]
+async fn what_is_said_beside_the_targets_holds_for_each() {
+    let both = r#"{"executor":"elsewhere","timeout_s":60,"targets":[{"agent":"a","prompt":"1"},
+        {"agent":"a","prompt":"2","executor":"local","timeout_s":5}]}"#;
+    let team = Team::new(
+        script(&[
+            ("Be brief", 0, &calls(both)),
+            ("Be brief", 1, &says("so")),
+            ("I am a", 0, &says("here")),
+        ]),
+        Roster::default().with(agent("a")),
+    );
+    done(&team).await;
+    let mut found = Vec::new();
+    for task in &team.tasks().await[1..] {
+        let created = team.orchestrator().task(&task.task_id).await.expect("a task").created;
+        let seconds = created.limits.wall_clock_s_max.map(std::num::NonZeroU32::get);
+        found.push((created.runner.map(|runner| runner.kind), seconds));
+    }
+    found.sort();
+    assert_eq!(found, [(None, Some(5)), (Some("elsewhere".to_owned()), Some(60))]);
+}
+
+#[tokio::test]
 async fn an_invocation_that_makes_no_sense_is_told_why() {
     let several = r#"{"targets":[{"agent":"a","prompt":"1"},{"agent":"a","prompt":"2"}]"#;
     let cases = [

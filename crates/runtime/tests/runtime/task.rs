@@ -162,9 +162,13 @@ async fn a_task_goes_as_far_as_it_may() {
     let calls = TaskLimits { tool_calls_max: NonZeroU32::new(3), ..TaskLimits::default() };
     let tokens = TaskLimits { tokens_max: NonZeroU64::new(1), ..TaskLimits::default() };
     let cases = [
-        (turns, "the task may take 2 turns, and has", 2),
-        (calls, "the task may call 3 tools, and has", 1),
-        (tokens, "the task may use 1 tokens, and has", 1),
+        (turns, "2 turns are allowed for the task and all it belongs to, and are used up", 2),
+        (
+            calls,
+            "3 calls of tools are allowed for the task and all it belongs to, and are used up",
+            1,
+        ),
+        (tokens, "1 tokens are allowed for the task and all it belongs to, and are used up", 1),
     ];
     for (limits, reason, laps) in cases {
         let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));

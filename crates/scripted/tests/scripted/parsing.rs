@@ -95,7 +95,8 @@ fn arguments_that_json_does_not_have_are_refused() {
 
 #[test]
 fn only_the_known_placeholders_are_taken() {
-    let known = "expected one of `{{last_user}}`, `{{last_result}}`, `{{turn}}`";
+    let known =
+        "expected one of `{{last_user}}`, `{{last_result}}`, `{{last_result/…}}`, `{{turn}}`";
     for name in ["user", " turn ", ""] {
         assert_eq!(
             step_refusal(&format!("text = '{{{{{name}}}}}'")),
