@@ -15,9 +15,7 @@ use antiphon_core::{
     Effect, Event, ModelRef, Position, Provider, RawJson, TaskStatus, Tool, ToolError,
     ToolExecutor, ToolResult, UserMessage,
 };
-use antiphon_runtime::{
-    Follower, Models, NewTask, OpenGate, Orchestrator, Settings, World,
-};
+use antiphon_runtime::{Follower, Models, NewTask, OpenGate, Orchestrator, Settings, World};
 use antiphon_sandbox::{Limits, Mode, Network, Policy, Protected};
 use antiphon_scripted::{Script, ScriptedProvider};
 use antiphon_shell::{Environment, Shell, WorkerCommand, worker_main};

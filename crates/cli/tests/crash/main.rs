@@ -1,55 +1,66 @@
 //! The crash harness: the real binary with real tools, killed with SIGKILL at a chosen write to its
-//! journal or at a random moment, and taken up again until its task is done.
+//! journal or at a random moment, and taken up again until its work is done.
 //!
-//! After every task: it completed, no tool with side effects ran twice, no event is lost,
-//! reordered or doubled, and what was said is what an undisturbed run says wherever no call was cut
-//! off. `make crash N=2000` asks for more kills than the few that every test run makes.
+//! | scene      | after each                                                                          |
+//! |------------|-------------------------------------------------------------------------------------|
+//! | one task   | it completed, no tool with side effects ran twice, no event is lost, reordered or doubled, and what was said is what an undisturbed run says wherever no call was cut off |
+//! | a tree     | its top completed, every child that was named is there once and has ended, every join and every report tells how they ended, nothing was done twice, no process is left |
+//!
+//! `make crash N=2000` asks for more kills than the few that every test run makes.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod dice;
+mod kill;
+mod project;
 mod scene;
+mod team;
+mod tree;
 
 use std::time::Instant;
 
-use scene::{Kill, Scene};
+use dice::Dice;
+use project::Fate;
+use scene::Scene;
+use team::{Housing, Team};
 
 /// Kills in an ordinary test run.
-const KILLS_DEFAULT: usize = 60;
+const KILLS_DEFAULT: u64 = 100;
 
-/// A number that looks random and is not: a failure can be had again.
-struct Dice(u64);
+/// How many of a hundred kills are those of trees.
+const TREES_PERCENT: u64 = 40;
 
-impl Dice {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
+/// Writes of the journal within which one task dies.
+const TASK_WRITES: u64 = 60;
 
-    fn kill(&mut self, writes: u64, millis: u64) -> Kill {
-        match self.below(4) {
-            0 => Kill::Before(1 + self.below(writes)),
-            1 => Kill::After(1 + self.below(writes)),
-            2 => Kill::Torn(1 + self.below(writes)),
-            _ => Kill::Time(self.below(millis)),
-        }
-    }
-}
+/// The same for a tree, which writes more than a thousand times.
+const TREE_WRITES: u64 = 400;
 
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
+/// How many kills are wanted of trees, and how many of single tasks.
+fn wanted() -> (u64, u64) {
+    let all = setting("CRASH_KILLS", KILLS_DEFAULT);
+    let trees = all * TREES_PERCENT / 100;
+    (trees, all - trees)
+}
+
+/// How many milliseconds something takes that gets to its end.
+fn millis_of(work: impl FnOnce() -> Fate) -> u64 {
+    let began = Instant::now();
+    assert_eq!(work(), Fate::Ended, "the undisturbed run");
+    u64::try_from(began.elapsed().as_millis()).unwrap() + 1
+}
+
 #[test]
 fn nothing_is_lost_and_nothing_is_done_twice_however_often_it_is_killed() {
-    let wanted = usize::try_from(setting("CRASH_KILLS", KILLS_DEFAULT as u64)).unwrap();
-    let seed = setting("CRASH_SEED", 1);
+    let ((_, wanted), seed) = (wanted(), setting("CRASH_SEED", 1));
     let mut dice = Dice(seed);
     let began = Instant::now();
     let undisturbed = Scene::new();
-    let took = Instant::now();
-    assert!(undisturbed.start(None), "the undisturbed run");
-    let millis = u64::try_from(took.elapsed().as_millis()).unwrap() + 1;
+    let millis = millis_of(|| undisturbed.start(None));
     let whole = undisturbed.told();
     let (mut kills, mut tasks, mut cut_off) = (0, 0, 0);
     while kills < wanted {
@@ -57,29 +68,62 @@ fn nothing_is_lost_and_nothing_is_done_twice_however_often_it_is_killed() {
         let mut deaths = Vec::new();
         loop {
             // Often at once, sometimes after a while: it dies in the beginning and gets on too.
-            let kill = dice.kill(60, millis);
-            if scene.start(Some(kill)) {
+            let kill = dice.kill(TASK_WRITES, millis);
+            if scene.start(Some(kill)) == Fate::Ended {
                 break;
             }
             deaths.push(kill);
         }
-        kills += deaths.len();
+        kills += deaths.len() as u64;
         tasks += 1;
         let told = scene.told();
-        let place = || format!("seed {seed}, task {tasks}, killed {deaths:?}");
-        assert_eq!(told.status, "completed", "{}", place());
-        scene.check_events(&place());
-        scene.check_effects(&told, &place());
-        assert_eq!(told.said.len(), whole.said.len(), "{}", place());
+        let place = format!("seed {seed}, task {tasks}, killed {deaths:?}");
+        assert_eq!(told.status, "completed", "{place}");
+        scene.check_events(&place);
+        scene.check_effects(&told, &place);
+        assert_eq!(told.said.len(), whole.said.len(), "{place}");
         for (said, expected) in told.said.iter().zip(&whole.said) {
             if !said.contains("outcome unknown") {
-                assert_eq!(said, expected, "{}", place());
+                assert_eq!(said, expected, "{place}");
             }
         }
-        cut_off += told.said.iter().filter(|said| said.contains("outcome unknown")).count();
+        cut_off += told.cut_off();
     }
     println!(
         "{kills} kills, {tasks} tasks, {cut_off} calls cut off, {:.0} s, seed {seed}",
+        began.elapsed().as_secs_f64()
+    );
+}
+
+#[test]
+fn a_tree_is_whole_however_often_it_is_killed() {
+    let ((wanted, _), seed) = (wanted(), setting("CRASH_SEED", 1));
+    let mut dice = Dice(seed);
+    let began = Instant::now();
+    let undisturbed = Team::new(Housing::Boxed);
+    let millis = millis_of(|| undisturbed.start(None));
+    assert_eq!(undisturbed.check("undisturbed"), 0, "no call is cut off");
+    let (mut kills, mut trees, mut boxed, mut cut_off) = (0, 0, 0, 0);
+    while kills < wanted {
+        let housing = if dice.below(3) == 0 { Housing::Boxed } else { Housing::Together };
+        let team = Team::new(housing);
+        let mut deaths = Vec::new();
+        loop {
+            let kill = dice.kill(TREE_WRITES, millis);
+            if team.start(Some(kill)) == Fate::Ended {
+                break;
+            }
+            deaths.push(kill);
+        }
+        kills += deaths.len() as u64;
+        trees += 1;
+        boxed += u64::from(housing == Housing::Boxed);
+        let place = format!("seed {seed}, tree {trees}, {housing:?}, killed {deaths:?}");
+        cut_off += team.check(&place);
+    }
+    println!(
+        "{kills} kills, {trees} trees ({boxed} of them with a sandbox), {cut_off} calls cut off, \
+         {:.0} s, seed {seed}",
         began.elapsed().as_secs_f64()
     );
 }
