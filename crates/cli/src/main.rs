@@ -74,7 +74,8 @@ fn log() {
 
 fn start(cli: Cli) -> Result<(), Failure> {
     log();
-    let runtime = tokio::runtime::Builder::new_current_thread()
+    // Ten thousand agents at once keep more than one core busy.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::failed(format!("cannot start: {error}")))?;

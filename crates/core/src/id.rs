@@ -162,7 +162,9 @@ fn check_text_id(text: &str) -> Result<(), IdError> {
     if text.len() > TEXT_ID_BYTES_MAX {
         return Err(IdError::TooLong { bytes: text.len() });
     }
-    if text.chars().any(|c| is_invisible(c) || c.is_whitespace()) {
+    // Most are nothing but letters, digits and hyphens.
+    let plain = text.bytes().all(|byte| byte.is_ascii_graphic());
+    if !plain && text.chars().any(|c| is_invisible(c) || c.is_whitespace()) {
         return Err(IdError::Unprintable);
     }
     Ok(())

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use antiphon_core::port::{Append, Expected, JournalError, TaskQuery, Which};
 use antiphon_core::{
-    EventBody, MessageAppended, SessionId, StatusChanged, TaskCreated, TaskId, TaskStatus,
-    TaskSummary, UserMessage,
+    AgentId, AgentState, EventBody, MessageAppended, SessionId, StateChanged, StatusChanged,
+    TaskCreated, TaskId, TaskStatus, TaskSummary, UserMessage,
 };
 use futures_util::{StreamExt, stream};
 use serde_json::json;
@@ -145,19 +145,30 @@ async fn birth(
 ) -> Result<(), OrchestratorError> {
     let Planned { created, message } = planned;
     let at = inner.world.clock.now();
-    let said = MessageAppended::new(message);
     let before = match &created.history {
         Some(_) => parent.conversation.clone(),
         None => Conversation::default(),
     };
+    let mut behind: Vec<EventBody> = vec![MessageAppended::new(message).into()];
+    let mut thinking = None;
+    if created.runner.is_none() {
+        // It is worked on at once, and thinks first: one append for what would be two.
+        let agent_id = AgentId::from(inner.world.ids.next());
+        behind.push(StatusChanged::new(TaskStatus::Running).into());
+        let (from, to) = (AgentState::Idle, AgentState::Thinking);
+        behind.push(StateChanged { agent_id, from, to }.into());
+        thinking = Some(agent_id);
+    }
     let mut state = TaskState::created(task_id.clone(), created.clone(), at, before);
+    for body in &behind {
+        state.apply(body);
+    }
     let tree = inner.trees.share(Tree::sprout(task_id.clone(), &created));
     let trees = std::iter::once(tree).chain(trees.iter().cloned()).collect();
-    state.apply(&said.clone().into());
-    if !create(inner, &task_id, created, vec![said.into()]).await? {
+    if !create(inner, &task_id, created, behind).await? {
         return Ok(());
     }
-    inner.prepare(task_id.clone(), Prepared { state, trees });
+    inner.prepare(task_id.clone(), Prepared { state, trees, thinking });
     running::start(inner, &task_id);
     Ok(())
 }

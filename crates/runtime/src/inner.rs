@@ -8,8 +8,8 @@ use antiphon_core::port::{
     Append, Appended, Expected, IdempotencyKey, JournalError, Read, TaskQuery, Which,
 };
 use antiphon_core::{
-    AgentState, EventBody, HistoryRef, LiveAgent, MessageQueued, Position, Provider, TaskId,
-    TaskStatus, TaskSummary,
+    AgentId, AgentState, EventBody, HistoryRef, LiveAgent, MessageQueued, Position, Provider,
+    TaskId, TaskStatus, TaskSummary,
 };
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -42,6 +42,8 @@ pub(crate) const DEPTH_MAX: usize = 1024;
 pub(crate) struct Prepared {
     pub(crate) state: TaskState,
     pub(crate) trees: Vec<Arc<Tree>>,
+    /// The agent that thinks about it, if it was created thinking.
+    pub(crate) thinking: Option<AgentId>,
 }
 
 pub(crate) struct Inner {

@@ -28,28 +28,21 @@ pub(crate) async fn run(
     task_id: &TaskId,
     running: Arc<Running>,
 ) -> Result<Left, OrchestratorError> {
-    let Prepared { state, trees } = match inner.take_prepared(task_id) {
+    let Prepared { state, trees, thinking } = match inner.take_prepared(task_id) {
         Some(prepared) => prepared,
         None => {
             let state = inner.load(task_id).await?;
             let trees = inner.trees.of(&state, &*inner.world.journal).await?;
-            Prepared { state, trees }
+            Prepared { state, trees, thinking: None }
         }
     };
     if !state.status.is_terminal() {
         inner.check_model(&state)?;
     }
-    let agent_id = AgentId::from(inner.world.ids.next());
-    let mut work = Work {
-        inner,
-        state,
-        trees,
-        agent_id,
-        at: AgentState::Idle,
-        unwritten: vec![],
-        ending_from: None,
-        running,
-    };
+    let at = if thinking.is_some() { AgentState::Thinking } else { AgentState::Idle };
+    let agent_id = thinking.unwrap_or_else(|| AgentId::from(inner.world.ids.next()));
+    let mut work =
+        Work { inner, state, trees, agent_id, at, unwritten: vec![], ending_from: None, running };
     if !work.state.status.is_terminal() && !work.is_left_to_others() {
         work.rejoin().await?;
     }

@@ -106,7 +106,12 @@ impl<'a> Ledger<'a> {
         }
         if let Some((EventBody::TaskCreated(created), others)) = events.split_first() {
             let summary = TaskSummary::created(task_id.clone(), created, *at);
-            let mut standing = Standing::new(self.tables.next_row()?, summary);
+            let row = match self.standings.next_row {
+                Some(row) => row,
+                None => self.tables.next_row()?,
+            };
+            self.standings.next_row = Some(row + 1);
+            let mut standing = Standing::new(row, summary);
             for body in others {
                 standing.apply(body, *at);
             }

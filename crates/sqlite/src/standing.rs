@@ -23,19 +23,31 @@ pub(crate) struct Standing {
     pub(crate) agent: Option<AgentStatus>,
     /// The agent has to be written.
     pub(crate) agent_moved: bool,
-    /// The file may have more of it than its row: an agent, messages, approvals.
-    pub(crate) has_more: bool,
+    pub(crate) beside: Beside,
+}
+
+/// What the file may have of a task beside its row.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Beside {
+    pub(crate) agent: bool,
+    pub(crate) usage: bool,
+    pub(crate) messages: bool,
+}
+
+impl Beside {
+    const NOTHING: Self = Self { agent: false, usage: false, messages: false };
+    const ANYTHING: Self = Self { agent: true, usage: true, messages: true };
 }
 
 impl Standing {
     /// Of a task that is new.
     pub(crate) fn new(row: i64, summary: TaskSummary) -> Self {
-        Self { row, summary, agent: None, agent_moved: false, has_more: false }
+        Self { row, summary, agent: None, agent_moved: false, beside: Beside::NOTHING }
     }
 
     /// Of a task that the file has.
     pub(crate) fn of(row: i64, summary: TaskSummary, agent: Option<AgentStatus>) -> Self {
-        Self { row, summary, agent, agent_moved: false, has_more: true }
+        Self { row, summary, agent, agent_moved: false, beside: Beside::ANYTHING }
     }
 
     /// Adds what happened next.
@@ -57,33 +69,38 @@ impl Standing {
 
 /// Tasks at hand, none of which has ended.
 #[derive(Debug, Default)]
-pub(crate) struct Standings(HashMap<TaskId, Standing>);
+pub(crate) struct Standings {
+    tasks: HashMap<TaskId, Standing>,
+    /// The number of the next task, once one was created.
+    pub(crate) next_row: Option<i64>,
+}
 
 impl Standings {
     /// Before a transaction with that many appends.
     pub(crate) fn make_room(&mut self, appends: usize) {
-        if self.0.len() + appends > TASKS_AT_HAND_MAX {
-            self.0.clear();
+        if self.tasks.len() + appends > TASKS_AT_HAND_MAX {
+            self.tasks.clear();
         }
     }
 
     pub(crate) fn get(&self, task_id: &TaskId) -> Option<&Standing> {
-        self.0.get(task_id)
+        self.tasks.get(task_id)
     }
 
     pub(crate) fn get_mut(&mut self, task_id: &TaskId) -> Option<&mut Standing> {
-        self.0.get_mut(task_id)
+        self.tasks.get_mut(task_id)
     }
 
     pub(crate) fn insert(&mut self, standing: Standing) {
-        self.0.insert(standing.summary.task_id.clone(), standing);
+        self.tasks.insert(standing.summary.task_id.clone(), standing);
     }
 
     pub(crate) fn remove(&mut self, task_id: &TaskId) {
-        self.0.remove(task_id);
+        self.tasks.remove(task_id);
     }
 
     pub(crate) fn forget(&mut self) {
-        self.0.clear();
+        self.next_row = None;
+        self.tasks.clear();
     }
 }

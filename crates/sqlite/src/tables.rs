@@ -13,6 +13,22 @@ use crate::column::{read_usage, usage, word};
 use crate::standing::Standing;
 use crate::task_row::{TASK_COLUMNS, read_agent, read_task, task_columns};
 
+/// Where a task stands. What only a handover changes is not among it.
+macro_rules! update_task {
+    ($more:literal) => {
+        concat!(
+            "UPDATE tasks SET status = ?2, waiting_for = ?3, title = ?4,
+                 preview = coalesce(?5, preview), seq = ?6, turns = ?7, calls = ?8,
+                 messages = ?9, last_s = ?10, last_ns = ?11",
+            $more,
+            " WHERE id = ?1"
+        )
+    };
+}
+
+const UPDATE_TASK: &str = update_task!("");
+const END_TASK: &str = update_task!(", ended = 1");
+
 /// One transaction on them.
 #[derive(Debug)]
 pub(crate) struct Tables<'a> {
@@ -59,7 +75,7 @@ impl<'a> Tables<'a> {
                 "INSERT INTO tasks (id, task_id, session, agent, parent, root, model, status,
                      waiting_for, title, preview, seq, turns, calls, messages, created_s,
                      created_ns, last_s, last_ns, ended)
-                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
+                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             )?
             .execute(params![
                 row,
@@ -81,6 +97,7 @@ impl<'a> Tables<'a> {
                 task.created_at.timestamp_subsec_nanos(),
                 task.last_event_at.timestamp(),
                 task.last_event_at.timestamp_subsec_nanos(),
+                task.status.is_terminal(),
             ])?;
         standing.summary.preview = None;
         self.settle(standing)
@@ -112,28 +129,21 @@ impl<'a> Tables<'a> {
     /// Writes where a task stands now.
     pub(crate) fn update(&self, standing: &mut Standing) -> rusqlite::Result<()> {
         let task = &standing.summary;
-        // `ended` is not among them: setting it has a price, and it is set once. Neither are those
-        // that only a handover changes.
-        self.transaction
-            .prepare_cached(
-                "UPDATE tasks SET status = ?2, waiting_for = ?3, title = ?4,
-                     preview = coalesce(?5, preview), seq = ?6, turns = ?7, calls = ?8,
-                     messages = ?9, last_s = ?10, last_ns = ?11
-                 WHERE id = ?1",
-            )?
-            .execute((
-                standing.row,
-                word(&task.status)?,
-                task.waiting_for.map(|what| word(&what)).transpose()?,
-                &task.title,
-                &task.preview,
-                task.seq.0,
-                task.turns,
-                task.calls,
-                task.messages,
-                task.last_event_at.timestamp(),
-                task.last_event_at.timestamp_subsec_nanos(),
-            ))?;
+        // Setting `ended` has a price, and it is set once.
+        let update = if task.status.is_terminal() { END_TASK } else { UPDATE_TASK };
+        self.transaction.prepare_cached(update)?.execute((
+            standing.row,
+            word(&task.status)?,
+            task.waiting_for.map(|what| word(&what)).transpose()?,
+            &task.title,
+            &task.preview,
+            task.seq.0,
+            task.turns,
+            task.calls,
+            task.messages,
+            task.last_event_at.timestamp(),
+            task.last_event_at.timestamp_subsec_nanos(),
+        ))?;
         standing.summary.preview = None;
         self.settle(standing)
     }
@@ -148,7 +158,7 @@ impl<'a> Tables<'a> {
         let row = standing.row;
         match body {
             EventBody::MessageQueued(queued) => {
-                standing.has_more = true;
+                standing.beside.messages = true;
                 self.queue(row, position, queued.id)
             }
             EventBody::MessageAppended(appended) => match appended.queued {
@@ -156,7 +166,7 @@ impl<'a> Tables<'a> {
                 None => Ok(()),
             },
             EventBody::ApprovalRequested(asked) => {
-                standing.has_more = true;
+                standing.beside.messages = true;
                 self.ask(row, position, &asked.approval_id)
             }
             EventBody::ApprovalDecided(decided) => self.decide(row, position, decided),
@@ -186,15 +196,15 @@ impl<'a> Tables<'a> {
         Ok(())
     }
 
-    /// Nothing of a task waits any longer when it has ended.
+    /// Nothing of a task waits any longer when it has ended. Its messages and approvals go together.
     pub(crate) fn end(&self, standing: &Standing) -> rusqlite::Result<()> {
-        let end = ["UPDATE tasks SET ended = 1 WHERE id = ?"];
+        let agent = ["DELETE FROM agents WHERE task = ?"];
         let more = [
-            "DELETE FROM agents WHERE task = ?",
             "DELETE FROM inbox WHERE task = ?",
             "UPDATE approvals SET status = 'void' WHERE task = ? AND status = 'pending'",
         ];
-        for statement in end.into_iter().chain(more.into_iter().filter(|_| standing.has_more)) {
+        let agent = agent.into_iter().filter(|_| standing.beside.agent);
+        for statement in agent.chain(more.into_iter().filter(|_| standing.beside.messages)) {
             self.transaction.prepare_cached(statement)?.execute([standing.row])?;
         }
         Ok(())
@@ -202,28 +212,40 @@ impl<'a> Tables<'a> {
 
     /// Writes what a task spent, and where its agent is.
     fn settle(&self, standing: &mut Standing) -> rusqlite::Result<()> {
-        for (model, spent) in mem::take(&mut standing.summary.spent) {
-            self.spend(standing.row, &model, spent)?;
+        let spent = mem::take(&mut standing.summary.spent);
+        let spends = !spent.is_empty();
+        for (model, spent) in spent {
+            let before = if standing.beside.usage {
+                self.spent(standing.row, &model)?
+            } else {
+                Usage::default()
+            };
+            self.spend(standing.row, &model, before, spent)?;
         }
+        standing.beside.usage |= spends;
         if mem::take(&mut standing.agent_moved)
             && let Some(agent) = &standing.agent
         {
             self.move_agent(standing.row, agent)?;
-            standing.has_more = true;
+            standing.beside.agent = true;
         }
         Ok(())
     }
 
-    fn spend(&self, row: i64, model: &str, spent: Usage) -> rusqlite::Result<()> {
-        let mut total = self
+    fn spent(&self, row: i64, model: &str) -> rusqlite::Result<Usage> {
+        let found = self
             .transaction
             .prepare_cached(
                 "SELECT input_tokens, output_tokens, cache_read_tokens, cache_write_tokens
                  FROM usage WHERE task = ? AND model = ?",
             )?
             .query_row((row, model), |row| read_usage(row, 0))
-            .optional()?
-            .unwrap_or_default();
+            .optional()?;
+        Ok(found.unwrap_or_default())
+    }
+
+    fn spend(&self, row: i64, model: &str, before: Usage, spent: Usage) -> rusqlite::Result<()> {
+        let mut total = before;
         total += spent;
         let (input, output, read, written) = usage(&total);
         self.transaction

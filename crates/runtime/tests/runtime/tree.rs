@@ -251,7 +251,7 @@ async fn a_tree_survives_death_at_every_write() {
             check(&team, &root, &place).await;
         }
     }
-    assert!(died > 80, "it died {died} times");
+    assert!(died > 60, "it died {died} times");
 }
 
 /// No child dispatched twice, none orphaned, no result lost.
