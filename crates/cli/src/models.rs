@@ -116,9 +116,6 @@ impl Models {
             let scripted = ScriptedProvider::new(script(model, route.script.as_deref())?);
             return around(Arc::new(scripted), Limits::default(), route);
         }
-        if route.script.is_some() {
-            return Err(Failure::usage("--script goes with a `scripted/…` model"));
-        }
         let name = model.provider();
         let as_text = self.config.models.get(model).is_some_and(|m| m.text_tool_calls);
         // A provider is shared by its models, unless this task has it in its own way.

@@ -3,7 +3,7 @@
 //! A task that is worked on ends itself; one that rests is ended here. What is below a task is ended
 //! behind it, when it can dispatch nobody any more. Killed in between, recovery ends what is left.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use antiphon_core::port::{TaskQuery, Which};
@@ -54,6 +54,24 @@ impl Inner {
                 ended?;
             }
         }
+    }
+
+    /// The tasks of a tree, by their ids. What is left below tasks that have ended is ended first:
+    /// whoever ended those was cut off before it got there.
+    pub(crate) async fn tree_without_orphans(
+        self: &Arc<Self>,
+        root: &TaskId,
+    ) -> Result<HashMap<TaskId, TaskSummary>, OrchestratorError> {
+        let query = TaskQuery { which: Which::Tree(root.clone()), limit: tree::TREE_TASKS_MAX };
+        let tasks = self.world.journal.tasks(query).await?;
+        let there: HashMap<TaskId, TaskSummary> =
+            tasks.into_iter().map(|task| (task.task_id.clone(), task)).collect();
+        let ended = |task: &TaskId| there.get(task).is_some_and(|task| task.status.is_terminal());
+        let orphans = there
+            .values()
+            .filter(|task| !task.status.is_terminal() && task.parent.as_ref().is_some_and(ended));
+        self.cancel_all(orphans.map(|task| task.task_id.clone()).collect()).await?;
+        Ok(there)
     }
 
     /// Everything below a task, the oldest first.

@@ -1,13 +1,13 @@
 //! The children of a task: created once, under the names they were given, and joined again after
 //! whoever worked on their parent before.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use antiphon_core::port::{Append, Expected, JournalError, TaskQuery, Which};
+use antiphon_core::port::{Append, Expected, JournalError};
 use antiphon_core::{
     AgentId, AgentState, EventBody, MessageAppended, SessionId, StateChanged, StatusChanged,
-    TaskCreated, TaskId, TaskStatus, TaskSummary, UserMessage,
+    TaskCreated, TaskId, TaskStatus, UserMessage,
 };
 use futures_util::{StreamExt, stream};
 use serde_json::json;
@@ -21,7 +21,7 @@ use crate::plan;
 use crate::refusal::Refusal;
 use crate::running;
 use crate::state::TaskState;
-use crate::tree::{self, Tree};
+use crate::tree::Tree;
 
 /// Children that are being created at a time.
 const CREATED_AT_ONCE: usize = 1024;
@@ -80,8 +80,7 @@ impl Work {
         for child in self.state.detached.values() {
             self.inner.kin.expect(&me, std::slice::from_ref(child), each, &self.trees);
         }
-        let there = self.tree_tasks().await?;
-        self.end_orphans(&there).await?;
+        let there = self.inner.tree_without_orphans(self.root()).await?;
         let mut missing = HashSet::new();
         for task in unknown {
             match there.get(&task) {
@@ -92,27 +91,6 @@ impl Work {
             }
         }
         self.raise_missing(&missing).await
-    }
-
-    async fn tree_tasks(&self) -> Result<HashMap<TaskId, TaskSummary>, OrchestratorError> {
-        let root = self.state.created.root.as_ref().unwrap_or(&self.state.task_id);
-        let query = TaskQuery { which: Which::Tree(root.clone()), limit: tree::TREE_TASKS_MAX };
-        let tasks = self.inner.world.journal.tasks(query).await?;
-        Ok(tasks.into_iter().map(|task| (task.task_id.clone(), task)).collect())
-    }
-
-    /// Ends what is left below tasks that have ended: whoever ended them was cut off before it got
-    /// there.
-    async fn end_orphans(
-        &self,
-        there: &HashMap<TaskId, TaskSummary>,
-    ) -> Result<(), OrchestratorError> {
-        let ended = |task: &TaskId| there.get(task).is_some_and(|task| task.status.is_terminal());
-        let orphans = there
-            .values()
-            .filter(|task| !task.status.is_terminal() && task.parent.as_ref().is_some_and(ended));
-        let orphans = orphans.map(|task| task.task_id.clone()).collect();
-        self.inner.cancel_all(orphans).await
     }
 
     /// Creates the children that were named and never created.

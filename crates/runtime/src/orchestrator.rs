@@ -203,6 +203,8 @@ impl Orchestrator {
     /// Goes on with a task that was cut off or paused. One that runs already, runs.
     pub async fn resume(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
         self.inner.check_model(&self.task(task_id).await?)?;
+        let root = self.inner.summary(task_id).await?.root;
+        self.inner.tree_without_orphans(&root).await?;
         self.amend(task_id, |summary, state| {
             if summary.waiting_for != Some(WaitingFor::Resume) {
                 return Ok(Vec::new());

@@ -249,6 +249,10 @@ impl Run {
         // A session that goes on brings its own model.
         if let Some(order) = order.as_ref().filter(|_| self.session.is_none() || model.is_some()) {
             let named = model.clone().unwrap_or_else(|| models.config().default_model());
+            // Agents that it calls may have other models, which no script concerns.
+            if order.route.script.is_some() && named.provider() != "scripted" {
+                return Err(Failure::usage("--script goes with a `scripted/…` model"));
+            }
             models.provider(&named, &order.route)?;
         }
         let default_model = models.config().default_model();

@@ -8,7 +8,7 @@
 //!
 //! `make crash N=2000` asks for more kills than the few that every test run makes.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod dice;
 mod kill;

@@ -254,6 +254,41 @@ async fn a_tree_survives_death_at_every_write() {
     assert!(died > 60, "it died {died} times");
 }
 
+#[tokio::test]
+async fn what_was_left_below_a_task_that_has_ended_is_not_taken_up() {
+    let team = Team::new(
+        script(&[
+            ("Be brief", 0, &calls(r#"{"agent":"slow","prompt":"1"}"#)),
+            ("I am slow", 0, "{ stall = true }"),
+        ]),
+        Roster::default().with(agent("slow")),
+    );
+    let first = team.orchestrator();
+    let root = first.invoke(new_task("go")).await.expect("accepted");
+    let mut follower = first.follow(None, antiphon_core::Position(0));
+    while follower.next().await.expect("an event").task_id == root {}
+    first.shutdown(Duration::ZERO).await;
+    // Ended by somebody who was cut off before it came to the child.
+    let state = first.task(&root).await.expect("a task");
+    let failed = antiphon_core::StatusChanged {
+        detail: Some(json!({"code": "refused", "error": "x"})),
+        ..antiphon_core::StatusChanged::new(TaskStatus::Failed)
+    };
+    let append = antiphon_core::port::Append {
+        task_id: root.clone(),
+        expected: antiphon_core::port::Expected::At(state.seq),
+        at: chrono::DateTime::UNIX_EPOCH,
+        events: vec![failed.into()],
+        key: None,
+    };
+    team.journal.append(append).await.expect("written");
+    let child = team.tasks().await[1].task_id.clone();
+    let second = team.orchestrator();
+    let resumed = second.resume(&child).await;
+    assert!(matches!(resumed, Err(antiphon_runtime::OrchestratorError::Ended { .. })));
+    assert_eq!(team.tasks().await[1].status, TaskStatus::Canceled);
+}
+
 /// No child dispatched twice, none orphaned, no result lost.
 async fn check(team: &Team, root: &TaskId, place: &str) {
     let tasks = team.tasks().await;
