@@ -2,6 +2,7 @@
 
 pub(crate) mod agents;
 mod approvals;
+pub(crate) mod attach;
 mod doctor;
 mod models;
 mod run;

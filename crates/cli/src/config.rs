@@ -9,6 +9,7 @@ use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 
 use antiphon_core::{ModelRef, Price, PriceTable};
+use antiphon_terminal::TerminalProfile;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +49,8 @@ pub(crate) struct Config {
     pub(crate) mcp: antiphon_mcp::McpConfig,
     /// Other orchestrators, by name.
     pub(crate) peers: BTreeMap<String, PeerConfig>,
+    /// Programs that may run in terminals, by name.
+    pub(crate) terminals: BTreeMap<String, TerminalProfile>,
 }
 
 /// Another orchestrator, that runs tasks for this one.
@@ -196,6 +199,7 @@ struct File {
     sandbox: SandboxConfig,
     mcp: antiphon_mcp::McpConfig,
     peers: BTreeMap<String, PeerConfig>,
+    terminals: BTreeMap<String, toml::Table>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -282,13 +286,14 @@ impl Config {
         let chosen = variable("ANTIPHON_MODEL").map(|name| ModelRef::parse(&name)).transpose();
         let chosen = chosen.map_err(|error| Failure::usage(format!("ANTIPHON_MODEL: {error}")))?;
         Ok(Self {
-            path,
             found,
+            path: path.clone(),
             windows,
             permissions: file.permissions,
             sandbox: file.sandbox,
             mcp: file.mcp,
             peers: file.peers,
+            terminals: terminals(&path, file.terminals)?,
             default_model: chosen.or(file.model),
             providers: providers(file.providers)?,
             models: file.models,
@@ -315,6 +320,27 @@ impl Config {
 #[expect(clippy::expect_used, reason = "the literal names a model")]
 fn scripted() -> ModelRef {
     ModelRef::parse("scripted/hello").expect("the literal names a model")
+}
+
+/// The programs that the user lets run in terminals. One that is only named is a built-in one.
+fn terminals(
+    path: &Path,
+    named: BTreeMap<String, toml::Table>,
+) -> Result<BTreeMap<String, TerminalProfile>, Failure> {
+    let built_in = TerminalProfile::built_in();
+    let profile = |(name, table): (String, toml::Table)| {
+        let refuse = |reason: String| {
+            Failure::usage(format!("{}: [terminals.{name}]: {reason}", path.display()))
+        };
+        let profile = match built_in.get(&name).filter(|_| table.is_empty()) {
+            Some(known) => known.clone(),
+            None => table
+                .try_into()
+                .map_err(|error: toml::de::Error| refuse(error.message().to_owned()))?,
+        };
+        Ok((name, profile))
+    };
+    named.into_iter().map(profile).collect()
 }
 
 fn path() -> PathBuf {

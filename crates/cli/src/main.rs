@@ -18,6 +18,7 @@ mod prompt;
 mod role;
 mod route;
 mod screen;
+mod served;
 mod task_worker;
 mod team;
 mod terminal;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
     match std::env::args_os().nth(1) {
         Some(first) if first == hands::WORKER => return antiphon_shell::worker_main(),
         Some(first) if first == task_worker::TASK_WORKER => return task_worker::main(),
+        Some(first) if first == team::TERMINAL_GUARD => return antiphon_terminal::guard_main(),
         Some(_) | None => {}
     }
     let cli = Cli::parse();

@@ -140,7 +140,7 @@ fn make_private(folder: &Path) -> std::io::Result<()> {
         // Prompts and answers are nobody else's business.
         return fs::write(
             folder.join(".gitignore"),
-            "journal.db*\nmcp-tools.json\nresults/\ntmp/\nworkers/\nserver.json\ntoken\n",
+            "journal.db*\nmcp-tools.json\nresults/\ntmp/\nworkers/\nterminals/\nserver.json\ntoken\n",
         );
     };
     // A link, or somebody else's folder, may come with a clone and lead anywhere.

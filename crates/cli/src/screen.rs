@@ -50,6 +50,32 @@ enum Answers {
     Whole,
 }
 
+/// Which answer is being shown. Pieces come faster than the journal is read: those of an answer
+/// whose beginning has not been read yet wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Showing {
+    /// None: the last one is whole.
+    None,
+    /// The one whose pieces come next.
+    Next,
+    /// The one behind so many whole ones.
+    Turn(u32),
+}
+
+impl Showing {
+    /// Whether a piece of that answer is shown now.
+    fn takes(&mut self, turn: u32) -> bool {
+        match *self {
+            Self::None => false,
+            Self::Next => {
+                *self = Self::Turn(turn);
+                true
+            }
+            Self::Turn(shown) => turn <= shown,
+        }
+    }
+}
+
 /// Where a task is shown.
 pub(crate) struct Screen {
     form: Form,
@@ -68,9 +94,9 @@ pub(crate) struct Screen {
     waiting: Option<String>,
     /// Bytes of the answer that is being written which have been shown.
     said_bytes: usize,
-    /// Which answer that is.
-    turn: Option<u32>,
-    /// Pieces of the next one, which came before the journal was read up to the end of this one.
+    /// Which answer is being shown.
+    showing: Showing,
+    /// Pieces of the next one, which came before the journal was read up to its beginning.
     early: Vec<Delta>,
     answers: Answers,
     /// Calls of the last answer, as they are shown, and when they started.
@@ -92,7 +118,7 @@ impl Screen {
             doing: "starting".to_owned(),
             waiting: None,
             said_bytes: 0,
-            turn: None,
+            showing: Showing::None,
             early: Vec::new(),
             answers: Answers::AsTheyCome,
             calls: HashMap::new(),
@@ -159,9 +185,7 @@ impl Screen {
         if self.form == Form::Json {
             return line(delta);
         }
-        if matches!(&delta.event, DeltaEvent::Answer(_))
-            && delta.turn > *self.turn.get_or_insert(delta.turn)
-        {
+        if matches!(&delta.event, DeltaEvent::Answer(_)) && !self.showing.takes(delta.turn) {
             return self.keep_early(delta);
         }
         match &delta.event {
@@ -217,7 +241,7 @@ impl Screen {
 
     /// The next answer begins: everything before it has been shown.
     fn begin_answer(&mut self) -> Result<(), Failure> {
-        self.turn = None;
+        self.showing = Showing::Next;
         for early in std::mem::take(&mut self.early) {
             self.delta(&early)?;
         }
@@ -227,6 +251,7 @@ impl Screen {
     /// An answer is whole: what of it was not shown is shown now.
     fn answered(&mut self, answer: &AssistantMessage) -> Result<(), Failure> {
         self.calls = answer.tool_calls().map(|c| (c.id.clone(), (title(c), None))).collect();
+        self.showing = Showing::None;
         let said_bytes = std::mem::take(&mut self.said_bytes);
         if self.answers == Answers::Whole {
             let text = answer.text();

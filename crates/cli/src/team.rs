@@ -8,17 +8,22 @@ use antiphon_core::port::{Agents, Runner};
 use antiphon_core::visible;
 use antiphon_loopback::{Loopback, LoopbackPeers, Persistence};
 use antiphon_permissions::{Mode, Remembered, RuleEntry};
+use antiphon_terminal::{GuardCommand, TerminalRunner, TerminalSettings};
 use antiphon_worker::{SandboxRunner, WORKERS_DEFAULT, WorkerCommand};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::commands::agents::folders;
+use crate::commands::attach::TERMINALS;
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::hands::{self, Allowed, Hands};
 use crate::project::Project;
 use crate::prompt::{self, Rules};
 use crate::task_worker::{self, Asks, Callable, WorkerSettings};
+
+/// What this binary is told in order to look after a program in a terminal.
+pub(crate) const TERMINAL_GUARD: &str = "__terminal_guard";
 
 /// Who can be called here, and where they can run.
 pub(crate) struct Team {
@@ -49,6 +54,7 @@ impl Team {
             runners.push(Arc::new(sandbox));
         }
         runners.push(Arc::new(loopback(config)?));
+        runners.extend(terminals(project, config)?.map(|terminals| Arc::new(terminals) as _));
         let stop = CancellationToken::new();
         let mut watching = JoinSet::new();
         let book = Arc::clone(&agents);
@@ -130,6 +136,26 @@ fn sandbox(
             None
         }
     }
+}
+
+/// The runner `terminal`, for the programs that the user named.
+fn terminals(project: &Project, config: &Config) -> Result<Option<TerminalRunner>, Failure> {
+    if config.terminals.is_empty() || !project.folder().is_dir() {
+        return Ok(None);
+    }
+    let environment = hands::environment(config).map_err(Failure::usage)?;
+    // A terminal has a type of its own, and pages by itself.
+    let own = |(name, _): &(&OsString, &OsString)| *name != "TERM" && *name != "PAGER";
+    let pair = |(name, value): (&OsString, &OsString)| (name.clone(), value.clone());
+    let settings = TerminalSettings {
+        profiles: config.terminals.clone(),
+        folder: project.folder().join(TERMINALS),
+        root: project.root().to_owned(),
+        environment: environment.variables().filter(own).map(pair).collect(),
+        guard: GuardCommand { program: "/proc/self/exe".into(), args: vec![TERMINAL_GUARD.into()] },
+    };
+    let refuse = |error: antiphon_terminal::SettingsError| Failure::usage(error.to_string());
+    TerminalRunner::new(settings).map(Some).map_err(refuse)
 }
 
 /// The runner `loopback`, to the peers that the user configured.

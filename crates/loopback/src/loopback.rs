@@ -78,6 +78,10 @@ impl Runner for Loopback {
         "loopback"
     }
 
+    fn asks_here(&self) -> bool {
+        false
+    }
+
     fn is_orchestrator(&self) -> bool {
         true
     }

@@ -232,6 +232,9 @@ impl Inner {
 
     /// Whether somebody can answer for a task that is to be taken up.
     pub(crate) fn check_model(&self, state: &TaskState) -> Result<(), OrchestratorError> {
+        if !self.asks_here(state.created.runner.as_ref()) {
+            return Ok(());
+        }
         let task_id = || state.task_id.clone();
         let refuse = |reason| OrchestratorError::NoModel { task_id: task_id(), reason };
         self.provider(state).map(drop).map_err(refuse)

@@ -193,6 +193,11 @@ impl Caller<'_> {
     }
 
     fn check_model(&self, child: &TaskCreated) -> Result<(), Refusal> {
+        let runner = child.runner.as_ref().map(|runner| runner.kind.as_str());
+        let known = self.world.runners.iter().find(|known| Some(known.kind()) == runner);
+        if known.is_some_and(|known| !known.asks_here()) {
+            return Ok(());
+        }
         let refuse = |reason| Refusal::NoModel { agent: format!("`{}`", child.agent), reason };
         let model = child.model.as_ref().ok_or_else(|| refuse("it names none".to_owned()))?;
         let models = &self.world.models;
@@ -231,6 +236,14 @@ impl Caller<'_> {
                 (_, runtimes) => runtimes.to_vec(),
             },
         };
+        // Less, never more: what no gate and no sandbox bounds is not for agents to begin.
+        let unbound = |wish: &Runtime| {
+            let mut runners = self.world.runners.iter();
+            runners.any(|known| known.kind() == wish.kind() && known.is_unbound())
+        };
+        if let Some(wish) = wishes.iter().find(|wish| unbound(wish)) {
+            return refuse(format!("{}: only a person may start it", wish.kind()));
+        }
         let Some(own) = &self.state.created.runner else {
             return runtimes::choose(&wishes, &self.world.runners).or_else(refuse);
         };

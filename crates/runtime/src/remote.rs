@@ -14,8 +14,9 @@ use antiphon_core::port::{
     TaskQuery, Which,
 };
 use antiphon_core::{
-    Approval, Cancel, EventBody, HistoryRef, LiveAgent, Position, Queued, RunnerConfig,
-    SessionSummary, TaskCreated, TaskId, TaskStatus, TaskSummary,
+    Approval, Cancel, EventBody, HistoryRef, LiveAgent, PieceSource, Position, Provider,
+    ProviderError, Queued, Request, RunnerConfig, SessionSummary, TaskCreated, TaskId, TaskStatus,
+    TaskSummary,
 };
 use async_trait::async_trait;
 use serde_json::json;
@@ -166,10 +167,10 @@ impl Work {
             let reason = "there is no such runner here".to_owned();
             return Ok(Err(RunnerError::Refused { reason }));
         };
-        let refuse = |reason| RunnerError::Refused { reason };
         let provider = match self.inner.provider(&self.state) {
             Ok(provider) => provider,
-            Err(reason) => return Ok(Err(refuse(reason))),
+            Err(_) if !runner.asks_here() => Arc::new(Nobody) as Arc<dyn Provider>,
+            Err(reason) => return Ok(Err(RunnerError::Refused { reason })),
         };
         let (cancel, stop) = (self.running.cancel.clone(), self.inner.stop.clone());
         let run = Run {
@@ -213,11 +214,29 @@ impl Work {
 }
 
 impl Inner {
+    /// Whether the model of a task with this runner is asked from here.
+    pub(crate) fn asks_here(&self, runner: Option<&RunnerConfig>) -> bool {
+        let Some(config) = runner else { return true };
+        let known = self.world.runners.iter().find(|known| known.kind() == config.kind);
+        known.is_none_or(|known| known.asks_here())
+    }
+
     /// Whether a runner is an orchestrator of its own.
     pub(crate) fn is_orchestrated(&self, runner: Option<&RunnerConfig>) -> bool {
         let Some(config) = runner else { return false };
         let known = self.world.runners.iter().find(|known| known.kind() == config.kind);
         known.is_some_and(|known| known.is_orchestrator())
+    }
+}
+
+/// Answers nothing: for runners that ask nobody.
+struct Nobody;
+
+impl Provider for Nobody {
+    fn open(&self, _: Request) -> PieceSource {
+        let message = "this runner has no model to ask".to_owned();
+        let refused = Err(ProviderError::InvalidRequest { message });
+        Box::pin(futures_util::stream::iter([refused]))
     }
 }
 

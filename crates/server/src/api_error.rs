@@ -1,5 +1,7 @@
 //! How a request fails: the one error shape, with its HTTP status.
 
+use std::collections::BTreeMap;
+
 use antiphon_core::port::JournalError;
 use antiphon_core::{ErrorCode, ErrorResponse};
 use antiphon_runtime::{OrchestratorError, ReplayError};
@@ -81,9 +83,34 @@ fn code(error: &OrchestratorError) -> ErrorCode {
     }
 }
 
+/// What is to be mended, where the code alone does not tell.
+fn cause(error: &OrchestratorError) -> Option<&'static str> {
+    match error {
+        OrchestratorError::Limit(_) => Some("limit"),
+        OrchestratorError::NoModel { .. } => Some("model"),
+        OrchestratorError::NotRemembered { .. } => Some("rule"),
+        OrchestratorError::AtRest { .. } => Some("at_rest"),
+        OrchestratorError::Journal(_)
+        | OrchestratorError::Replay(_)
+        | OrchestratorError::MailboxFull { .. }
+        | OrchestratorError::BadSchema { .. }
+        | OrchestratorError::BadTool { .. }
+        | OrchestratorError::NoSuchCall { .. }
+        | OrchestratorError::ResultTooLong { .. }
+        | OrchestratorError::NoApproval { .. }
+        | OrchestratorError::Decided { .. }
+        | OrchestratorError::Ended { .. }
+        | OrchestratorError::Fault { .. }
+        | OrchestratorError::Silent { .. } => None,
+    }
+}
+
 impl From<OrchestratorError> for ApiError {
     fn from(error: OrchestratorError) -> Self {
-        Self::new(code(&error), error.to_string())
+        let details = cause(&error).map(|cause| ("cause".to_owned(), cause.to_owned()));
+        let mut refused = Self::new(code(&error), error.to_string());
+        refused.body.details = details.map(|detail| BTreeMap::from([detail]));
+        refused
     }
 }
 

@@ -14,6 +14,7 @@
 //! | `GET /v1/tasks`                   | tasks, the newest first                                   |
 //! | `GET /v1/tasks/{id}`              | one task at a glance, with its result                     |
 //! | `GET /v1/tasks/{id}/tree`         | it and everything below it, the oldest first              |
+//! | `GET /v1/tasks/{id}/rest`         | waits until nothing of it goes on without somebody        |
 //! | `GET /v1/tasks/{id}/events`       | its events as they were and as they come                  |
 //! | `POST /v1/tasks/{id}/cancel`      | ends it and everything below it                           |
 //! | `POST /v1/tasks/{id}/pause`       | lets it rest                                              |
@@ -46,6 +47,7 @@ mod hosts;
 mod json;
 mod named;
 mod orders;
+mod rest;
 mod room;
 mod routes;
 mod said;
@@ -60,6 +62,7 @@ use antiphon_runtime::Orchestrator;
 
 pub use desk::Desk;
 pub use doors::{Doors, Limits};
+pub use rest::REST_WAIT_S_MAX;
 pub use serve::serve;
 pub use task_request::{HISTORY_MESSAGES_MAX, NAMES_MAX, TaskRequest};
 pub use tasks::{KEY_BYTES_MAX, LISTED_MAX, TREE_TASKS_MAX};

@@ -11,7 +11,7 @@ use axum::routing::{get, post};
 
 use crate::api_error::ApiError;
 use crate::room::Room;
-use crate::{approvals, events, guard, health, orders, tasks};
+use crate::{approvals, events, guard, health, orders, rest, tasks};
 
 pub(crate) fn router(room: Arc<Room>) -> Router {
     Router::new()
@@ -21,6 +21,7 @@ pub(crate) fn router(room: Arc<Room>) -> Router {
         .route("/v1/tasks", get(tasks::list).post(tasks::accept))
         .route("/v1/tasks/{id}", get(tasks::show))
         .route("/v1/tasks/{id}/tree", get(tasks::tree))
+        .route("/v1/tasks/{id}/rest", get(rest::rest))
         .route("/v1/tasks/{id}/events", get(events::events))
         .route("/v1/tasks/{id}/cancel", post(orders::cancel))
         .route("/v1/tasks/{id}/pause", post(orders::pause))

@@ -3,7 +3,7 @@
 //! [`TerminalRunner`] works on a task by running a program (`claude`, `codex`, `bash`, anything that
 //! the user's trusted profiles name) in a pseudo terminal. The task lasts as long as the program. A
 //! message for the task is typed in once the screen is still; people look at the screen and type
-//! themselves with [`attach`].
+//! themselves with [`attach()`].
 //!
 //! | what goes wrong                         | what happens                                       |
 //! |-----------------------------------------|----------------------------------------------------|

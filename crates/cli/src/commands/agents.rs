@@ -81,6 +81,7 @@ Examples:
         #[arg(long)]
         model: Option<ModelRef>,
     },
+    Attach(super::attach::Attach),
     /// Show live agents: those that work on a task that has not ended.
     #[command(after_help = "\
 Examples:
@@ -114,6 +115,7 @@ impl Agents {
                 }
                 new(&if user { of_user } else { of_project }, &draft)
             }
+            Self::Attach(attach) => attach.run().await,
             Self::Status { json } => {
                 let reader = Project::known()?.reader(Models::new(config))?;
                 status(&reader.agents(LIVE_MAX).await?, json)

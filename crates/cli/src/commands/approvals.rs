@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::hands::Hands;
 use crate::models::Models;
 use crate::project::Project;
+use crate::served::{Door, Served};
 use crate::terminal;
 
 /// Characters of a call that are listed.
@@ -20,7 +21,8 @@ const CALL_CHARS_MAX: usize = 100;
 /// Look at calls that wait for somebody's answer, and answer.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
-An answer lets its task go on when that is taken up again: `antiphon run --resume TASK`.
+An answer lets its task go on: at once while `antiphon serve` works on this project, else when it is
+taken up again with `antiphon run --resume TASK`.
 
 Examples:
   antiphon approvals list
@@ -65,7 +67,11 @@ impl Approvals {
         match self {
             Self::List { all, json } => {
                 let which = if all { WhichApprovals::All } else { WhichApprovals::Pending };
-                let approvals = project.reader(models)?.approvals(which).await?;
+                let books = match Served::find(&project).await? {
+                    Some(_) => Served::books(&project)?,
+                    None => project.reader(models)?,
+                };
+                let approvals = books.approvals(which).await?;
                 terminal::print(&if json {
                     terminal::json(&approvals)?
                 } else {
@@ -79,39 +85,41 @@ impl Approvals {
                     (true, false) => Decision::AllowTask,
                     (false, false) => Decision::AllowOnce,
                 };
-                decide(&keeper(&project, models)?, &approval, decision, None).await
+                decide(&door(&project, models).await?, &approval, decision, None).await
             }
             Self::Deny { approval, comment } => {
-                decide(&keeper(&project, models)?, &approval, Decision::Deny, comment).await
+                decide(&door(&project, models).await?, &approval, Decision::Deny, comment).await
             }
         }
     }
 }
 
-/// Keeps the books; a rule that is allowed always is kept by its gate.
-fn keeper(project: &Project, models: Models) -> Result<Orchestrator, Failure> {
+/// Who takes the answer; a rule that is allowed always is kept by the gate.
+async fn door(project: &Project, models: Models) -> Result<Door, Failure> {
     let hands = Hands::keeping(project, models.config())?;
-    project.keeper(models, hands)
+    Door::open(project, models, hands).await
 }
 
 async fn decide(
-    orchestrator: &Orchestrator,
+    door: &Door,
     name: &str,
     decision: Decision,
     comment: Option<String>,
 ) -> Result<(), Failure> {
-    let approval = find(orchestrator, name).await?;
-    let by = "the command line";
-    orchestrator.decide(&approval.approval_id, decision, by, comment).await?;
+    let approval = find(door.books(), name).await?;
+    door.decide(&approval.approval_id, decision, comment).await?;
     let word = if decision.allows() { "allowed" } else { "denied" };
-    // What goes on is the whole tree.
-    let one = TaskQuery { which: Which::One(approval.task_id.clone()), limit: NonZeroUsize::MIN };
-    let task = orchestrator.tasks(one).await?.into_iter().next();
-    let task = task.map_or(approval.task_id.clone(), |task| task.root);
-    terminal::print(&format!(
-        "{word}: {}; go on with `antiphon run --resume {task}`\n",
-        call(&approval)
-    ));
+    let then = match door {
+        Door::Served(..) => "its task goes on".to_owned(),
+        Door::Alone(books) => {
+            // What goes on is the whole tree.
+            let which = Which::One(approval.task_id.clone());
+            let task = books.tasks(TaskQuery { which, limit: NonZeroUsize::MIN }).await?;
+            let root = task.into_iter().next().map_or(approval.task_id.clone(), |task| task.root);
+            format!("go on with {}", door.going_on(&root))
+        }
+    };
+    terminal::print(&format!("{word}: {}; {then}\n", call(&approval)));
     Ok(())
 }
 

@@ -274,8 +274,9 @@ impl Run {
             }
             (None, name) => resume(&orchestrator, name.as_deref().unwrap_or("last")).await?,
         };
-        let schema = orchestrator.task(&task_id).await?.created.output_schema.is_some();
-        let form = match (self.json, schema) {
+        let created = orchestrator.task(&task_id).await?.created;
+        tell_place(&created);
+        let form = match (self.json, created.output_schema.is_some()) {
             (true, _) => Form::Json,
             (false, true) => Form::Result,
             (false, false) => Form::Text,
@@ -433,6 +434,14 @@ impl Run {
             return Err(Failure::usage("the prompt is empty: give one as an argument or on stdin"));
         }
         Ok(prompt)
+    }
+}
+
+/// Says how to get at an agent that is to be sat down at.
+fn tell_place(created: &antiphon_core::TaskCreated) {
+    if created.runner.as_ref().is_some_and(|runner| runner.kind == "terminal") {
+        let name = antiphon_core::visible(&created.agent);
+        terminal::note(&format!("in a terminal: sit down with `antiphon agents attach {name}`\n"));
     }
 }
 

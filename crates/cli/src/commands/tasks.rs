@@ -4,6 +4,7 @@ mod book;
 mod drawing;
 mod find;
 mod live;
+mod resume;
 mod tree;
 
 use std::num::NonZeroUsize;
@@ -11,8 +12,8 @@ use std::sync::Arc;
 
 use antiphon_core::port::{Clock, SystemClock, TaskQuery, Which};
 use antiphon_core::{
-    Cost, HandlingMode, Message, PriceTable, TaskId, TaskStatus, TaskSummary, TokenUsage,
-    UserMessage, WaitingFor, visible,
+    Cost, HandlingMode, Message, PriceTable, TaskStatus, TaskSummary, TokenUsage, WaitingFor,
+    visible,
 };
 use antiphon_runtime::{Orchestrator, TaskState};
 use clap::Subcommand;
@@ -20,11 +21,11 @@ use serde::Serialize;
 
 use crate::config::Config;
 use crate::failure::Failure;
-use crate::hands::{Allowed, Hands};
+use crate::hands::Hands;
 use crate::models::Models;
 use crate::outcome;
 use crate::project::Project;
-use crate::team::Team;
+use crate::served::Door;
 use crate::terminal;
 use book::Book;
 use drawing::{Fold, Telling};
@@ -48,7 +49,9 @@ Examples:
   antiphon tasks watch                   # the same while it goes on
   antiphon tasks cancel 01990a7e-…
   antiphon tasks send last 'Also update the changelog.'
-  antiphon tasks resume                  # everything that was cut off")]
+  antiphon tasks resume                  # everything that was cut off
+
+While `antiphon serve` works on this project, it is the server that is told.")]
 pub(crate) enum Tasks {
     /// List tasks, the newest first: those that somebody asked for.
     List {
@@ -173,46 +176,43 @@ impl Tasks {
                 };
                 live::watch(Book::open(&project)?, &task, &prices, form).await
             }
-            Self::Resume { task } => go_on(&project, models, task).await,
+            Self::Resume { task } => resume::go_on(&project, models, task).await,
             Self::Cancel { task } => {
-                let (orchestrator, task) = unfinished(&project, models, &task).await?;
-                orchestrator.cancel(&task.task_id).await?;
+                let (door, task) = unfinished(&project, models, &task).await?;
+                door.cancel(&task.task_id).await?;
                 terminal::print(&format!("canceled {}: {}\n", task.task_id, cut(&task.title)));
                 Ok(())
             }
             Self::Pause { task } => {
-                let (orchestrator, task) = unfinished(&project, models, &task).await?;
-                orchestrator.pause(&task.task_id).await?;
-                terminal::print(&format!(
-                    "it rests; go on with `antiphon run --resume {}`\n",
-                    task.task_id
-                ));
+                let (door, task) = unfinished(&project, models, &task).await?;
+                door.pause(&task.task_id).await?;
+                let again = door.going_on(&task.task_id);
+                terminal::print(&format!("it rests; go on with {again}\n"));
                 Ok(())
             }
             Self::Send { task, text, steer } => {
-                let (orchestrator, task) = unfinished(&project, models, &task).await?;
+                if text.trim().is_empty() {
+                    return Err(Failure::usage("there is nothing in it: say something"));
+                }
+                let (door, task) = unfinished(&project, models, &task).await?;
                 let mode = if steer { HandlingMode::Steer } else { HandlingMode::Queue };
-                let said = UserMessage::text(text, SystemClock.now());
-                orchestrator.send(&task.task_id, said, mode).await?;
-                terminal::print(&format!(
-                    "kept; it hears it with `antiphon run --resume {}`\n",
-                    task.task_id
-                ));
+                door.send(&task.task_id, text, mode).await?;
+                terminal::print(&format!("kept; {}\n", door.hearing(&task)));
                 Ok(())
             }
         }
     }
 }
 
-/// A task that has not ended, and somebody who keeps the books.
+/// A task that has not ended, and who takes orders for it.
 async fn unfinished(
     project: &Project,
     models: Models,
     name: &str,
-) -> Result<(Orchestrator, TaskSummary), Failure> {
-    let orchestrator = project.keeper(models, Hands::none())?;
-    let task = find(&orchestrator, name, Which::Unfinished).await?;
-    Ok((orchestrator, task))
+) -> Result<(Door, TaskSummary), Failure> {
+    let door = Door::open(project, models, Hands::none()).await?;
+    let task = find(door.books(), name, Which::Unfinished).await?;
+    Ok((door, task))
 }
 
 async fn list(
@@ -299,58 +299,6 @@ fn describe(
     }
     terminal::print(&text);
     Ok(())
-}
-
-/// Works on tasks that were cut off.
-async fn go_on(project: &Project, models: Models, task: Option<String>) -> Result<(), Failure> {
-    let allowed = Allowed::default();
-    let hands = Hands::of(project, models.config(), &allowed).await?;
-    let team = Team::usual(project, models.config(), &allowed, &hands)?;
-    let resumed = resume(&project.orchestrator(models, hands, &team)?, task).await;
-    team.disband().await;
-    resumed
-}
-
-async fn resume(orchestrator: &Orchestrator, task: Option<String>) -> Result<(), Failure> {
-    let (begun, waiting): (Vec<TaskId>, Vec<TaskId>) = match task {
-        Some(name) => {
-            let task = find(orchestrator, &name, Which::Unfinished).await?.task_id;
-            orchestrator.resume(&task).await?;
-            (vec![task], Vec::new())
-        }
-        None => {
-            let recovered = orchestrator.recover().await?;
-            (recovered.begun, recovered.waiting)
-        }
-    };
-    if begun.is_empty() && waiting.is_empty() {
-        terminal::print("nothing was cut off\n");
-    }
-    for task_id in waiting {
-        if let Err(failure) = outcome::outcome(&orchestrator.task(&task_id).await?) {
-            terminal::note(&format!("{}\n", visible(&failure.to_string())));
-        }
-    }
-    let mut first_failure = None;
-    for task_id in begun {
-        let ended = match orchestrator.wait(&task_id).await {
-            Ok(state) => {
-                terminal::print(&format!("{task_id} {}\n", state.status.as_str()));
-                super::run::save(&state).and_then(|()| outcome::outcome(&state))
-            }
-            Err(error) => Err(error.into()),
-        };
-        if let Err(failure) = ended {
-            terminal::note(&format!("{task_id}: {}\n", visible(&failure.to_string())));
-            first_failure.get_or_insert(failure);
-        }
-    }
-    match first_failure {
-        None => Ok(()),
-        Some(Failure { exit, .. }) => {
-            Err(Failure { exit, message: "not every task was completed".to_owned() })
-        }
-    }
 }
 
 fn row<'a>(summary: &'a TaskSummary, prices: &PriceTable) -> Row<'a> {

@@ -29,6 +29,18 @@ pub trait Runner: Send + Sync {
         false
     }
 
+    /// Whether it asks the task's model through [`Run::provider`]. One that does not works also
+    /// where that model is not configured.
+    fn asks_here(&self) -> bool {
+        true
+    }
+
+    /// Whether what it runs is bound by neither the gate nor the sandbox. Only a person may choose
+    /// it, never an agent.
+    fn is_unbound(&self) -> bool {
+        false
+    }
+
     /// Whether it could work with this configuration; an error is what to tell the caller.
     fn check(&self, config: &Value) -> Result<(), String>;
 

@@ -2,8 +2,10 @@
 
 use antiphon_core::{EventBody, Position, TaskId, TaskStatus};
 use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
-use crate::client::{get, order, post};
+use crate::client::{Reply, get, order, post, request};
 use crate::tasks::accepted;
 use crate::world::Served;
 
@@ -125,5 +127,48 @@ async fn a_client_runs_its_own_tool_and_says_what_came_of_it() {
     let state = served.orchestrator.wait(&task_id).await.unwrap();
     assert_eq!(state.detail, Some(json!("sunny")));
     assert_eq!(post(served.address, &path, &result).await.status, 409, "it has ended");
+    served.ended().await;
+}
+
+#[tokio::test]
+async fn a_task_is_waited_for_until_it_rests() {
+    let served = Served::new().await;
+    let hangs = accepted(&served, "hang").await;
+    let path = format!("/v1/tasks/{hangs}/rest");
+    let reply = get(served.address, &format!("{path}?wait_s=1")).await;
+    assert_eq!((reply.status, &reply.json()["rests"]), (200, &json!(false)));
+    for bad in ["0", "31", "soon"] {
+        let reply = get(served.address, &format!("{path}?wait_s={bad}")).await;
+        assert_eq!((reply.status, reply.code().as_str()), (400, "INVALID_REQUEST"), "{bad}");
+    }
+    let (reply, canceled) =
+        tokio::join!(get(served.address, &path), served.orchestrator.cancel(&hangs));
+    canceled.unwrap();
+    assert_eq!(
+        (&reply.json()["rests"], &reply.json()["status"]),
+        (&json!(true), &json!("canceled"))
+    );
+    let asks = accepted(&served, "act").await;
+    let reply = get(served.address, &format!("/v1/tasks/{asks}/rest")).await.json();
+    assert_eq!((&reply["rests"], &reply["waiting_for"]), (&json!(true), &json!("approval")));
+    assert_eq!(get(served.address, "/v1/tasks/nobody/rest").await.status, 404);
+    served.ended().await;
+}
+
+#[tokio::test]
+async fn who_waits_for_a_task_is_told_when_the_server_ends() {
+    let mut served = Served::new().await;
+    let task_id = accepted(&served, "hang").await;
+    let path = format!("/v1/tasks/{task_id}/rest");
+    let address = served.address;
+    let mut socket = TcpStream::connect(address).await.unwrap();
+    socket.write_all(request(address, "GET", &path, None).as_bytes()).await.unwrap();
+    // Connections are taken in order: this one is answered behind that one.
+    assert_eq!(get(address, "/health/live").await.status, 200);
+    served.stop();
+    let mut heard = String::new();
+    socket.read_to_string(&mut heard).await.unwrap();
+    let reply = Reply::read(&heard);
+    assert_eq!((reply.status, reply.code().as_str()), (503, "SERVICE_UNAVAILABLE"));
     served.ended().await;
 }

@@ -1,0 +1,77 @@
+//! `antiphon tasks resume`: goes on with tasks that were cut off, until they end or wait for somebody.
+//! While a server works on the project it goes on with them, and this only waits.
+
+use antiphon_core::port::Which;
+use antiphon_core::visible;
+use antiphon_runtime::Recovered;
+
+use super::super::run;
+use super::find::find;
+use crate::failure::Failure;
+use crate::hands::{Allowed, Hands};
+use crate::models::Models;
+use crate::outcome;
+use crate::project::Project;
+use crate::served::Door;
+use crate::team::Team;
+use crate::terminal;
+
+/// Goes on with one task, or with all that were cut off.
+pub(super) async fn go_on(
+    project: &Project,
+    models: Models,
+    task: Option<String>,
+) -> Result<(), Failure> {
+    if let Some(door) = Door::served(project).await? {
+        return resume(&door, task).await;
+    }
+    let allowed = Allowed::default();
+    let hands = Hands::of(project, models.config(), &allowed).await?;
+    let team = Team::usual(project, models.config(), &allowed, &hands)?;
+    let door = match project.orchestrator(models, hands, &team) {
+        Ok(orchestrator) => Ok(Door::Alone(orchestrator)),
+        Err(failure) => Door::instead(project, failure).await,
+    };
+    let resumed = match door {
+        Ok(door) => resume(&door, task).await,
+        Err(failure) => Err(failure),
+    };
+    team.disband().await;
+    resumed
+}
+
+async fn resume(door: &Door, task: Option<String>) -> Result<(), Failure> {
+    let Recovered { begun, waiting } = match task {
+        Some(name) => {
+            let task = find(door.books(), &name, Which::Unfinished).await?.task_id;
+            door.resume(&task).await?;
+            Recovered { begun: vec![task], waiting: Vec::new() }
+        }
+        None => door.recover().await?,
+    };
+    if begun.is_empty() && waiting.is_empty() {
+        terminal::print("nothing was cut off\n");
+    }
+    for task_id in waiting {
+        if let Err(failure) = outcome::outcome(&door.books().task(&task_id).await?) {
+            terminal::note(&format!("{}\n", visible(&failure.to_string())));
+        }
+    }
+    let mut first_failure = None;
+    for task_id in begun {
+        let ended = door.rest(&task_id).await.and_then(|state| {
+            terminal::print(&format!("{task_id} {}\n", state.status.as_str()));
+            run::save(&state).and_then(|()| outcome::outcome(&state))
+        });
+        if let Err(failure) = ended {
+            terminal::note(&format!("{task_id}: {}\n", visible(&failure.to_string())));
+            first_failure.get_or_insert(failure);
+        }
+    }
+    match first_failure {
+        None => Ok(()),
+        Some(Failure { exit, .. }) => {
+            Err(Failure { exit, message: "not every task was completed".to_owned() })
+        }
+    }
+}

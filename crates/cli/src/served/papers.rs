@@ -1,0 +1,139 @@
+//! What a server leaves in the project's folder, as a client reads it: where it listens, and the token.
+//! What others could have read or written is refused, and so is an address off this machine.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+
+use antiphon_core::visible;
+use reqwest::header::HeaderValue;
+use serde::Deserialize;
+
+use super::owner;
+use crate::failure::Failure;
+
+/// Longest paper, in bytes.
+const PAPER_BYTES_MAX: u64 = 4096;
+
+/// Where a server says that it listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Notice {
+    pub(super) address: SocketAddr,
+    pub(super) pid: u32,
+}
+
+#[derive(Deserialize)]
+struct NoticeWire {
+    url: String,
+    pid: u32,
+}
+
+impl Notice {
+    /// What the server says, if there is anything.
+    pub(super) fn read(folder: &Path) -> Result<Option<Self>, Failure> {
+        let path = folder.join("server.json");
+        let text = match read_private(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(distrust(&path, &error.to_string())),
+        };
+        let wire: NoticeWire = serde_json::from_str(&text)
+            .map_err(|_| distrust(&path, "no server of this version wrote it"))?;
+        let address = loopback(&wire.url).ok_or_else(|| {
+            let url = visible(&wire.url);
+            distrust(&path, &format!("the token goes to the loopback only, and not to `{url}`"))
+        })?;
+        Ok(Some(Self { address, pid: wire.pid }))
+    }
+}
+
+/// The token, as it is shown.
+pub(super) fn token(folder: &Path) -> Result<HeaderValue, Failure> {
+    let path = folder.join("token");
+    let text = read_private(&path).map_err(|error| distrust(&path, &error.to_string()))?;
+    let mut shown = HeaderValue::from_str(&format!("Bearer {}", text.trim()))
+        .map_err(|_| distrust(&path, "it holds no token"))?;
+    // Printed as `Sensitive`.
+    shown.set_sensitive(true);
+    Ok(shown)
+}
+
+/// The address, if it is the loopback and nothing but an address.
+fn loopback(url: &str) -> Option<SocketAddr> {
+    let address: SocketAddr = url.strip_prefix("http://")?.parse().ok()?;
+    let ip = address.ip();
+    // Who listens everywhere listens there, too.
+    let ip = match (ip.is_unspecified(), ip.is_ipv4()) {
+        (true, true) => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        (true, false) => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        (false, _) => ip,
+    };
+    (ip.is_loopback() && address.port() != 0).then(|| SocketAddr::new(ip, address.port()))
+}
+
+/// A file that only its owner, who is the user, could read or write.
+fn read_private(path: &Path) -> io::Result<String> {
+    let named = fs::symlink_metadata(path)?;
+    if !named.is_file() {
+        return Err(io::Error::other("it is not a file"));
+    }
+    let file = File::open(path)?;
+    let about = file.metadata()?;
+    if (about.dev(), about.ino()) != (named.dev(), named.ino()) {
+        return Err(io::Error::other("it was replaced while it was read"));
+    }
+    if about.uid() != owner::user()? {
+        return Err(io::Error::other("it belongs to somebody else"));
+    }
+    if about.permissions().mode() & 0o077 != 0 {
+        return Err(io::Error::other("others may read or write it"));
+    }
+    let mut text = String::new();
+    file.take(PAPER_BYTES_MAX + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > PAPER_BYTES_MAX {
+        return Err(io::Error::other(format!("it has more than {PAPER_BYTES_MAX} bytes")));
+    }
+    Ok(text)
+}
+
+fn distrust(path: &Path, reason: &str) -> Failure {
+    Failure::refused(format!(
+        "{} is not to be trusted: {reason}. End the server and start it again",
+        path.display()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_loopback_is_an_address_and_everywhere_is_there_too() {
+        for (url, expected) in [
+            ("http://127.0.0.1:7117", "127.0.0.1:7117"),
+            ("http://127.8.9.1:7117", "127.8.9.1:7117"),
+            ("http://[::1]:7117", "[::1]:7117"),
+            ("http://0.0.0.0:7117", "127.0.0.1:7117"),
+            ("http://[::]:7117", "[::1]:7117"),
+        ] {
+            assert_eq!(loopback(url), expected.parse().ok(), "{url}");
+        }
+        for foreign in [
+            "https://127.0.0.1:7117",
+            "http://192.0.2.1:7117",
+            "http://[2001:db8::1]:7117",
+            "http://localhost:7117",
+            "http://127.0.0.1",
+            "http://127.0.0.1:0",
+            "http://127.0.0.1:7117/path",
+            "http://127.0.0.1:7117@evil.example",
+            "http://user@127.0.0.1:7117",
+            "127.0.0.1:7117",
+            "",
+        ] {
+            assert_eq!(loopback(foreign), None, "{foreign}");
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! Commands while a server works on the project: what they do, and whom they do not believe.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod served {
+    pub(crate) mod forger;
+    pub(crate) mod project;
+}
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use serde_json::{Value, json};
+
+use served::forger::Forger;
+use served::project::{Project, Seen};
+
+#[test]
+fn an_approval_is_answered_through_the_server_and_its_task_goes_on() {
+    let project = Project::that_asks("go");
+    let server = project.serve();
+    let listed = project.antiphon(&["approvals", "list", "--json"]);
+    let listed: Value = serde_json::from_str(&listed.out).unwrap();
+    let id = listed[0]["approval_id"].as_str().unwrap();
+    let allowed = project.antiphon(&["approvals", "allow", "last"]);
+    assert_eq!(allowed.code, 0, "{allowed:?}");
+    assert!(allowed.out.starts_with("allowed: bash "), "{allowed:?}");
+    assert!(allowed.out.ends_with("; its task goes on\n"), "{allowed:?}");
+    assert_eq!(project.antiphon(&["tasks", "watch", "last"]).code, 0);
+    assert!(project.path().join("pushed").exists());
+    let again = project.antiphon(&["approvals", "deny", id]);
+    assert_eq!(again.code, 2, "{again:?}");
+    assert!(again.err.contains("has been answered: allowed"), "{again:?}");
+    server.end();
+}
+
+#[test]
+fn a_task_is_told_something_paused_and_resumed_through_the_server() {
+    let project = Project::that_asks("go");
+    let server = project.serve();
+    let task = project.last();
+    let said = project.antiphon(&["tasks", "send", "last", "--steer", "by the way"]);
+    assert_eq!((said.code, said.out.as_str()), (0, "kept; it hears it when it goes on\n"));
+    let paused = project.antiphon(&["tasks", "pause", "last"]);
+    let expected = format!("it rests; go on with `antiphon tasks resume {task}`\n");
+    assert_eq!((paused.code, paused.out), (0, expected));
+    assert!(project.antiphon(&["tasks", "list"]).out.contains("paused"));
+    let resumed = project.antiphon(&["tasks", "resume", &task]);
+    assert_eq!(resumed.code, 3, "it asks again: {resumed:?}");
+    assert_eq!(resumed.out, format!("{task} input_required\n"));
+    let all = project.antiphon(&["tasks", "resume"]);
+    assert_eq!((all.code, all.out.as_str()), (0, ""), "it waits: {all:?}");
+    assert!(all.err.contains("waits for an answer"), "{all:?}");
+    let denied = project.antiphon(&["approvals", "deny", "last", "--comment", "Not now."]);
+    assert_eq!(denied.code, 0, "{denied:?}");
+    assert_eq!(project.antiphon(&["tasks", "watch", &task]).code, 0);
+    let shown = project.antiphon(&["tasks", "show", &task]).out;
+    assert!(shown.contains("Not now.") && shown.contains("Heard: by the way"), "{shown}");
+    let over = project.antiphon(&["tasks", "resume"]);
+    assert_eq!((over.code, over.out.as_str()), (0, "nothing was cut off\n"));
+    server.end();
+}
+
+#[test]
+fn a_task_that_works_is_canceled_and_who_waits_for_it_is_told() {
+    let project = Project::that_asks("hang");
+    let server = project.serve();
+    let task = project.last();
+    assert_eq!(project.antiphon(&["approvals", "deny", "last"]).code, 0);
+    assert_eq!(project.antiphon(&["tasks", "pause", "last"]).code, 0);
+    let mut watching = project.spawn(&["tasks", "watch", "--json", "last"]);
+    let mut changes = BufReader::new(watching.stdout.take().unwrap()).lines();
+    let waiting = project.spawn(&["tasks", "resume", &task]);
+    // It runs again: whoever resumed it waits for it now.
+    let is = |line: &str, status: &str| {
+        let line: Value = serde_json::from_str(line).unwrap();
+        line["status"] == status
+    };
+    assert!(changes.any(|line| is(&line.unwrap(), "running")));
+    let canceled = project.antiphon(&["tasks", "cancel", "last"]);
+    assert_eq!((canceled.code, canceled.out), (0, format!("canceled {task}: hang\n")));
+    let seen = Seen::of(waiting.wait_with_output().unwrap());
+    assert_eq!((seen.code, seen.out), (130, format!("{task} canceled\n")), "{}", seen.err);
+    assert!(changes.any(|line| is(&line.unwrap(), "canceled")));
+    assert!(watching.wait().unwrap().success());
+    server.end();
+}
+
+#[test]
+fn what_is_refused_is_refused_with_the_same_words_and_code_as_alone() {
+    let refusals = |project: &Project| {
+        let task = project.last();
+        let approval = project.antiphon(&["approvals", "list", "--json"]).out;
+        let approval: Value = serde_json::from_str(&approval).unwrap();
+        let approval = approval[0]["approval_id"].as_str().unwrap().to_owned();
+        assert_eq!(project.antiphon(&["tasks", "cancel", "last"]).code, 0);
+        let orders: [&[&str]; 10] = [
+            &["tasks", "cancel", &task],
+            &["tasks", "pause", &task],
+            &["tasks", "resume", &task],
+            &["tasks", "send", &task, "hello"],
+            &["tasks", "send", &task, " "],
+            &["tasks", "cancel", "last"],
+            &["tasks", "cancel", "unknown"],
+            &["approvals", "allow", &approval],
+            &["approvals", "deny", "last"],
+            &["approvals", "allow", "unknown"],
+        ];
+        let seen = orders.map(|order| {
+            let seen = project.antiphon(order);
+            let named = seen.err.replace(&task, "TASK").replace(&approval, "APPROVAL");
+            (order[..2].join(" "), seen.code, named, seen.out)
+        });
+        assert!(seen.iter().all(|(_, code, ..)| *code == 2), "{seen:?}");
+        seen
+    };
+    let alone = refusals(&Project::that_asks("go"));
+    let project = Project::that_asks("go");
+    let server = project.serve();
+    assert_eq!(refusals(&project), alone);
+    server.end();
+}
+
+#[test]
+fn what_a_dead_server_left_is_ignored() {
+    let project = Project::that_asks("go");
+    drop(project.serve());
+    assert!(project.path().join(".antiphon/server.json").exists(), "it had no time");
+    let paused = project.antiphon(&["tasks", "pause", "last"]);
+    assert_eq!(paused.code, 0, "{paused:?}");
+    assert!(paused.out.contains("antiphon run --resume"), "{paused:?}");
+    assert_eq!(project.antiphon(&["tasks", "cancel", "last"]).code, 0);
+}
+
+#[test]
+fn a_paper_that_names_a_process_which_does_not_own_the_journal_is_ignored() {
+    let project = Project::that_asks("go");
+    let forger = Forger::beside(&project);
+    forger.publish(&format!("http://{}", forger.address()));
+    // Alone: nobody owns the journal.
+    assert_eq!(project.antiphon(&["tasks", "pause", "last"]).code, 0);
+    // A server owns it, and somebody replaced what it said.
+    let server = project.serve();
+    forger.publish(&format!("http://{}", forger.address()));
+    let seen = project.antiphon(&["tasks", "cancel", "last"]);
+    assert_eq!(seen.code, 4, "{seen:?}");
+    assert_eq!(forger.heard(), "", "nobody came");
+    server.end();
+}
+
+#[test]
+fn a_process_that_is_no_server_is_named_with_what_would_help() {
+    let project = Project::that_asks("go");
+    let _forger = Forger::owning(&project);
+    let seen = project.antiphon(&["tasks", "cancel", "last"]);
+    assert_eq!(seen.code, 4, "{seen:?}");
+    let process = format!("process {} works on the tasks", std::process::id());
+    assert!(seen.err.contains(&process) && seen.err.contains("antiphon serve"), "{seen:?}");
+    let listed = project.antiphon(&["approvals", "list"]);
+    assert!(listed.out.contains("waiting"), "looking is always possible: {listed:?}");
+}
+
+#[test]
+fn papers_that_others_could_have_written_are_refused_before_anybody_is_asked() {
+    let project = Project::that_asks("go");
+    let forger = Forger::owning(&project);
+    let refused = |why: &str| {
+        let seen = project.antiphon(&["tasks", "cancel", "last"]);
+        assert_eq!(seen.code, 3, "{seen:?}");
+        assert!(seen.err.contains("not to be trusted") && seen.err.contains(why), "{seen:?}");
+        assert_eq!(forger.heard(), "", "{why}: nobody came");
+    };
+    for url in ["http://192.0.2.1:7117", "https://127.0.0.1:1", "http://localhost:1", "x"] {
+        forger.publish(url);
+        refused("loopback only");
+    }
+    let papers = project.path().join(".antiphon");
+    fs::write(papers.join("server.json"), json!({"pid": std::process::id()}).to_string()).unwrap();
+    refused("no server of this version");
+    fs::write(papers.join("server.json"), " ".repeat(5000)).unwrap();
+    refused("more than 4096 bytes");
+    forger.publish(&format!("http://{}", forger.address()));
+    for name in ["server.json", "token"] {
+        let path = papers.join(name);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        refused("others may read");
+        let elsewhere = project.path().join(name);
+        fs::rename(&path, &elsewhere).unwrap();
+        fs::set_permissions(&elsewhere, fs::Permissions::from_mode(0o600)).unwrap();
+        symlink(&elsewhere, &path).unwrap();
+        refused("not a file");
+        fs::remove_file(&path).unwrap();
+        fs::rename(&elsewhere, &path).unwrap();
+    }
+}
+
+#[test]
+fn a_token_that_the_server_does_not_take_is_told() {
+    let project = Project::that_asks("go");
+    let server = project.serve();
+    let token = project.path().join(".antiphon/token");
+    fs::write(&token, "f".repeat(64)).unwrap();
+    let seen = project.antiphon(&["tasks", "cancel", "last"]);
+    assert_eq!(seen.code, 3, "{seen:?}");
+    assert!(seen.err.contains("does not take the token"), "{seen:?}");
+    server.end();
+}
+
+#[test]
+fn a_server_that_goes_away_in_the_middle_is_told() {
+    let project = Project::that_asks("go");
+    let forger = Forger::owning(&project);
+    forger.publish(&format!("http://{}", forger.address()));
+    let ask = |answer: &'static str| {
+        let order = project.spawn(&["tasks", "cancel", "last"]);
+        let greeting = forger.answer("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+        assert!(greeting.starts_with("GET /health/live "), "{greeting}");
+        assert!(!greeting.contains(&forger.token), "a greeting shows no token: {greeting}");
+        let asked = forger.answer(answer);
+        assert!(asked.contains(&format!("/v1/tasks/{}/cancel", project.last())), "{asked}");
+        assert!(asked.contains(&forger.token), "{asked}");
+        Seen::of(order.wait_with_output().unwrap())
+    };
+    for cut in ["", "HTTP/1.1 503 X\r\ncontent-length: 9\r\n\r\n{"] {
+        let seen = ask(cut);
+        assert_eq!((seen.code, seen.out.as_str()), (4, ""), "{seen:?}");
+        assert!(seen.err.contains("went away"), "{seen:?}");
+    }
+    // Nor is anybody followed who points elsewhere.
+    let seen = ask("HTTP/1.1 307 X\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n");
+    assert_eq!(seen.code, 4, "{seen:?}");
+    assert!(seen.err.contains("another language"), "{seen:?}");
+}
+
+#[test]
+fn a_server_that_goes_away_while_it_is_waited_for_is_told() {
+    let project = Project::that_asks("go");
+    let forger = Forger::owning(&project);
+    forger.publish(&format!("http://{}", forger.address()));
+    let order = project.spawn(&["tasks", "resume", "last"]);
+    let closing = "HTTP/1.1 200 OK\r\nconnection: close\r\n";
+    forger.answer(&format!("{closing}content-length: 0\r\n\r\n"));
+    assert!(forger.answer(&format!("{closing}content-length: 2\r\n\r\n{{}}")).contains("/resume"));
+    let going_on = format!("{closing}content-length: 15\r\n\r\n{{\"rests\":false}}");
+    for _ in 0..2 {
+        assert!(forger.answer(&going_on).contains("/rest?wait_s=25"));
+    }
+    assert!(forger.answer("").contains("/rest?wait_s=25"));
+    let seen = Seen::of(order.wait_with_output().unwrap());
+    assert_eq!((seen.code, seen.out.as_str()), (4, ""), "{seen:?}");
+    assert!(seen.err.contains("went away"), "{seen:?}");
+}
+
+#[test]
+fn who_owns_the_journal_and_does_not_answer_is_told() {
+    let project = Project::that_asks("go");
+    let forger = Forger::owning(&project);
+    forger.publish(&format!("http://{}", forger.address()));
+    let order = project.spawn(&["tasks", "cancel", "last"]);
+    // Looked for twice: before it is waited for, and after.
+    for _ in 0..2 {
+        forger.answer("HTTP/1.1 500 X\r\ncontent-length: 0\r\n\r\n");
+    }
+    let seen = Seen::of(order.wait_with_output().unwrap());
+    assert_eq!(seen.code, 4, "{seen:?}");
+    assert!(seen.err.contains("does not answer"), "{seen:?}");
+}

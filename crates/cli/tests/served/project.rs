@@ -1,0 +1,121 @@
+//! A project with a task that asks, and the binary in it.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// Asks before it pushes; then does as it was told: hangs, or says what it heard.
+const SCRIPT: &str = r#"
+name = "work"
+[[reply]]
+when = { turn = 0 }
+step = [{ call = { name = "bash", arguments = { command = "touch pushed; git push origin main" } } }]
+[[reply]]
+when = { last_user_contains = "hang" }
+step = [{ stall = true }]
+[[reply]]
+step = [{ text = "Heard: {{last_user}}" }]
+"#;
+
+/// What was seen of a command.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Seen {
+    pub(crate) fn of(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap(),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+/// A project whose only task waits for an answer.
+pub(crate) struct Project {
+    folder: tempfile::TempDir,
+}
+
+impl Project {
+    pub(crate) fn that_asks(prompt: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let project = Self { folder };
+        fs::write(project.path().join("work.toml"), SCRIPT).unwrap();
+        let config = project.path().join("home/.config/antiphon");
+        fs::create_dir_all(&config).unwrap();
+        let rules = "[permissions]\nask = [\"bash(git push *)\"]\n";
+        fs::write(config.join("config.toml"), rules).unwrap();
+        let script = ["--model", "scripted/work", "--script", "work.toml", "--ask", "wait"];
+        let seen = project.antiphon(&[&["run", prompt], &script[..]].concat());
+        assert_eq!(seen.code, 3, "{seen:?}");
+        project
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("antiphon"));
+        command.current_dir(self.path()).env_clear().env("HOME", self.path().join("home"));
+        command.env("PATH", std::env::var_os("PATH").unwrap());
+        command.args(arguments).stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn antiphon(&self, arguments: &[&str]) -> Seen {
+        Seen::of(self.command(arguments).output().unwrap())
+    }
+
+    /// Begins a command and does not wait for it.
+    pub(crate) fn spawn(&self, arguments: &[&str]) -> Child {
+        self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// The id of the task.
+    pub(crate) fn last(&self) -> String {
+        let listed = self.antiphon(&["tasks", "list", "--json"]).out;
+        let listed: Value = serde_json::from_str(&listed).unwrap();
+        listed[0]["task_id"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn serve(&self) -> Server {
+        let mut command = self.command(&["serve", "--listen", "127.0.0.1:0"]);
+        let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut out = BufReader::new(process.stdout.take().unwrap());
+        let mut line = String::new();
+        out.read_line(&mut line).unwrap();
+        assert!(line.starts_with("listening on "), "{line}");
+        Server { process, out }
+    }
+}
+
+/// A server that is at work. It is killed when it is dropped.
+pub(crate) struct Server {
+    process: Child,
+    out: BufReader<ChildStdout>,
+}
+
+impl Server {
+    /// Ends in order.
+    pub(crate) fn end(mut self) {
+        let id = self.process.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        self.out.read_to_string(&mut String::new()).unwrap();
+        assert!(self.process.wait().unwrap().success());
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

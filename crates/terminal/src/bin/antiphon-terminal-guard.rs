@@ -1,0 +1,7 @@
+//! The guard of the tests. The binary `antiphon` is its own.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    antiphon_terminal::guard_main()
+}

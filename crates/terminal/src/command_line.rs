@@ -1,0 +1,27 @@
+//! Where a program is. One that is not there is said so before anything is begun.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+
+/// The program of a command. A name with a slash is a path from `root`; any other is looked for in
+/// `path`, whose relative entries do not count: they lead into the working folder.
+pub(crate) fn resolve(program: &str, path: &OsStr, root: &Path) -> Result<PathBuf, String> {
+    if program.contains('/') {
+        let found = root.join(program);
+        if can_run(&found) {
+            return Ok(found);
+        }
+        return Err(format!("`{}` is not a program that can be run", found.display()));
+    }
+    let mut folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+    let found = folders.find_map(|folder| Some(folder.join(program)).filter(|it| can_run(it)));
+    found.ok_or_else(|| {
+        format!("the program `{program}` is not installed: install it, or change the profile")
+    })
+}
+
+fn can_run(path: &Path) -> bool {
+    path.is_file() && access(path, Access::EXEC_OK).is_ok()
+}
