@@ -162,7 +162,14 @@ fn terminals(project: &Project, config: &Config) -> Result<Option<TerminalRunner
 fn loopback(config: &Config) -> Result<Loopback, Failure> {
     let mut peers = LoopbackPeers::default();
     for (name, peer) in &config.peers {
-        let token = peer.token(name)?;
+        let token = match peer.token(name) {
+            Ok(token) => token,
+            // The others, and everything else, can do without it.
+            Err(failure) => {
+                eprintln!("antiphon: {failure}; it cannot be reached");
+                continue;
+            }
+        };
         peers
             .add(name, &peer.url, &token)
             .map_err(|error| Failure::usage(format!("[peers.{name}]: {error}")))?;

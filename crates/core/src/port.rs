@@ -27,7 +27,7 @@ pub use journal::{
     JournalError, KEY_BYTES_MAX, Page, Read, TaskHead, TaskQuery, Which, WhichApprovals,
 };
 pub use provider::{Piece, PieceSource, Provider, ProviderError, StopSignal, TimeoutPhase};
-pub use runner::{News, NoNews, Run, Runner, RunnerError};
+pub use runner::{Dispatches, News, NoNews, Run, Runner, RunnerError};
 pub use tool_executor::{Progress, ToolContext, ToolError, ToolExecutor};
 pub use vector_store::{
     Embedder, EmbedderError, Embedding, EmbeddingError, Hit, Metadata, Search, VectorStore,

@@ -17,7 +17,7 @@ use crate::orders::Order;
 use crate::ours::Ours;
 use crate::peer::Peer;
 use crate::relay::{is_beginning, relayed};
-use crate::request::{Config, TaskRequest};
+use crate::request::{Config, Room, TaskRequest};
 
 /// Follows a task there.
 pub(crate) struct Follower<'a> {
@@ -27,6 +27,7 @@ pub(crate) struct Follower<'a> {
     /// What is left of our patience.
     pub(crate) waits: ExponentialBackoff,
     pub(crate) ours: Ours,
+    pub(crate) room: Room,
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) cancel: Cancel,
     /// The peer has been told.
@@ -125,7 +126,7 @@ impl Follower<'_> {
             return Ok(relayed.task_id.clone());
         }
         let said = self.ours.said(&*self.journal).await?;
-        let task = TaskRequest::new(&self.config, &self.ours.created, &said);
+        let task = TaskRequest::new(&self.config, &self.ours.created, self.room, &said);
         let task = task.map_err(|reason| RunnerError::Refused { reason })?;
         Ok(self.peer.begin(&self.ours.task_id, &task).await?)
     }

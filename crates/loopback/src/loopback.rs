@@ -11,7 +11,7 @@ use crate::follower::Follower;
 use crate::ours::Ours;
 use crate::peer::Peer;
 use crate::peers::LoopbackPeers;
-use crate::request::Config;
+use crate::request::{Config, Room};
 
 /// Has tasks worked on by other orchestrators.
 #[derive(Debug, Clone)]
@@ -101,6 +101,7 @@ impl Runner for Loopback {
             persistence: self.persistence,
             waits,
             ours,
+            room: Room { limits: run.limits, dispatches: run.dispatches },
             journal: run.journal,
             cancel: run.cancel,
             canceled: false,

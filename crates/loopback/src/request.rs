@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use antiphon_core::port::Dispatches;
 use antiphon_core::{Message, ModelRef, RawJson, TaskCreated, TaskLimits, UserMessage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -26,6 +27,13 @@ impl Config {
             format!("the config of a `loopback` is {{\"peer\", \"agent\"?, \"model\"?}}: {error}")
         })
     }
+}
+
+/// How far a task may go there.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Room {
+    pub(crate) limits: TaskLimits,
+    pub(crate) dispatches: Dispatches,
 }
 
 /// A task to be begun there.
@@ -55,6 +63,7 @@ impl<'a> TaskRequest<'a> {
     pub(crate) fn new(
         config: &'a Config,
         created: &'a TaskCreated,
+        room: Room,
         said: &'a [Arc<Message>],
     ) -> Result<Self, String> {
         let Some((Message::User(message), history)) =
@@ -63,9 +72,10 @@ impl<'a> TaskRequest<'a> {
             return Err("the last thing that was said is no question".to_owned());
         };
         let own = config.agent.is_none();
-        let agents = match &created.agents {
-            antiphon_core::MayCall::Anybody => None,
-            antiphon_core::MayCall::Only(names) => Some(names.as_slice()),
+        let agents = match (&created.agents, room.dispatches) {
+            (_, Dispatches::No) => Some(&[] as &[_]),
+            (antiphon_core::MayCall::Anybody, Dispatches::Yes) => None,
+            (antiphon_core::MayCall::Only(names), Dispatches::Yes) => Some(names.as_slice()),
         };
         Ok(Self {
             agent: config.agent.as_deref(),
@@ -75,19 +85,10 @@ impl<'a> TaskRequest<'a> {
             system_prompt: own.then_some(created.system_prompt.as_str()),
             tools: created.tools.as_deref(),
             agents,
-            limits: limits(created),
+            limits: room.limits,
             output_schema: created.output_schema.as_ref(),
         })
     }
-}
-
-/// There it is the top of a tree: the depth it has here is used up.
-fn limits(created: &TaskCreated) -> TaskLimits {
-    let depth_max = created.limits.depth_max.map(|max| {
-        let left = max.get().saturating_sub(created.depth);
-        std::num::NonZeroU32::new(left).unwrap_or(std::num::NonZeroU32::MIN)
-    });
-    TaskLimits { depth_max, ..created.limits }
 }
 
 /// What is answered to a task that was begun.

@@ -24,11 +24,14 @@ impl Inner {
         self: &Arc<Self>,
         tasks: Vec<TaskId>,
     ) -> Result<(), OrchestratorError> {
+        let mut roots: HashMap<TaskId, Vec<TaskId>> = HashMap::new();
         for task_id in &tasks {
-            self.cancel_one(task_id).await?;
+            let root = self.summary(task_id).await?.root;
+            roots.entry(root).or_default().push(task_id.clone());
         }
-        for task_id in tasks {
-            self.cancel_below(&task_id).await?;
+        self.cancel_each(tasks).await?;
+        for (root, tops) in roots {
+            self.cancel_below_all(&tops, &root).await?;
         }
         Ok(())
     }
@@ -39,21 +42,34 @@ impl Inner {
         task_id: &TaskId,
     ) -> Result<(), OrchestratorError> {
         let root = self.summary(task_id).await?.root;
+        self.cancel_below_all(std::slice::from_ref(task_id), &root).await
+    }
+
+    async fn cancel_below_all(
+        self: &Arc<Self>,
+        tops: &[TaskId],
+        root: &TaskId,
+    ) -> Result<(), OrchestratorError> {
         loop {
-            let mut below = self.below(task_id, &root).await?;
+            let mut below = self.below(tops, root).await?;
             below.retain(|task| !task.status.is_terminal());
             if below.is_empty() {
                 return Ok(());
             }
-            let ends = below.into_iter().map(|task| {
-                let inner = Arc::clone(self);
-                async move { inner.cancel_one(&task.task_id).await }
-            });
-            let mut ends = std::pin::pin!(stream::iter(ends).buffer_unordered(CANCELED_AT_ONCE));
-            while let Some(ended) = ends.next().await {
-                ended?;
-            }
+            self.cancel_each(below.into_iter().map(|task| task.task_id).collect()).await?;
         }
+    }
+
+    async fn cancel_each(self: &Arc<Self>, tasks: Vec<TaskId>) -> Result<(), OrchestratorError> {
+        let ends = tasks.into_iter().map(|task_id| {
+            let inner = Arc::clone(self);
+            async move { inner.cancel_one(&task_id).await }
+        });
+        let mut ends = std::pin::pin!(stream::iter(ends).buffer_unordered(CANCELED_AT_ONCE));
+        while let Some(ended) = ends.next().await {
+            ended?;
+        }
+        Ok(())
     }
 
     /// The tasks of a tree, by their ids. What is left below tasks that have ended is ended first:
@@ -74,18 +90,19 @@ impl Inner {
         Ok(there)
     }
 
-    /// Everything below a task, the oldest first.
+    /// Everything below these tasks of a tree, the oldest first.
     pub(crate) async fn below(
         &self,
-        task_id: &TaskId,
+        tops: &[TaskId],
         root: &TaskId,
     ) -> Result<Vec<TaskSummary>, OrchestratorError> {
         let query = TaskQuery { which: Which::Tree(root.clone()), limit: tree::TREE_TASKS_MAX };
         let tasks = self.world.journal.tasks(query).await?;
-        let inside: HashSet<TaskId> = tree::descent(task_id, &tasks).into_iter().cloned().collect();
+        let inside: HashSet<TaskId> = tree::descent(tops, &tasks).into_iter().cloned().collect();
+        let tops: HashSet<&TaskId> = tops.iter().collect();
         let mut below: Vec<TaskSummary> = tasks
             .into_iter()
-            .filter(|task| task.task_id != *task_id && inside.contains(&task.task_id))
+            .filter(|task| inside.contains(&task.task_id) && !tops.contains(&task.task_id))
             .collect();
         below.reverse();
         Ok(below)
@@ -130,6 +147,11 @@ impl Inner {
             let canceled = vec![StatusChanged::new(TaskStatus::Canceled).into()];
             if self.append_behind(&summary, canceled).await? {
                 self.take_prepared(task_id);
+                // Somebody may have begun to work on it just then, and not know yet.
+                if let Some(running) = self.places.find(task_id) {
+                    running.cancel.cancel();
+                    running.left.cancelled().await;
+                }
                 self.world.tools.release(task_id).await;
                 return Ok(());
             }

@@ -69,17 +69,17 @@ impl Work {
         let me = self.state.task_id.clone();
         let unknown = self.inner.kin.unknown(&me, &awaited);
         for flight in self.state.flights.values() {
-            if !unknown.is_empty() || flight.until().is_some() {
-                self.expect(flight);
+            match flight.until() {
+                _ if !unknown.is_empty() => self.expect(flight),
+                Some(until) => self.inner.watch_task(until, me.clone()),
+                None => {}
             }
         }
         if unknown.is_empty() {
             return Ok(());
         }
-        let each = Wants { ends: 1, completions: None };
-        for child in self.state.detached.values() {
-            self.inner.kin.expect(&me, std::slice::from_ref(child), each, &self.trees);
-        }
+        let detached: Vec<TaskId> = self.state.detached.values().cloned().collect();
+        self.inner.kin.expect(&me, &detached, Wants::EACH, &self.trees);
         let there = self.inner.tree_without_orphans(self.root()).await?;
         let mut missing = HashSet::new();
         for task in unknown {
@@ -143,10 +143,13 @@ async fn birth(
     }
     let tree = inner.trees.share(Tree::sprout(task_id.clone(), &created));
     let trees = std::iter::once(tree).chain(trees.iter().cloned()).collect();
-    if !create(inner, &task_id, created, behind).await? {
-        return Ok(());
-    }
+    // Before anybody can see it: whoever takes it up first, or ends it, finds this.
     inner.prepare(task_id.clone(), Prepared { state, trees, thinking });
+    let born = create(inner, &task_id, created, behind).await;
+    if !matches!(born, Ok(true)) {
+        inner.take_prepared(&task_id);
+        return born.map(drop);
+    }
     running::start(inner, &task_id);
     Ok(())
 }

@@ -193,10 +193,7 @@ impl Work {
         let (kin, who) = (&self.inner.kin, &self.state.task_id);
         kin.expect(who, flight.tasks(), flight.wants(), &self.trees);
         if let Flight::Children { join: Join::Detached, children } = flight {
-            let each = Wants { ends: 1, completions: None };
-            for child in children {
-                kin.expect(who, std::slice::from_ref(child), each, &self.trees);
-            }
+            kin.expect(who, children, Wants::EACH, &self.trees);
         }
         if let Some(until) = flight.until() {
             self.inner.watch_task(until, who.clone());

@@ -108,16 +108,16 @@ impl Flight {
     pub(crate) fn wants(&self) -> Wants {
         let len = self.tasks().len();
         match self {
-            Self::Children { join: Join::Any, .. } => Wants { ends: len, completions: Some(1) },
+            Self::Children { join: Join::Any, .. } => {
+                Wants { completions: Some(1), ..Wants::all(len) }
+            }
             Self::Children { join: Join::Quorum { n }, .. } => {
                 let n = n.get() as usize;
                 // So many failures, and it can no longer succeed.
-                Wants { ends: (len + 1).saturating_sub(n), completions: Some(n) }
+                Wants { completions: Some(n), ..Wants::all((len + 1).saturating_sub(n)) }
             }
-            Self::Await { mode: Awaiting::Any, .. } => Wants { ends: 1, completions: None },
-            Self::Children { .. } | Self::Await { .. } | Self::External { .. } => {
-                Wants { ends: len, completions: None }
-            }
+            Self::Await { mode: Awaiting::Any, .. } => Wants::all(1),
+            Self::Children { .. } | Self::Await { .. } | Self::External { .. } => Wants::all(len),
         }
     }
 }
@@ -129,6 +129,17 @@ pub(crate) struct Wants {
     pub(crate) ends: usize,
     /// Tasks that have to complete; either is enough.
     pub(crate) completions: Option<usize>,
+    /// Every end is worth a look.
+    pub(crate) each: bool,
+}
+
+impl Wants {
+    /// Every end is worth a look.
+    pub(crate) const EACH: Self = Self { ends: 1, completions: None, each: true };
+
+    fn all(ends: usize) -> Self {
+        Self { ends, completions: None, each: false }
+    }
 }
 
 /// Whether `n` have completed, or can no longer.

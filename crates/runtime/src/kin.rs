@@ -38,6 +38,7 @@ struct Hope {
     left: HashSet<TaskId>,
     ends: usize,
     completions: Option<usize>,
+    each: bool,
 }
 
 impl Kin {
@@ -66,6 +67,7 @@ impl Kin {
         waiting.hopes.push(Hope {
             ends: wants.ends.saturating_sub(tasks.len() - left.len()),
             completions: wants.completions.map(|wanted| wanted.saturating_sub(completed)),
+            each: wants.each,
             left,
         });
     }
@@ -85,6 +87,7 @@ impl Kin {
     pub(crate) fn note(&self, who: &TaskId, task: &TaskId, outcome: Outcome) {
         let mut book = self.book();
         book.waiting.entry(who.clone()).or_default().learn(task, outcome);
+        book.dismiss(who, task);
     }
 
     /// A task has ended. Says who should look.
@@ -122,12 +125,7 @@ impl Kin {
     pub(crate) fn settle(&self, who: &TaskId, tasks: &[TaskId]) {
         let mut book = self.book();
         for task in tasks {
-            if let Some(waiters) = book.awaited.get_mut(task) {
-                waiters.retain(|waiter| waiter != who);
-                if waiters.is_empty() {
-                    book.awaited.remove(task);
-                }
-            }
+            book.dismiss(who, task);
         }
         let Some(waiting) = book.waiting.get_mut(who) else { return };
         for task in tasks {
@@ -141,11 +139,18 @@ impl Kin {
         let mut book = self.book();
         let Some(waiting) = book.waiting.remove(who) else { return };
         for task in waiting.hopes.into_iter().flat_map(|hope| hope.left) {
-            if let Some(waiters) = book.awaited.get_mut(&task) {
-                waiters.retain(|waiter| waiter != who);
-                if waiters.is_empty() {
-                    book.awaited.remove(&task);
-                }
+            book.dismiss(who, &task);
+        }
+    }
+}
+
+impl Book {
+    /// `who` waits for that task no longer.
+    fn dismiss(&mut self, who: &TaskId, task: &TaskId) {
+        if let Some(waiters) = self.awaited.get_mut(task) {
+            waiters.retain(|waiter| waiter != who);
+            if waiters.is_empty() {
+                self.awaited.remove(task);
             }
         }
     }
@@ -165,7 +170,8 @@ impl Waiting {
             if completed && let Some(wanted) = &mut hope.completions {
                 *wanted = wanted.saturating_sub(1);
             }
-            told |= hope.ends == 0 || hope.completions == Some(0) || hope.left.is_empty();
+            told |=
+                hope.each || hope.ends == 0 || hope.completions == Some(0) || hope.left.is_empty();
         }
         told
     }

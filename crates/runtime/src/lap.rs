@@ -7,6 +7,7 @@ use antiphon_core::{
     AgentId, AgentState, Cancel, EventBody, InteractionId, Message, MessageAppended, Seq,
     StateChanged, StatusChanged, TaskId, TaskStatus, ToolCallBlock, ToolResult, WaitingFor,
 };
+use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use crate::compact;
@@ -150,7 +151,11 @@ impl Work {
     /// Makes durable what is not, before the task is left.
     async fn rest(&mut self) -> Result<Flushed, OrchestratorError> {
         let flushed = self.flush().await?;
-        if let Some(until) = limits::deadline(&self.state) {
+        // When it is over already, whoever looked has seen it.
+        let ahead = |until: &DateTime<Utc>| *until > self.inner.world.clock.now();
+        if !self.state.status.is_terminal()
+            && let Some(until) = limits::deadline(&self.state).filter(ahead)
+        {
             self.inner.watch_task(until, self.state.task_id.clone());
         }
         Ok(flushed)
@@ -329,7 +334,7 @@ impl Work {
         self.walk_to(AgentState::Idle);
     }
 
-    fn refuse(&mut self, limit: &LimitReached) {
+    pub(crate) fn refuse(&mut self, limit: &LimitReached) {
         let code = match limit {
             LimitReached::Repairs { .. } => "invalid_output",
             LimitReached::Turns { .. }

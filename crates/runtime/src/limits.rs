@@ -1,7 +1,10 @@
 //! How far a task may go, and the tree it belongs to.
 
 use std::collections::BTreeMap;
+use std::num::{NonZeroU32, NonZeroU64};
+use std::sync::Arc;
 
+use antiphon_core::port::Dispatches;
 use antiphon_core::{
     Cost, ModelRef, PriceTable, TaskLimits, TaskSummary, TokenUsage, Usage, UsageRecorded,
 };
@@ -10,6 +13,7 @@ use serde::Serialize;
 
 use crate::flight::Outcomes;
 use crate::state::TaskState;
+use crate::tree::Tree;
 
 /// A limit that was reached, and what it was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
@@ -189,6 +193,66 @@ pub(crate) fn reached(state: &TaskState, standing: &Standing<'_>) -> Option<Limi
         let mut scopes = standing.scopes.iter();
         scopes.find_map(|scope| exceeded(&scope.limits, &scope.totals, standing.prices))
     })
+}
+
+/// The limit that one of these trees has reached.
+pub(crate) fn used_up(trees: &[Arc<Tree>], prices: &PriceTable) -> Option<LimitReached> {
+    trees
+        .iter()
+        .map(|tree| tree.scope())
+        .find_map(|scope| exceeded(&scope.limits, &scope.totals, prices))
+}
+
+/// What is left for a task: of its own limits, and of those of the trees it belongs to. Also
+/// whether it may dispatch anybody.
+pub(crate) fn left(
+    state: &TaskState,
+    trees: &[Arc<Tree>],
+    prices: &PriceTable,
+    now: DateTime<Utc>,
+) -> (TaskLimits, Dispatches) {
+    let mut left = TaskLimits {
+        answer_tokens_max: state.created.limits.answer_tokens_max,
+        wall_clock_s_max: deadline(state).and_then(|deadline| {
+            let left = (deadline - now).num_milliseconds().max(1).unsigned_abs().div_ceil(1000);
+            NonZeroU32::new(u32::try_from(left).unwrap_or(u32::MAX))
+        }),
+        ..TaskLimits::default()
+    };
+    let mut dispatches = Dispatches::Yes;
+    for tree in trees {
+        let Scope { limits, totals } = tree.scope();
+        let cost = cost(&totals.spent, prices).map_or(u64::MAX, |cost| cost.nano_usd);
+        lower(&mut left.turns_max, rest(limits.turns_max, totals.turns));
+        lower(&mut left.tool_calls_max, rest(limits.tool_calls_max, totals.calls));
+        lower(&mut left.tokens_max, rest_of_many(limits.tokens_max, totals.tokens()));
+        lower(&mut left.cost_nano_usd_max, rest_of_many(limits.cost_nano_usd_max, cost));
+        lower(&mut left.fan_out_max, limits.fan_out_max);
+        // It is one of them itself, here and there.
+        lower(&mut left.tasks_max, rest(limits.tasks_max, totals.tasks.saturating_sub(1)));
+        let usual = (tree.depth == 0).then_some(DEPTH_DEFAULT);
+        if let Some(max) = limits.depth_max.map(NonZeroU32::get).or(usual) {
+            let below = max.saturating_sub(state.created.depth - tree.depth);
+            match NonZeroU32::new(below) {
+                Some(below) => lower(&mut left.depth_max, Some(below)),
+                None => dispatches = Dispatches::No,
+            }
+        }
+    }
+    (left, dispatches)
+}
+
+/// What is left of a limit; never nothing, which would mean no limit.
+fn rest(max: Option<NonZeroU32>, used: u32) -> Option<NonZeroU32> {
+    max.map(|max| NonZeroU32::new(max.get().saturating_sub(used)).unwrap_or(NonZeroU32::MIN))
+}
+
+fn rest_of_many(max: Option<NonZeroU64>, used: u64) -> Option<NonZeroU64> {
+    max.map(|max| NonZeroU64::new(max.get().saturating_sub(used)).unwrap_or(NonZeroU64::MIN))
+}
+
+fn lower<T: Ord + Copy>(limit: &mut Option<T>, other: Option<T>) {
+    *limit = [*limit, other].into_iter().flatten().min();
 }
 
 fn exceeded(limits: &TaskLimits, totals: &Totals, prices: &PriceTable) -> Option<LimitReached> {

@@ -156,6 +156,8 @@ pub struct Recovered {
     pub begun: Vec<TaskId>,
     /// Still waiting for somebody.
     pub waiting: Vec<TaskId>,
+    /// Ended, because whoever dispatched them had ended.
+    pub ended: Vec<TaskId>,
 }
 
 impl Orchestrator {
@@ -278,7 +280,8 @@ impl Orchestrator {
         let (orphans, unfinished): (Vec<_>, Vec<_>) = unfinished
             .into_iter()
             .partition(|task| task.parent.as_ref().is_some_and(|parent| !there.contains(parent)));
-        self.inner.cancel_all(orphans.into_iter().map(|task| task.task_id).collect()).await?;
+        recovered.ended = orphans.into_iter().map(|task| task.task_id).collect();
+        self.inner.cancel_all(recovered.ended.clone()).await?;
         for task in unfinished {
             // What waits for somebody elsewhere is followed there.
             if task.waiting_for.is_some() {
@@ -372,6 +375,7 @@ impl Orchestrator {
     /// Waits until a task has ended, or until neither it nor anything below it can go on without
     /// somebody. One that stopped before that, or that nobody works on, is an error that says why.
     pub async fn wait(&self, task_id: &TaskId) -> Result<TaskState, OrchestratorError> {
+        let mut seen = None;
         loop {
             // Listens before it looks, so that nothing is missed in between.
             let rested = self.inner.rested.notified();
@@ -390,7 +394,13 @@ impl Orchestrator {
                 return Err(why);
             }
             if !self.inner.waits_for_others(&state) {
-                return Err(OrchestratorError::AtRest { task_id: task_id.clone() });
+                // Whoever was told a moment ago that it should look may be just about to.
+                if seen == Some(state.seq) {
+                    return Err(OrchestratorError::AtRest { task_id: task_id.clone() });
+                }
+                seen = Some(state.seq);
+                tokio::time::sleep(LOOK_AGAIN).await;
+                continue;
             }
             match self.inner.below_rests(&state).await? {
                 Rests::No { asks } => {

@@ -10,21 +10,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, Journal, JournalError, News, Page, Read, Run, RunnerError,
-    TaskQuery, Which,
+    Append, Appended, ApprovalQuery, Asked, Journal, JournalError, News, Page, Read, Rule, Run,
+    RunnerError, TaskQuery, Verdict, Which,
 };
 use antiphon_core::{
     Approval, Cancel, EventBody, HistoryRef, LiveAgent, PieceSource, Position, Provider,
     ProviderError, Queued, Request, RunnerConfig, SessionSummary, TaskCreated, TaskId, TaskStatus,
-    TaskSummary,
+    TaskSummary, WaitingFor,
 };
 use async_trait::async_trait;
 use serde_json::json;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::decide::Step;
 use crate::inner::Inner;
 use crate::lap::Work;
+use crate::limits;
 use crate::orchestrator::OrchestratorError;
 use crate::tree::{self, Tree};
 use crate::world::Dispatch;
@@ -34,6 +36,12 @@ const TRIES_MAX: u32 = 5;
 
 /// How long to wait before the first of these times; twice as long before each further one.
 const TRY_AFTER: Duration = Duration::from_millis(200);
+
+/// How long another orchestrator may take to hear that a task is canceled.
+const TELL_WAIT: Duration = Duration::from_secs(5);
+
+/// How long a runner may take to stop when it is told to.
+const END_WAIT: Duration = Duration::from_secs(10);
 
 /// Tasks that one history goes through, at most.
 const HISTORY_TASKS_MAX: usize = 64;
@@ -52,8 +60,10 @@ impl Work {
     pub(crate) async fn cancel_elsewhere(&mut self) -> Result<(), OrchestratorError> {
         let Some(config) = self.state.created.runner.clone() else { return Ok(()) };
         if self.is_orchestrated_elsewhere() {
-            // Out of reach, it ends there by its own limits.
-            let told = self.run_elsewhere(&config).await?;
+            // Also when everything here comes to rest, it is told; out of reach, it ends there by its
+            // own limits.
+            let patience = Cancel::when(tokio::time::sleep(TELL_WAIT));
+            let told = self.run_elsewhere(&config, patience).await?;
             self.catch_up().await?;
             if let Err(error) = told {
                 tracing::warn!(task.id = %self.state.task_id, %error, "not told of the end");
@@ -110,12 +120,18 @@ impl Work {
     pub(crate) async fn delegate(&mut self) -> Result<(), OrchestratorError> {
         let Some(config) = self.state.created.runner.clone() else { return Ok(()) };
         self.flush().await?;
+        if let Some(limit) = limits::used_up(&self.trees, &self.inner.world.prices) {
+            self.refuse(&limit);
+            return Ok(());
+        }
         let mut wait = TRY_AFTER;
         // An orchestrator is asked again and again by its own runner.
         let tries_max = if self.is_orchestrated_elsewhere() { 1 } else { TRIES_MAX };
         for attempt in 1..=tries_max {
             let before = self.state.seq;
-            let stopped = self.run_elsewhere(&config).await?;
+            let stop = self.inner.stop.clone();
+            let rest = Cancel::when(async move { stop.cancelled().await });
+            let stopped = self.run_elsewhere(&config, rest).await?;
             self.catch_up().await?;
             if self.is_done_with() {
                 return Ok(());
@@ -151,6 +167,8 @@ impl Work {
         self.running.cancel.is_cancelled()
             || self.inner.stop.is_cancelled()
             || self.state.status.is_terminal()
+            || limits::deadline(&self.state).is_some_and(|at| self.inner.world.clock.now() >= at)
+            || limits::used_up(&self.trees, &self.inner.world.prices).is_some()
     }
 
     fn give_up(&mut self, code: &str, config: &RunnerConfig, reason: &str) {
@@ -161,6 +179,7 @@ impl Work {
     async fn run_elsewhere(
         &self,
         config: &RunnerConfig,
+        rest: Cancel,
     ) -> Result<Result<(), RunnerError>, OrchestratorError> {
         let runners = &self.inner.world.runners;
         let Some(runner) = runners.iter().find(|known| known.kind() == config.kind) else {
@@ -172,27 +191,63 @@ impl Work {
             Err(_) if !runner.asks_here() => Arc::new(Nobody) as Arc<dyn Provider>,
             Err(reason) => return Ok(Err(RunnerError::Refused { reason })),
         };
-        let (cancel, stop) = (self.running.cancel.clone(), self.inner.stop.clone());
+        // Fires when the task is canceled, when its time is over, and when what it shares is used up.
+        let end = self.running.cancel.child_token();
+        let bounds = Bounds { trees: self.trees.clone(), inner: Arc::clone(&self.inner) };
+        let over = end.clone();
+        let world = &self.inner.world;
+        let (limits, dispatches) =
+            limits::left(&self.state, &self.trees, &world.prices, world.clock.now());
         let run = Run {
             task_id: self.state.task_id.clone(),
             config: config.config.clone(),
+            limits,
+            dispatches,
             journal: Arc::new(OwnPages {
                 inner: Arc::clone(&self.inner),
                 task_id: self.state.task_id.clone(),
                 root: self.root().clone(),
                 readable: self.readable().await?,
                 trees: self.trees.clone(),
+                end: end.clone(),
             }),
-            provider,
-            cancel: Cancel::when(async move { cancel.cancelled().await }),
-            rest: Cancel::when(async move { stop.cancelled().await }),
+            provider: Arc::new(Bounded { provider, bounds }),
+            cancel: Cancel::when(async move { over.cancelled().await }),
+            rest,
             news: Box::new(Bell(self.inner.bells.hear(Some(&self.state.task_id)))),
         };
-        let mut work = std::pin::pin!(runner.run(run));
+        Ok(self.watched(runner.run(run), &end).await)
+    }
+
+    /// Waits for a runner, and no longer than it may work.
+    async fn watched(
+        &self,
+        work: impl Future<Output = Result<(), RunnerError>>,
+        end: &CancellationToken,
+    ) -> Result<(), RunnerError> {
+        let mut work = std::pin::pin!(work);
         let mut alive = tokio::time::interval(Duration::from_secs(30));
+        let left = limits::deadline(&self.state)
+            .map(|until| (until - self.inner.world.clock.now()).to_std().unwrap_or_default());
+        let mut time_over = std::pin::pin!(async {
+            match left {
+                Some(left) => tokio::time::sleep(left).await,
+                None => std::future::pending().await,
+            }
+        });
+        let mut stubborn = std::pin::pin!(async {
+            end.cancelled().await;
+            tokio::time::sleep(END_WAIT).await;
+        });
         loop {
             tokio::select! {
-                stopped = &mut work => return Ok(stopped),
+                stopped = &mut work => return stopped,
+                () = &mut time_over, if !end.is_cancelled() => end.cancel(),
+                // Whatever it started is its own to end when it is let go of.
+                () = &mut stubborn => {
+                    let reason = "it did not stop when it was told to".to_owned();
+                    return Err(RunnerError::Unavailable { reason });
+                }
                 _ = alive.tick() => self.running.beat(),
             }
         }
@@ -229,14 +284,39 @@ impl Inner {
     }
 }
 
+/// What a task shares with all it belongs to.
+struct Bounds {
+    inner: Arc<Inner>,
+    trees: Vec<Arc<Tree>>,
+}
+
+/// A model that is asked as long as there is something left to spend, whoever else spends it.
+struct Bounded {
+    provider: Arc<dyn Provider>,
+    bounds: Bounds,
+}
+
+impl Provider for Bounded {
+    fn open(&self, request: Request) -> PieceSource {
+        let Bounds { inner, trees } = &self.bounds;
+        match limits::used_up(trees, &inner.world.prices) {
+            None => self.provider.open(request),
+            Some(limit) => refusing(limit.to_string()),
+        }
+    }
+}
+
+fn refusing(message: String) -> PieceSource {
+    let refused = Err(ProviderError::InvalidRequest { message });
+    Box::pin(futures_util::stream::iter([refused]))
+}
+
 /// Answers nothing: for runners that ask nobody.
 struct Nobody;
 
 impl Provider for Nobody {
     fn open(&self, _: Request) -> PieceSource {
-        let message = "this runner has no model to ask".to_owned();
-        let refused = Err(ProviderError::InvalidRequest { message });
-        Box::pin(futures_util::stream::iter([refused]))
+        refusing("this runner has no model to ask".to_owned())
     }
 }
 
@@ -259,6 +339,8 @@ struct OwnPages {
     root: TaskId,
     readable: Vec<TaskId>,
     trees: Vec<Arc<Tree>>,
+    /// Fired when what the task shares is used up.
+    end: CancellationToken,
 }
 
 impl OwnPages {
@@ -269,6 +351,34 @@ impl OwnPages {
 }
 
 impl OwnPages {
+    /// Whoever paused the task means it.
+    async fn check_pause(&self, append: &Append) -> Result<(), JournalError> {
+        let goes_on = |body: &EventBody| matches!(body, EventBody::StatusChanged(change) if change.status == TaskStatus::Running);
+        if !append.events.iter().any(goes_on) {
+            return Ok(());
+        }
+        let query = TaskQuery { which: Which::One(self.task_id.clone()), limit: NonZeroUsize::MIN };
+        let summary = self.inner.world.journal.tasks(query).await?.into_iter().next();
+        match summary.and_then(|summary| summary.waiting_for) {
+            Some(WaitingFor::Resume) => self.refuse("cannot lift a pause"),
+            Some(WaitingFor::Approval | WaitingFor::ToolResult) | None => Ok(()),
+        }
+    }
+
+    /// What a person would allow beyond a call is for our gate to say, not for a runner.
+    fn ask_ourselves(&self, body: &mut EventBody) {
+        let EventBody::ApprovalRequested(asked) = body else { return };
+        let call = Asked { tool: &asked.tool_name, arguments: &asked.arguments, granted: &[] };
+        asked.rule = match self.inner.world.gate.judge(&call) {
+            Verdict::Ask { reason, rule } => {
+                asked.reason = reason;
+                rule
+            }
+            // Nothing beyond it.
+            Verdict::Allow | Verdict::Deny { .. } => Rule(String::new()),
+        };
+    }
+
     /// How far a task above may go, and nothing else of it.
     async fn bounds(&self, read: Read) -> Result<Page, JournalError> {
         let mut page =
@@ -313,7 +423,7 @@ fn is_for_runners(body: &EventBody) -> bool {
 
 #[async_trait]
 impl Journal for OwnPages {
-    async fn append(&self, append: Append) -> Result<Appended, JournalError> {
+    async fn append(&self, mut append: Append) -> Result<Appended, JournalError> {
         if append.task_id != self.task_id {
             return self.refuse("writes its own task and no other");
         }
@@ -323,10 +433,18 @@ impl Journal for OwnPages {
         if let Some(body) = append.events.iter().find(|body| !is_for_runners(body)) {
             return self.refuse(&format!("cannot write `{}`", body.event_type()));
         }
+        self.check_pause(&append).await?;
+        for body in &mut append.events {
+            self.ask_ourselves(body);
+        }
         let events = append.events.clone();
         let appended = self.inner.append(append).await?;
         for tree in &self.trees {
             tree.add(&events);
+        }
+        let paid = events.iter().any(|body| matches!(body, EventBody::UsageRecorded(_)));
+        if paid && limits::used_up(&self.trees, &self.inner.world.prices).is_some() {
+            self.end.cancel();
         }
         Ok(appended)
     }

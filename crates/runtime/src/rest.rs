@@ -28,7 +28,7 @@ impl Inner {
     /// Whether nothing below a task, nor the task itself, can go on without somebody.
     pub(crate) async fn below_rests(&self, state: &TaskState) -> Result<Rests, OrchestratorError> {
         let root = state.created.root.as_ref().unwrap_or(&state.task_id);
-        let mut below = self.below(&state.task_id, root).await?;
+        let mut below = self.below(std::slice::from_ref(&state.task_id), root).await?;
         below.retain(|task| !task.status.is_terminal());
         let asks = below.iter().any(|task| task.waiting_for.is_some());
         if below.iter().any(|task| self.places.is_taken(&task.task_id)) {

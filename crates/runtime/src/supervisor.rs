@@ -5,8 +5,9 @@ use std::num::NonZeroU32;
 
 use antiphon_core::{
     AgentName, AgentResult, Awaited, Awaiting, Executor, HandlingMode, Interaction,
-    InteractionContent, InvocationResult, MessageQueued, RawJson, ResponseStatus, Sender, TaskId,
-    TaskSnapshot, TaskStatus, TaskSummary, Tool, ToolCallBlock, ToolResult, UserMessage,
+    InteractionContent, InvocationResult, MessageQueued, RawJson, ResponseStatus, RunnerConfig,
+    Sender, TaskId, TaskSnapshot, TaskStatus, TaskSummary, Tool, ToolCallBlock, ToolResult,
+    UserMessage,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -224,7 +225,8 @@ impl Work {
     }
 
     async fn list_my_tasks(&self) -> Looked {
-        let below = self.inner.below(&self.state.task_id, self.root()).await?;
+        let below =
+            self.inner.below(std::slice::from_ref(&self.state.task_id), self.root()).await?;
         let mut shown = Vec::new();
         for task in below.iter().rev().take(LISTED_MAX) {
             shown.push(self.snapshot(task).await?);
@@ -263,7 +265,9 @@ impl Work {
     async fn snapshot(&self, summary: &TaskSummary) -> Result<TaskSnapshot, OrchestratorError> {
         let journal = &*self.inner.world.journal;
         let (created, _) = tree::beginning(&summary.task_id, journal).await?;
-        let remote = |runner| Executor::Remote { runner };
+        // Its config is the runner's own.
+        let remote =
+            |runner: RunnerConfig| Executor::Remote { runner: RunnerConfig::new(runner.kind) };
         Ok(TaskSnapshot {
             task_id: summary.task_id.clone(),
             agent_id: summary.agent.clone(),
@@ -310,8 +314,14 @@ impl Work {
                 }
             });
         }
-        let unreported = |task: &&TaskId| self.state.detached.values().any(|known| known == *task);
-        let settled: Vec<TaskId> = tasks.iter().filter(|t| !unreported(t)).cloned().collect();
+        let unreported = |task: &TaskId| self.state.detached.values().any(|known| known == task);
+        // Another call may wait for the same.
+        let waits = |task: &TaskId| {
+            let flights = self.state.flights.values();
+            flights.filter(|flight| flight.tasks().contains(task)).count() > 1
+        };
+        let settled = tasks.iter().filter(|task| !unreported(task) && !waits(task));
+        let settled: Vec<TaskId> = settled.cloned().collect();
         self.inner.kin.settle(&self.state.task_id, &settled);
         let told = told(&InvocationResult::Vector { results });
         Ok(ToolResult::text(told))

@@ -197,15 +197,15 @@ impl Step {
 
 /// What a task and everything below it have used up.
 fn below(top: &TaskId, tasks: &[TaskSummary]) -> Totals {
-    let inside = descent(top, tasks);
+    let inside = descent(std::slice::from_ref(top), tasks);
     let mut totals = Totals::of(tasks.iter().filter(|task| inside.contains(&task.task_id)));
     totals.tasks = totals.tasks.max(1);
     totals
 }
 
-/// A task and everything below it; `tasks` are listed the newest first.
-pub(crate) fn descent<'a>(top: &'a TaskId, tasks: &'a [TaskSummary]) -> HashSet<&'a TaskId> {
-    let mut inside = HashSet::from([top]);
+/// Tasks and everything below them; `tasks` are listed the newest first.
+pub(crate) fn descent<'a>(tops: &'a [TaskId], tasks: &'a [TaskSummary]) -> HashSet<&'a TaskId> {
+    let mut inside: HashSet<&TaskId> = tops.iter().collect();
     // A parent is older than its children.
     for task in tasks.iter().rev() {
         if task.parent.as_ref().is_some_and(|parent| inside.contains(parent)) {

@@ -68,7 +68,16 @@ impl Door {
 
     pub(crate) async fn cancel(&self, task_id: &TaskId) -> Result<(), Failure> {
         match self {
-            Self::Alone(orchestrator) => Ok(orchestrator.cancel(task_id).await?),
+            Self::Alone(orchestrator) => {
+                let runner = orchestrator.task(task_id).await?.created.runner;
+                if runner.is_some_and(|runner| runner.kind == "loopback") {
+                    return Err(Failure::refused(
+                        "a peer works on it, and nobody here could tell it: begin `antiphon serve`, \
+                         then cancel it",
+                    ));
+                }
+                Ok(orchestrator.cancel(task_id).await?)
+            }
             Self::Served(served, _) => served.order(task_id, Order::Cancel).await,
         }
     }
@@ -145,7 +154,7 @@ impl Door {
             }
         }
         let ids = |tasks: Vec<TaskSummary>| tasks.into_iter().map(|task| task.task_id).collect();
-        Ok(Recovered { begun: ids(begun), waiting: ids(waiting) })
+        Ok(Recovered { begun: ids(begun), waiting: ids(waiting), ended: Vec::new() })
     }
 
     /// A task, once it has ended or once nothing of it goes on without somebody.

@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use crate::port::{Cancel, Journal, JournalError};
-use crate::{Provider, TaskId};
+use crate::{Provider, TaskId, TaskLimits};
 
 /// Works on tasks elsewhere.
 #[async_trait]
@@ -55,6 +55,10 @@ pub struct Run {
     pub task_id: TaskId,
     /// The runner's own part of the executor.
     pub config: Value,
+    /// How far it may go: what is left of its own limits and of those of every task above.
+    pub limits: TaskLimits,
+    /// Whether it may dispatch anybody.
+    pub dispatches: Dispatches,
     /// The journal as far as this task is concerned: its own events can be appended, and nothing
     /// that a person decides; its own and what was said before it can be read.
     pub journal: Arc<dyn Journal>,
@@ -66,6 +70,15 @@ pub struct Run {
     pub rest: Cancel,
     /// Tells that somebody else wrote to the task: there may be a message for it.
     pub news: Box<dyn News>,
+}
+
+/// Whether a task may dispatch anybody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dispatches {
+    /// As far as its limits go.
+    Yes,
+    /// It is as deep as tasks may be.
+    No,
 }
 
 /// Tells that something was written to a task.

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use antiphon_core::port::{Expected, Runner};
+use antiphon_core::port::{Dispatches, Expected, Run, Runner};
 use antiphon_core::{
     EventBody, HistoryRef, InputBlock, MayCall, Message, RawJson, Seq, StatusChanged, TaskCreated,
     TaskId, TaskLimits, TaskStatus,
@@ -70,14 +70,28 @@ async fn what_our_task_may_do_is_what_it_may_do_there() {
         ..created()
     };
     let here = Here::with(ours, vec![said("hi")]).await;
-    here.run(&there.url()).await.unwrap();
+    // What is left for it, which the orchestrator found out.
+    let left = TaskLimits { depth_max: NonZeroU32::new(3), ..limits };
+    let run = here.run_on(here.journal.clone(), json!({"peer": "there"}));
+    let run = Run { limits: left, ..run };
+    runner(&there.url(), STUBBORN).run(run).await.unwrap();
     let events = there.events().await;
     let theirs = beginning(&events);
     assert_eq!(theirs.limits.turns_max, NonZeroU32::new(7));
-    assert_eq!(theirs.limits.depth_max, NonZeroU32::new(3), "two of five are used up here");
+    assert_eq!(theirs.limits.depth_max, NonZeroU32::new(3));
     assert_eq!(theirs.tools.as_deref().unwrap(), ["look"]);
     assert_eq!(theirs.agents, MayCall::Only(vec!["reviewer".to_owned()]));
     assert_eq!(theirs.output_schema, Some(schema));
+    there.end().await;
+}
+
+#[tokio::test]
+async fn what_is_as_deep_as_it_may_be_dispatches_nobody_there() {
+    let (there, here) = (There::new().await, Here::new("hi").await);
+    let run = here.run_on(here.journal.clone(), json!({"peer": "there"}));
+    let run = Run { dispatches: Dispatches::No, ..run };
+    runner(&there.url(), STUBBORN).run(run).await.unwrap();
+    assert!(beginning(&there.events().await).agents.is_nobody());
     there.end().await;
 }
 

@@ -92,6 +92,8 @@ impl Here {
             provider: Scripted.provider(&model, &[], None).unwrap(),
             cancel: Cancel::when(self.cancel.clone().cancelled_owned()),
             rest: Cancel::when(self.rest.clone().cancelled_owned()),
+            limits: antiphon_core::TaskLimits::default(),
+            dispatches: antiphon_core::port::Dispatches::Yes,
             news: Box::new(antiphon_core::port::NoNews),
         }
     }

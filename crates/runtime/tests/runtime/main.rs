@@ -13,6 +13,7 @@ mod history;
 mod limits;
 mod matrix;
 mod output;
+mod remote;
 mod schema;
 mod steering;
 mod supervision;

@@ -75,10 +75,12 @@ async fn what_is_queued_waits_for_the_end_of_the_turn() {
 /// Whenever a message is accepted, it is heard: it never falls between the last word and the end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_message_that_was_accepted_is_heard_or_the_task_had_ended() {
-    let script = "name = \"test\"\n[[reply]]\nstep = [{ text = \"Heard.\" }]\n";
+    let quick = "name = \"test\"\n[[reply]]\nstep = [{ text = \"Heard.\" }]\n";
+    let slow = quick.replace("[{ text", "[{ delay_ms = 5 }, { text");
     let (mut heard, mut late) = (0, 0);
     for round in 0..200 {
         let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
+        let script = if round % 10 == 0 { slow.as_str() } else { quick };
         let orchestrator = orchestrator(journal.clone(), &tools, script);
         let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
         for _ in 0..round % 20 {

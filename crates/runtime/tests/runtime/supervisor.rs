@@ -82,6 +82,23 @@ async fn a_task_that_is_waited_for_delivers_its_result_and_still_reports() {
 }
 
 #[tokio::test]
+async fn two_calls_may_wait_for_the_same_task() {
+    let child = child().await;
+    let wait = step("wait_task", &format!(r#"{{"task_ids":["{child}"]}}"#));
+    let text = script(&[("Be brief", 0, &sends())])
+        + &replying("system_contains = \"Be brief\", turn = 1", &format!("{wait}, {wait}"))
+        + &replying(
+            "system_contains = \"I am scout\"",
+            &format!("{{ delay_ms = 50 }}, {}", says("a tree")),
+        )
+        + &otherwise(&says("the end"));
+    let state = run(&Team::new(text, roster())).await;
+    for index in [1, 2] {
+        assert_eq!(told(&state, index)["results"][0]["content"], "a tree");
+    }
+}
+
+#[tokio::test]
 async fn waiting_ends_when_its_time_is_over() {
     let (team, state) = lead(
         "{ stall = true }",

@@ -132,6 +132,8 @@ impl Bench {
             provider: Arc::new(ScenarioProvider::new(&[])),
             cancel: fires(canceled),
             rest: fires(rested),
+            limits: antiphon_core::TaskLimits::default(),
+            dispatches: antiphon_core::port::Dispatches::Yes,
             news: Box::new(Bell(bell.subscribe())),
         };
         let runner = Arc::clone(&self.runner);

@@ -82,6 +82,8 @@ impl Bench {
             provider: Arc::clone(&self.provider),
             cancel: Cancel::never(),
             rest: Cancel::never(),
+            limits: antiphon_core::TaskLimits::default(),
+            dispatches: antiphon_core::port::Dispatches::Yes,
             news: Box::new(antiphon_core::port::NoNews),
         }
     }

@@ -41,15 +41,19 @@ pub(super) async fn go_on(
 }
 
 async fn resume(door: &Door, task: Option<String>) -> Result<(), Failure> {
-    let Recovered { begun, waiting } = match task {
+    let Recovered { begun, waiting, ended } = match task {
         Some(name) => {
             let task = find(door.books(), &name, Which::Unfinished).await?.task_id;
             door.resume(&task).await?;
-            Recovered { begun: vec![task], waiting: Vec::new() }
+            Recovered { begun: vec![task], ..Recovered::default() }
         }
         None => door.recover().await?,
     };
-    if begun.is_empty() && waiting.is_empty() {
+    if !ended.is_empty() {
+        let count = terminal::count(ended.len() as u64, "task");
+        terminal::note(&format!("ended {count} whose callers had ended\n"));
+    }
+    if begun.is_empty() && waiting.is_empty() && ended.is_empty() {
         terminal::print("nothing was cut off\n");
     }
     for task_id in waiting {
