@@ -50,6 +50,22 @@ enum Answers {
     Whole,
 }
 
+/// Where notes go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Notes {
+    /// Where the answers go: each on a line of its own.
+    Between,
+    /// Elsewhere.
+    Beside,
+}
+
+impl Notes {
+    fn of(form: Form) -> Self {
+        let one_screen = std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
+        if form == Form::Result || one_screen { Self::Between } else { Self::Beside }
+    }
+}
+
 /// Which answer is being shown. Pieces come faster than the journal is read: those of an answer
 /// whose beginning has not been read yet wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,6 +110,7 @@ pub(crate) struct Screen {
     waiting: Option<String>,
     /// Bytes of the answer that is being written which have been shown.
     said_bytes: usize,
+    notes: Notes,
     /// Which answer is being shown.
     showing: Showing,
     /// Pieces of the next one, which came before the journal was read up to its beginning.
@@ -118,6 +135,7 @@ impl Screen {
             doing: "starting".to_owned(),
             waiting: None,
             said_bytes: 0,
+            notes: Notes::of(form),
             showing: Showing::None,
             early: Vec::new(),
             answers: Answers::AsTheyCome,
@@ -369,7 +387,10 @@ impl Screen {
 
     /// Something about the task, on a line of its own.
     pub(crate) fn note(&mut self, text: &str) {
-        self.end();
+        // Elsewhere than on the same screen, notes and answers do not meet.
+        if self.notes == Notes::Between {
+            self.end();
+        }
         self.clear();
         terminal::note(&format!("{text}\n"));
     }
