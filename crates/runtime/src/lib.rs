@@ -37,6 +37,7 @@ mod limits;
 mod new_task;
 mod orchestrator;
 mod output;
+mod own_pages;
 mod plan;
 mod refusal;
 mod remote;

@@ -1,0 +1,189 @@
+//! The journal as far as a runner is concerned: it writes what happens in its own task, and can
+//! neither decide for a person nor make up tasks; it reads its own task, what was said before it, and how
+//! far those above it may go.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use antiphon_core::port::{
+    Append, Appended, ApprovalQuery, Asked, Journal, JournalError, Page, Read, Rule, TaskQuery,
+    Verdict, Which,
+};
+use antiphon_core::{
+    Approval, EventBody, LiveAgent, Queued, SessionSummary, TaskCreated, TaskId, TaskStatus,
+    TaskSummary, WaitingFor,
+};
+use async_trait::async_trait;
+use tokio_util::sync::CancellationToken;
+
+use crate::inner::Inner;
+use crate::limits;
+use crate::tree::Tree;
+
+/// The journal as far as a runner is concerned.
+pub(crate) struct OwnPages {
+    pub(crate) inner: Arc<Inner>,
+    pub(crate) task_id: TaskId,
+    pub(crate) root: TaskId,
+    pub(crate) readable: Vec<TaskId>,
+    pub(crate) trees: Vec<Arc<Tree>>,
+    /// Fired when what the task shares is used up.
+    pub(crate) end: CancellationToken,
+}
+
+impl OwnPages {
+    fn refuse<T>(&self, reason: &str) -> Result<T, JournalError> {
+        let reason = format!("a runner {reason}");
+        Err(JournalError::Invalid { task_id: self.task_id.clone(), reason })
+    }
+}
+
+impl OwnPages {
+    /// Whoever paused the task means it.
+    async fn check_pause(&self, append: &Append) -> Result<(), JournalError> {
+        let goes_on = |body: &EventBody| matches!(body, EventBody::StatusChanged(change) if change.status == TaskStatus::Running);
+        if !append.events.iter().any(goes_on) {
+            return Ok(());
+        }
+        let query = TaskQuery { which: Which::One(self.task_id.clone()), limit: NonZeroUsize::MIN };
+        let summary = self.inner.world.journal.tasks(query).await?.into_iter().next();
+        match summary.and_then(|summary| summary.waiting_for) {
+            Some(WaitingFor::Resume) => self.refuse("cannot lift a pause"),
+            Some(WaitingFor::Approval | WaitingFor::ToolResult) | None => Ok(()),
+        }
+    }
+
+    /// What a person would allow beyond a call is for our gate to say, not for a runner.
+    fn ask_ourselves(&self, body: &mut EventBody) {
+        let EventBody::ApprovalRequested(asked) = body else { return };
+        let call = Asked { tool: &asked.tool_name, arguments: &asked.arguments, granted: &[] };
+        asked.rule = match self.inner.world.gate.judge(&call) {
+            Verdict::Ask { reason, rule } => {
+                asked.reason = reason;
+                rule
+            }
+            // Nothing beyond it.
+            Verdict::Allow | Verdict::Deny { .. } => Rule(String::new()),
+        };
+    }
+
+    /// How far a task above may go, and nothing else of it.
+    async fn bounds(&self, read: Read) -> Result<Page, JournalError> {
+        let mut page =
+            self.inner.world.journal.read(Read { limit: NonZeroUsize::MIN, ..read }).await?;
+        page.events.retain_mut(|event| {
+            let EventBody::TaskCreated(created) = &mut event.body else { return false };
+            *created = TaskCreated {
+                parent: created.parent.clone(),
+                root: created.root.clone(),
+                depth: created.depth,
+                limits: created.limits,
+                ..TaskCreated::new(created.agent.clone(), created.session_id.clone())
+            };
+            true
+        });
+        Ok(page)
+    }
+}
+
+/// Whether a runner may write it.
+fn is_for_runners(body: &EventBody) -> bool {
+    match body {
+        EventBody::StatusChanged(_)
+        | EventBody::StateChanged(_)
+        | EventBody::MessageAppended(_)
+        | EventBody::ApprovalRequested(_)
+        | EventBody::ToolStarted(_)
+        | EventBody::ToolRefused(_)
+        | EventBody::UsageRecorded(_)
+        | EventBody::OutputRejected(_)
+        | EventBody::Compacted(_)
+        | EventBody::Relayed(_) => true,
+        EventBody::TaskCreated(_)
+        | EventBody::MessageQueued(_)
+        | EventBody::ApprovalDecided(_)
+        | EventBody::ToolRequested(_)
+        | EventBody::Dispatched(_)
+        | EventBody::Awaited(_)
+        | EventBody::HandedOver(_) => false,
+    }
+}
+
+#[async_trait]
+impl Journal for OwnPages {
+    async fn append(&self, mut append: Append) -> Result<Appended, JournalError> {
+        if append.task_id != self.task_id {
+            return self.refuse("writes its own task and no other");
+        }
+        if append.key.is_some() {
+            return self.refuse("uses no keys");
+        }
+        if let Some(body) = append.events.iter().find(|body| !is_for_runners(body)) {
+            return self.refuse(&format!("cannot write `{}`", body.event_type()));
+        }
+        self.check_pause(&append).await?;
+        for body in &mut append.events {
+            self.ask_ourselves(body);
+        }
+        let events = append.events.clone();
+        let appended = self.inner.append(append).await?;
+        for tree in &self.trees {
+            tree.add(&events);
+        }
+        let paid = events.iter().any(|body| matches!(body, EventBody::UsageRecorded(_)));
+        if paid && limits::used_up(&self.trees, &self.inner.world.prices).is_some() {
+            self.end.cancel();
+        }
+        Ok(appended)
+    }
+
+    async fn read(&self, read: Read) -> Result<Page, JournalError> {
+        match &read.task_id {
+            Some(task_id) if self.readable.contains(task_id) => {
+                self.inner.world.journal.read(read).await
+            }
+            Some(task_id) if self.trees.iter().any(|tree| tree.top == *task_id) => {
+                self.bounds(read).await
+            }
+            Some(_) | None => self.refuse("reads its own task and no other"),
+        }
+    }
+
+    async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
+        let own = match &query.which {
+            Which::One(task_id) => self.readable.contains(task_id),
+            Which::Tree(root) => *root == self.root,
+            Which::All
+            | Which::Tops
+            | Which::Unfinished
+            | Which::Beginning(_)
+            | Which::Session(_) => false,
+        };
+        if !own {
+            return Ok(Vec::new());
+        }
+        let mut tasks = self.inner.world.journal.tasks(query).await?;
+        for task in tasks.iter_mut().filter(|task| task.task_id != self.task_id) {
+            // How much the others used is its business, what they say is not.
+            task.title.clear();
+            task.preview = None;
+        }
+        Ok(tasks)
+    }
+
+    async fn sessions(&self, _: NonZeroUsize) -> Result<Vec<SessionSummary>, JournalError> {
+        Ok(Vec::new())
+    }
+
+    async fn approvals(&self, _: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
+        Ok(Vec::new())
+    }
+
+    async fn agents(&self, _: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
+        Ok(Vec::new())
+    }
+
+    async fn queued(&self, _: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
+        Ok(Vec::new())
+    }
+}
