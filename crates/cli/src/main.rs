@@ -17,6 +17,7 @@ mod project;
 mod prompt;
 mod role;
 mod route;
+mod saved;
 mod screen;
 mod served;
 mod task_worker;

@@ -429,6 +429,30 @@ impl TaskCreated {
 }
 
 impl EventBody {
+    /// Whether the loop of a task writes it, wherever that runs. The rest is for people and for the
+    /// orchestrator.
+    pub fn is_of_the_loop(&self) -> bool {
+        match self {
+            Self::StatusChanged(_)
+            | Self::StateChanged(_)
+            | Self::MessageAppended(_)
+            | Self::ApprovalRequested(_)
+            | Self::ToolRefused(_)
+            | Self::ToolStarted(_)
+            | Self::UsageRecorded(_)
+            | Self::OutputRejected(_)
+            | Self::Compacted(_) => true,
+            Self::TaskCreated(_)
+            | Self::MessageQueued(_)
+            | Self::ApprovalDecided(_)
+            | Self::ToolRequested(_)
+            | Self::Dispatched(_)
+            | Self::Awaited(_)
+            | Self::HandedOver(_)
+            | Self::Relayed(_) => false,
+        }
+    }
+
     /// Whether nothing of its task can follow it.
     pub fn ends_task(&self) -> bool {
         matches!(self, Self::StatusChanged(StatusChanged { status, .. }) if status.is_terminal())

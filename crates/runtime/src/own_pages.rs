@@ -86,27 +86,9 @@ impl OwnPages {
     }
 }
 
-/// Whether a runner may write it.
+/// Whether a runner may write it: what the loop does, and how far it was followed.
 fn is_for_runners(body: &EventBody) -> bool {
-    match body {
-        EventBody::StatusChanged(_)
-        | EventBody::StateChanged(_)
-        | EventBody::MessageAppended(_)
-        | EventBody::ApprovalRequested(_)
-        | EventBody::ToolStarted(_)
-        | EventBody::ToolRefused(_)
-        | EventBody::UsageRecorded(_)
-        | EventBody::OutputRejected(_)
-        | EventBody::Compacted(_)
-        | EventBody::Relayed(_) => true,
-        EventBody::TaskCreated(_)
-        | EventBody::MessageQueued(_)
-        | EventBody::ApprovalDecided(_)
-        | EventBody::ToolRequested(_)
-        | EventBody::Dispatched(_)
-        | EventBody::Awaited(_)
-        | EventBody::HandedOver(_) => false,
-    }
+    body.is_of_the_loop() || matches!(body, EventBody::Relayed(_))
 }
 
 #[async_trait]

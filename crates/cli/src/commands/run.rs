@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use antiphon_core::port::{Agents, Clock, SystemClock, Which};
 use antiphon_core::{
-    AgentDefinition, HistoryRef, ModelRef, Position, RawJson, Session, SessionId, TaskId,
-    TaskLimits, TaskStatus, UserMessage,
+    AgentDefinition, HistoryRef, ModelRef, Position, RawJson, SessionId, TaskId, TaskLimits,
+    TaskStatus, UserMessage,
 };
 use antiphon_permissions::Mode;
 use antiphon_runtime::{Before, NewTask, Orchestrator, TaskState};
@@ -26,6 +26,7 @@ use crate::project::Project;
 use crate::prompt::{self, Rules};
 use crate::role;
 use crate::route::Route;
+use crate::saved;
 use crate::screen::{Form, Screen};
 use crate::team::Team;
 use crate::terminal;
@@ -297,7 +298,7 @@ impl Run {
         let state = watched?;
         outcome::account(&state, &prices, started);
         print_result(&state, form)?;
-        save(&state)?;
+        saved::save(&state)?;
         outcome::outcome(&state)
     }
 
@@ -365,7 +366,7 @@ impl Run {
         let session = self.session.as_deref().filter(|name| sessions::is_file(name));
         let save = session.map(PathBuf::from).or_else(|| self.save.clone());
         if let Some(save) = &self.save {
-            check_save(save)?;
+            saved::check(save)?;
         }
         let route = Route {
             script: self.script.clone(),
@@ -469,19 +470,6 @@ fn nano_usd(usd: f64) -> Result<NonZeroU64, Failure> {
     budget.ok_or_else(|| Failure::usage("--budget-usd takes an amount from 0.000000001 to 1000000"))
 }
 
-/// Only a session file is replaced by one; anything else there is somebody's own.
-pub(super) fn check_save(path: &Path) -> Result<(), Failure> {
-    match std::fs::symlink_metadata(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        Ok(about) if about.is_file() && antiphon_session_file::load(path).is_ok() => Ok(()),
-        Ok(_) => Err(Failure::usage(format!(
-            "{} is there and is no session file: name another file to save to",
-            path.display()
-        ))),
-        Err(error) => Err(Failure::usage(format!("cannot use {}: {error}", path.display()))),
-    }
-}
-
 /// The result itself, where it is not the text that was shown already.
 fn print_result(state: &TaskState, form: Form) -> Result<(), Failure> {
     let Some(result) = state.detail.as_ref().filter(|_| state.status == TaskStatus::Completed)
@@ -493,23 +481,6 @@ fn print_result(state: &TaskState, form: Form) -> Result<(), Failure> {
         (Form::Text, false) | (Form::Result, _) => terminal::print(&terminal::json(result)?),
     }
     Ok(())
-}
-
-/// The conversation as a session file, also when it broke off.
-pub(super) fn save(state: &TaskState) -> Result<(), Failure> {
-    let route = Route::of(state.created.route.as_ref()).map_err(Failure::failed)?;
-    let Some(path) = route.save else { return Ok(()) };
-    // What the journal names is not believed: only a session file is replaced by one.
-    check_save(&path)?;
-    let now = SystemClock.now();
-    let session = Session {
-        id: state.created.session_id.clone(),
-        system_prompt: state.created.system_prompt.clone(),
-        created_at: state.messages().first().map_or(now, |first| first.timestamp()),
-        updated_at: now,
-        messages: state.messages().to_vec(),
-    };
-    antiphon_session_file::save(&path, &session).map_err(|e| Failure::failed(e.to_string()))
 }
 
 /// Takes up a task that was cut off. What it said before is not said again.

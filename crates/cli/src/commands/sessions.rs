@@ -86,7 +86,7 @@ impl Sessions {
                 terminal::print(&to_json(&load(&session).await?)?);
             }
             Self::Export { session, file: Some(file) } => {
-                super::run::check_save(&file)?;
+                crate::saved::check(&file)?;
                 let session = load(&session).await?;
                 antiphon_session_file::save(&file, &session)
                     .map_err(|error| Failure::failed(error.to_string()))?;

@@ -54,7 +54,7 @@ impl Scope {
         if append.task_id != self.task_id {
             return Err(Violation(format!("it wrote to another task, {}", append.task_id)));
         }
-        match append.events.iter().find(|body| !is_workers(body)) {
+        match append.events.iter().find(|body| !body.is_of_the_loop()) {
             Some(body) => Err(Violation(format!("it wrote a `{}`", body.event_type()))),
             None => Ok(()),
         }
@@ -128,29 +128,6 @@ impl Scope {
 
     fn note_models<'a>(&mut self, models: impl Iterator<Item = &'a ModelRef>) {
         self.models.extend(models.map(|model| model.model().to_owned()));
-    }
-}
-
-/// Whether the loop of a task writes it. The rest is for people and for the orchestrator.
-fn is_workers(body: &EventBody) -> bool {
-    match body {
-        EventBody::StatusChanged(_)
-        | EventBody::StateChanged(_)
-        | EventBody::MessageAppended(_)
-        | EventBody::ApprovalRequested(_)
-        | EventBody::ToolRefused(_)
-        | EventBody::ToolStarted(_)
-        | EventBody::UsageRecorded(_)
-        | EventBody::OutputRejected(_)
-        | EventBody::Compacted(_) => true,
-        EventBody::TaskCreated(_)
-        | EventBody::MessageQueued(_)
-        | EventBody::ApprovalDecided(_)
-        | EventBody::ToolRequested(_)
-        | EventBody::Dispatched(_)
-        | EventBody::Awaited(_)
-        | EventBody::HandedOver(_)
-        | EventBody::Relayed(_) => false,
     }
 }
 

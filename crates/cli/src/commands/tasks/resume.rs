@@ -5,13 +5,13 @@ use antiphon_core::port::Which;
 use antiphon_core::visible;
 use antiphon_runtime::Recovered;
 
-use super::super::run;
 use super::find::find;
 use crate::failure::Failure;
 use crate::hands::{Allowed, Hands};
 use crate::models::Models;
 use crate::outcome;
 use crate::project::Project;
+use crate::saved;
 use crate::served::Door;
 use crate::team::Team;
 use crate::terminal;
@@ -65,7 +65,7 @@ async fn resume(door: &Door, task: Option<String>) -> Result<(), Failure> {
     for task_id in begun {
         let ended = door.rest(&task_id).await.and_then(|state| {
             terminal::print(&format!("{task_id} {}\n", state.status.as_str()));
-            run::save(&state).and_then(|()| outcome::outcome(&state))
+            saved::save(&state).and_then(|()| outcome::outcome(&state))
         });
         if let Err(failure) = ended {
             terminal::note(&format!("{task_id}: {}\n", visible(&failure.to_string())));
