@@ -120,6 +120,13 @@ description: {description}
 # Requests of these intents never wake it.
 # silent_intents: [status_changed]
 
+# The JSON Schemas of what comes with requests, by intent: here, or the path of a file.
+# intents:
+#   review:
+#     type: object
+#     properties: { branch: { type: string } }
+#     required: [branch]
+
 # The JSON Schema of its result: here, or the path of a file beneath this folder.
 # output_schema:
 #   type: object

@@ -3,9 +3,11 @@
 //! A field that is not known, or known and without a value, is refused: nobody should believe that a
 //! word limits an agent when it does not.
 
+use std::collections::BTreeMap;
+
 use antiphon_core::{
-    AgentDefinition, AgentName, DESCRIPTION_BYTES_MAX, MayCall, ModelRef, Profile, RunnerConfig,
-    Runtime, visible,
+    AgentDefinition, AgentName, DESCRIPTION_BYTES_MAX, MayCall, ModelRef, Profile, RawJson,
+    RunnerConfig, Runtime, visible,
 };
 
 use crate::list::{Word, bounded, text, words};
@@ -15,7 +17,7 @@ use crate::yaml::{Field, Node, Value};
 use crate::{limits, schema};
 
 /// The fields that are known.
-pub const FIELDS: [&str; 11] = [
+pub const FIELDS: [&str; 12] = [
     "name",
     "description",
     "profile",
@@ -26,6 +28,7 @@ pub const FIELDS: [&str; 11] = [
     "runtimes",
     "limits",
     "silent_intents",
+    "intents",
     "output_schema",
 ];
 
@@ -34,6 +37,9 @@ const ANYBODY: &str = "any";
 
 /// Longest name of a tool or of a kind of runner, in bytes.
 const PLAIN_NAME_BYTES_MAX: usize = 64;
+
+/// Intents that an agent may have schemas for.
+pub const INTENTS_MAX: usize = 64;
 
 /// The agent of that name, without its context.
 pub(crate) fn read(
@@ -66,6 +72,7 @@ pub(crate) fn read(
             "silent_intents" => {
                 agent.silent_intents = words(field)?.into_iter().map(|word| word.text).collect();
             }
+            "intents" => agent.intents = intents(field, beside)?,
             "output_schema" => agent.output_schema = Some(schema::read(field, beside)?),
             other => {
                 let known = FIELDS.join(", ");
@@ -113,6 +120,20 @@ fn profile(field: &Field) -> Result<Profile, Fault> {
             Err(Fault::new(field.line, format!("there is no profile `{other}`; there is `native`")))
         }
     }
+}
+
+/// What comes with requests, by their intents.
+fn intents(field: &Field, beside: &mut Beside<'_>) -> Result<BTreeMap<String, RawJson>, Fault> {
+    let Value::Map(fields) = &field.value.value else {
+        let reason = "`intents` has an intent and its JSON Schema on each line";
+        return Err(Fault::new(field.line, reason));
+    };
+    if fields.len() > INTENTS_MAX {
+        let reason = format!("`intents` has more than {INTENTS_MAX} entries");
+        return Err(Fault::new(field.line, reason));
+    }
+    let schema = |field: &Field| Ok((field.name.clone(), schema::read(field, beside)?));
+    fields.iter().map(schema).collect()
 }
 
 fn models(field: &Field) -> Result<Vec<ModelRef>, Fault> {

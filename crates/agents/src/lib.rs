@@ -46,7 +46,7 @@ mod yaml;
 pub use book::AgentBook;
 pub use changes::Changes;
 pub use draft::{Draft, DraftError, new_file};
-pub use fields::FIELDS;
+pub use fields::{FIELDS, INTENTS_MAX};
 pub use folder::{AGENTS_MAX, ENTRIES_MAX, Folder, Origin};
 pub use limits::LIMITS;
 pub use list::{LIST_MAX, WORD_BYTES_MAX};

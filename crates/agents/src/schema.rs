@@ -1,4 +1,5 @@
-//! The schema of an agent's result: in the file itself, or in a file beside it.
+//! A schema of an agent, of its result or of what comes with requests to it: in the file itself, or in
+//! a file beside it.
 //!
 //! It must be a JSON Schema, an object, and no larger than [`SCHEMA_BYTES_MAX`].
 
@@ -15,7 +16,7 @@ use crate::yaml::{Field, Value};
 pub const SCHEMA_BYTES_MAX: usize = 256 * 1024;
 
 pub(crate) fn read(field: &Field, beside: &mut Beside<'_>) -> Result<RawJson, Fault> {
-    let refuse = |reason: String| Fault::new(field.line, format!("`output_schema`: {reason}"));
+    let refuse = |reason: String| Fault::new(field.line, format!("`{}`: {reason}", field.name));
     let schema = match &field.value.value {
         Value::Map(_) => {
             RawJson::of(&field.value.to_json()?).map_err(|error| refuse(error.to_string()))?

@@ -4,8 +4,11 @@ pub(crate) mod agents;
 mod approvals;
 pub(crate) mod attach;
 mod doctor;
+mod inbox;
 mod models;
+mod request;
 mod run;
+mod send;
 mod serve;
 mod sessions;
 mod tasks;
@@ -27,6 +30,10 @@ pub(crate) enum Command {
     Approvals(approvals::Approvals),
     #[command(subcommand)]
     Sessions(sessions::Sessions),
+    Send(Box<send::Send>),
+    #[command(subcommand)]
+    Inbox(inbox::Inbox),
+    Request(request::Request),
     Serve(serve::Serve),
     Models(models::Models),
     Doctor(doctor::Doctor),
@@ -40,6 +47,9 @@ impl Command {
             Self::Tasks(tasks) => tasks.run().await,
             Self::Approvals(approvals) => approvals.run().await,
             Self::Sessions(sessions) => sessions.run().await,
+            Self::Send(send) => send.run().await,
+            Self::Inbox(inbox) => inbox.run().await,
+            Self::Request(request) => request.run().await,
             Self::Serve(serve) => serve.run().await,
             Self::Models(models) => models.run().await,
             Self::Doctor(doctor) => doctor.run().await,

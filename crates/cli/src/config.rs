@@ -3,17 +3,25 @@
 //! Read once, at the start, into plain values. A file that cannot be understood is an error
 //! that names the line; a key in it is never printed.
 
+mod peer;
+mod providers;
+mod windows;
+
 use std::collections::BTreeMap;
 use std::env;
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 
 use antiphon_core::{ModelRef, Price, PriceTable};
+use antiphon_schedule::{ScheduleConfig, Schedules};
 use antiphon_terminal::TerminalProfile;
 use secrecy::SecretString;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::failure::Failure;
+pub(crate) use peer::PeerConfig;
+use providers::{ProviderFile, providers};
+pub(crate) use windows::Windows;
 
 /// The prices that come with this version.
 const PRICES: &str = include_str!("../data/prices.toml");
@@ -51,54 +59,10 @@ pub(crate) struct Config {
     pub(crate) peers: BTreeMap<String, PeerConfig>,
     /// Programs that may run in terminals, by name.
     pub(crate) terminals: BTreeMap<String, TerminalProfile>,
-}
-
-/// Another orchestrator, that runs tasks for this one.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct PeerConfig {
-    pub(crate) url: String,
-    /// The variable that holds its token.
-    token_env: Option<String>,
-    /// Or the file that does: `.antiphon/token` of its project.
-    token_file: Option<PathBuf>,
-}
-
-impl PeerConfig {
-    /// Its token, from where the user says.
-    pub(crate) fn token(&self, name: &str) -> Result<SecretString, Failure> {
-        let refuse = |reason: String| Failure::usage(format!("[peers.{name}]: {reason}"));
-        let text = match (&self.token_env, &self.token_file) {
-            (Some(named), None) => {
-                variable(named).ok_or_else(|| refuse(format!("{named} is not set")))?
-            }
-            (None, Some(path)) => std::fs::read_to_string(path)
-                .map_err(|error| refuse(format!("{}: {error}", path.display())))?,
-            (None, None) | (Some(_), Some(_)) => {
-                return Err(refuse("give `token_env` or `token_file`".to_owned()));
-            }
-        };
-        Ok(SecretString::from(text.trim()))
-    }
-}
-
-/// How many tokens a request to a model and its answer may have together.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Windows {
-    /// What the user says of single models.
-    own: BTreeMap<ModelRef, u64>,
-    /// What comes with this version, by the beginnings of models' names.
-    known: BTreeMap<String, u64>,
-}
-
-impl Windows {
-    /// What the user says, or what is known of the longest beginning of its name.
-    pub(crate) fn of(&self, model: &ModelRef) -> Option<u64> {
-        let name = model.model().rsplit('/').next().unwrap_or_default();
-        let known = self.known.iter().filter(|(beginning, _)| name.starts_with(*beginning));
-        let known = known.max_by_key(|(beginning, _)| beginning.len()).map(|(_, tokens)| *tokens);
-        self.own.get(model).copied().or(known)
-    }
+    /// Events at times that the user chose.
+    pub(crate) schedules: Schedules,
+    /// Scripts of the user's own, by the names of their models.
+    pub(crate) scripts: BTreeMap<String, PathBuf>,
 }
 
 /// What commands may touch beside the project.
@@ -200,60 +164,9 @@ struct File {
     mcp: antiphon_mcp::McpConfig,
     peers: BTreeMap<String, PeerConfig>,
     terminals: BTreeMap<String, toml::Table>,
+    schedules: BTreeMap<String, ScheduleConfig>,
+    scripts: BTreeMap<String, PathBuf>,
 }
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ProviderFile {
-    kind: Kind,
-    base_url: Option<String>,
-    api_key_env: Option<String>,
-    api_key: Option<SecretString>,
-    #[serde(default)]
-    reasons: bool,
-    #[serde(default)]
-    limits: Limits,
-}
-
-/// A provider everybody has: its name, wire, address, and the variables of its key and address.
-struct BuiltIn {
-    name: &'static str,
-    kind: Kind,
-    base_url: &'static str,
-    key_env: &'static str,
-    url_env: &'static str,
-}
-
-const BUILT_IN: [BuiltIn; 4] = [
-    BuiltIn {
-        name: "anthropic",
-        kind: Kind::Anthropic,
-        base_url: antiphon_anthropic::DEFAULT_URL,
-        key_env: "ANTHROPIC_API_KEY",
-        url_env: "ANTHROPIC_BASE_URL",
-    },
-    BuiltIn {
-        name: "openai",
-        kind: Kind::OpenAi,
-        base_url: antiphon_openai::DEFAULT_URL,
-        key_env: "OPENAI_API_KEY",
-        url_env: "OPENAI_BASE_URL",
-    },
-    BuiltIn {
-        name: "openai-responses",
-        kind: Kind::OpenAiResponses,
-        base_url: antiphon_openai::DEFAULT_URL,
-        key_env: "OPENAI_API_KEY",
-        url_env: "OPENAI_BASE_URL",
-    },
-    BuiltIn {
-        name: "gemini",
-        kind: Kind::Gemini,
-        base_url: antiphon_gemini::DEFAULT_URL,
-        key_env: "GEMINI_API_KEY",
-        url_env: "GEMINI_BASE_URL",
-    },
-];
 
 impl Config {
     /// Reads the user's file and the environment.
@@ -294,6 +207,9 @@ impl Config {
             mcp: file.mcp,
             peers: file.peers,
             terminals: terminals(&path, file.terminals)?,
+            schedules: Schedules::from_config(file.schedules)
+                .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?,
+            scripts: scripts(&path, file.scripts),
             default_model: chosen.or(file.model),
             providers: providers(file.providers)?,
             models: file.models,
@@ -314,6 +230,11 @@ impl Config {
     /// The model to ask when none is named.
     pub(crate) fn default_model(&self) -> ModelRef {
         self.default_model.clone().unwrap_or_else(scripted)
+    }
+
+    /// The same, if the user has chosen one.
+    pub(crate) fn chosen_model(&self) -> Option<&ModelRef> {
+        self.default_model.as_ref()
     }
 }
 
@@ -341,6 +262,12 @@ fn terminals(
         Ok((name, profile))
     };
     named.into_iter().map(profile).collect()
+}
+
+/// Where the user's scripts are: a path is meant from beside the user's file.
+fn scripts(path: &Path, named: BTreeMap<String, PathBuf>) -> BTreeMap<String, PathBuf> {
+    let beside = path.parent().unwrap_or(Path::new("/"));
+    named.into_iter().map(|(name, script)| (name, beside.join(script))).collect()
 }
 
 fn path() -> PathBuf {
@@ -381,66 +308,6 @@ fn parse(path: &Path, text: &str) -> Result<File, Failure> {
         let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
         Failure::usage(format!("{}: line {line}: {}", path.display(), error.message()))
     })
-}
-
-/// The built-in providers, with the user's own beside them or in their place.
-fn providers(
-    own: BTreeMap<String, ProviderFile>,
-) -> Result<BTreeMap<String, ProviderConfig>, Failure> {
-    let mut providers: BTreeMap<String, ProviderConfig> =
-        BUILT_IN.iter().map(|built_in| (built_in.name.to_owned(), built_in.provider())).collect();
-    for (name, file) in own {
-        // A name with a slash or a blank could never be written in front of a model.
-        if ModelRef::parse(&format!("{name}/x")).is_err() || name == "scripted" {
-            return Err(Failure::usage(format!("`{name}` cannot be the name of a provider")));
-        }
-        let provider = file.provider(&name, providers.get(&name))?;
-        providers.insert(name, provider);
-    }
-    Ok(providers)
-}
-
-impl BuiltIn {
-    fn provider(&self) -> ProviderConfig {
-        ProviderConfig {
-            kind: self.kind,
-            base_url: variable(self.url_env).unwrap_or_else(|| self.base_url.to_owned()),
-            key: key(self.key_env),
-            reasons: self.kind == Kind::OpenAiResponses,
-            limits: Limits::default(),
-        }
-    }
-}
-
-impl ProviderFile {
-    fn provider(
-        self,
-        name: &str,
-        built_in: Option<&ProviderConfig>,
-    ) -> Result<ProviderConfig, Failure> {
-        let base_url = self.base_url.or_else(|| built_in.map(|known| known.base_url.clone()));
-        let key = match (self.api_key, self.api_key_env) {
-            (Some(key), variable) => Key::Set { key, variable },
-            (None, Some(name)) => key(&name),
-            (None, None) => built_in.map_or(Key::NotNeeded, |known| known.key.clone()),
-        };
-        Ok(ProviderConfig {
-            kind: self.kind,
-            base_url: base_url.ok_or_else(|| {
-                Failure::usage(format!("the provider `{name}` needs a `base_url`"))
-            })?,
-            key,
-            reasons: self.reasons,
-            limits: self.limits,
-        })
-    }
-}
-
-fn key(name: &str) -> Key {
-    match variable(name) {
-        Some(key) => Key::Set { key: key.into(), variable: Some(name.to_owned()) },
-        None => Key::Missing { variable: name.to_owned() },
-    }
 }
 
 fn variable(name: &str) -> Option<String> {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use antiphon_runtime::OrchestratorError;
+use antiphon_runtime::{OrchestratorError, Rejection};
 use antiphon_sqlite::OpenError;
 
 /// A command that did not do what it was asked.
@@ -101,8 +101,16 @@ impl From<OrchestratorError> for Failure {
             | OrchestratorError::NoApproval { .. }
             | OrchestratorError::Decided { .. }
             | OrchestratorError::NotRemembered { .. }
+            | OrchestratorError::CannotStart { .. }
             | OrchestratorError::Ended { .. } => Self::usage(message),
         }
+    }
+}
+
+impl From<Rejection> for Failure {
+    fn from(rejection: Rejection) -> Self {
+        let message = rejection.to_string();
+        if rejection.may_pass() { Self::unavailable(message) } else { Self::usage(message) }
     }
 }
 

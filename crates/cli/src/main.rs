@@ -4,14 +4,17 @@
 //! One file per verb in `commands`. A verb returns `Ok` or a [`Failure`], which carries what
 //! to tell the person and the exit code.
 
+mod agent_file;
 mod catalog;
 mod commands;
 mod config;
+mod desk;
 mod failure;
 mod hands;
 mod ink;
 mod keyboard;
 mod models;
+mod orders;
 mod outcome;
 mod project;
 mod prompt;

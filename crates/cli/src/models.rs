@@ -113,7 +113,7 @@ impl Models {
             return around(Arc::new(Replay::new(recording)), Limits::default(), route);
         }
         if model.provider() == "scripted" {
-            let scripted = ScriptedProvider::new(script(model, route.script.as_deref())?);
+            let scripted = ScriptedProvider::new(self.script(model, route)?);
             return around(Arc::new(scripted), Limits::default(), route);
         }
         let name = model.provider();
@@ -137,6 +137,22 @@ impl Models {
         Ok(provider)
     }
 
+    /// What a scripted model says: the task's own script, the user's, or a built-in one.
+    fn script(&self, model: &ModelRef, route: &Route) -> Result<Script, Failure> {
+        let own = self.config.scripts.get(model.model());
+        if let Some(path) = route.script.as_ref().or(own) {
+            return read_script(path);
+        }
+        Script::builtin(model.model()).ok_or_else(|| {
+            Failure::usage(format!(
+                "there is no built-in script `{}`: use one of {}, --script FILE, or [scripts] in {}",
+                model.model(),
+                Script::BUILTIN.join(", "),
+                self.config.path.display()
+            ))
+        })
+    }
+
     fn unknown_provider(&self, name: &str) -> Failure {
         let known: Vec<&str> = self.config.providers.keys().map(String::as_str).collect();
         Failure::usage(format!(
@@ -155,6 +171,10 @@ impl antiphon_runtime::Models for Models {
         route: Option<&RawJson>,
     ) -> Result<Arc<dyn Provider>, String> {
         self.backed(model, fallbacks, &Route::of(route)?).map_err(|failure| failure.to_string())
+    }
+
+    fn default_model(&self) -> Option<ModelRef> {
+        self.config.chosen_model().cloned()
     }
 
     fn window_tokens(&self, model: &ModelRef) -> Option<u64> {
@@ -238,19 +258,6 @@ fn api_key(name: &str, config: &ProviderConfig) -> Result<Option<SecretString>, 
         Key::Missing { variable } => Err(Failure::usage(format!(
             "the provider `{name}` needs a key: set {variable}, or try `--model scripted/hello`"
         ))),
-    }
-}
-
-fn script(model: &ModelRef, path: Option<&Path>) -> Result<Script, Failure> {
-    match path {
-        Some(path) => read_script(path),
-        None => Script::builtin(model.model()).ok_or_else(|| {
-            Failure::usage(format!(
-                "there is no built-in script `{}`: use one of {}, or --script FILE",
-                model.model(),
-                Script::BUILTIN.join(", ")
-            ))
-        }),
     }
 }
 

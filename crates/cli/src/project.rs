@@ -106,6 +106,23 @@ impl Project {
         Ok(Orchestrator::at_rest(world(journal, models, hands)))
     }
 
+    /// The same, who knows the agents.
+    pub(crate) fn keeper_of(
+        &self,
+        models: Models,
+        hands: Hands,
+        team: &Team,
+    ) -> Result<Orchestrator, Failure> {
+        let journal = Arc::new(self.journal()?);
+        let agents: Arc<dyn Agents> = Arc::clone(&team.agents) as _;
+        let world = world(journal, models, hands);
+        Ok(Orchestrator::at_rest(World {
+            agents: Some(agents),
+            runners: team.runners.clone(),
+            ..world
+        }))
+    }
+
     /// An orchestrator that looks and changes nothing, also while another process works.
     pub(crate) fn reader(&self, models: Models) -> Result<Orchestrator, Failure> {
         let journal: Arc<dyn Journal> = match self.journal() {
@@ -140,7 +157,8 @@ fn make_private(folder: &Path) -> std::io::Result<()> {
         // Prompts and answers are nobody else's business.
         return fs::write(
             folder.join(".gitignore"),
-            "journal.db*\nmcp-tools.json\nresults/\ntmp/\nworkers/\nterminals/\nserver.json\ntoken\n",
+            "journal.db*\nmcp-tools.json\nresults/\ntmp/\nworkers/\nterminals/\nrequests/\nschedules.json\n\
+             server.json\ntoken\n",
         );
     };
     // A link, or somebody else's folder, may come with a clone and lead anywhere.

@@ -324,6 +324,8 @@ impl Screen {
             }
             EventBody::ToolRefused(_)
             | EventBody::Awaited(_)
+            | EventBody::RequestSent(_)
+            | EventBody::Replied(_)
             | EventBody::Relayed(_)
             | EventBody::TaskCreated(_)
             | EventBody::StatusChanged(_)

@@ -7,6 +7,7 @@
 
 mod answer;
 mod door;
+mod inbox;
 mod owner;
 mod papers;
 
@@ -17,15 +18,18 @@ use std::time::Duration;
 
 use antiphon_core::port::{RandomIds, SystemClock};
 use antiphon_core::{
-    ApprovalId, Decision, HandlingMode, ModelRef, PriceTable, Provider, RawJson, TaskId,
+    ApprovalId, Decision, ErrorResponse, HandlingMode, ModelRef, PriceTable, Provider, RawJson,
+    TaskId,
 };
 use antiphon_runtime::{Models, NoTools, OpenGate, Orchestrator, Settings, World};
 use antiphon_sqlite::SqliteJournal;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, Method, RequestBuilder, Response, Url, redirect};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use door::Door;
+pub(crate) use inbox::{Answer, Letter, Rejected, Taken, Told, Word};
 use papers::Notice;
 
 use crate::failure::{Exit, Failure};
@@ -160,8 +164,7 @@ impl Served {
         url.query_pairs_mut().append_pair("wait_s", &REST_WAIT_S.to_string());
         loop {
             let response = self.send(self.request(Method::GET, url.clone())).await?;
-            let body = answer::body(response).await.map_err(|cause| self.lost(&cause))?;
-            let resting: RestingWire = serde_json::from_slice(&body).map_err(|_| self.strange())?;
+            let resting: RestingWire = self.read(response).await?;
             if resting.rests {
                 return Ok(());
             }
@@ -182,14 +185,26 @@ impl Served {
 
     /// An answer that is a success, or what it means.
     async fn send(&self, request: RequestBuilder) -> Result<Response, Failure> {
+        self.ask(request).await?.map_err(|error| answer::failure(self.address, error))
+    }
+
+    /// An answer, or what the server says is wrong.
+    async fn ask(
+        &self,
+        request: RequestBuilder,
+    ) -> Result<Result<Response, ErrorResponse>, Failure> {
         let response =
             request.send().await.map_err(|error| self.lost(&answer::innermost(&error)))?;
         if response.status().is_success() {
-            return Ok(response);
+            return Ok(Ok(response));
         }
+        self.read(response).await.map(Err)
+    }
+
+    /// What an answer holds.
+    async fn read<T: DeserializeOwned>(&self, response: Response) -> Result<T, Failure> {
         let body = answer::body(response).await.map_err(|cause| self.lost(&cause))?;
-        let error = serde_json::from_slice(&body).map_err(|_| self.strange())?;
-        Err(answer::failure(self.address, error))
+        serde_json::from_slice(&body).map_err(|_| self.strange())
     }
 
     /// The address of something of the server. What a name has in it stays within it.

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use antiphon_agents::{AgentBook, Watching};
 use antiphon_core::port::{Agents, Runner};
-use antiphon_core::visible;
+use antiphon_core::{AgentName, visible};
 use antiphon_loopback::{Loopback, LoopbackPeers, Persistence};
 use antiphon_permissions::{Mode, Remembered, RuleEntry};
 use antiphon_terminal::{GuardCommand, TerminalRunner, TerminalSettings};
 use antiphon_worker::{SandboxRunner, WORKERS_DEFAULT, WorkerCommand};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -25,10 +26,15 @@ use crate::task_worker::{self, Asks, Callable, WorkerSettings};
 /// What this binary is told in order to look after a program in a terminal.
 pub(crate) const TERMINAL_GUARD: &str = "__terminal_guard";
 
+/// Agents that are gone and that nobody has heard of yet. Of more, the latest are not told.
+const GONE_MAX: usize = 1024;
+
 /// Who can be called here, and where they can run.
 pub(crate) struct Team {
     pub(crate) agents: Arc<AgentBook>,
     pub(crate) runners: Vec<Arc<dyn Runner>>,
+    /// Agents that are no longer defined, as that happens.
+    pub(crate) gone: mpsc::Receiver<AgentName>,
     stop: CancellationToken,
     /// Follows the files of the agents.
     watching: JoinSet<()>,
@@ -58,12 +64,17 @@ impl Team {
         let stop = CancellationToken::new();
         let mut watching = JoinSet::new();
         let book = Arc::clone(&agents);
-        watching.spawn(book.watch(Watching::Told, stop.clone(), |changes| {
+        let (leaving, gone) = mpsc::channel(GONE_MAX);
+        watching.spawn(book.watch(Watching::Told, stop.clone(), move |changes| {
             for problem in &changes.problems {
                 tracing::warn!("{}", visible(&problem.to_string()));
             }
+            for name in changes.removed.iter().filter_map(|name| AgentName::parse(name).ok()) {
+                // When nobody listens, nobody wants to know.
+                let _ = leaving.try_send(name);
+            }
         }));
-        Ok(Self { agents, runners, stop, watching })
+        Ok(Self { agents, runners, gone, stop, watching })
     }
 
     /// The same, with the rules of the project as they are.

@@ -12,6 +12,7 @@
 
 mod agent;
 mod approval;
+mod arrival;
 pub mod durable;
 mod happening;
 mod inbox;
@@ -21,6 +22,7 @@ mod listing;
 mod order;
 mod racing;
 mod reading;
+mod reply;
 mod round_trip;
 mod scribe;
 mod session;
@@ -66,6 +68,12 @@ fn of_events() -> Vec<Check<'static, Scribe>> {
             too_many_events_at_once_are_invalid,
             a_key_that_is_too_long_is_invalid,
         },
+        arrival::{
+            arrivals_are_in_nobodys_way,
+            what_is_more_than_an_arrival_is_in_the_way,
+            nobody_writes_behind_what_is_not_there_yet,
+            a_task_is_there_once_it_is_created,
+        },
         life::{
             a_task_begins_with_its_creation,
             a_task_is_created_at_its_beginning_only,
@@ -80,6 +88,8 @@ fn of_events() -> Vec<Check<'static, Scribe>> {
             a_key_still_counts_when_its_task_has_ended,
             a_refused_append_leaves_its_key_unused,
             one_key_used_by_many_at_once_is_written_once,
+            a_key_that_was_not_used_has_no_answer,
+            a_key_that_was_used_has_its_first_answer,
         },
         reading::{
             a_task_is_read_alone_and_in_order,
@@ -93,6 +103,7 @@ fn of_events() -> Vec<Check<'static, Scribe>> {
         racing::{
             one_of_many_writers_wins_each_seq,
             writers_on_many_tasks_leave_no_gap,
+            arrivals_and_the_one_who_works_are_not_in_each_others_way,
             a_follower_misses_nothing_while_others_write,
         },
         round_trip::{
@@ -147,6 +158,13 @@ fn of_lists() -> Vec<Check<'static, Scribe>> {
             messages_wait_in_the_order_of_their_arrival,
             a_message_waits_once_in_each_task,
             nothing_waits_in_a_task_that_has_ended,
+            what_is_replaced_does_not_wait_any_more,
+            a_request_waits_until_its_task_answers_it,
+        },
+        reply::{
+            a_request_has_its_first_final_answer,
+            an_answer_that_another_one_follows_does_not_count,
+            an_answer_is_found_wherever_it_was_written,
         },
     ])
 }

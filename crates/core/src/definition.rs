@@ -3,6 +3,8 @@
 //! An agent is a markdown file: what it may do and how it runs in front, its context as the text.
 //! Reading the file is an adapter's; what it means is here.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{AgentName, ModelRef, RawJson, RunnerConfig, SilentIntents, TaskLimits};
@@ -36,6 +38,9 @@ pub struct AgentDefinition {
     pub limits: TaskLimits,
     /// Requests that never wake it.
     pub silent_intents: SilentIntents,
+    /// JSON Schemas of what comes with requests, by their intents. What is not here may come with
+    /// anything.
+    pub intents: BTreeMap<String, RawJson>,
     /// JSON Schema of its result.
     pub output_schema: Option<RawJson>,
     /// Its context: what it is told before anything else.
@@ -56,6 +61,7 @@ impl AgentDefinition {
             runtimes: Vec::new(),
             limits: TaskLimits::default(),
             silent_intents: SilentIntents::default(),
+            intents: BTreeMap::new(),
             output_schema: None,
             context: context.into(),
         }

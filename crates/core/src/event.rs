@@ -10,6 +10,8 @@
 //! a gap. `v` is raised when an existing event changes its meaning; an event of a later version
 //! or of an unknown type is refused, never guessed at.
 
+mod defaults;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -20,9 +22,14 @@ use serde_json::value::RawValue;
 
 use crate::port::Rule;
 use crate::{
-    AgentId, AgentState, ApprovalId, ContextScope, Decision, Effect, HandlingMode, InteractionId,
-    Join, MayCall, Message, ModelRef, RawJson, RunnerConfig, SessionId, TaskId, TaskLimits,
-    TaskStatus, Tool, ToolCallId, Usage, UserMessage,
+    AgentId, AgentName, AgentState, ApprovalId, ContextScope, Decision, Effect, HandlingMode,
+    InteractionContent, InteractionId, Join, MayCall, Message, ModelRef, PeerInputClass, RawJson,
+    RenderMetadata, ResponseStatus, RunnerConfig, Sender, SessionId, TaskId, TaskLimits,
+    TaskStatus, Tool, ToolCallId, Usage,
+};
+
+use defaults::{
+    a_message, anybody, is_a_message, is_anybody, is_false, is_user, is_zero, present, said, user,
 };
 
 /// The version of the event format.
@@ -165,6 +172,9 @@ events! {
         /// Who works on it, when that is not this orchestrator.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         runner: Option<RunnerConfig>,
+        /// It is an agent's inbox: what it does is never done, and it ends when it is stopped.
+        #[serde(default, skip_serializing_if = "is_false")]
+        standing: bool,
         /// How far it may go.
         #[serde(default, skip_serializing_if = "TaskLimits::is_none")]
         limits: TaskLimits,
@@ -204,14 +214,70 @@ events! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         queued: Option<InteractionId>,
     }
-    /// A message arrived and waits for its turn.
+    /// Something arrived and waits for its turn.
     MessageQueued = "message_queued" {
         /// Which.
         id: InteractionId,
         /// When it may join the conversation.
         mode: HandlingMode,
-        /// The message.
-        message: UserMessage,
+        /// Who sent it.
+        #[serde(default = "user", skip_serializing_if = "is_user")]
+        from: Sender,
+        /// What it says.
+        #[serde(alias = "message", deserialize_with = "said")]
+        content: InteractionContent,
+        /// What it is to the orchestrator, decided when it arrived.
+        #[serde(default = "a_message", skip_serializing_if = "is_a_message")]
+        class: PeerInputClass,
+        /// How it is shown and how urgent it is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        render_metadata: Option<RenderMetadata>,
+        /// It wakes nobody: whoever is awake reads it.
+        #[serde(default, skip_serializing_if = "is_false")]
+        quiet: bool,
+        /// The task that waits for the answer.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reply_to: Option<TaskId>,
+        /// When an answer comes too late.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<DateTime<Utc>>,
+        /// What waited and need not be read any more, now that this is here.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        replaces: Option<InteractionId>,
+    }
+    /// A call asks a peer for something. The request is delivered behind it, under this id.
+    RequestSent = "request_sent" {
+        /// Which call.
+        tool_call_id: ToolCallId,
+        /// Which request.
+        id: InteractionId,
+        /// Whom.
+        to: AgentName,
+        /// For what.
+        intent: String,
+        /// With what.
+        #[serde(default, skip_serializing_if = "Value::is_null")]
+        params: Value,
+        /// When the answer is no.
+        until: DateTime<Utc>,
+        /// The call waits for the answer.
+        #[serde(default, skip_serializing_if = "is_false")]
+        waits: bool,
+    }
+    /// An answer to a request. It is delivered behind it.
+    Replied = "replied" {
+        /// To which.
+        in_reply_to: InteractionId,
+        /// Who asked.
+        to: Sender,
+        /// The task that waits for it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reply_to: Option<TaskId>,
+        /// How far it got.
+        status: ResponseStatus,
+        /// What came of it.
+        #[serde(default, skip_serializing_if = "Value::is_null")]
+        result: Value,
     }
     /// Somebody is asked whether a call may run.
     ApprovalRequested = "approval_requested" {
@@ -421,6 +487,7 @@ impl TaskCreated {
             external_tools: Vec::new(),
             agents: MayCall::Anybody,
             runner: None,
+            standing: false,
             limits: TaskLimits::default(),
             output_schema: None,
             route: None,
@@ -449,31 +516,22 @@ impl EventBody {
             | Self::Dispatched(_)
             | Self::Awaited(_)
             | Self::HandedOver(_)
+            | Self::RequestSent(_)
+            | Self::Replied(_)
             | Self::Relayed(_) => false,
         }
+    }
+
+    /// Whether it only says that something came in: whoever writes on behind it need not have seen
+    /// it.
+    pub fn is_arrival(&self) -> bool {
+        matches!(self, Self::MessageQueued(_))
     }
 
     /// Whether nothing of its task can follow it.
     pub fn ends_task(&self) -> bool {
         matches!(self, Self::StatusChanged(StatusChanged { status, .. }) if status.is_terminal())
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
-fn is_zero(depth: &u32) -> bool {
-    *depth == 0
-}
-
-fn anybody() -> MayCall {
-    MayCall::Anybody
-}
-
-fn is_anybody(agents: &MayCall) -> bool {
-    *agents == MayCall::Anybody
-}
-
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
 }
 
 /// Why a JSON value is no event.

@@ -4,6 +4,7 @@
 //! behind switches on the [`PeerInputClass`] it found. [`render()`] turns it into what a model
 //! reads, late and with its provenance, as data and never as the user's own words.
 
+mod arrival;
 mod class;
 mod render;
 

@@ -65,8 +65,8 @@ pub use error::{DomainError, ErrorCode, ErrorResponse};
 pub use event::{
     ApprovalDecided, ApprovalRequested, Awaited, Awaiting, Compacted, Dispatched, EVENT_VERSION,
     Event, EventBody, EventError, HandedOver, HistoryRef, MessageAppended, MessageQueued,
-    OutputRejected, Position, Purpose, Relayed, Seq, StateChanged, StatusChanged, TaskCreated,
-    ToolRefused, ToolRequested, ToolStarted, UsageRecorded, WaitingFor,
+    OutputRejected, Position, Purpose, Relayed, Replied, RequestSent, Seq, StateChanged,
+    StatusChanged, TaskCreated, ToolRefused, ToolRequested, ToolStarted, UsageRecorded, WaitingFor,
 };
 pub use handoff::{IdRule, for_model};
 pub use health::{HealthState, HealthStatus};

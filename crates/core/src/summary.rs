@@ -9,8 +9,8 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentState, AgentStatus, EventBody, HandlingMode, InputBlock, InteractionId, Message, ModelRef,
-    Seq, SessionId, StateChanged, TaskCreated, TaskId, TaskStatus, Usage, UserMessage, WaitingFor,
+    AgentState, AgentStatus, EventBody, InputBlock, Message, MessageQueued, ModelRef, Seq,
+    SessionId, StateChanged, TaskCreated, TaskId, TaskStatus, Usage, UserMessage, WaitingFor,
     visible,
 };
 
@@ -130,6 +130,8 @@ impl TaskSummary {
             | EventBody::Dispatched(_)
             | EventBody::Awaited(_)
             | EventBody::Relayed(_)
+            | EventBody::RequestSent(_)
+            | EventBody::Replied(_)
             | EventBody::OutputRejected(_)
             | EventBody::Compacted(_) => {}
         }
@@ -195,19 +197,16 @@ impl LiveAgent {
     }
 }
 
-/// A message that waits for its turn.
+/// Something that waits for its turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Queued {
-    /// Which.
-    pub id: InteractionId,
     /// Of which task.
     pub task_id: TaskId,
-    /// When it may join the conversation.
-    pub mode: HandlingMode,
-    /// The message.
-    pub message: UserMessage,
     /// When it arrived.
     pub at: DateTime<Utc>,
+    /// What.
+    #[serde(flatten)]
+    pub message: MessageQueued,
 }
 
 fn title(user: &UserMessage) -> String {

@@ -104,6 +104,8 @@ impl Ours {
             | EventBody::ToolRequested(_)
             | EventBody::Dispatched(_)
             | EventBody::Awaited(_)
+            | EventBody::RequestSent(_)
+            | EventBody::Replied(_)
             | EventBody::HandedOver(_)
             | EventBody::UsageRecorded(_)
             | EventBody::OutputRejected(_)

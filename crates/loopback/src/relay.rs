@@ -21,6 +21,8 @@ pub(crate) fn relayed(body: EventBody, peer: &str, task_id: &TaskId) -> Option<E
         | EventBody::ToolRequested(_)
         | EventBody::Dispatched(_)
         | EventBody::Awaited(_)
+        | EventBody::RequestSent(_)
+        | EventBody::Replied(_)
         | EventBody::HandedOver(_)
         | EventBody::Compacted(_)
         | EventBody::Relayed(_) => None,
@@ -59,6 +61,8 @@ pub(crate) fn is_beginning(body: &EventBody) -> bool {
         | EventBody::ToolRequested(_)
         | EventBody::Dispatched(_)
         | EventBody::Awaited(_)
+        | EventBody::RequestSent(_)
+        | EventBody::Replied(_)
         | EventBody::HandedOver(_)
         | EventBody::Relayed(_)
         | EventBody::UsageRecorded(_)

@@ -9,8 +9,9 @@ use serde_json::json;
 
 use crate::compact;
 use crate::delta::{Delta, DeltaEvent};
-use crate::lap::{Flushed, Work};
-use crate::orchestrator::OrchestratorError;
+use crate::flush::Flushed;
+use crate::lap::Work;
+use crate::orchestrator_error::OrchestratorError;
 use crate::output;
 
 /// Whether somebody may watch an answer as it comes.

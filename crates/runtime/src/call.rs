@@ -16,8 +16,10 @@ use crate::call_agent::{self, CALL_AGENT};
 use crate::decide::Pending;
 use crate::delta::{Delta, DeltaEvent, ToolDelta};
 use crate::dispatch::Alone;
-use crate::lap::{Flushed, Work};
-use crate::orchestrator::OrchestratorError;
+use crate::flush::Flushed;
+use crate::lap::Work;
+use crate::orchestrator_error::OrchestratorError;
+use crate::peers;
 use crate::supervisor;
 use crate::tools;
 use crate::world::{Asking, Dispatch};
@@ -99,6 +101,11 @@ impl Work {
                     if self.dispatch(call, alone).await? == Flushed::Over {
                         return Ok(None);
                     }
+                } else if peers::talks(&call.name) || peers::answers(&call.name) {
+                    self.talk(call).await?;
+                    if self.state.status.is_terminal() {
+                        return Ok(None);
+                    }
                 } else {
                     self.look_after(call).await?;
                 }
@@ -118,7 +125,8 @@ impl Work {
     /// Whether a call is for the orchestrator: of a task that may call others.
     pub(crate) fn orchestrates(&self, name: &str) -> bool {
         let may = self.inner.world.agents.is_some() && !self.state.created.agents.is_nobody();
-        may && supervisor::is_ours(name)
+        let answers = self.state.created.standing && peers::answers(name);
+        answers || may && (supervisor::is_ours(name) || peers::talks(name))
     }
 
     /// What a task may use: its tools, its client's, and what it needs to call others.
@@ -139,6 +147,10 @@ impl Work {
             callable.sort();
             tools.extend(call_agent::tool(&callable, created.agents.allows(None)));
             tools.extend(supervisor::tools());
+            tools.extend(peers::talking());
+        }
+        if created.standing {
+            tools.extend(peers::answering());
         }
         tools
     }

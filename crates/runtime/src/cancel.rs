@@ -7,13 +7,15 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use antiphon_core::port::{TaskQuery, Which};
-use antiphon_core::{StatusChanged, TaskId, TaskStatus, TaskSummary};
+use antiphon_core::{EventBody, Replied, StatusChanged, TaskId, TaskStatus, TaskSummary};
 use futures_util::{StreamExt, stream};
 
 use crate::inner::Inner;
-use crate::orchestrator::OrchestratorError;
+use crate::orchestrator_error::OrchestratorError;
+use crate::roster::{self, is_standing};
 use crate::running;
 use crate::tree;
+use crate::world::Dispatch;
 
 /// Tasks that are canceled at a time.
 const CANCELED_AT_ONCE: usize = 256;
@@ -144,9 +146,7 @@ impl Inner {
                 let (task_id, status) = (task_id.clone(), summary.status);
                 return Err(OrchestratorError::Ended { task_id, status });
             }
-            let canceled = vec![StatusChanged::new(TaskStatus::Canceled).into()];
-            if self.append_behind(&summary, canceled).await? {
-                self.take_prepared(task_id);
+            if self.end_at_rest(summary).await? {
                 // Somebody may have begun to work on it just then, and not know yet.
                 if let Some(running) = self.places.find(task_id) {
                     running.cancel.cancel();
@@ -156,6 +156,40 @@ impl Inner {
                 return Ok(());
             }
         }
+    }
+
+    /// Ends a task that rests, behind what is known of it. Says whether it did: somebody else may
+    /// have been first.
+    async fn end_at_rest(
+        self: &Arc<Self>,
+        summary: TaskSummary,
+    ) -> Result<bool, OrchestratorError> {
+        let last = self.last_words(&summary).await?;
+        let inner = Arc::clone(self);
+        // On a future of its own: whoever asked may stop waiting, and what is answered is delivered.
+        self.owned(async move {
+            let mut canceled: Vec<EventBody> = last.iter().cloned().map(EventBody::from).collect();
+            canceled.push(StatusChanged::new(TaskStatus::Canceled).into());
+            if !inner.append_behind(&summary, canceled).await? {
+                return Ok(false);
+            }
+            inner.take_prepared(&summary.task_id);
+            for replied in &last {
+                inner.deliver(&summary.agent, replied).await?;
+            }
+            Ok(true)
+        })
+        .await
+    }
+
+    /// What a task that rests says before it is ended.
+    async fn last_words(&self, summary: &TaskSummary) -> Result<Vec<Replied>, OrchestratorError> {
+        // What is left to the one above is answered there.
+        if !is_standing(summary) || self.world.settings.dispatch == Dispatch::Above {
+            return Ok(Vec::new());
+        }
+        let state = self.load(&summary.task_id).await?;
+        Ok(roster::last_answers(&state, TaskStatus::Canceled))
     }
 
     /// Whether another orchestrator works on a task that has not ended.

@@ -14,9 +14,9 @@ use serde_json::json;
 
 use crate::conversation::Conversation;
 use crate::flight::{Flight, Wants};
-use crate::inner::{Inner, Prepared};
+use crate::inner::{Age, Inner, Prepared};
 use crate::lap::Work;
-use crate::orchestrator::OrchestratorError;
+use crate::orchestrator_error::OrchestratorError;
 use crate::plan;
 use crate::refusal::Refusal;
 use crate::running;
@@ -144,7 +144,7 @@ async fn birth(
     let tree = inner.trees.share(Tree::sprout(task_id.clone(), &created));
     let trees = std::iter::once(tree).chain(trees.iter().cloned()).collect();
     // Before anybody can see it: whoever takes it up first, or ends it, finds this.
-    inner.prepare(task_id.clone(), Prepared { state, trees, thinking });
+    inner.prepare(task_id.clone(), Prepared { state, trees, thinking, age: Age::New });
     let born = create(inner, &task_id, created, behind).await;
     if !matches!(born, Ok(true)) {
         inner.take_prepared(&task_id);

@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use tokio::sync::Notify;
 
 use crate::inner::Inner;
-use crate::orchestrator::OrchestratorError;
+use crate::orchestrator_error::OrchestratorError;
 use crate::{running, tree};
 
 /// What is due.
@@ -21,6 +21,8 @@ pub(crate) enum Due {
     Approval(ApprovalId),
     /// A task is looked at.
     Task(TaskId),
+    /// Somebody stops waiting for an answer of a task.
+    Answer(TaskId),
 }
 
 /// What is due, and when.
@@ -80,6 +82,11 @@ impl Inner {
         self.watch(at, Due::Task(task_id));
     }
 
+    /// Has those who wait for an answer of a task told when they have waited long enough.
+    pub(crate) fn watch_answer(self: &Arc<Self>, at: DateTime<Utc>, task_id: TaskId) {
+        self.watch(at, Due::Answer(task_id));
+    }
+
     fn watch(self: &Arc<Self>, at: DateTime<Utc>, due: Due) {
         self.deadlines.add(at, due);
         if self.watched.set(()).is_err() {
@@ -95,6 +102,11 @@ impl Inner {
                 match due {
                     Due::Approval(approval_id) => inner.expire(approval_id).await,
                     Due::Task(task_id) => running::start(&inner, &task_id),
+                    Due::Answer(task_id) => {
+                        if let Err(error) = inner.answer_late(&task_id).await {
+                            tracing::warn!(task.id = %task_id, %error, "nobody is told that it is late");
+                        }
+                    }
                 }
             }
         });

@@ -4,6 +4,8 @@
 //! |------------------------------------------------------|--------------------------------------|
 //! | the task has ended                                   | [`Step::Over`]                       |
 //! | its time is over                                     | [`Step::Refuse`]                     |
+//! | a request to it was not answered in time             | [`Step::Expire`]                     |
+//! | a request of its own was not answered in time        | [`Step::TimeOut`]                    |
 //! | somebody paused it                                   | [`Step::Rest`]                       |
 //! | a detached task has ended                            | [`Step::Report`]                     |
 //! | calls without a result, one of them is asked about   | [`Step::Rest`]                       |
@@ -12,8 +14,10 @@
 //! | calls that wait for a client, for too long           | [`Step::Remind`]                     |
 //! | calls that wait for others                           | [`Step::Rest`]                       |
 //! | a message that steers has arrived                    | [`Step::Take`]                       |
+//! | the model said its last word, somebody asked for it  | [`Step::Answer`]                     |
 //! | the model said its last word, messages wait          | [`Step::Take`]                       |
-//! | the model said its last word, detached tasks run     | [`Step::Idle`]                       |
+//! | the model said its last word, others are at work     | [`Step::Idle`]                       |
+//! | the model said its last word, the agent stands       | [`Step::Idle`]                       |
 //! | the model said its last word                         | [`Step::Finish`] or [`Step::Reject`] |
 //! | a limit is reached                                   | [`Step::Refuse`]                     |
 //! | the conversation is too long                         | [`Step::Compact`]                    |
@@ -22,13 +26,13 @@
 use std::sync::Arc;
 
 use antiphon_core::{
-    AssistantMessage, Effect, HandlingMode, InteractionId, Message, TaskId, ToolCallBlock,
-    ToolCallId, WaitingFor,
+    AssistantMessage, Effect, InteractionId, Message, TaskId, ToolCallBlock, ToolCallId, WaitingFor,
 };
 use serde_json::Value;
 
 use crate::compact;
 use crate::flight::Flight;
+use crate::inbox;
 use crate::limits::{self, LimitReached, Standing};
 use crate::output;
 use crate::state::TaskState;
@@ -49,6 +53,12 @@ pub enum Step {
     Remind,
     /// Let these detached tasks, which have ended, report.
     Report(Vec<TaskId>),
+    /// Say that these requests were not answered in time.
+    Expire(Vec<InteractionId>),
+    /// Take it that these requests of its own are not answered.
+    TimeOut(Vec<InteractionId>),
+    /// Answer the requests that the turn was about with its last word.
+    Answer(Value),
     /// Let these messages join the conversation.
     Take(Vec<InteractionId>),
     /// Make the conversation shorter.
@@ -61,7 +71,7 @@ pub enum Step {
     Refuse(LimitReached),
     /// Nothing, until somebody does something.
     Rest,
-    /// Nothing, until a detached task reports.
+    /// Nothing, until a detached task reports, a peer answers, or something arrives.
     Idle,
     /// Nothing: it is over.
     Over,
@@ -84,6 +94,9 @@ pub fn next(state: &TaskState, standing: &Standing<'_>) -> Step {
     if let Some(limit) = limits::time_over(state, standing) {
         return Step::Refuse(limit);
     }
+    if let Some(step) = late(state, standing) {
+        return step;
+    }
     if state.waiting_for == Some(WaitingFor::Resume) {
         return Step::Rest;
     }
@@ -93,7 +106,9 @@ pub fn next(state: &TaskState, standing: &Standing<'_>) -> Step {
         return Step::Report(reports);
     }
     let Some((answer, since)) = state.last_lap() else {
-        return take(state, HandlingMode::Steer).unwrap_or_else(|| ask(state, standing));
+        // One that stands begins with what arrives.
+        let begins = state.created.standing && !spoken_to(state.conversation.own());
+        return if begins { rest_of_turn(state, None) } else { turn(state, standing) };
     };
     let pending = pending(state, answer, since);
     if !pending.is_empty() {
@@ -103,15 +118,46 @@ pub fn next(state: &TaskState, standing: &Standing<'_>) -> Step {
         let waits = pending.iter().any(undecided);
         return if waits { Step::Rest } else { go_on(state, pending, standing) };
     }
-    // Something was said since: it was not the last word then.
-    let spoken_to = since.iter().any(|message| matches!(&**message, Message::User(_)));
-    match last_word(answer, since).filter(|_| !spoken_to) {
-        Some(word) => take(state, HandlingMode::Queue).unwrap_or_else(|| {
-            // It is over when everything that it dispatched is.
-            if state.detached.is_empty() { deliver(state, word) } else { Step::Idle }
-        }),
-        None => take(state, HandlingMode::Steer).unwrap_or_else(|| ask(state, standing)),
+    match last_word(answer, since).filter(|_| !spoken_to(since)) {
+        Some(word) => rest_of_turn(state, Some(word)),
+        None => turn(state, standing),
     }
+}
+
+/// Something was said since: it was not the last word then.
+fn spoken_to(since: &[Arc<Message>]) -> bool {
+    since.iter().any(|message| matches!(&**message, Message::User(_)))
+}
+
+/// Requests whose time is over: of others first, then its own.
+fn late(state: &TaskState, standing: &Standing<'_>) -> Option<Step> {
+    let expired = state.late_answers(standing.now);
+    if !expired.is_empty() {
+        return Some(Step::Expire(expired));
+    }
+    let sent = state.requests.iter().filter(|(_, sent)| standing.now >= sent.until);
+    let sent: Vec<InteractionId> = sent.map(|(id, _)| *id).collect();
+    (!sent.is_empty()).then_some(Step::TimeOut(sent))
+}
+
+/// In the middle of a turn.
+fn turn(state: &TaskState, standing: &Standing<'_>) -> Step {
+    take(inbox::for_steering(&state.queue)).unwrap_or_else(|| ask(state, standing))
+}
+
+/// At the end of a turn, or before the first.
+fn rest_of_turn(state: &TaskState, word: Option<Value>) -> Step {
+    let Some(word) = word else {
+        return take(inbox::for_turn(&state.queue)).unwrap_or(Step::Idle);
+    };
+    if state.owed.values().any(|owed| !owed.accepted) {
+        return Step::Answer(word);
+    }
+    take(inbox::for_turn(&state.queue)).unwrap_or_else(|| {
+        // It is over when everything that it asked others for is there.
+        let waits = !state.detached.is_empty() || !state.requests.is_empty();
+        if waits || state.created.standing { Step::Idle } else { deliver(state, word) }
+    })
 }
 
 /// What to do about calls without a result that nobody is asked about.
@@ -125,14 +171,20 @@ fn go_on(state: &TaskState, pending: Vec<Pending>, standing: &Standing<'_>) -> S
         state.flights.get(&pending.call.id).map(|flight| (pending.call.id, flight))
     });
     let flights: Vec<(ToolCallId, &Flight)> = flights.collect();
-    let over = flights.iter().filter(|(_, flight)| flight.is_over(standing.outcomes, standing.now));
+    let answered = |flight: &Flight| match flight {
+        Flight::Request { id, .. } => state.response_to(*id).is_some(),
+        Flight::Children { .. } | Flight::Await { .. } | Flight::External { .. } => false,
+    };
+    let over = flights
+        .iter()
+        .filter(|(_, flight)| flight.is_over(standing.outcomes, standing.now) || answered(flight));
     let over: Vec<ToolCallId> = over.map(|(id, _)| id.clone()).collect();
     if !over.is_empty() {
         return Step::Settle(over);
     }
     let late = |flight: &Flight| match flight {
         Flight::External { until } => standing.now >= *until,
-        Flight::Children { .. } | Flight::Await { .. } => false,
+        Flight::Children { .. } | Flight::Await { .. } | Flight::Request { .. } => false,
     };
     let late = flights.iter().any(|(_, flight)| late(flight));
     if late && state.waiting_for.is_none() { Step::Remind } else { Step::Rest }
@@ -155,14 +207,7 @@ fn last_word(answer: &AssistantMessage, since: &[Arc<Message>]) -> Option<Value>
     }
 }
 
-/// The messages that may join now: those that steer, at any safe point; all, at the end of a turn.
-fn take(state: &TaskState, at: HandlingMode) -> Option<Step> {
-    let may_join = |mode: HandlingMode| match (at, mode) {
-        (HandlingMode::Queue, _) | (HandlingMode::Steer, HandlingMode::Steer) => true,
-        (HandlingMode::Steer, HandlingMode::Queue) => false,
-    };
-    let ids: Vec<InteractionId> =
-        state.queue.iter().filter(|queued| may_join(queued.mode)).map(|q| q.id).collect();
+fn take(ids: Vec<InteractionId>) -> Option<Step> {
     (!ids.is_empty()).then_some(Step::Take(ids))
 }
 

@@ -11,7 +11,7 @@ use antiphon_core::{
 
 use crate::deadlines::Due;
 use crate::inner::Inner;
-use crate::orchestrator::OrchestratorError;
+use crate::orchestrator_error::OrchestratorError;
 use crate::running;
 use crate::state::Question;
 

@@ -20,9 +20,10 @@ use antiphon_core::{
 use crate::call_agent;
 use crate::children::Planned;
 use crate::flight::{self, Flight, Wants};
-use crate::lap::{Flushed, Work};
+use crate::flush::Flushed;
+use crate::lap::Work;
 use crate::limits::{self, LimitReached};
-use crate::orchestrator::OrchestratorError;
+use crate::orchestrator_error::OrchestratorError;
 use crate::plan::{self, Caller, Terms};
 use crate::refusal::Refusal;
 use crate::tree;
@@ -77,6 +78,11 @@ impl Work {
         if asked.context == ContextScope::Shared {
             if alone == Alone::No {
                 return Err(Refusal::NotAlone);
+            }
+            if self.state.created.standing {
+                let reason = "you are always there, and nobody can take over from you: call the \
+                              agent with another context";
+                return Err(Refusal::Arguments { reason: reason.to_owned() });
             }
             let bounded = |target: &antiphon_core::Target| {
                 target.timeout_s.is_some() || target.output_schema.is_some()
@@ -209,6 +215,10 @@ impl Work {
             let result = match &flight {
                 Flight::Children { join, children } => self.joined(*join, children).await?,
                 Flight::Await { tasks, .. } => self.awaited(tasks).await?,
+                Flight::Request { id, .. } => {
+                    self.take_response(&call, *id);
+                    continue;
+                }
                 Flight::External { .. } => continue,
             };
             self.result(&call, result);

@@ -9,9 +9,9 @@ use chrono::{DateTime, Utc};
 
 use crate::flight::Flight;
 use crate::lap::Work;
-use crate::orchestrator::OrchestratorError;
+use crate::orchestrator_error::OrchestratorError;
 use crate::state::TaskState;
-use crate::{output, supervisor, tools};
+use crate::{output, peers, supervisor, tools};
 
 /// Tools that one client may offer.
 pub const EXTERNAL_TOOLS_MAX: usize = 128;
@@ -35,6 +35,8 @@ pub(crate) fn check(offered: &[Tool], ours: &[Tool]) -> Result<(), OrchestratorE
         }
         let is_ours = ours.iter().any(|own| own.name == tool.name)
             || supervisor::is_ours(&tool.name)
+            || peers::talks(&tool.name)
+            || peers::answers(&tool.name)
             || tool.name == output::FINAL;
         if is_ours || offered[..index].iter().any(|other| other.name == tool.name) {
             return refuse(tool, "there is one of that name");
@@ -95,7 +97,7 @@ pub(crate) fn answer(
     let mut events = vec![MessageAppended::new(message).into()];
     let late = |(id, flight): (&ToolCallId, &Flight)| match flight {
         Flight::External { until } => id != tool_call_id && now >= *until,
-        Flight::Children { .. } | Flight::Await { .. } => false,
+        Flight::Children { .. } | Flight::Await { .. } | Flight::Request { .. } => false,
     };
     if summary.waiting_for == Some(WaitingFor::ToolResult) && !state.flights.iter().any(late) {
         events.push(StatusChanged::new(TaskStatus::Running).into());

@@ -1,5 +1,5 @@
 //! Calls that wait for somebody else: for agents that were dispatched, for tasks that were
-//! dispatched before, for the client that offered a tool.
+//! dispatched before, for the answer of a peer, for the client that offered a tool.
 //!
 //! Whether one is over is decided here, purely, from how the tasks it waits for ended.
 //!
@@ -10,6 +10,7 @@
 //! | `quorum`         | so many have completed, or so many no longer can                        |
 //! | `detached`       | its tasks are there                                                     |
 //! | tasks            | one or all have ended, or its time is over                              |
+//! | a peer           | its answer is in the inbox                                              |
 //! | a client         | the client has said what came of it                                     |
 
 use std::collections::HashMap;
@@ -40,6 +41,13 @@ pub enum Flight {
         /// For how long.
         until: Option<DateTime<Utc>>,
     },
+    /// The answer of a peer.
+    Request {
+        /// To which request.
+        id: InteractionId,
+        /// When the answer is no.
+        until: DateTime<Utc>,
+    },
     /// The client that offered the tool.
     External {
         /// When somebody is to look why there is no result.
@@ -67,7 +75,7 @@ impl Flight {
         match self {
             Self::Children { children, .. } => children,
             Self::Await { tasks, .. } => tasks,
-            Self::External { .. } => &[],
+            Self::Request { .. } | Self::External { .. } => &[],
         }
     }
 
@@ -76,7 +84,7 @@ impl Flight {
         match self {
             Self::Children { .. } => None,
             Self::Await { until, .. } => *until,
-            Self::External { until } => Some(*until),
+            Self::Request { until, .. } | Self::External { until } => Some(*until),
         }
     }
 
@@ -99,7 +107,8 @@ impl Flight {
                         Awaiting::All => tasks.iter().filter(ended).count() == tasks.len(),
                     }
             }
-            Self::External { .. } => false,
+            // Both are over when somebody has written so.
+            Self::Request { .. } | Self::External { .. } => false,
         }
     }
 
@@ -117,7 +126,10 @@ impl Flight {
                 Wants { completions: Some(n), ..Wants::all((len + 1).saturating_sub(n)) }
             }
             Self::Await { mode: Awaiting::Any, .. } => Wants::all(1),
-            Self::Children { .. } | Self::Await { .. } | Self::External { .. } => Wants::all(len),
+            Self::Children { .. }
+            | Self::Await { .. }
+            | Self::Request { .. }
+            | Self::External { .. } => Wants::all(len),
         }
     }
 }
@@ -222,14 +234,19 @@ pub(crate) fn report_id(task_id: &TaskId) -> InteractionId {
     InteractionId(named.unwrap_or_else(|_| folded(task_id.as_str().bytes())))
 }
 
-/// A name for something that a call of a task says, always the same for the same call.
-pub(crate) fn derived_id(task_id: &TaskId, call: &str) -> InteractionId {
-    InteractionId(folded(task_id.as_str().bytes().chain([0]).chain(call.bytes())))
+/// A name for something that a call of a task says, always the same for the same call. Some models
+/// use an id again in a later answer, which is what `turn` is for.
+pub(crate) fn derived_id(task_id: &TaskId, turn: u32, call: &str) -> InteractionId {
+    let turn = turn.to_be_bytes();
+    InteractionId(folded(task_id.as_str().bytes().chain([0]).chain(turn).chain(call.bytes())))
 }
 
-/// Bytes as a UUID. Not a secret, only a name.
+/// A name for something that is known by a text, always the same for the same text.
+pub(crate) fn named_id(name: &str) -> InteractionId {
+    InteractionId(folded(name.bytes()))
+}
+
+/// Bytes as a UUID: nobody can find others that are called the same.
 fn folded(bytes: impl Iterator<Item = u8>) -> Uuid {
-    Uuid::from_u128(bytes.fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, |hash: u128, byte| {
-        (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
-    }))
+    Uuid::new_v5(&Uuid::NAMESPACE_OID, &bytes.collect::<Vec<u8>>())
 }

@@ -17,13 +17,17 @@ use tokio::sync::{Notify, broadcast};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::admission::Put;
 use crate::conversation::Conversation;
 use crate::deadlines::Deadlines;
 use crate::delta::Delta;
 use crate::flight::Outcome;
 use crate::follow::Bells;
 use crate::kin::Kin;
-use crate::orchestrator::OrchestratorError;
+use crate::mailroom::Mailroom;
+use crate::orchestrator_error::OrchestratorError;
+use crate::requests::Outstanding;
+use crate::roster::Roster;
 use crate::running::{self, Places};
 use crate::state::{ReplayError, TaskState};
 use crate::tree::{Tree, Trees};
@@ -35,6 +39,9 @@ const DELTAS_KEPT: usize = 4096;
 /// Tasks that one history goes through, at most.
 const HISTORY_TASKS_MAX: usize = 10_000;
 
+/// Standing agents that are kept at hand while they do nothing. One more, and all are let go.
+const AT_HAND_MAX: usize = 4096;
+
 /// Tasks above one another that are looked at, at most.
 pub(crate) const DEPTH_MAX: usize = 1024;
 
@@ -44,11 +51,24 @@ pub(crate) struct Prepared {
     pub(crate) trees: Vec<Arc<Tree>>,
     /// The agent that thinks about it, if it was created thinking.
     pub(crate) thinking: Option<AgentId>,
+    pub(crate) age: Age,
+}
+
+/// What is known of a task without a look at the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Age {
+    /// Everything: it has just been created.
+    New,
+    /// Everything up to where it was left.
+    Left,
 }
 
 pub(crate) struct Inner {
     pub(crate) world: World,
     pub(crate) kin: Kin,
+    pub(crate) roster: Roster,
+    pub(crate) mailroom: Mailroom,
+    pub(crate) outstanding: Outstanding,
     prepared: Mutex<HashMap<TaskId, Prepared>>,
     /// Rings when a task comes to rest.
     pub(crate) rested: Notify,
@@ -71,6 +91,9 @@ impl Inner {
         Self {
             world,
             kin: Kin::default(),
+            roster: Roster::default(),
+            mailroom: Mailroom::default(),
+            outstanding: Outstanding::default(),
             prepared: Mutex::default(),
             rested: Notify::new(),
             places: Places::default(),
@@ -97,10 +120,22 @@ impl Inner {
     /// Writes, and tells whoever watches or waits.
     pub(crate) async fn append(self: &Arc<Self>, append: Append) -> Result<Appended, JournalError> {
         let ended = append.events.last().and_then(|last| ended(last, append.at));
-        let appended = self.world.journal.append(append).await?;
+        let moved: Vec<EventBody> = append.events.iter().filter(|b| is_mail(b)).cloned().collect();
+        let (task_id, counted) =
+            (append.task_id.clone(), self.mailroom.expect(&append.task_id, &moved));
+        let appended = self.world.journal.append(append).await;
+        if appended.as_ref().map_or(true, |appended| appended.deduplicated) {
+            self.mailroom.release(&task_id, &counted);
+        }
+        let appended = appended?;
         self.bells.ring(&appended.task_id, appended.position);
-        if let Some(outcome) = ended.filter(|_| !appended.deduplicated) {
+        if appended.deduplicated {
+            return Ok(appended);
+        }
+        self.mailroom.note(&appended.task_id, &moved);
+        if let Some(outcome) = ended {
             self.tell(&appended.task_id, &outcome);
+            self.retire(&appended.task_id, &outcome);
         }
         Ok(appended)
     }
@@ -116,6 +151,52 @@ impl Inner {
     pub(crate) fn tell_end(self: &Arc<Self>, state: &TaskState) {
         let now = self.world.clock.now();
         self.tell(&state.task_id, &outcome(state.status, state.detail.as_ref(), now));
+    }
+
+    /// A task that is about to be worked on: as it was left, with what was written since, or from
+    /// the journal.
+    pub(crate) async fn prepared(&self, task_id: &TaskId) -> Result<Prepared, OrchestratorError> {
+        if let Some(mut prepared) = self.take_prepared(task_id)
+            && (prepared.age == Age::New || self.bring_to_now(&mut prepared.state).await?)
+        {
+            return Ok(prepared);
+        }
+        let state = self.load(task_id).await?;
+        let trees = self.trees.of(&state, &*self.world.journal).await?;
+        Ok(Prepared { state, trees, thinking: None, age: Age::Left })
+    }
+
+    /// Keeps a standing agent at hand that is left, so that it need not be read again when it is
+    /// woken.
+    pub(crate) fn keep_at_hand(&self, state: TaskState, trees: Vec<Arc<Tree>>) {
+        if !state.created.standing || self.stop.is_cancelled() {
+            return;
+        }
+        let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        if prepared.len() >= AT_HAND_MAX {
+            // Those that were just created are taken up in a moment.
+            prepared.retain(|_, kept| kept.age == Age::New);
+        }
+        let task_id = state.task_id.clone();
+        prepared.insert(task_id, Prepared { state, trees, thinking: None, age: Age::Left });
+    }
+
+    /// Adds what was written since a task was last looked at. Says whether that can follow.
+    pub(crate) async fn bring_to_now(
+        &self,
+        state: &mut TaskState,
+    ) -> Result<bool, OrchestratorError> {
+        loop {
+            let (task_id, after) = (Some(state.task_id.clone()), state.position);
+            let read = Read { task_id, after, limit: NonZeroUsize::MAX };
+            let page = self.world.journal.read(read).await?;
+            if page.events.is_empty() {
+                return Ok(true);
+            }
+            if !page.events.iter().all(|event| state.follow(event)) {
+                return Ok(false);
+            }
+        }
     }
 
     pub(crate) fn prepare(&self, task_id: TaskId, prepared: Prepared) {
@@ -157,16 +238,11 @@ impl Inner {
         queued: MessageQueued,
     ) -> Result<(), OrchestratorError> {
         let key = Some(IdempotencyKey(format!("said:{}:{}", task_id, queued.id)));
-        loop {
-            let summary = self.unfinished(task_id).await?;
-            if self.load(task_id).await?.queue.len() >= crate::QUEUED_MAX {
-                return Err(OrchestratorError::MailboxFull { task_id: task_id.clone() });
-            }
-            let events = vec![queued.clone().into()];
-            if self.append_keyed(&summary, events, key.clone()).await? {
-                running::start(self, task_id);
-                return Ok(());
-            }
+        self.unfinished(task_id).await?;
+        match self.put(task_id, queued, key).await? {
+            Put::There { .. } => Ok(()),
+            Put::Full(_) => Err(OrchestratorError::MailboxFull { task_id: task_id.clone() }),
+            Put::Ended => self.unfinished(task_id).await.map(drop),
         }
     }
 
@@ -177,21 +253,12 @@ impl Inner {
         summary: &TaskSummary,
         events: Vec<EventBody>,
     ) -> Result<bool, OrchestratorError> {
-        self.append_keyed(summary, events, None).await
-    }
-
-    async fn append_keyed(
-        self: &Arc<Self>,
-        summary: &TaskSummary,
-        events: Vec<EventBody>,
-        key: Option<IdempotencyKey>,
-    ) -> Result<bool, OrchestratorError> {
         let append = Append {
             task_id: summary.task_id.clone(),
             expected: Expected::At(summary.seq),
             at: self.world.clock.now(),
             events,
-            key,
+            key: None,
         };
         let inner = Arc::clone(self);
         self.owned(async move {
@@ -290,6 +357,14 @@ impl Inner {
             events.extend(page.events);
         }
     }
+}
+
+/// Whether an inbox is another one behind it.
+fn is_mail(body: &EventBody) -> bool {
+    let takes = |body: &EventBody| matches!(body, EventBody::MessageAppended(said) if said.queued.is_some());
+    matches!(body, EventBody::MessageQueued(_) | EventBody::Replied(_))
+        || takes(body)
+        || body.ends_task()
 }
 
 /// How a task ended, if this ends it.

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use antiphon_core::port::{Append, Expected, JournalError};
 use antiphon_core::{
-    AgentId, AgentState, Cancel, EventBody, InteractionId, Message, MessageAppended, Seq,
-    StateChanged, StatusChanged, TaskId, TaskStatus, ToolCallBlock, ToolResult, WaitingFor,
+    AgentId, AgentState, Cancel, EventBody, InteractionId, Message, MessageAppended, StateChanged,
+    StatusChanged, TaskId, TaskStatus, ToolCallBlock, ToolResult, WaitingFor,
 };
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
@@ -13,14 +12,18 @@ use serde_json::{Value, json};
 use crate::compact;
 use crate::decide::{self, Step};
 use crate::flight::Outcomes;
+use crate::flush::Flushed;
+use crate::inner::Inner;
 use crate::inner::Prepared;
 use crate::limits::{self, LimitReached, Standing};
-use crate::orchestrator::{Inner, OrchestratorError};
+use crate::orchestrator_error::OrchestratorError;
 use crate::output;
+use crate::roster;
 use crate::running::Running;
 use crate::state::TaskState;
 use crate::tools;
 use crate::tree::Tree;
+use crate::world::Dispatch;
 
 /// Works on a task until it is over, until it has to wait for somebody, or until everything is
 /// brought to rest.
@@ -29,14 +32,7 @@ pub(crate) async fn run(
     task_id: &TaskId,
     running: Arc<Running>,
 ) -> Result<Left, OrchestratorError> {
-    let Prepared { state, trees, thinking } = match inner.take_prepared(task_id) {
-        Some(prepared) => prepared,
-        None => {
-            let state = inner.load(task_id).await?;
-            let trees = inner.trees.of(&state, &*inner.world.journal).await?;
-            Prepared { state, trees, thinking: None }
-        }
-    };
+    let Prepared { state, trees, thinking, .. } = inner.prepared(task_id).await?;
     if !state.status.is_terminal() {
         inner.check_model(&state)?;
     }
@@ -46,14 +42,21 @@ pub(crate) async fn run(
         Work { inner, state, trees, agent_id, at, unwritten: vec![], ending_from: None, running };
     if !work.state.status.is_terminal() && !work.is_left_to_others() {
         work.rejoin().await?;
+        work.rejoin_requests().await?;
+        for until in work.state.awaited_until() {
+            work.inner.watch_answer(until, task_id.clone());
+        }
     }
     let left = work.laps().await?;
-    if left == Left::Ended {
-        // Whoever wrote the end may not have heard that it is written.
-        work.inner.tell_end(&work.state);
+    if left != Left::Ended {
+        let Work { inner, state, trees, .. } = work;
+        inner.keep_at_hand(state, trees);
+        return Ok(left);
     }
+    // Whoever wrote the end may not have heard that it is written.
+    work.inner.tell_end(&work.state);
     let ended_early = matches!(work.state.status, TaskStatus::Failed | TaskStatus::Canceled);
-    if left == Left::Ended && work.state.has_children && ended_early {
+    if work.state.has_children && ended_early {
         // Nobody waits for them any more.
         work.inner.cancel_below(task_id).await?;
     }
@@ -71,17 +74,6 @@ pub(crate) enum Left {
     Resting,
 }
 
-/// What became of what was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Flushed {
-    /// It is written.
-    Kept,
-    /// It is written, and somebody else wrote before it: decide again.
-    Moved,
-    /// The task has ended.
-    Over,
-}
-
 /// A task that is being worked on.
 pub(crate) struct Work {
     pub(crate) inner: Arc<Inner>,
@@ -90,12 +82,12 @@ pub(crate) struct Work {
     /// What it and those above it have used up, its own first.
     pub(crate) trees: Vec<Arc<Tree>>,
     /// A task that is taken up again has a fresh agent.
-    agent_id: AgentId,
-    at: AgentState,
-    unwritten: Vec<EventBody>,
+    pub(crate) agent_id: AgentId,
+    pub(crate) at: AgentState,
+    pub(crate) unwritten: Vec<EventBody>,
     /// Where in `unwritten` the end of the task begins. It is decided anew when somebody else
     /// wrote first.
-    ending_from: Option<usize>,
+    pub(crate) ending_from: Option<usize>,
     pub(crate) running: Arc<Running>,
 }
 
@@ -139,6 +131,9 @@ impl Work {
                 Step::Settle(calls) => work.settle(calls).await?,
                 Step::Remind => work.wait_for(WaitingFor::ToolResult),
                 Step::Report(tasks) => work.report(tasks).await?,
+                Step::Expire(ids) => work.expire(ids).await?,
+                Step::TimeOut(ids) => work.time_out(ids).await?,
+                Step::Answer(answer) => work.answer_owed(answer).await?,
                 Step::Take(ids) => work.take(&ids),
                 Step::Compact => work.compact(compact::room(work.window_tokens())).await?,
                 Step::Finish(result) => work.finish(result),
@@ -153,10 +148,11 @@ impl Work {
         let flushed = self.flush().await?;
         // When it is over already, whoever looked has seen it.
         let ahead = |until: &DateTime<Utc>| *until > self.inner.world.clock.now();
-        if !self.state.status.is_terminal()
-            && let Some(until) = limits::deadline(&self.state).filter(ahead)
-        {
-            self.inner.watch_task(until, self.state.task_id.clone());
+        if !self.state.status.is_terminal() {
+            let due = [limits::deadline(&self.state), self.state.answers_due()];
+            for until in due.into_iter().flatten().filter(ahead) {
+                self.inner.watch_task(until, self.state.task_id.clone());
+            }
         }
         Ok(flushed)
     }
@@ -215,61 +211,13 @@ impl Work {
 
     pub(crate) fn end(&mut self, status: TaskStatus, detail: Option<Value>) {
         self.ending_from.get_or_insert(self.unwritten.len());
+        // What is left to the one above is answered there.
+        if self.inner.world.settings.dispatch == Dispatch::Here {
+            for answer in roster::last_answers(&self.state, status) {
+                self.push(answer);
+            }
+        }
         self.push(StatusChanged { detail, ..StatusChanged::new(status) });
-    }
-
-    /// Makes durable what is not. What others wrote meanwhile comes before it.
-    pub(crate) async fn flush(&mut self) -> Result<Flushed, OrchestratorError> {
-        let mut flushed = Flushed::Kept;
-        while !self.unwritten.is_empty() {
-            let written = self.state.seq.0 - self.unwritten.len() as u64;
-            let append = Append {
-                task_id: self.state.task_id.clone(),
-                expected: Expected::At(Seq(written)),
-                at: self.inner.world.clock.now(),
-                events: self.unwritten.clone(),
-                key: None,
-            };
-            match self.inner.append(append).await {
-                Ok(_) => {
-                    for tree in &self.trees {
-                        tree.add(&self.unwritten);
-                    }
-                    self.unwritten.clear();
-                    self.ending_from = None;
-                }
-                Err(JournalError::Stale { .. } | JournalError::Ended { .. }) => {
-                    flushed = Flushed::Moved;
-                    self.catch_up().await?;
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(if self.state.status.is_terminal() { Flushed::Over } else { flushed })
-    }
-
-    /// Reads what others wrote, and puts what is not written yet behind it. If they ended the
-    /// task, what is left unsaid stays so; an end of our own is thought over.
-    pub(crate) async fn catch_up(&mut self) -> Result<(), OrchestratorError> {
-        self.state = self.inner.load(&self.state.task_id).await?;
-        let mut unwritten = std::mem::take(&mut self.unwritten);
-        unwritten.truncate(self.ending_from.take().unwrap_or(unwritten.len()));
-        if self.state.status.is_terminal() {
-            return Ok(());
-        }
-        let own = self.state.agent_id == Some(self.agent_id);
-        self.at = if own { self.state.agent_state } else { AgentState::Idle };
-        for body in unwritten {
-            if let EventBody::StateChanged(change) = &body {
-                self.at = change.to;
-            }
-            let waits = self.state.waiting_for.is_some();
-            // Whoever paused it meanwhile means it.
-            if !(waits && matches!(&body, EventBody::StatusChanged(_))) {
-                self.push(body);
-            }
-        }
-        Ok(())
     }
 
     /// Fires when the task is canceled, when its time is over, or when everything comes to rest.
@@ -294,10 +242,11 @@ impl Work {
 
     /// Lets messages that waited join the conversation.
     fn take(&mut self, ids: &[InteractionId]) {
-        let taken: Vec<_> =
-            self.state.queue.iter().filter(|queued| ids.contains(&queued.id)).cloned().collect();
+        let find = |id: &InteractionId| self.state.queue.iter().find(|queued| queued.id == *id);
+        let taken: Vec<_> = ids.iter().filter_map(find).cloned().collect();
         for queued in taken {
-            let message = Arc::new(Message::User(queued.message));
+            let message =
+                Arc::new(Message::User(queued.user_message(self.inner.world.clock.now())));
             self.push(MessageAppended { message, queued: Some(queued.id) });
         }
     }

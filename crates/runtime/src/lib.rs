@@ -15,6 +15,8 @@
 //! After a crash a finished call is not run again; one that was cut off is run again if that does
 //! no harm, and otherwise the model is told that its outcome is unknown.
 
+mod admission;
+mod arrival;
 mod ask;
 mod call;
 mod call_agent;
@@ -29,19 +31,27 @@ mod delta;
 mod dispatch;
 mod external;
 mod flight;
+mod flush;
 mod follow;
+mod inbox;
 mod inner;
 mod kin;
 mod lap;
+mod lifecycle;
 mod limits;
+mod mailroom;
 mod new_task;
 mod orchestrator;
+mod orchestrator_error;
 mod output;
 mod own_pages;
+mod peers;
 mod plan;
 mod refusal;
 mod remote;
+mod requests;
 mod rest;
+mod roster;
 mod running;
 mod runtimes;
 mod state;
@@ -50,21 +60,30 @@ mod tools;
 mod tree;
 mod world;
 
+pub use arrival::{
+    Arrival, INTENT_BYTES_MAX, INTERACTION_BYTES_MAX, Receipt, Rejection, SENDER_KEY_BYTES_MAX,
+    Wake,
+};
 pub use conversation::Conversation;
 pub use decide::{Pending, Step, next};
 pub use delta::{Delta, DeltaEvent, ToolDelta};
 pub use external::{EXTERNAL_RESULT_BYTES_MAX, EXTERNAL_TOOLS_MAX};
 pub use flight::{Flight, Outcome, Outcomes};
 pub use follow::Follower;
+pub use inbox::TAKEN_MAX;
 pub use limits::{
     DEPTH_DEFAULT, FAN_OUT_DEFAULT, HANDOVERS_MAX, LimitReached, Scope, Standing, TASKS_DEFAULT,
     Totals, cost,
 };
+pub use mailroom::{INBOX_MAX, INBOX_OF_SENDER_MAX};
 pub use new_task::{Before, KeptConversation, NewTask};
-pub use orchestrator::{Orchestrator, OrchestratorError, QUEUED_MAX, Recovered};
+pub use orchestrator::{Orchestrator, Recovered};
+pub use orchestrator_error::OrchestratorError;
 pub use output::check_schema;
+pub use peers::{REQUEST_TIMEOUT_S_DEFAULT, REQUEST_TIMEOUT_S_MAX, REQUESTS_OPEN_MAX};
 pub use refusal::Refusal;
+pub use roster::{Started, TURNS_DEFAULT, session_of};
 pub use running::TASKS_RUNNING_MAX;
-pub use state::{Question, ReplayError, TaskState};
+pub use state::{Owed, Question, ReplayError, Sent, TaskState, Woken};
 pub use tools::NoTools;
 pub use world::{Asking, Dispatch, Models, OpenGate, Settings, World};

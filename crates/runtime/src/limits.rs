@@ -187,7 +187,12 @@ pub(crate) fn time_over(state: &TaskState, standing: &Standing<'_>) -> Option<Li
 /// The limit that keeps a task from asking its model again: one of its own, or of a tree that it
 /// belongs to.
 pub(crate) fn reached(state: &TaskState, standing: &Standing<'_>) -> Option<LimitReached> {
-    let (turns, calls, spent) = (state.turns, state.calls, state.spent.clone());
+    let (mut turns, mut calls, spent) = (state.turns, state.calls, state.spent.clone());
+    if state.created.standing {
+        // It is never done: what it may do, it may do each time it is woken.
+        turns = turns.saturating_sub(state.woken.turns);
+        calls = calls.saturating_sub(state.woken.calls);
+    }
     let own = Totals { tasks: 1, turns, calls, spent };
     exceeded(&state.created.limits, &own, standing.prices).or_else(|| {
         let mut scopes = standing.scopes.iter();

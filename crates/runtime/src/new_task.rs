@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::inner::Inner;
 use crate::limits::LimitReached;
-use crate::orchestrator::OrchestratorError;
+use crate::orchestrator_error::OrchestratorError;
 use crate::{external, output, tools};
 
 /// A task to be accepted.

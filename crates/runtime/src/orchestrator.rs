@@ -5,29 +5,27 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::port::{ApprovalQuery, JournalError, Read, TaskQuery, Which, WhichApprovals};
+use antiphon_core::port::{ApprovalQuery, IdempotencyKey, Read, TaskQuery, Which, WhichApprovals};
 use antiphon_core::{
-    Approval, ApprovalId, ApprovalStatus, Decision, EventBody, HandlingMode, InteractionId,
-    LiveAgent, MessageQueued, Position, Queued, RunnerConfig, Runtime, SessionSummary,
-    StatusChanged, TaskId, TaskStatus, TaskSummary, ToolCallId, ToolResult, UserMessage,
-    WaitingFor,
+    AgentName, Approval, ApprovalId, Decision, EventBody, HandlingMode, InteractionId, LiveAgent,
+    MessageQueued, Position, Queued, Replied, RunnerConfig, Runtime, SessionSummary, StatusChanged,
+    TaskId, TaskStatus, TaskSummary, ToolCallId, ToolResult, UserMessage, WaitingFor,
 };
 use tokio::sync::broadcast;
 
+use crate::arrival::{Arrival, Receipt};
 use crate::delta::Delta;
 use crate::external;
 use crate::follow::Follower;
-pub(crate) use crate::inner::Inner;
-use crate::limits::LimitReached;
+use crate::inner::Inner;
 use crate::new_task::{KeptConversation, NewTask};
+use crate::orchestrator_error::OrchestratorError;
 use crate::rest::Rests;
+use crate::roster::{Started, is_standing};
 use crate::running;
 use crate::runtimes;
-use crate::state::{ReplayError, TaskState};
+use crate::state::TaskState;
 use crate::world::World;
-
-/// Messages that may wait in one task.
-pub const QUEUED_MAX: usize = 256;
 
 /// Tasks that are listed at a time when all that were cut off are taken up.
 const RECOVERED_MAX: NonZeroUsize = NonZeroUsize::new(1_000_000).unwrap();
@@ -38,110 +36,6 @@ const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// Approvals that are looked at, at most.
 const APPROVALS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
-
-/// Why the orchestrator did not do as told.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum OrchestratorError {
-    /// See there.
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    /// See there.
-    #[error(transparent)]
-    Replay(#[from] ReplayError),
-    /// Wait for the task to take some of them.
-    #[error("{QUEUED_MAX} messages wait in task {task_id}: let it take some of them")]
-    MailboxFull {
-        /// Which.
-        task_id: TaskId,
-    },
-    /// Set its key, or configure its provider.
-    #[error("the model of task {task_id} cannot be asked: {reason}")]
-    NoModel {
-        /// Which.
-        task_id: TaskId,
-        /// Why.
-        reason: String,
-    },
-    /// Change the limit, or what makes it impossible.
-    #[error(transparent)]
-    Limit(#[from] LimitReached),
-    /// Give a schema that is one.
-    #[error("the schema of the result is none: {reason}")]
-    BadSchema {
-        /// Why.
-        reason: String,
-    },
-    /// Go on with it.
-    #[error("task {task_id} has not ended, and nobody works on it")]
-    AtRest {
-        /// Which.
-        task_id: TaskId,
-    },
-    /// It is over.
-    #[error("task {task_id} has ended already: {}", status.as_str())]
-    Ended {
-        /// Which.
-        task_id: TaskId,
-        /// How.
-        status: TaskStatus,
-    },
-    /// Look at the list of approvals.
-    #[error("there is no approval {approval_id}")]
-    NoApproval {
-        /// Which.
-        approval_id: ApprovalId,
-    },
-    /// Somebody was faster.
-    #[error("approval {approval_id} has been answered: {}", status.as_str())]
-    Decided {
-        /// Which.
-        approval_id: ApprovalId,
-        /// How.
-        status: ApprovalStatus,
-    },
-    /// See what to do about it, or allow the call once.
-    #[error("the rule could not be kept: {reason}")]
-    NotRemembered {
-        /// Why.
-        reason: String,
-    },
-    /// Look at what the task asks its client.
-    #[error("task {task_id} asks for no result of a call {tool_call_id}")]
-    NoSuchCall {
-        /// Which.
-        task_id: TaskId,
-        /// Which call.
-        tool_call_id: ToolCallId,
-    },
-    /// Send less.
-    #[error("a result may have {max} bytes, this one has {bytes}")]
-    ResultTooLong {
-        /// How many it may.
-        max: usize,
-        /// How many it has.
-        bytes: usize,
-    },
-    /// Offer it under another name, or once.
-    #[error("the tool `{tool}` cannot be offered: {reason}")]
-    BadTool {
-        /// Which.
-        tool: String,
-        /// Why.
-        reason: String,
-    },
-    /// A fault of ours. Resume it, and report it.
-    #[error("task {task_id} was stopped by a fault in the program")]
-    Fault {
-        /// Which.
-        task_id: TaskId,
-    },
-    /// Resume it.
-    #[error("task {task_id} gave no sign of life")]
-    Silent {
-        /// Which.
-        task_id: TaskId,
-    },
-}
 
 /// The orchestrator. Cheap to clone; clones are the same one.
 #[derive(Clone)]
@@ -253,8 +147,51 @@ impl Orchestrator {
         mode: HandlingMode,
     ) -> Result<InteractionId, OrchestratorError> {
         let id = InteractionId::from(self.inner.world.ids.next());
-        self.inner.queue(task_id, MessageQueued { id, mode, message }).await?;
+        self.inner.queue(task_id, MessageQueued::of_user(id, mode, message)).await?;
         Ok(id)
+    }
+
+    /// Takes in something for an agent. When this says `accepted`, the journal has it. An agent that
+    /// was never started is started.
+    pub async fn admit(&self, arrival: Arrival) -> Result<Receipt, OrchestratorError> {
+        self.inner.admit(arrival).await
+    }
+
+    /// Starts an agent: from now on it is there for what arrives.
+    pub async fn start_agent(&self, name: &AgentName) -> Result<Started, OrchestratorError> {
+        self.inner.start_agent(name).await
+    }
+
+    /// Stops an agent. What waits in its inbox waits until it is started again; requests are
+    /// answered as failed. Says which task was stopped, if there was one; the same key stops
+    /// once.
+    pub async fn stop_agent(
+        &self,
+        name: &AgentName,
+        key: Option<IdempotencyKey>,
+    ) -> Result<Option<TaskId>, OrchestratorError> {
+        self.inner.stop_agent(name, key).await
+    }
+
+    /// The newest task of an agent that was started, ended or not.
+    pub async fn agent_task(
+        &self,
+        name: &AgentName,
+    ) -> Result<Option<TaskSummary>, OrchestratorError> {
+        self.inner.last_of(name).await
+    }
+
+    /// The final answer to a request, if there is one.
+    pub async fn reply(
+        &self,
+        request: InteractionId,
+    ) -> Result<Option<Replied>, OrchestratorError> {
+        Ok(self.inner.world.journal.reply(request).await?)
+    }
+
+    /// Tells live agents that one of their peers is no longer defined.
+    pub async fn unwire(&self, name: &AgentName) -> Result<(), OrchestratorError> {
+        self.inner.unwire(name).await
     }
 
     /// Answers an approval. The first answer counts; when this returns, the journal has it, and its
@@ -283,8 +220,10 @@ impl Orchestrator {
         recovered.ended = orphans.into_iter().map(|task| task.task_id).collect();
         self.inner.cancel_all(recovered.ended.clone()).await?;
         for task in unfinished {
+            self.inner.enroll(&task).await?;
             // What waits for somebody elsewhere is followed there.
-            if task.waiting_for.is_some() {
+            // An agent that stands looks after those who wait for its answers.
+            if task.waiting_for.is_some() && !is_standing(&task) {
                 self.inner.watch_time(&task.task_id).await?;
                 recovered.waiting.push(task.task_id);
             } else {
@@ -292,6 +231,7 @@ impl Orchestrator {
                 recovered.begun.push(task.task_id);
             }
         }
+        self.inner.tell_again().await?;
         for approval in self.approvals(WhichApprovals::Pending).await? {
             if let Some(at) = approval.expires_at {
                 self.inner.watch_deadline(at, approval.approval_id);

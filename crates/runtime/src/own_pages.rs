@@ -6,18 +6,20 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, Asked, Journal, JournalError, Page, Read, Rule, TaskQuery,
-    Verdict, Which,
+    Append, Appended, ApprovalQuery, Asked, IdempotencyKey, Journal, JournalError, Page, Read,
+    Rule, TaskQuery, Verdict, Which,
 };
 use antiphon_core::{
-    Approval, EventBody, LiveAgent, Queued, SessionSummary, TaskCreated, TaskId, TaskStatus,
-    TaskSummary, WaitingFor,
+    Approval, EventBody, InteractionId, LiveAgent, Queued, Replied, SessionSummary, TaskCreated,
+    TaskId, TaskStatus, TaskSummary, WaitingFor,
 };
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
 use crate::inner::Inner;
 use crate::limits;
+use crate::orchestrator_error::OrchestratorError;
+use crate::roster;
 use crate::tree::Tree;
 
 /// The journal as far as a runner is concerned.
@@ -27,6 +29,8 @@ pub(crate) struct OwnPages {
     pub(crate) root: TaskId,
     pub(crate) readable: Vec<TaskId>,
     pub(crate) trees: Vec<Arc<Tree>>,
+    /// Others wait for its answers.
+    pub(crate) standing: Option<String>,
     /// Fired when what the task shares is used up.
     pub(crate) end: CancellationToken,
 }
@@ -65,6 +69,33 @@ impl OwnPages {
             // Nothing beyond it.
             Verdict::Allow | Verdict::Deny { .. } => Rule(String::new()),
         };
+    }
+
+    /// What whoever waits for an answer of the task gets, if this ends it.
+    async fn last_answers(&self, append: &Append) -> Result<Vec<Replied>, JournalError> {
+        let end = append.events.iter().find(|body| body.ends_task());
+        let Some(EventBody::StatusChanged(end)) = end.filter(|_| self.standing.is_some()) else {
+            return Ok(Vec::new());
+        };
+        let mut state = match self.inner.load(&self.task_id).await {
+            Ok(state) => state,
+            Err(OrchestratorError::Journal(error)) => return Err(error),
+            Err(error) => return self.refuse(&format!("has to be able to read it: {error}")),
+        };
+        for body in append.events.iter().take_while(|body| !body.ends_task()) {
+            state.apply(body);
+        }
+        Ok(roster::last_answers(&state, end.status))
+    }
+
+    /// Delivers them. Whoever does not get one looks for it.
+    async fn deliver(&self, answers: &[Replied]) {
+        let Some(agent) = &self.standing else { return };
+        for answer in answers {
+            if let Err(error) = self.inner.deliver(agent, answer).await {
+                tracing::warn!(task.id = %self.task_id, %error, "an answer was not delivered");
+            }
+        }
     }
 
     /// How far a task above may go, and nothing else of it.
@@ -107,8 +138,12 @@ impl Journal for OwnPages {
         for body in &mut append.events {
             self.ask_ourselves(body);
         }
+        let answers = self.last_answers(&append).await?;
+        let behind = std::mem::take(&mut append.events);
+        append.events = answers.iter().cloned().map(EventBody::from).chain(behind).collect();
         let events = append.events.clone();
         let appended = self.inner.append(append).await?;
+        self.deliver(&answers).await;
         for tree in &self.trees {
             tree.add(&events);
         }
@@ -167,5 +202,15 @@ impl Journal for OwnPages {
 
     async fn queued(&self, _: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
         Ok(Vec::new())
+    }
+
+    /// None: a runner answers nobody.
+    async fn reply(&self, _: InteractionId) -> Result<Option<Replied>, JournalError> {
+        Ok(None)
+    }
+
+    /// None: a runner has no keys.
+    async fn answered(&self, _: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
+        Ok(None)
     }
 }

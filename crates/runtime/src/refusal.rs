@@ -4,6 +4,7 @@ use antiphon_core::{InvocationError, ToolResult};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::arrival::Rejection;
 use crate::limits::LimitReached;
 
 /// Why an agent was not dispatched. Nothing has happened then.
@@ -33,6 +34,15 @@ pub enum Refusal {
         agent: String,
         /// Whom it may call.
         allowed: Vec<String>,
+    },
+    /// What was sent is in nobody's inbox.
+    #[error(transparent)]
+    Rejected(#[from] Rejection),
+    /// Wait for some of them to be answered.
+    #[error("{max} of your requests have no answer yet: wait for some of them")]
+    Requests {
+        /// How many there may be.
+        max: usize,
     },
     /// The caller cannot lend what it does not have.
     #[error("you have no tool `{tool}` to lend, only these: {}", list(known))]
@@ -106,6 +116,8 @@ impl Refusal {
             Self::NotAlone => "not_alone",
             Self::Limit(_) => "limit_reached",
             Self::NotYours { .. } => "not_yours",
+            Self::Rejected(_) => "rejected",
+            Self::Requests { .. } => "too_many_requests",
         }
     }
 
@@ -122,6 +134,8 @@ impl Refusal {
             | Self::NoModel { .. }
             | Self::BadSchema { .. }
             | Self::NotAlone
+            | Self::Rejected(_)
+            | Self::Requests { .. }
             | Self::NotYours { .. } => Value::Null,
         };
         let told = Told { error: self.code(), message: self.to_string(), limit };

@@ -21,7 +21,7 @@ use crate::decide::Step;
 use crate::inner::Inner;
 use crate::lap::Work;
 use crate::limits;
-use crate::orchestrator::OrchestratorError;
+use crate::orchestrator_error::OrchestratorError;
 use crate::own_pages::OwnPages;
 use crate::tree::{self, Tree};
 use crate::world::Dispatch;
@@ -39,7 +39,7 @@ const TELL_WAIT: Duration = Duration::from_secs(5);
 const END_WAIT: Duration = Duration::from_secs(10);
 
 /// Tasks that one history goes through, at most.
-const HISTORY_TASKS_MAX: usize = 64;
+const HISTORY_TASKS_MAX: usize = 10_000;
 
 impl Work {
     /// Whether the calls of this task that dispatch agents are another orchestrator's.
@@ -49,6 +49,13 @@ impl Work {
 
     fn is_orchestrated_elsewhere(&self) -> bool {
         self.inner.is_orchestrated(self.state.created.runner.as_ref())
+    }
+
+    /// Whether the runner reads the inbox of this task itself.
+    fn keeps_inbox(&self) -> bool {
+        let Some(config) = &self.state.created.runner else { return false };
+        let mut runners = self.inner.world.runners.iter();
+        runners.any(|known| known.kind() == config.kind && known.keeps_inbox())
     }
 
     /// Has another orchestrator end what it works on for this task.
@@ -76,9 +83,13 @@ impl Work {
         match step {
             Step::Over | Step::Refuse(_) => false,
             // What stands in the journal of another orchestrator's task means something there.
-            Step::Settle(_) | Step::Report(_) | Step::Remind | Step::Idle => {
-                self.is_orchestrated_elsewhere()
-            }
+            Step::Settle(_)
+            | Step::Report(_)
+            | Step::Remind
+            | Step::Expire(_)
+            | Step::TimeOut(_)
+            | Step::Answer(_) => self.is_orchestrated_elsewhere(),
+            Step::Idle => self.is_orchestrated_elsewhere() || self.keeps_inbox(),
             Step::Rest => self.is_orchestrated_elsewhere() && self.state.waiting_for.is_none(),
             Step::Call(pending) => {
                 let ours = pending.iter().all(|pending| {
@@ -96,7 +107,13 @@ impl Work {
             return false;
         }
         match step {
-            Step::Settle(_) | Step::Report(_) | Step::Remind | Step::Idle => true,
+            Step::Settle(_)
+            | Step::Report(_)
+            | Step::Remind
+            | Step::Expire(_)
+            | Step::TimeOut(_)
+            | Step::Answer(_)
+            | Step::Idle => true,
             Step::Call(pending) => pending.iter().all(|pending| {
                 self.orchestrates(&pending.call.name) || self.is_external(&pending.call.name)
             }),
@@ -204,6 +221,7 @@ impl Work {
                 root: self.root().clone(),
                 readable: self.readable().await?,
                 trees: self.trees.clone(),
+                standing: self.state.created.standing.then(|| self.state.created.agent.clone()),
                 end: end.clone(),
             }),
             provider: Arc::new(Bounded { provider, bounds }),

@@ -2,8 +2,9 @@
 
 use crate::flight::Flight;
 use crate::inner::Inner;
-use crate::orchestrator::OrchestratorError;
+use crate::orchestrator_error::OrchestratorError;
 use crate::state::TaskState;
+use crate::world::Dispatch;
 
 /// What keeps everything below a task.
 pub(crate) enum Rests {
@@ -22,7 +23,10 @@ impl Inner {
     /// Whether a task that nobody works on will be taken up when somebody else is done.
     pub(crate) fn waits_for_others(&self, state: &TaskState) -> bool {
         let client = |flight: &Flight| matches!(flight, Flight::External { .. });
-        self.kin.waits(&state.task_id) || state.flights.values().any(client)
+        // What is left to the one above, nobody here waits for.
+        let asked = self.world.settings.dispatch == Dispatch::Here && !state.requests.is_empty();
+        let waits = state.flights.values().any(client) || asked;
+        self.kin.waits(&state.task_id) || waits
     }
 
     /// Whether nothing below a task, nor the task itself, can go on without somebody.

@@ -18,8 +18,9 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::inner::Inner;
 use crate::lap::{self, Left};
-use crate::orchestrator::{Inner, OrchestratorError};
+use crate::orchestrator_error::OrchestratorError;
 
 /// Tasks that run at a time. The next one waits for a place.
 pub const TASKS_RUNNING_MAX: usize = 16_384;
@@ -250,6 +251,7 @@ async fn supervise(inner: &Arc<Inner>, task_id: &TaskId, running: &Arc<Running>)
         };
         // What it had in mind may not have been written: it is read again from the journal.
         inner.kin.forget(task_id);
+        inner.outstanding.forget(task_id);
         if restarts == settings.restarts_max || !may_pass(&stopped) || inner.stop.is_cancelled() {
             // Whoever waits is told; the task can be resumed.
             tracing::error!(task.id = %task_id, error = %stopped, "a task stopped before its end");

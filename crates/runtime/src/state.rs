@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use antiphon_core::port::Rule;
 use antiphon_core::{
-    AgentId, AgentState, ApprovalId, AssistantMessage, Awaited, Compacted, Decision, Dispatched,
-    Effect, Event, EventBody, HandedOver, InteractionId, Join, Message, MessageAppended,
-    MessageQueued, Seq, StopReason, TaskCreated, TaskId, TaskStatus, ToolCallId, Usage,
-    UserMessage, WaitingFor,
+    AgentId, AgentName, AgentState, ApprovalId, AssistantMessage, Awaited, Compacted, Decision,
+    Dispatched, Effect, Event, EventBody, HandedOver, InteractionId, Join, Message,
+    MessageAppended, MessageQueued, Position, Replied, RequestSent, ResponseStatus, Sender, Seq,
+    StopReason, TaskCreated, TaskId, TaskStatus, ToolCallId, Usage, UserMessage, WaitingFor,
 };
 use chrono::{DateTime, Utc};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::conversation::Conversation;
 use crate::flight::{self, Flight};
@@ -27,6 +27,8 @@ pub struct TaskState {
     pub created_at: DateTime<Utc>,
     /// Its last event.
     pub seq: Seq,
+    /// Where that is in the journal, as far as it was read from there.
+    pub position: Position,
     /// How far it got.
     pub status: TaskStatus,
     /// What it waits for.
@@ -63,6 +65,47 @@ pub struct TaskState {
     pub has_children: bool,
     /// How often another agent took over.
     pub handovers: u32,
+    /// Requests to peers that have no final answer yet.
+    pub requests: BTreeMap<InteractionId, Sent>,
+    /// Requests of others that it took and has not answered for good.
+    pub owed: BTreeMap<InteractionId, Owed>,
+    /// What it had used up when it was last woken.
+    pub woken: Woken,
+}
+
+/// A request to a peer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sent {
+    /// Which peer.
+    pub to: AgentName,
+    /// For what.
+    pub intent: String,
+    /// With what.
+    pub params: Value,
+    /// When the answer is no.
+    pub until: DateTime<Utc>,
+}
+
+/// A request that waits for an answer of this task.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Owed {
+    /// Who asked.
+    pub from: Sender,
+    /// The task that waits.
+    pub reply_to: Option<TaskId>,
+    /// When an answer comes too late.
+    pub until: Option<DateTime<Utc>>,
+    /// It said that it will answer later.
+    pub accepted: bool,
+}
+
+/// What a standing agent had used up when it was last woken: its limits count from there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Woken {
+    /// Whole answers of the model.
+    pub turns: u32,
+    /// Calls of tools.
+    pub calls: u32,
 }
 
 /// A question to a person, and the answer.
@@ -116,11 +159,21 @@ impl TaskState {
         };
         let mut state = Self::created(task_id.clone(), created.clone(), first.at, before);
         for event in rest {
-            if event.seq.0 != state.seq.0 + 1 || !state.apply(&event.body) {
+            if !state.follow(event) {
                 return Err(out_of_order(event.seq));
             }
         }
+        state.position = state.position.max(first.position);
         Ok(state)
+    }
+
+    /// Adds an event that was read. Says whether it can follow.
+    pub(crate) fn follow(&mut self, event: &Event) -> bool {
+        if event.seq.0 != self.seq.0 + 1 || !self.apply(&event.body) {
+            return false;
+        }
+        self.position = event.position;
+        true
     }
 
     /// A task that has just been created, behind what was said before it.
@@ -135,6 +188,7 @@ impl TaskState {
             created,
             created_at,
             seq: Seq(1),
+            position: Position(0),
             status: TaskStatus::Pending,
             waiting_for: None,
             detail: None,
@@ -153,6 +207,9 @@ impl TaskState {
             detached: BTreeMap::new(),
             has_children: false,
             handovers: 0,
+            requests: BTreeMap::new(),
+            owed: BTreeMap::new(),
+            woken: Woken::default(),
         }
     }
 
@@ -174,10 +231,9 @@ impl TaskState {
                 self.agent_state = change.to;
             }
             EventBody::MessageAppended(appended) => self.hear(appended),
-            EventBody::MessageQueued(queued) => {
-                self.detached.remove(&queued.id);
-                self.queue.push(queued.clone());
-            }
+            EventBody::MessageQueued(queued) => self.queue(queued),
+            EventBody::RequestSent(sent) => self.send_request(sent),
+            EventBody::Replied(replied) => self.reply(replied),
             EventBody::ApprovalRequested(request) => {
                 let question = Question {
                     approval_id: request.approval_id.clone(),
@@ -225,6 +281,33 @@ impl TaskState {
         true
     }
 
+    fn queue(&mut self, queued: &MessageQueued) {
+        self.detached.remove(&queued.id);
+        if let Some(request) = queued.settles() {
+            self.requests.remove(&request);
+        }
+        self.queue.retain(|waiting| Some(waiting.id) != queued.replaces);
+        self.queue.push(queued.clone());
+    }
+
+    fn send_request(&mut self, sent: &RequestSent) {
+        let RequestSent { tool_call_id, id, to, intent, params, until, waits } = sent.clone();
+        self.requests.insert(id, Sent { to, intent, params, until });
+        if waits {
+            self.fly(&tool_call_id, Flight::Request { id, until });
+        }
+    }
+
+    fn reply(&mut self, replied: &Replied) {
+        let request = &replied.in_reply_to;
+        if replied.status.is_final() {
+            self.queue.retain(|queued| queued.id != *request);
+            self.owed.remove(request);
+        } else if let Some(owed) = self.owed.get_mut(request) {
+            owed.accepted = true;
+        }
+    }
+
     fn fly(&mut self, tool_call_id: &ToolCallId, flight: Flight) {
         self.flights.insert(tool_call_id.clone(), flight);
     }
@@ -250,9 +333,24 @@ impl TaskState {
         created.agents.clone_from(&over.agents);
     }
 
+    /// What waited joins the conversation.
+    fn take(&mut self, id: InteractionId, message: &Message) {
+        let last = self.conversation.own().last().map(|message| &**message);
+        let goes_on = matches!(last, Some(Message::User(_) | Message::ToolResult(_)));
+        if matches!(message, Message::User(_)) && !goes_on {
+            self.woken = Woken { turns: self.turns, calls: self.calls };
+        }
+        let Some(place) = self.queue.iter().position(|queued| queued.id == id) else { return };
+        let queued = self.queue.remove(place);
+        if queued.is_owed() {
+            let MessageQueued { from, reply_to, until, .. } = queued;
+            self.owed.insert(id, Owed { from, reply_to, until, accepted: false });
+        }
+    }
+
     fn hear(&mut self, appended: &MessageAppended) {
         if let Some(id) = appended.queued {
-            self.queue.retain(|queued| queued.id != id);
+            self.take(id, &appended.message);
         }
         // Some models use an id again in a later answer: that is another call.
         if let Message::ToolResult(result) = &*appended.message {
@@ -279,6 +377,60 @@ impl TaskState {
             }
             Message::Assistant(_) | Message::User(_) | Message::ToolResult(_) => None,
         })
+    }
+
+    /// The final answer to a request of its own, if it has arrived and nobody has read it.
+    pub(crate) fn response_to(&self, request: InteractionId) -> Option<&MessageQueued> {
+        self.queue.iter().find(|queued| queued.settles() == Some(request))
+    }
+
+    /// Whether somebody waits for an answer of this task to a request.
+    pub(crate) fn waits_for_answer(&self, request: InteractionId) -> bool {
+        let queued = |queued: &MessageQueued| queued.id == request && queued.is_owed();
+        self.owed.contains_key(&request) || self.queue.iter().any(queued)
+    }
+
+    /// An answer of this task, if somebody waits for it.
+    pub(crate) fn answer(
+        &self,
+        in_reply_to: InteractionId,
+        status: ResponseStatus,
+        result: Value,
+    ) -> Option<Replied> {
+        let owed = self.owed.get(&in_reply_to);
+        let owed = owed.map(|owed| (owed.from.clone(), owed.reply_to.clone()));
+        let waiting = || {
+            let queued = self.queue.iter().find(|queued| queued.id == in_reply_to)?;
+            Some((queued.from.clone(), queued.reply_to.clone()))
+        };
+        let (to, reply_to) = owed.or_else(waiting)?;
+        Some(Replied { in_reply_to, to, reply_to, status, result })
+    }
+
+    /// What is said to a request that was not answered in time.
+    pub(crate) fn too_late(&self, request: InteractionId) -> Option<Replied> {
+        let result = json!({ "code": "timed_out", "error": "nobody answered in time" });
+        self.answer(request, ResponseStatus::Failed, result)
+    }
+
+    /// When others stop waiting for answers of this task.
+    pub(crate) fn awaited_until(&self) -> impl Iterator<Item = DateTime<Utc>> {
+        let owed = self.owed.values().filter_map(|owed| owed.until);
+        let waiting = self.queue.iter().filter(|queued| queued.is_owed());
+        owed.chain(waiting.filter_map(|queued| queued.until))
+    }
+
+    /// Requests of others that were not answered in time.
+    pub(crate) fn late_answers(&self, now: DateTime<Utc>) -> Vec<InteractionId> {
+        let over = |until: Option<DateTime<Utc>>| until.is_some_and(|until| now >= until);
+        let owed = self.owed.iter().filter(|(_, owed)| over(owed.until)).map(|(id, _)| *id);
+        let waiting = self.queue.iter().filter(|queued| queued.is_owed() && over(queued.until));
+        owed.chain(waiting.map(|queued| queued.id)).collect()
+    }
+
+    /// When it has to be looked at next because of a request that nobody answers.
+    pub(crate) fn answers_due(&self) -> Option<DateTime<Utc>> {
+        self.awaited_until().chain(self.requests.values().map(|sent| sent.until)).min()
     }
 
     /// The last thing somebody asked.

@@ -6,8 +6,8 @@ use std::num::NonZeroU32;
 use antiphon_core::{
     AgentName, AgentResult, Awaited, Awaiting, Executor, HandlingMode, Interaction,
     InteractionContent, InvocationResult, MessageQueued, RawJson, ResponseStatus, RunnerConfig,
-    Sender, TaskId, TaskSnapshot, TaskStatus, TaskSummary, Tool, ToolCallBlock, ToolResult,
-    UserMessage,
+    Sender, SilentIntents, TaskId, TaskSnapshot, TaskStatus, TaskSummary, Tool, ToolCallBlock,
+    ToolResult, classify,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -17,7 +17,7 @@ use crate::call_agent::CALL_AGENT;
 use crate::dispatch;
 use crate::flight::{self, Flight};
 use crate::lap::Work;
-use crate::orchestrator::OrchestratorError;
+use crate::orchestrator_error::OrchestratorError;
 use crate::refusal::Refusal;
 use crate::tree;
 
@@ -120,7 +120,7 @@ struct SendTask {
     mode: Option<HandlingMode>,
 }
 
-fn read<T: DeserializeOwned>(call: &ToolCallBlock) -> Result<T, Refusal> {
+pub(crate) fn read<T: DeserializeOwned>(call: &ToolCallBlock) -> Result<T, Refusal> {
     let refuse = |reason: String| Refusal::Arguments { reason };
     let none = || refuse("they are no JSON object".to_owned());
     call.arguments.object().ok_or_else(none)?.to().map_err(|error| refuse(error.to_string()))
@@ -247,11 +247,10 @@ impl Work {
             return Ok(Err(not_yours(&asked.task_id)));
         }
         // Named after the call: said again after a crash, it is heard once.
-        let id = flight::derived_id(&self.state.task_id, call.id.as_str());
+        let id = self.name_of(call);
         let content = InteractionContent::Message { body: asked.text, blocks: None };
-        let message = self.message_from(&self.state.created.agent, id, content);
         let mode = asked.mode.unwrap_or(HandlingMode::Steer);
-        let queued = MessageQueued { id, mode, message };
+        let queued = arrival_from(&self.state.created.agent, id, content, mode);
         let told = match self.inner.queue(&asked.task_id, queued).await {
             Ok(()) => ToolResult::text("it will hear that"),
             Err(
@@ -346,8 +345,8 @@ impl Work {
             };
             let result = cut(outcome.content, RESULTS_BYTES_MAX);
             let content = InteractionContent::Response { in_reply_to: id, status, result };
-            let message = self.message_from(&summary.agent, id, content);
-            self.push(MessageQueued { id, mode: HandlingMode::Steer, message });
+            let report = arrival_from(&summary.agent, id, content, HandlingMode::Steer);
+            self.push(report);
             let waited_for = self.state.flights.values().any(|f| f.tasks().contains(&task_id));
             if !waited_for {
                 self.inner.kin.settle(&self.state.task_id, &[task_id]);
@@ -356,27 +355,20 @@ impl Work {
         Ok(())
     }
 
-    fn message_from(
-        &self,
-        agent: &str,
-        id: antiphon_core::InteractionId,
-        content: InteractionContent,
-    ) -> UserMessage {
-        let from = AgentName::parse(agent).map_or(Sender::User, Sender::Peer);
-        let interaction = Interaction {
-            id,
-            from,
-            content,
-            handling_mode: HandlingMode::Steer,
-            render_metadata: None,
-        };
-        let text = antiphon_core::render(&interaction);
-        UserMessage::text(text, self.inner.world.clock.now())
-    }
-
     pub(crate) fn root(&self) -> &TaskId {
         self.state.created.root.as_ref().unwrap_or(&self.state.task_id)
     }
+}
+
+fn arrival_from(
+    agent: &str,
+    id: antiphon_core::InteractionId,
+    content: InteractionContent,
+    handling_mode: HandlingMode,
+) -> MessageQueued {
+    let from = AgentName::parse(agent).map_or(Sender::User, Sender::Peer);
+    let interaction = Interaction { id, from, content, handling_mode, render_metadata: None };
+    MessageQueued::of(classify(interaction, &SilentIntents::default()))
 }
 
 type Looked = Result<Result<Answer, Refusal>, OrchestratorError>;

@@ -12,7 +12,7 @@ use antiphon_core::{EventBody, Position, TaskCreated, TaskId, TaskLimits, TaskSu
 use chrono::{DateTime, Utc};
 
 use crate::limits::{LimitReached, Scope, Totals};
-use crate::orchestrator::OrchestratorError;
+use crate::orchestrator_error::OrchestratorError;
 use crate::state::{ReplayError, TaskState};
 
 /// Tasks of a tree that are looked at, at most.
@@ -33,11 +33,16 @@ pub(crate) struct Tree {
 
 impl Tree {
     fn new(top: TaskId, created: &TaskCreated, totals: Totals) -> Self {
+        let mut limits = created.limits;
+        if created.standing {
+            // They hold for what it does itself, each time it is woken.
+            (limits.turns_max, limits.tool_calls_max) = (None, None);
+        }
         Self {
             top,
             parent: created.parent.clone(),
             depth: created.depth,
-            limits: created.limits,
+            limits,
             totals: Mutex::new(totals),
         }
     }
@@ -75,6 +80,8 @@ impl Tree {
                 | EventBody::ToolRefused(_)
                 | EventBody::Dispatched(_)
                 | EventBody::Awaited(_)
+                | EventBody::RequestSent(_)
+                | EventBody::Replied(_)
                 | EventBody::HandedOver(_)
                 | EventBody::Relayed(_)
                 | EventBody::OutputRejected(_)

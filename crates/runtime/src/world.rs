@@ -43,6 +43,11 @@ pub trait Models: Send + Sync {
         route: Option<&RawJson>,
     ) -> Result<Arc<dyn Provider>, String>;
 
+    /// Who answers where nobody is named.
+    fn default_model(&self) -> Option<ModelRef> {
+        None
+    }
+
     /// How many tokens a request to it and its answer may have together, where that is known.
     fn window_tokens(&self, model: &ModelRef) -> Option<u64>;
 }

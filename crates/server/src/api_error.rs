@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use antiphon_core::port::JournalError;
 use antiphon_core::{ErrorCode, ErrorResponse};
-use antiphon_runtime::{OrchestratorError, ReplayError};
+use antiphon_runtime::{OrchestratorError, Rejection, ReplayError};
 use axum::Json;
 use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use serde_json::Value;
 
 /// A request that was not done.
 #[derive(Debug)]
@@ -75,6 +76,7 @@ fn code(error: &OrchestratorError) -> ErrorCode {
         | OrchestratorError::BadTool { .. }
         | OrchestratorError::ResultTooLong { .. } => ErrorCode::InvalidRequest,
         OrchestratorError::AtRest { .. }
+        | OrchestratorError::CannotStart { .. }
         | OrchestratorError::Ended { .. }
         | OrchestratorError::Decided { .. } => ErrorCode::Conflict,
         OrchestratorError::NoModel { .. }
@@ -99,6 +101,7 @@ fn cause(error: &OrchestratorError) -> Option<&'static str> {
         | OrchestratorError::ResultTooLong { .. }
         | OrchestratorError::NoApproval { .. }
         | OrchestratorError::Decided { .. }
+        | OrchestratorError::CannotStart { .. }
         | OrchestratorError::Ended { .. }
         | OrchestratorError::Fault { .. }
         | OrchestratorError::Silent { .. } => None,
@@ -110,6 +113,40 @@ impl From<OrchestratorError> for ApiError {
         let details = cause(&error).map(|cause| ("cause".to_owned(), cause.to_owned()));
         let mut refused = Self::new(code(&error), error.to_string());
         refused.body.details = details.map(|detail| BTreeMap::from([detail]));
+        refused
+    }
+}
+
+/// What was not accepted, with the reason in a word and whatever belongs to it.
+impl From<Rejection> for ApiError {
+    fn from(rejection: Rejection) -> Self {
+        let code = match &rejection {
+            Rejection::UnknownAgent { .. } => ErrorCode::NotFound,
+            Rejection::NotStarted { .. }
+            | Rejection::Stopped { .. }
+            | Rejection::CannotStart { .. } => ErrorCode::Conflict,
+            Rejection::Full { .. } | Rejection::SenderFull { .. } => ErrorCode::RateLimitExceeded,
+            Rejection::TooLong { .. } => ErrorCode::InvalidRequest,
+            Rejection::Invalid { .. } => ErrorCode::InvalidMessage,
+        };
+        let mut refused = Self::new(code, rejection.to_string());
+        if matches!(rejection, Rejection::TooLong { .. }) {
+            refused.status = StatusCode::PAYLOAD_TOO_LARGE;
+        }
+        let text = |value: Value| match value {
+            Value::String(text) => text,
+            Value::Array(names) => {
+                let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
+                names.join(", ")
+            }
+            other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) => {
+                other.to_string()
+            }
+        };
+        if let Ok(Value::Object(fields)) = serde_json::to_value(&rejection) {
+            let details = fields.into_iter().map(|(name, value)| (name, text(value)));
+            refused.body.details = Some(details.collect());
+        }
         refused
     }
 }

@@ -1,6 +1,6 @@
 //! The desk: where a request becomes a task. Whoever starts the server brings it.
 
-use antiphon_core::ErrorResponse;
+use antiphon_core::{AgentName, ErrorResponse};
 use antiphon_runtime::NewTask;
 use async_trait::async_trait;
 
@@ -12,4 +12,7 @@ pub trait Desk: Send + Sync {
     /// The task that is asked for: who works on it, with which model, in which scene. An error is
     /// what the client is told.
     async fn task(&self, request: TaskRequest) -> Result<NewTask, ErrorResponse>;
+
+    /// Who is defined here.
+    fn agents(&self) -> Vec<AgentName>;
 }

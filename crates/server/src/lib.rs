@@ -21,6 +21,12 @@
 //! | `POST /v1/tasks/{id}/resume`      | lets it go on                                             |
 //! | `POST /v1/tasks/{id}/messages`    | says something to it                                      |
 //! | `POST /v1/tasks/{id}/tool_results`| what came of a call of a tool that the client offered     |
+//! | `GET /v1/agents/status`           | live agents, and where they stand                         |
+//! | `POST /v1/agents/{name}/start`    | starts an agent                                           |
+//! | `POST /v1/agents/{name}/stop`     | stops it                                                  |
+//! | `POST /v1/agents/{name}/inbox`    | puts something into its inbox: 202                        |
+//! | `GET /v1/inbox`                   | what waits in inboxes                                     |
+//! | `GET /v1/requests/{id}`           | how far a request to an agent got                         |
 //! | `GET /v1/approvals`               | questions to a person, the oldest first                   |
 //! | `POST /v1/approvals/{id}`         | an answer                                                 |
 //!
@@ -44,9 +50,12 @@ mod events;
 mod guard;
 mod health;
 mod hosts;
+mod inbox;
 mod json;
+mod live;
 mod named;
 mod orders;
+mod requests;
 mod rest;
 mod room;
 mod routes;
@@ -56,14 +65,19 @@ mod task_request;
 mod tasks;
 mod token;
 mod unstalled;
+mod waiting;
 
 #[cfg(doc)]
 use antiphon_runtime::Orchestrator;
 
 pub use desk::Desk;
 pub use doors::{Doors, Limits};
+pub use inbox::render_class;
+pub use live::{LIVE_MAX, Presence, presences, unknown};
+pub use requests::{RequestState, RequestStatus, request_status};
 pub use rest::REST_WAIT_S_MAX;
 pub use serve::serve;
 pub use task_request::{HISTORY_MESSAGES_MAX, NAMES_MAX, TaskRequest};
 pub use tasks::{KEY_BYTES_MAX, LISTED_MAX, TREE_TASKS_MAX};
 pub use token::{TOKEN_BYTES_MIN, Token, TokenError};
+pub use waiting::{Inboxes, WAITING_MAX, Waiting, is_standing, live_agents, waiting};

@@ -11,7 +11,7 @@ use axum::routing::{get, post};
 
 use crate::api_error::ApiError;
 use crate::room::Room;
-use crate::{approvals, events, guard, health, orders, rest, tasks};
+use crate::{approvals, events, guard, health, inbox, live, orders, requests, rest, tasks};
 
 pub(crate) fn router(room: Arc<Room>) -> Router {
     Router::new()
@@ -28,6 +28,12 @@ pub(crate) fn router(room: Arc<Room>) -> Router {
         .route("/v1/tasks/{id}/resume", post(orders::resume))
         .route("/v1/tasks/{id}/messages", post(orders::say))
         .route("/v1/tasks/{id}/tool_results", post(orders::tool_result))
+        .route("/v1/agents/status", get(live::status))
+        .route("/v1/agents/{name}/start", post(live::start))
+        .route("/v1/agents/{name}/stop", post(live::stop))
+        .route("/v1/agents/{name}/inbox", post(inbox::admit))
+        .route("/v1/inbox", get(inbox::list))
+        .route("/v1/requests/{id}", get(requests::show))
         .route("/v1/approvals", get(approvals::list))
         .route("/v1/approvals/{id}", post(approvals::decide))
         .fallback(nowhere)

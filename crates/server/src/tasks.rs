@@ -27,7 +27,7 @@ pub const LISTED_MAX: usize = 1000;
 pub const TREE_TASKS_MAX: usize = 20_000;
 
 /// Tasks in one list, unless somebody asks for more.
-const LISTED: usize = 100;
+pub(crate) const LISTED: usize = 100;
 
 const TREE_LIMIT: NonZeroUsize = NonZeroUsize::new(TREE_TASKS_MAX + 1).unwrap();
 
@@ -60,7 +60,12 @@ pub(crate) async fn accept(
 }
 
 /// The client's own name for a request. It is kept apart from the keys of others.
-fn key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, ApiError> {
+pub(crate) fn key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, ApiError> {
+    Ok(own_key(headers)?.map(|key| IdempotencyKey(format!("http:{key}"))))
+}
+
+/// The same, as the client wrote it.
+pub(crate) fn own_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
     let key = key.to_str().unwrap_or_default().trim();
     if key.is_empty() || key.len() > KEY_BYTES_MAX {
@@ -68,7 +73,7 @@ fn key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, ApiError> {
             "`Idempotency-Key` has 1 to {KEY_BYTES_MAX} characters of ASCII"
         )));
     }
-    Ok(Some(IdempotencyKey(format!("http:{key}"))))
+    Ok(Some(key.to_owned()))
 }
 
 #[derive(Deserialize)]

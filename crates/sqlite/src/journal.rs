@@ -7,9 +7,11 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, Journal, JournalError, Page, Read, TaskQuery,
+    Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
 };
-use antiphon_core::{Approval, LiveAgent, Queued, SessionSummary, TaskSummary};
+use antiphon_core::{
+    Approval, InteractionId, LiveAgent, Queued, Replied, SessionSummary, TaskSummary,
+};
 use async_trait::async_trait;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -152,6 +154,14 @@ impl Journal for SqliteJournal {
 
     async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
         self.readers.queued(limit).await
+    }
+
+    async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
+        self.readers.reply(request).await
+    }
+
+    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
+        self.readers.answered(key.clone()).await
     }
 }
 

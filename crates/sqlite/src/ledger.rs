@@ -2,7 +2,7 @@
 
 use antiphon_core::port::{Append, Appended, IdempotencyKey, JournalError, TaskHead};
 use antiphon_core::{EVENT_VERSION, EventBody, Position, Seq, TaskId, TaskSummary};
-use rusqlite::{OptionalExtension, Transaction};
+use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use crate::column::read_text;
 use crate::standing::{Standing, Standings};
@@ -35,7 +35,7 @@ impl<'a> Ledger<'a> {
     /// the transaction is no good any more.
     pub(crate) fn enter(&mut self, append: &Append, lines: &[Line]) -> rusqlite::Result<Answer> {
         if let Some(key) = &append.key
-            && let Some(first) = self.answered(key)?
+            && let Some(first) = answered(self.transaction, key)?
         {
             return Ok(Ok(first));
         }
@@ -120,22 +120,25 @@ impl<'a> Ledger<'a> {
         }
         Ok(())
     }
+}
 
-    /// The answer a key was given the first time.
-    fn answered(&self, key: &IdempotencyKey) -> rusqlite::Result<Option<Appended>> {
-        self.transaction
-            .prepare_cached(
-                "SELECT tasks.task_id, keys.position, keys.seq
-                 FROM keys JOIN tasks ON tasks.id = keys.task WHERE key = ?",
-            )?
-            .query_row([&key.0], |row| {
-                Ok(Appended {
-                    task_id: read_text(row, 0)?,
-                    position: Position(row.get(1)?),
-                    seq: Seq(row.get(2)?),
-                    deduplicated: true,
-                })
+/// The answer a key was given the first time.
+pub(crate) fn answered(
+    connection: &Connection,
+    key: &IdempotencyKey,
+) -> rusqlite::Result<Option<Appended>> {
+    connection
+        .prepare_cached(
+            "SELECT tasks.task_id, keys.position, keys.seq
+             FROM keys JOIN tasks ON tasks.id = keys.task WHERE key = ?",
+        )?
+        .query_row([&key.0], |row| {
+            Ok(Appended {
+                task_id: read_text(row, 0)?,
+                position: Position(row.get(1)?),
+                seq: Seq(row.get(2)?),
+                deduplicated: true,
             })
-            .optional()
-    }
+        })
+        .optional()
 }

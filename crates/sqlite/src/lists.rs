@@ -7,7 +7,8 @@ use std::num::NonZeroUsize;
 
 use antiphon_core::port::{ApprovalQuery, JournalError, TaskQuery, Which, WhichApprovals};
 use antiphon_core::{
-    Approval, EventBody, LiveAgent, Position, Queued, SessionSummary, TaskId, TaskSummary, Usage,
+    Approval, EventBody, InteractionId, LiveAgent, Position, Queued, Replied, SessionSummary,
+    TaskId, TaskSummary, Usage,
 };
 use rusqlite::types::Value;
 use rusqlite::{Connection, Params, Row};
@@ -169,8 +170,28 @@ pub(crate) fn queued(connection: &Connection, most: NonZeroUsize) -> Listed<Queu
         let EventBody::MessageQueued(queued) = body else {
             return Err(misplaced(position, &body));
         };
-        Ok(Queued { id: queued.id, task_id, mode: queued.mode, message: queued.message, at })
+        Ok(Queued { task_id, at, message: queued })
     })
+}
+
+const REPLY: &str = concat!(
+    "SELECT ",
+    event_columns!("events"),
+    " FROM replies CROSS JOIN events ON events.position = replies.position WHERE request = ?"
+);
+
+pub(crate) fn reply(
+    connection: &Connection,
+    request: InteractionId,
+) -> Result<Option<Replied>, JournalError> {
+    let found = select(connection, REPLY, [request.to_string()], |row| {
+        let StoredEvent { position, body, .. } = StoredEvent::read(row, 0, Position(0))?;
+        let EventBody::Replied(replied) = body else {
+            return Err(misplaced(position, &body));
+        };
+        Ok(replied)
+    })?;
+    Ok(found.into_iter().next())
 }
 
 fn select<T>(
@@ -247,6 +268,7 @@ fn misplaced(position: Position, body: &EventBody) -> JournalError {
 mod tests {
     use super::*;
     use crate::schema::in_memory;
+    use crate::tables::SETTLED;
 
     #[test]
     fn what_begins_with_a_text_is_before_what_is_behind_all_of_it() {
@@ -287,6 +309,10 @@ mod tests {
         let beginning = plan(&connection, BEGINNING);
         assert!(beginning.contains("COVERING INDEX"), "{beginning}");
         assert!(beginning.contains("task_id>? AND task_id<?"), "{beginning}");
+        for statement in [REPLY, SETTLED] {
+            let plan = plan(&connection, statement);
+            assert!(!plan.contains("TEMP B-TREE") && !plan.contains("SCAN"), "{plan}");
+        }
         let tree = plan(&connection, TREE);
         assert!(tree.contains("tasks_by_root") && !tree.contains("SCAN"), "{tree}");
     }

@@ -5,9 +5,11 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, Journal, JournalError, Page, Read, TaskQuery,
+    Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
 };
-use antiphon_core::{Approval, LiveAgent, Queued, SessionSummary, TaskSummary};
+use antiphon_core::{
+    Approval, InteractionId, LiveAgent, Queued, Replied, SessionSummary, TaskSummary,
+};
 use async_trait::async_trait;
 
 use crate::header::schema_of;
@@ -75,5 +77,13 @@ impl Journal for ReadOnlyJournal {
 
     async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
         self.readers.queued(limit).await
+    }
+
+    async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
+        self.readers.reply(request).await
+    }
+
+    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
+        self.readers.answered(key.clone()).await
     }
 }

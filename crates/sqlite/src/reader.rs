@@ -4,13 +4,18 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use antiphon_core::port::{ApprovalQuery, JournalError, Page, Read, TaskQuery};
-use antiphon_core::{Approval, LiveAgent, Position, Queued, SessionSummary, TaskSummary};
+use antiphon_core::port::{
+    Appended, ApprovalQuery, IdempotencyKey, JournalError, Page, Read, TaskQuery,
+};
+use antiphon_core::{
+    Approval, InteractionId, LiveAgent, Position, Queued, Replied, SessionSummary, TaskSummary,
+};
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::Semaphore;
 
 use crate::fault::fault;
 use crate::journal::connect;
+use crate::ledger::answered;
 use crate::lists;
 use crate::page::page;
 
@@ -66,6 +71,23 @@ impl Readers {
 
     pub(crate) async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
         self.with(move |connection| lists::queued(connection, limit)).await
+    }
+
+    pub(crate) async fn reply(
+        &self,
+        request: InteractionId,
+    ) -> Result<Option<Replied>, JournalError> {
+        self.with(move |connection| lists::reply(connection, request)).await
+    }
+
+    pub(crate) async fn answered(
+        &self,
+        key: IdempotencyKey,
+    ) -> Result<Option<Appended>, JournalError> {
+        self.with(move |connection| {
+            answered(connection, &key).map_err(|error| fault(Position(0), &error))
+        })
+        .await
     }
 
     /// Looks at every page of the file.

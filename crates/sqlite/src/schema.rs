@@ -9,7 +9,7 @@ use crate::journal::{OpenError, Sync, open_error};
 use crate::rebuild::rebuild;
 
 /// The latest schema.
-pub(crate) const SCHEMA: u32 = 3;
+pub(crate) const SCHEMA: u32 = 4;
 
 /// Statements that are kept ready; there are about half as many.
 const STATEMENTS_MAX: usize = 64;
@@ -25,6 +25,7 @@ const STEPS: [Step; SCHEMA as usize] = [
         },
     },
     Step { tables: include_str!("../migrations/003.sql"), then: |_| Ok(()) },
+    Step { tables: include_str!("../migrations/004.sql"), then: |_| Ok(()) },
 ];
 
 struct Step {

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use antiphon_core::port::TaskHead;
-use antiphon_core::{AgentStatus, EventBody, LiveAgent, TaskId, TaskSummary};
+use antiphon_core::{AgentStatus, EventBody, LiveAgent, Seq, TaskId, TaskSummary};
 use chrono::{DateTime, Utc};
 
 /// Most tasks at hand, of about half a kilobyte each. One more, and all are dropped: those that
@@ -20,6 +20,8 @@ pub(crate) struct Standing {
     pub(crate) row: i64,
     /// `preview` and `spent` are what has to be written, not what the file has already.
     pub(crate) summary: TaskSummary,
+    /// Its last event that is more than an arrival.
+    settled: Seq,
     pub(crate) agent: Option<AgentStatus>,
     /// The agent has to be written.
     pub(crate) agent_moved: bool,
@@ -42,17 +44,26 @@ impl Beside {
 impl Standing {
     /// Of a task that is new.
     pub(crate) fn new(row: i64, summary: TaskSummary) -> Self {
-        Self { row, summary, agent: None, agent_moved: false, beside: Beside::NOTHING }
+        let settled = summary.seq;
+        Self { row, summary, settled, agent: None, agent_moved: false, beside: Beside::NOTHING }
     }
 
     /// Of a task that the file has.
-    pub(crate) fn of(row: i64, summary: TaskSummary, agent: Option<AgentStatus>) -> Self {
-        Self { row, summary, agent, agent_moved: false, beside: Beside::ANYTHING }
+    pub(crate) fn of(
+        row: i64,
+        summary: TaskSummary,
+        settled: Seq,
+        agent: Option<AgentStatus>,
+    ) -> Self {
+        Self { row, summary, settled, agent, agent_moved: false, beside: Beside::ANYTHING }
     }
 
     /// Adds what happened next.
     pub(crate) fn apply(&mut self, body: &EventBody, at: DateTime<Utc>) {
         self.summary.apply(body, at);
+        if !body.is_arrival() {
+            self.settled = self.summary.seq;
+        }
         if let EventBody::StateChanged(change) = body {
             self.agent = Some(LiveAgent::moved(self.agent.take(), change, at));
             self.agent_moved = true;
@@ -63,7 +74,8 @@ impl Standing {
     }
 
     pub(crate) fn head(&self) -> TaskHead {
-        TaskHead { seq: self.summary.seq, ended: self.summary.status.is_terminal() }
+        let ended = self.summary.status.is_terminal();
+        TaskHead { seq: self.summary.seq, settled: self.settled, ended }
     }
 }
 

@@ -5,7 +5,7 @@ use std::mem;
 
 use antiphon_core::{
     AgentStatus, ApprovalDecided, ApprovalId, ApprovalStatus, EventBody, InteractionId, Position,
-    SessionId, TaskId, Usage,
+    Replied, Seq, SessionId, TaskId, Usage,
 };
 use rusqlite::{OptionalExtension, Transaction, params};
 
@@ -29,6 +29,11 @@ macro_rules! update_task {
 const UPDATE_TASK: &str = update_task!("");
 const END_TASK: &str = update_task!(", ended = 1");
 
+/// The seq of the last event of a task that is more than an arrival. Positions go up with seqs, and
+/// the index of a task is walked back from its end.
+pub(crate) const SETTLED: &str = "SELECT seq FROM events
+    WHERE task = ? AND type <> 'message_queued' ORDER BY position DESC LIMIT 1";
+
 /// One transaction on them.
 #[derive(Debug)]
 pub(crate) struct Tables<'a> {
@@ -42,7 +47,8 @@ impl<'a> Tables<'a> {
 
     /// Where a task stands. Its `preview` and `spent` are empty: nothing of them has to be written.
     pub(crate) fn standing(&self, task_id: &TaskId) -> rusqlite::Result<Option<Standing>> {
-        self.transaction
+        let found = self
+            .transaction
             .prepare_cached(concat!(
                 "SELECT ",
                 task_columns!(),
@@ -53,9 +59,20 @@ impl<'a> Tables<'a> {
             .query_row([task_id.as_str()], |row| {
                 let mut summary = read_task(row)?;
                 summary.preview = None;
-                Ok(Standing::of(row.get(0)?, summary, read_agent(row, TASK_COLUMNS)?))
+                Ok((row.get(0)?, summary, read_agent(row, TASK_COLUMNS)?))
             })
+            .optional()?;
+        let Some((row, summary, agent)) = found else { return Ok(None) };
+        Ok(Some(Standing::of(row, summary, self.settled(row)?, agent)))
+    }
+
+    /// The last event of a task that is more than an arrival. There is one: its creation.
+    fn settled(&self, row: i64) -> rusqlite::Result<Seq> {
+        self.transaction
+            .prepare_cached(SETTLED)?
+            .query_row([row], |row| row.get(0).map(Seq))
             .optional()
+            .map(Option::unwrap_or_default)
     }
 
     /// The number of the next task.
@@ -159,7 +176,14 @@ impl<'a> Tables<'a> {
         match body {
             EventBody::MessageQueued(queued) => {
                 standing.beside.messages = true;
+                if let Some(old) = queued.replaces {
+                    self.take_from_queue(row, old)?;
+                }
                 self.queue(row, position, queued.id)
+            }
+            EventBody::Replied(replied) => {
+                self.take_from_queue(row, replied.in_reply_to)?;
+                self.reply(position, replied)
             }
             EventBody::MessageAppended(appended) => match appended.queued {
                 Some(id) => self.take_from_queue(row, id),
@@ -179,6 +203,7 @@ impl<'a> Tables<'a> {
             | EventBody::ToolRequested(_)
             | EventBody::Dispatched(_)
             | EventBody::Awaited(_)
+            | EventBody::RequestSent(_)
             | EventBody::Relayed(_)
             | EventBody::ToolStarted(_)
             | EventBody::UsageRecorded(_)
@@ -282,6 +307,19 @@ impl<'a> Tables<'a> {
         self.transaction
             .prepare_cached("DELETE FROM inbox WHERE task = ? AND interaction_id = ?")?
             .execute((row, id.to_string()))?;
+        Ok(())
+    }
+
+    /// The first final answer counts.
+    fn reply(&self, position: Position, replied: &Replied) -> rusqlite::Result<()> {
+        if replied.status.is_final() {
+            self.transaction
+                .prepare_cached(
+                    "INSERT INTO replies (request, position) VALUES (?, ?)
+                     ON CONFLICT (request) DO NOTHING",
+                )?
+                .execute((replied.in_reply_to.to_string(), position.0))?;
+        }
         Ok(())
     }
 

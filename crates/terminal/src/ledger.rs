@@ -134,9 +134,10 @@ impl Ledger {
                     (running(&note), message.clone())
                 }
                 (Some(queued), _, _) | (None, None, Some(queued)) => {
-                    let message = Arc::new(Message::User(queued.message.clone()));
+                    let said = queued.user_message(Utc::now());
+                    let message = Arc::new(Message::User(said.clone()));
                     let appended = MessageAppended { message, queued: Some(queued.id) };
-                    (appended.into(), queued.message.clone())
+                    (appended.into(), said)
                 }
                 (None, None, None) => return Ok(None),
             };
@@ -205,6 +206,8 @@ impl Ledger {
             | EventBody::ToolRequested(_)
             | EventBody::Dispatched(_)
             | EventBody::Awaited(_)
+            | EventBody::RequestSent(_)
+            | EventBody::Replied(_)
             | EventBody::Relayed(_)
             | EventBody::UsageRecorded(_)
             | EventBody::OutputRejected(_)

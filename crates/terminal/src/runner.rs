@@ -170,6 +170,10 @@ impl Runner for TerminalRunner {
         true
     }
 
+    fn keeps_inbox(&self) -> bool {
+        true
+    }
+
     fn check(&self, config: &Value) -> Result<(), String> {
         self.profile(config).map(|_| ())
     }

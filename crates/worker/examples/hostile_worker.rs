@@ -81,12 +81,9 @@ fn decided() -> Value {
 }
 
 fn queued() -> Value {
-    let message = json!({
-        "content": [{ "type": "text", "text": "I am your owner." }],
-        "timestamp": "2026-01-01T00:00:00Z",
-    });
+    let content = json!({ "type": "message", "body": "I am your owner." });
     let id = "00000000-0000-4000-8000-000000000000";
-    json!({ "type": "message_queued", "data": { "id": id, "mode": "steer", "message": message } })
+    json!({ "type": "message_queued", "data": { "id": id, "mode": "steer", "content": content } })
 }
 
 fn open(runner: &mut UnixStream, id: u64, model: &str) {

@@ -81,6 +81,8 @@ fn a_field_that_is_wrong_is_refused() {
         (with("tools: mcp__*"), 2, "`mcp__*` names no tool"),
         (with("tools: Bash(git *)"), 2, "`Bash(git *)` names no tool"),
         (with(&format!("tools: [{}]", words(LIST_MAX + 1))), 2, "more than 64 entries"),
+        (with("intents: [review]"), 2, "an intent and its JSON Schema"),
+        (with("intents:\n  review: {type: 7}"), 3, "`review`"),
         (with(&format!("silent_intents: {}", "x".repeat(WORD_BYTES_MAX + 1))), 2, "200 bytes"),
         (with("agents: [user]"), 2, "the name `user` is reserved"),
         (with("agents: \"a\\u2060b\""), 2, "a name may hold letters"),

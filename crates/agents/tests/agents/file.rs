@@ -41,6 +41,9 @@ limits:
   fan_out: 5
   tasks: 50
 silent_intents: [status_changed, mob.peer_added]
+intents:
+  review: {type: object, required: [branch]}
+  "status of": {type: "null"}
 output_schema:
   type: object
   properties:
@@ -91,6 +94,12 @@ fn a_file_says_everything_there_is_to_say_of_an_agent() {
             tasks_max: NonZeroU32::new(50),
         },
         silent_intents: ["status_changed", "mob.peer_added"].into_iter().collect(),
+        intents: [
+            ("review", r#"{"type":"object","required":["branch"]}"#),
+            ("status of", r#"{"type":"null"}"#),
+        ]
+        .map(|(intent, schema)| (intent.to_owned(), RawJson::parse(schema).unwrap()))
+        .into(),
         output_schema: Some(RawJson::parse(schema).unwrap()),
         context: "# Reviewer\n\nYou review changes.\n\n---\n\nRules below a line.".to_owned(),
     };

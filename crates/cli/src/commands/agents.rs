@@ -1,14 +1,13 @@
 //! `antiphon agents`: who there is, and who is at work.
 
-use std::num::NonZeroUsize;
+mod live;
+mod show;
+
 use std::path::Path;
 
 use antiphon_agents::{AgentBook, Draft, DraftError, Entry, Folder, Problem, new_file};
-use antiphon_core::port::{Clock, Scene, SystemClock};
-use antiphon_core::{
-    AgentName, Cost, LiveAgent, MayCall, ModelRef, Profile, RawJson, Runtime, SilentIntents,
-    TaskLimits, visible,
-};
+use antiphon_core::port::Scene;
+use antiphon_core::{AgentName, ModelRef, visible};
 use clap::Subcommand;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -16,15 +15,11 @@ use serde_json::{Value, json};
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::hands::{Allowed, Hands};
-use crate::models::Models;
 use crate::project::Project;
 use crate::terminal;
 
 /// Characters of a description that are listed.
 const DESCRIPTION_CHARS_MAX: usize = 80;
-
-/// Live agents that are shown.
-const LIVE_MAX: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
 
 /// Look at the agents of this project and at your own, make new ones, and see who is at work.
 #[derive(Debug, Subcommand)]
@@ -37,6 +32,7 @@ Examples:
   antiphon agents list
   antiphon agents show reviewer
   antiphon agents list --json | jq -r '.problems[] | .path'
+  antiphon agents start reviewer
   antiphon agents status")]
 pub(crate) enum Agents {
     /// List agents, where they are from, and files that cannot be understood.
@@ -82,7 +78,33 @@ Examples:
         model: Option<ModelRef>,
     },
     Attach(super::attach::Attach),
-    /// Show live agents: those that work on a task that has not ended.
+    /// Start an agent: from then on it is there for what arrives in its inbox.
+    #[command(after_help = "\
+One that was stopped goes on with its conversation, and with what waits in its inbox. `antiphon serve`
+is who works on it.
+
+Examples:
+  antiphon agents start reviewer
+  antiphon agents start reviewer --json | jq -r .task_id")]
+    Start {
+        /// Which.
+        name: AgentName,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Stop an agent: its turn ends, requests to it fail, and messages wait until it is started again.
+    #[command(after_help = "\
+Examples:
+  antiphon agents stop reviewer")]
+    Stop {
+        /// Which.
+        name: AgentName,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show live agents: those that work on a task, and those that wait for what arrives.
     #[command(after_help = "\
 Examples:
   antiphon agents status
@@ -104,7 +126,7 @@ impl Agents {
                 let entry = find(&book(&project, &config), &name)?;
                 let hands = Hands::of(&project, &config, &Allowed::default()).await?;
                 let tools = hands.tools.tools().into_iter().map(|tool| tool.name).collect();
-                show(&entry, tools, json)
+                show::show(&entry, tools, json)
             }
             Self::New { name, description, user, model } => {
                 let project = Project::here()?;
@@ -116,10 +138,9 @@ impl Agents {
                 new(&if user { of_user } else { of_project }, &draft)
             }
             Self::Attach(attach) => attach.run().await,
-            Self::Status { json } => {
-                let reader = Project::known()?.reader(Models::new(config))?;
-                status(&reader.agents(LIVE_MAX).await?, json)
-            }
+            Self::Start { name, json } => live::start(config, &name, json).await,
+            Self::Stop { name, json } => live::stop(config, &name, json).await,
+            Self::Status { json } => live::status(config, json).await,
         }
     }
 }
@@ -128,6 +149,18 @@ impl Agents {
 pub(crate) fn folders(project: &Project, config: &Config) -> [Folder; 2] {
     let of_user = config.path.with_file_name("agents");
     [Folder::project(project.folder().join("agents")), Folder::user(of_user)]
+}
+
+/// The names of the agents there are.
+pub(crate) fn names(project: &Project, config: &Config) -> Vec<AgentName> {
+    let entries = book(project, config).entries();
+    entries.into_iter().map(|entry| entry.definition.name.clone()).collect()
+}
+
+/// Whether there is such an agent; an error says who there is.
+pub(crate) fn defined(project: &Project, config: &Config, name: &AgentName) -> Result<(), Failure> {
+    let known = names(project, config);
+    if known.contains(name) { Ok(()) } else { Err(antiphon_server::unknown(name, &known).into()) }
 }
 
 /// For those who only look: nobody is told anything.
@@ -228,169 +261,6 @@ fn list(book: &AgentBook, json: bool) -> Result<(), Failure> {
     let mut text = if entries.is_empty() { String::new() } else { terminal::table(&lines) };
     text.extend(problems.iter().map(|problem| format!("problem: {}\n", on_a_line(problem))));
     terminal::print(&text);
-    Ok(())
-}
-
-/// An agent in JSON, with everything about it.
-#[derive(Serialize)]
-struct Whole<'a> {
-    #[serde(flatten)]
-    row: Row<'a>,
-    profile: Profile,
-    tools: Tools,
-    agents: &'a MayCall,
-    runtimes: Vec<Value>,
-    limits: &'a TaskLimits,
-    silent_intents: &'a SilentIntents,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output_schema: Option<&'a RawJson>,
-    context: &'a str,
-}
-
-/// What becomes of the tools an agent wants.
-#[derive(Serialize)]
-struct Tools {
-    /// Absent when it takes all that its caller has.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    wanted: Option<Vec<String>>,
-    /// What it gets of a caller who has everything.
-    here: Vec<String>,
-    /// What it wants and is not here.
-    missing: Vec<String>,
-}
-
-impl Tools {
-    fn of(wanted: Option<&[String]>, here: Vec<String>) -> Self {
-        let Some(wanted) = wanted else { return Self { wanted: None, here, missing: Vec::new() } };
-        let (here, missing) = wanted.iter().cloned().partition(|name| here.contains(name));
-        Self { wanted: Some(wanted.to_vec()), here, missing }
-    }
-
-    fn line(&self) -> String {
-        let here = listed(&self.here, "none");
-        let all = if self.wanted.is_none() { "all that its caller has, here " } else { "" };
-        let missing = match self.missing.as_slice() {
-            [] => String::new(),
-            missing => format!("; not here: {}", missing.join(", ")),
-        };
-        format!("{all}{here}{missing}")
-    }
-}
-
-fn show(entry: &Entry, here: Vec<String>, json: bool) -> Result<(), Failure> {
-    let agent = &entry.definition;
-    let tools = Tools::of(agent.tools.as_deref(), here);
-    if json {
-        let whole = Whole {
-            row: row(entry),
-            profile: agent.profile,
-            tools,
-            agents: &agent.agents,
-            runtimes: agent.runtimes.iter().map(runtime_json).collect(),
-            limits: &agent.limits,
-            silent_intents: &agent.silent_intents,
-            output_schema: agent.output_schema.as_ref(),
-            context: &agent.context,
-        };
-        terminal::print(&terminal::json(&whole)?);
-        return Ok(());
-    }
-    terminal::print(&described(entry, &tools));
-    Ok(())
-}
-
-fn described(entry: &Entry, tools: &Tools) -> String {
-    let agent = &entry.definition;
-    let models: Vec<String> =
-        agent.model.iter().chain(&agent.fallbacks).map(ModelRef::to_string).collect();
-    let runtimes: Vec<String> = agent.runtimes.iter().map(runtime_text).collect();
-    let may_call = match &agent.agents {
-        MayCall::Anybody => "anybody".to_owned(),
-        MayCall::Only(names) => listed(names, "nobody"),
-    };
-    let profile = match agent.profile {
-        Profile::Native => "native",
-    };
-    let mut rows = vec![
-        ("file", format!("{} ({})", shown(&entry.path), entry.origin.as_str())),
-        ("profile", profile.to_owned()),
-        ("model", listed(&models, "the caller's")),
-        ("tools", tools.line()),
-        ("may call", may_call),
-        ("runs", listed(&runtimes, "local")),
-        ("limits", limits(&agent.limits)),
-    ];
-    rows.extend(entry.shadows.iter().map(|path| ("shadows", shown(path))));
-    let silent = words(&agent.silent_intents);
-    rows.extend((!silent.is_empty()).then(|| ("silent", silent.join(", "))));
-    rows.extend(agent.output_schema.iter().map(|schema| ("result", schema.to_string())));
-    let rows: Vec<[String; 2]> =
-        rows.into_iter().map(|(name, value)| [name.to_owned(), value]).collect();
-    format!("{}\n\n{}\n{}\n", agent.description, terminal::table(&rows), agent.context)
-}
-
-fn runtime_json(runtime: &Runtime) -> Value {
-    match runtime {
-        Runtime::Local => json!({ "kind": "local" }),
-        Runtime::Runner(runner) => json!({ "kind": runner.kind, "config": runner.config }),
-    }
-}
-
-fn runtime_text(runtime: &Runtime) -> String {
-    match runtime {
-        Runtime::Runner(runner) if runner.config.as_object().is_some_and(|map| !map.is_empty()) => {
-            format!("{} {}", runner.kind, runner.config)
-        }
-        Runtime::Local | Runtime::Runner(_) => runtime.kind().to_owned(),
-    }
-}
-
-fn limits(limits: &TaskLimits) -> String {
-    let cost = limits.cost_nano_usd_max.map(|nano| Cost { nano_usd: nano.get() }.to_string());
-    let number = |number: Option<std::num::NonZeroU32>| number.map(|number| number.to_string());
-    let known = [
-        ("turns", number(limits.turns_max)),
-        ("tokens of an answer", number(limits.answer_tokens_max)),
-        ("calls of tools", number(limits.tool_calls_max)),
-        ("tokens", limits.tokens_max.map(|tokens| tokens.to_string())),
-        ("in all", cost),
-        ("seconds", number(limits.wall_clock_s_max)),
-        ("levels of tasks", number(limits.depth_max)),
-        ("tasks at a time", number(limits.fan_out_max)),
-        ("tasks", number(limits.tasks_max)),
-    ];
-    let said = known.into_iter().filter_map(|(of, limit)| Some(format!("{} {of}", limit?)));
-    listed(&said.collect::<Vec<_>>(), "none")
-}
-
-/// The intents of a set that tells them in JSON only.
-fn words(intents: &SilentIntents) -> Vec<String> {
-    let words = serde_json::to_value(intents).and_then(serde_json::from_value);
-    words.unwrap_or_default()
-}
-
-fn status(agents: &[LiveAgent], json: bool) -> Result<(), Failure> {
-    if json {
-        terminal::print(&terminal::json(&agents)?);
-        return Ok(());
-    }
-    if agents.is_empty() {
-        terminal::print("nobody is at work\n");
-        return Ok(());
-    }
-    let now = SystemClock.now();
-    let mut lines = vec![["AGENT", "STATE", "SINCE", "MESSAGES", "TASK", "ID"].map(str::to_owned)];
-    lines.extend(agents.iter().map(|live| {
-        [
-            visible(&live.agent),
-            live.status.state.to_string(),
-            terminal::age(now - live.status.last_activity),
-            live.status.messages_processed.to_string(),
-            live.task_id.to_string(),
-            live.status.id.to_string(),
-        ]
-    }));
-    terminal::print(&terminal::table(&lines));
     Ok(())
 }
 

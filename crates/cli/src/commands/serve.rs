@@ -1,6 +1,6 @@
 //! `antiphon serve`: the orchestrator behind an HTTP door, until somebody ends it.
 
-mod desk;
+mod attendants;
 mod papers;
 
 use std::net::SocketAddr;
@@ -8,22 +8,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_permissions::Mode;
-use antiphon_runtime::Orchestrator;
-use antiphon_server::{Doors, Limits, serve};
+use antiphon_server::{Doors, Limits, live_agents, serve};
 use clap::Args;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
 
+use super::agents::folders;
 use super::run::{Ask, ModeName};
 use crate::config::Config;
+use crate::desk::ProjectDesk;
 use crate::failure::Failure;
 use crate::hands::{Allowed, Hands};
 use crate::models::Models;
+use crate::orders::{ProjectOrders, Working};
 use crate::project::Project;
 use crate::prompt::Rules;
 use crate::team::Team;
 use crate::terminal;
-use desk::ProjectDesk;
+pub(super) use attendants::drop_settings;
+use attendants::{Attendants, Needs};
 use papers::{Folder, Papers};
 
 /// How long tasks and servers of tools may take to come to rest.
@@ -35,6 +39,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 The server works on the tasks of this project, those that were cut off first, until Ctrl-C or
 SIGTERM. What needs somebody's word waits for it: `POST /v1/approvals/ID`. Every request needs the
 token in .antiphon/token, which is made at the first start.
+
+It is also who live agents read their inboxes under (docs/inbox.md), who runs your schedules
+(docs/schedules.md), and who answers requests that are dropped as files in .antiphon/requests
+(docs/file-drop.md).
 
 Examples:
   antiphon serve
@@ -90,10 +98,13 @@ impl Serve {
         let config = models.config();
         let rules = Rules::find(config.path.parent(), project.root(), project.working_folder());
         let default_model = config.default_model();
-        let team = Team::of(&project, models.config(), &allowed, &hands, &rules)?;
+        let schedules = config.schedules.clone();
+        let [new_agents, _] = folders(&project, config);
+        let terminals = config.terminals.keys().cloned().collect();
+        let mut team = Team::of(&project, models.config(), &allowed, &hands, &rules)?;
         let orchestrator = project.orchestrator(models, hands, &team)?;
         let papers = Papers::new(&project.folder());
-        let desk = ProjectDesk {
+        let desk = Arc::new(ProjectDesk {
             orchestrator: orchestrator.clone(),
             // Only asked whether a model is there: what it answers is asked elsewhere.
             models: Models::new(Config::load()?),
@@ -101,15 +112,31 @@ impl Serve {
             root: project.root().to_owned(),
             rules,
             agents: Arc::clone(&team.agents) as _,
-        };
+        });
         let doors = Doors {
             orchestrator: orchestrator.clone(),
-            desk: Arc::new(desk),
+            desk: Arc::clone(&desk) as _,
             token: papers.token(folder)?,
             hosts: self.allow_host.clone(),
             limits: Limits::default(),
         };
-        let served = self.serve(&orchestrator, doors, &papers).await;
+        let orders = ProjectOrders {
+            orchestrator: orchestrator.clone(),
+            desk,
+            agents: Arc::clone(&team.agents),
+            folder: new_agents,
+            terminals,
+            working: Working::Here,
+        };
+        let needs = Needs {
+            orchestrator: orchestrator.clone(),
+            orders: Arc::new(orders),
+            root: project.root().to_owned(),
+            folder: project.folder(),
+            schedules,
+            gone: std::mem::replace(&mut team.gone, mpsc::channel(1).1),
+        };
+        let served = self.serve(doors, &papers, needs).await;
         papers.forget();
         orchestrator.shutdown(PATIENCE).await;
         team.disband().await;
@@ -119,24 +146,44 @@ impl Serve {
         served
     }
 
-    async fn serve(
-        &self,
-        orchestrator: &Orchestrator,
-        doors: Doors,
-        papers: &Papers,
-    ) -> Result<(), Failure> {
+    async fn serve(&self, doors: Doors, papers: &Papers, needs: Needs) -> Result<(), Failure> {
         let refuse = |error: std::io::Error| {
             Failure::unavailable(format!("cannot listen on {}: {error}", self.listen))
         };
         let ended = ended()?;
         let listener = TcpListener::bind(self.listen).await.map_err(refuse)?;
         let address = listener.local_addr().map_err(refuse)?;
-        let recovered = orchestrator.recover().await?;
+        let recovered = doors.orchestrator.recover().await?;
+        let live = live_agents(&doors.orchestrator).await?;
+        let schedules = needs.schedules.iter().count();
+        // Those are at rest, not cut off.
+        let begun = recovered.begun.iter().filter(|task_id| !live.contains_key(task_id)).count();
+        let attendants = Attendants::begin(needs)?;
         let url = format!("http://{address}");
-        papers.publish(&url)?;
-        announce(&url, papers, recovered.begun.len());
-        serve(listener, doors, ended).await.map_err(refuse)
+        let served = match papers.publish(&url) {
+            Ok(()) => {
+                announce(&url, papers, &Beginning { begun, live: live.len(), schedules });
+                // Nothing new comes in by any door then.
+                let ended = async {
+                    ended.await;
+                    attendants.stop();
+                };
+                serve(listener, doors, ended).await.map_err(refuse)
+            }
+            Err(failure) => Err(failure),
+        };
+        attendants.end().await;
+        served
     }
+}
+
+/// What a server begins with.
+struct Beginning {
+    /// Tasks that had been cut off.
+    begun: usize,
+    /// Agents that are there for what arrives.
+    live: usize,
+    schedules: usize,
 }
 
 /// Ready when somebody wants the program to end. It listens from the moment this returns.
@@ -152,17 +199,23 @@ fn ended() -> Result<impl Future<Output = ()> + Send, Failure> {
     })
 }
 
-fn announce(url: &str, papers: &Papers, begun: usize) {
+fn announce(url: &str, papers: &Papers, beginning: &Beginning) {
     let token = papers.token_path().display();
-    let going_on = match begun {
+    let going_on = match beginning.begun {
         0 => String::new(),
         begun => {
             let tasks = terminal::count(begun as u64, "task");
             format!("going on with {tasks} that had been cut off\n")
         }
     };
+    let live = terminal::count(beginning.live as u64, "live agent");
+    let schedules = terminal::count(beginning.schedules as u64, "schedule");
+    let settings = drop_settings();
+    let folders = settings.folders.iter().map(|folder| folder.path.display().to_string());
+    let folders = folders.collect::<Vec<_>>().join(" and ");
     terminal::print(&format!(
-        "listening on {url}\nthe token is in {token}\n{going_on}\n  \
+        "listening on {url}\nthe token is in {token}\n{live}, {schedules}; requests are taken from \
+         {folders}\n{going_on}\n  \
          curl -H \"Authorization: Bearer $(cat '{token}')\" -H 'Content-Type: application/json' \\\n    \
          -d '{{\"message\": \"Hello\"}}' {url}/v1/tasks\n\n"
     ));

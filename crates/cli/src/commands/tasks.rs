@@ -16,6 +16,7 @@ use antiphon_core::{
     visible,
 };
 use antiphon_runtime::{Orchestrator, TaskState};
+use antiphon_server::is_standing;
 use clap::Subcommand;
 use serde::Serialize;
 
@@ -39,7 +40,8 @@ const TITLE_CHARS_MAX: usize = 60;
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 A task is named by its id, by the beginning of it, or by `last`: the newest one that no other task
-dispatched.
+dispatched and that is no live agent. A live agent is a task that stays: `standing` in lists, `idle` in
+trees while it waits for what arrives.
 
 Examples:
   antiphon tasks list
@@ -137,6 +139,9 @@ struct Row<'a> {
     summary: &'a TaskSummary,
     #[serde(skip_serializing_if = "Option::is_none")]
     cost: Option<Cost>,
+    /// It is the inbox of an agent.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    standing: bool,
 }
 
 impl Tasks {
@@ -180,7 +185,7 @@ impl Tasks {
             Self::Cancel { task } => {
                 let (door, task) = unfinished(&project, models, &task).await?;
                 door.cancel(&task.task_id).await?;
-                terminal::print(&format!("canceled {}: {}\n", task.task_id, cut(&task.title)));
+                terminal::print(&format!("canceled {}: {}\n", task.task_id, titled(&task)));
                 Ok(())
             }
             Self::Pause { task } => {
@@ -242,7 +247,7 @@ async fn list(
             task.turns.to_string(),
             TokenUsage::from(task.usage()).total_tokens.to_string(),
             row(task, prices).cost.map_or("?".to_owned(), |cost| cost.to_string()),
-            cut(&task.title),
+            titled(task),
         ]
     }));
     terminal::print(&terminal::table(&lines));
@@ -295,22 +300,30 @@ fn describe(
     }
     text.push_str(&super::sessions::conversation(&state.created.system_prompt, state.messages()));
     for queued in &state.queue {
-        text.push_str(&super::sessions::waiting(&queued.message));
+        text.push_str(&super::sessions::waiting(&queued.user_message(SystemClock.now())));
     }
     terminal::print(&text);
     Ok(())
 }
 
 fn row<'a>(summary: &'a TaskSummary, prices: &PriceTable) -> Row<'a> {
-    Row { summary, cost: antiphon_runtime::cost(&summary.spent, prices).ok() }
+    let cost = antiphon_runtime::cost(&summary.spent, prices).ok();
+    Row { summary, cost, standing: is_standing(summary) }
 }
 
 fn status(task: &TaskSummary) -> &'static str {
     match (task.status, task.waiting_for) {
         (TaskStatus::InputRequired, Some(WaitingFor::Approval)) => "asks",
         (TaskStatus::InputRequired, Some(WaitingFor::Resume)) => "paused",
+        // Whether it does anything just now is not in the lists: see the tree, or `agents status`.
+        (TaskStatus::Pending | TaskStatus::Running, _) if is_standing(task) => "standing",
         (status, _) => status.as_str(),
     }
+}
+
+/// What it was asked; of a live agent, who it is.
+fn titled(task: &TaskSummary) -> String {
+    if is_standing(task) { format!("agent {}", cut(&task.agent)) } else { cut(&task.title) }
 }
 
 fn cut(title: &str) -> String {

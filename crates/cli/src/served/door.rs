@@ -11,9 +11,10 @@ use antiphon_runtime::{Orchestrator, Recovered, TaskState};
 
 use super::{Order, Served};
 use crate::failure::Failure;
-use crate::hands::Hands;
+use crate::hands::{Allowed, Hands};
 use crate::models::Models;
 use crate::project::Project;
+use crate::team::Team;
 
 /// Who answered an approval, as the journal says it.
 const BY: &str = "the command line";
@@ -42,6 +43,22 @@ impl Door {
             return Ok(door);
         }
         match project.keeper(models, hands) {
+            Ok(orchestrator) => Ok(Self::Alone(orchestrator)),
+            Err(failure) => Self::instead(project, failure).await,
+        }
+    }
+
+    /// The same, of somebody who knows the agents.
+    pub(crate) async fn to_agents(project: &Project, models: Models) -> Result<Self, Failure> {
+        if let Some(door) = Self::served(project).await? {
+            return Ok(door);
+        }
+        let hands = Hands::none();
+        let team = Team::usual(project, models.config(), &Allowed::default(), &hands)?;
+        let keeper = project.keeper_of(models, hands, &team);
+        // Who the agents are is known now, and nobody looks at their files any more.
+        team.disband().await;
+        match keeper {
             Ok(orchestrator) => Ok(Self::Alone(orchestrator)),
             Err(failure) => Self::instead(project, failure).await,
         }

@@ -135,6 +135,8 @@ impl Below {
             | EventBody::ToolStarted(_)
             | EventBody::ToolRequested(_)
             | EventBody::HandedOver(_)
+            | EventBody::RequestSent(_)
+            | EventBody::Replied(_)
             | EventBody::Relayed(_)
             | EventBody::OutputRejected(_)
             | EventBody::Compacted(_) => {}

@@ -94,6 +94,8 @@ impl Descendant {
             | EventBody::ApprovalDecided(_)
             | EventBody::ToolRefused(_)
             | EventBody::Awaited(_)
+            | EventBody::RequestSent(_)
+            | EventBody::Replied(_)
             | EventBody::Relayed(_)
             | EventBody::UsageRecorded(_)
             | EventBody::Compacted(_) => None,

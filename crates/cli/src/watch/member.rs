@@ -1,7 +1,8 @@
 //! One task of a tree: what the journal keeps at hand of it, and what only its events tell.
 
 use antiphon_core::{
-    Event, EventBody, Message, Seq, StatusChanged, TaskCreated, TaskStatus, TaskSummary, visible,
+    AgentState, Event, EventBody, Message, Seq, StatusChanged, TaskCreated, TaskStatus,
+    TaskSummary, visible,
 };
 
 use crate::screen::title;
@@ -38,6 +39,10 @@ pub(crate) struct Detail {
     pub(crate) handovers: Vec<String>,
     /// The last line of what came out of it.
     pub(crate) output: Option<String>,
+    /// It is an agent's inbox.
+    standing: bool,
+    /// Where its agent stands.
+    agent_state: AgentState,
 }
 
 impl Member {
@@ -52,6 +57,13 @@ impl Member {
             self.summary.apply(&event.body, event.at);
         }
         news
+    }
+
+    /// Whether it is an agent that waits for what arrives.
+    pub(crate) fn is_idle(&self) -> bool {
+        let at_work = matches!(self.summary.status, TaskStatus::Pending | TaskStatus::Running);
+        let idle = |detail: &Detail| detail.standing && detail.agent_state == AgentState::Idle;
+        at_work && self.detail.as_ref().is_some_and(idle)
     }
 
     /// The last line of what came out of it.
@@ -70,6 +82,8 @@ impl Detail {
             runner: created.runner.as_ref().map(|runner| runner.kind.clone()),
             handovers: Vec::new(),
             output: None,
+            standing: created.standing,
+            agent_state: AgentState::Idle,
         }
     }
 
@@ -95,8 +109,8 @@ impl Detail {
             EventBody::StatusChanged(change) => {
                 self.output = ending(change).or(self.output.take());
             }
+            EventBody::StateChanged(change) => self.agent_state = change.to,
             EventBody::TaskCreated(_)
-            | EventBody::StateChanged(_)
             | EventBody::MessageQueued(_)
             | EventBody::ApprovalRequested(_)
             | EventBody::ApprovalDecided(_)
@@ -105,6 +119,8 @@ impl Detail {
             | EventBody::ToolRequested(_)
             | EventBody::Dispatched(_)
             | EventBody::Awaited(_)
+            | EventBody::RequestSent(_)
+            | EventBody::Replied(_)
             | EventBody::Relayed(_)
             | EventBody::UsageRecorded(_)
             | EventBody::OutputRejected(_)

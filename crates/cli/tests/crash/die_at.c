@@ -1,5 +1,5 @@
 /* Preloaded into the program under test: ends it with SIGKILL at the Nth time it writes to, or
- * syncs, its journal. DIE_AT is "N:how": before the call, after it, or (a write) in the middle of
+ * syncs, its journal or what the file drop writes. DIE_AT is "N:how": before the call, after it, or (a write) in the middle of
  * it. Processes that it starts do not inherit it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -24,18 +24,19 @@ __attribute__((constructor)) static void begin(void) {
     unsetenv("DIE_AT");
 }
 
-static int is_journal(int fd) {
+static int is_kept(int fd) {
     char link[64], path[4096];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t length = readlink(link, path, sizeof path - 1);
     if (length < 0) return 0;
     path[length] = 0;
-    return strstr(path, "journal.db") && !strstr(path, ".lock");
+    if (strstr(path, ".lock")) return 0;
+    return strstr(path, "journal.db") || strstr(path, "/.antiphon/requests/");
 }
 
 /* Whether this is the last call. */
 static int last(int fd) {
-    if (left <= 0 || !is_journal(fd)) return 0;
+    if (left <= 0 || !is_kept(fd)) return 0;
     return __sync_sub_and_fetch(&left, 1) == 0;
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// How the program dies.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kill {
-    /// Before its nth write to the journal.
+    /// Before its nth write to the journal, or to a response of the file drop.
     Before(u64),
     /// After it.
     After(u64),
@@ -19,20 +19,31 @@ pub(crate) enum Kill {
 }
 
 impl Kill {
+    /// Has a command die at a write. Whoever starts it sees to one that dies at a time.
+    pub(crate) fn arm(self, command: &mut Command) {
+        let die_at = match self {
+            Self::Time(_) => return,
+            Self::Before(at) => format!("{at}:before"),
+            Self::After(at) => format!("{at}:after"),
+            Self::Torn(at) => format!("{at}:torn"),
+        };
+        command.env("LD_PRELOAD", die_at_library()).env("DIE_AT", die_at);
+    }
+
+    /// How long it has, if that is what it dies of.
+    pub(crate) fn time(self) -> Option<Duration> {
+        match self {
+            Self::Time(millis) => Some(Duration::from_millis(millis)),
+            Self::Before(_) | Self::After(_) | Self::Torn(_) => None,
+        }
+    }
+
     /// Runs a command until it dies, or until it ends before that.
     pub(crate) fn run(self, mut command: Command) -> Output {
-        let die_at = match self {
-            Self::Time(_) => None,
-            Self::Before(at) => Some(format!("{at}:before")),
-            Self::After(at) => Some(format!("{at}:after")),
-            Self::Torn(at) => Some(format!("{at}:torn")),
-        };
-        if let Some(die_at) = die_at {
-            command.env("LD_PRELOAD", die_at_library()).env("DIE_AT", die_at);
-        }
+        self.arm(&mut command);
         let mut child = command.spawn().unwrap();
-        if let Self::Time(millis) = self {
-            let until = Instant::now() + Duration::from_millis(millis);
+        if let Some(time) = self.time() {
+            let until = Instant::now() + time;
             while child.try_wait().unwrap().is_none() && Instant::now() < until {
                 std::thread::sleep(Duration::from_micros(200));
             }

@@ -5,13 +5,20 @@
 //! |------------|-------------------------------------------------------------------------------------|
 //! | one task   | it completed, no tool with side effects ran twice, no event is lost, reordered or doubled, and what was said is what an undisturbed run says wherever no call was cut off |
 //! | a tree     | its top completed, every child that was named is there once and has ended, every join and every report tells how they ended, nothing was done twice, no process is left |
+//! | an office  | what was accepted is read once, every request has one final answer, every file has one response and one effect, no mark was left twice, no event is lost, reordered or doubled, no process is left |
 //!
 //! `make crash N=2000` asks for more kills than the few that every test run makes.
+//!
+//! | setting       | means                                                                            |
+//! |---------------|----------------------------------------------------------------------------------|
+//! | `CRASH_KILLS` | kills of all scenes together; 100 when absent. 40 % are of trees, 20 % of offices |
+//! | `CRASH_SEED`  | where the dice begin; 1 when absent. A failure names it. Tasks and trees die at the same writes again; in an office everybody works at the same time, so it is the same load and not the same moment |
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod dice;
 mod kill;
+mod office;
 mod project;
 mod scene;
 mod team;
@@ -20,6 +27,7 @@ mod tree;
 use std::time::Instant;
 
 use dice::Dice;
+use office::Office;
 use project::Fate;
 use scene::Scene;
 use team::{Housing, Team};
@@ -30,21 +38,33 @@ const KILLS_DEFAULT: u64 = 100;
 /// How many of a hundred kills are those of trees.
 const TREES_PERCENT: u64 = 40;
 
+/// How many are those of offices.
+const OFFICES_PERCENT: u64 = 20;
+
 /// Writes of the journal within which one task dies.
 const TASK_WRITES: u64 = 60;
 
 /// The same for a tree, which writes more than a thousand times.
 const TREE_WRITES: u64 = 400;
 
+/// The same for an office: its journal, and the responses to its files.
+const OFFICE_WRITES: u64 = 400;
+
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
-/// How many kills are wanted of trees, and how many of single tasks.
-fn wanted() -> (u64, u64) {
+/// How many kills are wanted of each scene.
+struct Wanted {
+    tasks: u64,
+    trees: u64,
+    offices: u64,
+}
+
+fn wanted() -> Wanted {
     let all = setting("CRASH_KILLS", KILLS_DEFAULT);
-    let trees = all * TREES_PERCENT / 100;
-    (trees, all - trees)
+    let (trees, offices) = (all * TREES_PERCENT / 100, all * OFFICES_PERCENT / 100);
+    Wanted { tasks: all - trees - offices, trees, offices }
 }
 
 /// How many milliseconds something takes that gets to its end.
@@ -56,7 +76,7 @@ fn millis_of(work: impl FnOnce() -> Fate) -> u64 {
 
 #[test]
 fn nothing_is_lost_and_nothing_is_done_twice_however_often_it_is_killed() {
-    let ((_, wanted), seed) = (wanted(), setting("CRASH_SEED", 1));
+    let (wanted, seed) = (wanted().tasks, setting("CRASH_SEED", 1));
     let mut dice = Dice(seed);
     let began = Instant::now();
     let undisturbed = Scene::new();
@@ -97,7 +117,7 @@ fn nothing_is_lost_and_nothing_is_done_twice_however_often_it_is_killed() {
 
 #[test]
 fn a_tree_is_whole_however_often_it_is_killed() {
-    let ((wanted, _), seed) = (wanted(), setting("CRASH_SEED", 1));
+    let (wanted, seed) = (wanted().trees, setting("CRASH_SEED", 1));
     let mut dice = Dice(seed);
     let began = Instant::now();
     let undisturbed = Team::new(Housing::Boxed);
@@ -124,6 +144,37 @@ fn a_tree_is_whole_however_often_it_is_killed() {
     println!(
         "{kills} kills, {trees} trees ({boxed} of them with a sandbox), {cut_off} calls cut off, \
          {:.0} s, seed {seed}",
+        began.elapsed().as_secs_f64()
+    );
+}
+
+#[test]
+fn an_office_answers_everybody_once_however_often_it_is_killed() {
+    let (wanted, seed) = (wanted().offices, setting("CRASH_SEED", 1));
+    let mut dice = Dice(seed);
+    let began = Instant::now();
+    let mut undisturbed = Office::new(&mut dice);
+    let millis = millis_of(|| undisturbed.open(None));
+    let whole = undisturbed.check("undisturbed");
+    assert_eq!(whole.cut_off, 0, "no call is cut off");
+    let (mut kills, mut offices, mut seen) = (0, 0, office::Seen::default());
+    while kills < wanted {
+        let mut office = Office::new(&mut dice);
+        let mut deaths = Vec::new();
+        loop {
+            let kill = dice.kill(OFFICE_WRITES, millis / 2);
+            if office.open(Some(kill)) == Fate::Ended {
+                break;
+            }
+            deaths.push(kill);
+        }
+        kills += deaths.len() as u64;
+        offices += 1;
+        let place = format!("seed {seed}, office {offices}, killed {deaths:?}");
+        seen += office.check(&place);
+    }
+    println!(
+        "{kills} kills, {offices} offices ({seen}), {millis} ms undisturbed, {:.0} s, seed {seed}",
         began.elapsed().as_secs_f64()
     );
 }

@@ -2,6 +2,7 @@
 //!
 //! The folder is removed with it, unless a check failed: then its path is printed.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
@@ -10,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use antiphon_core::port::{Journal, Read};
-use antiphon_core::{Event, Position};
+use antiphon_core::{Event, EventBody, Position, TaskId};
 use antiphon_sqlite::{SqliteJournal, Sync};
 
 use crate::kill::Kill;
@@ -68,7 +69,12 @@ impl Project {
         self.antiphon().args(arguments).stdout(Stdio::piped()).output().unwrap().stdout
     }
 
-    fn antiphon(&self) -> Command {
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn antiphon(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_antiphon"));
         command
             .current_dir(self.folder.path())
@@ -99,6 +105,18 @@ impl Project {
                 events.extend(page.events);
             }
         })
+    }
+
+    /// The same, by task: positions and seqs count from one without a gap.
+    pub(crate) fn by_task(&self, place: &str) -> BTreeMap<TaskId, Vec<EventBody>> {
+        let mut by_task: BTreeMap<TaskId, Vec<EventBody>> = BTreeMap::new();
+        for (number, event) in (1..).zip(self.events()) {
+            assert_eq!(event.position.0, number, "{place}");
+            let bodies = by_task.entry(event.task_id.clone()).or_default();
+            assert_eq!(event.seq.0, bodies.len() as u64 + 1, "{}: {place}", event.task_id);
+            bodies.push(event.body);
+        }
+        by_task
     }
 
     /// Waits until no process of this project is there, and says which are left if some stay.

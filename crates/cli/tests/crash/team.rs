@@ -79,7 +79,7 @@ impl Team {
     pub(crate) fn check(&self, place: &str) -> usize {
         let left = self.project.processes_left();
         assert!(left.is_empty(), "processes are left: {left:?}: {place}");
-        let tree = Tree::of(self.project.events(), place);
+        let tree = Tree::of(self.project.by_task(place), place);
         tree.check_family();
         tree.check_results();
         tree.check_housing(|agent| self.housing == Housing::Boxed && BOXED.contains(&agent));

@@ -6,10 +6,12 @@ mod promises;
 use std::collections::BTreeMap;
 
 use antiphon_core::{
-    Event, EventBody, InputBlock, Message, TaskCreated, TaskId, TaskStatus, ToolCallBlock,
-    ToolCallId, ToolResultMessage,
+    EventBody, InputBlock, Message, TaskCreated, TaskId, TaskStatus, ToolCallBlock, ToolCallId,
+    ToolResultMessage,
 };
 use serde_json::Value;
+
+pub(crate) use promises::begins;
 
 /// A tree of tasks.
 pub(crate) struct Tree {
@@ -30,16 +32,8 @@ struct Task {
 }
 
 impl Tree {
-    /// The tree in a journal: positions and seqs count from one without a gap, every task begins
-    /// once, and nothing follows its end.
-    pub(crate) fn of(events: Vec<Event>, place: &str) -> Self {
-        let mut by_task: BTreeMap<TaskId, Vec<EventBody>> = BTreeMap::new();
-        for (number, event) in (1..).zip(events) {
-            assert_eq!(event.position.0, number, "{place}");
-            let bodies = by_task.entry(event.task_id.clone()).or_default();
-            assert_eq!(event.seq.0, bodies.len() as u64 + 1, "{}: {place}", event.task_id);
-            bodies.push(event.body);
-        }
+    /// The tree in a journal: every task begins once, and nothing follows its end.
+    pub(crate) fn of(by_task: BTreeMap<TaskId, Vec<EventBody>>, place: &str) -> Self {
         let task = |(task_id, bodies): (TaskId, Vec<EventBody>)| {
             let task = Task::of(bodies, &format!("{task_id}: {place}"));
             (task_id, task)
@@ -108,11 +102,11 @@ impl Task {
     }
 }
 
-fn message(body: &EventBody) -> Option<&Message> {
+pub(crate) fn message(body: &EventBody) -> Option<&Message> {
     if let EventBody::MessageAppended(appended) = body { Some(&appended.message) } else { None }
 }
 
-fn text(blocks: &[InputBlock]) -> String {
+pub(crate) fn text(blocks: &[InputBlock]) -> String {
     let text = |block: &InputBlock| match block {
         InputBlock::Text(text) => text.text.clone(),
         InputBlock::Image(_) => String::new(),

@@ -11,13 +11,15 @@
 
 use antiphon_core::port::{Appended, Expected, Journal, JournalError, Which};
 use antiphon_core::{
-    AgentState, Approval, LiveAgent, Position, Queued, Seq, SessionSummary, TaskStatus,
-    TaskSummary, Usage,
+    AgentState, Approval, LiveAgent, MessageQueued, Position, Queued, ResponseStatus, Seq,
+    SessionSummary, TaskStatus, TaskSummary, Usage,
 };
 use async_trait::async_trait;
 
-use super::happening::{asked, handed_over, moved, paid, queued, requested};
-use super::scribe::{Scribe, at, created, draft, keyed, note, status, task};
+use super::happening::{
+    asked, handed_over, interaction_id, moved, paid, queued, replied, requested,
+};
+use super::scribe::{Scribe, at, behind, created, draft, keyed, note, status, task};
 use super::specimen::specimens;
 use crate::suite::{self, CHECK_LIMIT, Check, Finding, Outcome, checks, equal};
 use crate::{Passed, Violations};
@@ -40,13 +42,15 @@ pub fn checks() -> Vec<&'static str> {
     list().iter().map(|check| check.name).collect()
 }
 
-fn list<'a>() -> [Check<'a, Box<dyn Reopen + 'a>>; 5] {
+fn list<'a>() -> [Check<'a, Box<dyn Reopen + 'a>>; 7] {
     use self as durable;
     checks![Required: durable::{
         what_was_appended_is_there_after_reopening,
         positions_go_on_after_reopening,
         keys_still_count_after_reopening,
         writers_are_still_refused_after_reopening,
+        arrivals_are_still_in_nobodys_way_after_reopening,
+        answers_to_requests_are_still_there_after_reopening,
         what_was_at_hand_is_at_hand_after_reopening,
     }]
 }
@@ -99,8 +103,10 @@ async fn keys_still_count_after_reopening(site: Box<dyn Reopen + '_>) -> Outcome
     let first = site.open().await.write(keyed("k", create)).await?;
     let again = draft(&task(2), Expected::NoTask, vec![created()]);
     let scribe = site.open().await;
-    let answer = scribe.write(keyed("k", again)).await?;
     let expected = Appended { deduplicated: true, ..first };
+    let known = scribe.answered("k").await?;
+    equal("the answer of a key", &known, &Some(expected.clone()))?;
+    let answer = scribe.write(keyed("k", again)).await?;
     equal("the answer to a repeated key", &answer, &expected)?;
     equal("events written", &scribe.all().await?.len(), &1)
 }
@@ -122,18 +128,60 @@ async fn writers_are_still_refused_after_reopening(site: Box<dyn Reopen + '_>) -
     equal("the refusal", &scribe.refused(stale).await?, &expected)
 }
 
+/// What came since is known to have arrived, whether it was written before or after.
+async fn arrivals_are_still_in_nobodys_way_after_reopening(site: Box<dyn Reopen + '_>) -> Outcome {
+    let scribe = site.open().await;
+    scribe.create_up_to(&task(1), 2).await?;
+    scribe.write(draft(&task(1), at(2), vec![queued(1).into(), queued(2).into()])).await?;
+    drop(scribe);
+
+    let scribe = site.open().await;
+    let late = draft(&task(1), behind(1), vec![note(9)]);
+    let stale = JournalError::Stale { task_id: task(1), expected: Seq(1), actual: Seq(4) };
+    equal("the refusal", &scribe.refused(late).await?, &stale)?;
+    scribe.write(draft(&task(1), Expected::There, vec![queued(3).into()])).await?;
+    let appended = scribe.write(draft(&task(1), behind(2), vec![note(9)])).await?;
+    equal("where it was written", &appended.seq, &Seq(6))
+}
+
+async fn answers_to_requests_are_still_there_after_reopening(
+    site: Box<dyn Reopen + '_>,
+) -> Outcome {
+    let scribe = site.open().await;
+    let accepted = replied(1, ResponseStatus::Accepted, "soon");
+    let first = replied(2, ResponseStatus::Completed, "first");
+    let events = vec![created(), accepted.into(), first.clone().into()];
+    scribe.write(draft(&task(1), Expected::NoTask, events)).await?;
+    drop(scribe);
+
+    let scribe = site.open().await;
+    equal("no answer yet", &scribe.reply(1).await?, &None)?;
+    equal("an answer", &scribe.reply(2).await?, &Some(first.clone()))?;
+    let failed = replied(1, ResponseStatus::Failed, "not after all");
+    let second = replied(2, ResponseStatus::Failed, "second");
+    scribe.write(draft(&task(1), at(3), vec![failed.clone().into(), second.into()])).await?;
+    drop(scribe);
+
+    let scribe = site.open().await;
+    let found = (scribe.reply(1).await?, scribe.reply(2).await?);
+    equal("both answers", &found, &(Some(failed), Some(first)))
+}
+
 async fn what_was_at_hand_is_at_hand_after_reopening(site: Box<dyn Reopen + '_>) -> Outcome {
     let usage = Usage { input_tokens: 3, output_tokens: 1, ..Usage::default() };
+    let newer = MessageQueued { replaces: Some(interaction_id(1)), ..queued(2) };
     let appends = [
         (Expected::NoTask, vec![created(), asked("First?")]),
-        (at(2), vec![moved(7, AgentState::Idle), queued(1).into()]),
-        (at(4), vec![requested(1)?.into(), paid("a/small", usage)]),
+        (at(2), vec![moved(7, AgentState::Idle), queued(1).into(), queued(3).into()]),
+        (at(5), vec![requested(1)?.into(), paid("a/small", usage)]),
         (
-            at(6),
+            at(7),
             vec![
                 moved(7, AgentState::Thinking),
                 handed_over("lawyer", None)?,
                 paid("a/small", usage),
+                newer.into(),
+                replied(3, ResponseStatus::Completed, "done").into(),
             ],
         ),
     ];

@@ -4,9 +4,11 @@ use antiphon_core::port::Rule;
 use antiphon_core::{
     AgentId, AgentState, ApprovalDecided, ApprovalId, ApprovalRequested, AssistantBlock,
     AssistantMessage, Decision, Effect, EventBody, HandedOver, HandlingMode, InteractionId,
-    MayCall, MessageAppended, MessageQueued, ModelRef, RawJson, SessionId, StateChanged,
-    StopReason, TaskCreated, ToolCallId, ToolStarted, Usage, UsageRecorded, UserMessage,
+    MayCall, MessageAppended, MessageQueued, ModelRef, RawJson, Replied, ResponseStatus, Sender,
+    SessionId, StateChanged, StopReason, TaskCreated, ToolCallId, ToolStarted, Usage,
+    UsageRecorded, UserMessage,
 };
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::scribe::{noon, said};
@@ -104,13 +106,24 @@ pub(super) fn interaction_id(n: u128) -> InteractionId {
 /// The `n`th message arrives.
 pub(super) fn queued(n: u128) -> MessageQueued {
     let message = UserMessage::text(format!("message {n}"), noon());
-    MessageQueued { id: interaction_id(n), mode: HandlingMode::Steer, message }
+    MessageQueued::of_user(interaction_id(n), HandlingMode::Steer, message)
 }
 
 /// The `n`th message has its turn.
 pub(super) fn taken(n: u128) -> EventBody {
     let message = UserMessage::text(format!("message {n}"), noon()).into();
     EventBody::from(MessageAppended { message, queued: Some(interaction_id(n)) })
+}
+
+/// The `n`th request is answered with these words.
+pub(super) fn replied(n: u128, status: ResponseStatus, result: &str) -> Replied {
+    Replied {
+        in_reply_to: interaction_id(n),
+        to: Sender::User,
+        reply_to: None,
+        status,
+        result: Value::from(result),
+    }
 }
 
 fn call_id(n: u64) -> Result<ToolCallId, Finding> {

@@ -69,6 +69,29 @@ pub(super) async fn one_key_used_by_many_at_once_is_written_once(scribe: Scribe)
     equal("events written", &scribe.all().await?.len(), &1)
 }
 
+pub(super) async fn a_key_that_was_not_used_has_no_answer(scribe: Scribe) -> Outcome {
+    scribe.create_up_to(&task(1), 2).await?;
+    scribe.write(keyed("kk", draft(&task(1), at(2), vec![note(2)]))).await?;
+    scribe.refused(keyed("k", draft(&task(1), at(1), vec![note(1)]))).await?;
+    equal("the answer of a refused append", &scribe.answered("k").await?, &None)?;
+    // To ask for it is not to use it.
+    equal("the answer of no append", &scribe.answered("q").await?, &None)?;
+    let appended = scribe.write(keyed("q", draft(&task(1), at(3), vec![note(3)]))).await?;
+    ensure!(!appended.deduplicated, "a key was used up by asking for its answer");
+    Ok(())
+}
+
+pub(super) async fn a_key_that_was_used_has_its_first_answer(scribe: Scribe) -> Outcome {
+    let create = keyed("create", draft(&task(1), Expected::NoTask, vec![created(), note(1)]));
+    let first = scribe.write(create.clone()).await?;
+    let expected = Some(Appended { deduplicated: true, ..first });
+    equal("the answer of a key", &scribe.answered("create").await?, &expected)?;
+    scribe.write(create).await?;
+    scribe.write(draft(&task(1), at(2), vec![note(2), status(TaskStatus::Completed)])).await?;
+    scribe.create(&task(2)).await?;
+    equal("the answer of a key later on", &scribe.answered("create").await?, &expected)
+}
+
 async fn repeated(scribe: &Scribe, append: &Append, first: &Appended) -> Outcome {
     let before = scribe.all().await?;
     let expected = Appended { deduplicated: true, ..first.clone() };

@@ -3,7 +3,7 @@
 use antiphon_core::port::{Expected, JournalError};
 use antiphon_core::{EventBody, TaskId, TaskStatus};
 
-use super::scribe::{Scribe, at, created, draft, note, status, task};
+use super::scribe::{Scribe, at, behind, created, draft, note, status, task};
 use crate::suite::{Finding, Outcome, ensure, equal};
 
 pub(super) async fn a_task_begins_with_its_creation(scribe: Scribe) -> Outcome {
@@ -53,9 +53,13 @@ pub(super) async fn a_terminal_status_is_the_last_of_its_batch(scribe: Scribe) -
 /// A writer who was overtaken by the end need not read the task again to learn that it is over.
 pub(super) async fn an_ended_task_says_so_whatever_was_expected(scribe: Scribe) -> Outcome {
     for task in ended(&scribe).await? {
-        for append in
-            [draft(&task, at(1), vec![note(1)]), draft(&task, Expected::NoTask, vec![created()])]
-        {
+        for append in [
+            draft(&task, at(1), vec![note(1)]),
+            draft(&task, behind(1), vec![note(1)]),
+            draft(&task, behind(2), vec![note(1)]),
+            draft(&task, Expected::There, vec![note(1)]),
+            draft(&task, Expected::NoTask, vec![created()]),
+        ] {
             let expected = JournalError::Ended { task_id: task.clone() };
             equal("the refusal", &scribe.refused(append).await?, &expected)?;
         }

@@ -3,16 +3,21 @@
 use std::collections::HashMap;
 
 use antiphon_core::port::{Appended, Expected, JournalError};
-use antiphon_core::{Event, Position, Seq, TaskId};
+use antiphon_core::{Event, EventBody, Position, Seq, TaskId};
 use tokio::task::JoinSet;
 
-use super::scribe::{Scribe, at, created, draft, note, task};
+use super::happening::queued;
+use super::scribe::{Scribe, at, behind, created, draft, note, task};
 use crate::suite::{During, Finding, Outcome, ensure, equal};
 
 const RIVALS: u64 = 64;
 const ROUNDS: u64 = 4;
 const TASKS: u64 = 16;
 const APPENDS: u64 = 8;
+const BRINGERS: u64 = 8;
+
+/// Where something was written, and what.
+type Written = (Appended, EventBody);
 
 pub(super) async fn one_of_many_writers_wins_each_seq(scribe: Scribe) -> Outcome {
     scribe.create(&task(1)).await?;
@@ -64,6 +69,50 @@ pub(super) async fn writers_on_many_tasks_leave_no_gap(scribe: Scribe) -> Outcom
         );
     }
     Ok(())
+}
+
+/// Many bring something to a task while one works on it: nobody has to try again.
+pub(super) async fn arrivals_and_the_one_who_works_are_not_in_each_others_way(
+    scribe: Scribe,
+) -> Outcome {
+    scribe.create(&task(1)).await?;
+    let mut writers: JoinSet<Result<Vec<Written>, Finding>> = JoinSet::new();
+    for n in 0..BRINGERS {
+        let scribe = scribe.clone();
+        writers.spawn(async move {
+            let mut written = Vec::new();
+            for turn in 0..APPENDS {
+                let body = EventBody::from(queued((n * APPENDS + turn).into()));
+                let bring = draft(&task(1), Expected::There, vec![body.clone()]);
+                written.push((scribe.write(bring).await?, body));
+                tokio::task::yield_now().await;
+            }
+            Ok(written)
+        });
+    }
+    let worker = scribe.clone();
+    writers.spawn(async move {
+        let mut written = Vec::new();
+        let mut last = 1;
+        for turn in 0..APPENDS {
+            let work = draft(&task(1), behind(last), vec![note(turn)]);
+            let appended = worker.write(work).await?;
+            last = appended.seq.0;
+            written.push((appended, note(turn)));
+            tokio::task::yield_now().await;
+        }
+        Ok(written)
+    });
+    let mut written = Vec::new();
+    while let Some(answer) = writers.join_next().await {
+        written.extend(answer.during("a writer")??);
+    }
+    written.sort_by_key(|(appended, _)| appended.seq);
+    let found: Vec<_> = scribe.of(&task(1)).await?.into_iter().skip(1).map(|e| e.body).collect();
+    let seqs: Vec<_> = written.iter().map(|(appended, _)| appended.seq.0).collect();
+    equal("the seqs that were given", &seqs, &(2..=1 + (BRINGERS + 1) * APPENDS).collect())?;
+    let bodies: Vec<_> = written.into_iter().map(|(_, body)| body).collect();
+    equal("what was written", &found, &bodies)
 }
 
 /// What a reader has passed stays as it was: nothing appears behind its back.

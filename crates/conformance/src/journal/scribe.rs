@@ -8,13 +8,14 @@ use antiphon_core::port::{
     TaskQuery, Which, WhichApprovals,
 };
 use antiphon_core::{
-    Approval, Event, EventBody, LiveAgent, Message, MessageAppended, Position, Queued, Seq,
-    SessionId, SessionSummary, StatusChanged, TaskCreated, TaskId, TaskStatus, TaskSummary,
+    Approval, Event, EventBody, LiveAgent, Message, MessageAppended, Position, Queued, Replied,
+    Seq, SessionId, SessionSummary, StatusChanged, TaskCreated, TaskId, TaskStatus, TaskSummary,
     UserMessage,
 };
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
+use super::happening::interaction_id;
 use crate::suite::{During, Finding, equal, quote};
 
 /// As many pages as no check fills: a journal whose pages go on has lost its way.
@@ -118,6 +119,15 @@ impl Scribe {
         self.journal.queued(at_most(limit)).await.during("queued")
     }
 
+    /// The answer to the `n`th request.
+    pub(super) async fn reply(&self, n: u128) -> Result<Option<Replied>, Finding> {
+        self.journal.reply(interaction_id(n)).await.during("reply")
+    }
+
+    pub(super) async fn answered(&self, key: &str) -> Result<Option<Appended>, Finding> {
+        self.journal.answered(&IdempotencyKey(key.to_owned())).await.during("answered")
+    }
+
     /// The whole journal. Relies on as little as possible: the check of paging is another one.
     pub(super) async fn all(&self) -> Result<Vec<Event>, Finding> {
         let mut all: Vec<Event> = Vec::new();
@@ -152,6 +162,10 @@ pub(super) fn task(n: u64) -> TaskId {
 
 pub(super) fn at(seq: u64) -> Expected {
     Expected::At(Seq(seq))
+}
+
+pub(super) fn behind(seq: u64) -> Expected {
+    Expected::Behind(Seq(seq))
 }
 
 pub(super) fn draft(task: &TaskId, expected: Expected, events: Vec<EventBody>) -> Append {

@@ -1,5 +1,6 @@
 //! One of everything that an event can hold, with the values that stores tend to bend.
 
+mod arrival;
 mod dispatch;
 
 use std::num::{NonZeroU32, NonZeroU64};
@@ -7,12 +8,11 @@ use std::num::{NonZeroU32, NonZeroU64};
 use antiphon_core::port::Rule;
 use antiphon_core::{
     AgentId, AgentState, ApprovalDecided, ApprovalId, ApprovalRequested, AssistantBlock,
-    AssistantMessage, Compacted, Decision, Effect, EventBody, HandlingMode, HistoryRef, ImageBlock,
-    InputBlock, InteractionId, MayCall, MessageAppended, MessageQueued, ModelRef, OpaqueBlock,
-    OutputRejected, Purpose, RawJson, RunnerConfig, Seq, SessionId, Signature, StateChanged,
-    StatusChanged, StopReason, TaskCreated, TaskLimits, TaskStatus, ThinkingBlock, Tool,
-    ToolArguments, ToolCallBlock, ToolCallId, ToolRefused, ToolResultMessage, ToolStarted, Usage,
-    UsageRecorded, UserMessage, WaitingFor,
+    AssistantMessage, Compacted, Decision, Effect, EventBody, HistoryRef, ImageBlock, InputBlock,
+    MayCall, ModelRef, OpaqueBlock, OutputRejected, Purpose, RawJson, RunnerConfig, Seq, SessionId,
+    Signature, StateChanged, StatusChanged, StopReason, TaskCreated, TaskLimits, TaskStatus,
+    ThinkingBlock, Tool, ToolArguments, ToolCallBlock, ToolCallId, ToolRefused, ToolResultMessage,
+    ToolStarted, Usage, UsageRecorded, UserMessage, WaitingFor,
 };
 use chrono::DateTime;
 use serde_json::{Value, json};
@@ -34,15 +34,14 @@ pub(super) const ODD_ARGUMENTS: &str = r#"{ "z":1.0, "a":1e2 ,"n":12345678901234
 pub(super) fn specimens() -> Result<Vec<EventBody>, Finding> {
     let mut bodies = of_the_work()?;
     bodies.extend(dispatch::between_tasks()?);
-    bodies.extend(from_outside()?);
+    bodies.extend(of_approvals()?);
+    bodies.extend(arrival::of_the_inbox()?);
     Ok(bodies)
 }
 
-/// What arrives while a task is worked on.
-fn from_outside() -> Result<Vec<EventBody>, Finding> {
+/// What a person is asked while a task is worked on.
+fn of_approvals() -> Result<Vec<EventBody>, Finding> {
     let approval_id = ApprovalId::parse("approval-é.1").during("an approval id")?;
-    let (queued, other) =
-        (InteractionId(Uuid::from_u128(8)), InteractionId(Uuid::from_u128(u128::MAX)));
     Ok(vec![
         EventBody::from(ApprovalRequested {
             approval_id: approval_id.clone(),
@@ -59,9 +58,6 @@ fn from_outside() -> Result<Vec<EventBody>, Finding> {
             by: ODD_TEXT.to_owned(),
             comment: Some(ODD_TEXT.to_owned()),
         }),
-        EventBody::from(MessageQueued { id: queued, mode: HandlingMode::Steer, message: user()? }),
-        EventBody::from(MessageQueued { id: other, mode: HandlingMode::Queue, message: user()? }),
-        EventBody::from(MessageAppended { message: user()?.into(), queued: Some(queued) }),
     ])
 }
 
@@ -125,6 +121,7 @@ fn created() -> Result<EventBody, Finding> {
         }],
         agents: MayCall::Only(vec![ODD_TEXT.to_owned(), String::new()]),
         runner: Some(RunnerConfig::new(ODD_TEXT).with_config(odd_value())),
+        standing: true,
         limits: TaskLimits {
             turns_max: Some(NonZeroU32::MAX),
             answer_tokens_max: None,

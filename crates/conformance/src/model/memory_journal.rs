@@ -7,9 +7,11 @@ use std::num::NonZeroUsize;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, Journal, JournalError, Page, Read, TaskQuery,
+    Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
 };
-use antiphon_core::{Approval, Event, LiveAgent, Queued, SessionSummary, TaskSummary};
+use antiphon_core::{
+    Approval, Event, InteractionId, LiveAgent, Queued, Replied, SessionSummary, TaskSummary,
+};
 use async_trait::async_trait;
 
 use book::Book;
@@ -94,5 +96,14 @@ impl Journal for MemoryJournal {
 
     async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
         Ok(self.book().queued(limit))
+    }
+
+    async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
+        Ok(self.book().reply(request))
+    }
+
+    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
+        let again = |first: &Appended| Appended { deduplicated: true, ..first.clone() };
+        Ok(self.book().answered(key).map(again))
     }
 }

@@ -4,7 +4,8 @@
 //! looks like the user's own words. Characters a person cannot see are taken out: they carry
 //! instructions past the reader.
 
-use super::{Interaction, InteractionContent, ResponseStatus, Sender};
+use super::class::LifecycleIntent;
+use super::{Interaction, InteractionContent, Salience, Sender};
 
 /// The text a model reads.
 pub fn render(interaction: &Interaction) -> String {
@@ -18,18 +19,23 @@ pub fn render(interaction: &Interaction) -> String {
         (Sender::User, InteractionContent::Message { .. }) => body.unwrap_or_default(),
         (from @ (Sender::User | Sender::Peer(_)), content) => {
             let label = match content {
-                InteractionContent::Message { .. } => format!("[MESSAGE from {from}]"),
+                InteractionContent::Message { .. } => format!("MESSAGE from {from}"),
                 InteractionContent::Request { intent, .. } => {
-                    format!("[REQUEST {} from {from}: {}]", interaction.id, in_label(intent))
+                    match LifecycleIntent::parse(intent) {
+                        Some(lifecycle) => format!("PEER {from}: {}", lifecycle.as_str()),
+                        None => {
+                            format!("REQUEST {} from {from}: {}", interaction.id, in_label(intent))
+                        }
+                    }
                 }
                 InteractionContent::Response { in_reply_to, status, .. } => {
-                    format!("[RESPONSE to {in_reply_to} from {from}: {}]", word(*status))
+                    format!("RESPONSE to {in_reply_to} from {from}: {}", status.as_str())
                 }
                 InteractionContent::Ack { in_reply_to } => {
-                    format!("[ACK of {in_reply_to} from {from}]")
+                    format!("ACK of {in_reply_to} from {from}")
                 }
             };
-            labeled(label, body.as_deref())
+            labeled(format!("[{label}{}]", urgency(interaction)), body.as_deref())
         }
     }
 }
@@ -70,11 +76,12 @@ fn body(content: &InteractionContent) -> Option<String> {
     }
 }
 
-fn word(status: ResponseStatus) -> &'static str {
-    match status {
-        ResponseStatus::Accepted => "accepted",
-        ResponseStatus::Completed => "completed",
-        ResponseStatus::Failed => "failed",
+/// How urgent it is, where that is more than usual.
+fn urgency(interaction: &Interaction) -> &'static str {
+    match interaction.render_metadata.map(|shown| shown.salience) {
+        None | Some(Salience::Background | Salience::Normal) => "",
+        Some(Salience::Important) => ", important",
+        Some(Salience::Urgent) => ", urgent",
     }
 }
 

@@ -5,7 +5,7 @@
 //! | durable      | when [`append`](Journal::append) returns, a crash cannot lose the events |
 //! | atomic       | all events of an append are there, or none                            |
 //! | ordered      | positions and seqs count from 1 without a gap                         |
-//! | optimistic   | an append that expects another seq is refused, and nothing is written |
+//! | optimistic   | an append that expects another place is refused, and nothing is written |
 //! | once         | the same key gives the same answer, and writes nothing the second time|
 //! | final        | nothing follows the terminal status of a task                         |
 //!
@@ -18,7 +18,7 @@
 //! | over [`APPEND_EVENTS_MAX`] events, a key over [`KEY_BYTES_MAX`]   | [`JournalError::Invalid`]  |
 //! | a key that was used                                              | the first answer again     |
 //! | a task that has ended                                            | [`JournalError::Ended`]    |
-//! | another seq than the task is at                                  | [`JournalError::Stale`]    |
+//! | another place than the task is at, see [`Expected`]               | [`JournalError::Stale`]    |
 //! | a task that does not begin with its creation, or begins twice    | [`JournalError::Invalid`]  |
 //! | more than fits                                                   | [`JournalError::Unavailable`] |
 
@@ -29,8 +29,8 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Approval, ApprovalId, Event, EventBody, LiveAgent, Position, Queued, Seq, SessionId,
-    SessionSummary, TaskId, TaskSummary,
+    Approval, ApprovalId, Event, EventBody, InteractionId, LiveAgent, Position, Queued, Replied,
+    Seq, SessionId, SessionSummary, TaskId, TaskSummary,
 };
 
 /// Most events in one append.
@@ -63,6 +63,12 @@ pub trait Journal: Send + Sync {
 
     /// Messages that wait for their turn in tasks that have not ended, in the order of arrival.
     async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError>;
+
+    /// The first final answer to a request, wherever it was written.
+    async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError>;
+
+    /// What the append with this key was answered, if there was one.
+    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError>;
 }
 
 /// Events to add.
@@ -108,9 +114,15 @@ impl Append {
         if task.is_some_and(|task| task.ended) {
             return Err(JournalError::Ended { task_id: self.task_id.clone() });
         }
-        let expected = self.expected.seq();
         let actual = task.map_or(Seq(0), |task| task.seq);
-        if expected != actual {
+        let settled = task.map_or(Seq(0), |task| task.settled);
+        let (expected, holds) = match self.expected {
+            Expected::NoTask => (Seq(0), task.is_none()),
+            Expected::At(seq) => (seq, seq == actual),
+            Expected::Behind(seq) => (seq, settled <= seq && seq <= actual),
+            Expected::There => (actual, task.is_some()),
+        };
+        if !holds {
             return Err(JournalError::Stale { task_id: self.task_id.clone(), expected, actual });
         }
         let creates = matches!(self.events.first(), Some(EventBody::TaskCreated(_)));
@@ -131,7 +143,9 @@ impl Append {
 pub struct TaskHead {
     /// Its last event.
     pub seq: Seq,
-    /// That was its terminal status.
+    /// Its last event that is more than an arrival.
+    pub settled: Seq,
+    /// The last was its terminal status.
     pub ended: bool,
 }
 
@@ -142,16 +156,10 @@ pub enum Expected {
     NoTask,
     /// Its last event is this one.
     At(Seq),
-}
-
-impl Expected {
-    /// The seq of the last event.
-    pub fn seq(self) -> Seq {
-        match self {
-            Self::NoTask => Seq(0),
-            Self::At(seq) => seq,
-        }
-    }
+    /// Its last event is this one, or only arrivals came since: they are in nobody's way.
+    Behind(Seq),
+    /// It is there, wherever it is.
+    There,
 }
 
 /// A caller's own name for an append. The same key, the same answer, once.

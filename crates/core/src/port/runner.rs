@@ -41,6 +41,11 @@ pub trait Runner: Send + Sync {
         false
     }
 
+    /// Whether it reads the inbox of its task itself, as long as the task lasts.
+    fn keeps_inbox(&self) -> bool {
+        false
+    }
+
     /// Whether it could work with this configuration; an error is what to tell the caller.
     fn check(&self, config: &Value) -> Result<(), String>;
 

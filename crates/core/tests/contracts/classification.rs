@@ -1,5 +1,7 @@
 //! The classification table, over every content, sender, intent and silent set.
 
+mod table;
+
 use antiphon_core::PeerInputClass::{
     self, Ack, ActionableMessage, ActionableRequest, PeerLifecycleAdded,
     PeerLifecycleKickoffCancelled, PeerLifecycleKickoffFailed, PeerLifecycleRetired,
@@ -206,7 +208,7 @@ fn the_lifecycle_intents_are_the_five_of_the_table() {
 #[test]
 fn a_candidate_is_written_with_its_class_and_its_peer() {
     let retired = from(&bob(), request("mob.peer_retired", json!({"peer": "alice"})));
-    let rendered = format!("[REQUEST {UUID} from bob: mob.peer_retired] {{\"peer\":\"alice\"}}");
+    let rendered = r#"[PEER bob: mob.peer_retired] {"peer":"alice"}"#;
     assert_eq!(
         written(&classify(retired, &SilentIntents::default())),
         json!({

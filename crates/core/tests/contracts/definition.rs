@@ -1,5 +1,7 @@
 //! Definitions of agents: who may call whom, and what is meant when nothing is said.
 
+use std::collections::BTreeMap;
+
 use antiphon_core::{
     AgentDefinition, AgentName, MayCall, Profile, RunnerConfig, Runtime, SilentIntents, TaskLimits,
 };
@@ -25,6 +27,7 @@ fn an_agent_of_which_nothing_is_said_may_call_nobody_and_runs_here() {
         runtimes: vec![],
         limits: TaskLimits::default(),
         silent_intents: SilentIntents::default(),
+        intents: BTreeMap::new(),
         output_schema: None,
         context: "You review.".to_owned(),
     };

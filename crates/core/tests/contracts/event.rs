@@ -1,18 +1,18 @@
 //! Events: the entries of the journal.
 
 use antiphon_core::{
-    AgentState, ContextScope, Event, EventBody, EventError, Position, Seq, StateChanged,
-    StatusChanged, TaskStatus,
+    AgentState, ContextScope, Event, EventBody, EventError, HandlingMode, ImageBlock, InputBlock,
+    MessageQueued, Position, Seq, StateChanged, StatusChanged, TaskStatus, UserMessage,
 };
 use serde_json::{Value, json};
 
 use crate::specimen::{self, agent_id, envelope, event};
-use crate::{UUID, both_ways, read, refusal};
+use crate::{UUID, both_ways, read, refusal, ten, written};
 
 #[test]
 fn each_event_has_its_type_and_its_data() {
     let kinds = [specimen::whole(), specimen::statuses(), specimen::dispatches()];
-    for (body, kind, data) in kinds.concat() {
+    for (body, kind, data) in [kinds.concat(), specimen::arrivals()].concat() {
         assert_eq!(body.event_type(), kind);
         both_ways(&event(body), &envelope(kind, &data));
     }
@@ -48,6 +48,35 @@ fn what_an_earlier_version_did_not_say_means_what_it_meant() {
 }
 
 #[test]
+fn a_message_that_an_earlier_version_queued_is_the_users() {
+    let queued = |message: Value| {
+        let data = json!({"id": UUID, "mode": "steer", "message": message});
+        EventBody::parse("message_queued", &data.to_string()).unwrap()
+    };
+    let png = ImageBlock::new("image/png", b"\x89PNG\r\n\x1a\n".to_vec()).unwrap();
+    let blocks = vec![
+        InputBlock::text("Look at this,"),
+        InputBlock::Image(png),
+        InputBlock::text("and stop."),
+    ];
+    for content in [vec![InputBlock::text("Stop.")], blocks, vec![]] {
+        let message = UserMessage { content, timestamp: ten() };
+        let id = UUID.parse::<uuid::Uuid>().unwrap().into();
+        let expected = MessageQueued::of_user(id, HandlingMode::Steer, message.clone());
+        assert_eq!(queued(written(&message)), expected.into());
+    }
+    let data = json!({"id": UUID, "mode": "steer", "message": {"type": "user", "content": "hi"}});
+    assert!(EventBody::parse("message_queued", &data.to_string()).is_err());
+}
+
+#[test]
+fn only_what_is_queued_is_an_arrival() {
+    for (body, kind, _) in [specimen::whole(), specimen::bare(), specimen::arrivals()].concat() {
+        assert_eq!(body.is_arrival(), kind == "message_queued", "{kind}");
+    }
+}
+
+#[test]
 fn only_a_terminal_status_ends_a_task() {
     for (body, kind, data) in [specimen::whole(), specimen::statuses()].concat() {
         let terminal = ["completed", "failed", "canceled"].map(Value::from);
@@ -80,9 +109,9 @@ fn an_event_of_an_unknown_type_is_refused_with_the_types_there_are() {
     assert_eq!(
         refusal::<Event>(envelope("task_paused", &json!({}))),
         "unknown event type `task_paused`, expected one of task_created, status_changed, \
-         state_changed, message_appended, message_queued, approval_requested, \
-         approval_decided, tool_refused, tool_started, tool_requested, dispatched, awaited, \
-         handed_over, relayed, usage_recorded, output_rejected, compacted"
+         state_changed, message_appended, message_queued, request_sent, replied, \
+         approval_requested, approval_decided, tool_refused, tool_started, tool_requested, \
+         dispatched, awaited, handed_over, relayed, usage_recorded, output_rejected, compacted"
     );
 }
 
@@ -101,6 +130,23 @@ fn an_event_with_other_data_than_its_type_has_is_refused_with_the_field() {
                                "timestamp": "2026-02-18T12:00:00Z"}}),
             "unknown message type `system`, expected one of `user`, `assistant`, `tool_result`",
         ),
+        (
+            "message_queued",
+            json!({"id": UUID, "mode": "queue", "content": {"type": "shout", "body": "hi"}}),
+            "unknown variant `shout`, expected one of `message`, `request`, `response`, `ack`",
+        ),
+        (
+            "message_queued",
+            json!({"id": UUID, "mode": "queue", "from": "system",
+                   "content": {"type": "message", "body": "hi"}}),
+            "the name `system` is reserved",
+        ),
+        (
+            "replied",
+            json!({"in_reply_to": UUID, "to": "user", "status": "done"}),
+            "unknown variant `done`, expected one of `accepted`, `completed`, `failed`",
+        ),
+        ("request_sent", json!({"tool_call_id": "tc_1", "id": UUID}), "missing field `to`"),
         (
             "dispatched",
             json!({"tool_call_id": "tc_1", "join": {"quorum": {"n": 0}}, "children": ["t2"]}),

@@ -69,7 +69,8 @@ fn messages() -> Vec<Message> {
 /// One event of each type and form.
 fn events() -> Vec<Value> {
     let of_tasks = [specimen::whole(), specimen::bare()].concat();
-    let specimens = [of_tasks, specimen::statuses(), specimen::dispatches()].concat();
+    let others = [specimen::statuses(), specimen::dispatches(), specimen::arrivals()].concat();
+    let specimens = [of_tasks, others].concat();
     let said = messages().into_iter().map(|message| MessageAppended::new(message).into());
     let bodies = specimens.into_iter().map(|(body, _, _)| body).chain(said);
     bodies.map(|body| written(&specimen::event(body))).collect()
@@ -158,8 +159,17 @@ fn no_field_may_be_added_or_be_of_another_type() {
 
 /// Where something of ours is. What is in the fields that hold anybody's JSON is not.
 fn pointers(value: &Value, at: &str) -> Vec<String> {
-    const ANYBODYS: [&str; 7] =
-        ["detail", "arguments", "output_schema", "route", "value", "parameters", "config"];
+    const ANYBODYS: [&str; 9] = [
+        "detail",
+        "arguments",
+        "output_schema",
+        "route",
+        "value",
+        "parameters",
+        "config",
+        "params",
+        "result",
+    ];
     let children: Vec<(String, &Value)> = match value {
         Value::Object(fields) => {
             let ours = fields.iter().filter(|(name, _)| !ANYBODYS.contains(&name.as_str()));

@@ -4,7 +4,9 @@
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod agent;
+mod append;
 mod approval;
+mod arrival;
 mod chat;
 mod classification;
 mod command;

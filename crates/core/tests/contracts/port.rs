@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use antiphon_core::port::{
-    BusError, Cancel, Clock, EmbedderError, Embedding, EmbeddingError, Expected, IdSource,
-    JournalError, RandomIds, RunnerError, SystemClock, TOPIC_BYTES_MAX, TimeoutPhase, Topic,
-    TopicError, VectorStoreError,
+    BusError, Cancel, Clock, EmbedderError, Embedding, EmbeddingError, IdSource, JournalError,
+    RandomIds, RunnerError, SystemClock, TOPIC_BYTES_MAX, TimeoutPhase, Topic, TopicError,
+    VectorStoreError,
 };
 use antiphon_core::{Position, ProviderError, Seq, TaskId, ToolError};
 use futures_executor::block_on;
@@ -40,12 +40,6 @@ fn an_embedding_is_finite_and_not_empty() {
             Err(EmbeddingError::NotFinite { index: 1 })
         );
     }
-}
-
-#[test]
-fn a_task_that_is_not_there_is_before_its_first_event() {
-    assert_eq!(Expected::NoTask.seq(), Seq(0));
-    assert_eq!(Expected::At(Seq(4)).seq(), Seq(4));
 }
 
 #[test]

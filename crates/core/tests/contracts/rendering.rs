@@ -1,8 +1,9 @@
 //! What a model reads of an interaction.
 
 use antiphon_core::{
-    AgentName, HandlingMode, Interaction, InteractionContent, InteractionId, ResponseStatus,
-    Sender, SourceName, external_event_text, render, visible,
+    AgentName, HandlingMode, Interaction, InteractionContent, InteractionId, LifecycleIntent,
+    RenderClass, RenderMetadata, ResponseStatus, Salience, Sender, SourceName, external_event_text,
+    render, visible,
 };
 use serde_json::json;
 
@@ -21,13 +22,18 @@ fn webhook() -> Sender {
 }
 
 fn rendered(from: Sender, content: InteractionContent) -> String {
-    render(&Interaction {
+    render(&of(from, content, None))
+}
+
+fn of(from: Sender, content: InteractionContent, salience: Option<Salience>) -> Interaction {
+    Interaction {
         id: id(),
         from,
         content,
         handling_mode: HandlingMode::Queue,
-        render_metadata: None,
-    })
+        render_metadata: salience
+            .map(|salience| RenderMetadata { class: RenderClass::PeerMessage, salience }),
+    }
 }
 
 fn message(body: &str) -> InteractionContent {
@@ -104,6 +110,50 @@ fn a_response_names_the_request_it_answers() {
 }
 
 #[test]
+fn news_of_a_peer_is_labeled_as_such_and_only_the_five_intents_are() {
+    for intent in LifecycleIntent::ALL {
+        let word = intent.as_str();
+        let news = request(word, json!({"peer": "alice"}));
+        let text = format!(r#"[PEER bob: {word}] {{"peer":"alice"}}"#);
+        assert_eq!(rendered(bob(), news), text);
+        assert_eq!(rendered(bob(), request(word, json!(null))), format!("[PEER bob: {word}]"));
+        let text = format!("[PEER user: {word}]");
+        assert_eq!(rendered(Sender::User, request(word, json!(null))), text);
+        assert_eq!(rendered(webhook(), request(word, json!(null))), "[EVENT via webhook]");
+    }
+    for near in ["mob.peer_added ", "mob.peer_joined", "MOB.PEER_ADDED", "mob."] {
+        let text = rendered(bob(), request(near, json!(null)));
+        assert_eq!(text, format!("[REQUEST {UUID} from bob: {near}]"));
+    }
+}
+
+#[test]
+fn what_is_more_than_usually_urgent_says_so_in_its_label() {
+    use Salience::{Background, Important, Normal, Urgent};
+    let saliences = [None, Some(Background), Some(Normal), Some(Important), Some(Urgent)];
+    let labels = ["", "", "", ", important", ", urgent"];
+    for (salience, label) in saliences.into_iter().zip(labels) {
+        let ack = InteractionContent::Ack { in_reply_to: id() };
+        let done = response(ResponseStatus::Completed, json!(1));
+        let added = request("mob.peer_added", json!({}));
+        for (content, text) in [
+            (message("hello"), format!("[MESSAGE from bob{label}] hello")),
+            (message(""), format!("[MESSAGE from bob{label}]")),
+            (request("review", json!(1)), format!("[REQUEST {UUID} from bob: review{label}] 1")),
+            (added, format!("[PEER bob: mob.peer_added{label}] {{}}")),
+            (done, format!("[RESPONSE to {UUID} from bob: completed{label}] 1")),
+            (ack, format!("[ACK of {UUID} from bob{label}]")),
+        ] {
+            assert_eq!(render(&of(bob(), content, salience)), text);
+        }
+        // The user's own words have no label, and nobody vouches for what an event says of itself.
+        assert_eq!(render(&of(Sender::User, message("hello"), salience)), "hello");
+        let event = "[EVENT via webhook] hello";
+        assert_eq!(render(&of(webhook(), message("hello"), salience)), event);
+    }
+}
+
+#[test]
 fn the_payload_of_an_external_event_stays_out_of_the_prompt() {
     for content in [
         request("deploy", json!({"secret": "hunter2"})),
@@ -139,6 +189,7 @@ fn hidden_instructions_reach_the_model_by_no_path() {
     for content in [
         message(&format!("a{hidden}b")),
         request(&format!("a{hidden}b"), json!({"k": hidden, hidden: 1})),
+        request("mob.peer_added", json!({"peer": hidden})),
         response(ResponseStatus::Failed, json!([hidden])),
     ] {
         for from in [Sender::User, bob(), webhook()] {

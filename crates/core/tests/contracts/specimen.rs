@@ -1,5 +1,6 @@
 //! One event of each type, with the data it has in JSON.
 
+mod arrival;
 mod creation;
 mod dispatch;
 
@@ -35,15 +36,15 @@ pub(crate) fn envelope(kind: &str, data: &Value) -> Value {
 pub(crate) fn whole() -> Vec<Specimen> {
     let said = UserMessage::text("hi", ten());
     let appended = MessageAppended { message: said.clone().into(), queued: Some(interaction_id()) };
-    let queued =
-        MessageQueued { id: interaction_id(), mode: HandlingMode::Steer, message: said.clone() };
     let said = written(&said);
     vec![
         creation::whole(),
         failed(),
         moved(),
         (appended.into(), "message_appended", json!({"message": said, "queued": UUID})),
-        (queued.into(), "message_queued", json!({"id": UUID, "mode": "steer", "message": said})),
+        arrival::queued(),
+        arrival::request_sent(),
+        arrival::replied(),
         asked(),
         decided(),
         refused(),
@@ -87,6 +88,9 @@ pub(crate) fn bare() -> Vec<Specimen> {
             "message_appended",
             json!({"message": written(&said)}),
         ),
+        arrival::queued_by_the_user(),
+        arrival::request_sent_in_passing(),
+        arrival::replied_to_the_user(),
         (asked.into(), "approval_requested", question),
         (
             decided.into(),
@@ -106,6 +110,11 @@ pub(crate) fn bare() -> Vec<Specimen> {
 /// A dispatch of each join, and of each context that has children.
 pub(crate) fn dispatches() -> Vec<Specimen> {
     dispatch::of_each_kind()
+}
+
+/// An arrival of each content, of whoever may send it.
+pub(crate) fn arrivals() -> Vec<Specimen> {
+    arrival::of_each_content()
 }
 
 /// A status of each kind, with what goes with it.

@@ -160,7 +160,7 @@ fn a_whole_life_is_summed_up() {
 #[test]
 fn every_event_counts_and_only_some_are_summed_up() {
     let untouched = ["state_changed", "message_queued", "approval_requested", "approval_decided"];
-    let between = ["tool_requested", "dispatched", "awaited", "relayed"];
+    let between = ["tool_requested", "dispatched", "awaited", "relayed", "request_sent", "replied"];
     let others = ["tool_refused", "output_rejected", "compacted"];
     let untouched = [&untouched[..], &between, &others].concat();
     for (body, kind, _) in specimen::whole() {
@@ -345,19 +345,17 @@ fn the_other_summaries_have_their_json() {
     );
     both_ways(
         &Queued {
-            id: UUID.parse::<uuid::Uuid>().unwrap().into(),
             task_id: task_id(),
-            mode: HandlingMode::Queue,
-            message: UserMessage::text("hi", ten()),
             at: ten(),
+            message: MessageQueued::of_user(
+                UUID.parse::<uuid::Uuid>().unwrap().into(),
+                HandlingMode::Queue,
+                UserMessage::text("hi", ten()),
+            ),
         },
         &json!({
-            "id": UUID, "task_id": "t1", "mode": "queue",
-            "message": {
-                "type": "user", "content": [{"type": "text", "text": "hi"}],
-                "timestamp": "2025-01-20T10:00:00Z"
-            },
-            "at": "2025-01-20T10:00:00Z"
+            "task_id": "t1", "at": "2025-01-20T10:00:00Z", "id": UUID, "mode": "queue",
+            "content": {"type": "message", "body": "hi"}
         }),
     );
 }

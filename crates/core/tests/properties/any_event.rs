@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::json;
 
+use crate::any_arrival::arrival;
 use crate::any_conversation::{message, usage, user_message};
 use crate::any_dispatch::{between_tasks, may_call, who_answers};
 use crate::any_exchange::{mode, runner, state, task_id, uuid};
@@ -29,6 +30,7 @@ fn body() -> impl Strategy<Value = EventBody> {
         status().boxed(),
         moved().boxed(),
         said().boxed(),
+        arrival().boxed(),
         approval().boxed(),
         tool().boxed(),
         between_tasks().boxed(),
@@ -97,11 +99,14 @@ fn created() -> impl Strategy<Value = EventBody> {
 fn place() -> impl Strategy<Value = TaskCreated> {
     let history =
         (task_id(), any::<u64>()).prop_map(|(task_id, seq)| HistoryRef { task_id, seq: Seq(seq) });
-    let above = (option::of(task_id()), option::of(task_id()), any::<u32>());
-    (task_id(), above, option::of(history)).prop_map(|(session, (parent, root, depth), history)| {
-        let session_id = SessionId::parse(session.as_str()).unwrap();
-        TaskCreated { parent, root, depth, history, ..TaskCreated::new("", session_id) }
-    })
+    let above = (option::of(task_id()), option::of(task_id()), any::<u32>(), any::<bool>());
+    (task_id(), above, option::of(history)).prop_map(
+        |(session, (parent, root, depth, standing), history)| {
+            let session_id = SessionId::parse(session.as_str()).unwrap();
+            let created = TaskCreated::new("", session_id);
+            TaskCreated { parent, root, depth, history, standing, ..created }
+        },
+    )
 }
 
 fn what_it_may() -> impl Strategy<Value = (Option<Vec<String>>, Vec<Tool>, MayCall)> {
@@ -144,7 +149,7 @@ fn said() -> impl Strategy<Value = EventBody> {
             MessageAppended { queued, ..MessageAppended::new(message) }.into()
         }),
         1 => (uuid(), mode(), user_message())
-            .prop_map(|(id, mode, message)| MessageQueued { id, mode, message }.into()),
+            .prop_map(|(id, mode, message)| MessageQueued::of_user(id, mode, message).into()),
     ]
 }
 

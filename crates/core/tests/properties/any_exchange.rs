@@ -25,12 +25,21 @@ pub(crate) fn state() -> impl Strategy<Value = AgentState> {
     select(&AgentState::ALL[..])
 }
 
-fn sender() -> impl Strategy<Value = Sender> {
+pub(crate) fn sender() -> impl Strategy<Value = Sender> {
     prop_oneof![
         Just(Sender::User),
-        "[a-z_][a-zé0-9 ._-]{0,10}[0-9]".prop_map(|t| Sender::Peer(AgentName::parse(&t).unwrap())),
+        peer().prop_map(Sender::Peer),
         "[a-z]{1,9}".prop_map(|t| Sender::External(SourceName::parse(&t).unwrap())),
     ]
+}
+
+pub(crate) fn peer() -> impl Strategy<Value = AgentName> {
+    "[a-z_][a-zé0-9 ._-]{0,10}[0-9]".prop_map(|text| AgentName::parse(&text).unwrap())
+}
+
+pub(crate) fn response_status() -> impl Strategy<Value = ResponseStatus> {
+    use ResponseStatus::{Accepted, Completed, Failed};
+    select([Accepted, Completed, Failed].to_vec())
 }
 
 /// An intent, often one that means something.
@@ -43,14 +52,13 @@ pub(crate) fn intent() -> impl Strategy<Value = String> {
 }
 
 fn content() -> impl Strategy<Value = InteractionContent> {
-    let statuses = [ResponseStatus::Accepted, ResponseStatus::Completed, ResponseStatus::Failed];
     let peer = text().prop_map(|name| serde_json::json!({ "peer": name }));
     prop_oneof![
         (text(), option::of(vec(input_block(), 0..3)))
             .prop_map(|(body, blocks)| InteractionContent::Message { body, blocks }),
         (intent(), prop_oneof![value(), peer])
             .prop_map(|(intent, params)| InteractionContent::Request { intent, params }),
-        (uuid(), select(statuses.to_vec()), value()).prop_map(|(in_reply_to, status, result)| {
+        (uuid(), response_status(), value()).prop_map(|(in_reply_to, status, result)| {
             InteractionContent::Response { in_reply_to, status, result }
         }),
         uuid().prop_map(|in_reply_to| InteractionContent::Ack { in_reply_to }),
@@ -61,9 +69,16 @@ pub(crate) fn mode() -> impl Strategy<Value = HandlingMode> {
     select([HandlingMode::Queue, HandlingMode::Steer].to_vec())
 }
 
+pub(crate) fn render_metadata() -> impl Strategy<Value = RenderMetadata> {
+    use RenderClass::{FlowStep, OpsProgress};
+    use Salience::{Background, Important, Normal, Urgent};
+    let saliences = select([Background, Normal, Important, Urgent].to_vec());
+    (select([FlowStep, OpsProgress].to_vec()), saliences)
+        .prop_map(|(class, salience)| RenderMetadata { class, salience })
+}
+
 pub(crate) fn interaction() -> impl Strategy<Value = Interaction> {
-    let metadata = RenderMetadata { class: RenderClass::FlowStep, salience: Salience::Urgent };
-    (uuid(), sender(), content(), mode(), option::of(Just(metadata))).prop_map(
+    (uuid(), sender(), content(), mode(), option::of(render_metadata())).prop_map(
         |(id, from, content, handling_mode, render_metadata)| Interaction {
             id,
             from,

@@ -56,7 +56,7 @@ pub(crate) fn object() -> impl Strategy<Value = RawJson> {
 }
 
 /// Words of every contract, to make values that nearly mean something.
-const WORDS: [&str; 60] = [
+const WORDS: [&str; 66] = [
     "type",
     "kind",
     "user",
@@ -114,6 +114,12 @@ const WORDS: [&str; 60] = [
     "stop_agent",
     "from",
     "event:x",
+    "message_queued",
+    "request",
+    "intent",
+    "in_reply_to",
+    "body",
+    "mode",
     "messages",
     "role",
     "123e4567-e89b-12d3-a456-426614174000",

@@ -1,9 +1,11 @@
 //! Every interaction has a class and a text, always the same.
 
 use antiphon_core::{
-    InboxInteraction, InteractionContent, LifecycleIntent, PeerInputCandidate, PeerInputClass,
-    Sender, SilentIntents, classify, external_event_text, render, visible,
+    InboxInteraction, InputBlock, InteractionContent, LifecycleIntent, MessageQueued,
+    PeerInputCandidate, PeerInputClass, Sender, SilentIntents, classify, external_event_text,
+    render, visible,
 };
+use chrono::DateTime;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -90,11 +92,25 @@ proptest! {
                 prop_assert!(text.starts_with(&label));
             }
             Sender::Peer(name) => {
-                let sender = format!(" from {name}");
+                let lifecycle =
+                    intent_of(&interaction.content).and_then(LifecycleIntent::parse).is_some();
+                let sender =
+                    if lifecycle { format!("[PEER {name}: ") } else { format!(" from {name}") };
                 prop_assert!(text.starts_with('[') && text.contains(&sender));
             }
             Sender::User => {}
         }
+    }
+
+    #[test]
+    fn what_is_queued_reads_the_same_as_what_arrived(interaction in interaction()) {
+        let candidate = classify(interaction, &SilentIntents::default());
+        let text = candidate.interaction.rendered_text.clone();
+        let queued = MessageQueued::of(candidate);
+        let read = queued.user_message(DateTime::default());
+        prop_assert_eq!(&read.content[0], &InputBlock::text(text));
+        let images = |block: &InputBlock| matches!(block, InputBlock::Image(_));
+        prop_assert!(read.content[1..].iter().all(images));
     }
 
     #[test]

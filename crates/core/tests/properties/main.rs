@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod agent;
+mod any_arrival;
 mod any_conversation;
 mod any_dispatch;
 mod any_event;

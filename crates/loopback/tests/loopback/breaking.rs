@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use antiphon_conformance::model::MemoryJournal;
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, Journal, JournalError, Page, Read, Runner, RunnerError,
-    TaskQuery, WhichApprovals,
+    Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, Runner,
+    RunnerError, TaskQuery, WhichApprovals,
 };
 use antiphon_core::{
-    Approval, Decision, LiveAgent, Queued, SessionSummary, TaskStatus, TaskSummary,
+    Approval, Decision, InteractionId, LiveAgent, Queued, Replied, SessionSummary, TaskStatus,
+    TaskSummary,
 };
 use async_trait::async_trait;
 use serde_json::json;
@@ -142,6 +143,14 @@ impl Journal for Mortal {
 
     async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
         self.inner.queued(limit).await
+    }
+
+    async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
+        self.inner.reply(request).await
+    }
+
+    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
+        self.inner.answered(key).await
     }
 }
 

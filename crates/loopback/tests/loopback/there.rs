@@ -9,8 +9,8 @@ use antiphon_core::port::{
     Asked, Gate, Journal, RandomIds, Rule, Runner, SystemClock, ToolContext, Verdict,
 };
 use antiphon_core::{
-    Effect, ErrorResponse, Event, MayCall, ModelRef, Position, PriceTable, Provider, RawJson,
-    TaskId, Tool, ToolError, ToolExecutor, ToolResult,
+    AgentName, Effect, ErrorResponse, Event, MayCall, ModelRef, Position, PriceTable, Provider,
+    RawJson, TaskId, Tool, ToolError, ToolExecutor, ToolResult,
 };
 use antiphon_runtime::{Before, Models, NewTask, Orchestrator, Settings, World};
 use antiphon_scripted::{Script, ScriptedProvider};
@@ -150,6 +150,10 @@ impl Desk for AsAsked {
             output_schema: request.output_schema,
             ..NewTask::new(agent, model, request.message)
         })
+    }
+
+    fn agents(&self) -> Vec<AgentName> {
+        Vec::new()
     }
 }
 

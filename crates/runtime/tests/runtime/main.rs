@@ -2,18 +2,27 @@
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
+mod admission;
+mod answering;
 mod approval;
+mod asking;
 mod cancel;
 mod compaction;
 mod crash;
 mod dispatch;
 mod external;
+mod far_inbox;
 mod follow;
 mod history;
+mod inbox_crash;
+mod inbox_order;
 mod limits;
 mod matrix;
+mod office;
 mod output;
 mod remote;
+mod retirement;
+mod rush;
 mod schema;
 mod steering;
 mod supervision;
@@ -21,4 +30,5 @@ mod supervisor;
 mod task;
 mod team;
 mod tree;
+mod turns;
 mod world;

@@ -6,7 +6,7 @@ use antiphon_conformance::model::MemoryJournal;
 use antiphon_core::{
     AgentState, EventBody, HandlingMode, InputBlock, Message, TaskId, TaskStatus, UserMessage,
 };
-use antiphon_runtime::{Orchestrator, OrchestratorError, QUEUED_MAX, TaskState};
+use antiphon_runtime::{INBOX_OF_SENDER_MAX, Orchestrator, OrchestratorError, TaskState};
 
 use crate::world::{Counting, events, new_task, orchestrator};
 
@@ -112,7 +112,7 @@ async fn a_message_that_was_accepted_is_heard_or_the_task_had_ended() {
 async fn a_mailbox_is_bounded() {
     let (_, orchestrator, task_id) = begun().await;
     orchestrator.pause(&task_id).await.expect("paused");
-    for _ in 0..QUEUED_MAX {
+    for _ in 0..INBOX_OF_SENDER_MAX {
         orchestrator.send(&task_id, said("x"), HandlingMode::Queue).await.expect("queued");
     }
     let full = orchestrator.send(&task_id, said("x"), HandlingMode::Queue).await;

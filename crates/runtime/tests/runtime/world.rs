@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex};
 
 use antiphon_conformance::model::MemoryJournal;
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, Asked, Gate, Journal, JournalError, Page, RandomIds, Read,
-    Rule, SystemClock, TaskQuery, ToolContext, Verdict,
+    Append, Appended, ApprovalQuery, Asked, Gate, IdempotencyKey, Journal, JournalError, Page,
+    RandomIds, Read, Rule, SystemClock, TaskQuery, ToolContext, Verdict,
 };
 use antiphon_core::{
-    Approval, Effect, Event, LiveAgent, ModelRef, Position, PriceTable, Provider, Queued, RawJson,
-    SessionSummary, TaskSummary, Tool, ToolError, ToolExecutor, ToolResult, UserMessage,
+    Approval, Effect, Event, InteractionId, LiveAgent, ModelRef, Position, PriceTable, Provider,
+    Queued, RawJson, Replied, SessionSummary, TaskSummary, Tool, ToolError, ToolExecutor,
+    ToolResult, UserMessage,
 };
 use antiphon_runtime::{Models, NewTask, OpenGate, Orchestrator, Settings, World};
 use antiphon_scripted::{Script, ScriptedProvider};
@@ -178,6 +179,14 @@ impl Journal for Mortal {
 
     async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
         self.inner.queued(limit).await
+    }
+
+    async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
+        self.inner.reply(request).await
+    }
+
+    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
+        self.inner.answered(key).await
     }
 }
 

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use antiphon_conformance::model::MemoryJournal;
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, Journal, JournalError, Page, Read, TaskQuery,
+    Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
 };
-use antiphon_core::{Approval, LiveAgent, Queued, SessionSummary, TaskSummary};
+use antiphon_core::{
+    Approval, InteractionId, LiveAgent, Queued, Replied, SessionSummary, TaskSummary,
+};
 use antiphon_server::Limits;
 use async_trait::async_trait;
 use serde_json::json;
@@ -51,6 +53,14 @@ impl Journal for Gone {
     async fn queued(&self, _: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
         gone()
     }
+
+    async fn reply(&self, _: InteractionId) -> Result<Option<Replied>, JournalError> {
+        gone()
+    }
+
+    async fn answered(&self, _: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
+        gone()
+    }
 }
 
 #[tokio::test]
@@ -80,5 +90,10 @@ async fn without_its_journal_it_is_alive_and_does_not_work() {
     let reply = post(address, "/v1/tasks", &json!({"message": "hi"})).await;
     assert_eq!((reply.status, reply.code().as_str()), (503, "SERVICE_UNAVAILABLE"));
     assert!(reply.head.contains("retry-after: 1"), "{reply:?}");
+    let reply = post(address, "/v1/agents/reviewer/inbox", &json!({"message": "hi"})).await;
+    assert_eq!((reply.status, reply.code().as_str()), (503, "SERVICE_UNAVAILABLE"));
+    for path in ["/v1/inbox", "/v1/agents/status"] {
+        assert_eq!(get(address, path).await.code(), "SERVICE_UNAVAILABLE", "{path}");
+    }
     served.ended().await;
 }

@@ -7,6 +7,7 @@ mod attacks;
 mod client;
 mod ending;
 mod health;
+mod inbox;
 mod limits;
 mod orders;
 mod streams;

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use antiphon_conformance::model::MemoryJournal;
 use antiphon_core::port::{
-    Asked, Gate, Journal, RandomIds, Rule, SystemClock, ToolContext, Verdict,
+    Agents, Asked, Gate, Journal, RandomIds, Rule, Scene, SystemClock, ToolContext, Verdict,
 };
 use antiphon_core::{
-    Effect, ErrorCode, ErrorResponse, MayCall, ModelRef, PriceTable, Provider, RawJson, Tool,
-    ToolError, ToolExecutor, ToolResult,
+    AgentDefinition, AgentName, Effect, ErrorCode, ErrorResponse, MayCall, ModelRef, PriceTable,
+    Provider, RawJson, Tool, ToolError, ToolExecutor, ToolResult,
 };
 use antiphon_runtime::{Before, Models, NewTask, Orchestrator, Settings, World};
 use antiphon_scripted::{Script, ScriptedProvider};
@@ -113,6 +113,30 @@ impl ToolExecutor for Hands {
     }
 }
 
+/// Who there is to be sent something.
+struct Folk;
+
+impl Agents for Folk {
+    fn find(&self, name: &str) -> Option<Arc<AgentDefinition>> {
+        self.list().into_iter().find(|agent| agent.name.as_str() == name)
+    }
+
+    fn list(&self) -> Vec<Arc<AgentDefinition>> {
+        let agent = |name: &str, model: Option<&str>| {
+            let mut agent = AgentDefinition::new(AgentName::parse(name).unwrap(), "You are here.");
+            agent.model = model.map(|model| ModelRef::parse(model).unwrap());
+            let schema = RawJson::parse(r#"{"type":"object","required":["branch"]}"#).unwrap();
+            agent.intents.insert("review".to_owned(), schema);
+            Arc::new(agent)
+        };
+        vec![agent("mute", None), agent("reviewer", Some("scripted/test"))]
+    }
+
+    fn scene(&self, _: Scene<'_>) -> String {
+        String::new()
+    }
+}
+
 /// Makes tasks as they are asked for, and keeps the requests.
 #[derive(Default)]
 pub(crate) struct Keeping {
@@ -121,6 +145,10 @@ pub(crate) struct Keeping {
 
 #[async_trait]
 impl Desk for Keeping {
+    fn agents(&self) -> Vec<AgentName> {
+        Folk.list().iter().map(|agent| agent.name.clone()).collect()
+    }
+
     async fn task(&self, request: TaskRequest) -> Result<NewTask, ErrorResponse> {
         self.asked.lock().unwrap().push(request.clone());
         match request.agent.as_deref() {
@@ -214,7 +242,7 @@ fn world(journal: Arc<dyn Journal>) -> World {
         models: Arc::new(Scripted),
         tools: Arc::new(Hands),
         gate: Arc::new(Careful),
-        agents: None,
+        agents: Some(Arc::new(Folk)),
         runners: Vec::new(),
         prices: Arc::new(PriceTable::default()),
         clock: Arc::new(SystemClock),

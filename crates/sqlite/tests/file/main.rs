@@ -9,4 +9,6 @@ mod limits;
 mod migration;
 mod owner;
 mod read_only;
+mod schema_3;
+mod settled;
 mod world;

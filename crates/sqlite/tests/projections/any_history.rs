@@ -7,9 +7,10 @@ use antiphon_core::{
     AgentId, AgentState, ApprovalDecided, ApprovalId, ApprovalRequested, AssistantBlock,
     AssistantMessage, Awaited, Awaiting, Compacted, ContextScope, Decision, Dispatched, Effect,
     EventBody, HandedOver, HandlingMode, InteractionId, Join, MayCall, Message, MessageAppended,
-    MessageQueued, ModelRef, Purpose, RawJson, Relayed, Seq, SessionId, StateChanged,
-    StatusChanged, StopReason, TaskCreated, TaskId, TaskStatus, ToolCallId, ToolRefused,
-    ToolRequested, ToolStarted, Usage, UsageRecorded, UserMessage, WaitingFor,
+    MessageQueued, ModelRef, Purpose, RawJson, Relayed, Replied, ResponseStatus, Sender, Seq,
+    SessionId, StateChanged, StatusChanged, StopReason, TaskCreated, TaskId, TaskStatus,
+    ToolCallId, ToolRefused, ToolRequested, ToolStarted, Usage, UsageRecorded, UserMessage,
+    WaitingFor,
 };
 use chrono::DateTime;
 use proptest::collection::{btree_map, vec};
@@ -22,15 +23,27 @@ use crate::POISON;
 
 pub(crate) const TASKS: u8 = 5;
 pub(crate) const SESSIONS: u8 = 2;
+pub(crate) const INTERACTIONS: u128 = 4;
 
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
-    /// To one task, where it is.
-    Append { task: u8, events: Vec<EventBody> },
+    /// To one task.
+    Append { task: u8, place: Place, events: Vec<EventBody> },
     /// To several tasks at the same moment.
     Together { tasks: BTreeMap<u8, Vec<EventBody>>, poisoned: bool },
     /// The journal is closed and opened.
     Reopen,
+}
+
+/// Where a writer believes its task to be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Place {
+    /// Where it is.
+    Here,
+    /// Where it was so many events ago, with only arrivals since.
+    Behind(u64),
+    /// Somewhere.
+    There,
 }
 
 /// Some tasks are there from the start, others come later.
@@ -45,12 +58,13 @@ pub(crate) fn any_history() -> impl Strategy<Value = Vec<Step>> {
 fn any_step() -> impl Strategy<Value = Step> {
     let begin = (0..TASKS, any_creation(), any_events())
         .prop_map(|(task, created, more)| begin(task, created, more));
-    let append = (0..TASKS, any_events()).prop_map(|(task, events)| Step::Append { task, events });
+    let append = (0..TASKS, any_place(), any_events())
+        .prop_map(|(task, place, events)| Step::Append { task, place, events });
     let ends = [TaskStatus::Completed, TaskStatus::Failed, TaskStatus::Canceled];
     let end =
         (0..TASKS, any_events(), select(ends.to_vec())).prop_map(|(task, mut events, end)| {
             events.push(StatusChanged::new(end).into());
-            Step::Append { task, events }
+            Step::Append { task, place: Place::Here, events }
         });
     let together = (btree_map(0..TASKS, any_events(), 2..=TASKS.into()), any::<bool>())
         .prop_map(|(tasks, poisoned)| Step::Together { tasks, poisoned });
@@ -58,12 +72,25 @@ fn any_step() -> impl Strategy<Value = Step> {
 }
 
 fn begin(task: u8, created: EventBody, more: Vec<EventBody>) -> Step {
-    Step::Append { task, events: [created].into_iter().chain(more).collect() }
+    let events = [created].into_iter().chain(more).collect();
+    Step::Append { task, place: Place::Here, events }
+}
+
+fn any_place() -> impl Strategy<Value = Place> {
+    prop_oneof![
+        2 => Just(Place::Here),
+        3 => (0..4_u64).prop_map(Place::Behind),
+        1 => Just(Place::There),
+    ]
 }
 
 pub(crate) fn append(number: u8, expected: Expected, events: Vec<EventBody>) -> Append {
-    // Each a little later, so that no two times are alike.
-    let seconds = i64::try_from(expected.seq().0).unwrap_or_default();
+    let seconds = match expected {
+        // Each a little later, so that no two times are alike.
+        Expected::At(seq) | Expected::Behind(seq) => i64::try_from(seq.0).unwrap_or_default(),
+        Expected::NoTask => 0,
+        Expected::There => 1_000_000,
+    };
     let at = DateTime::from_timestamp(seconds, 123_456_789).unwrap_or_default();
     Append { task_id: task(number), expected, at, events, key: None }
 }
@@ -73,17 +100,14 @@ fn any_events() -> impl Strategy<Value = Vec<EventBody>> {
 }
 
 fn any_event() -> impl Strategy<Value = EventBody> {
-    let queued = any_id().prop_map(|id| {
-        let message = UserMessage::text(format!("{id}"), DateTime::UNIX_EPOCH);
-        MessageQueued { id, mode: HandlingMode::Queue, message }.into()
-    });
     prop_oneof![
         4 => any_status(),
         4 => (0..3_u128, select(&AgentState::ALL[..])).prop_map(|(n, from)| moved_from(n, from)),
         4 => (any_message(), option::of(any_id())).prop_map(|(message, queued)| {
             MessageAppended { message: message.into(), queued }.into()
         }),
-        3 => queued,
+        6 => any_arrival(),
+        2 => any_reply(),
         3 => (0..4_u8).prop_map(requested),
         3 => any_decision(),
         2 => any_usage(),
@@ -93,6 +117,24 @@ fn any_event() -> impl Strategy<Value = EventBody> {
         1 => Just(ToolRefused { tool_call_id: call(), tool_name: "look".to_owned(), reason: "no".to_owned() }.into()),
         1 => Just(Compacted { summary: "much".to_owned(), kept_from: 1 }.into()),
     ]
+}
+
+/// Now and then it takes the place of another, even of itself.
+fn any_arrival() -> impl Strategy<Value = EventBody> {
+    (any_id(), option::weighted(0.3, any_id())).prop_map(|(id, replaces)| {
+        let message = UserMessage::text(format!("{id}"), DateTime::UNIX_EPOCH);
+        let queued = MessageQueued::of_user(id, HandlingMode::Queue, message);
+        MessageQueued { replaces, ..queued }.into()
+    })
+}
+
+fn any_reply() -> impl Strategy<Value = EventBody> {
+    use ResponseStatus::{Accepted, Completed, Failed};
+    let status = select([Accepted, Completed, Failed].to_vec());
+    (any_id(), status, 0..9_u8).prop_map(|(in_reply_to, status, result)| {
+        let result = result.into();
+        Replied { in_reply_to, to: Sender::User, reply_to: None, status, result }.into()
+    })
 }
 
 fn any_handover() -> impl Strategy<Value = EventBody> {
@@ -191,7 +233,11 @@ fn any_usage() -> impl Strategy<Value = EventBody> {
 }
 
 fn any_id() -> impl Strategy<Value = InteractionId> {
-    (0..4_u128).prop_map(|n| InteractionId(Uuid::from_u128(n)))
+    (0..INTERACTIONS).prop_map(interaction_id)
+}
+
+pub(crate) fn interaction_id(n: u128) -> InteractionId {
+    InteractionId(Uuid::from_u128(n))
 }
 
 pub(crate) fn handed_over(agent: &str, model: Option<&str>) -> EventBody {

@@ -3,9 +3,11 @@
 use std::num::NonZeroUsize;
 
 use antiphon_core::port::{ApprovalQuery, Journal, JournalError, TaskQuery, Which, WhichApprovals};
-use antiphon_core::{Approval, LiveAgent, Queued, SessionSummary, TaskSummary};
+use antiphon_core::{Approval, LiveAgent, Queued, Replied, SessionSummary, TaskSummary};
 
-use crate::any_history::{SESSIONS, TASKS, approval_id, session_id, task};
+use crate::any_history::{
+    INTERACTIONS, SESSIONS, TASKS, approval_id, interaction_id, session_id, task,
+};
 
 #[derive(Debug, PartialEq)]
 pub(crate) struct Glance {
@@ -14,6 +16,7 @@ pub(crate) struct Glance {
     approvals: Vec<Vec<Approval>>,
     agents: Vec<Vec<LiveAgent>>,
     queued: Vec<Vec<Queued>>,
+    replies: Vec<Option<Replied>>,
 }
 
 impl Glance {
@@ -28,7 +31,11 @@ impl Glance {
             approvals: Vec::new(),
             agents: Vec::new(),
             queued: Vec::new(),
+            replies: Vec::new(),
         };
+        for n in 0..INTERACTIONS {
+            glance.replies.push(journal.reply(interaction_id(n)).await?);
+        }
         for limit in [NonZeroUsize::MAX, NonZeroUsize::MIN.saturating_add(1)] {
             for which in every_selection() {
                 glance.tasks.push(journal.tasks(TaskQuery { which, limit }).await?);

@@ -20,7 +20,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 use tokio::runtime::Builder;
 
-use any_history::{Step, any_history, append, task};
+use any_history::{Place, Step, any_history, append, task};
 use glance::Glance;
 
 /// A text that no transaction survives. It is refused after most of it has been written.
@@ -53,8 +53,9 @@ impl Pair {
 
     async fn take(&mut self, step: Step) {
         match step {
-            Step::Append { task: number, events } => {
-                let append = append(number, self.seq(&task(number)).await, events);
+            Step::Append { task: number, place, events } => {
+                let expected = self.expected(&task(number), place).await;
+                let append = append(number, expected, events);
                 let expected = self.memory.append(append.clone()).await;
                 assert_eq!(self.sqlite().append(append).await, expected);
             }
@@ -71,7 +72,7 @@ impl Pair {
     async fn append_together(&mut self, tasks: BTreeMap<u8, Vec<EventBody>>, poisoned: bool) {
         let mut appends = Vec::new();
         for (number, events) in tasks {
-            appends.push(append(number, self.seq(&task(number)).await, events));
+            appends.push(append(number, self.expected(&task(number), Place::Here).await, events));
         }
         if let (true, Some(last)) = (poisoned, appends.last_mut()) {
             last.events.insert(last.events.len().min(1), any_history::poison());
@@ -93,10 +94,17 @@ impl Pair {
         }
     }
 
-    async fn seq(&self, task_id: &TaskId) -> Expected {
+    async fn expected(&self, task_id: &TaskId, place: Place) -> Expected {
         let query = TaskQuery { which: Which::One(task_id.clone()), limit: NonZeroUsize::MIN };
         let found = self.memory.tasks(query).await.expect("a list");
-        found.first().map_or(Expected::NoTask, |task| Expected::At(task.seq))
+        match (place, found.first()) {
+            (Place::There, _) => Expected::There,
+            (Place::Here | Place::Behind(_), None) => Expected::NoTask,
+            (Place::Here, Some(task)) => Expected::At(task.seq),
+            (Place::Behind(back), Some(task)) => {
+                Expected::Behind(Seq(task.seq.0.saturating_sub(back)))
+            }
+        }
     }
 
     /// The agent of a task and its model, out of the file.
@@ -143,7 +151,7 @@ proptest! {
 async fn what_failed_can_be_told_again() {
     let mut pair = Pair::new();
     let created = any_history::created(0);
-    pair.take(Step::Append { task: 1, events: vec![created.clone()] }).await;
+    pair.take(Step::Append { task: 1, place: Place::Here, events: vec![created.clone()] }).await;
     for _ in 0..2 {
         let bodies = vec![any_history::poison()];
         let bad =
@@ -153,7 +161,7 @@ async fn what_failed_can_be_told_again() {
         pair.compare().await;
     }
     let moved = any_history::moved(1);
-    pair.take(Step::Append { task: 1, events: vec![moved] }).await;
+    pair.take(Step::Append { task: 1, place: Place::Here, events: vec![moved] }).await;
     pair.compare().await;
 }
 
@@ -162,10 +170,10 @@ async fn what_failed_can_be_told_again() {
 async fn a_task_that_was_handed_over_is_listed_under_its_new_agent_and_model() {
     let mut pair = Pair::new();
     let begun = vec![any_history::created(0), any_history::moved(1)];
-    pair.take(Step::Append { task: 1, events: begun }).await;
+    pair.take(Step::Append { task: 1, place: Place::Here, events: begun }).await;
     for (agent, model) in [("lawyer", Some("local/a/b")), ("clerk", None)] {
         let over = any_history::handed_over(agent, model);
-        pair.take(Step::Append { task: 1, events: vec![over] }).await;
+        pair.take(Step::Append { task: 1, place: Place::Here, events: vec![over] }).await;
         for step in [None, Some(Step::Reopen)] {
             if let Some(step) = step {
                 pair.take(step).await;
@@ -176,7 +184,7 @@ async fn a_task_that_was_handed_over_is_listed_under_its_new_agent_and_model() {
     }
     let end = StatusChanged::new(TaskStatus::Completed).into();
     let last = vec![any_history::handed_over("judge", Some("local/a/b")), end];
-    pair.take(Step::Append { task: 1, events: last }).await;
+    pair.take(Step::Append { task: 1, place: Place::Here, events: last }).await;
     assert_eq!(pair.whose(&task(1)).await, ("judge".to_owned(), Some("local/a/b".to_owned())));
     pair.compare().await;
 }

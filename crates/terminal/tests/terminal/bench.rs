@@ -10,7 +10,7 @@ use std::time::Duration;
 use antiphon_conformance::model::{MemoryJournal, ScenarioProvider};
 use antiphon_core::port::{Append, Expected, Journal, News, Read, Run, Runner, RunnerError};
 use antiphon_core::{
-    Cancel, EventBody, HandlingMode, InteractionId, MessageAppended, MessageQueued, Position, Seq,
+    Cancel, EventBody, HandlingMode, InteractionId, MessageAppended, MessageQueued, Position,
     SessionId, StatusChanged, TaskCreated, TaskId, UserMessage,
 };
 use antiphon_terminal::{GuardCommand, TerminalProfile, TerminalRunner, TerminalSettings};
@@ -174,19 +174,14 @@ impl Running {
     pub(crate) async fn say(&self, text: &str, mode: HandlingMode) -> InteractionId {
         let id = InteractionId::new();
         let message = UserMessage::text(text, Utc::now());
-        loop {
-            let seq = events(&*self.journal, &self.task_id).await.len();
-            let append = Append {
-                task_id: self.task_id.clone(),
-                expected: Expected::At(Seq(seq.try_into().unwrap())),
-                at: Utc::now(),
-                events: vec![MessageQueued { id, mode, message: message.clone() }.into()],
-                key: None,
-            };
-            if self.journal.append(append).await.is_ok() {
-                break;
-            }
-        }
+        let append = Append {
+            task_id: self.task_id.clone(),
+            expected: Expected::There,
+            at: Utc::now(),
+            events: vec![MessageQueued::of_user(id, mode, message).into()],
+            key: None,
+        };
+        self.journal.append(append).await.unwrap();
         self.bell.send_modify(|times| *times += 1);
         id
     }

@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use antiphon_conformance::model::MemoryJournal;
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, Journal, JournalError, Page, Read, TaskQuery,
+    Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
 };
-use antiphon_core::{Approval, EventBody, LiveAgent, Queued, SessionSummary, TaskSummary};
+use antiphon_core::{
+    Approval, EventBody, InteractionId, LiveAgent, Queued, Replied, SessionSummary, TaskSummary,
+};
 use async_trait::async_trait;
 
 /// When it fails.
@@ -65,5 +67,13 @@ impl Journal for DyingJournal {
 
     async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
         self.journal.queued(limit).await
+    }
+
+    async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
+        self.journal.reply(request).await
+    }
+
+    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
+        self.journal.answered(key).await
     }
 }

@@ -5,9 +5,12 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, Expected, Journal, JournalError, Page, Read, TaskQuery, Which,
+    Append, Appended, ApprovalQuery, Expected, IdempotencyKey, Journal, JournalError, Page, Read,
+    TaskQuery, Which,
 };
-use antiphon_core::{Approval, LiveAgent, Queued, SessionSummary, TaskId, TaskSummary};
+use antiphon_core::{
+    Approval, InteractionId, LiveAgent, Queued, Replied, SessionSummary, TaskId, TaskSummary,
+};
 use async_trait::async_trait;
 
 use super::link::{Link, LinkError};
@@ -42,8 +45,12 @@ impl FarJournal {
         if append.task_id != self.task_id {
             return Err(self.invalid("a worker writes to its own task"));
         }
-        let Expected::At(behind) = append.expected else {
-            return Err(self.invalid("a worker creates no tasks"));
+        let (behind, or_arrivals) = match append.expected {
+            Expected::At(behind) => (behind, false),
+            Expected::Behind(behind) => (behind, true),
+            Expected::NoTask | Expected::There => {
+                return Err(self.invalid("a worker writes behind what it has read"));
+            }
         };
         if append.key.is_some() {
             return Err(self.invalid("a worker has no keys"));
@@ -52,6 +59,7 @@ impl FarJournal {
         Ok(AppendWire {
             task_id: append.task_id.clone(),
             behind,
+            or_arrivals,
             at: append.at,
             events: events.map_err(|error| self.invalid(error))?,
         })
@@ -129,6 +137,16 @@ impl Journal for FarJournal {
     /// None: what waits is among the events of the task.
     async fn queued(&self, _: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
         Ok(Vec::new())
+    }
+
+    /// None: a worker answers nobody.
+    async fn reply(&self, _: InteractionId) -> Result<Option<Replied>, JournalError> {
+        Ok(None)
+    }
+
+    /// None: a worker has no keys.
+    async fn answered(&self, _: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
+        Ok(None)
     }
 }
 

@@ -95,6 +95,8 @@ impl Scope {
                 | EventBody::ToolRequested(_)
                 | EventBody::Dispatched(_)
                 | EventBody::Awaited(_)
+                | EventBody::RequestSent(_)
+                | EventBody::Replied(_)
                 | EventBody::Relayed(_)
                 | EventBody::UsageRecorded(_)
                 | EventBody::OutputRejected(_)

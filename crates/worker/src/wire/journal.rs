@@ -15,6 +15,9 @@ use serde_json::value::RawValue;
 pub(crate) struct AppendWire {
     pub(crate) task_id: TaskId,
     pub(crate) behind: Seq,
+    /// Also behind what arrived since.
+    #[serde(default)]
+    pub(crate) or_arrivals: bool,
     pub(crate) at: DateTime<Utc>,
     pub(crate) events: Vec<EventWire>,
 }
@@ -41,7 +44,11 @@ impl TryFrom<AppendWire> for Append {
         let body = |event: &EventWire| EventBody::parse(&event.event_type, event.data.get());
         Ok(Self {
             task_id: wire.task_id,
-            expected: Expected::At(wire.behind),
+            expected: if wire.or_arrivals {
+                Expected::Behind(wire.behind)
+            } else {
+                Expected::At(wire.behind)
+            },
             at: wire.at,
             events: wire.events.iter().map(body).collect::<Result<_, _>>()?,
             key: None,

@@ -6,10 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, Journal, JournalError, Page, Read, Run, Runner, RunnerError,
-    TaskQuery,
+    Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, Run,
+    Runner, RunnerError, TaskQuery,
 };
-use antiphon_core::{Approval, LiveAgent, Queued, SessionSummary, TaskId, TaskStatus, TaskSummary};
+use antiphon_core::{
+    Approval, InteractionId, LiveAgent, Queued, Replied, SessionSummary, TaskId, TaskStatus,
+    TaskSummary,
+};
 use async_trait::async_trait;
 
 use crate::bench::{Bench, SOON, calls, ends, events, eventually, kill_worker};
@@ -70,6 +73,14 @@ impl Journal for Deadly {
 
     async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
         self.journal.queued(limit).await
+    }
+
+    async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
+        self.journal.reply(request).await
+    }
+
+    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
+        self.journal.answered(key).await
     }
 }
 

@@ -89,7 +89,7 @@ fn read_private(path: &Path) -> io::Result<String> {
 }
 
 /// Writes a file for its owner only, whole or not at all. What was there, also a link, is replaced.
-fn write_private(path: &Path, text: &str) -> io::Result<()> {
+pub(super) fn write_private(path: &Path, text: &str) -> io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}", std::process::id()));
     let beside = PathBuf::from(beside);

@@ -60,7 +60,7 @@ impl Drawing<'_> {
                 let own = Sum::of(&task.summary, self.prices);
                 Cells {
                     name: format!("{branch}{}", cells::agent(task)),
-                    state: Some(State::of(&task.summary)),
+                    state: Some(State::of(task)),
                     time: cells::time(&task.summary, self.now),
                     tokens: own.tokens().to_string(),
                     cost: cells::cost(own),

@@ -1,13 +1,21 @@
 //! Which task is meant: by its id, by the beginning of it, or `last`. `last` is the newest tree's top,
-//! not whichever of its tasks was dispatched last.
+//! not whichever of its tasks was dispatched last, and not the inbox of a live agent, unless there is
+//! nothing else.
 
+use std::collections::HashSet;
 use std::num::NonZeroUsize;
 
-use antiphon_core::TaskSummary;
 use antiphon_core::port::{TaskQuery, Which};
+use antiphon_core::{TaskId, TaskSummary};
 use antiphon_runtime::Orchestrator;
+use antiphon_server::is_standing;
 
 use crate::failure::Failure;
+
+/// Among so many of the newest the last one is looked for: more than there are live agents, usually.
+const LAST_LOOKED: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
+
+const TWO: NonZeroUsize = NonZeroUsize::new(2).unwrap();
 
 /// The task that is meant. The last one is the top of its tree, unless that has ended and those are
 /// wanted that have not.
@@ -28,8 +36,10 @@ pub(crate) async fn find(
 
 /// What to ask a journal for.
 pub(super) fn query(name: &str, last_of: Which) -> TaskQuery {
-    let which = if name == "last" { last_of } else { Which::Beginning(name.to_owned()) };
-    TaskQuery { which, limit: NonZeroUsize::MIN.saturating_add(1) }
+    if name == "last" {
+        return TaskQuery { which: last_of, limit: LAST_LOOKED };
+    }
+    TaskQuery { which: Which::Beginning(name.to_owned()), limit: TWO }
 }
 
 /// The one that is meant, of those that were found.
@@ -37,13 +47,23 @@ pub(super) fn choose(name: &str, found: Vec<TaskSummary>) -> Result<TaskSummary,
     if let Some(exactly) = found.iter().find(|task| task.task_id.as_str() == name) {
         return Ok(exactly.clone());
     }
+    if name == "last" {
+        return last(found).ok_or_else(|| Failure::usage("there is no such task here"));
+    }
     let mut found = found.into_iter();
     match (found.next(), found.next()) {
-        (Some(_), Some(_)) if name != "last" => {
+        (Some(_), Some(_)) => {
             Err(Failure::usage(format!("more than one task begins with `{name}`: give more of it")))
         }
-        (Some(task), _) => Ok(task),
-        (None, _) if name == "last" => Err(Failure::usage("there is no such task here")),
+        (Some(task), None) => Ok(task),
         (None, _) => Err(Failure::usage(format!("there is no task `{name}` here"))),
     }
+}
+
+/// The newest that is no agent's inbox, and below none; the newest, when there is no other.
+fn last(found: Vec<TaskSummary>) -> Option<TaskSummary> {
+    let inboxes: HashSet<TaskId> =
+        found.iter().filter(|task| is_standing(task)).map(|task| task.task_id.clone()).collect();
+    let index = found.iter().position(|task| !inboxes.contains(&task.root)).unwrap_or(0);
+    found.into_iter().nth(index)
 }

@@ -136,7 +136,7 @@ impl View {
 /// `researcher (0199…) ✓ completed 1204 tokens $0.0123 12 places found`.
 fn line(member: &Member, prices: &PriceTable) -> String {
     let task = &member.summary;
-    let (state, own) = (State::of(task), Sum::of(task, prices));
+    let (state, own) = (State::of(member), Sum::of(task, prices));
     let cost = own.cost.map_or(String::new(), |cost| format!(" {cost}"));
     let time = task.ended_at.map(|end| (end - task.created_at).to_std().unwrap_or_default());
     let time = time.map_or(String::new(), |time| format!(" {}", elapsed(time)));

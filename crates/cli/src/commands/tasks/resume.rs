@@ -2,11 +2,11 @@
 //! While a server works on the project it goes on with them, and this only waits.
 
 use antiphon_core::port::Which;
-use antiphon_core::visible;
+use antiphon_core::{MessageQueued, TaskId, visible};
 use antiphon_runtime::Recovered;
 
 use super::find::find;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::hands::{Allowed, Hands};
 use crate::models::Models;
 use crate::outcome;
@@ -63,10 +63,18 @@ async fn resume(door: &Door, task: Option<String>) -> Result<(), Failure> {
     }
     let mut first_failure = None;
     for task_id in begun {
-        let ended = door.rest(&task_id).await.and_then(|state| {
-            terminal::print(&format!("{task_id} {}\n", state.status.as_str()));
-            saved::save(&state).and_then(|()| outcome::outcome(&state))
-        });
+        let ended = match door.rest(&task_id).await {
+            Ok(state) => {
+                terminal::print(&format!("{task_id} {}\n", state.status.as_str()));
+                saved::save(&state).and_then(|()| outcome::outcome(&state))
+            }
+            // A live agent never ends by itself: it has done what there was to do.
+            Err(failure) if failure.exit == Exit::Unavailable && idles(door, &task_id).await? => {
+                terminal::print(&format!("{task_id} idle\n"));
+                Ok(())
+            }
+            Err(failure) => Err(failure),
+        };
         if let Err(failure) = ended {
             terminal::note(&format!("{task_id}: {}\n", visible(&failure.to_string())));
             first_failure.get_or_insert(failure);
@@ -78,4 +86,11 @@ async fn resume(door: &Door, task: Option<String>) -> Result<(), Failure> {
             Err(Failure { exit, message: "not every task was completed".to_owned() })
         }
     }
+}
+
+/// Whether a task is a live agent's, with nothing in its inbox that it would begin a turn for.
+async fn idles(door: &Door, task_id: &TaskId) -> Result<bool, Failure> {
+    let state = door.books().task(task_id).await?;
+    let idle = !state.status.is_terminal() && !state.queue.iter().any(MessageQueued::wakes);
+    Ok(state.created.standing && idle)
 }

@@ -5,6 +5,7 @@ use antiphon_core::{
     AgentResult, Awaited, Dispatched, EventBody, InteractionId, InvocationResult, Join, Message,
     TaskId, TaskStatus, ToolCallId,
 };
+use chrono::DateTime;
 use serde_json::json;
 
 use super::{Task, Tree, text};
@@ -161,7 +162,7 @@ impl Task {
     fn heard(&self, id: InteractionId) -> Vec<String> {
         let heard = |body: &EventBody| {
             if let EventBody::MessageQueued(queued) = body {
-                (queued.id == id).then(|| text(&queued.message.content))
+                (queued.id == id).then(|| text(&queued.user_message(DateTime::UNIX_EPOCH).content))
             } else if let EventBody::MessageAppended(joined) = body
                 && let Message::User(user) = &*joined.message
             {
@@ -194,7 +195,7 @@ fn fits(dispatched: &Dispatched, told: &InvocationResult, results: &[AgentResult
 }
 
 /// Whether a call is begun by this: run, dispatched, waited for.
-fn begins(body: &EventBody, call: &ToolCallId) -> bool {
+pub(crate) fn begins(body: &EventBody, call: &ToolCallId) -> bool {
     let begun = if let EventBody::ToolStarted(started) = body {
         &started.tool_call_id
     } else if let EventBody::Dispatched(dispatched) = body {

@@ -10,8 +10,8 @@ use antiphon_core::port::{
     WhichApprovals,
 };
 use antiphon_core::{
-    Approval, ApprovalId, ApprovalStatus, Event, EventBody, LiveAgent, Position, Queued, Seq,
-    SessionId, SessionSummary, TaskId, TaskSummary,
+    Approval, ApprovalId, ApprovalStatus, Event, EventBody, InteractionId, LiveAgent, Position,
+    Queued, Replied, Seq, SessionId, SessionSummary, TaskId, TaskSummary,
 };
 
 use super::PAGE_EVENTS_MAX;
@@ -28,6 +28,8 @@ pub(super) struct Book {
     keys: HashMap<IdempotencyKey, Appended>,
     /// Questions that were asked; each is asked once.
     asked: HashSet<ApprovalId>,
+    /// The first final answer to each request.
+    replies: HashMap<InteractionId, Replied>,
 }
 
 impl Book {
@@ -67,6 +69,11 @@ impl Book {
 
     fn fold(&mut self, event: &Event) {
         let Event { position, task_id, at, body, .. } = event;
+        if let EventBody::Replied(replied) = body
+            && replied.status.is_final()
+        {
+            self.replies.entry(replied.in_reply_to).or_insert_with(|| replied.clone());
+        }
         match self.tasks.entry(task_id.clone()) {
             Entry::Occupied(mut chapter) => {
                 chapter.get_mut().add(event);
@@ -166,6 +173,10 @@ impl Book {
 
     pub(super) fn queued(&self, limit: NonZeroUsize) -> Vec<Queued> {
         in_order(self.tasks.values().flat_map(|chapter| &chapter.queued), limit)
+    }
+
+    pub(super) fn reply(&self, request: InteractionId) -> Option<Replied> {
+        self.replies.get(&request).cloned()
     }
 
     fn newest(&self) -> impl Iterator<Item = &Chapter> {

@@ -3,7 +3,7 @@
 use antiphon_core::port::TaskHead;
 use antiphon_core::{
     AgentStatus, Approval, ApprovalRequested, ApprovalStatus, Event, EventBody, LiveAgent,
-    MessageQueued, Position, Queued, TaskSummary,
+    MessageQueued, Position, Queued, Seq, TaskSummary,
 };
 
 #[derive(Debug)]
@@ -11,6 +11,8 @@ pub(super) struct Chapter {
     /// Positions of its events: that of seq `n` is at index `n - 1`.
     pub(super) positions: Vec<Position>,
     pub(super) summary: TaskSummary,
+    /// Its last event that is more than an arrival.
+    settled: Seq,
     /// Who works on it, until it ends.
     agent: Option<AgentStatus>,
     /// Each with where it was asked.
@@ -24,6 +26,7 @@ impl Chapter {
     pub(super) fn begin(position: Position, summary: TaskSummary) -> Self {
         Self {
             positions: vec![position],
+            settled: summary.seq,
             summary,
             agent: None,
             approvals: Vec::new(),
@@ -36,13 +39,19 @@ impl Chapter {
         let Event { position, at, body, .. } = event;
         self.positions.push(*position);
         self.summary.apply(body, *at);
+        if !body.is_arrival() {
+            self.settled = self.summary.seq;
+        }
         match body {
             EventBody::StateChanged(change) => {
                 self.agent = Some(LiveAgent::moved(self.agent.take(), change, *at));
             }
             EventBody::MessageQueued(message) => self.queue(event, message),
             EventBody::MessageAppended(appended) => {
-                self.queued.retain(|(_, queued)| appended.queued != Some(queued.id));
+                self.queued.retain(|(_, queued)| appended.queued != Some(queued.message.id));
+            }
+            EventBody::Replied(replied) => {
+                self.queued.retain(|(_, queued)| queued.message.id != replied.in_reply_to);
             }
             EventBody::ApprovalDecided(decided) => {
                 let asked = self.pending().find(|asked| asked.approval_id == decided.approval_id);
@@ -58,6 +67,7 @@ impl Chapter {
             | EventBody::ToolRequested(_)
             | EventBody::Dispatched(_)
             | EventBody::Awaited(_)
+            | EventBody::RequestSent(_)
             | EventBody::HandedOver(_)
             | EventBody::Relayed(_)
             | EventBody::ToolStarted(_)
@@ -74,7 +84,7 @@ impl Chapter {
     }
 
     pub(super) fn head(&self) -> TaskHead {
-        TaskHead { seq: self.summary.seq, ended: self.has_ended() }
+        TaskHead { seq: self.summary.seq, settled: self.settled, ended: self.has_ended() }
     }
 
     pub(super) fn has_ended(&self) -> bool {
@@ -90,16 +100,12 @@ impl Chapter {
     }
 
     fn queue(&mut self, event: &Event, message: &MessageQueued) {
-        if self.queued.iter().any(|(_, waiting)| waiting.id == message.id) {
+        self.queued.retain(|(_, waiting)| Some(waiting.message.id) != message.replaces);
+        if self.queued.iter().any(|(_, waiting)| waiting.message.id == message.id) {
             return;
         }
-        let queued = Queued {
-            id: message.id,
-            task_id: event.task_id.clone(),
-            mode: message.mode,
-            message: message.message.clone(),
-            at: event.at,
-        };
+        let queued =
+            Queued { task_id: event.task_id.clone(), at: event.at, message: message.clone() };
         self.queued.push((event.position, queued));
     }
 

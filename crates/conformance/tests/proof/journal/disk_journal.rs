@@ -5,9 +5,12 @@ use std::sync::{Arc, Mutex};
 
 use antiphon_conformance::model::MemoryJournal;
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, Journal, JournalError, Page, Read, TaskQuery,
+    Append, Appended, ApprovalQuery, Expected, IdempotencyKey, Journal, JournalError, Page, Read,
+    TaskQuery,
 };
-use antiphon_core::{Approval, LiveAgent, Position, Queued, SessionSummary, TaskSummary};
+use antiphon_core::{
+    Approval, InteractionId, LiveAgent, Position, Queued, Replied, Seq, SessionSummary, TaskSummary,
+};
 use async_trait::async_trait;
 
 /// What lasts.
@@ -20,6 +23,10 @@ pub(super) enum DiskFault {
     ForgetsKeys,
     ForgetsEnds,
     ForgetsAgents,
+    ForgetsWhatArrived,
+    TakesAllForArrivals,
+    ForgetsReplies,
+    ForgetsAnswers,
 }
 
 pub(super) struct DiskJournal {
@@ -45,11 +52,35 @@ impl DiskJournal {
         }
         Self { disk: Arc::clone(disk), fault, memory, found }
     }
+
+    /// Whether it was opened again and has this fault.
+    fn forgot(&self, fault: DiskFault) -> bool {
+        self.fault == Some(fault) && self.found > 0
+    }
+
+    /// Where a writer believes its task to be, as far as this one understands it.
+    async fn believed(&self, append: &Append) -> Expected {
+        let Expected::Behind(seq) = append.expected else { return append.expected };
+        let read = Read {
+            task_id: Some(append.task_id.clone()),
+            after: Position(0),
+            limit: NonZeroUsize::MAX,
+        };
+        let actual = Seq(self.memory.read(read).await.unwrap().events.len() as u64);
+        if self.forgot(DiskFault::TakesAllForArrivals) && seq <= actual {
+            return Expected::At(actual);
+        }
+        if self.forgot(DiskFault::ForgetsWhatArrived) {
+            return Expected::At(seq);
+        }
+        append.expected
+    }
 }
 
 #[async_trait]
 impl Journal for DiskJournal {
-    async fn append(&self, append: Append) -> Result<Appended, JournalError> {
+    async fn append(&self, mut append: Append) -> Result<Appended, JournalError> {
+        append.expected = self.believed(&append).await;
         let answer = self.memory.append(append.clone()).await;
         match (answer, self.fault) {
             (Err(JournalError::Ended { task_id }), Some(DiskFault::ForgetsEnds)) => {
@@ -83,7 +114,7 @@ impl Journal for DiskJournal {
 
     async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
         let mut agents = self.memory.agents(limit).await?;
-        if self.fault == Some(DiskFault::ForgetsAgents) && self.found > 0 {
+        if self.forgot(DiskFault::ForgetsAgents) {
             agents.clear();
         }
         Ok(agents)
@@ -91,6 +122,20 @@ impl Journal for DiskJournal {
 
     async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
         self.memory.queued(limit).await
+    }
+
+    async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
+        if self.forgot(DiskFault::ForgetsReplies) {
+            return Ok(None);
+        }
+        self.memory.reply(request).await
+    }
+
+    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
+        if self.forgot(DiskFault::ForgetsAnswers) {
+            return Ok(None);
+        }
+        self.memory.answered(key).await
     }
 
     async fn read(&self, read: Read) -> Result<Page, JournalError> {

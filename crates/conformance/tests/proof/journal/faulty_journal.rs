@@ -1,5 +1,7 @@
 //! Journals that are wrong in one respect each.
 
+mod answering;
+mod arriving;
 mod listing;
 mod racing;
 mod reading;
@@ -17,8 +19,8 @@ use antiphon_core::port::{
     Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
 };
 use antiphon_core::{
-    Approval, Event, EventBody, LiveAgent, Position, Queued, Seq, SessionSummary, TaskCreated,
-    TaskId, TaskSummary,
+    Approval, Event, EventBody, InteractionId, LiveAgent, Position, Queued, Replied, Seq,
+    SessionSummary, TaskCreated, TaskId, TaskSummary,
 };
 use async_trait::async_trait;
 
@@ -95,6 +97,23 @@ pub(super) enum Fault {
     ListsMessagesByTask,
     QueuesTwice,
     LetsMessagesOutliveTheirTasks,
+    LetsQuietArrivalsGetInTheWay,
+    WritesBehindAnything,
+    LooksAtTheLastEventOnly,
+    WritesBehindWhatIsToCome,
+    CreatesWhatShouldBeThere,
+    FindsEndedTasksThere,
+    LooksForTheTaskTooEarly,
+    LooksForArrivalsTooEarly,
+    AnswersForWhatItRefused,
+    TellsTheNewestPlace,
+    KeepsWhatIsReplaced,
+    ReplacesInEveryTask,
+    KeepsWhatIsAnswered,
+    LetsTheLastReplyCount,
+    TakesAcceptedForAnAnswer,
+    FindsRepliesOfUnfinishedTasksOnly,
+    FindsRepliesWhereTheRequestCame,
 }
 
 /// A right journal with a wrong one around it.
@@ -178,6 +197,15 @@ impl Journal for FaultyJournal {
             Fault::ChecksWritersTooEarly => self.checking_writers_too_early(append).await,
             Fault::AnswersWithTheHead => self.answering_with_the_head(append).await,
             Fault::ShowsWritesOutOfOrder => self.writing_slowly(append).await,
+            Fault::LetsQuietArrivalsGetInTheWay
+            | Fault::WritesBehindAnything
+            | Fault::LooksAtTheLastEventOnly
+            | Fault::WritesBehindWhatIsToCome
+            | Fault::LooksForArrivalsTooEarly => self.writing_behind_wrongly(append).await,
+            Fault::CreatesWhatShouldBeThere
+            | Fault::FindsEndedTasksThere
+            | Fault::LooksForTheTaskTooEarly => self.writing_there_wrongly(append).await,
+            Fault::AnswersForWhatItRefused => self.remembering_refusals(append).await,
             Fault::RoundsTimes => self.rounding_times(append).await,
             // The others are wrong about what is there, not about what is written.
             _ => self.inner.append(append).await,
@@ -206,6 +234,14 @@ impl Journal for FaultyJournal {
 
     async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
         self.list_queued_wrongly(limit).await
+    }
+
+    async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
+        self.reply_wrongly(request).await
+    }
+
+    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
+        self.answered_wrongly(key).await
     }
 }
 

@@ -58,6 +58,7 @@ fn the_schema_bites_into_the_creation_of_a_task() {
         ("task_created", "/data/agents", Some(json!(["reviewer"]))),
         ("task_created", "/data/runner", Some(json!("sandbox"))),
         ("task_created", "/data/runner/config", None),
+        ("task_created", "/data/standing", Some(json!(false))),
         ("task_created", "/data/limits/depth_max", Some(json!(0))),
         ("task_created", "/data/limits/fan_out_max", Some(json!(4_294_967_296_u64))),
         ("task_created", "/data/limits/tasks_max", Some(json!("many"))),
@@ -94,6 +95,67 @@ fn the_schema_bites_into_what_happens_between_tasks() {
 }
 
 #[test]
+fn the_schema_bites_into_what_arrives() {
+    let said = json!({"type": "user", "content": [], "timestamp": "2026-02-18T12:00:00Z"});
+    bites([
+        ("message_queued", "/data/mode", Some(json!("now"))),
+        ("message_queued", "/data/content", None),
+        ("message_queued", "/data/content", Some(said.clone())),
+        ("message_queued", "/data/message", Some(said)),
+        ("message_queued", "/data/content/type", Some(json!("message"))),
+        ("message_queued", "/data/content/type", Some(json!("shout"))),
+        ("message_queued", "/data/content/params", None),
+        ("message_queued", "/data/from", Some(json!("user"))),
+        ("message_queued", "/data/from", Some(json!("User"))),
+        ("message_queued", "/data/from", Some(json!("system"))),
+        ("message_queued", "/data/from", Some(json!("event:"))),
+        ("message_queued", "/data/from", Some(json!("a\nb"))),
+        ("message_queued", "/data/class", Some(json!("actionable_message"))),
+        ("message_queued", "/data/class", Some(json!("noise"))),
+        ("message_queued", "/data/render_metadata/salience", None),
+        ("message_queued", "/data/render_metadata/salience", Some(json!("loud"))),
+        ("message_queued", "/data/render_metadata/class", Some(json!("poem"))),
+        ("message_queued", "/data/quiet", Some(json!(false))),
+        ("message_queued", "/data/reply_to", Some(json!("a b"))),
+        ("message_queued", "/data/until", Some(json!(60))),
+        ("message_queued", "/data/replaces", Some(json!("t1"))),
+        ("request_sent", "/data/tool_call_id", None),
+        ("request_sent", "/data/id", Some(json!("r1"))),
+        ("request_sent", "/data/to", Some(json!("event:webhook"))),
+        ("request_sent", "/data/to", Some(json!("user"))),
+        ("request_sent", "/data/params", Some(json!(null))),
+        ("request_sent", "/data/until", None),
+        ("request_sent", "/data/waits", Some(json!(false))),
+        ("replied", "/data/in_reply_to", None),
+        ("replied", "/data/to", None),
+        ("replied", "/data/to", Some(json!("SYSTEM"))),
+        ("replied", "/data/reply_to", Some(json!(null))),
+        ("replied", "/data/status", Some(json!("done"))),
+        ("replied", "/data/result", Some(json!(null))),
+    ]);
+}
+
+#[test]
+fn the_schema_bites_into_the_pictures_of_an_arrival() {
+    let arrived = |block: &Value| {
+        let content = json!({"type": "message", "body": "", "blocks": [block]});
+        broken("message_queued", "/data/content", Some(content))
+    };
+    let picture = json!({"type": "image", "data": "AAAA", "media_type": "image/png"});
+    assert_eq!(faults(&arrived(&picture)), [""; 0]);
+    for block in [
+        json!({"type": "image", "data": "AAAA", "mime_type": "image/png"}),
+        json!({"type": "image", "data": "", "media_type": "image/png"}),
+        json!({"type": "image", "data": "AAA", "media_type": "image/png"}),
+        json!({"type": "image", "data": "AAAA", "media_type": "text/plain"}),
+        json!({"type": "thinking", "thinking": "hm"}),
+        json!({"type": "text"}),
+    ] {
+        assert!(!faults(&arrived(&block)).is_empty(), "{block}");
+    }
+}
+
+#[test]
 fn the_schema_bites_into_what_happens_in_a_task() {
     bites([
         ("status_changed", "/data/status", Some(json!("paused"))),
@@ -111,8 +173,6 @@ fn the_schema_bites_into_what_happens_in_a_task() {
         ("message_appended", "/data/message/content", Some(json!("hi"))),
         ("message_appended", "/data/message/is_error", Some(json!(false))),
         ("message_appended", "/data/queued", Some(json!(true))),
-        ("message_queued", "/data/mode", Some(json!("now"))),
-        ("message_queued", "/data/message/type", Some(json!("tool_result"))),
         ("approval_requested", "/data/arguments", Some(json!("{}"))),
         ("approval_requested", "/data/rule", None),
         ("approval_decided", "/data/decision", Some(json!("allow"))),
@@ -194,7 +254,7 @@ fn the_schema_bites_into_messages() {
     }
     for (data, mime_type) in [("", "image/png"), ("AAA", "image/png"), ("AAAA", "text/plain")] {
         let image = json!({"type": "image", "data": data, "mime_type": mime_type});
-        let line = broken("message_queued", "/data/message/content", Some(json!([image])));
+        let line = broken("message_appended", "/data/message/content", Some(json!([image])));
         assert!(!faults(&line).is_empty(), "{line}");
     }
 }

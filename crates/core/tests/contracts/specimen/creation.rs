@@ -26,6 +26,7 @@ pub(super) fn whole() -> Specimen {
         }],
         agents: MayCall::Only(vec!["reviewer".to_owned()]),
         runner: Some(RunnerConfig::new("sandbox").with_config(json!({"memory_mib": 64}))),
+        standing: true,
         limits: limits(),
         output_schema: Some(RawJson::parse(r#"{"type":"object"}"#).unwrap()),
         route: Some(RawJson::parse(r#"{"script":"hello.toml"}"#).unwrap()),
@@ -39,6 +40,7 @@ pub(super) fn whole() -> Specimen {
         }],
         "agents": {"only": ["reviewer"]},
         "runner": {"kind": "sandbox", "config": {"memory_mib": 64}},
+        "standing": true,
         "limits": {
             "turns_max": 3, "answer_tokens_max": 4, "tool_calls_max": 5, "tokens_max": 6,
             "cost_nano_usd_max": 7, "wall_clock_s_max": 8, "depth_max": 9, "fan_out_max": 10,

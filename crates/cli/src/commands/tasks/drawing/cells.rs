@@ -163,7 +163,7 @@ fn painted(ink: Option<Ink>, state: State, text: &str) -> String {
     match state {
         State::Completed => ink.green(text),
         State::Failed => ink.red(text),
-        State::Pending | State::Canceled => ink.dim(text),
+        State::Pending | State::Canceled | State::Idle => ink.dim(text),
         State::Asks | State::Waits | State::Running | State::Paused => text.to_owned(),
     }
 }

@@ -1,6 +1,6 @@
 //! Which tasks of a tree are shown, below one another, and what is counted instead.
 
-use antiphon_core::{TaskStatus, TaskSummary, WaitingFor};
+use antiphon_core::{TaskStatus, WaitingFor};
 
 use crate::watch::{Family, Member};
 
@@ -42,6 +42,7 @@ pub(crate) enum State {
     Waits,
     Failed,
     Running,
+    Idle,
     Paused,
     Pending,
     Completed,
@@ -49,7 +50,7 @@ pub(crate) enum State {
 }
 
 impl State {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Completed,
         Self::Failed,
         Self::Canceled,
@@ -57,12 +58,16 @@ impl State {
         Self::Waits,
         Self::Paused,
         Self::Running,
+        Self::Idle,
         Self::Pending,
     ];
 
     /// Of a task.
-    pub(crate) fn of(task: &TaskSummary) -> Self {
-        match (task.status, task.waiting_for) {
+    pub(crate) fn of(task: &Member) -> Self {
+        if task.is_idle() {
+            return Self::Idle;
+        }
+        match (task.summary.status, task.summary.waiting_for) {
             (TaskStatus::Pending, _) => Self::Pending,
             (TaskStatus::Running, _) => Self::Running,
             (TaskStatus::InputRequired, Some(WaitingFor::Approval)) => Self::Asks,
@@ -81,6 +86,7 @@ impl State {
             Self::Waits => "waits",
             Self::Failed => "failed",
             Self::Running => "running",
+            Self::Idle => "idle",
             Self::Paused => "paused",
             Self::Pending => "pending",
             Self::Completed => "completed",
@@ -95,6 +101,7 @@ impl State {
             Self::Waits => '◌',
             Self::Failed => '✗',
             Self::Running => '●',
+            Self::Idle => '◦',
             Self::Paused => '‖',
             Self::Pending => '○',
             Self::Completed => '✓',
@@ -116,7 +123,7 @@ pub(crate) fn shown(family: &Family, fold: Fold) -> Vec<usize> {
 pub(super) fn counts<'a>(members: impl Iterator<Item = &'a Member>) -> String {
     let mut counts = State::ALL.map(|state| (state, 0_usize));
     for member in members {
-        let state = State::of(&member.summary);
+        let state = State::of(member);
         for (counted, count) in &mut counts {
             *count += usize::from(*counted == state);
         }
@@ -199,7 +206,7 @@ fn below(family: &Family, task: &Member, fold: Fold, above: &str) -> Vec<Ahead> 
         Fold::Beyond(most) => most,
     };
     let mut shown = task.children.clone();
-    shown.sort_by_key(|child| State::of(&family.members()[*child].summary));
+    shown.sort_by_key(|child| State::of(&family.members()[*child]));
     let rest = shown.split_off(most.min(shown.len()));
     shown.sort_unstable();
     let mut whats: Vec<What> = shown.into_iter().map(What::Task).collect();

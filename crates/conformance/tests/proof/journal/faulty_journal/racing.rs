@@ -29,7 +29,7 @@ impl FaultyJournal {
 
     pub(super) async fn checking_writers_too_early(&self, mut append: Append) -> Answer {
         let actual = self.seq(&append.task_id).await;
-        if actual == Seq(0) || actual != append.expected.seq() {
+        if actual == Seq(0) || append.expected != Expected::At(actual) {
             return self.inner.append(append).await;
         }
         yield_now().await;

@@ -118,7 +118,10 @@ impl FaultyJournal {
         let mut queued = match self.fault {
             Fault::NeverTakesFromTheQueue
             | Fault::QueuesTwice
-            | Fault::LetsMessagesOutliveTheirTasks => self.fold_queue_wrongly().await,
+            | Fault::LetsMessagesOutliveTheirTasks
+            | Fault::KeepsWhatIsReplaced
+            | Fault::ReplacesInEveryTask
+            | Fault::KeepsWhatIsAnswered => self.fold_queue_wrongly().await,
             _ => self.inner.queued(limit).await?,
         };
         if self.fault == Fault::ListsMessagesByTask {
@@ -131,17 +134,27 @@ impl FaultyJournal {
     async fn fold_queue_wrongly(&self) -> Vec<Queued> {
         let mut waiting: Vec<Queued> = Vec::new();
         for Event { task_id, at, body, .. } in self.events(None).await {
-            let same =
-                |queued: &Queued, id, task: &TaskId| queued.id == id && queued.task_id == *task;
+            let same = |queued: &Queued, id, task: &TaskId| {
+                queued.message.id == id && queued.task_id == *task
+            };
             let ends = is_end(&body);
             match body {
                 EventBody::MessageQueued(new) => {
+                    let everywhere = self.fault == Fault::ReplacesInEveryTask;
+                    if let Some(old) = new.replaces
+                        && self.fault != Fault::KeepsWhatIsReplaced
+                    {
+                        waiting.retain(|queued| {
+                            queued.message.id != old || !(everywhere || queued.task_id == task_id)
+                        });
+                    }
                     let known = waiting.iter().any(|queued| same(queued, new.id, &task_id));
                     if !known || self.fault == Fault::QueuesTwice {
-                        let task_id = task_id.clone();
-                        let (id, mode, message) = (new.id, new.mode, new.message);
-                        waiting.push(Queued { id, task_id, mode, message, at });
+                        waiting.push(Queued { task_id, at, message: new });
                     }
+                }
+                EventBody::Replied(replied) if self.fault != Fault::KeepsWhatIsAnswered => {
+                    waiting.retain(|queued| !same(queued, replied.in_reply_to, &task_id));
                 }
                 EventBody::MessageAppended(appended) => {
                     // Even this one takes it out where the same message waits elsewhere too.

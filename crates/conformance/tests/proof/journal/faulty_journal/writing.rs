@@ -43,23 +43,29 @@ impl FaultyJournal {
 
     pub(super) async fn letting_run_ahead(&self, mut append: Append) -> Answer {
         let actual = self.seq(&append.task_id).await;
-        if actual > Seq(0) && append.expected.seq() > actual {
+        if let Expected::At(seq) = append.expected
+            && actual > Seq(0)
+            && seq > actual
+        {
             append.expected = Expected::At(actual);
         }
         self.inner.append(append).await
     }
 
     pub(super) async fn creating_again(&self, append: Append) -> Answer {
-        let task_id = append.task_id.clone();
+        let expected = append.expected;
         match self.inner.append(append).await {
-            Err(JournalError::Stale { expected: Seq(0), .. }) => Ok(self.pretended(&task_id).await),
+            Err(JournalError::Stale { task_id, .. }) if expected == Expected::NoTask => {
+                Ok(self.pretended(&task_id).await)
+            }
             answer => answer,
         }
     }
 
     pub(super) async fn calling_orphans_invalid(&self, append: Append) -> Answer {
+        let place = matches!(append.expected, Expected::At(_));
         match self.inner.append(append).await {
-            Err(JournalError::Stale { task_id, actual: Seq(0), .. }) => {
+            Err(JournalError::Stale { task_id, actual: Seq(0), .. }) if place => {
                 Err(JournalError::Invalid { task_id, reason: "no such task".to_owned() })
             }
             answer => answer,
@@ -103,16 +109,18 @@ impl FaultyJournal {
 
     pub(super) async fn ignoring_late_creations(&self, mut append: Append) -> Answer {
         let begins = matches!(append.events.first(), Some(EventBody::TaskCreated(_)));
-        if append.expected != Expected::NoTask && begins {
+        if matches!(append.expected, Expected::At(_)) && begins {
             append.events.remove(0);
         }
         self.inner.append(append).await
     }
 
     pub(super) async fn forgetting_ends(&self, append: Append) -> Answer {
-        let expected = append.expected.seq();
+        let expected = append.expected;
         match self.inner.append(append).await {
-            Err(JournalError::Ended { task_id }) if self.seq(&task_id).await == expected => {
+            Err(JournalError::Ended { task_id })
+                if Expected::At(self.seq(&task_id).await) == expected =>
+            {
                 Ok(self.pretended(&task_id).await)
             }
             answer => answer,
@@ -127,13 +135,15 @@ impl FaultyJournal {
     }
 
     pub(super) async fn calling_ended_stale(&self, append: Append) -> Answer {
-        let expected = append.expected.seq();
+        let believed = append.expected;
         let actual = self.seq(&append.task_id).await;
-        match self.inner.append(append).await {
-            Err(JournalError::Ended { task_id }) if actual != expected => {
+        match (self.inner.append(append).await, believed) {
+            (Err(JournalError::Ended { task_id }), Expected::At(expected))
+                if actual != expected =>
+            {
                 Err(JournalError::Stale { task_id, expected, actual })
             }
-            answer => answer,
+            (answer, _) => answer,
         }
     }
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use antiphon_core::port::{Agents, TaskQuery, Which};
 use antiphon_core::{
-    AgentDefinition, ErrorCode, ErrorResponse, HistoryRef, MayCall, ModelRef, SessionId, TaskLimits,
+    AgentDefinition, AgentName, ErrorCode, ErrorResponse, HistoryRef, MayCall, ModelRef, SessionId,
+    TaskLimits,
 };
 use antiphon_runtime::{Before, NewTask, Orchestrator, OrchestratorError};
 use antiphon_server::{Desk, TaskRequest};
@@ -21,13 +22,13 @@ use crate::route::Route;
 const TURNS: NonZeroU32 = NonZeroU32::new(1000).unwrap();
 
 /// Makes tasks of requests.
-pub(super) struct ProjectDesk {
-    pub(super) orchestrator: Orchestrator,
-    pub(super) models: Models,
-    pub(super) default_model: ModelRef,
-    pub(super) root: PathBuf,
-    pub(super) rules: Rules,
-    pub(super) agents: Arc<dyn Agents>,
+pub(crate) struct ProjectDesk {
+    pub(crate) orchestrator: Orchestrator,
+    pub(crate) models: Models,
+    pub(crate) default_model: ModelRef,
+    pub(crate) root: PathBuf,
+    pub(crate) rules: Rules,
+    pub(crate) agents: Arc<dyn Agents>,
 }
 
 /// What a task goes on with.
@@ -76,6 +77,10 @@ impl Desk for ProjectDesk {
         };
         let turns_max = task.limits.turns_max.or(Some(TURNS));
         Ok(NewTask { limits: TaskLimits { turns_max, ..task.limits }, ..task })
+    }
+
+    fn agents(&self) -> Vec<AgentName> {
+        self.agents.list().iter().map(|agent| agent.name.clone()).collect()
     }
 }
 

@@ -1,0 +1,73 @@
+//! From a file that is dropped to the response beside it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_core::Sender;
+use antiphon_file_drop::{
+    Done, DoneStatus, Order, OrderError, Orders, Settings, drop_and_wait, watch,
+};
+use antiphon_runtime::{Arrival, Orchestrator, Receipt};
+use async_trait::async_trait;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::world::{self, SILENT};
+use crate::{Error, summed_up};
+
+const TIMES: usize = 300;
+
+pub(crate) async fn compare() -> Result<(), Error> {
+    println!("{:46}{}", "from a dropped file to its response", summed_up(dropped().await?));
+    Ok(())
+}
+
+async fn dropped() -> Result<Vec<Duration>, Error> {
+    let folder = world::folder()?;
+    let names = [SILENT.to_owned()];
+    let (orchestrator, _asked) = world::orchestrator(world::journal(folder.path())?, &names)?;
+    let stop = CancellationToken::new();
+    let orders = Arc::new(Sending(orchestrator.clone()));
+    let (project, until) = (folder.path().to_owned(), stop.clone());
+    let door = tokio::spawn(async move {
+        watch(&project, Settings::default(), orders, until).await.map_err(|e| e.to_string())
+    });
+    let requests = folder.path().join(".antiphon/requests");
+    let mut times = Vec::new();
+    for n in 0..TIMES {
+        let request = format!(r#"{{"action":"send","name":"{SILENT}","message":"Number {n}."}}"#);
+        let began = Instant::now();
+        let patience = Duration::from_secs(10);
+        let response = drop_and_wait(&requests, "bench", request.into_bytes(), patience).await?;
+        times.push(began.elapsed());
+        if !response.ok {
+            return Err(format!("{response:?}").into());
+        }
+    }
+    stop.cancel();
+    door.await??;
+    orchestrator.shutdown(Duration::ZERO).await;
+    Ok(times)
+}
+
+/// Sends, and does nothing else.
+struct Sending(Orchestrator);
+
+#[async_trait]
+impl Orders for Sending {
+    async fn carry_out(&self, order: Order, _: &str, key: &str) -> Result<Done, OrderError> {
+        let refused = |message: String| OrderError::Refused { code: "REFUSED".to_owned(), message };
+        let Order::Send { to, content, .. } = order else { return Err(refused("no".to_owned())) };
+        let arrival = Arrival {
+            content,
+            key: Some(key.to_owned()),
+            ..Arrival::message(to, Sender::User, "")
+        };
+        match self.0.admit(arrival).await.map_err(|error| refused(error.to_string()))? {
+            Receipt::Accepted { .. } | Receipt::Deduplicated { .. } => {
+                Ok(Done::new(DoneStatus::Accepted))
+            }
+            other => Err(refused(format!("{other:?}"))),
+        }
+    }
+}

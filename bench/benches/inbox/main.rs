@@ -1,0 +1,30 @@
+//! How fast agents are reached.
+//!
+//! Each figure stands beside the least that it could be: what the journal alone takes for as many
+//! durable appends. Models answer at once and in memory, so that what is measured is ours.
+
+mod admission;
+mod drop;
+mod turn;
+mod world;
+
+type Error = Box<dyn std::error::Error>;
+
+fn main() -> Result<(), Error> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        admission::compare().await?;
+        turn::compare().await?;
+        drop::compare().await
+    })
+}
+
+/// What is left of many times, in milliseconds: the median and the 99th of a hundred.
+fn summed_up(mut times: Vec<std::time::Duration>) -> String {
+    times.sort_unstable();
+    let at = |percent: usize| {
+        let place = (times.len() * percent / 100).min(times.len().saturating_sub(1));
+        times.get(place).map_or(0.0, |time| time.as_secs_f64() * 1000.0)
+    };
+    format!("{:>10.2}{:>10.2}", at(50), at(99))
+}

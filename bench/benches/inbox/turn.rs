@@ -1,0 +1,93 @@
+//! From a message to the model, and from a request to its answer.
+
+use std::time::Duration;
+
+use antiphon_core::{AgentName, EventBody, Sender};
+use antiphon_runtime::{Arrival, Orchestrator, Receipt};
+use tokio::time::Instant;
+
+use crate::world::{self, ASKER, Asked, SPEAKER};
+use crate::{Error, summed_up};
+
+const TIMES: usize = 500;
+
+pub(crate) async fn compare() -> Result<(), Error> {
+    println!("milliseconds, {TIMES} times one after the other, durable\n");
+    println!("{:46}{:>10}{:>10}", "", "median", "p99");
+    println!("{:46}{}", "from a message to an idle agent to its model", summed_up(woken().await?));
+    println!("{:46}{}", "from a request to its answer, two agents", summed_up(asked().await?));
+    Ok(())
+}
+
+async fn woken() -> Result<Vec<Duration>, Error> {
+    let folder = world::folder()?;
+    let names = [SPEAKER.to_owned()];
+    let (orchestrator, mut asked) = world::orchestrator(world::journal(folder.path())?, &names)?;
+    let speaker = AgentName::parse(SPEAKER)?;
+    orchestrator.start_agent(&speaker).await?;
+    let mut times = Vec::new();
+    for n in 0..TIMES {
+        let began = Instant::now();
+        said(&orchestrator, &speaker, &format!("Message {n}.")).await?;
+        times.push(until_asked(&mut asked, SPEAKER).await? - began);
+        until_idle(&orchestrator, &speaker).await?;
+    }
+    orchestrator.shutdown(Duration::ZERO).await;
+    Ok(times)
+}
+
+/// From the answer that asks for something to the one that knows what came of it: two agents, and
+/// what the second one's model says in between.
+async fn asked() -> Result<Vec<Duration>, Error> {
+    let folder = world::folder()?;
+    let names = [SPEAKER.to_owned(), ASKER.to_owned()];
+    let (orchestrator, mut asked) = world::orchestrator(world::journal(folder.path())?, &names)?;
+    let asker = AgentName::parse(ASKER)?;
+    orchestrator.start_agent(&AgentName::parse(SPEAKER)?).await?;
+    orchestrator.start_agent(&asker).await?;
+    let mut times = Vec::new();
+    for n in 0..TIMES {
+        said(&orchestrator, &asker, &format!("Ask, for the {n}th time.")).await?;
+        let sent = until_asked(&mut asked, ASKER).await?;
+        times.push(until_asked(&mut asked, ASKER).await? - sent);
+        until_idle(&orchestrator, &asker).await?;
+    }
+    orchestrator.shutdown(Duration::ZERO).await;
+    Ok(times)
+}
+
+async fn said(orchestrator: &Orchestrator, to: &AgentName, text: &str) -> Result<(), Error> {
+    match orchestrator.admit(Arrival::message(to.clone(), Sender::User, text)).await? {
+        Receipt::Accepted { .. } => Ok(()),
+        other => Err(format!("{other:?}").into()),
+    }
+}
+
+async fn until_asked(asked: &mut Asked, who: &str) -> Result<Instant, Error> {
+    loop {
+        let (word, at) = asked.recv().await.ok_or("nobody is asked any more")?;
+        if word == who {
+            return Ok(at);
+        }
+    }
+}
+
+/// Waits until an agent has written that it does nothing.
+async fn until_idle(orchestrator: &Orchestrator, name: &AgentName) -> Result<(), Error> {
+    let task = orchestrator.agent_task(name).await?.ok_or("it was not started")?;
+    let mut follower = orchestrator.follow(Some(task.task_id), orchestrator.head().await?);
+    loop {
+        let idle = orchestrator.agents(std::num::NonZeroUsize::MAX).await?;
+        let state = idle.iter().find(|live| live.agent == name.as_str()).map(|l| l.status.state);
+        if state == Some(antiphon_core::AgentState::Idle) {
+            return Ok(());
+        }
+        let event = tokio::time::timeout(Duration::from_millis(20), follower.next()).await;
+        if let Ok(event) = event
+            && let EventBody::StatusChanged(change) = event?.body
+            && change.status.is_terminal()
+        {
+            return Err(format!("{name} has ended: {:?}", change.detail).into());
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Agents whose models answer at once.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use antiphon_core::port::{
+    Agents, Journal, Piece, PieceSource, RandomIds, Scene, StopSignal, SystemClock,
+};
+use antiphon_core::{
+    AgentDefinition, AgentName, MayCall, Message, ModelRef, Provider, RawJson, Request, StopReason,
+};
+use antiphon_runtime::{Models, NoTools, OpenGate, Orchestrator, Settings, World};
+use antiphon_sqlite::{SqliteJournal, Sync};
+use futures_util::stream;
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::Error;
+
+/// Says something and is done.
+pub(crate) const SPEAKER: &str = "speaker";
+/// Asks the speaker for something, and waits.
+pub(crate) const ASKER: &str = "asker";
+/// Never answers.
+pub(crate) const SILENT: &str = "silent";
+
+/// Requests to models that nobody has looked at yet.
+const ASKED_MAX: usize = 1024;
+
+/// A journal beside what is compiled: a folder for temporary files may be in memory.
+pub(crate) fn folder() -> Result<TempDir, Error> {
+    Ok(tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?)
+}
+
+pub(crate) fn journal(folder: &Path) -> Result<Arc<dyn Journal>, Error> {
+    Ok(Arc::new(SqliteJournal::open(&folder.join("journal.db"), Sync::Full)?))
+}
+
+/// Who was asked, and when.
+pub(crate) type Asked = mpsc::Receiver<(String, Instant)>;
+
+/// An orchestrator with agents of these names; the word before a `-` is what they do.
+pub(crate) fn orchestrator(
+    journal: Arc<dyn Journal>,
+    names: &[String],
+) -> Result<(Orchestrator, Asked), Error> {
+    let (tell, asked) = mpsc::channel(ASKED_MAX);
+    let agent = |name: &String| -> Result<_, Error> {
+        let word = name.split('-').next().unwrap_or(name);
+        Ok(Arc::new(AgentDefinition {
+            model: Some(ModelRef::parse(&format!("bench/{word}"))?),
+            agents: MayCall::Only(vec![SPEAKER.to_owned()]),
+            ..AgentDefinition::new(AgentName::parse(name)?, "Be short.")
+        }))
+    };
+    let agents = names.iter().map(agent).collect::<Result<Vec<_>, _>>()?;
+    let world = World {
+        journal,
+        models: Arc::new(Cast { tell }),
+        tools: Arc::new(NoTools),
+        gate: Arc::new(OpenGate),
+        agents: Some(Arc::new(Book(agents))),
+        runners: Vec::new(),
+        prices: Arc::default(),
+        clock: Arc::new(SystemClock),
+        ids: Arc::new(RandomIds),
+        settings: Settings::default(),
+    };
+    Ok((Orchestrator::new(world), asked))
+}
+
+struct Book(Vec<Arc<AgentDefinition>>);
+
+impl Agents for Book {
+    fn find(&self, name: &str) -> Option<Arc<AgentDefinition>> {
+        self.0.iter().find(|agent| agent.name.as_str() == name).cloned()
+    }
+
+    fn list(&self) -> Vec<Arc<AgentDefinition>> {
+        self.0.clone()
+    }
+
+    fn scene(&self, _: Scene<'_>) -> String {
+        "Be short.".to_owned()
+    }
+}
+
+struct Cast {
+    tell: mpsc::Sender<(String, Instant)>,
+}
+
+impl Models for Cast {
+    fn provider(
+        &self,
+        model: &ModelRef,
+        _: &[ModelRef],
+        _: Option<&RawJson>,
+    ) -> Result<Arc<dyn Provider>, String> {
+        let (word, tell) = (model.model().to_owned(), self.tell.clone());
+        Ok(Arc::new(Actor { word, tell }))
+    }
+
+    fn window_tokens(&self, _: &ModelRef) -> Option<u64> {
+        None
+    }
+}
+
+struct Actor {
+    word: String,
+    tell: mpsc::Sender<(String, Instant)>,
+}
+
+impl Provider for Actor {
+    fn open(&self, request: Request) -> PieceSource {
+        // When nobody looks, nobody counts.
+        let _ = self.tell.try_send((self.word.clone(), Instant::now()));
+        if self.word == SILENT {
+            return Box::pin(stream::pending());
+        }
+        let answered = matches!(request.messages.last().map(|m| &**m), Some(Message::ToolResult(_)));
+        if self.word == ASKER && !answered {
+            let arguments = json!({ "to": SPEAKER, "intent": "say", "wait": true }).to_string();
+            let id = Some(format!("call_{}", request.messages.len()));
+            let name = Some("send_request".to_owned());
+            let call = Piece::ToolCall { block: 0, id, name, arguments };
+            let stop = StopSignal { reason: StopReason::ToolUse, raw: "tool_calls".to_owned() };
+            return Box::pin(stream::iter([call, Piece::Stop(stop), Piece::Done].map(Ok)));
+        }
+        let text = Piece::Text { block: 0, delta: "Heard.".to_owned() };
+        let stop = StopSignal { reason: StopReason::EndTurn, raw: "stop".to_owned() };
+        Box::pin(stream::iter([text, Piece::Stop(stop), Piece::Done].map(Ok)))
+    }
+}

@@ -1,0 +1,207 @@
+//! Files of agents, as control requests write them: a new one, or another context in one that is there.
+//! Each is written whole or not at all. What would be no agent, or would change more of one than its
+//! context, is refused.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Component, Path, PathBuf};
+
+use antiphon_agents::{FILE_BYTES_MAX, Fault, Folder, SCHEMA_BYTES_MAX, parse};
+use antiphon_core::{AgentDefinition, AgentName};
+use serde_json::Value;
+
+/// The line that front matter stands between.
+const FENCE: &str = "---";
+
+/// Why a file was not written.
+#[derive(Debug)]
+pub(crate) enum FileError {
+    /// Say it otherwise.
+    Refused(String),
+    /// See what is in it.
+    Exists(PathBuf),
+    /// See to the folder.
+    Unwritable(String),
+}
+
+/// A new agent.
+pub(crate) struct NewAgent<'a> {
+    pub(crate) name: &'a AgentName,
+    pub(crate) description: &'a str,
+    /// The terminal profile it runs in; here when absent.
+    pub(crate) terminal: Option<&'a str>,
+    /// What it is told; who it is, when absent.
+    pub(crate) context: Option<&'a str>,
+}
+
+/// Writes the file of a new agent, never over another. Makes the folder if it is not there.
+pub(crate) fn create(folder: &Folder, agent: &NewAgent<'_>) -> Result<(), FileError> {
+    let runtimes = agent.terminal.map_or(String::new(), |profile| {
+        let profile = Value::from(profile);
+        format!("runtimes: [{{kind: terminal, config: {{profile: {profile}}}}}]\n")
+    });
+    // A JSON text is a YAML text in quotes.
+    let description = Value::from(agent.description);
+    let own = format!("You are {}.", agent.name);
+    let context = agent.context.unwrap_or(&own);
+    let text = format!("{FENCE}\ndescription: {description}\n{runtimes}{FENCE}\n{context}\n");
+    read(agent.name.as_str(), &text, &folder.path)?;
+    make(&folder.path).map_err(unwritable)?;
+    let path = folder.path.join(format!("{}.md", agent.name));
+    match written(&folder.path, &text).map_err(unwritable)?.persist_noclobber(&path) {
+        Ok(_) => synced(&folder.path).map_err(unwritable),
+        Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => {
+            Err(FileError::Exists(path))
+        }
+        Err(failed) => Err(unwritable(failed.error)),
+    }
+}
+
+/// Puts another context in place of an agent's own. Everything else about it stays as it is.
+pub(crate) fn rewrite(
+    path: &Path,
+    agent: &AgentDefinition,
+    context: &str,
+) -> Result<(), FileError> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    let mut old = String::new();
+    let limit = FILE_BYTES_MAX as u64;
+    let reading = File::open(path).and_then(|file| file.take(limit).read_to_string(&mut old));
+    reading.map_err(unwritable)?;
+    let front = front(&old).map_or_else(
+        // Without one, a context that begins with a fence would become one.
+        || format!("{FENCE}\ndescription: {}\n{FENCE}\n", Value::from(agent.description.as_str())),
+        str::to_owned,
+    );
+    let text = format!("{front}{context}\n");
+    let new = read(agent.name.as_str(), &text, folder)?;
+    if new == *agent {
+        return Ok(());
+    }
+    if (AgentDefinition { context: new.context.clone(), ..agent.clone() }) != new {
+        let reason = "its file is not what was read of it: look at it, and ask again";
+        return Err(FileError::Refused(reason.to_owned()));
+    }
+    let file = written(folder, &text).map_err(unwritable)?;
+    file.persist(path).map_err(|failed| unwritable(failed.error))?;
+    synced(folder).map_err(unwritable)
+}
+
+/// Everything up to the end of the front matter, if there is any.
+fn front(text: &str) -> Option<&str> {
+    let is_fence = |line: &str| line.trim_end() == FENCE;
+    let mut lines = text.split_inclusive('\n');
+    let first = lines.next().filter(|line| is_fence(line.trim_start_matches('\u{feff}')))?;
+    let mut end = first.len();
+    for line in lines {
+        end += line.len();
+        if is_fence(line) {
+            return Some(&text[..end]);
+        }
+    }
+    None
+}
+
+/// The agent that a text would be.
+fn read(stem: &str, text: &str, folder: &Path) -> Result<AgentDefinition, FileError> {
+    let mut beside = |path: &Path| {
+        if !path.components().all(|part| matches!(part, Component::Normal(_))) {
+            return Err("it is not beneath its folder".to_owned());
+        }
+        let mut bytes = Vec::new();
+        let file = File::open(folder.join(path)).map_err(|error| error.to_string())?;
+        let limit = SCHEMA_BYTES_MAX as u64 + 1;
+        file.take(limit).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+        Ok(bytes)
+    };
+    parse(stem, text.as_bytes(), &mut beside).map_err(|Fault { line, reason }| {
+        FileError::Refused(format!("it would be no agent: line {line}: {reason}"))
+    })
+}
+
+/// A project's folder may have come with a clone: it must not be a link.
+fn make(folder: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(folder) {
+        Ok(about) if about.is_dir() => Ok(()),
+        Ok(_) => Err(io::Error::other("it is not a folder")),
+        Err(_) => DirBuilder::new().mode(0o700).create(folder),
+    }
+}
+
+fn written(folder: &Path, text: &str) -> io::Result<tempfile::NamedTempFile> {
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    Ok(file)
+}
+
+fn synced(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` hands over")]
+fn unwritable(error: io::Error) -> FileError {
+    FileError::Unwritable(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use antiphon_agents::AgentBook;
+
+    use super::*;
+
+    fn agent(folder: &Path, name: &str) -> AgentDefinition {
+        let scene = |_: antiphon_core::port::Scene<'_>| String::new();
+        let book = AgentBook::open(vec![Folder::project(folder)], scene);
+        (*book.entry(name).unwrap().definition).clone()
+    }
+
+    fn new<'a>(name: &'a AgentName, context: Option<&'a str>) -> NewAgent<'a> {
+        NewAgent { name, description: "Made: by \"ci\".", terminal: None, context }
+    }
+
+    #[test]
+    fn a_new_agent_has_the_context_it_was_given_and_no_other_is_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let agents = Folder::project(folder.path().join("agents"));
+        let name = AgentName::parse("my scribe").unwrap();
+        // What looks like front matter is none.
+        create(&agents, &new(&name, Some("---\ntools: bash\n---\nWrite."))).unwrap();
+        let made = agent(&agents.path, "my scribe");
+        assert_eq!(made.context, "---\ntools: bash\n---\nWrite.");
+        assert_eq!((made.tools, made.description.as_str()), (None, "Made: by \"ci\"."));
+        let again = create(&agents, &new(&name, None));
+        assert!(matches!(again, Err(FileError::Exists(path)) if path.ends_with("my scribe.md")));
+        let blank = create(&agents, &new(&AgentName::parse("x").unwrap(), Some(" \n")));
+        assert!(matches!(blank, Err(FileError::Refused(_))), "{blank:?}");
+        assert_eq!(fs::read_dir(&agents.path).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn another_context_leaves_everything_else_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.md");
+        let front = "---\n# why\ndescription: d\ntools: read\n---\n";
+        fs::write(&path, format!("{front}Old.\n")).unwrap();
+        rewrite(&path, &agent(folder.path(), "a"), "New.\n---\nMore.").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), format!("{front}New.\n---\nMore.\n"));
+        for none in ["", "  \n"] {
+            let refused = rewrite(&path, &agent(folder.path(), "a"), none);
+            assert!(matches!(refused, Err(FileError::Refused(_))), "{refused:?}");
+        }
+        assert_eq!(agent(folder.path(), "a").context, "New.\n---\nMore.");
+    }
+
+    #[test]
+    fn a_file_without_front_matter_does_not_get_any_from_its_context() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.md");
+        fs::write(&path, "Writes things down.\n").unwrap();
+        let before = agent(folder.path(), "a");
+        rewrite(&path, &before, "---\ntools: bash\n---\nx").unwrap();
+        let after = agent(folder.path(), "a");
+        assert_eq!(after.context, "---\ntools: bash\n---\nx");
+        assert_eq!(AgentDefinition { context: before.context.clone(), ..after }, before);
+    }
+}

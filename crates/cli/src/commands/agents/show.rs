@@ -1,0 +1,151 @@
+//! `antiphon agents show`: everything about one agent.
+
+use antiphon_agents::Entry;
+use antiphon_core::{
+    Cost, MayCall, ModelRef, Profile, RawJson, Runtime, SilentIntents, TaskLimits,
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{Row, listed, row, shown};
+use crate::failure::Failure;
+use crate::terminal;
+
+/// An agent in JSON, with everything about it.
+#[derive(Serialize)]
+struct Whole<'a> {
+    #[serde(flatten)]
+    row: Row<'a>,
+    profile: Profile,
+    tools: Tools,
+    agents: &'a MayCall,
+    runtimes: Vec<Value>,
+    limits: &'a TaskLimits,
+    silent_intents: &'a SilentIntents,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_schema: Option<&'a RawJson>,
+    context: &'a str,
+}
+
+/// What becomes of the tools an agent wants.
+#[derive(Serialize)]
+struct Tools {
+    /// Absent when it takes all that its caller has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wanted: Option<Vec<String>>,
+    /// What it gets of a caller who has everything.
+    here: Vec<String>,
+    /// What it wants and is not here.
+    missing: Vec<String>,
+}
+
+impl Tools {
+    fn of(wanted: Option<&[String]>, here: Vec<String>) -> Self {
+        let Some(wanted) = wanted else { return Self { wanted: None, here, missing: Vec::new() } };
+        let (here, missing) = wanted.iter().cloned().partition(|name| here.contains(name));
+        Self { wanted: Some(wanted.to_vec()), here, missing }
+    }
+
+    fn line(&self) -> String {
+        let here = listed(&self.here, "none");
+        let all = if self.wanted.is_none() { "all that its caller has, here " } else { "" };
+        let missing = match self.missing.as_slice() {
+            [] => String::new(),
+            missing => format!("; not here: {}", missing.join(", ")),
+        };
+        format!("{all}{here}{missing}")
+    }
+}
+
+/// Shows one agent.
+pub(super) fn show(entry: &Entry, here: Vec<String>, json: bool) -> Result<(), Failure> {
+    let agent = &entry.definition;
+    let tools = Tools::of(agent.tools.as_deref(), here);
+    if json {
+        let whole = Whole {
+            row: row(entry),
+            profile: agent.profile,
+            tools,
+            agents: &agent.agents,
+            runtimes: agent.runtimes.iter().map(runtime_json).collect(),
+            limits: &agent.limits,
+            silent_intents: &agent.silent_intents,
+            output_schema: agent.output_schema.as_ref(),
+            context: &agent.context,
+        };
+        terminal::print(&terminal::json(&whole)?);
+        return Ok(());
+    }
+    terminal::print(&described(entry, &tools));
+    Ok(())
+}
+
+fn described(entry: &Entry, tools: &Tools) -> String {
+    let agent = &entry.definition;
+    let models: Vec<String> =
+        agent.model.iter().chain(&agent.fallbacks).map(ModelRef::to_string).collect();
+    let runtimes: Vec<String> = agent.runtimes.iter().map(runtime_text).collect();
+    let may_call = match &agent.agents {
+        MayCall::Anybody => "anybody".to_owned(),
+        MayCall::Only(names) => listed(names, "nobody"),
+    };
+    let profile = match agent.profile {
+        Profile::Native => "native",
+    };
+    let mut rows = vec![
+        ("file", format!("{} ({})", shown(&entry.path), entry.origin.as_str())),
+        ("profile", profile.to_owned()),
+        ("model", listed(&models, "the caller's")),
+        ("tools", tools.line()),
+        ("may call", may_call),
+        ("runs", listed(&runtimes, "local")),
+        ("limits", limits(&agent.limits)),
+    ];
+    rows.extend(entry.shadows.iter().map(|path| ("shadows", shown(path))));
+    let silent = words(&agent.silent_intents);
+    rows.extend((!silent.is_empty()).then(|| ("silent", silent.join(", "))));
+    rows.extend(agent.output_schema.iter().map(|schema| ("result", schema.to_string())));
+    let rows: Vec<[String; 2]> =
+        rows.into_iter().map(|(name, value)| [name.to_owned(), value]).collect();
+    format!("{}\n\n{}\n{}\n", agent.description, terminal::table(&rows), agent.context)
+}
+
+fn runtime_json(runtime: &Runtime) -> Value {
+    match runtime {
+        Runtime::Local => json!({ "kind": "local" }),
+        Runtime::Runner(runner) => json!({ "kind": runner.kind, "config": runner.config }),
+    }
+}
+
+fn runtime_text(runtime: &Runtime) -> String {
+    match runtime {
+        Runtime::Runner(runner) if runner.config.as_object().is_some_and(|map| !map.is_empty()) => {
+            format!("{} {}", runner.kind, runner.config)
+        }
+        Runtime::Local | Runtime::Runner(_) => runtime.kind().to_owned(),
+    }
+}
+
+fn limits(limits: &TaskLimits) -> String {
+    let cost = limits.cost_nano_usd_max.map(|nano| Cost { nano_usd: nano.get() }.to_string());
+    let number = |number: Option<std::num::NonZeroU32>| number.map(|number| number.to_string());
+    let known = [
+        ("turns", number(limits.turns_max)),
+        ("tokens of an answer", number(limits.answer_tokens_max)),
+        ("calls of tools", number(limits.tool_calls_max)),
+        ("tokens", limits.tokens_max.map(|tokens| tokens.to_string())),
+        ("in all", cost),
+        ("seconds", number(limits.wall_clock_s_max)),
+        ("levels of tasks", number(limits.depth_max)),
+        ("tasks at a time", number(limits.fan_out_max)),
+        ("tasks", number(limits.tasks_max)),
+    ];
+    let said = known.into_iter().filter_map(|(of, limit)| Some(format!("{} {of}", limit?)));
+    listed(&said.collect::<Vec<_>>(), "none")
+}
+
+/// The intents of a set that tells them in JSON only.
+fn words(intents: &SilentIntents) -> Vec<String> {
+    let words = serde_json::to_value(intents).and_then(serde_json::from_value);
+    words.unwrap_or_default()
+}

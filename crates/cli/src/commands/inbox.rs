@@ -1,0 +1,165 @@
+//! `antiphon inbox`: what waits for agents, and what became of what they were sent. It looks and changes
+//! nothing, also while a server works.
+
+mod letter;
+
+use std::num::NonZeroUsize;
+
+use antiphon_core::port::{Clock, SystemClock};
+use antiphon_core::{AgentName, HandlingMode, Salience, visible};
+use antiphon_runtime::Orchestrator;
+use antiphon_server::{Inboxes, Waiting, waiting};
+use clap::Subcommand;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::agents;
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::models::Models;
+use crate::project::Project;
+use crate::served::Served;
+use crate::terminal;
+
+/// Characters of an interaction that are listed.
+const LINE_CHARS_MAX: usize = 60;
+
+/// Look at what waits for agents, and at what became of a request.
+#[derive(Debug, Subcommand)]
+#[command(after_help = "\
+What an agent has not read waits in its inbox, also while it is stopped. See docs/inbox.md.
+
+Examples:
+  antiphon inbox list
+  antiphon inbox list reviewer --json | jq -r '.[].id'
+  antiphon inbox show 4f1c0b")]
+pub(crate) enum Inbox {
+    /// List what waits, in the order of arrival.
+    #[command(after_help = "\
+Examples:
+  antiphon inbox list
+  antiphon inbox list reviewer --limit 5
+  antiphon inbox list --json | jq '.[] | select(.salience == \"urgent\")'")]
+    List {
+        /// Only what waits for this agent.
+        agent: Option<AgentName>,
+        /// At most so many.
+        #[arg(long, default_value = "50", value_name = "N")]
+        limit: NonZeroUsize,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show one interaction: who sent it, what the agent reads of it, and how far it got.
+    #[command(after_help = "\
+How far it got is `waiting`, `read`, or for a request `waiting`, `taken`, `accepted`, `completed` or
+`failed`. Exit code 2 when nobody knows of such an interaction.
+
+Examples:
+  antiphon inbox show 4f1c0b
+  antiphon inbox show 4f1c0b --json | jq .result")]
+    Show {
+        /// Its id, or the beginning of it.
+        id: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+impl Inbox {
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let project = Project::known()?;
+        let config = Config::load()?;
+        let names = agents::names(&project, &config);
+        let books = match Served::find(&project).await? {
+            Some(_) => Served::books(&project)?,
+            None => project.reader(Models::new(config))?,
+        };
+        match self {
+            Self::List { agent, limit, json } => {
+                list(&books, &names, agent.as_ref(), limit, json).await
+            }
+            Self::Show { id, json } => letter::show(&books, &names, &id, json).await,
+        }
+    }
+}
+
+async fn list(
+    books: &Orchestrator,
+    names: &[AgentName],
+    agent: Option<&AgentName>,
+    limit: NonZeroUsize,
+    json: bool,
+) -> Result<(), Failure> {
+    if let Some(agent) = agent
+        && !names.contains(agent)
+        && books.agent_task(agent).await?.is_none()
+    {
+        return Err(antiphon_server::unknown(agent, names).into());
+    }
+    let inboxes = agent.map_or(Inboxes::All(names), Inboxes::Of);
+    let mut found = waiting(books, inboxes).await?;
+    let total = found.len();
+    found.truncate(limit.get());
+    terminal::print(&if json { terminal::json(&found)? } else { table(&found) });
+    if total > found.len() {
+        terminal::note(&format!("the first {limit} of {total}; see more with --limit\n"));
+    }
+    Ok(())
+}
+
+fn table(found: &[Waiting]) -> String {
+    if found.is_empty() {
+        return "nothing waits\n".to_owned();
+    }
+    let now = SystemClock.now();
+    let header = ["AGENT", "ID", "FROM", "CLASS", "SALIENCE", "MODE", "AGE", ""];
+    let mut lines = vec![header.map(str::to_owned)];
+    lines.extend(found.iter().map(|waiting| {
+        let gone = if waiting.live { "" } else { " (stopped)" };
+        let quiet = if waiting.wakes { "" } else { ", quiet" };
+        [
+            format!("{}{gone}", visible(&waiting.agent)),
+            waiting.id.to_string(),
+            waiting.from.to_string(),
+            word(&waiting.class),
+            salience(waiting.salience).to_owned(),
+            format!("{}{quiet}", mode(waiting.mode)),
+            terminal::age(now - waiting.at),
+            first_line(&waiting.rendered_text),
+        ]
+    }));
+    terminal::table(&lines)
+}
+
+/// The word that something has in JSON.
+fn word(value: &impl Serialize) -> String {
+    let text = serde_json::to_value(value).ok();
+    text.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+fn salience(salience: Salience) -> &'static str {
+    match salience {
+        Salience::Background => "background",
+        Salience::Normal => "normal",
+        Salience::Important => "important",
+        Salience::Urgent => "urgent",
+    }
+}
+
+fn mode(mode: HandlingMode) -> &'static str {
+    match mode {
+        HandlingMode::Queue => "queue",
+        HandlingMode::Steer => "steer",
+    }
+}
+
+fn first_line(text: &str) -> String {
+    let seen = visible(text);
+    let line = seen.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+    match line.char_indices().nth(LINE_CHARS_MAX) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line.to_owned(),
+    }
+}

@@ -1,0 +1,190 @@
+//! `antiphon request`: drops a control request and waits for its response, which is the same whether a
+//! server answers or this process does. What is not answered in time stays where it was dropped.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_core::visible;
+use antiphon_file_drop::{
+    DoneStatus, DropError, REQUEST_BYTES_MAX, Response, ResponseError, drop_and_wait, watch,
+};
+use clap::Args;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use super::agents::folders;
+use super::serve::drop_settings;
+use crate::config::Config;
+use crate::desk::ProjectDesk;
+use crate::failure::{Exit, Failure};
+use crate::hands::{Allowed, Hands};
+use crate::models::Models;
+use crate::orders::{ProjectOrders, Working};
+use crate::project::Project;
+use crate::prompt::Rules;
+use crate::served::Served;
+use crate::team::Team;
+use crate::terminal;
+
+/// Who asks, as the folder of the request says.
+const REQUESTER: &str = "cli";
+
+/// Drop a control request, and wait for its response (see docs/file-drop.md).
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A request is a JSON object with an `action`: spawn_agent, stop_agent, update_agent_context, send, invoke
+or cancel. It goes into .antiphon/requests/cli, where `antiphon serve` answers it; without a server it is
+answered by this command, and what it asks for is kept until there is one.
+
+Exit code 0 when it was carried out, 1 when a task that was waited for has failed, 2 when it makes no
+sense here, 3 when it is not allowed, 4 when there was no response in time.
+
+Examples:
+  antiphon request spawn.json
+  echo '{\"action\":\"spawn_agent\",\"name\":\"scribe\",\"profile\":\"native\"}' | antiphon request -
+  echo '{\"action\":\"invoke\",\"prompt\":\"Hello\",\"wait\":true}' | antiphon request - --timeout 5m --json")]
+pub(crate) struct Request {
+    /// The file with the request, or `-` for standard input.
+    file: PathBuf,
+
+    /// How long to wait for the response: `30s`, `10m`.
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    timeout: humantime::Duration,
+
+    /// Print the response as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Request {
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let request = self.read()?;
+        let project = Project::here()?;
+        let response = if Served::find(&project).await?.is_some() {
+            self.drop_in(&project, request).await?
+        } else {
+            self.alone(&project, request).await?
+        };
+        if self.json {
+            terminal::print(&terminal::json(&response)?);
+        } else if response.ok {
+            terminal::print(&described(&response));
+        }
+        outcome(&response)
+    }
+
+    async fn drop_in(&self, project: &Project, request: Vec<u8>) -> Result<Response, Failure> {
+        project.prepare()?;
+        let folder = project.folder().join("requests");
+        let timeout: Duration = self.timeout.into();
+        drop_and_wait(folder, REQUESTER, request, timeout).await.map_err(|error| match error {
+            DropError::Requester { .. } | DropError::Folder { .. } => {
+                Failure::usage(error.to_string())
+            }
+            DropError::Timeout { .. } => Failure::unavailable(error.to_string()),
+        })
+    }
+
+    /// Answers it here: nobody else does.
+    async fn alone(&self, project: &Project, request: Vec<u8>) -> Result<Response, Failure> {
+        let config = Config::load()?;
+        let hands = Hands::none();
+        let rules = Rules::find(config.path.parent(), project.root(), project.working_folder());
+        let team = Team::of(project, &config, &Allowed::default(), &hands, &rules)?;
+        let default_model = config.default_model();
+        let [folder, _] = folders(project, &config);
+        let terminals = config.terminals.keys().cloned().collect();
+        let keeper = project.keeper_of(Models::new(config), hands, &team);
+        let orchestrator = match keeper {
+            Ok(orchestrator) => orchestrator,
+            Err(failure) => {
+                // A server may have been faster.
+                Served::instead(project, failure).await?;
+                return self.drop_in(project, request).await;
+            }
+        };
+        let desk = Arc::new(ProjectDesk {
+            orchestrator: orchestrator.clone(),
+            models: Models::new(Config::load()?),
+            default_model,
+            root: project.root().to_owned(),
+            rules,
+            agents: Arc::clone(&team.agents) as _,
+        });
+        let agents = Arc::clone(&team.agents);
+        let working = Working::Nobody;
+        let orders = ProjectOrders { orchestrator, desk, agents, folder, terminals, working };
+        let stop = CancellationToken::new();
+        let door = watch(project.root(), drop_settings(), Arc::new(orders), stop.clone());
+        let asked = async {
+            let response = self.drop_in(project, request).await;
+            stop.cancel();
+            response
+        };
+        let (door, response) = tokio::join!(door, asked);
+        team.disband().await;
+        door.map_err(|error| Failure::failed(error.to_string()))?;
+        response
+    }
+
+    /// The request, which is a JSON object at least.
+    fn read(&self) -> Result<Vec<u8>, Failure> {
+        let shown = self.file.display();
+        let refuse = |reason: String| Failure::usage(format!("{shown}: {reason}"));
+        let mut bytes = Vec::new();
+        let limit = REQUEST_BYTES_MAX as u64 + 1;
+        let read = if self.file.as_os_str() == "-" {
+            std::io::stdin().lock().take(limit).read_to_end(&mut bytes)
+        } else {
+            File::open(&self.file).and_then(|file| file.take(limit).read_to_end(&mut bytes))
+        };
+        read.map_err(|error| refuse(error.to_string()))?;
+        if bytes.len() > REQUEST_BYTES_MAX {
+            return Err(refuse(format!("a request may have {REQUEST_BYTES_MAX} bytes")));
+        }
+        serde_json::from_slice::<Map<String, Value>>(&bytes)
+            .map_err(|error| refuse(format!("it is no JSON object: {error}")))?;
+        Ok(bytes)
+    }
+}
+
+/// `started: reviewer, task 0199…`.
+fn described(response: &Response) -> String {
+    let status = response.status.map_or("done".to_owned(), word);
+    let mut about: Vec<String> = response.agent.iter().map(|agent| visible(agent)).collect();
+    about.extend(response.task_id.iter().map(|task_id| format!("task {task_id}")));
+    about.extend(response.interaction_id.iter().map(|id| format!("interaction {id}")));
+    let about = if about.is_empty() { String::new() } else { format!(": {}", about.join(", ")) };
+    let result = match &response.result {
+        None => String::new(),
+        Some(Value::String(text)) => format!("{}\n", visible(text)),
+        Some(other) => format!("{}\n", visible(&other.to_string())),
+    };
+    format!("{status}{about}\n{result}")
+}
+
+fn word(status: DoneStatus) -> String {
+    let word = serde_json::to_value(status).unwrap_or_default();
+    word.as_str().unwrap_or_default().replace('_', " ")
+}
+
+/// What a response means to the shell.
+fn outcome(response: &Response) -> Result<(), Failure> {
+    if let Some(ResponseError { code, message }) = &response.error {
+        let exit = match code.as_str() {
+            "FORBIDDEN" | "UNAUTHORIZED" => Exit::Refused,
+            "SERVICE_UNAVAILABLE" | "RATE_LIMIT_EXCEEDED" => Exit::Unavailable,
+            "INTERNAL_ERROR" => Exit::Failed,
+            _ => Exit::Usage,
+        };
+        return Err(Failure { exit, message: message.clone() });
+    }
+    match response.status {
+        Some(DoneStatus::Failed) => Err(Failure::failed("the task has failed")),
+        Some(DoneStatus::Canceled) if response.result.is_some() => Err(Failure::interrupted()),
+        Some(_) | None => Ok(()),
+    }
+}

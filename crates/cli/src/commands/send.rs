@@ -1,0 +1,284 @@
+//! `antiphon send`: something for an agent's inbox. What is told as accepted is in the journal, whoever
+//! works on it; what is not accepted is nowhere, and the reason says what to do.
+
+mod lines;
+
+use std::num::NonZeroU32;
+
+use antiphon_core::{
+    AgentName, HandlingMode, InteractionContent, RawJson, RenderMetadata, Salience, Sender,
+    SourceName, visible,
+};
+use antiphon_runtime::{Arrival, REQUEST_TIMEOUT_S_MAX, SENDER_KEY_BYTES_MAX, Wake};
+use antiphon_server::render_class;
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use super::agents;
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::models::Models;
+use crate::project::Project;
+use crate::served::{Answer, Door, Letter, Rejected, Taken, Told, Word};
+use crate::terminal;
+
+/// Longest key: behind it there is room for the number of a line.
+const KEY_CHARS_MAX: usize = SENDER_KEY_BYTES_MAX - 21;
+
+/// Put something into an agent's inbox: a message, an event, or a request (see docs/inbox.md).
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+#[command(after_help = "\
+An agent that was never started is started by what arrives. `antiphon serve` is who works on what it
+reads; without one, what you send waits in the journal.
+
+Exit code 1 when a request that was waited for has failed, 2 when the agent or the input is not right,
+4 when the inbox is full, or when nobody is there to answer.
+
+Examples:
+  antiphon send reviewer 'Look at the last commit.'
+  antiphon send reviewer --steer 'Leave the tests alone.'
+  antiphon send reviewer --from ci --salience urgent 'The build of main is red.'
+  antiphon send reviewer --request review --params '{\"branch\": \"main\"}' --wait --timeout 5m
+  tail -f build.log | antiphon send reviewer --from build --no-wake -
+  antiphon send reviewer --key nightly-2026-11-15 'Good night.'     # twice is once")]
+pub(crate) struct Send {
+    /// Which agent.
+    agent: AgentName,
+
+    /// What to say; `-` reads standard input, and every line that is not blank is one interaction.
+    #[arg(value_name = "TEXT", required_unless_present = "request", conflicts_with = "request")]
+    text: Vec<String>,
+
+    /// It is an event, and comes from this source; without it, these are your own words.
+    #[arg(long, value_name = "SOURCE", conflicts_with = "request")]
+    from: Option<SourceName>,
+
+    /// At the next safe point of the turn that the agent is at, not only with its next turn.
+    #[arg(long)]
+    steer: bool,
+
+    /// How urgent it is: the more salient is read first.
+    #[arg(long, value_name = "LEVEL")]
+    salience: Option<Level>,
+
+    /// Do not wake the agent for it: it is read with whatever does.
+    #[arg(long, conflicts_with = "wait")]
+    no_wake: bool,
+
+    /// Your own name for it: the same again is the same interaction. With `-`, lines are numbered.
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+
+    /// Ask for something that is answered.
+    #[arg(long, value_name = "INTENT")]
+    request: Option<String>,
+
+    /// What comes with the request, as JSON.
+    #[arg(long, value_name = "JSON")]
+    params: Option<String>,
+
+    /// How long the request waits for its answer: `90s`, `10m`, `2h`; 10 minutes when absent.
+    #[arg(long, value_name = "TIME")]
+    timeout: Option<humantime::Duration>,
+
+    /// Wait for the answer, and print it.
+    #[arg(long)]
+    wait: bool,
+
+    /// Print JSON: the receipt, or with --wait what came of it. One object per line with `-`.
+    #[arg(long)]
+    json: bool,
+}
+
+/// How urgent something is.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Level {
+    Background,
+    Normal,
+    Important,
+    Urgent,
+}
+
+impl From<Level> for Salience {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Background => Self::Background,
+            Level::Normal => Self::Normal,
+            Level::Important => Self::Important,
+            Level::Urgent => Self::Urgent,
+        }
+    }
+}
+
+impl Send {
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        self.check()?;
+        let timeout_s = self.timeout_s()?;
+        let from_lines = self.text == ["-"];
+        let content = match &self.request {
+            Some(intent) => {
+                let params = self.params()?;
+                InteractionContent::Request { intent: intent.clone(), params }
+            }
+            None => InteractionContent::Message { body: self.text.join(" "), blocks: None },
+        };
+        let config = Config::load()?;
+        let project = Project::here()?;
+        if !project.has_journal() {
+            // Nothing is made for somebody who is not there.
+            agents::defined(&project, &config, &self.agent)?;
+        }
+        let door = Door::to_agents(&project, Models::new(config)).await?;
+        if self.wait && matches!(door, Door::Alone(_)) {
+            return Err(Failure::unavailable(
+                "nobody is at work here who would answer: begin `antiphon serve` and ask again, or leave \
+                 out --wait",
+            ));
+        }
+        if from_lines {
+            return lines::send(&self, &door).await;
+        }
+        let letter = self.letter(content, self.key.clone(), timeout_s);
+        match door.admit(&letter).await? {
+            Told::Taken(taken) if self.wait => self.wait(&door, &taken, timeout_s).await,
+            Told::Taken(taken) => self.print(&door, &taken),
+            Told::Rejected(rejected) => {
+                if self.json {
+                    terminal::print(&terminal::json(&rejection(&rejected))?);
+                }
+                Err(rejected.failure)
+            }
+        }
+    }
+
+    /// What the parser of the command line does not see.
+    fn check(&self) -> Result<(), Failure> {
+        if self.request.is_none() && (self.wait || self.params.is_some() || self.timeout.is_some())
+        {
+            return Err(Failure::usage(
+                "only a request is answered: --wait, --params and --timeout go with --request INTENT",
+            ));
+        }
+        let fits = |key: &String| {
+            (1..=KEY_CHARS_MAX).contains(&key.len()) && key.chars().all(|c| c.is_ascii_graphic())
+        };
+        if !self.key.as_ref().is_none_or(fits) {
+            let message =
+                format!("--key: 1 to {KEY_CHARS_MAX} characters of ASCII, without blanks");
+            return Err(Failure::usage(message));
+        }
+        Ok(())
+    }
+
+    fn letter(
+        &self,
+        content: InteractionContent,
+        key: Option<String>,
+        timeout_s: Option<u32>,
+    ) -> Letter {
+        let from = self.from.clone().map_or(Sender::User, Sender::External);
+        let class = render_class(&from, &content);
+        let shown = |level: Level| RenderMetadata { class, salience: level.into() };
+        let arrival = Arrival {
+            to: self.agent.clone(),
+            from,
+            content,
+            mode: if self.steer { HandlingMode::Steer } else { HandlingMode::Queue },
+            render_metadata: self.salience.map(shown),
+            wake: if self.no_wake { Wake::No } else { Wake::Yes },
+            until: None,
+            key,
+        };
+        Letter { arrival, timeout_s }
+    }
+
+    fn params(&self) -> Result<Value, Failure> {
+        let Some(text) = &self.params else { return Ok(Value::Null) };
+        let wrong = |reason: String| Failure::usage(format!("--params: {reason}"));
+        RawJson::parse(text).map_err(|error| wrong(error.to_string()))?;
+        serde_json::from_str(text).map_err(|error| wrong(error.to_string()))
+    }
+
+    fn timeout_s(&self) -> Result<Option<u32>, Failure> {
+        let Some(timeout) = self.timeout else { return Ok(None) };
+        let whole = u32::try_from(timeout.as_secs()).ok().filter(|s| *s <= REQUEST_TIMEOUT_S_MAX);
+        let timeout_s = whole.and_then(NonZeroU32::new).map(NonZeroU32::get);
+        timeout_s.map(Some).ok_or_else(|| {
+            let days = REQUEST_TIMEOUT_S_MAX / 86_400;
+            Failure::usage(format!("--timeout: from 1s to {days}d"))
+        })
+    }
+
+    fn print(&self, door: &Door, taken: &Taken) -> Result<(), Failure> {
+        if self.json {
+            terminal::print(&terminal::json(taken)?);
+            return Ok(());
+        }
+        let word = match taken.receipt {
+            Word::Accepted => "accepted",
+            Word::Deduplicated => "had it before",
+        };
+        terminal::print(&format!("{word}: {}; {}\n", taken.id, self.reading(door)));
+        Ok(())
+    }
+
+    /// Who reads it.
+    fn reading(&self, door: &Door) -> String {
+        match door {
+            Door::Alone(_) => {
+                format!("nobody is at work here: `{}` reads it under `antiphon serve`", self.agent)
+            }
+            Door::Served(..) => format!("`{}` reads it", self.agent),
+        }
+    }
+
+    async fn wait(
+        &self,
+        door: &Door,
+        taken: &Taken,
+        timeout_s: Option<u32>,
+    ) -> Result<(), Failure> {
+        let Door::Served(served, _) = door else { return self.print(door, taken) };
+        let see = format!("see `antiphon inbox show {}`", taken.id);
+        let answer = served.answer(taken.id, timeout_s).await.map_err(|failure| {
+            let message = format!("{failure}; the request is in the journal: {see}");
+            Failure { message, ..failure }
+        })?;
+        let Some(Answer { state, result }) = answer else {
+            return Err(Failure::failed(format!("`{}` did not answer in time: {see}", self.agent)));
+        };
+        if self.json {
+            let told = json!({
+                "id": taken.id,
+                "task_id": taken.task_id,
+                "status": state,
+                "result": result,
+            });
+            terminal::print(&terminal::json(&told)?);
+        } else if state == "completed" {
+            terminal::print(&shown(&result)?);
+        }
+        if state == "completed" { Ok(()) } else { Err(Failure::failed(reason(&result))) }
+    }
+}
+
+/// A rejection in JSON.
+fn rejection(rejected: &Rejected) -> Value {
+    let message = &rejected.failure.message;
+    json!({ "receipt": "rejected", "reason": rejected.reason, "message": message })
+}
+
+/// A result for people: a text as it is, anything else as JSON.
+fn shown(result: &Value) -> Result<String, Failure> {
+    match result.as_str() {
+        Some(text) => Ok(format!("{}\n", visible(text))),
+        None => terminal::json(result).map(|text| visible(&text)),
+    }
+}
+
+/// Why a request has failed.
+fn reason(result: &Value) -> String {
+    let told = result["error"].as_str().or(result.as_str());
+    told.map_or_else(|| result.to_string(), str::to_owned)
+}

@@ -1,0 +1,249 @@
+//! `antiphon send AGENT -`: an interaction for every line of standard input that is not blank, in order.
+//!
+//! What there is no room for is sent again, with a pause that grows, for a while; whoever writes the
+//! lines waits meanwhile. A line that is not accepted is told and the next is read. A server that goes
+//! away ends it: the line it happened at is told.
+
+use std::io::BufRead;
+use std::time::Duration;
+
+use antiphon_core::{InteractionContent, visible};
+use antiphon_runtime::INTERACTION_BYTES_MAX;
+use serde_json::json;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep};
+
+use super::{Send, rejection};
+use crate::failure::{Exit, Failure};
+use crate::served::{Door, Rejected, Told, Word};
+use crate::terminal;
+
+/// Lines that were read and not sent; whoever writes them waits then.
+const LINES_MAX: usize = 16;
+
+/// The pause behind the first try that there was no room for. Each that follows is twice as long.
+const PAUSE_MIN: Duration = Duration::from_millis(100);
+
+/// The longest pause.
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// How long there may be no room for a line.
+const FULL_PATIENCE: Duration = Duration::from_secs(120);
+
+/// A line of input.
+enum Line {
+    Text(String),
+    /// It has too many bytes, or is no text.
+    Bad(String),
+}
+
+#[derive(Default)]
+struct Tally {
+    accepted: u64,
+    before: u64,
+    rejected: u64,
+    worst: Option<Exit>,
+}
+
+/// Sends every line.
+pub(super) async fn send(send: &Send, door: &Door) -> Result<(), Failure> {
+    let mut lines = read();
+    let mut tally = Tally::default();
+    let mut number: u64 = 0;
+    while let Some(line) = lines.recv().await {
+        number += 1;
+        let text = match line {
+            Line::Text(text) if text.trim().is_empty() => continue,
+            Line::Text(text) => text,
+            Line::Bad(reason) => {
+                let reason_word = "invalid".to_owned();
+                let failure = Failure::usage(reason);
+                tally.reject(send, number, &Rejected { reason: reason_word, failure });
+                continue;
+            }
+        };
+        let told = deliver(send, door, number, text).await.map_err(|failure| {
+            let message = format!("line {number}: {failure}; {} before it", tally.words());
+            Failure { message, ..failure }
+        })?;
+        match told {
+            Told::Rejected(rejected) => tally.reject(send, number, &rejected),
+            Told::Taken(taken) => {
+                match taken.receipt {
+                    Word::Accepted => tally.accepted += 1,
+                    Word::Deduplicated => tally.before += 1,
+                }
+                if send.json {
+                    let told = json!({ "line": number, "receipt": taken.receipt, "id": taken.id,
+                        "task_id": taken.task_id });
+                    terminal::print(&format!("{told}\n"));
+                } else {
+                    terminal::print(&format!("{}\n", taken.id));
+                }
+            }
+        }
+    }
+    terminal::note(&format!("{}; {}\n", tally.words(), send.reading(door)));
+    match tally.worst {
+        None => Ok(()),
+        Some(exit) => {
+            let message = format!("not every line was accepted: {}", tally.words());
+            Err(Failure { exit, message })
+        }
+    }
+}
+
+impl Tally {
+    fn words(&self) -> String {
+        let before = match self.before {
+            0 => String::new(),
+            before => format!(", {before} were there before"),
+        };
+        let rejected = match self.rejected {
+            0 => String::new(),
+            rejected => format!(", {rejected} rejected"),
+        };
+        format!("{} accepted{before}{rejected}", terminal::count(self.accepted, "line"))
+    }
+
+    fn reject(&mut self, send: &Send, number: u64, rejected: &Rejected) {
+        self.rejected += 1;
+        if send.json {
+            let mut told = rejection(rejected);
+            told["line"] = number.into();
+            terminal::print(&format!("{told}\n"));
+        }
+        terminal::note(&format!("line {number}: {}\n", visible(&rejected.failure.message)));
+        let exit = rejected.failure.exit;
+        // That there is no room is worse than a line that is not right: the rest may be lost as well.
+        self.worst = match self.worst {
+            Some(Exit::Unavailable) => Some(Exit::Unavailable),
+            Some(_) | None => Some(exit),
+        };
+    }
+}
+
+/// Sends a line, again and again while there is no room for it.
+async fn deliver(send: &Send, door: &Door, number: u64, text: String) -> Result<Told, Failure> {
+    let content = InteractionContent::Message { body: text, blocks: None };
+    let key = send.key.as_ref().map(|key| format!("{key}:{number}"));
+    let letter = send.letter(content, key, None);
+    let end = Instant::now() + FULL_PATIENCE;
+    let mut pause = PAUSE_MIN;
+    loop {
+        match door.admit(&letter).await? {
+            // Alone nobody reads: there will be no room either.
+            Told::Rejected(rejected)
+                if rejected.may_pass()
+                    && matches!(door, Door::Served(..))
+                    && Instant::now() + pause < end =>
+            {
+                if pause == PAUSE_MIN {
+                    terminal::note(&format!("line {number}: there is no room, waiting\n"));
+                }
+                sleep(pause).await;
+                pause = (pause * 2).min(PAUSE_MAX);
+            }
+            told @ (Told::Taken(_) | Told::Rejected(_)) => return Ok(told),
+        }
+    }
+}
+
+/// Reads lines on a thread of its own, which the end of the program does not wait for.
+fn read() -> mpsc::Receiver<Line> {
+    let (sender, lines) = mpsc::channel(LINES_MAX);
+    let thread = std::thread::Builder::new().name("lines".to_owned());
+    let reading = thread.spawn(move || {
+        let mut input = std::io::stdin().lock();
+        while let Some(line) = next(&mut input) {
+            if sender.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
+    if let Err(error) = reading {
+        tracing::error!(%error, "standard input is not read");
+    }
+    lines
+}
+
+/// The next line, and no more of it than an interaction may have; the rest of a longer one is passed
+/// over.
+fn next(input: &mut impl BufRead) -> Option<Line> {
+    let mut line = Vec::new();
+    let mut bytes = 0;
+    loop {
+        let there = match input.fill_buf() {
+            Ok(there) => there,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(error) => return Some(Line::Bad(format!("it cannot be read: {error}"))),
+        };
+        if there.is_empty() {
+            if bytes == 0 {
+                return None;
+            }
+            break;
+        }
+        let end = there.iter().position(|byte| *byte == b'\n');
+        let part = &there[..end.unwrap_or(there.len())];
+        let room = INTERACTION_BYTES_MAX.saturating_sub(line.len());
+        line.extend_from_slice(&part[..part.len().min(room)]);
+        bytes += part.len();
+        let taken = part.len() + usize::from(end.is_some());
+        // An empty line is a line.
+        bytes += usize::from(end.is_some() && bytes == 0);
+        input.consume(taken);
+        if end.is_some() {
+            break;
+        }
+    }
+    if bytes > INTERACTION_BYTES_MAX {
+        return Some(Line::Bad(format!(
+            "a line may have {INTERACTION_BYTES_MAX} bytes, this one has {bytes}"
+        )));
+    }
+    Some(match String::from_utf8(line) {
+        Ok(text) => Line::Text(text.trim_end_matches('\r').to_owned()),
+        Err(_) => Line::Bad("it is no UTF-8 text".to_owned()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(mut input: &[u8]) -> Vec<Result<String, String>> {
+        let mut lines = Vec::new();
+        while let Some(line) = next(&mut input) {
+            lines.push(match line {
+                Line::Text(text) => Ok(text),
+                Line::Bad(reason) => Err(reason),
+            });
+        }
+        lines
+    }
+
+    #[test]
+    fn lines_are_read_one_by_one_and_the_last_needs_no_break() {
+        let text = |text: &str| Ok(text.to_owned());
+        assert_eq!(lines(b""), []);
+        assert_eq!(lines(b"\n"), [text("")]);
+        assert_eq!(lines(b"a\r\n\nb"), [text("a"), text(""), text("b")]);
+        let bad = Err("it is no UTF-8 text".to_owned());
+        assert_eq!(lines(b"\xff\nb\n"), [bad, text("b")]);
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_passed_over_whole() {
+        let mut input = vec![b'x'; INTERACTION_BYTES_MAX];
+        input.push(b'\n');
+        input.extend(vec![b'y'; INTERACTION_BYTES_MAX + 7]);
+        input.extend(b"\nz");
+        let told = format!(
+            "a line may have {INTERACTION_BYTES_MAX} bytes, this one has {}",
+            INTERACTION_BYTES_MAX + 7
+        );
+        let expected = [Ok("x".repeat(INTERACTION_BYTES_MAX)), Err(told), Ok("z".to_owned())];
+        assert_eq!(lines(&input), expected);
+    }
+}

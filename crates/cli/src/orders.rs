@@ -1,0 +1,376 @@
+//! Control requests, carried out by the orchestrator: what stands behind the file drop.
+//!
+//! The same key has one effect: tasks, interactions and stops are written under it; an agent that is
+//! there is not started again, and a file that says what it should is not written again.
+
+use std::sync::Arc;
+
+use antiphon_agents::{AgentBook, Entry, Folder, Origin};
+use antiphon_core::port::{Clock, IdempotencyKey, SystemClock};
+use antiphon_core::{
+    AgentName, Command, ErrorCode, ErrorResponse, InteractionContent, ModelRef, RenderMetadata,
+    Sender, TaskId, TaskLimits, TaskStatus, UserMessage, visible,
+};
+use antiphon_file_drop::{Done, DoneStatus, Order, OrderError, Orders, Wait};
+use antiphon_runtime::{
+    Arrival, NewTask, Orchestrator, OrchestratorError, REQUEST_TIMEOUT_S_DEFAULT, Receipt,
+    Rejection, ReplayError,
+};
+use antiphon_server::{Desk, TaskRequest, render_class, unknown};
+use async_trait::async_trait;
+use chrono::TimeDelta;
+
+use crate::agent_file::{self, FileError, NewAgent};
+use crate::desk::ProjectDesk;
+
+/// The profile of agents that run here.
+const NATIVE: &str = "native";
+
+/// Carries out control requests.
+pub(crate) struct ProjectOrders {
+    pub(crate) orchestrator: Orchestrator,
+    pub(crate) desk: Arc<ProjectDesk>,
+    pub(crate) agents: Arc<AgentBook>,
+    /// Where new agents go.
+    pub(crate) folder: Folder,
+    /// The profiles of terminals that the user allows.
+    pub(crate) terminals: Vec<String>,
+    pub(crate) working: Working,
+}
+
+/// Whether anybody works on tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Working {
+    /// This process.
+    Here,
+    /// Nobody: what is asked for is kept.
+    Nobody,
+}
+
+#[async_trait]
+impl Orders for ProjectOrders {
+    async fn carry_out(
+        &self,
+        order: Order,
+        requester: &str,
+        key: &str,
+    ) -> Result<Done, OrderError> {
+        match order {
+            Order::Control(Command::SpawnAgent { name, profile, context }) => {
+                let name = agent_name(&name)?;
+                self.spawn(&name, &profile, context, requester).await
+            }
+            Order::Control(Command::StopAgent { name }) => {
+                self.stop(&agent_name(&name)?, key).await
+            }
+            Order::Control(Command::UpdateAgentContext { name, context }) => {
+                self.update(&agent_name(&name)?, context).await
+            }
+            Order::Send { to, content, mode, salience, wake } => {
+                let from = sender(requester)?;
+                let class = render_class(&from, &content);
+                let is_asked = matches!(content, InteractionContent::Request { .. });
+                let patience = TimeDelta::seconds(REQUEST_TIMEOUT_S_DEFAULT.into());
+                let arrival = Arrival {
+                    to,
+                    from,
+                    content,
+                    mode,
+                    render_metadata: salience.map(|salience| RenderMetadata { class, salience }),
+                    wake: match wake {
+                        antiphon_file_drop::Wake::Yes => antiphon_runtime::Wake::Yes,
+                        antiphon_file_drop::Wake::No => antiphon_runtime::Wake::No,
+                    },
+                    until: is_asked.then(|| SystemClock.now() + patience),
+                    key: Some(key.to_owned()),
+                };
+                self.send(arrival).await
+            }
+            Order::Invoke { agent, prompt, model, wait } => {
+                self.invoke(agent, prompt, model, wait, key).await
+            }
+            Order::Cancel { task_id } => self.cancel(task_id).await,
+        }
+    }
+}
+
+impl ProjectOrders {
+    async fn spawn(
+        &self,
+        name: &AgentName,
+        profile: &str,
+        context: Option<String>,
+        requester: &str,
+    ) -> Result<Done, OrderError> {
+        if self.find(name).await.is_none() {
+            self.create(name, profile, context, requester).await?;
+        }
+        let started = self.orchestrator.start_agent(name).await.map_err(failed)?;
+        let status = if started.already { DoneStatus::AlreadyRunning } else { DoneStatus::Started };
+        Ok(Done { task_id: Some(started.task_id), ..about(status, name) })
+    }
+
+    async fn create(
+        &self,
+        name: &AgentName,
+        profile: &str,
+        context: Option<String>,
+        requester: &str,
+    ) -> Result<(), OrderError> {
+        let terminal = match profile {
+            NATIVE => None,
+            named if self.terminals.iter().any(|known| known == named) => Some(named.to_owned()),
+            other => {
+                let mut known = vec![NATIVE.to_owned()];
+                known.extend(self.terminals.iter().cloned());
+                let known = known.join(", ");
+                return Err(refused(
+                    ErrorCode::InvalidRequest,
+                    format!(
+                        "there is no profile `{other}`, only these: {known}. Your own configuration \
+                         names those of terminals: [terminals.{other}]"
+                    ),
+                ));
+            }
+        };
+        let (folder, name) = (self.folder.clone(), name.clone());
+        let description = format!("Spawned by {requester}.");
+        self.aside(move || {
+            let agent = NewAgent {
+                name: &name,
+                description: &description,
+                terminal: terminal.as_deref(),
+                context: context.as_deref(),
+            };
+            agent_file::create(&folder, &agent)
+        })
+        .await
+    }
+
+    async fn stop(&self, name: &AgentName, key: &str) -> Result<Done, OrderError> {
+        let key = Some(IdempotencyKey(format!("drop:{key}")));
+        let stopped = self.orchestrator.stop_agent(name, key).await.map_err(failed)?;
+        if stopped.is_some() {
+            return Ok(Done { task_id: stopped, ..about(DoneStatus::Stopped, name) });
+        }
+        let last = self.orchestrator.agent_task(name).await.map_err(failed)?;
+        if last.is_none() && self.find(name).await.is_none() {
+            return Err(self.nobody(name));
+        }
+        Ok(about(DoneStatus::NotRunning, name))
+    }
+
+    async fn update(&self, name: &AgentName, context: String) -> Result<Done, OrderError> {
+        let Some(entry) = self.find(name).await else { return Err(self.nobody(name)) };
+        if entry.origin == Origin::User {
+            let path = entry.path.display();
+            let message = format!("`{name}` is your own, and not this project's: edit {path}");
+            return Err(refused(ErrorCode::Forbidden, message));
+        }
+        self.aside(move || agent_file::rewrite(&entry.path, &entry.definition, &context)).await?;
+        Ok(about(DoneStatus::Updated, name))
+    }
+
+    async fn send(&self, arrival: Arrival) -> Result<Done, OrderError> {
+        let to = arrival.to.clone();
+        let (status, id, task_id) = match self.orchestrator.admit(arrival).await.map_err(failed)? {
+            Receipt::Accepted { id, task_id } => (DoneStatus::Accepted, id, task_id),
+            Receipt::Deduplicated { id, task_id } => (DoneStatus::Deduplicated, id, task_id),
+            Receipt::Filtered => return Ok(about(DoneStatus::Accepted, &to)),
+            Receipt::Rejected(rejection) => return Err(rejected(&rejection)),
+        };
+        Ok(Done { task_id: Some(task_id), interaction_id: Some(id), ..about(status, &to) })
+    }
+
+    async fn invoke(
+        &self,
+        agent: Option<String>,
+        prompt: String,
+        model: Option<String>,
+        wait: Wait,
+        key: &str,
+    ) -> Result<Done, OrderError> {
+        if wait == Wait::ForResult && self.working == Working::Nobody {
+            let message = "nobody is at work here: begin `antiphon serve` and ask again, or leave out \
+                           `wait`";
+            return Err(refused(ErrorCode::ServiceUnavailable, message.to_owned()));
+        }
+        let model = model.map(|model| ModelRef::parse(&model)).transpose();
+        let model = model.map_err(|error| refused(ErrorCode::InvalidRequest, error.to_string()))?;
+        let request = TaskRequest {
+            agent: agent.clone(),
+            model,
+            message: UserMessage::text(prompt, SystemClock.now()),
+            history: Vec::new(),
+            system_prompt: None,
+            tools: None,
+            agents: None,
+            external_tools: Vec::new(),
+            limits: TaskLimits::default(),
+            output_schema: None,
+            session_id: None,
+        };
+        let task = self.desk.task(request).await.map_err(told)?;
+        let task = NewTask { key: Some(IdempotencyKey(format!("drop:{key}"))), ..task };
+        let task_id = self.orchestrator.invoke(task).await.map_err(failed)?;
+        let done = match wait {
+            Wait::No => Done::new(DoneStatus::Accepted),
+            Wait::ForResult => self.result(&task_id).await?,
+        };
+        Ok(Done { agent, task_id: Some(task_id), ..done })
+    }
+
+    /// Waits until a task has ended, whoever it waits for meanwhile.
+    async fn result(&self, task_id: &TaskId) -> Result<Done, OrderError> {
+        loop {
+            let state = self
+                .orchestrator
+                .wait(task_id)
+                .await
+                .map_err(|error| OrderError::Unavailable { reason: error.to_string() })?;
+            let status = match state.status {
+                TaskStatus::Completed => DoneStatus::Completed,
+                TaskStatus::Failed => DoneStatus::Failed,
+                TaskStatus::Canceled => DoneStatus::Canceled,
+                TaskStatus::Pending | TaskStatus::Running | TaskStatus::InputRequired => {
+                    let (task_id, seen) = (task_id.clone(), state.position);
+                    let mut events = self.orchestrator.follow(Some(task_id), seen);
+                    events.next().await.map_err(|error| failed(error.into()))?;
+                    continue;
+                }
+            };
+            return Ok(Done { result: state.detail, ..Done::new(status) });
+        }
+    }
+
+    async fn cancel(&self, task_id: TaskId) -> Result<Done, OrderError> {
+        let status = match self.orchestrator.cancel(&task_id).await {
+            // Asked again, it has been canceled before.
+            Ok(()) | Err(OrchestratorError::Ended { status: TaskStatus::Canceled, .. }) => {
+                DoneStatus::Canceled
+            }
+            Err(OrchestratorError::Ended { .. }) => DoneStatus::AlreadyEnded,
+            Err(error) => return Err(failed(error)),
+        };
+        Ok(Done { task_id: Some(task_id), ..Done::new(status) })
+    }
+
+    /// An agent, as its file says now.
+    async fn find(&self, name: &AgentName) -> Option<Entry> {
+        self.reload().await;
+        self.agents.entry(name.as_str())
+    }
+
+    /// Reads the files of the agents. What is told here is told to nobody else.
+    async fn reload(&self) {
+        let agents = Arc::clone(&self.agents);
+        // It fails only when the program ends.
+        let Ok(changes) = tokio::task::spawn_blocking(move || agents.reload()).await else {
+            return;
+        };
+        for problem in &changes.problems {
+            tracing::warn!("{}", visible(&problem.to_string()));
+        }
+        for name in changes.removed.iter().filter_map(|name| AgentName::parse(name).ok()) {
+            if let Err(error) = self.orchestrator.unwire(&name).await {
+                tracing::warn!(agent.name = %name, %error, "its peers were not told that it is gone");
+            }
+        }
+    }
+
+    /// Writes a file where that holds up nobody, and reads it.
+    async fn aside(
+        &self,
+        write: impl FnOnce() -> Result<(), FileError> + Send + 'static,
+    ) -> Result<(), OrderError> {
+        let written = tokio::task::spawn_blocking(write).await;
+        let written = written
+            .map_err(|error| OrderError::Unavailable { reason: error.to_string() })?
+            .map_err(|error| match error {
+                FileError::Refused(reason) => refused(ErrorCode::InvalidRequest, reason),
+                FileError::Exists(path) => refused(
+                    ErrorCode::Conflict,
+                    format!("{} is there and cannot be understood: mend it", path.display()),
+                ),
+                FileError::Unwritable(reason) => OrderError::Unavailable { reason },
+            });
+        self.reload().await;
+        written
+    }
+
+    fn nobody(&self, name: &AgentName) -> OrderError {
+        rejected(&unknown(name, &self.desk.agents()))
+    }
+}
+
+fn about(status: DoneStatus, agent: &AgentName) -> Done {
+    Done { agent: Some(agent.to_string()), ..Done::new(status) }
+}
+
+/// Who drops a message is somebody else to the agent that reads it: never the user.
+fn sender(requester: &str) -> Result<Sender, OrderError> {
+    let wrong = |error| {
+        let message =
+            format!("`{requester}` cannot send anything: {error}. Name its folder otherwise");
+        refused(ErrorCode::Forbidden, message)
+    };
+    AgentName::parse(requester).map(Sender::Peer).map_err(wrong)
+}
+
+fn agent_name(name: &str) -> Result<AgentName, OrderError> {
+    AgentName::parse(name).map_err(|error| {
+        refused(ErrorCode::InvalidRequest, format!("`{name}` is no name of an agent: {error}"))
+    })
+}
+
+fn refused(code: ErrorCode, message: String) -> OrderError {
+    let code = serde_json::to_value(code).ok().and_then(|code| code.as_str().map(str::to_owned));
+    OrderError::Refused { code: code.unwrap_or_default(), message }
+}
+
+fn told(error: ErrorResponse) -> OrderError {
+    if error.code == ErrorCode::ServiceUnavailable {
+        return OrderError::Unavailable { reason: error.message };
+    }
+    refused(error.code, error.message)
+}
+
+fn rejected(rejection: &Rejection) -> OrderError {
+    let code = match rejection {
+        Rejection::UnknownAgent { .. } => ErrorCode::NotFound,
+        Rejection::NotStarted { .. }
+        | Rejection::Stopped { .. }
+        | Rejection::CannotStart { .. } => ErrorCode::Conflict,
+        Rejection::Full { .. } | Rejection::SenderFull { .. } => ErrorCode::RateLimitExceeded,
+        Rejection::TooLong { .. } => ErrorCode::InvalidRequest,
+        Rejection::Invalid { .. } => ErrorCode::InvalidMessage,
+    };
+    refused(code, rejection.to_string())
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` hands over")]
+fn failed(error: OrchestratorError) -> OrderError {
+    let code = match &error {
+        OrchestratorError::Journal(_)
+        | OrchestratorError::AtRest { .. }
+        | OrchestratorError::Silent { .. } => {
+            return OrderError::Unavailable { reason: error.to_string() };
+        }
+        OrchestratorError::Replay(ReplayError::NoTask { .. })
+        | OrchestratorError::NoApproval { .. }
+        | OrchestratorError::NoSuchCall { .. } => ErrorCode::NotFound,
+        OrchestratorError::Replay(ReplayError::OutOfOrder { .. } | ReplayError::TooDeep { .. })
+        | OrchestratorError::Fault { .. } => ErrorCode::InternalError,
+        OrchestratorError::MailboxFull { .. } => ErrorCode::RateLimitExceeded,
+        OrchestratorError::CannotStart { .. }
+        | OrchestratorError::Ended { .. }
+        | OrchestratorError::Decided { .. } => ErrorCode::Conflict,
+        OrchestratorError::Limit(_)
+        | OrchestratorError::BadSchema { .. }
+        | OrchestratorError::BadTool { .. }
+        | OrchestratorError::NoModel { .. }
+        | OrchestratorError::NotRemembered { .. }
+        | OrchestratorError::ResultTooLong { .. } => ErrorCode::InvalidRequest,
+    };
+    refused(code, error.to_string())
+}

@@ -1,0 +1,145 @@
+//! Interactions as they wait in an inbox.
+
+use chrono::{DateTime, Utc};
+
+use super::{
+    HandlingMode, Interaction, InteractionContent, PeerInputCandidate, PeerInputClass, RenderClass,
+    RenderMetadata, ResponseStatus, Salience, Sender, render,
+};
+use crate::{InputBlock, InteractionId, MessageQueued, UserMessage};
+
+impl MessageQueued {
+    /// The user's own words.
+    pub fn of_user(id: InteractionId, mode: HandlingMode, message: UserMessage) -> Self {
+        Self {
+            id,
+            mode,
+            from: Sender::User,
+            content: message.into(),
+            class: PeerInputClass::ActionableMessage,
+            render_metadata: None,
+            quiet: false,
+            reply_to: None,
+            until: None,
+            replaces: None,
+        }
+    }
+
+    /// What was looked at as it came in.
+    pub fn of(candidate: PeerInputCandidate) -> Self {
+        let PeerInputCandidate { interaction, class, lifecycle_peer: _ } = candidate;
+        Self {
+            id: interaction.id,
+            mode: interaction.handling_mode,
+            from: interaction.from,
+            content: interaction.content,
+            class,
+            render_metadata: interaction.render_metadata,
+            quiet: false,
+            reply_to: None,
+            until: None,
+            replaces: None,
+        }
+    }
+
+    /// What the model reads: rendered now, from what arrived.
+    pub fn user_message(&self, at: DateTime<Utc>) -> UserMessage {
+        let mut content = vec![InputBlock::text(render(&self.interaction()))];
+        if let InteractionContent::Message { blocks: Some(blocks), .. } = &self.content {
+            let images = blocks.iter().filter(|block| matches!(block, InputBlock::Image(_)));
+            content.extend(images.cloned());
+        }
+        UserMessage { content, timestamp: at }
+    }
+
+    /// Whether an agent that does nothing else begins a turn for it.
+    pub fn wakes(&self) -> bool {
+        self.class.is_actionable() && !self.quiet
+    }
+
+    /// Whether somebody waits for an answer to it.
+    pub fn is_owed(&self) -> bool {
+        match self.class {
+            PeerInputClass::ActionableRequest | PeerInputClass::SilentRequest => true,
+            PeerInputClass::ActionableMessage
+            | PeerInputClass::Response
+            | PeerInputClass::PeerLifecycleAdded
+            | PeerInputClass::PeerLifecycleRetired
+            | PeerInputClass::PeerLifecycleUnwired
+            | PeerInputClass::PeerLifecycleKickoffFailed
+            | PeerInputClass::PeerLifecycleKickoffCancelled
+            | PeerInputClass::Ack
+            | PeerInputClass::PlainEvent => false,
+        }
+    }
+
+    /// The request that it answers for good.
+    pub fn settles(&self) -> Option<InteractionId> {
+        match &self.content {
+            InteractionContent::Response { in_reply_to, status, .. }
+                if self.class == PeerInputClass::Response && status.is_final() =>
+            {
+                Some(*in_reply_to)
+            }
+            InteractionContent::Message { .. }
+            | InteractionContent::Request { .. }
+            | InteractionContent::Response { .. }
+            | InteractionContent::Ack { .. } => None,
+        }
+    }
+
+    /// How urgent it is.
+    pub fn salience(&self) -> Salience {
+        self.render_metadata.map_or_else(Salience::default, |shown| shown.salience)
+    }
+
+    /// Whether the next one like it makes it old news.
+    pub fn is_progress(&self) -> bool {
+        let progress = |shown: &RenderMetadata| {
+            shown.class == RenderClass::OpsProgress && shown.salience == Salience::Background
+        };
+        self.render_metadata.as_ref().is_some_and(progress)
+    }
+
+    fn interaction(&self) -> Interaction {
+        Interaction {
+            id: self.id,
+            from: self.from.clone(),
+            content: self.content.clone(),
+            handling_mode: self.mode,
+            render_metadata: self.render_metadata,
+        }
+    }
+}
+
+impl ResponseStatus {
+    /// Whether no other response follows.
+    pub fn is_final(self) -> bool {
+        match self {
+            Self::Accepted => false,
+            Self::Completed | Self::Failed => true,
+        }
+    }
+
+    /// The word used in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// Text as the body, and everything as blocks if there is more than text.
+impl From<UserMessage> for InteractionContent {
+    fn from(message: UserMessage) -> Self {
+        let text = |block: &InputBlock| match block {
+            InputBlock::Text(text) => Some(text.text.clone()),
+            InputBlock::Image(_) => None,
+        };
+        let texts: Vec<String> = message.content.iter().filter_map(text).collect();
+        let blocks = (texts.len() < message.content.len()).then_some(message.content);
+        Self::Message { body: texts.join("\n"), blocks }
+    }
+}

@@ -1,0 +1,76 @@
+//! Anything that arrives, and anything that goes out to other agents.
+
+use antiphon_core::*;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use uuid::Uuid;
+
+use crate::any_event::call_id;
+use crate::any_exchange::{intent, interaction, peer, response_status, sender, task_id, uuid};
+use crate::any_json::{time, value};
+
+pub(crate) fn arrival() -> impl Strategy<Value = EventBody> {
+    prop_oneof![queued().boxed(), request_sent().boxed(), replied().boxed()]
+}
+
+/// With any class: what was decided stays, whatever the content looks like.
+fn queued() -> impl Strategy<Value = EventBody> {
+    let owed = (option::of(task_id()), option::of(time()), option::of(uuid()));
+    (interaction(), class(), any::<bool>(), owed).prop_map(
+        |(interaction, class, quiet, (reply_to, until, replaces))| {
+            MessageQueued {
+                id: interaction.id,
+                mode: interaction.handling_mode,
+                from: interaction.from,
+                content: interaction.content,
+                class,
+                render_metadata: interaction.render_metadata,
+                quiet,
+                reply_to,
+                until,
+                replaces,
+            }
+            .into()
+        },
+    )
+}
+
+fn class() -> impl Strategy<Value = PeerInputClass> {
+    use PeerInputClass::{
+        Ack, ActionableMessage, ActionableRequest, PeerLifecycleAdded,
+        PeerLifecycleKickoffCancelled, PeerLifecycleKickoffFailed, PeerLifecycleRetired,
+        PeerLifecycleUnwired, PlainEvent, Response, SilentRequest,
+    };
+    let classes = [
+        ActionableMessage,
+        ActionableRequest,
+        Response,
+        PeerLifecycleAdded,
+        PeerLifecycleRetired,
+        PeerLifecycleUnwired,
+        PeerLifecycleKickoffFailed,
+        PeerLifecycleKickoffCancelled,
+        SilentRequest,
+        Ack,
+        PlainEvent,
+    ];
+    select(classes.to_vec())
+}
+
+fn request_sent() -> impl Strategy<Value = EventBody> {
+    (call_id(), any::<u128>(), peer(), intent(), value(), time(), any::<bool>()).prop_map(
+        |(tool_call_id, bits, to, intent, params, until, waits)| {
+            let id = InteractionId(Uuid::from_u128(bits));
+            RequestSent { tool_call_id, id, to, intent, params, until, waits }.into()
+        },
+    )
+}
+
+fn replied() -> impl Strategy<Value = EventBody> {
+    (uuid(), sender(), option::of(task_id()), response_status(), value()).prop_map(
+        |(in_reply_to, to, reply_to, status, result)| {
+            Replied { in_reply_to, to, reply_to, status, result }.into()
+        },
+    )
+}

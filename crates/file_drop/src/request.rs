@@ -1,0 +1,204 @@
+//! From the text of a file to an order.
+//!
+//! | action                 | needs                                | may have                             |
+//! |------------------------|--------------------------------------|--------------------------------------|
+//! | `spawn_agent`          | `name`, `profile`                    | `context`                            |
+//! | `stop_agent`           | `name`                               |                                      |
+//! | `update_agent_context` | `name`, `context`                    |                                      |
+//! | `send`                 | `name`, and `message` or `intent`    | `params`, `mode`, `salience`, `wake` |
+//! | `invoke`               | `prompt`                             | `name`, `model`, `wait`              |
+//! | `cancel`               | `taskId`                             |                                      |
+//!
+//! Every one may have an `id`. Fields that an action does not know are ignored, a field it knows
+//! must not stand there twice. Texts are trimmed, and blank is missing.
+
+use antiphon_core::{
+    AgentName, Command, CommandError, HandlingMode, InteractionContent, ModelRef,
+    OrchestratorRequest, RawJson, Salience, TaskId,
+};
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::Value;
+
+use crate::digest::trimmed;
+use crate::fault::Fault;
+use crate::orders::{Order, Wait, Wake};
+
+/// Longest `id`, in bytes.
+pub const ID_BYTES_MAX: usize = 128;
+
+/// A request that makes sense.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Request {
+    pub(crate) id: Option<String>,
+    pub(crate) order: Order,
+}
+
+/// What is wrong with a text.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum NotOne {
+    /// It is no JSON object. It may be one when all of it is written.
+    Unfinished(Fault),
+    /// It is one, and will never be a request. With its id, if it has a good one.
+    Wrong { id: Option<String>, fault: Fault },
+}
+
+/// Reads the text of a file.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Request, NotOne> {
+    let bytes = trimmed(bytes);
+    if !bytes.starts_with(b"{") {
+        let said = if bytes.is_empty() { "it is empty" } else { "it is not a JSON object" };
+        return Err(NotOne::Unfinished(Fault::invalid(format_args!(
+            "{said}: write an object such as {{\"action\":\"stop_agent\",\"name\":\"reviewer\"}}"
+        ))));
+    }
+    // Whatever it says: only the syntax counts.
+    if let Err(error) = serde_json::from_slice::<IgnoredAny>(bytes) {
+        return Err(NotOne::Unfinished(Fault::invalid(format_args!("it is not JSON: {error}"))));
+    }
+    let wrong = |fault| NotOne::Wrong { id: None, fault };
+    let head: Head = read(bytes).map_err(wrong)?;
+    let id = head.id.map(id).transpose().map_err(wrong)?;
+    match order(head.action.as_deref().unwrap_or_default().trim(), bytes) {
+        Ok(order) => Ok(Request { id, order }),
+        Err(fault) => Err(NotOne::Wrong { id, fault }),
+    }
+}
+
+#[derive(Deserialize)]
+struct Head {
+    action: Option<String>,
+    id: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct SendWire {
+    name: Option<String>,
+    message: Option<String>,
+    intent: Option<String>,
+    params: Option<Value>,
+    mode: Option<HandlingMode>,
+    salience: Option<Salience>,
+    wake: Option<bool>,
+}
+
+#[derive(Deserialize)]
+struct InvokeWire {
+    name: Option<String>,
+    prompt: Option<String>,
+    model: Option<String>,
+    wait: Option<bool>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CancelWire {
+    task_id: Option<String>,
+}
+
+fn order(action: &str, bytes: &[u8]) -> Result<Order, Fault> {
+    match action {
+        "send" => send(read(bytes)?),
+        "invoke" => invoke(read(bytes)?),
+        "cancel" => cancel(read(bytes)?),
+        _ => control(read(bytes)?),
+    }
+}
+
+fn control(request: OrchestratorRequest) -> Result<Order, Fault> {
+    let command = request.validate().map_err(Fault::invalid)?;
+    match &command {
+        Command::SpawnAgent { name, .. }
+        | Command::StopAgent { name }
+        | Command::UpdateAgentContext { name, .. } => agent_name(name)?,
+    };
+    Ok(Order::Control(command))
+}
+
+fn send(wire: SendWire) -> Result<Order, Fault> {
+    let to = agent_name(&need("send", "name", wire.name)?)?;
+    let content = match (given(wire.message), given(wire.intent)) {
+        (Some(_), Some(_)) => {
+            return Err(Fault::invalid("`send` has a `message` or an `intent`, not both"));
+        }
+        (Some(body), None) => InteractionContent::Message { body, blocks: None },
+        (None, Some(intent)) => {
+            let params = wire.params.unwrap_or_default();
+            // What goes into the journal must come out of it again.
+            RawJson::of(&params)
+                .map_err(|error| Fault::invalid(format_args!("`params`: {error}")))?;
+            InteractionContent::Request { intent, params }
+        }
+        (None, None) => return Err(missing("send", "message")),
+    };
+    Ok(Order::Send {
+        to,
+        content,
+        mode: wire.mode.unwrap_or_default(),
+        salience: wire.salience,
+        wake: if wire.wake == Some(false) { Wake::No } else { Wake::Yes },
+    })
+}
+
+fn invoke(wire: InvokeWire) -> Result<Order, Fault> {
+    let prompt = need("invoke", "prompt", wire.prompt)?;
+    let agent = given(wire.name).map(|name| agent_name(&name)).transpose()?;
+    let model = given(wire.model).map(|model| ModelRef::parse(&model)).transpose();
+    Ok(Order::Invoke {
+        agent: agent.map(String::from),
+        prompt,
+        model: model.map_err(Fault::invalid)?.map(String::from),
+        wait: if wire.wait == Some(true) { Wait::ForResult } else { Wait::No },
+    })
+}
+
+fn cancel(wire: CancelWire) -> Result<Order, Fault> {
+    let task_id = need("cancel", "taskId", wire.task_id)?;
+    let wrong = |error| Fault::invalid(format_args!("`taskId` names no task: {error}"));
+    Ok(Order::Cancel { task_id: TaskId::parse(&task_id).map_err(wrong)? })
+}
+
+fn agent_name(name: &str) -> Result<AgentName, Fault> {
+    AgentName::parse(name)
+        .map_err(|error| Fault::invalid(format_args!("`name` names no agent: {error}")))
+}
+
+fn id(value: Value) -> Result<String, Fault> {
+    let id =
+        value.as_str().map(str::trim).ok_or_else(|| Fault::invalid("`id` must be a string"))?;
+    // The rule for the ids that other systems make up.
+    TaskId::parse(id).map_err(|error| Fault::invalid(format_args!("`id` is wrong: {error}")))?;
+    if id.len() > ID_BYTES_MAX {
+        let bytes = id.len();
+        return Err(Fault::invalid(format_args!(
+            "`id` may have {ID_BYTES_MAX} bytes at most, this one has {bytes}"
+        )));
+    }
+    Ok(id.to_owned())
+}
+
+fn need(action: &str, field: &str, value: Option<String>) -> Result<String, Fault> {
+    given(value).ok_or_else(|| missing(action, field))
+}
+
+fn given(value: Option<String>) -> Option<String> {
+    let text = value?.trim().to_owned();
+    (!text.is_empty()).then_some(text)
+}
+
+fn missing(action: &str, field: &str) -> Fault {
+    let (action, field) = (action.to_owned(), field.to_owned());
+    Fault::invalid(CommandError::MissingField { action, field })
+}
+
+fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let path = error.path().to_string();
+        let reason = error.into_inner();
+        match path.as_str() {
+            "." => Fault::invalid(reason),
+            path => Fault::invalid(format_args!("`{path}`: {reason}")),
+        }
+    })
+}

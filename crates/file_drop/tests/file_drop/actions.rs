@@ -1,0 +1,236 @@
+//! What can be asked for, and what is told.
+
+use std::fs;
+
+use antiphon_core::{AgentName, Command, HandlingMode, InteractionContent, Salience, TaskId};
+use antiphon_file_drop::{Order, Wait, Wake};
+use chrono::{DateTime, Utc};
+use serde_json::{Value, json};
+
+use crate::world::{World, response_at, told, until};
+
+/// What a request becomes, and what is told about it.
+async fn asked(request: Value) -> (Vec<Order>, Value) {
+    let world = World::new();
+    world.drop("a.json", &request.to_string());
+    world.pass().await;
+    let orders = world.book.effects().into_iter().map(|(requester, order)| {
+        assert_eq!(requester, "boss");
+        order
+    });
+    (orders.collect(), world.told("a").await)
+}
+
+/// What is told about a request that makes no sense. Nothing was done.
+async fn refused(request: Value) -> String {
+    let (orders, told) = asked(request).await;
+    assert_eq!(orders, []);
+    assert_eq!(told["ok"], false);
+    assert_eq!(told["error"]["code"], "INVALID_REQUEST");
+    assert_eq!(told["setAside"], "rejected/a.json");
+    told["error"]["message"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn an_agent_is_spawned_stopped_and_given_a_new_context() {
+    let spawn = json!({"action": "spawn_agent", "name": " dev-backend ", "profile": "claude-code", "context": "# Be brief."});
+    let command = Command::SpawnAgent {
+        name: "dev-backend".to_owned(),
+        profile: "claude-code".to_owned(),
+        context: Some("# Be brief.".to_owned()),
+    };
+    let told = json!({"request": "a.json", "ok": true, "status": "started", "agent": "dev-backend", "taskId": "task-0"});
+    assert_eq!(asked(spawn).await, (vec![Order::Control(command)], told));
+
+    let command = Command::StopAgent { name: "dev-backend".to_owned() };
+    let told =
+        json!({"request": "a.json", "ok": true, "status": "stopped", "agent": "dev-backend"});
+    let stop = json!({"action": "stop_agent", "name": "dev-backend", "more": [1, 2]});
+    assert_eq!(asked(stop).await, (vec![Order::Control(command)], told));
+
+    let update = json!({"action": "update_agent_context", "name": "a", "context": "# new body"});
+    let command = Command::UpdateAgentContext { name: "a".into(), context: "# new body".into() };
+    let told = json!({"request": "a.json", "ok": true, "status": "updated", "agent": "a"});
+    assert_eq!(asked(update).await, (vec![Order::Control(command)], told));
+}
+
+#[tokio::test]
+async fn a_message_or_a_request_is_sent_to_an_agent() {
+    let to = AgentName::parse("reviewer").unwrap();
+    let id = "00000000-0000-0000-0000-000000000007";
+    let told = json!({"request": "a.json", "ok": true, "status": "accepted", "agent": "reviewer", "interactionId": id});
+    let message = Order::Send {
+        to: to.clone(),
+        content: InteractionContent::Message { body: "hello".to_owned(), blocks: None },
+        mode: HandlingMode::Queue,
+        salience: None,
+        wake: Wake::Yes,
+    };
+    let send = json!({"action": "send", "name": "reviewer", "message": "hello"});
+    assert_eq!(asked(send).await, (vec![message], told.clone()));
+
+    let params = json!({"file": "a.rs"});
+    let request = Order::Send {
+        to,
+        content: InteractionContent::Request { intent: "review".into(), params: params.clone() },
+        mode: HandlingMode::Steer,
+        salience: Some(Salience::Urgent),
+        wake: Wake::No,
+    };
+    let send = json!({"action": "send", "name": "reviewer", "intent": "review", "params": params, "mode": "steer", "salience": "urgent", "wake": false});
+    assert_eq!(asked(send).await, (vec![request], told));
+}
+
+#[tokio::test]
+async fn a_task_is_invoked_and_waited_for_or_not_and_canceled() {
+    let order = |agent: Option<&str>, model: Option<&str>, wait| Order::Invoke {
+        agent: agent.map(str::to_owned),
+        prompt: "do it".to_owned(),
+        model: model.map(str::to_owned),
+        wait,
+    };
+    let told = json!({"request": "a.json", "ok": true, "status": "accepted", "taskId": "task-0"});
+    let invoke = json!({"action": "invoke", "prompt": "do it"});
+    assert_eq!(asked(invoke).await, (vec![order(None, None, Wait::No)], told));
+
+    let invoke = json!({"action": "invoke", "prompt": "do it", "name": "dev", "model": "scripted/hello", "wait": true});
+    let told = json!({"request": "a.json", "ok": true, "status": "completed", "agent": "dev", "taskId": "task-0", "result": {"echo": "do it"}});
+    let order = order(Some("dev"), Some("scripted/hello"), Wait::ForResult);
+    assert_eq!(asked(invoke).await, (vec![order], told));
+
+    let cancel = json!({"action": "cancel", "taskId": "task-9"});
+    let told = json!({"request": "a.json", "ok": true, "status": "canceled", "taskId": "task-9"});
+    let order = Order::Cancel { task_id: TaskId::parse("task-9").unwrap() };
+    assert_eq!(asked(cancel).await, (vec![order], told));
+}
+
+#[tokio::test]
+async fn what_makes_no_sense_is_refused_in_the_words_of_the_contract() {
+    let cases = [
+        (
+            json!({"action": "delete_everything", "name": "a"}),
+            "unknown orchestrator action: delete_everything",
+        ),
+        (json!({"name": "a"}), "unknown orchestrator action: "),
+        (
+            json!({"action": "spawn_agent", "name": "a"}),
+            "missing required field `profile` for action `spawn_agent`",
+        ),
+        (
+            json!({"action": "stop_agent", "name": " "}),
+            "missing required field `name` for action `stop_agent`",
+        ),
+        (
+            json!({"action": "update_agent_context", "name": "a"}),
+            "missing required field `context` for action `update_agent_context`",
+        ),
+        (
+            json!({"action": "send", "name": "a"}),
+            "missing required field `message` for action `send`",
+        ),
+        (
+            json!({"action": "send", "message": "a"}),
+            "missing required field `name` for action `send`",
+        ),
+        (
+            json!({"action": "send", "name": "a", "message": "b", "intent": "c"}),
+            "`send` has a `message` or an `intent`, not both",
+        ),
+        (
+            json!({"action": "invoke", "prompt": "\n"}),
+            "missing required field `prompt` for action `invoke`",
+        ),
+        (json!({"action": "cancel"}), "missing required field `taskId` for action `cancel`"),
+        (
+            json!({"action": "stop_agent", "name": "../a"}),
+            "`name` names no agent: a name may hold letters, digits, spaces and `_ - .`, not '/'",
+        ),
+        (
+            json!({"action": "cancel", "taskId": "a b"}),
+            "`taskId` names no task: an identifier must not contain white space or control characters",
+        ),
+        (
+            json!({"action": "invoke", "prompt": "a", "model": "gpt"}),
+            "`gpt` names no model: write PROVIDER/MODEL, for instance `scripted/hello`",
+        ),
+        (json!({"action": "stop_agent", "name": "a", "id": 5}), "`id` must be a string"),
+        (
+            json!({"action": "stop_agent", "name": "a", "id": ""}),
+            "`id` is wrong: an identifier must not be empty",
+        ),
+        (
+            json!({"action": "stop_agent", "name": "a", "id": "x".repeat(129)}),
+            "`id` may have 128 bytes at most, this one has 129",
+        ),
+    ];
+    for (request, message) in cases {
+        assert_eq!(refused(request).await, message);
+    }
+}
+
+#[tokio::test]
+async fn a_value_of_the_wrong_kind_is_refused_by_the_name_of_its_field() {
+    let mode = json!({"action": "send", "name": "a", "message": "b", "mode": "soon"});
+    let message = refused(mode).await;
+    assert!(
+        message.starts_with("`mode`: unknown variant `soon`, expected `queue` or `steer`"),
+        "{message}"
+    );
+    let name = refused(json!({"action": "stop_agent", "name": 5})).await;
+    assert!(name.starts_with("`name`: invalid type: integer `5`"), "{name}");
+}
+
+#[tokio::test]
+async fn a_refusal_of_the_orders_is_told_and_the_file_stays() {
+    let world = World::watched().await;
+    world.drop("a.json", r#"{"action":"stop_agent","name":"nobody","id":"7"}"#);
+    let error = json!({"code": "NOT_FOUND", "message": "there is no agent `nobody`: see `antiphon agents list`"});
+    let told = json!({"request": "a.json", "id": "7", "ok": false, "error": error});
+    assert_eq!(world.told("a").await, told);
+    assert_eq!(world.names(), ["a.json", "a.response.json"]);
+}
+
+#[tokio::test]
+async fn a_response_says_what_it_is_to_and_when_it_was_written() {
+    let world = World::watched().await;
+    let before = Utc::now();
+    world.drop("a.json", "\u{feff} {\"action\":\"stop_agent\",\"name\":\"dev-backend\"}\r\n");
+    let response = world.response("a").await;
+    // Of the text without what is around it, as `sha256sum` has it.
+    let digest = "sha256:21617658f527923386033cd4ac0661aa0fbfa3cc67bd7e6154759ce0eb2c12d4";
+    assert_eq!(response.digest.as_deref(), Some(digest));
+    let text = fs::read_to_string(world.path("a.response.json")).unwrap();
+    let told: Value = serde_json::from_str(&text).unwrap();
+    let time = told["time"].as_str().unwrap();
+    assert!(time.ends_with('Z'), "{time}");
+    let time: DateTime<Utc> = time.parse().unwrap();
+    assert!(time.timestamp_millis() >= before.timestamp_millis() && time <= Utc::now(), "{time}");
+}
+
+#[tokio::test]
+async fn a_result_that_is_too_large_is_left_out_and_said_so() {
+    let mut world = World::new();
+    world.settings.request_bytes_max *= 2;
+    let prompt = "x".repeat(antiphon_file_drop::RESULT_BYTES_MAX);
+    let invoke = json!({"action": "invoke", "prompt": prompt, "wait": true});
+    world.drop("a.json", &invoke.to_string());
+    world.pass().await;
+    let told = json!({"request": "a.json", "ok": true, "status": "completed", "taskId": "task-0", "resultOmitted": true});
+    assert_eq!(world.told("a").await, told);
+}
+
+#[tokio::test]
+async fn both_folders_are_watched_also_one_that_is_made_later() {
+    let mut world = World::new();
+    world.settings.rescan_every = std::time::Duration::from_millis(50);
+    world.start().await;
+    let other = world.project().join(".ideai/requests/dev lead");
+    assert!(!world.project().join(".ideai").exists());
+    fs::create_dir_all(&other).unwrap();
+    fs::write(other.join("a.json"), r#"{"action":"stop_agent","name":"x"}"#).unwrap();
+    let told = told(response_at(&other.join("a.response.json")).await);
+    assert_eq!(told, json!({"request": "a.json", "ok": true, "status": "stopped", "agent": "x"}));
+    let order = Order::Control(Command::StopAgent { name: "x".to_owned() });
+    until(|| (world.book.effects() == [("dev lead".to_owned(), order.clone())]).then_some(()))
+        .await;
+}

@@ -1,0 +1,227 @@
+//! Once: the same request is never carried out twice, whatever happens to its file.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, SystemTime};
+
+use antiphon_file_drop::Tally;
+use serde_json::json;
+
+use crate::world::{World, names, stop, stopped, until};
+
+#[tokio::test]
+async fn what_was_dropped_while_nobody_watched_is_answered_by_whoever_watches_next() {
+    let mut world = World::new();
+    for name in ["a", "b", "c"] {
+        world.drop(&format!("{name}.json"), &stop(name));
+    }
+    world.begin();
+    for name in ["a", "b", "c"] {
+        assert_eq!(world.told(name).await["agent"], name);
+    }
+    world.end().await;
+    assert_eq!(world.book.calls(), 3);
+}
+
+#[tokio::test]
+async fn an_answered_request_is_not_looked_at_again_by_whoever_starts_next() {
+    let mut world = World::watched().await;
+    world.drop("a.json", &stop("a"));
+    let first = world.response("a").await;
+    world.end().await;
+    assert_eq!(world.pass().await, Tally::default());
+    world.start().await;
+    assert_eq!(world.response("a").await, first);
+    assert_eq!(world.book.calls(), 1);
+}
+
+#[tokio::test]
+async fn the_same_file_dropped_again_has_its_response_already() {
+    let world = World::watched().await;
+    world.drop("a.json", &stop("a"));
+    let first = world.response("a").await;
+    world.drop("a.json", &stop("a"));
+    // Answered after it, so it was looked at.
+    world.drop("b.json", &stop("b"));
+    world.response("b").await;
+    assert_eq!(world.response("a").await, first);
+    assert_eq!(world.book.effects(), [stopped("a"), stopped("b")]);
+    assert_eq!(world.book.calls(), 2);
+}
+
+#[tokio::test]
+async fn a_request_that_is_replayed_after_everything_was_deleted_has_no_second_effect() {
+    let world = World::watched().await;
+    world.drop("a.json", &stop("a"));
+    let first = world.told("a").await;
+    fs::remove_file(world.path("a.json")).unwrap();
+    fs::remove_file(world.path("a.response.json")).unwrap();
+    world.drop("a.json", &stop("a"));
+    assert_eq!(world.told("a").await, first);
+    assert_eq!(world.book.effects(), [stopped("a")]);
+    assert_eq!(world.book.calls(), 2);
+}
+
+#[tokio::test]
+async fn a_response_that_was_deleted_comes_back_without_a_second_effect() {
+    let mut world = World::new();
+    world.settings.rescan_every = Duration::from_millis(50);
+    world.start().await;
+    world.drop("a.json", &stop("a"));
+    let first = world.told("a").await;
+    fs::remove_file(world.path("a.response.json")).unwrap();
+    assert_eq!(world.told("a").await, first);
+    assert_eq!(world.book.effects(), [stopped("a")]);
+}
+
+#[tokio::test]
+async fn new_content_under_an_answered_name_is_a_new_request() {
+    let world = World::watched().await;
+    world.drop("a.json", &stop("a"));
+    let first = world.response("a").await;
+    world.drop("a.json", &stop("b"));
+    let second = world.next_response("a", &first).await;
+    assert_eq!(second.agent.as_deref(), Some("b"));
+    assert_eq!(world.names(), ["a.json", "a.response.json"]);
+    assert_eq!(world.book.effects(), [stopped("a"), stopped("b")]);
+}
+
+#[tokio::test]
+async fn a_copy_under_another_name_is_another_request() {
+    let world = World::watched().await;
+    world.drop("a.json", &stop("a"));
+    world.response("a").await;
+    fs::copy(world.path("a.json"), world.path("b.json")).unwrap();
+    assert_eq!(world.told("b").await["request"], "b.json");
+    assert_eq!(world.book.effects(), [stopped("a"), stopped("a")]);
+}
+
+#[tokio::test]
+async fn a_copy_with_an_id_is_the_same_request_with_a_response_of_its_own() {
+    let world = World::watched().await;
+    let request = json!({"action": "spawn_agent", "name": "a", "profile": "p", "id": "x-1"});
+    world.drop("a.json", &request.to_string());
+    let first = world.told("a").await;
+    fs::copy(world.path("a.json"), world.path("b.json")).unwrap();
+    let mut second = world.told("b").await;
+    assert_eq!(second["request"], "b.json");
+    second["request"] = "a.json".into();
+    assert_eq!(second, first);
+    assert_eq!((world.book.effects().len(), world.book.calls()), (1, 2));
+}
+
+#[tokio::test]
+async fn the_same_id_of_another_requester_is_another_request() {
+    let world = World::watched().await;
+    let request = json!({"action": "stop_agent", "name": "a", "id": "x-1"}).to_string();
+    world.drop("a.json", &request);
+    world.response("a").await;
+    let other = world.requests().join("lead");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("a.json"), &request).unwrap();
+    crate::world::response_at(&other.join("a.response.json")).await;
+    assert_eq!(world.book.effects().len(), 2);
+}
+
+#[tokio::test]
+async fn an_answered_request_that_is_renamed_takes_its_response_along() {
+    let world = World::watched().await;
+    world.drop_old("a.json", &stop("a"));
+    let mut first = world.told("a").await;
+    fs::rename(world.path("a.json"), world.path("done.json")).unwrap();
+    first["request"] = "done.json".into();
+    assert_eq!(world.told("done").await, first);
+    until(|| (world.names() == ["done.json", "done.response.json"]).then_some(())).await;
+    assert_eq!(world.book.calls(), 1);
+}
+
+#[tokio::test]
+async fn a_request_that_is_renamed_while_nobody_watches_takes_its_response_along() {
+    let mut world = World::watched().await;
+    world.drop_old("a.json", &stop("a"));
+    world.response("a").await;
+    world.end().await;
+    fs::rename(world.path("a.json"), world.path("done.json")).unwrap();
+    assert_eq!(world.pass().await.answered, 1);
+    assert_eq!(world.names(), ["done.json", "done.response.json"]);
+    assert_eq!(world.book.calls(), 1);
+}
+
+#[tokio::test]
+async fn a_request_that_is_renamed_while_it_is_carried_out_is_carried_out_once() {
+    let world = World::watched().await;
+    world.book.hold("a");
+    world.drop_old("a.json", &stop("a"));
+    until(|| (world.book.begun() == ["a"]).then_some(())).await;
+    fs::rename(world.path("a.json"), world.path("b.json")).unwrap();
+    world.drop("c.json", &stop("c"));
+    world.response("c").await;
+    world.book.gate.add_permits(2);
+    assert_eq!(world.told("b").await["agent"], "a");
+    until(|| (!world.path("a.response.json").exists()).then_some(())).await;
+    assert_eq!(world.book.effects().len(), 2);
+    assert_eq!(world.book.begun(), ["a", "c"]);
+}
+
+#[tokio::test]
+async fn the_same_words_in_a_new_file_are_not_taken_for_a_renamed_one() {
+    let world = World::watched().await;
+    world.drop("a.json", &stop("a"));
+    world.response("a").await;
+    fs::remove_file(world.path("a.json")).unwrap();
+    world.drop("b.json", &stop("a"));
+    world.response("b").await;
+    assert_eq!(world.book.effects(), [stopped("a"), stopped("a")]);
+}
+
+#[tokio::test]
+async fn a_hard_link_is_a_copy() {
+    let world = World::watched().await;
+    let elsewhere = world.project().join("elsewhere.json");
+    fs::write(&elsewhere, stop("a")).unwrap();
+    fs::hard_link(&elsewhere, world.path("a.json")).unwrap();
+    world.response("a").await;
+    fs::hard_link(&elsewhere, world.path("b.json")).unwrap();
+    world.response("b").await;
+    assert_eq!(world.book.effects(), [stopped("a"), stopped("a")]);
+}
+
+#[tokio::test]
+async fn a_file_that_is_touched_is_the_same_request() {
+    let world = World::watched().await;
+    world.drop("a.json", &stop("a"));
+    let first = world.response("a").await;
+    let file = fs::File::options().write(true).open(world.path("a.json")).unwrap();
+    file.set_modified(SystemTime::now() + Duration::from_secs(5)).unwrap();
+    world.drop("b.json", &stop("b"));
+    world.response("b").await;
+    assert_eq!(world.response("a").await, first);
+    assert_eq!(world.book.calls(), 2);
+}
+
+#[tokio::test]
+async fn what_was_left_behind_by_a_kill_is_taken_away() {
+    let world = World::new();
+    fs::write(world.path(".response-0.tmp"), "{").unwrap();
+    fs::write(world.path(".drop-0.tmp"), "{").unwrap();
+    let old = fs::File::create(world.path(".drop-1.tmp")).unwrap();
+    old.set_modified(SystemTime::now() - Duration::from_secs(7200)).unwrap();
+    assert_eq!(world.pass().await, Tally::default());
+    assert_eq!(names(&world.path("")), [".drop-0.tmp"], "somebody may be about to drop it");
+}
+
+#[tokio::test]
+async fn a_request_that_is_touched_while_it_is_carried_out_is_asked_for_once() {
+    let world = World::watched().await;
+    world.book.hold("a");
+    world.drop("a.json", &stop("a"));
+    until(|| (world.book.begun() == ["a"]).then_some(())).await;
+    fs::set_permissions(world.path("a.json"), fs::Permissions::from_mode(0o600)).unwrap();
+    world.drop("b.json", &stop("b"));
+    world.response("b").await;
+    world.book.gate.add_permits(9);
+    world.response("a").await;
+    world.drop("c.json", &stop("a"));
+    world.response("c").await;
+    assert_eq!(world.book.begun(), ["a", "b", "a"]);
+}

@@ -1,0 +1,162 @@
+//! How people and programs write files: at once, in steps, by editors, and not to the end.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::time::Duration;
+
+use antiphon_file_drop::{Response, Tally};
+use serde_json::json;
+
+use crate::world::{World, names, read, stop, stopped, until};
+
+#[tokio::test]
+async fn a_file_that_is_written_in_two_steps_is_one_request() {
+    let world = World::watched().await;
+    let text = stop("a");
+    let (first, second) = text.split_at(10);
+    let mut file = File::create(world.path("a.json")).unwrap();
+    file.write_all(first.as_bytes()).unwrap();
+    file.sync_all().unwrap();
+    world.drop("b.json", &stop("b"));
+    world.response("b").await;
+    file.write_all(second.as_bytes()).unwrap();
+    assert_eq!(world.told("a").await["agent"], "a");
+    // Only now the last line break: it asks for nothing.
+    file.write_all(b"\n").unwrap();
+    drop(file);
+    world.drop("c.json", &stop("c"));
+    world.response("c").await;
+    assert_eq!(world.book.effects(), [stopped("b"), stopped("a"), stopped("c")]);
+    assert_eq!(world.book.calls(), 3);
+}
+
+#[tokio::test]
+async fn a_whole_file_is_acted_on_before_it_is_closed() {
+    let mut world = World::new();
+    world.settings.settle = Duration::from_secs(600);
+    world.start().await;
+    let mut file = File::create(world.path("a.json")).unwrap();
+    file.write_all(stop("a").as_bytes()).unwrap();
+    world.response("a").await;
+    drop(file);
+}
+
+#[tokio::test]
+async fn a_file_that_is_emptied_and_written_anew_is_a_new_request() {
+    let world = World::watched().await;
+    world.drop("a.json", &stop("a"));
+    let first = world.response("a").await;
+    let mut file = File::create(world.path("a.json")).unwrap();
+    world.drop("b.json", &stop("b"));
+    world.response("b").await;
+    file.write_all(stop("c").as_bytes()).unwrap();
+    let second = world.next_response("a", &first).await;
+    assert_eq!(second.agent.as_deref(), Some("c"));
+}
+
+#[tokio::test]
+async fn an_editor_that_writes_beside_and_renames_is_understood() {
+    let world = World::watched().await;
+    // As vim does it.
+    fs::write(world.path(".a.json.swp"), "b0VIM").unwrap();
+    fs::write(world.path("4913"), "").unwrap();
+    fs::remove_file(world.path("4913")).unwrap();
+    fs::write(world.path("a.json"), stop("a")).unwrap();
+    let first = world.response("a").await;
+    fs::rename(world.path("a.json"), world.path("a.json~")).unwrap();
+    fs::write(world.path("a.json"), stop("b")).unwrap();
+    let second = world.next_response("a", &first).await;
+    assert_eq!(second.agent.as_deref(), Some("b"));
+    assert_eq!(world.book.effects(), [stopped("a"), stopped("b")]);
+    assert_eq!(world.names(), [".a.json.swp", "a.json", "a.json~", "a.response.json"]);
+}
+
+#[tokio::test]
+async fn files_that_are_no_requests_by_name_are_left_alone() {
+    let world = World::new();
+    let others =
+        [".a.json", "#a.json", "#a.json#", "a.JSON", "a.json.tmp", "a.json~", "x.response.json"];
+    for name in others {
+        fs::write(world.path(name), stop("a")).unwrap();
+    }
+    assert_eq!(world.pass().await, Tally::default());
+    let mut expected = others.map(str::to_owned);
+    expected.sort();
+    assert_eq!(world.names(), expected);
+}
+
+#[tokio::test]
+async fn a_file_that_never_becomes_json_is_answered_and_set_aside() {
+    let world = World::watched().await;
+    fs::write(world.path("a.json"), r#"{"action":"stop_ag"#).unwrap();
+    let message = "it is not JSON: EOF while parsing a string at line 1 column 18";
+    let error = json!({"code": "INVALID_REQUEST", "message": message});
+    let told =
+        json!({"request": "a.json", "ok": false, "error": error, "setAside": "rejected/a.json"});
+    assert_eq!(world.told("a").await, told);
+    let rejected = world.path("rejected");
+    until(|| (world.names() == ["a.response.json", "rejected"]).then_some(())).await;
+    assert_eq!(names(&rejected), ["a.json", "a.json.reason.txt"]);
+    assert_eq!(fs::read_to_string(rejected.join("a.json")).unwrap(), r#"{"action":"stop_ag"#);
+    let reason = fs::read_to_string(rejected.join("a.json.reason.txt")).unwrap();
+    assert_eq!(reason, format!("INVALID_REQUEST: {message}\n"));
+}
+
+#[tokio::test]
+async fn a_file_that_goes_on_changing_is_given_time() {
+    let mut world = World::new();
+    world.settings.settle = Duration::from_millis(300);
+    world.start().await;
+    let mut file = File::create(world.path("a.json")).unwrap();
+    let mut ticks = tokio::time::interval(Duration::from_millis(20));
+    // Longer than it may stay as it is.
+    for byte in stop("a").bytes() {
+        ticks.tick().await;
+        file.write_all(&[byte]).unwrap();
+    }
+    assert_eq!(world.told("a").await["ok"], true);
+}
+
+#[tokio::test]
+async fn bad_files_of_the_same_name_are_all_kept() {
+    let world = World::watched().await;
+    world.drop("a.json", r#"{"action":"x"}"#);
+    let first = world.response("a").await;
+    until(|| (!world.path("a.json").exists()).then_some(())).await;
+    world.drop("a.json", r#"{"action":"y"}"#);
+    let second = world.next_response("a", &first).await;
+    assert_eq!(second.set_aside.as_deref(), Some("rejected/a.2.json"));
+    until(|| (!world.path("a.json").exists()).then_some(())).await;
+    // The first again: it has been answered otherwise since.
+    world.drop("a.json", r#"{"action":"y"}"#);
+    until(|| (!world.path("a.json").exists()).then_some(())).await;
+    assert_eq!(world.response("a").await, second, "the same again is answered already");
+    let kept = ["a.2.json", "a.2.json.reason.txt", "a.json", "a.json.reason.txt"];
+    assert_eq!(names(&world.path("rejected")), kept);
+}
+
+#[tokio::test]
+async fn a_bad_file_can_be_mended_and_dropped_again() {
+    let world = World::watched().await;
+    world.drop("a.json", r#"{"action":"stop_agent"}"#);
+    let first = world.response("a").await;
+    until(|| (!world.path("a.json").exists()).then_some(())).await;
+    world.drop("a.json", &stop("a"));
+    let second = world.next_response("a", &first).await;
+    assert_eq!((second.ok, second.set_aside), (true, None));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_good_file_that_takes_the_place_of_a_bad_one_is_never_set_aside() {
+    let mut world = World::new();
+    world.settings.settle = Duration::ZERO;
+    world.start().await;
+    for nth in 0..200 {
+        world.drop("a.json", &format!("nonsense {nth}"));
+        let agent = format!("a{nth}");
+        world.drop("a.json", &stop(&agent));
+        let of_this = |it: &Response| it.agent.as_ref() == Some(&agent);
+        until(|| read(&world.path("a.response.json")).filter(of_this)).await;
+    }
+    assert_eq!(world.book.effects().len(), 200);
+}

@@ -1,0 +1,86 @@
+//! What the file of keys says: JSON, one key on each line. What is not understood in every part is an
+//! error: a field that is not known could be a limit that is not kept.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use serde::Deserialize;
+
+use crate::key::KeyStatus;
+use crate::key_id::KeyId;
+use crate::record::Record;
+use crate::ring::KEYS_MAX;
+
+/// The version that is read and written.
+const VERSION: u32 = 1;
+
+/// Keys by their ids.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Document {
+    pub(crate) records: BTreeMap<KeyId, Record>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wire {
+    #[serde(rename = "version")]
+    _version: u32,
+    keys: Vec<Record>,
+}
+
+/// Only the first field, to tell a newer file from a broken one.
+#[derive(Deserialize)]
+struct Version {
+    version: u32,
+}
+
+impl Document {
+    /// Says where it is not understood, and why.
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, String> {
+        if let Ok(Version { version }) = serde_json::from_slice(text)
+            && version != VERSION
+        {
+            return Err(format!("its version is {version}, and only {VERSION} is known here"));
+        }
+        let deserializer = &mut serde_json::Deserializer::from_slice(text);
+        let wire: Wire = serde_path_to_error::deserialize(&mut *deserializer)
+            .map_err(|error| error.to_string())?;
+        deserializer.end().map_err(|error| error.to_string())?;
+        if wire.keys.len() > KEYS_MAX {
+            return Err(format!("it has more than {KEYS_MAX} keys"));
+        }
+        let mut records = BTreeMap::new();
+        for record in wire.keys {
+            let (id, key) = (record.key.id, &record.key);
+            if !key.holder.may_have(key.level) {
+                return Err(format!("the key `{id}` is an agent's, and may not be `admin`"));
+            }
+            if records.insert(id, record).is_some() {
+                return Err(format!("the key `{id}` is in it twice"));
+            }
+        }
+        Ok(Self { records })
+    }
+
+    /// Makes room for one more key, if somebody has to give way. Says whether there is room.
+    pub(crate) fn make_room(&mut self, now: DateTime<Utc>) -> bool {
+        if self.records.len() < KEYS_MAX {
+            return true;
+        }
+        let keys = self.records.values().map(|record| &record.key);
+        let out_of_use = keys.filter(|key| key.status(now) != KeyStatus::Active);
+        let oldest = out_of_use.min_by_key(|key| (key.created_at, key.id)).map(|key| key.id);
+        oldest.and_then(|id| self.records.remove(&id)).is_some()
+    }
+
+    /// The file that says it.
+    pub(crate) fn text(&self) -> Result<Vec<u8>, serde_json::Error> {
+        let mut text = format!("{{\"version\":{VERSION},\"keys\":[").into_bytes();
+        for (nth, record) in self.records.values().enumerate() {
+            text.extend_from_slice(if nth == 0 { b"\n" } else { b",\n" });
+            serde_json::to_writer(&mut text, record)?;
+        }
+        text.extend_from_slice(b"\n]}\n");
+        Ok(text)
+    }
+}

@@ -1,0 +1,247 @@
+//! Making, listing, rotating and revoking keys.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroU64;
+use std::os::unix::fs::PermissionsExt;
+use std::{fs, time::Duration};
+
+use antiphon_keys::{
+    Allowed, GRACE_MAX, Holder, Key, KeyStatus, Level, NewKey, RateLimit, Refused, RingError,
+    SpendLimits,
+};
+use chrono::TimeDelta;
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::world::{HOUR, START, World, check, enters, new_key, shown, time};
+
+fn full(world: &World) -> NewKey {
+    NewKey {
+        name: "nightly build".parse().unwrap(),
+        level: Level::Write,
+        holder: Holder::Agent("reviewer".parse().unwrap()),
+        expires_at: Some(world.now() + TimeDelta::days(1)),
+        rate_per_minute: Some(RateLimit::per_minute(60).unwrap()),
+        spend: SpendLimits {
+            daily_nano_usd_max: NonZeroU64::new(5_000_000_000),
+            monthly_nano_usd_max: NonZeroU64::new(90_000_000_000),
+        },
+    }
+}
+
+#[test]
+fn a_new_key_is_listed_with_all_that_was_asked_for_and_lets_in() {
+    let world = World::new();
+    let ring = world.ring();
+    let new = full(&world);
+    let (key, secret) = ring.create(new.clone()).unwrap();
+    let expected = Key {
+        id: key.id,
+        name: new.name.clone(),
+        level: new.level,
+        holder: new.holder.clone(),
+        created_at: time(START),
+        expires_at: new.expires_at,
+        rotated_at: None,
+        old_secret_until: None,
+        revoked_at: None,
+        rate_per_minute: new.rate_per_minute,
+        spend: new.spend,
+    };
+    assert_eq!(key, expected);
+    assert_eq!(ring.list(), Ok(vec![expected.clone()]));
+    assert_eq!(world.ring().list(), Ok(vec![expected]), "and after a restart");
+    let allowed = Allowed {
+        id: key.id,
+        name: new.name,
+        level: new.level,
+        holder: new.holder,
+        rate_per_minute: new.rate_per_minute,
+        spend: new.spend,
+    };
+    assert_eq!(check(&ring, &secret), Ok(allowed.clone()));
+    assert_eq!(check(&world.ring(), &secret), Ok(allowed));
+}
+
+#[test]
+fn only_who_has_the_whole_secret_is_let_in() {
+    let world = World::new();
+    let ring = world.ring();
+    let (key, secret) = ring.create(new_key("a", Level::Read)).unwrap();
+    let (other, others) = ring.create(new_key("b", Level::Admin)).unwrap();
+    let text = secret.expose_secret();
+    for at in 12..text.len() {
+        let mut wrong = text.to_owned().into_bytes();
+        wrong[at] = if wrong[at] == b'x' { b'y' } else { b'x' };
+        let wrong = SecretString::from(String::from_utf8(wrong).unwrap());
+        assert_eq!(enters(&ring, &wrong), Err(Refused::Unknown), "{at}");
+    }
+    let swapped = text.replace(&key.id.to_string(), &other.id.to_string());
+    assert_eq!(enters(&ring, &SecretString::from(swapped)), Err(Refused::Unknown));
+    let nobody = text.replace(&key.id.to_string(), "AAAAAAAA");
+    assert_eq!(enters(&ring, &SecretString::from(nobody)), Err(Refused::Unknown));
+    assert_eq!(check(&ring, &secret).unwrap().level, Level::Read);
+    assert_eq!(check(&ring, &others).unwrap().level, Level::Admin);
+}
+
+#[test]
+fn the_file_is_its_owners_alone_and_holds_no_secret() {
+    let world = World::new();
+    let ring = world.ring();
+    let (key, secret) = ring.create(new_key("a", Level::Read)).unwrap();
+    let (_, rotated) = ring.rotate(key.id, HOUR).unwrap();
+    for secret in [&secret, &rotated] {
+        let secret = &secret.expose_secret()[12..];
+        assert!(!world.text().contains(secret));
+    }
+    let mode = |path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(world.folder()), mode(world.path())), (0o700, 0o600));
+    assert_eq!(world.names(), ["keys.json", "keys.json.lock"]);
+    assert_eq!(world.text().lines().count(), 3, "one key on each line");
+    assert_eq!(format!("{ring:?}"), format!("KeyRing({})", world.path().display()));
+}
+
+#[test]
+fn secrets_and_ids_are_never_the_same() {
+    let world = World::new();
+    let ring = world.ring();
+    let mut seen = BTreeSet::new();
+    for _ in 0..20 {
+        let (key, secret) = ring.create(new_key("a", Level::Read)).unwrap();
+        let (_, rotated) = ring.rotate(key.id, Duration::ZERO).unwrap();
+        assert_eq!(shown(&rotated).claimed_id(), key.id);
+        assert!(seen.insert(key.id.to_string()));
+        assert!(seen.insert(secret.expose_secret()[12..].to_owned()));
+        assert!(seen.insert(rotated.expose_secret()[12..].to_owned()));
+    }
+}
+
+#[test]
+fn a_key_without_a_file_is_unknown_and_opening_makes_nothing() {
+    let world = World::new();
+    let ring = world.ring();
+    assert_eq!(ring.list(), Ok(vec![]));
+    let (_, secret) = World::new().ring().create(new_key("a", Level::Read)).unwrap();
+    assert_eq!(enters(&ring, &secret), Err(Refused::Unknown));
+    assert!(!world.folder().exists());
+}
+
+#[test]
+fn a_key_is_refused_from_the_moment_it_expires() {
+    let world = World::new();
+    let ring = world.ring();
+    let expires_at = Some(world.now() + TimeDelta::seconds(60));
+    let new = NewKey { expires_at, ..new_key("a", Level::Read) };
+    let (key, secret) = ring.create(new).unwrap();
+    world.turn_clock(59);
+    assert_eq!(enters(&ring, &secret), Ok(()));
+    assert_eq!(key.status(world.now()), KeyStatus::Active);
+    world.turn_clock(1);
+    assert_eq!(enters(&ring, &secret), Err(Refused::Expired));
+    assert_eq!(key.status(world.now()), KeyStatus::Expired);
+    let out_of_use = RingError::OutOfUse { id: key.id, status: KeyStatus::Expired };
+    assert_eq!(ring.rotate(key.id, HOUR).unwrap_err(), out_of_use);
+    assert_eq!(out_of_use.to_string(), format!("the key `{}` is expired: make a new one", key.id));
+}
+
+#[test]
+fn a_revoked_key_is_refused_for_good_and_says_when_it_first_was() {
+    let world = World::new();
+    let ring = world.ring();
+    let (key, secret) = ring.create(new_key("a", Level::Admin)).unwrap();
+    world.turn_clock(5);
+    let revoked = ring.revoke(key.id).unwrap();
+    assert_eq!(revoked, Key { revoked_at: Some(world.now()), ..key.clone() });
+    world.turn_clock(5);
+    assert_eq!(ring.revoke(key.id), Ok(revoked.clone()));
+    assert_eq!(ring.list(), Ok(vec![revoked]));
+    assert_eq!(enters(&ring, &secret), Err(Refused::Revoked));
+    assert_eq!(enters(&world.ring(), &secret), Err(Refused::Revoked));
+    let out_of_use = RingError::OutOfUse { id: key.id, status: KeyStatus::Revoked };
+    assert_eq!(ring.rotate(key.id, HOUR).unwrap_err(), out_of_use);
+}
+
+#[test]
+fn an_old_secret_works_until_its_grace_is_over_and_the_key_stays_the_same() {
+    let world = World::new();
+    let ring = world.ring();
+    let (key, first) = ring.create(full(&world)).unwrap();
+    world.turn_clock(10);
+    let (rotated, second) = ring.rotate(key.id, Duration::from_secs(60)).unwrap();
+    let expected = Key {
+        rotated_at: Some(time("2025-01-20T10:00:10Z")),
+        old_secret_until: Some(time("2025-01-20T10:01:10Z")),
+        ..key.clone()
+    };
+    assert_eq!(rotated, expected);
+    assert_eq!(check(&ring, &first), check(&ring, &second));
+    world.turn_clock(59);
+    assert_eq!((enters(&ring, &first), enters(&ring, &second)), (Ok(()), Ok(())));
+    world.turn_clock(1);
+    assert_eq!(enters(&ring, &first), Err(Refused::Expired));
+    assert_eq!(enters(&ring, &second), Ok(()));
+}
+
+#[test]
+fn there_are_never_more_than_two_secrets_and_without_grace_one() {
+    let world = World::new();
+    let ring = world.ring();
+    let (key, first) = ring.create(new_key("a", Level::Read)).unwrap();
+    let (_, second) = ring.rotate(key.id, HOUR).unwrap();
+    let (_, third) = ring.rotate(key.id, HOUR).unwrap();
+    let all = |ring| [&first, &second, &third].map(|secret| enters(ring, secret));
+    assert_eq!(all(&ring), [Err(Refused::Unknown), Ok(()), Ok(())]);
+    let (last, fourth) = ring.rotate(key.id, Duration::ZERO).unwrap();
+    assert_eq!(last.old_secret_until, None);
+    let unknown = || Err(Refused::Unknown);
+    assert_eq!(all(&ring), [unknown(), unknown(), unknown()]);
+    assert_eq!(enters(&ring, &fourth), Ok(()));
+    let (_, fifth) = ring.rotate(key.id, HOUR).unwrap();
+    ring.revoke(key.id).unwrap();
+    assert_eq!(enters(&ring, &fourth), Err(Refused::Revoked), "in its grace");
+    assert_eq!(enters(&ring, &fifth), Err(Refused::Revoked));
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_what_to_do_and_nothing_is_written() {
+    let world = World::new();
+    let ring = world.ring();
+    let past = NewKey { expires_at: Some(world.now()), ..new_key("a", Level::Read) };
+    assert_eq!(ring.create(past).unwrap_err(), RingError::ExpiresInThePast);
+    let agent = Holder::Agent("reviewer".parse().unwrap());
+    let admin = NewKey { holder: agent, ..new_key("a", Level::Admin) };
+    assert_eq!(ring.create(admin).unwrap_err(), RingError::AgentAdmin);
+    assert!(!world.folder().exists());
+
+    let (key, secret) = ring.create(new_key("a", Level::Read)).unwrap();
+    let before = world.text();
+    let long = GRACE_MAX + Duration::from_nanos(1);
+    assert_eq!(ring.rotate(key.id, long).unwrap_err(), RingError::GraceTooLong);
+    let nobody = "AAAAAAAA".parse().unwrap();
+    let no_such_key = RingError::NoSuchKey { id: nobody };
+    assert_eq!(ring.rotate(nobody, HOUR).unwrap_err(), no_such_key);
+    assert_eq!(ring.revoke(nobody).unwrap_err(), no_such_key);
+    assert_eq!(
+        no_such_key.to_string(),
+        "there is no key `AAAAAAAA`: `antiphon keys list` shows those there are"
+    );
+    assert_eq!(world.text(), before);
+    assert_eq!(enters(&ring, &secret), Ok(()));
+    ring.rotate(key.id, GRACE_MAX).unwrap();
+}
+
+#[test]
+fn an_agents_key_decides_nothing_that_a_person_is_asked() {
+    let world = World::new();
+    let ring = world.ring();
+    let may_decide = |holder: Holder, level| {
+        let (_, secret) = ring.create(NewKey { holder, ..new_key("a", level) }).unwrap();
+        let allowed = check(&ring, &secret).unwrap();
+        assert!(allowed.may(level));
+        Level::ALL.map(|needed| allowed.may_decide(needed))
+    };
+    let agent = || Holder::Agent("reviewer".parse().unwrap());
+    assert_eq!(may_decide(agent(), Level::Write), [false; 3]);
+    assert_eq!(may_decide(agent(), Level::Read), [false; 3]);
+    assert_eq!(may_decide(Holder::Person, Level::Write), [true, true, false]);
+    assert_eq!(may_decide(Holder::Person, Level::Admin), [true; 3]);
+}

@@ -1,0 +1,212 @@
+//! How much waits in which inbox, as long as this process runs.
+//!
+//! Nothing here is the truth: an inbox is counted from the journal when something first arrives, and
+//! from then on along with what is written. It is what makes a bound hold without a look at the task.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use antiphon_core::{EventBody, InteractionId, MessageQueued, PeerInputClass, Sender, TaskId};
+
+/// Interactions that may wait in one inbox.
+pub const INBOX_MAX: usize = 4096;
+
+/// Of them, those of one sender.
+pub const INBOX_OF_SENDER_MAX: usize = 1024;
+
+/// Every inbox that something arrived at.
+#[derive(Debug, Default)]
+pub(crate) struct Mailroom(Mutex<HashMap<TaskId, Pigeonhole>>);
+
+#[derive(Debug, Default)]
+struct Pigeonhole {
+    waiting: HashMap<InteractionId, Waiting>,
+    of_sender: HashMap<Sender, usize>,
+    /// What left while it was counted; `None` once it is.
+    gone: Option<HashSet<InteractionId>>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    from: Sender,
+    progress: bool,
+}
+
+/// There is room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// For one more.
+    Made {
+        /// What need not be read any more then.
+        replaces: Option<InteractionId>,
+    },
+    /// It is there already.
+    Taken,
+}
+
+/// There is no room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Full {
+    /// For anybody.
+    Inbox,
+    /// For this sender.
+    Sender,
+}
+
+impl Mailroom {
+    fn boxes(&self) -> MutexGuard<'_, HashMap<TaskId, Pigeonhole>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether an inbox has been counted. If not, it is noted from now on what leaves it.
+    pub(crate) fn is_counted(&self, task_id: &TaskId) -> bool {
+        let mut boxes = self.boxes();
+        match boxes.get(task_id) {
+            Some(known) => known.gone.is_none(),
+            None => {
+                let gone = Some(HashSet::new());
+                boxes.insert(task_id.clone(), Pigeonhole { gone, ..Pigeonhole::default() });
+                false
+            }
+        }
+    }
+
+    /// What the journal had in an inbox a moment ago.
+    pub(crate) fn count(&self, task_id: &TaskId, queue: &[MessageQueued]) {
+        let mut boxes = self.boxes();
+        let Some(known) = boxes.get_mut(task_id) else { return };
+        let Some(gone) = known.gone.take() else { return };
+        for queued in queue.iter().filter(|queued| !gone.contains(&queued.id)) {
+            known.add(queued);
+        }
+    }
+
+    /// Makes room for one more, and says what it makes old news. What answers a request, or tells
+    /// of peers, always has room: it is bounded where it comes from.
+    pub(crate) fn reserve(&self, task_id: &TaskId, queued: &MessageQueued) -> Result<Room, Full> {
+        let mut boxes = self.boxes();
+        let known = boxes.entry(task_id.clone()).or_default();
+        if known.waiting.contains_key(&queued.id) {
+            return Ok(Room::Taken);
+        }
+        let like_it = |(_, waiting): &(&InteractionId, &Waiting)| {
+            is_old_news(queued) && waiting.progress && waiting.from == queued.from
+        };
+        let replaces = known.waiting.iter().find(like_it).map(|(id, _)| *id);
+        if let Some(old) = replaces {
+            known.remove(old);
+        } else if is_bounded(queued.class) {
+            if known.waiting.len() >= INBOX_MAX {
+                return Err(Full::Inbox);
+            }
+            if known.of_sender.get(&queued.from).is_some_and(|n| *n >= INBOX_OF_SENDER_MAX) {
+                return Err(Full::Sender);
+            }
+        }
+        known.add(queued);
+        Ok(Room::Made { replaces })
+    }
+
+    /// Counts what is about to be written, and says what of it was not counted before. Once it is
+    /// written it may be taken at any moment, and what was taken does not count.
+    pub(crate) fn expect(&self, task_id: &TaskId, events: &[EventBody]) -> Vec<InteractionId> {
+        let mut boxes = self.boxes();
+        let Some(known) = boxes.get_mut(task_id) else { return Vec::new() };
+        let mut counted = Vec::new();
+        for body in events {
+            if let EventBody::MessageQueued(queued) = body
+                && known.add(queued)
+            {
+                counted.push(queued.id);
+            }
+        }
+        counted
+    }
+
+    /// It was not written after all.
+    pub(crate) fn release(&self, task_id: &TaskId, ids: &[InteractionId]) {
+        if let Some(known) = self.boxes().get_mut(task_id) {
+            for id in ids {
+                known.discard(*id);
+            }
+        }
+    }
+
+    /// It is nobody's any more.
+    pub(crate) fn forget(&self, task_id: &TaskId) {
+        self.boxes().remove(task_id);
+    }
+
+    /// Something was written.
+    pub(crate) fn note(&self, task_id: &TaskId, events: &[EventBody]) {
+        let mut boxes = self.boxes();
+        let Some(known) = boxes.get_mut(task_id) else { return };
+        for body in events {
+            if let EventBody::MessageQueued(queued) = body {
+                if let Some(old) = queued.replaces {
+                    known.remove(old);
+                }
+            } else if let EventBody::MessageAppended(appended) = body
+                && let Some(id) = appended.queued
+            {
+                known.remove(id);
+            } else if let EventBody::Replied(replied) = body {
+                known.remove(replied.in_reply_to);
+            }
+            if body.ends_task() {
+                boxes.remove(task_id);
+                return;
+            }
+        }
+    }
+}
+
+impl Pigeonhole {
+    /// Says whether it is new.
+    fn add(&mut self, queued: &MessageQueued) -> bool {
+        let waiting = Waiting { from: queued.from.clone(), progress: is_old_news(queued) };
+        let new = self.waiting.insert(queued.id, waiting).is_none();
+        if new {
+            *self.of_sender.entry(queued.from.clone()).or_default() += 1;
+        }
+        new
+    }
+
+    fn remove(&mut self, id: InteractionId) {
+        if let Some(gone) = &mut self.gone {
+            gone.insert(id);
+        }
+        self.discard(id);
+    }
+
+    fn discard(&mut self, id: InteractionId) {
+        let Some(waiting) = self.waiting.remove(&id) else { return };
+        if let Some(n) = self.of_sender.get_mut(&waiting.from) {
+            *n -= 1;
+            if *n == 0 {
+                self.of_sender.remove(&waiting.from);
+            }
+        }
+    }
+}
+
+/// Whether the next one like it makes it old news. A request never is: somebody waits for its answer.
+fn is_old_news(queued: &MessageQueued) -> bool {
+    queued.is_progress() && !queued.is_owed()
+}
+
+fn is_bounded(class: PeerInputClass) -> bool {
+    match class {
+        PeerInputClass::ActionableMessage
+        | PeerInputClass::ActionableRequest
+        | PeerInputClass::SilentRequest
+        | PeerInputClass::Ack
+        | PeerInputClass::PlainEvent => true,
+        PeerInputClass::Response
+        | PeerInputClass::PeerLifecycleAdded
+        | PeerInputClass::PeerLifecycleRetired
+        | PeerInputClass::PeerLifecycleUnwired
+        | PeerInputClass::PeerLifecycleKickoffFailed
+        | PeerInputClass::PeerLifecycleKickoffCancelled => false,
+    }
+}

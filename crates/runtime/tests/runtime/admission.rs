@@ -1,0 +1,230 @@
+//! Admission: what arrives is looked at once, written down, and only then accepted.
+
+use std::collections::BTreeMap;
+
+use antiphon_core::{
+    AgentDefinition, InteractionContent, InteractionId, MayCall, PeerInputClass, RawJson,
+    RenderClass, RenderMetadata, Salience, Sender, SilentIntents, SourceName, TaskStatus,
+};
+use antiphon_runtime::{
+    Arrival, INTENT_BYTES_MAX, INTERACTION_BYTES_MAX, Receipt, Rejection, SENDER_KEY_BYTES_MAX,
+    Wake,
+};
+use serde_json::{Value, json};
+
+use crate::office::{Office, accepted, clerk, keyed, message, name, peer, request, said};
+use crate::team::{Roster, otherwise, says};
+
+fn answering() -> String {
+    format!("name = \"office\"\n{}", otherwise(&says("heard")))
+}
+
+fn office() -> Office {
+    Office::of(&["ada"], answering())
+}
+
+async fn rejected(office: &Office, arrival: Arrival) -> Rejection {
+    let receipt = office.orchestrator.admit(arrival).await.expect("a receipt");
+    let rejection = match receipt {
+        Receipt::Rejected(rejection) => Some(rejection),
+        Receipt::Accepted { .. } | Receipt::Deduplicated { .. } | Receipt::Filtered => None,
+    };
+    rejection.expect("it is rejected")
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_accepted_is_in_the_journal_and_starts_the_agent() {
+    let office = office();
+    let (id, task_id) = office.admit(message("ada", "hello")).await;
+    let arrived = office.arrived(&task_id).await;
+    assert_eq!(arrived.iter().map(|queued| queued.id).collect::<Vec<_>>(), [id]);
+    let state = office.at_rest("ada").await;
+    assert_eq!(said(&state), ["user: hello", "model: heard"]);
+    assert_eq!((state.status, state.queue.len()), (TaskStatus::Running, 0));
+    assert_eq!((state.created.standing, state.task_id), (true, task_id));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_key_of_the_same_sender_is_the_same_interaction() {
+    let office = office();
+    let hello = || keyed(message("ada", "hello"), "1");
+    let (id, task_id) = office.admit(hello()).await;
+    let again = Receipt::Deduplicated { id, task_id: task_id.clone() };
+    assert_eq!(office.orchestrator.admit(hello()).await, Ok(again.clone()));
+    office.at_rest("ada").await;
+    let other_text = keyed(message("ada", "something else"), "1");
+    assert_eq!(office.orchestrator.admit(other_text).await, Ok(again));
+    // A key is its sender's own.
+    let other = Arrival { from: peer("bob"), ..hello() };
+    let (other_id, _) = accepted(office.orchestrator.admit(other).await.expect("a receipt"));
+    assert_ne!(other_id, id);
+    let state = office.at_rest("ada").await;
+    let heard = ["user: hello", "model: heard", "user: [MESSAGE from bob] hello", "model: heard"];
+    assert_eq!(said(&state), heard);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_makes_no_sense_is_rejected_and_says_why() {
+    let office = office();
+    let long = "x".repeat(INTERACTION_BYTES_MAX + 1);
+    let content = |content| Arrival { content, ..message("ada", "") };
+    let response = InteractionContent::Response {
+        in_reply_to: InteractionId::from(uuid::Uuid::nil()),
+        status: antiphon_core::ResponseStatus::Completed,
+        result: Value::Null,
+    };
+    let cases = [
+        (message("nobody", "x"), "there is no agent `nobody`, only these: ada"),
+        (message("ada", " \n"), "there is nothing in it: say something"),
+        (message("ada", &long), "an interaction may have 262144 bytes, this one has 262145"),
+        (request("ada", " ", json!(1)), "an intent has 1 to 128 bytes"),
+        (
+            request("ada", &"i".repeat(INTENT_BYTES_MAX + 1), json!(1)),
+            "an intent has 1 to 128 bytes",
+        ),
+        (keyed(message("ada", "x"), ""), "a key has 1 to 200 bytes"),
+        (
+            keyed(message("ada", "x"), &"k".repeat(SENDER_KEY_BYTES_MAX + 1)),
+            "a key has 1 to 200 bytes",
+        ),
+        (
+            request("ada", "mob.peer_retired", json!({"peer": "bob"})),
+            "`mob.peer_retired` is for the orchestrator to say, about agents it knows",
+        ),
+        (
+            content(response),
+            "a response comes from whoever was asked, by the tools it has for that",
+        ),
+    ];
+    for (arrival, why) in cases {
+        let rejection = rejected(&office, arrival).await;
+        assert_eq!(rejection.to_string(), why);
+        assert!(!rejection.may_pass(), "{why}");
+    }
+    assert_eq!(office.events().await, [], "nothing of it is anywhere");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_longest_key_and_the_longest_names_fit() {
+    let long = "n".repeat(64);
+    let office = Office::of(&[long.as_str()], answering());
+    let from = Sender::External(SourceName::parse(&"s".repeat(64)).expect("a name"));
+    let key = "k".repeat(SENDER_KEY_BYTES_MAX);
+    let arrival = keyed(Arrival { from, ..message(&long, "x") }, &key);
+    office.admit(arrival).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_comes_with_a_request_fits_its_schema_where_there_is_one() {
+    let schema = RawJson::parse(r#"{"type":"object","required":["n"]}"#).expect("JSON");
+    let intents = BTreeMap::from([("count".to_owned(), schema)]);
+    let ada = AgentDefinition { intents, ..clerk("ada") };
+    let office = Office::with(Roster::default().with(ada), answering());
+    let rejection = rejected(&office, request("ada", "count", json!({}))).await;
+    let Rejection::Invalid { why } = rejection else { panic!("{rejection:?}") };
+    assert!(why.starts_with("the params of `count` do not fit: "), "{why}");
+    office.admit(request("ada", "count", json!({"n": 1}))).await;
+    office.admit(request("ada", "anything", json!([]))).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn word_that_something_arrived_stops_at_the_door() {
+    let office = office();
+    office.start("ada").await;
+    let before = office.events().await;
+    let in_reply_to = InteractionId::from(uuid::Uuid::nil());
+    let ack = Arrival {
+        from: peer("bob"),
+        content: InteractionContent::Ack { in_reply_to },
+        ..message("ada", "")
+    };
+    assert_eq!(office.orchestrator.admit(ack).await, Ok(Receipt::Filtered));
+    assert_eq!(office.events().await, before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_stranger_says_is_an_event_whatever_it_claims_to_be() {
+    let office = office();
+    let from = Sender::External(SourceName::parse("hook").expect("a name"));
+    let arrival = Arrival { from, ..request("ada", "obey", json!({"who": "me"})) };
+    let (id, task_id) = office.admit(arrival).await;
+    let state = office.at_rest("ada").await;
+    assert_eq!(said(&state)[0], "user: [EVENT via hook]", "its payload is for no model to obey");
+    assert_eq!(office.arrived(&task_id).await[0].class, PeerInputClass::PlainEvent);
+    assert_eq!(office.orchestrator.reply(id).await, Ok(None), "an event has no answer");
+}
+
+#[tokio::test(start_paused = true)]
+async fn silent_requests_and_quiet_messages_wake_nobody_and_are_read_with_what_does() {
+    let silent_intents = SilentIntents::from_iter(["status"]);
+    let ada = AgentDefinition { silent_intents, ..clerk("ada") };
+    let office = Office::with(Roster::default().with(ada), answering());
+    let (silent, _) = office.admit(request("ada", "status", json!("fine"))).await;
+    office.admit(Arrival { wake: Wake::No, ..message("ada", "by the way") }).await;
+    let state = office.at_rest("ada").await;
+    assert_eq!((state.turns, state.queue.len()), (0, 2));
+    office.admit(message("ada", "now")).await;
+    let state = office.at_rest("ada").await;
+    let label = format!("user: [REQUEST {silent} from user: status] \"fine\"");
+    assert_eq!(said(&state), [&label, "user: by the way", "user: now", "model: heard"]);
+}
+
+fn progress(from: &str, text: &str) -> Arrival {
+    let shown = RenderMetadata { class: RenderClass::OpsProgress, salience: Salience::Background };
+    Arrival {
+        from: peer(from),
+        render_metadata: Some(shown),
+        wake: Wake::No,
+        ..message("ada", text)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn progress_makes_older_progress_of_the_same_sender_old_news() {
+    let office = office();
+    for (from, text) in [("bob", "10 %"), ("cyd", "1 %"), ("bob", "20 %"), ("bob", "30 %")] {
+        office.admit(progress(from, text)).await;
+    }
+    let state = office.at_rest("ada").await;
+    assert_eq!((state.turns, state.queue.len()), (0, 2));
+    office.admit(message("ada", "now")).await;
+    let state = office.at_rest("ada").await;
+    let heard = [
+        "user: [MESSAGE from cyd] 1 %",
+        "user: [MESSAGE from bob] 30 %",
+        "user: now",
+        "model: heard",
+    ];
+    assert_eq!(said(&state), heard);
+    // What was read is not old news: the next is another.
+    office.admit(progress("bob", "40 %")).await;
+    assert_eq!(office.at_rest("ada").await.queue.len(), 1);
+}
+
+/// However little it is worth to the reader, whoever asked waits for an answer.
+#[tokio::test(start_paused = true)]
+async fn a_request_is_never_old_news() {
+    let office = office();
+    let shown = progress("bob", "x").render_metadata;
+    let asks = |n: u32| Arrival { render_metadata: shown, ..request("ada", "count", json!(n)) };
+    let ada = office.start("ada").await;
+    office.orchestrator.pause(&ada).await.expect("paused");
+    let (first, task_id) = office.admit(asks(1)).await;
+    let (second, _) = office.admit(asks(2)).await;
+    assert_eq!(office.at_rest("ada").await.queue.len(), 2);
+    office.orchestrator.resume(&ada).await.expect("resumed");
+    office.at_rest("ada").await;
+    let events = office.team.events(&task_id).await;
+    let replied: Vec<InteractionId> = events.iter().filter_map(crate::office::replies).collect();
+    assert_eq!(replied, [first, second]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_cannot_be_started_accepts_nothing() {
+    let lost = AgentDefinition { model: None, agents: MayCall::default(), ..clerk("lost") };
+    let office = Office::with(Roster::default().with(lost), answering());
+    let rejection = rejected(&office, message("lost", "hello")).await;
+    let why = "`lost` cannot be started: it names no model, and none is configured";
+    assert_eq!(rejection.to_string(), why);
+    assert_eq!(office.orchestrator.agent_task(&name("lost")).await, Ok(None));
+}

@@ -1,0 +1,262 @@
+//! Answers: the first counts, `accepted` is a promise, and a journal that fails now and then loses
+//! none of them.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use antiphon_core::port::{
+    Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
+};
+use antiphon_core::{
+    Approval, Event, EventBody, InteractionContent, InteractionId, LiveAgent, Queued, Replied,
+    ResponseStatus, SessionSummary, TaskSummary,
+};
+use antiphon_runtime::{Arrival, Orchestrator, World};
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use crate::office::{Office, at_rest, keyed, message, name, request, said};
+use crate::team::{Numbered, otherwise, replying, results, says, step};
+
+/// What a door's request with the key `1` to Bob is called: always the same.
+async fn id_of_request() -> InteractionId {
+    let office = Office::of(&["bob"], format!("name = \"x\"\n{}", otherwise(&says("x"))));
+    office.admit(keyed(request("bob", "count", json!(3)), "1")).await.0
+}
+
+fn responds(id: InteractionId, status: &str, result: &str) -> String {
+    let arguments = format!(r#"{{"request_id":"{id}","status":"{status}","result":{result}}}"#);
+    step("send_response", &arguments)
+}
+
+/// Every answer to a request, in order.
+async fn replies(office: &Office, id: InteractionId) -> Vec<(ResponseStatus, Value)> {
+    let events = office.events().await.into_iter();
+    let reply = |event: Event| {
+        let EventBody::Replied(replied) = event.body else { return None };
+        (replied.in_reply_to == id).then_some((replied.status, replied.result))
+    };
+    events.filter_map(reply).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_is_given_once() {
+    let id = id_of_request().await;
+    let first = responds(id, "completed", r#"{"n":3}"#);
+    let text = crate::team::script(&[
+        ("I am bob", 0, &first),
+        ("I am bob", 1, &first),
+        ("I am bob", 2, &responds(id, "failed", "4")),
+        ("I am bob", 3, &step("reply", r#"{"text":"five"}"#)),
+        ("I am bob", 4, &responds(InteractionId::from(uuid::Uuid::nil()), "completed", "6")),
+        ("I am bob", 5, &says("seven")),
+    ]);
+    let office = Office::of(&["bob"], text);
+    office.admit(keyed(request("bob", "count", json!(3)), "1")).await;
+    let state = office.at_rest("bob").await;
+    assert_eq!(replies(&office, id).await, [(ResponseStatus::Completed, json!({"n": 3}))]);
+    let failed: Vec<bool> = results(&state).into_iter().map(|(_, failed)| failed).collect();
+    assert_eq!(failed, [false, false, true, true, true], "{:?}", results(&state));
+    let why = &results(&state)[2].0;
+    let gone = format!("there is no open request {id}: it was answered, or never arrived");
+    assert!(why.contains(&gone), "{why}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_accepted_is_answered_later_and_not_by_the_last_word() {
+    let id = id_of_request().await;
+    let bob = |when: &str, steps: &str| {
+        replying(&format!("system_contains = \"I am bob\", {when}"), steps)
+    };
+    let text = "name = \"office\"\n".to_owned()
+        + &bob(
+            "last_user_contains = \"count\", results_since_user = 0",
+            &responds(id, "accepted", "null"),
+        )
+        + &bob(
+            "last_user_contains = \"finish\", results_since_user = 0",
+            &responds(id, "completed", "3"),
+        )
+        + &otherwise(&says("on it"));
+    let office = Office::of(&["bob"], text);
+    office.admit(keyed(request("bob", "count", json!(3)), "1")).await;
+    let state = office.at_rest("bob").await;
+    assert_eq!(replies(&office, id).await, [(ResponseStatus::Accepted, Value::Null)]);
+    assert_eq!(office.orchestrator.reply(id).await, Ok(None));
+    assert_eq!(state.owed.keys().collect::<Vec<_>>(), [&id]);
+    office.admit(message("bob", "something else")).await;
+    assert_eq!(office.at_rest("bob").await.owed.len(), 1, "that was about something else");
+    office.admit(message("bob", "finish")).await;
+    assert_eq!(office.at_rest("bob").await.owed.len(), 0);
+    let expected = [(ResponseStatus::Accepted, Value::Null), (ResponseStatus::Completed, json!(3))];
+    assert_eq!(replies(&office, id).await, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_accepted_and_forgotten_is_answered_by_the_clock() {
+    let id = id_of_request().await;
+    let text = crate::team::script(&[
+        ("I am bob", 0, &responds(id, "accepted", "null")),
+        ("I am bob", 1, &says("on it")),
+    ]);
+    let office = Office::of(&["bob"], text);
+    let until = Some(office.clock.now() + chrono::TimeDelta::seconds(90));
+    let asked = Arrival { until, ..request("bob", "count", json!(3)) };
+    office.admit(keyed(asked, "1")).await;
+    office.reply(id).await;
+    let replies = replies(&office, id).await;
+    assert_eq!((replies.len(), replies[1].0), (2, ResponseStatus::Failed));
+    assert_eq!(replies[1].1["code"], "timed_out");
+}
+
+/// A peer that asked hears both, and goes on with the second.
+#[tokio::test(start_paused = true)]
+async fn who_waits_is_told_that_it_was_accepted_and_goes_on_with_the_answer() {
+    let script = |id: &str| {
+        let responds = |status: &str| {
+            step("send_response", &format!(r#"{{"request_id":"{id}","status":"{status}"}}"#))
+        };
+        let bob = |when: &str, steps: &str| {
+            replying(&format!("system_contains = \"I am bob\", {when}"), steps)
+        };
+        let ask = step("send_request", r#"{"to":"bob","intent":"count"}"#);
+        crate::team::script(&[("I am ada", 0, &ask)])
+            + &bob("last_user_contains = \"count\", results_since_user = 0", &responds("accepted"))
+            + &bob(
+                "last_user_contains = \"finish\", results_since_user = 0",
+                &responds("completed"),
+            )
+            + &otherwise(&says("so"))
+    };
+    let begin = async |script: String| {
+        let mut office = Office::of(&["ada", "bob"], script);
+        let ids = Arc::new(Numbered::default());
+        let world = World { ids, clock: Arc::clone(&office.clock), ..office.team.world() };
+        office.orchestrator = Orchestrator::new(world);
+        let (ada, bob) = (office.start("ada").await, office.start("bob").await);
+        office.admit(message("ada", "go")).await;
+        let asked = |e: &Event| matches!(&e.body, EventBody::RequestSent(_));
+        let EventBody::RequestSent(sent) = office.until(asked).await.body else { panic!("sent") };
+        (office, ada, bob, sent.id)
+    };
+    let (.., id) = begin(script("00000000-0000-0000-0000-000000000000")).await;
+    let (office, ada, bob, same) = begin(script(&id.to_string())).await;
+    assert_eq!(same, id);
+    let arrives = |e: &Event| {
+        e.task_id == ada
+            && matches!(&e.body, EventBody::MessageQueued(queued)
+                if matches!(queued.content, InteractionContent::Response { .. }))
+    };
+    office.until(arrives).await;
+    let waits = office.orchestrator.task(&ada).await.expect("a task");
+    assert_eq!((waits.turns, waits.requests.len()), (1, 1), "the call waits on");
+    office.admit(message("bob", "finish")).await;
+    let state = office.at_rest("ada").await;
+    let told: Value = serde_json::from_str(&results(&state)[0].0).expect("JSON");
+    assert_eq!(told["status"], "completed");
+    let promised = format!("user: [RESPONSE to {id} from bob: accepted]");
+    assert_eq!(said(&state).iter().filter(|line| **line == promised).count(), 1);
+    assert_eq!(office.orchestrator.task(&bob).await.expect("a task").owed.len(), 0);
+}
+
+/// A journal that is out of reach for its `nth` append.
+struct Flaky {
+    inner: Arc<dyn Journal>,
+    nth: usize,
+    appends: AtomicUsize,
+}
+
+#[async_trait]
+impl Journal for Flaky {
+    async fn append(&self, append: Append) -> Result<Appended, JournalError> {
+        if self.appends.fetch_add(1, Ordering::SeqCst) == self.nth {
+            return Err(JournalError::Unavailable { reason: "a hiccup".to_owned() });
+        }
+        self.inner.append(append).await
+    }
+
+    async fn read(&self, read: Read) -> Result<Page, JournalError> {
+        self.inner.read(read).await
+    }
+
+    async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
+        self.inner.tasks(query).await
+    }
+
+    async fn sessions(&self, limit: NonZeroUsize) -> Result<Vec<SessionSummary>, JournalError> {
+        self.inner.sessions(limit).await
+    }
+
+    async fn approvals(&self, query: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
+        self.inner.approvals(query).await
+    }
+
+    async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
+        self.inner.agents(limit).await
+    }
+
+    async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
+        self.inner.queued(limit).await
+    }
+
+    async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
+        self.inner.reply(request).await
+    }
+
+    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
+        self.inner.answered(key).await
+    }
+}
+
+/// Nobody waits for a deadline because the journal was out of reach for a moment.
+#[tokio::test(start_paused = true)]
+async fn a_journal_that_fails_once_keeps_nobody_waiting() {
+    let mut failed = 0;
+    for nth in 0..40 {
+        for wait in [true, false] {
+            let ask = format!(r#"{{"to":"bob","intent":"count","wait":{wait}}}"#);
+            let text = crate::team::script(&[("I am ada", 0, &step("send_request", &ask))])
+                + &otherwise(&says("Heard: {{last_user}}"));
+            let office = Office::of(&["ada", "bob"], text);
+            let inner = Arc::clone(&office.team.journal);
+            let journal = Arc::new(Flaky { inner, nth, appends: AtomicUsize::new(0) });
+            let orchestrator = office.on(Arc::clone(&journal) as Arc<dyn Journal>);
+            for who in ["ada", "bob"] {
+                while orchestrator.start_agent(&name(who)).await.is_err() {}
+            }
+            while orchestrator.admit(keyed(message("ada", "go"), "1")).await.is_err() {}
+            let began = tokio::time::Instant::now();
+            let place = format!("append {nth}, wait {wait}");
+            loop {
+                let state = at_rest(&orchestrator, "ada").await;
+                at_rest(&orchestrator, "bob").await;
+                if state.requests.is_empty() && state.turns > 1 {
+                    break;
+                }
+            }
+            assert!(began.elapsed() < Duration::from_secs(60), "{place}: {:?}", began.elapsed());
+            let state = at_rest(&orchestrator, "ada").await;
+            let heard = said(&state).join("\n");
+            assert!(heard.contains("completed") && !heard.contains("failed"), "{place}: {heard}");
+            failed += usize::from(journal.appends.load(Ordering::SeqCst) > nth);
+        }
+    }
+    assert!(failed > 20, "{failed} of the failures happened");
+}
+
+/// Nobody is kept waiting by a model that takes its time.
+#[tokio::test(start_paused = true)]
+async fn a_deadline_passes_also_while_the_model_thinks_and_its_answer_comes_too_late() {
+    let text = format!("name = \"slow\"\ndelay_ms = 600000\n{}", otherwise(&says("three")));
+    let office = Office::of(&["bob"], text);
+    let began = office.clock.now();
+    let until = Some(began + chrono::TimeDelta::seconds(5));
+    let (id, _) = office.admit(Arrival { until, ..request("bob", "count", json!(3)) }).await;
+    assert_eq!(office.reply(id).await.result["code"], "timed_out");
+    assert!(office.clock.now() - began < chrono::TimeDelta::seconds(30), "it was told at once");
+    let state = office.at_rest("bob").await;
+    assert_eq!(said(&state).last().map(String::as_str), Some("model: three"));
+    assert_eq!(replies(&office, id).await.len(), 1);
+}

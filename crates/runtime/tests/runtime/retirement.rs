@@ -1,0 +1,271 @@
+//! Agents that fail, are stopped and are started again: what waited, waits for the next.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_conformance::model::MemoryJournal;
+use antiphon_core::port::IdempotencyKey;
+use antiphon_core::{
+    AgentDefinition, EventBody, InteractionContent, InteractionId, MayCall, MessageQueued,
+    PeerInputClass, ResponseStatus, TaskId, TaskStatus,
+};
+use antiphon_runtime::{
+    Arrival, INBOX_MAX, INBOX_OF_SENDER_MAX, NewTask, Receipt, Rejection, session_of,
+};
+use serde_json::{Value, json};
+
+use crate::office::{Office, clerk, keyed, message, name, peer, request, said};
+use crate::team::{Roster, otherwise, replying, says};
+use crate::world::{Death, Mortal, new_task};
+
+const NO: &str = "{ error = { kind = \"permission\", message = \"no\" } }";
+
+/// Fails at what is bad, after a while, and answers the rest.
+fn fragile() -> String {
+    let late = format!("{}, {{ delay_ms = 1000 }}, {NO}", says("Well"));
+    format!("name = \"office\"\n{}", replying("last_user_contains = \"bad\"", &late))
+        + &otherwise(&says("Heard: {{last_user}}"))
+}
+
+/// An agent in the middle of its answer to something bad.
+async fn failing() -> (Office, InteractionId, TaskId) {
+    let office = Office::of(&["ada"], fragile());
+    let mut deltas = office.orchestrator.deltas();
+    let (id, task_id) = office.admit(request("ada", "bad", json!(1))).await;
+    deltas.recv().await.expect("a delta");
+    (office, id, task_id)
+}
+
+async fn ids(office: &Office, task_id: &TaskId) -> Vec<InteractionId> {
+    office.arrived(task_id).await.into_iter().map(|queued| queued.id).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_fails_answers_what_it_owes_and_leaves_the_rest_to_the_next() {
+    let (office, bad, first) = failing().await;
+    let (waiting, _) = office.admit(keyed(message("ada", "one"), "1")).await;
+    let (asked, _) = office.admit(request("ada", "two", json!(2))).await;
+    let replied = office.reply(bad).await;
+    assert_eq!(replied.status, ResponseStatus::Failed);
+    assert_eq!(replied.result, json!({"code": "failed", "error": "the agent has failed"}));
+    let state = office.orchestrator.wait(&first).await.expect("an end");
+    assert_eq!(state.status, TaskStatus::Failed);
+    assert_eq!(state.detail.expect("a reason")["code"], "permission");
+    assert_eq!(office.orchestrator.reply(asked).await, Ok(None), "nobody has read it");
+    // What was accepted once is not accepted again by the next.
+    let (next, second) = office.admit(message("ada", "three")).await;
+    assert_ne!(second, first);
+    let again = office.orchestrator.admit(keyed(message("ada", "one"), "1")).await;
+    assert_eq!(again, Ok(Receipt::Deduplicated { id: waiting, task_id: first.clone() }));
+    let state = office.at_rest("ada").await;
+    assert_eq!(ids(&office, &second).await, [waiting, asked, next]);
+    let heard = said(&state);
+    assert!(heard[0].contains("bad"), "it goes on with the conversation: {heard:?}");
+    for text in ["user: one", "user: three"] {
+        assert_eq!(heard.iter().filter(|line| *line == text).count(), 1, "{heard:?}");
+    }
+    assert_eq!(office.reply(asked).await.status, ResponseStatus::Completed);
+    assert_eq!((state.queue.len(), state.owed.len()), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_is_stopped_answers_every_request_and_keeps_its_messages() {
+    let (office, bad, first) = failing().await;
+    let (waiting, _) = office.admit(keyed(message("ada", "one"), "1")).await;
+    let (asked, _) = office.admit(keyed(request("ada", "two", json!(2)), "2")).await;
+    let stopped = office.orchestrator.stop_agent(&name("ada"), None).await;
+    assert_eq!(stopped, Ok(Some(first.clone())));
+    for id in [bad, asked] {
+        let replied = office.orchestrator.reply(id).await.expect("a journal").expect("an answer");
+        assert_eq!(replied.result, json!({"code": "stopped", "error": "the agent has stopped"}));
+    }
+    let refused = office.orchestrator.admit(message("ada", "three")).await;
+    let agent = "ada".to_owned();
+    assert_eq!(refused, Ok(Receipt::Rejected(Rejection::Stopped { agent })));
+    for (key, id) in [("1", waiting), ("2", asked)] {
+        let again = office.orchestrator.admit(keyed(message("ada", "x"), key)).await;
+        assert_eq!(again, Ok(Receipt::Deduplicated { id, task_id: first.clone() }));
+    }
+    assert_eq!(office.orchestrator.stop_agent(&name("ada"), None).await, Ok(None));
+    let second = office.start("ada").await;
+    let state = office.at_rest("ada").await;
+    assert_eq!(ids(&office, &second).await, [waiting]);
+    assert_eq!(said(&state).last().map(String::as_str), Some("model: Heard: one"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_key_stops_an_agent_once() {
+    let office = Office::of(&["ada"], fragile());
+    let first = office.start("ada").await;
+    let key = || Some(IdempotencyKey("stop:1".to_owned()));
+    let ada = name("ada");
+    let stopped = office.orchestrator.stop_agent(&ada, key()).await;
+    assert_eq!(stopped, Ok(Some(first.clone())));
+    let second = office.start("ada").await;
+    assert_eq!(office.orchestrator.stop_agent(&ada, key()).await, Ok(Some(first)));
+    let summary = office.orchestrator.agent_task(&name("ada")).await.expect("a list");
+    let summary = summary.expect("a task");
+    assert_eq!((summary.task_id, summary.status.is_terminal()), (second, false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_agent_that_is_stopped_has_nothing_left_to_answer() {
+    let office = Office::of(&["ada"], fragile());
+    let (id, _) = office.admit(request("ada", "count", json!(1))).await;
+    office.at_rest("ada").await;
+    office.orchestrator.stop_agent(&name("ada"), None).await.expect("stopped");
+    assert_eq!(office.reply(id).await.status, ResponseStatus::Completed);
+    let replies = office.events().await.into_iter();
+    assert_eq!(replies.filter(|e| matches!(e.body, EventBody::Replied(_))).count(), 1);
+}
+
+/// Somebody goes on with an agent's conversation in a task of their own: the agent stays the agent.
+#[tokio::test(start_paused = true)]
+async fn a_task_in_the_conversation_of_an_agent_is_not_the_agent() {
+    let mut office = Office::of(&["ada"], fragile());
+    let agent = office.start("ada").await;
+    let session_id = Some(session_of(&name("ada")).expect("a session"));
+    let task = NewTask { session_id, ..new_task("hello") };
+    let task_id = office.orchestrator.invoke(task).await.expect("accepted");
+    office.orchestrator.wait(&task_id).await.expect("an end");
+    office.restart().await;
+    let (_, reads) = office.admit(message("ada", "one")).await;
+    assert_eq!(reads, agent);
+    assert_eq!(office.start("ada").await, agent);
+}
+
+/// An inbox takes as much as it may from each and from all, and being sent the same again makes no
+/// room.
+#[tokio::test]
+async fn a_full_inbox_says_so_and_still_knows_what_it_has() {
+    let office = Office::of(
+        &["ada"],
+        format!("name = \"office\"\n{}", otherwise(&format!("{}, {{ stall = true }}", says("Hm")))),
+    );
+    let mut deltas = office.orchestrator.deltas();
+    office.admit(message("ada", "go")).await;
+    deltas.recv().await.expect("a delta");
+    let from = |sender: usize, n: usize| {
+        let from = peer(&format!("peer-{sender}"));
+        keyed(Arrival { from, ..message("ada", "x") }, &n.to_string())
+    };
+    let agent = || "ada".to_owned();
+    for sender in 0..INBOX_MAX / INBOX_OF_SENDER_MAX {
+        for n in 0..INBOX_OF_SENDER_MAX {
+            office.admit(from(sender, n)).await;
+            if n % 100 == 0 {
+                let again = office.orchestrator.admit(from(sender, n)).await.expect("a receipt");
+                assert!(matches!(again, Receipt::Deduplicated { .. }), "{again:?}");
+            }
+        }
+        let receipt = office.orchestrator.admit(from(sender, INBOX_OF_SENDER_MAX)).await;
+        let rejection = if sender == 3 {
+            Rejection::Full { agent: agent() }
+        } else {
+            Rejection::SenderFull { agent: agent(), from: peer(&format!("peer-{sender}")) }
+        };
+        assert!(rejection.may_pass());
+        assert_eq!(receipt, Ok(Receipt::Rejected(rejection)));
+    }
+    let again = office.orchestrator.admit(from(0, 0)).await.expect("a receipt");
+    assert!(matches!(again, Receipt::Deduplicated { .. }), "{again:?}");
+    let receipt = office.orchestrator.admit(from(9, 0)).await;
+    assert_eq!(receipt, Ok(Receipt::Rejected(Rejection::Full { agent: agent() })));
+}
+
+/// What an agent has heard of its peers, in order.
+async fn news(office: &Office, agent: &str) -> Vec<(PeerInputClass, Value)> {
+    let task = office.orchestrator.agent_task(&name(agent)).await.expect("a list");
+    let arrived = office.arrived(&task.expect("a task").task_id).await;
+    let news = |queued: MessageQueued| {
+        let InteractionContent::Request { params, .. } = queued.content else { return None };
+        Some((queued.class, params))
+    };
+    arrived.into_iter().filter_map(news).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn those_who_named_an_agent_hear_when_it_comes_and_goes() {
+    let only = MayCall::Only(vec!["bob".to_owned(), "cyd".to_owned()]);
+    let roster = Roster::default()
+        .with(AgentDefinition { agents: only, ..clerk("ada") })
+        .with(clerk("bob"))
+        .with(clerk("cyd"));
+    let office = Office::with(roster, fragile());
+    for who in ["ada", "bob", "cyd"] {
+        office.start(who).await;
+    }
+    office.admit(message("bob", "hello")).await;
+    office.at_rest("bob").await;
+    office.orchestrator.stop_agent(&name("bob"), None).await.expect("stopped");
+    office.orchestrator.unwire(&name("cyd")).await.expect("told");
+    let state = office.at_rest("ada").await;
+    assert_eq!((state.turns, state.queue.len()), (0, 4), "none of it wakes her");
+    // One that never got as far as an answer is worth a turn.
+    office.admit(message("cyd", "bad")).await;
+    office
+        .until(|event| {
+            matches!(&event.body, EventBody::MessageQueued(queued)
+            if queued.class == PeerInputClass::PeerLifecycleKickoffFailed)
+        })
+        .await;
+    let state = office.at_rest("ada").await;
+    let expected = [
+        (PeerInputClass::PeerLifecycleAdded, json!({"peer": "bob"})),
+        (PeerInputClass::PeerLifecycleAdded, json!({"peer": "cyd"})),
+        (
+            PeerInputClass::PeerLifecycleRetired,
+            json!({"peer": "bob", "status": "canceled", "reason": "canceled"}),
+        ),
+        (PeerInputClass::PeerLifecycleUnwired, json!({"peer": "cyd"})),
+    ];
+    let heard = news(&office, "ada").await;
+    assert_eq!(heard[..4], expected);
+    assert_eq!((heard.len(), heard[4].0), (5, PeerInputClass::PeerLifecycleKickoffFailed));
+    assert_eq!((heard[4].1["status"].clone(), state.turns), (json!("failed"), 1));
+    let label = "user: [PEER bob: mob.peer_added] {\"peer\":\"bob\"}";
+    assert_eq!(said(&state)[0], label);
+}
+
+/// Killed between what becomes of an agent and the word of it, those who named it hear it all the
+/// same.
+#[tokio::test(start_paused = true)]
+async fn news_that_nobody_told_are_told_after_a_restart_and_once() {
+    let only = MayCall::Only(vec!["bob".to_owned(), "cyd".to_owned()]);
+    let ada = AgentDefinition { agents: only, ..clerk("ada") };
+    let roster = Roster::default().with(clerk("bob")).with(ada).with(clerk("cyd"));
+    let moment = || tokio::time::advance(Duration::from_secs(1));
+    for writes in 0..8 {
+        let mut office = Office::with(roster.clone(), fragile());
+        let journal = Arc::new(MemoryJournal::new());
+        let first = office.on(Arc::new(Mortal::new(&journal, writes, Death::Before)));
+        // Whoever was there before her is no news to her.
+        let _ = first.start_agent(&name("cyd")).await;
+        moment().await;
+        let _ = first.start_agent(&name("ada")).await;
+        moment().await;
+        let _ = first.start_agent(&name("bob")).await;
+        moment().await;
+        let _ = first.stop_agent(&name("bob"), None).await;
+        first.shutdown(Duration::from_secs(1)).await;
+        office.team.journal = journal;
+        for _ in 0..2 {
+            office.restart().await;
+            let task = |who| office.orchestrator.agent_task(who);
+            let (ada, bob) = (name("ada"), name("bob"));
+            if task(&ada).await.expect("a list").is_none() {
+                continue;
+            }
+            let expected = match task(&bob).await.expect("a list").map(|bob| bob.status) {
+                None => Vec::new(),
+                Some(TaskStatus::Canceled) => vec![PeerInputClass::PeerLifecycleKickoffCancelled],
+                Some(_) => vec![PeerInputClass::PeerLifecycleAdded],
+            };
+            let heard = news(&office, "ada").await.into_iter().map(|(class, _)| class);
+            let heard: Vec<PeerInputClass> = heard.collect();
+            assert!(heard.ends_with(&expected), "{writes}: {heard:?}");
+            let most = if expected.is_empty() { 0 } else { 2 };
+            assert!(heard.len() <= most, "{writes}: {heard:?}");
+        }
+    }
+}

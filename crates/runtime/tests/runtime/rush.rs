@@ -1,0 +1,291 @@
+//! Many at once: nothing is lost, nobody waits forever, and a bound is a bound.
+
+use std::collections::{BTreeMap, HashMap};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_core::port::{
+    Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
+};
+use antiphon_core::{
+    Approval, EventBody, InteractionId, LiveAgent, Queued, Replied, SessionSummary, TaskSummary,
+};
+use antiphon_runtime::{Arrival, INBOX_OF_SENDER_MAX, Receipt, Rejection};
+use async_trait::async_trait;
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use crate::office::{Office, at_rest, keyed, message, name, peer, request, said};
+use crate::team::{otherwise, replying, says};
+
+/// Answers at once, but stalls when it is told to.
+fn quick() -> String {
+    let stalls = format!("{}, {{ stall = true }}", says("Hm"));
+    format!("name = \"office\"\n{}", replying("last_user_contains = \"stall\"", &stalls))
+        + &otherwise(&says("ok"))
+}
+
+/// Every interaction was taken once, and each sender's in the order of their arrival.
+async fn check_taken(office: &Office) {
+    let mut waiting = Vec::new();
+    let mut taken: HashMap<InteractionId, usize> = HashMap::new();
+    let mut numbers: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for event in office.events().await {
+        if let EventBody::MessageQueued(queued) = event.body {
+            waiting.push(queued.id);
+        } else if let EventBody::MessageAppended(appended) = event.body
+            && let Some(id) = appended.queued
+        {
+            *taken.entry(id).or_default() += 1;
+            let text = format!("{:?}", appended.message);
+            let Some((_, behind)) = text.split_once("[MESSAGE from ") else { continue };
+            let (from, behind) = behind.split_once("] ").expect("a label");
+            let digits: String = behind.chars().take_while(char::is_ascii_digit).collect();
+            let number = digits.parse().expect("a number");
+            numbers.entry(from.to_owned()).or_default().push(number);
+        }
+    }
+    assert!(waiting.iter().all(|id| taken.get(id) == Some(&1)), "each once");
+    assert_eq!(taken.len(), waiting.len());
+    for (from, numbers) in numbers {
+        assert!(numbers.is_sorted(), "{from}: {numbers:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_thousand_at_once_are_all_read_once_in_the_order_of_their_senders() {
+    let mut office = Office::of(&["ada"], quick());
+    office.orchestrator = office.on(Arc::new(Slow::new(&office.team.journal)));
+    let office = Arc::new(office);
+    office.start("ada").await;
+    let mut senders = JoinSet::new();
+    for sender in 0..20 {
+        let office = Arc::clone(&office);
+        senders.spawn(async move {
+            for n in 0..50 {
+                let from = peer(&format!("peer-{sender}"));
+                office.admit(Arrival { from, ..message("ada", &n.to_string()) }).await;
+            }
+        });
+    }
+    while let Some(sent) = senders.join_next().await {
+        sent.expect("all were accepted");
+    }
+    let state = tokio::time::timeout(Duration::from_secs(60), office.at_rest("ada")).await;
+    let state = state.expect("it gets there");
+    assert_eq!(said(&state).iter().filter(|line| line.starts_with("user")).count(), 1000);
+    check_taken(&office).await;
+    // All of it has left the inbox: there is room for as much as before.
+    fill(&office, "peer-0").await;
+}
+
+/// Fills the inbox with what one sender may have in it, from many sides at once.
+async fn fill(office: &Arc<Office>, from: &str) {
+    let mut deltas = office.orchestrator.deltas();
+    office.admit(message("ada", "stall")).await;
+    while deltas.recv().await.is_err() {}
+    office.until(|event| format!("{:?}", event.body).contains("stall")).await;
+    let mut sending = JoinSet::new();
+    for n in 0..INBOX_OF_SENDER_MAX + 100 {
+        let (office, from) = (Arc::clone(office), peer(from));
+        let arrival = Arrival { from, ..message("ada", &n.to_string()) };
+        sending.spawn(async move { office.orchestrator.admit(arrival).await.expect("a receipt") });
+    }
+    let (mut accepted, mut full) = (0, 0);
+    while let Some(receipt) = sending.join_next().await {
+        match receipt.expect("no panic") {
+            Receipt::Accepted { .. } => accepted += 1,
+            Receipt::Rejected(Rejection::SenderFull { .. }) => full += 1,
+            Receipt::Deduplicated { .. } | Receipt::Filtered | Receipt::Rejected(_) => {}
+        }
+    }
+    assert_eq!((accepted, full), (INBOX_OF_SENDER_MAX, 100));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_bound_is_exact_however_many_come_at_once() {
+    let office = Arc::new(Office::of(&["ada"], quick()));
+    fill(&office, "bob").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_same_key_from_many_sides_is_accepted_once() {
+    let office = Arc::new(Office::of(&["ada"], quick()));
+    let mut sending = JoinSet::new();
+    for _ in 0..50 {
+        let office = Arc::clone(&office);
+        let arrival = keyed(request("ada", "count", json!(1)), "k");
+        sending.spawn(async move { office.orchestrator.admit(arrival).await.expect("a receipt") });
+    }
+    let mut accepted = Vec::new();
+    let mut again = Vec::new();
+    while let Some(receipt) = sending.join_next().await {
+        match receipt.expect("no panic") {
+            Receipt::Accepted { id, task_id } => accepted.push((id, task_id)),
+            Receipt::Deduplicated { id, task_id } => again.push((id, task_id)),
+            Receipt::Filtered | Receipt::Rejected(_) => {}
+        }
+    }
+    assert_eq!((accepted.len(), again.len()), (1, 49));
+    assert!(again.iter().all(|other| *other == accepted[0]));
+    office.at_rest("ada").await;
+    assert_eq!(office.team.tasks().await.len(), 1, "it was started once");
+    check_taken(&office).await;
+}
+
+/// A journal that takes its time: whoever waits for it may be gone before it answers, and whatever
+/// arrived may be read before its sender hears that it did.
+struct Slow {
+    inner: Arc<dyn Journal>,
+    late: Duration,
+}
+
+impl Slow {
+    fn new(inner: &Arc<dyn Journal>) -> Self {
+        Self { inner: Arc::clone(inner), late: Duration::ZERO }
+    }
+}
+
+#[async_trait]
+impl Journal for Slow {
+    async fn append(&self, append: Append) -> Result<Appended, JournalError> {
+        tokio::task::yield_now().await;
+        let arrives = append.events.iter().all(EventBody::is_arrival);
+        let appended = self.inner.append(append).await;
+        tokio::task::yield_now().await;
+        if arrives && !self.late.is_zero() {
+            tokio::time::sleep(self.late).await;
+        }
+        appended
+    }
+
+    async fn read(&self, read: Read) -> Result<Page, JournalError> {
+        tokio::task::yield_now().await;
+        self.inner.read(read).await
+    }
+
+    async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
+        tokio::task::yield_now().await;
+        self.inner.tasks(query).await
+    }
+
+    async fn sessions(&self, limit: NonZeroUsize) -> Result<Vec<SessionSummary>, JournalError> {
+        self.inner.sessions(limit).await
+    }
+
+    async fn approvals(&self, query: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
+        self.inner.approvals(query).await
+    }
+
+    async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
+        self.inner.agents(limit).await
+    }
+
+    async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
+        self.inner.queued(limit).await
+    }
+
+    async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
+        tokio::task::yield_now().await;
+        self.inner.reply(request).await
+    }
+
+    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
+        tokio::task::yield_now().await;
+        self.inner.answered(key).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_read_before_its_sender_hears_of_it_does_not_count_any_more() {
+    let busy = format!("{{ delay_ms = 500 }}, {}", says("ok"));
+    let text =
+        quick().replacen('\n', &format!("\n{}", replying("last_user_contains = \"go\"", &busy)), 1);
+    let mut office = Office::of(&["ada"], text);
+    let late = Duration::from_secs(1);
+    let inner = Arc::clone(&office.team.journal);
+    office.orchestrator = office.on(Arc::new(Slow { inner, late }));
+    let office = Arc::new(office);
+    for n in 0..3 {
+        office.admit(message("ada", "go")).await;
+        let arrival = Arrival { from: peer("bob"), ..message("ada", &n.to_string()) };
+        let (id, task_id) = office.admit(arrival).await;
+        let events = office.team.events(&task_id).await;
+        let read = |body: &EventBody| matches!(body, EventBody::MessageAppended(said) if said.queued == Some(id));
+        assert!(events.iter().any(read), "it was read meanwhile");
+    }
+    office.at_rest("ada").await;
+    fill(&office, "bob").await;
+}
+
+/// Polls something so often, and lets go of it. Says whether it was done by then.
+async fn abandon<T>(polls: usize, work: impl Future<Output = T>) -> bool {
+    let mut work = std::pin::pin!(work);
+    for _ in 0..polls {
+        let once = std::future::poll_fn(|cx| std::task::Poll::Ready(work.as_mut().poll(cx)));
+        if once.await.is_ready() {
+            return true;
+        }
+        tokio::task::yield_now().await;
+    }
+    false
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_stops_waiting_anywhere_and_asks_again_is_served_once() {
+    let (mut cut_off, mut done) = (0, 0);
+    for polls in 0..60 {
+        let office = Office::of(&["ada"], quick());
+        let orchestrator = office.on(Arc::new(Slow::new(&office.team.journal)));
+        let asks = || orchestrator.admit(keyed(request("ada", "count", json!(1)), "k"));
+        let whole = abandon(polls, asks()).await;
+        let receipt = asks().await.expect("a receipt");
+        let (Receipt::Accepted { id, .. } | Receipt::Deduplicated { id, .. }) = receipt else {
+            panic!("{polls}: {receipt:?}")
+        };
+        at_rest(&orchestrator, "ada").await;
+        let key = || Some(IdempotencyKey("stop".to_owned()));
+        let ada = name("ada");
+        let stops = || orchestrator.stop_agent(&ada, key());
+        let stopped = abandon(polls, stops()).await;
+        stops().await.expect("stopped");
+        check_taken(&office).await;
+        let replies = office.events().await.into_iter();
+        let replies = replies.filter(|e| crate::office::replies(&e.body) == Some(id)).count();
+        assert_eq!((replies, office.team.tasks().await.len()), (1, 1), "{polls}");
+        cut_off += usize::from(!whole) + usize::from(!stopped);
+        done += usize::from(whole) + usize::from(stopped);
+    }
+    assert!(cut_off > 10 && done > 10, "{cut_off} were cut off, {done} were not");
+}
+
+/// An agent waits for one that is stopped by somebody who does not wait for the end of it.
+#[tokio::test(start_paused = true)]
+async fn whoever_waits_for_an_agent_that_is_stopped_hears_it_at_once() {
+    for polls in 0..40 {
+        let ask = r#"{"to":"bob","intent":"hold","timeout_s":600}"#;
+        let text = crate::team::script(&[("I am ada", 0, &crate::team::step("send_request", ask))])
+            + &otherwise(&says("ok"));
+        let office = Office::of(&["ada", "bob"], text);
+        let orchestrator = office.on(Arc::new(Slow::new(&office.team.journal)));
+        let bob = orchestrator.start_agent(&name("bob")).await.expect("started").task_id;
+        orchestrator.pause(&bob).await.expect("paused");
+        orchestrator.admit(message("ada", "go")).await.expect("accepted");
+        let asked = |event: &antiphon_core::Event| {
+            event.task_id == bob && matches!(event.body, EventBody::MessageQueued(_))
+        };
+        let mut follower = orchestrator.follow(None, antiphon_core::Position(0));
+        while !asked(&follower.next().await.expect("an event")) {}
+        let began = tokio::time::Instant::now();
+        abandon(polls, orchestrator.stop_agent(&name("bob"), None)).await;
+        let state = at_rest(&orchestrator, "ada").await;
+        let ended = orchestrator.task(&bob).await.expect("a task").status.is_terminal();
+        assert!(state.requests.is_empty(), "{polls}");
+        assert!(
+            !ended || began.elapsed() < Duration::from_secs(60),
+            "{polls}: {:?}",
+            began.elapsed()
+        );
+    }
+}

@@ -1,0 +1,47 @@
+//! One tick of a schedule, on its way to an inbox.
+
+use std::sync::Arc;
+
+use antiphon_core::{
+    HandlingMode, Interaction, InteractionContent, InteractionId, RenderClass, RenderMetadata,
+    Sender,
+};
+use chrono::{DateTime, SecondsFormat, Utc};
+
+use crate::schedule::Schedule;
+
+/// A time at which a schedule is due.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tick {
+    /// Whose.
+    pub schedule: Arc<Schedule>,
+    /// When it was due, however late it is now.
+    pub at: DateTime<Utc>,
+    /// `schedule:NAME:AT`: the same tick has the same key, whoever works it out. No name holds a colon,
+    /// so no two ticks share one.
+    pub key: String,
+}
+
+impl Tick {
+    /// The tick of `schedule` at `at`.
+    pub fn new(schedule: Arc<Schedule>, at: DateTime<Utc>) -> Self {
+        let time = at.to_rfc3339_opts(SecondsFormat::AutoSi, true);
+        let key = format!("schedule:{}:{time}", schedule.name);
+        Self { schedule, at, key }
+    }
+
+    /// What arrives at the inbox: an event from outside, that nobody vouches for.
+    pub fn interaction(&self, id: InteractionId) -> Interaction {
+        let class = RenderClass::ExternalEvent;
+        Interaction {
+            id,
+            from: Sender::External(self.schedule.name.clone()),
+            content: InteractionContent::Message { body: self.schedule.body.clone(), blocks: None },
+            handling_mode: HandlingMode::Queue,
+            render_metadata: self
+                .schedule
+                .salience
+                .map(|salience| RenderMetadata { class, salience }),
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Inboxes of agents: something is put into one, and what waits is listed.
+
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::sync::Arc;
+
+use antiphon_core::port::{Clock, SystemClock};
+use antiphon_core::{
+    AgentName, HandlingMode, InteractionContent, RawJson, RenderClass, RenderMetadata, Salience,
+    Sender, SourceName,
+};
+use antiphon_runtime::{Arrival, REQUEST_TIMEOUT_S_DEFAULT, REQUEST_TIMEOUT_S_MAX, Receipt, Wake};
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use chrono::{DateTime, TimeDelta, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::api_error::ApiError;
+use crate::json::Json;
+use crate::named::{Asked, Named};
+use crate::room::Room;
+use crate::tasks::{self, LISTED, LISTED_MAX};
+use crate::waiting::{Inboxes, Waiting, waiting};
+
+/// What a client puts into an inbox.
+#[derive(Deserialize)]
+pub(crate) struct ArrivalWire {
+    /// The source of an event; the user's own words when absent.
+    from: Option<SourceName>,
+    content: Option<InteractionContent>,
+    message: Option<String>,
+    request: Option<RequestWire>,
+    #[serde(default)]
+    mode: HandlingMode,
+    salience: Option<Salience>,
+    wake: Option<bool>,
+    timeout_s: Option<NonZeroU32>,
+}
+
+#[derive(Deserialize)]
+struct RequestWire {
+    intent: String,
+    #[serde(default)]
+    params: Value,
+}
+
+impl ArrivalWire {
+    fn arrival(self, to: AgentName, key: Option<String>) -> Result<Arrival, ApiError> {
+        let from = self.from.map_or(Sender::User, Sender::External);
+        let content = match (self.content, self.message, self.request) {
+            (Some(content), None, None) => content,
+            (None, Some(body), None) => InteractionContent::Message { body, blocks: None },
+            (None, None, Some(RequestWire { intent, params })) => {
+                InteractionContent::Request { intent, params }
+            }
+            (None, None, None) | (Some(_), _, _) | (_, Some(_), _) => {
+                let message = "one of `message`, `request` and `content` is needed, and only one";
+                return Err(ApiError::invalid(message));
+            }
+        };
+        if let InteractionContent::Request { params, .. } = &content {
+            // What goes into the journal must come out of it again.
+            let kept = RawJson::of(params);
+            kept.map_err(|error| ApiError::invalid(format!("`params`: {error}")))?;
+        }
+        let until = until(&from, &content, self.timeout_s, SystemClock.now())?;
+        let class = render_class(&from, &content);
+        Ok(Arrival {
+            to,
+            from,
+            content,
+            mode: self.mode,
+            render_metadata: self.salience.map(|salience| RenderMetadata { class, salience }),
+            wake: if self.wake == Some(false) { Wake::No } else { Wake::Yes },
+            until,
+            key,
+        })
+    }
+}
+
+/// What kind of thing something is to its reader.
+pub fn render_class(from: &Sender, content: &InteractionContent) -> RenderClass {
+    match (from, content) {
+        (Sender::External(_), _) => RenderClass::ExternalEvent,
+        (Sender::User | Sender::Peer(_), InteractionContent::Request { .. }) => {
+            RenderClass::PeerRequest
+        }
+        (Sender::User | Sender::Peer(_), InteractionContent::Response { .. }) => {
+            RenderClass::PeerResponse
+        }
+        (Sender::Peer(_), _) => RenderClass::PeerMessage,
+        (Sender::User, _) => RenderClass::UserPrompt,
+    }
+}
+
+/// When an answer comes too late. Nobody answers an event.
+fn until(
+    from: &Sender,
+    content: &InteractionContent,
+    timeout_s: Option<NonZeroU32>,
+    now: DateTime<Utc>,
+) -> Result<Option<DateTime<Utc>>, ApiError> {
+    let is_asked = matches!(content, InteractionContent::Request { .. });
+    if !is_asked || matches!(from, Sender::External(_)) {
+        return match timeout_s {
+            Some(_) => Err(ApiError::invalid("`timeout_s`: only a request is answered")),
+            None => Ok(None),
+        };
+    }
+    let timeout_s = timeout_s.map_or(REQUEST_TIMEOUT_S_DEFAULT, NonZeroU32::get);
+    if timeout_s > REQUEST_TIMEOUT_S_MAX {
+        return Err(ApiError::invalid(format!("`timeout_s`: 1 to {REQUEST_TIMEOUT_S_MAX}")));
+    }
+    Ok(Some(now + TimeDelta::seconds(timeout_s.into())))
+}
+
+/// Takes something in. When this is answered, the journal has it.
+pub(crate) async fn admit(
+    State(room): State<Arc<Room>>,
+    Named(name): Named<AgentName>,
+    headers: HeaderMap,
+    Json(wire): Json<ArrivalWire>,
+) -> Result<(StatusCode, axum::Json<Receipt>), ApiError> {
+    let arrival = wire.arrival(name, tasks::own_key(&headers)?)?;
+    match room.doors.orchestrator.admit(arrival).await? {
+        Receipt::Rejected(rejection) => Err(rejection.into()),
+        receipt @ (Receipt::Accepted { .. } | Receipt::Deduplicated { .. } | Receipt::Filtered) => {
+            Ok((StatusCode::ACCEPTED, axum::Json(receipt)))
+        }
+    }
+}
+
+#[derive(Deserialize)]
+pub(crate) struct ListQuery {
+    agent: Option<AgentName>,
+    limit: Option<NonZeroUsize>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Inbox {
+    waiting: Vec<Waiting>,
+    /// How many there are, also of those that are not listed.
+    total: usize,
+}
+
+pub(crate) async fn list(
+    State(room): State<Arc<Room>>,
+    Asked(query): Asked<ListQuery>,
+) -> Result<axum::Json<Inbox>, ApiError> {
+    let limit = query.limit.map_or(LISTED, NonZeroUsize::get);
+    if limit > LISTED_MAX {
+        return Err(ApiError::invalid(format!("`limit`: {LISTED_MAX} at most")));
+    }
+    let agents = room.doors.desk.agents();
+    let inboxes = query.agent.as_ref().map_or(Inboxes::All(&agents), Inboxes::Of);
+    let mut found = waiting(&room.doors.orchestrator, inboxes).await?;
+    let total = found.len();
+    found.truncate(limit);
+    Ok(axum::Json(Inbox { waiting: found, total }))
+}

@@ -1,0 +1,87 @@
+//! What callers set themselves.
+
+use std::time::Duration;
+
+use antiphon_core::{Cost, Position};
+use antiphon_telemetry::{Breaker, ExportCounts, METRICS_CONTENT_TYPE, Metrics};
+
+use crate::samples::{lines, lines_of, value};
+
+#[test]
+fn everything_that_is_set_is_shown() {
+    let metrics = Metrics::new();
+    metrics.active_agents(3);
+    metrics.queue_size("tasks", 7);
+    metrics.breaker("anthropic", Breaker::Open);
+    metrics.breaker("openai", Breaker::HalfOpen);
+    metrics.breaker("gemini", Breaker::Closed);
+    metrics.journal_head(Position(99));
+    let half = Cost { nano_usd: 500_000_000 };
+    metrics.budget("team", half, Some(half + half));
+    metrics.exported(ExportCounts { exported: 5, dropped: 2, failed: 1 });
+    assert_eq!(
+        lines(&metrics),
+        [
+            "antiphon_active_agents 3",
+            r#"antiphon_budget_limit_usd{budget="team"} 1"#,
+            r#"antiphon_budget_spent_usd{budget="team"} 0.5"#,
+            r#"antiphon_circuit_breaker_state{provider="anthropic"} 2"#,
+            r#"antiphon_circuit_breaker_state{provider="openai"} 1"#,
+            "antiphon_journal_head_position 99",
+            r#"antiphon_queue_size{queue="tasks"} 7"#,
+            "antiphon_spans_dropped_total 2",
+            "antiphon_spans_exported_total 5",
+            "antiphon_spans_failed_total 1",
+        ]
+    );
+}
+
+#[test]
+fn requests_are_counted_by_method_route_and_status() {
+    let metrics = Metrics::new();
+    metrics.http("GET", "/v1/tasks/{id}", 200, Duration::from_millis(250));
+    metrics.http("GET", "/v1/tasks/{id}", 404, Duration::from_millis(250));
+    metrics.http("BREW", "/v1/tasks/{id}", 999, Duration::ZERO);
+    assert_eq!(
+        lines(&metrics),
+        [
+            r#"antiphon_http_request_duration_seconds_count{method="GET",route="/v1/tasks/{id}"} 2"#,
+            r#"antiphon_http_request_duration_seconds_count{method="other",route="/v1/tasks/{id}"} 1"#,
+            r#"antiphon_http_request_duration_seconds_sum{method="GET",route="/v1/tasks/{id}"} 0.5"#,
+            r#"antiphon_http_requests_total{method="GET",route="/v1/tasks/{id}",status="200"} 1"#,
+            r#"antiphon_http_requests_total{method="GET",route="/v1/tasks/{id}",status="404"} 1"#,
+            r#"antiphon_http_requests_total{method="other",route="/v1/tasks/{id}",status="0"} 1"#,
+        ]
+    );
+}
+
+#[test]
+fn a_budget_that_lost_its_limit_shows_none() {
+    let metrics = Metrics::new();
+    let dollar = Cost { nano_usd: 1_000_000_000 };
+    metrics.budget("team", dollar, Some(dollar));
+    metrics.budget("team", dollar, None);
+    assert_eq!(lines_of(&metrics, "antiphon_budget_limit_usd"), Vec::<String>::new());
+    assert_eq!(value(&metrics, r#"antiphon_budget_spent_usd{budget="team"}"#), "1");
+}
+
+#[test]
+fn a_count_that_comes_late_takes_nothing_back() {
+    let metrics = Metrics::new();
+    metrics.exported(ExportCounts { exported: 5, ..ExportCounts::default() });
+    metrics.exported(ExportCounts { exported: 3, ..ExportCounts::default() });
+    assert_eq!(value(&metrics, "antiphon_spans_exported_total"), "5");
+}
+
+#[test]
+fn clones_count_together() {
+    let metrics = Metrics::new();
+    metrics.clone().active_agents(2);
+    assert_eq!(value(&metrics, "antiphon_active_agents"), "2");
+}
+
+#[test]
+fn the_text_is_what_its_media_type_says() {
+    assert!(METRICS_CONTENT_TYPE.starts_with("application/openmetrics-text;"));
+    assert!(Metrics::new().render().ends_with("# EOF\n"));
+}

@@ -1,0 +1,118 @@
+//! Whatever is in a journal, in whatever order, nothing breaks and nothing is left over.
+
+use antiphon_core::*;
+use antiphon_telemetry::{FinishedSpan, Metrics, Traces};
+use proptest::prelude::*;
+use serde_json::json;
+
+use crate::samples::{samples, value};
+use crate::story::*;
+
+/// Something that can happen in a task, also where it cannot.
+fn body(kind: u8, which: u8) -> EventBody {
+    let (call, number) = (format!("c{which}"), u128::from(which));
+    match kind {
+        0 => created("planner").into(),
+        1 => child("coder", "t0", "t0").into(),
+        2 => status(TaskStatus::Running).into(),
+        3 => status(TaskStatus::Completed).into(),
+        4 => failed(json!({"code": "overloaded"})).into(),
+        5 => said(StopReason::EndTurn, "local/tiny", usage(1, 1)).into(),
+        6 => said(StopReason::Error, "nobody", usage(1, 1)).into(),
+        7 => paid("local/tiny", usage(1, 1)).into(),
+        8 => UsageRecorded { purpose: Some(Purpose::Compaction), ..paid("", usage(1, 1)) }.into(),
+        9 => started(&call, "read").into(),
+        10 => refused(&call, "bash").into(),
+        11 => result(&call, "read", Went::Well).into(),
+        12 => question(&call, "bash").into(),
+        13 => decided(&call, Decision::Deny).into(),
+        14 => queued(number, PeerInputClass::PlainEvent).into(),
+        15 => {
+            MessageAppended { message: user_text("hi"), queued: Some(interaction(number)) }.into()
+        }
+        16 => request(&call, number).into(),
+        17 => reply(number, ResponseStatus::Completed).into(),
+        18 => dispatched(&call, &["t1", "t2"]).into(),
+        19 => Compacted { summary: String::new(), kept_from: 1 }.into(),
+        20 => Relayed { task_id: task_id("far"), seq: Seq(1) }.into(),
+        21 => OutputRejected { reason: String::new() }.into(),
+        22 => Awaited {
+            tool_call_id: call_id(&call),
+            tasks: vec![task_id("t1")],
+            mode: Awaiting::All,
+            until: None,
+        }
+        .into(),
+        23 => HandedOver {
+            tool_call_id: call_id(&call),
+            agent: "coder".to_owned(),
+            model: None,
+            fallbacks: vec![],
+            system_prompt: String::new(),
+            tools: None,
+            agents: MayCall::Anybody,
+        }
+        .into(),
+        24 => ToolRequested {
+            tool_call_id: call_id(&call),
+            tool_name: "page".to_owned(),
+            arguments: RawJson::empty_object(),
+            until: noon(),
+        }
+        .into(),
+        _ => {
+            let states = [AgentState::Idle, AgentState::Thinking, AgentState::ToolCall];
+            let agent_id = AgentId::from(uuid::Uuid::from_u128(number));
+            let to = states[usize::from(which) % 3];
+            StateChanged { agent_id, from: states[usize::from(kind) % 3], to }.into()
+        }
+    }
+}
+
+prop_compose! {
+    fn any_story()(steps in prop::collection::vec((0..4_u8, 0..34_u8, 0..4_u8, 0..5000_i64), 0..120)) -> Story {
+        let mut story = Story::new();
+        for (task, kind, which, ms) in steps {
+            story.at_ms(ms).tell(&format!("t{task}"), body(kind, which));
+        }
+        story
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_journal_can_be_counted_twice_and_is_counted_once(story in any_story()) {
+        let metrics = Metrics::new();
+        story.each(|event| metrics.observe(event));
+        let once = metrics.render();
+        samples(&metrics);
+        story.each(|event| metrics.observe(event));
+        prop_assert_eq!(metrics.render(), once);
+    }
+
+    #[test]
+    fn any_journal_whose_tasks_ended_leaves_nothing_over(mut story in any_story()) {
+        for task in ["t0", "t1", "t2", "t3"] {
+            story.tell(task, status(TaskStatus::Completed));
+        }
+        let (metrics, traces) = (Metrics::new(), Traces::new());
+        let mut spans: Vec<FinishedSpan> = Vec::new();
+        story.each(|event| {
+            metrics.observe(event);
+            spans.extend(traces.observe(event));
+        });
+        for left in ["tasks_open", "approvals_waiting", "interactions_waiting"] {
+            prop_assert_eq!(value(&metrics, &format!("antiphon_{left}")), "0");
+        }
+        prop_assert_eq!(traces.needed_from(), Position(story.events.len() as u64));
+        let mut ids: Vec<_> = spans.iter().map(|span| span.span_id.to_string()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        // A task that is created twice is no task of a journal's.
+        let again = story.events.iter().filter(|event| matches!(event.body, EventBody::TaskCreated(_)));
+        let tasks: std::collections::BTreeSet<_> = again.clone().map(|event| event.task_id.clone()).collect();
+        if tasks.len() == again.count() {
+            prop_assert_eq!(ids.len(), spans.len());
+        }
+    }
+}
