@@ -48,7 +48,8 @@ async fn admitted(agents: usize, at_once: usize) -> Result<f64, Error> {
     let folder = world::folder()?;
     let names: Vec<String> = (0..agents).map(|n| format!("{SILENT}-{n}")).collect();
     let (orchestrator, _asked) = world::orchestrator(world::journal(folder.path())?, &names)?;
-    let names: Vec<AgentName> = names.iter().map(|n| AgentName::parse(n)).collect::<Result<_, _>>()?;
+    let names: Vec<AgentName> =
+        names.iter().map(|n| AgentName::parse(n)).collect::<Result<_, _>>()?;
     for name in &names {
         send(&orchestrator, name, usize::MAX).await?;
     }
@@ -56,13 +57,11 @@ async fn admitted(agents: usize, at_once: usize) -> Result<f64, Error> {
     let began = Instant::now();
     let sends = (0..count).map(|n| {
         let (orchestrator, name) = (orchestrator.clone(), names[n % names.len()].clone());
-        tokio::spawn(async move {
-            send(&orchestrator, &name, n).await.map_err(|error| error.to_string())
-        })
+        async move { send(&orchestrator, &name, n).await }
     });
     let mut sends = std::pin::pin!(stream::iter(sends).buffer_unordered(at_once));
     while let Some(sent) = sends.next().await {
-        sent??;
+        sent?;
     }
     let rate = rate(count, began);
     orchestrator.shutdown(std::time::Duration::ZERO).await;
@@ -77,7 +76,9 @@ async fn send(orchestrator: &Orchestrator, to: &AgentName, n: usize) -> Result<(
     };
     match orchestrator.admit(arrival).await? {
         Receipt::Accepted { .. } => Ok(()),
-        other => Err(format!("{other:?}").into()),
+        other @ (Receipt::Deduplicated { .. } | Receipt::Filtered | Receipt::Rejected(_)) => {
+            Err(format!("{other:?}").into())
+        }
     }
 }
 
@@ -94,16 +95,16 @@ async fn appended(tasks: usize, at_once: usize) -> Result<f64, Error> {
     let began = Instant::now();
     let appends = (0..count).map(|n| {
         let (journal, id) = (Arc::clone(&journal), ids[n % ids.len()].clone());
-        tokio::spawn(async move {
+        async move {
             let text = format!("The build of commit {n} has failed.");
             let said = UserMessage::text(text, Utc::now());
             let queued = MessageQueued::of_user(InteractionId::new(), HandlingMode::Queue, said);
-            append(&journal, &id, Expected::There, vec![queued.into()]).await.map_err(|e| e.to_string())
-        })
+            append(&journal, &id, Expected::There, vec![queued.into()]).await
+        }
     });
     let mut appends = std::pin::pin!(stream::iter(appends).buffer_unordered(at_once));
     while let Some(done) = appends.next().await {
-        done??;
+        done?;
     }
     Ok(rate(count, began))
 }

@@ -1,5 +1,6 @@
 //! From a file that is dropped to the response beside it.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,11 +29,17 @@ async fn dropped() -> Result<Vec<Duration>, Error> {
     let (orchestrator, _asked) = world::orchestrator(world::journal(folder.path())?, &names)?;
     let stop = CancellationToken::new();
     let orders = Arc::new(Sending(orchestrator.clone()));
-    let (project, until) = (folder.path().to_owned(), stop.clone());
-    let door = tokio::spawn(async move {
-        watch(&project, Settings::default(), orders, until).await.map_err(|e| e.to_string())
-    });
-    let requests = folder.path().join(".antiphon/requests");
+    let door = watch(folder.path(), Settings::default(), orders, stop.clone());
+    let (watched, times) = tokio::join!(door, asked(folder.path(), stop));
+    watched?;
+    orchestrator.shutdown(Duration::ZERO).await;
+    times
+}
+
+async fn asked(project: &Path, stop: CancellationToken) -> Result<Vec<Duration>, Error> {
+    // Also when something goes wrong, nobody watches any longer.
+    let _stop = stop.drop_guard();
+    let requests = project.join(".antiphon/requests");
     let mut times = Vec::new();
     for n in 0..TIMES {
         let request = format!(r#"{{"action":"send","name":"{SILENT}","message":"Number {n}."}}"#);
@@ -44,9 +51,6 @@ async fn dropped() -> Result<Vec<Duration>, Error> {
             return Err(format!("{response:?}").into());
         }
     }
-    stop.cancel();
-    door.await??;
-    orchestrator.shutdown(Duration::ZERO).await;
     Ok(times)
 }
 
@@ -67,7 +71,9 @@ impl Orders for Sending {
             Receipt::Accepted { .. } | Receipt::Deduplicated { .. } => {
                 Ok(Done::new(DoneStatus::Accepted))
             }
-            other => Err(refused(format!("{other:?}"))),
+            other @ (Receipt::Filtered | Receipt::Rejected(_)) => {
+                Err(refused(format!("{other:?}")))
+            }
         }
     }
 }

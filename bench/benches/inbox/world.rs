@@ -119,7 +119,8 @@ impl Provider for Actor {
         if self.word == SILENT {
             return Box::pin(stream::pending());
         }
-        let answered = matches!(request.messages.last().map(|m| &**m), Some(Message::ToolResult(_)));
+        let answered =
+            matches!(request.messages.last().map(|m| &**m), Some(Message::ToolResult(_)));
         if self.word == ASKER && !answered {
             let arguments = json!({ "to": SPEAKER, "intent": "say", "wait": true }).to_string();
             let id = Some(format!("call_{}", request.messages.len()));

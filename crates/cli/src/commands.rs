@@ -5,6 +5,7 @@ mod approvals;
 pub(crate) mod attach;
 mod doctor;
 mod inbox;
+mod keys;
 mod models;
 mod request;
 mod run;
@@ -18,6 +19,7 @@ use clap::Subcommand;
 pub(crate) use run::Ask;
 
 use crate::failure::Failure;
+use crate::log::LogFormat;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -34,12 +36,32 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Inbox(inbox::Inbox),
     Request(request::Request),
-    Serve(serve::Serve),
+    Serve(Box<serve::Serve>),
+    #[command(subcommand)]
+    Keys(keys::Keys),
     Models(models::Models),
     Doctor(doctor::Doctor),
 }
 
 impl Command {
+    /// How its log is written.
+    pub(crate) fn log_format(&self) -> LogFormat {
+        match self {
+            Self::Serve(serve) => serve.log_format(),
+            Self::Run(_)
+            | Self::Agents(_)
+            | Self::Tasks(_)
+            | Self::Approvals(_)
+            | Self::Sessions(_)
+            | Self::Send(_)
+            | Self::Inbox(_)
+            | Self::Request(_)
+            | Self::Keys(_)
+            | Self::Models(_)
+            | Self::Doctor(_) => LogFormat::default(),
+        }
+    }
+
     pub(crate) async fn run(self) -> Result<(), Failure> {
         match self {
             Self::Run(run) => run.run().await,
@@ -51,6 +73,7 @@ impl Command {
             Self::Inbox(inbox) => inbox.run().await,
             Self::Request(request) => request.run().await,
             Self::Serve(serve) => serve.run().await,
+            Self::Keys(keys) => keys.run(),
             Self::Models(models) => models.run().await,
             Self::Doctor(doctor) => doctor.run().await,
         }

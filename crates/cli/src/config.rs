@@ -5,6 +5,7 @@
 
 mod peer;
 mod providers;
+mod telemetry;
 mod windows;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ use serde::Deserialize;
 use crate::failure::Failure;
 pub(crate) use peer::PeerConfig;
 use providers::{ProviderFile, providers};
+pub(crate) use telemetry::TelemetryConfig;
 pub(crate) use windows::Windows;
 
 /// The prices that come with this version.
@@ -63,6 +65,8 @@ pub(crate) struct Config {
     pub(crate) schedules: Schedules,
     /// Scripts of the user's own, by the names of their models.
     pub(crate) scripts: BTreeMap<String, PathBuf>,
+    /// Where traces go.
+    pub(crate) telemetry: TelemetryConfig,
 }
 
 /// What commands may touch beside the project.
@@ -166,6 +170,7 @@ struct File {
     terminals: BTreeMap<String, toml::Table>,
     schedules: BTreeMap<String, ScheduleConfig>,
     scripts: BTreeMap<String, PathBuf>,
+    telemetry: TelemetryConfig,
 }
 
 impl Config {
@@ -210,6 +215,7 @@ impl Config {
             schedules: Schedules::from_config(file.schedules)
                 .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?,
             scripts: scripts(&path, file.scripts),
+            telemetry: file.telemetry,
             default_model: chosen.or(file.model),
             providers: providers(file.providers)?,
             models: file.models,

@@ -82,6 +82,19 @@ impl Desk for ProjectDesk {
     fn agents(&self) -> Vec<AgentName> {
         self.agents.list().iter().map(|agent| agent.name.clone()).collect()
     }
+
+    fn models(&self) -> Vec<ModelRef> {
+        let mut models = vec![self.default_model.clone()];
+        for agent in self.agents.list() {
+            let own = agent.model.iter().chain(&agent.fallbacks);
+            for model in own {
+                if !models.contains(model) {
+                    models.push(model.clone());
+                }
+            }
+        }
+        models
+    }
 }
 
 impl ProjectDesk {

@@ -13,6 +13,7 @@ mod failure;
 mod hands;
 mod ink;
 mod keyboard;
+mod log;
 mod models;
 mod orders;
 mod outcome;
@@ -28,16 +29,11 @@ mod team;
 mod terminal;
 mod watch;
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
-use tracing_subscriber::EnvFilter;
 
 use failure::Failure;
-
-/// What is logged when nobody asks for more. `rmcp` warns of what is none of ours to mend.
-const QUIET: &str = "warn,rmcp=error";
 
 /// A durable agent orchestrator.
 #[derive(Debug, Parser)]
@@ -65,21 +61,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// What the program says of itself, on standard error: warnings, or what `ANTIPHON_LOG` asks for.
-/// Never what people or models wrote.
-fn log() {
-    let wanted = std::env::var("ANTIPHON_LOG").ok().filter(|wanted| !wanted.trim().is_empty());
-    let filter = EnvFilter::builder().parse_lossy(wanted.as_deref().unwrap_or(QUIET));
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    let ansi = std::io::stderr().is_terminal();
-    match wanted {
-        Some(_) => log.with_ansi(ansi).init(),
-        None => log.with_ansi(ansi).without_time().with_target(false).compact().init(),
-    }
-}
-
 fn start(cli: Cli) -> Result<(), Failure> {
-    log();
+    log::begin(cli.command.log_format());
     // Ten thousand agents at once keep more than one core busy.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

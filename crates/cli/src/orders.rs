@@ -1,20 +1,24 @@
 //! Control requests, carried out by the orchestrator: what stands behind the file drop.
 //!
-//! The same key has one effect: tasks, interactions and stops are written under it; an agent that is
-//! there is not started again, and a file that says what it should is not written again.
+//! The same key has one effect: tasks and interactions are written under it, and of everything else it
+//! is kept what came of it.
+
+mod brought;
+mod folders;
+mod kept;
+mod refusal;
 
 use std::sync::Arc;
 
 use antiphon_agents::{AgentBook, Entry, Folder, Origin};
 use antiphon_core::port::{Clock, IdempotencyKey, SystemClock};
 use antiphon_core::{
-    AgentName, Command, ErrorCode, ErrorResponse, InteractionContent, ModelRef, RenderMetadata,
-    Sender, TaskId, TaskLimits, TaskStatus, UserMessage, visible,
+    AgentName, Command, ErrorCode, InteractionContent, ModelRef, RenderMetadata, Sender, TaskId,
+    TaskLimits, TaskStatus, UserMessage, visible,
 };
 use antiphon_file_drop::{Done, DoneStatus, Order, OrderError, Orders, Wait};
 use antiphon_runtime::{
     Arrival, NewTask, Orchestrator, OrchestratorError, REQUEST_TIMEOUT_S_DEFAULT, Receipt,
-    Rejection, ReplayError,
 };
 use antiphon_server::{Desk, TaskRequest, render_class, unknown};
 use async_trait::async_trait;
@@ -22,6 +26,10 @@ use chrono::TimeDelta;
 
 use crate::agent_file::{self, FileError, NewAgent};
 use crate::desk::ProjectDesk;
+pub(crate) use brought::set_aside_brought;
+pub(crate) use folders::drop_settings;
+use kept::Kept;
+use refusal::{failed, refused, rejected, told};
 
 /// The profile of agents that run here.
 const NATIVE: &str = "native";
@@ -55,6 +63,19 @@ impl Orders for ProjectOrders {
         requester: &str,
         key: &str,
     ) -> Result<Done, OrderError> {
+        let Some(kept) = Kept::of(&order, key) else {
+            return self.act(order, requester, key).await;
+        };
+        if let Some(done) = kept.before(&self.orchestrator).await? {
+            return Ok(done);
+        }
+        let done = self.act(order, requester, key).await?;
+        kept.keep(&self.orchestrator, requester, done).await
+    }
+}
+
+impl ProjectOrders {
+    async fn act(&self, order: Order, requester: &str, key: &str) -> Result<Done, OrderError> {
         match order {
             Order::Control(Command::SpawnAgent { name, profile, context }) => {
                 let name = agent_name(&name)?;
@@ -92,9 +113,7 @@ impl Orders for ProjectOrders {
             Order::Cancel { task_id } => self.cancel(task_id).await,
         }
     }
-}
 
-impl ProjectOrders {
     async fn spawn(
         &self,
         name: &AgentName,
@@ -148,7 +167,7 @@ impl ProjectOrders {
     }
 
     async fn stop(&self, name: &AgentName, key: &str) -> Result<Done, OrderError> {
-        let key = Some(IdempotencyKey(format!("drop:{key}")));
+        let key = Some(IdempotencyKey(format!("drop:stop:{name}:{key}")));
         let stopped = self.orchestrator.stop_agent(name, key).await.map_err(failed)?;
         if stopped.is_some() {
             return Ok(Done { task_id: stopped, ..about(DoneStatus::Stopped, name) });
@@ -321,56 +340,4 @@ fn agent_name(name: &str) -> Result<AgentName, OrderError> {
     AgentName::parse(name).map_err(|error| {
         refused(ErrorCode::InvalidRequest, format!("`{name}` is no name of an agent: {error}"))
     })
-}
-
-fn refused(code: ErrorCode, message: String) -> OrderError {
-    let code = serde_json::to_value(code).ok().and_then(|code| code.as_str().map(str::to_owned));
-    OrderError::Refused { code: code.unwrap_or_default(), message }
-}
-
-fn told(error: ErrorResponse) -> OrderError {
-    if error.code == ErrorCode::ServiceUnavailable {
-        return OrderError::Unavailable { reason: error.message };
-    }
-    refused(error.code, error.message)
-}
-
-fn rejected(rejection: &Rejection) -> OrderError {
-    let code = match rejection {
-        Rejection::UnknownAgent { .. } => ErrorCode::NotFound,
-        Rejection::NotStarted { .. }
-        | Rejection::Stopped { .. }
-        | Rejection::CannotStart { .. } => ErrorCode::Conflict,
-        Rejection::Full { .. } | Rejection::SenderFull { .. } => ErrorCode::RateLimitExceeded,
-        Rejection::TooLong { .. } => ErrorCode::InvalidRequest,
-        Rejection::Invalid { .. } => ErrorCode::InvalidMessage,
-    };
-    refused(code, rejection.to_string())
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` hands over")]
-fn failed(error: OrchestratorError) -> OrderError {
-    let code = match &error {
-        OrchestratorError::Journal(_)
-        | OrchestratorError::AtRest { .. }
-        | OrchestratorError::Silent { .. } => {
-            return OrderError::Unavailable { reason: error.to_string() };
-        }
-        OrchestratorError::Replay(ReplayError::NoTask { .. })
-        | OrchestratorError::NoApproval { .. }
-        | OrchestratorError::NoSuchCall { .. } => ErrorCode::NotFound,
-        OrchestratorError::Replay(ReplayError::OutOfOrder { .. } | ReplayError::TooDeep { .. })
-        | OrchestratorError::Fault { .. } => ErrorCode::InternalError,
-        OrchestratorError::MailboxFull { .. } => ErrorCode::RateLimitExceeded,
-        OrchestratorError::CannotStart { .. }
-        | OrchestratorError::Ended { .. }
-        | OrchestratorError::Decided { .. } => ErrorCode::Conflict,
-        OrchestratorError::Limit(_)
-        | OrchestratorError::BadSchema { .. }
-        | OrchestratorError::BadTool { .. }
-        | OrchestratorError::NoModel { .. }
-        | OrchestratorError::NotRemembered { .. }
-        | OrchestratorError::ResultTooLong { .. } => ErrorCode::InvalidRequest,
-    };
-    refused(code, error.to_string())
 }

@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use antiphon_core::port::{Agents, Journal, RandomIds, SystemClock};
+use antiphon_keys::KeyRing;
 use antiphon_runtime::{Orchestrator, Settings, World};
 use antiphon_sqlite::{SqliteJournal, Sync};
 
 use crate::failure::{Exit, Failure};
 use crate::hands::Hands;
 use crate::models::Models;
+use crate::orders::{drop_settings, set_aside_brought};
 use crate::team::Team;
 
 /// The folder that holds what Antiphon knows of a project.
@@ -79,8 +81,55 @@ impl Project {
 
     /// The project's journal, for this process alone.
     pub(crate) fn journal(&self) -> Result<SqliteJournal, Failure> {
+        self.refuse_brought_keys()?;
         self.prepare()?;
+        if !self.has_journal() {
+            self.forget_brought_token()?;
+            set_aside_brought(self.root(), &drop_settings())?;
+        }
         SqliteJournal::open(&self.journal_path(), Sync::Full).map_err(Failure::from)
+    }
+
+    /// Makes sure that something was done here: from then on, what lies in the folder is ours.
+    pub(crate) fn begin(&self) -> Result<(), Failure> {
+        if !self.has_journal() {
+            self.journal()?;
+        }
+        Ok(())
+    }
+
+    /// The project's keys.
+    pub(crate) fn keys(&self) -> Result<KeyRing, Failure> {
+        self.refuse_brought_keys()?;
+        Ok(KeyRing::open(self.keys_path())?)
+    }
+
+    fn keys_path(&self) -> PathBuf {
+        self.folder().join("keys.json")
+    }
+
+    /// Keys that were here before anything was done may have come with a clone: somebody knows them.
+    fn refuse_brought_keys(&self) -> Result<(), Failure> {
+        let path = self.keys_path();
+        if self.has_journal() || fs::symlink_metadata(&path).is_err() {
+            return Ok(());
+        }
+        Err(Failure::refused(format!(
+            "{} was here before anything was done in this folder: it may have come with it, and somebody \
+             may know its keys. Remove it, and make keys of your own with `antiphon keys new`",
+            path.display()
+        )))
+    }
+
+    /// A token that was here before anything was done goes the same way: a server makes a new one.
+    fn forget_brought_token(&self) -> Result<(), Failure> {
+        let path = self.folder().join("token");
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(Failure::refused(format!("cannot remove {}: {error}", path.display())))
+            }
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
     /// An orchestrator that works on the project's tasks.
@@ -158,7 +207,7 @@ fn make_private(folder: &Path) -> std::io::Result<()> {
         return fs::write(
             folder.join(".gitignore"),
             "journal.db*\nmcp-tools.json\nresults/\ntmp/\nworkers/\nterminals/\nrequests/\nschedules.json\n\
-             server.json\ntoken\n",
+             server.json\ntoken\nkeys.json*\n",
         );
     };
     // A link, or somebody else's folder, may come with a clone and lead anywhere.

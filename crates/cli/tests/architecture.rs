@@ -54,7 +54,10 @@ fn adapters_know_the_core_and_not_each_other() {
         ("antiphon-gemini", &["antiphon-core", "antiphon-transport"]),
         ("antiphon-openai", &["antiphon-core", "antiphon-transport"]),
         ("antiphon-model-server", &["antiphon-conformance", "antiphon-core"]),
-        ("antiphon-server", &["antiphon-core", "antiphon-runtime"]),
+        (
+            "antiphon-server",
+            &["antiphon-core", "antiphon-keys", "antiphon-runtime", "antiphon-telemetry"],
+        ),
         ("antiphon-shell", &["antiphon-core", "antiphon-sandbox"]),
         ("antiphon-worker", &["antiphon-core", "antiphon-sandbox"]),
         ("antiphon-core", &[]),

@@ -23,8 +23,8 @@ use serde_json::value::RawValue;
 use crate::port::Rule;
 use crate::{
     AgentId, AgentName, AgentState, ApprovalId, ContextScope, Decision, Effect, HandlingMode,
-    InteractionContent, InteractionId, Join, MayCall, Message, ModelRef, PeerInputClass, RawJson,
-    RenderMetadata, ResponseStatus, RunnerConfig, Sender, SessionId, TaskId, TaskLimits,
+    InteractionContent, InteractionId, Join, Manner, MayCall, Message, ModelRef, PeerInputClass,
+    RawJson, RenderMetadata, ResponseStatus, RunnerConfig, Sender, SessionId, TaskId, TaskLimits,
     TaskStatus, Tool, ToolCallId, Usage,
 };
 
@@ -181,6 +181,9 @@ events! {
         /// JSON Schema of its result.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output_schema: Option<RawJson>,
+        /// How its model is asked.
+        #[serde(default, skip_serializing_if = "Manner::is_usual")]
+        manner: Manner,
         /// How its model is reached, in the words of the program that accepted it: a script, a
         /// recording. Whoever takes the task up again reads it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -244,6 +247,9 @@ events! {
         /// What waited and need not be read any more, now that this is here.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         replaces: Option<InteractionId>,
+        /// How often agents had written to each other before, since anything else made them.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        hops: u32,
     }
     /// A call asks a peer for something. The request is delivered behind it, under this id.
     RequestSent = "request_sent" {
@@ -490,6 +496,7 @@ impl TaskCreated {
             standing: false,
             limits: TaskLimits::default(),
             output_schema: None,
+            manner: Manner::default(),
             route: None,
         }
     }

@@ -80,6 +80,11 @@ pub enum Sender {
 }
 
 impl Sender {
+    /// The agent of this name. One that has no name is nobody whom anybody vouches for.
+    pub fn agent(name: &str) -> Self {
+        AgentName::parse(name).map_or_else(|_| Self::External(SourceName::nameless()), Self::Peer)
+    }
+
     /// Reads the string form.
     pub fn parse(text: &str) -> Result<Self, NameError> {
         match text.strip_prefix("event:") {

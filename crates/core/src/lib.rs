@@ -94,7 +94,7 @@ pub use name::{AgentName, NAME_BYTES_MAX, NameError, RESERVED_NAMES, SourceName}
 pub use port::{Cancel, Piece, PieceSource, Provider, ProviderError, ToolError, ToolExecutor};
 pub use price::{Cost, Price, PriceError, PriceTable, UsdPerMillion};
 pub use raw_json::{DEPTH_MAX, RawJson, RawJsonError};
-pub use request::{Request, Temperature, TemperatureError, ToolChoice};
+pub use request::{Manner, Request, Temperature, TemperatureError, ToolChoice};
 pub use session::Session;
 pub use stream::{MessageStream, NotStarted, StreamError, StreamEvent};
 pub use summary::{LiveAgent, Queued, SessionSummary, TaskSummary};

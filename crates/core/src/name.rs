@@ -106,6 +106,13 @@ name! {
     SourceName, reserved: &[]
 }
 
+impl SourceName {
+    /// For somebody whose name is none.
+    pub(crate) fn nameless() -> Self {
+        Self("agent".to_owned())
+    }
+}
+
 /// A letter that nobody can see would let one name pass for another.
 fn is_allowed(c: char) -> bool {
     (c.is_alphanumeric() && !is_invisible(c)) || " _-.".contains(c)

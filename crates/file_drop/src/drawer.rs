@@ -17,7 +17,7 @@ use rustix::process::getuid;
 
 use crate::base::{check_mode, check_owner, is_folder, names, open_folder};
 use crate::fault::Fault;
-use crate::name::{REJECTED, RequestName, drop_temp};
+use crate::name::{REJECTED, RequestName, drop_temp, response_to};
 use crate::rejected::Rejected;
 use crate::response::{RESPONSE_BYTES_MAX, Response};
 use crate::stamp::{Mark, Stamp};
@@ -112,6 +112,12 @@ impl Drawer {
         serde_json::from_slice(&bytes).ok()
     }
 
+    /// The same, and which file it answered.
+    pub(crate) fn answered_file(&self, name: &str) -> Option<(Mark, Response)> {
+        let response = self.response(name).filter(|it| response_to(&it.request) == name)?;
+        Some((Mark::parse(response.file.as_deref()?)?, response))
+    }
+
     /// Writes a response: whole, durable, and in place of whatever has its name.
     pub(crate) fn write_response(&self, name: &str, response: &Response) -> io::Result<()> {
         let mut text = serde_json::to_vec_pretty(response)?;
@@ -135,6 +141,26 @@ impl Drawer {
     pub(crate) fn remove(&self, name: &str) {
         // It may be gone already.
         let _ = unlinkat(&self.descriptor, name, AtFlags::empty());
+    }
+
+    /// Killed while a response followed a request that was renamed, there are two of it: the one whose
+    /// request has that name no more is taken away. Says which name that file has.
+    pub(crate) fn keep_one(&self, mark: Mark, one: Response, before: &str) -> String {
+        let has = |name: &str| self.stamp(OsStr::new(name)).is_some_and(|now| now.mark == mark);
+        let is_gone = |name: &str| self.stamp(OsStr::new(name)).is_none();
+        let name = one.request.clone();
+        let (old, new) = match (has(&name), has(before)) {
+            (true, false) => (before, name.as_str()),
+            (false, true) => (name.as_str(), before),
+            (true, true) | (false, false) => return name,
+        };
+        let is_same = self
+            .response(&response_to(before))
+            .is_some_and(|other| Response { request: before.to_owned(), ..one } == other);
+        if is_same && is_gone(old) {
+            self.remove(&response_to(old));
+        }
+        new.to_owned()
     }
 
     /// Takes away what nobody will finish, here and among the rejected.

@@ -50,9 +50,10 @@ impl Stamp {
 }
 
 impl Mark {
-    /// Whether it was written before another file was.
-    pub(crate) fn is_older_than(self, other: &Stamp) -> bool {
-        self.modified_ns < other.modified_ns()
+    /// Whether it was not written after another file was. Within one tick of the clock nobody can
+    /// tell: a request is often answered in the tick in which it was written.
+    pub(crate) fn is_no_younger_than(self, other: &Stamp) -> bool {
+        self.modified_ns <= other.modified_ns()
     }
 
     /// As a response tells it.

@@ -237,11 +237,13 @@ impl Tray {
     fn begin(&mut self, names: &[OsString], now_ns: i128) {
         self.drawer.clean(names, now_ns);
         for name in names.iter().filter(|name| is_response(name.as_encoded_bytes())) {
-            let response = name.to_str().and_then(|name| self.drawer.response(name));
-            let Some(Response { request, file: Some(file), .. }) = response else { continue };
-            if let Some(mark) = Mark::parse(&file) {
-                self.known.insert(mark, request.into());
-            }
+            let found = name.to_str().and_then(|name| self.drawer.answered_file(name));
+            let Some((mark, response)) = found else { continue };
+            let request = match self.known.get(&mark).and_then(|before| before.to_str()) {
+                Some(before) => self.drawer.keep_one(mark, response, before),
+                None => response.request,
+            };
+            self.known.insert(mark, request.into());
         }
     }
 
@@ -326,7 +328,7 @@ impl Tray {
         // A new file may have the number of one that is gone. Made after its response, it is younger
         // than that.
         let answered = self.drawer.stamp(OsStr::new(&old));
-        if !answered.is_some_and(|stamp| mark.is_older_than(&stamp)) {
+        if !answered.is_some_and(|stamp| mark.is_no_younger_than(&stamp)) {
             return Earlier::Nothing;
         }
         match self.drawer.response(&old) {

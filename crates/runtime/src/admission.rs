@@ -15,12 +15,14 @@ use antiphon_core::{
     AgentDefinition, AgentName, Interaction, InteractionContent, InteractionId, MessageQueued,
     PeerInputClass, Sender, TaskId, classify,
 };
+use chrono::TimeDelta;
 
 use crate::arrival::{Arrival, Receipt, Rejection, Wake, check, refused_at_door};
 use crate::flight;
 use crate::inner::Inner;
 use crate::mailroom::{Full, Room};
 use crate::orchestrator_error::OrchestratorError;
+use crate::peers;
 use crate::running;
 
 /// What only the orchestrator says of something that arrives.
@@ -30,6 +32,8 @@ pub(crate) struct Origin {
     pub(crate) reply_to: Option<TaskId>,
     pub(crate) key: Option<IdempotencyKey>,
     pub(crate) starts: Starts,
+    /// How often agents have written to each other, this time included.
+    pub(crate) hops: u32,
 }
 
 /// Whether something may start the agent that it is for.
@@ -55,7 +59,7 @@ impl Inner {
             Some(key) => flight::named_id(&key.0),
             None => InteractionId::from(self.world.ids.next()),
         };
-        let origin = Origin { id, reply_to: None, key, starts: Starts::Yes };
+        let origin = Origin { id, reply_to: None, key, starts: Starts::Yes, hops: 0 };
         self.admit_as(arrival, origin).await
     }
 
@@ -106,8 +110,13 @@ impl Inner {
             return Ok(None);
         }
         let quiet = arrival.wake == Wake::No;
-        let (reply_to, until) = (origin.reply_to, arrival.until);
-        Ok(Some(MessageQueued { quiet, reply_to, until, ..MessageQueued::of(candidate) }))
+        let (reply_to, hops) = (origin.reply_to, origin.hops);
+        let queued = MessageQueued { quiet, reply_to, hops, ..MessageQueued::of(candidate) };
+        // Nobody waits for ever.
+        let usual = TimeDelta::seconds(i64::from(peers::REQUEST_TIMEOUT_S_DEFAULT));
+        let until = arrival.until.unwrap_or_else(|| self.world.clock.now() + usual);
+        let until = Some(until).filter(|_| queued.is_owed() || arrival.until.is_some());
+        Ok(Some(MessageQueued { until, ..queued }))
     }
 
     /// Whether a request makes sense to the agent it is for.
@@ -195,7 +204,7 @@ impl Inner {
             Ok(Room::Taken) => {}
             Err(full) => return Ok(Put::Full(full)),
         }
-        let until = queued.until.filter(|_| queued.is_owed());
+        let until = queued.until.filter(|_| queued.is_owed()).map(|until| (until, queued.id));
         let append = Append {
             task_id: task_id.clone(),
             expected: Expected::There,
@@ -213,8 +222,8 @@ impl Inner {
                         inner.mailroom.release(&task_id, &counted);
                     }
                     running::start(&inner, &task_id);
-                    if let Some(until) = until {
-                        inner.watch_answer(until, task_id);
+                    if let Some((until, request)) = until {
+                        inner.watch_answer(until, task_id, request);
                     }
                     let deduplicated = appended.deduplicated;
                     Ok(Put::There { deduplicated, task_id: appended.task_id })

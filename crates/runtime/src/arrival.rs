@@ -196,13 +196,11 @@ pub(crate) fn check(
     definition: &AgentDefinition,
 ) -> Result<(), Rejection> {
     let invalid = |why: String| Err(Rejection::Invalid { why });
-    let bytes = match content {
+    match content {
         InteractionContent::Message { body, blocks } => {
             if body.trim().is_empty() && blocks.as_ref().is_none_or(Vec::is_empty) {
                 return invalid("there is nothing in it: say something".to_owned());
             }
-            let blocks = blocks.as_ref().and_then(|_| serde_json::to_vec(content).ok());
-            body.len().max(blocks.map_or(0, |blocks| blocks.len()))
         }
         InteractionContent::Request { intent, params } => {
             if intent.trim().is_empty() || intent.len() > INTENT_BYTES_MAX {
@@ -213,11 +211,10 @@ pub(crate) fn check(
             {
                 return invalid(format!("the params of `{intent}` do not fit: {why}"));
             }
-            params.to_string().len()
         }
-        InteractionContent::Response { result, .. } => result.to_string().len(),
-        InteractionContent::Ack { .. } => 0,
-    };
+        InteractionContent::Response { .. } | InteractionContent::Ack { .. } => {}
+    }
+    let bytes = content.bytes();
     if bytes > INTERACTION_BYTES_MAX {
         return Err(Rejection::TooLong { bytes });
     }

@@ -1,7 +1,7 @@
 //! Asking the model.
 
 use antiphon_core::{
-    AgentState, AssistantMessage, Compacted, MessageAppended, MessageStream, ProviderError,
+    AgentState, AssistantMessage, Compacted, Manner, MessageAppended, MessageStream, ProviderError,
     Purpose, Request, StatusChanged, StopReason, StreamError, TaskStatus, ToolChoice, Usage,
     UsageRecorded, UserMessage,
 };
@@ -116,12 +116,15 @@ impl Work {
         let created = &self.state.created;
         let mut tools = self.offered();
         tools.extend(created.output_schema.as_ref().and_then(output::final_tool));
+        let Manner { temperature, tool_choice } = created.manner.clone();
         Request {
             model: created.model.as_ref().map(|m| m.model().to_owned()).unwrap_or_default(),
             system_prompt: created.system_prompt.clone(),
             messages: self.state.conversation.view(),
             tools,
+            tool_choice,
             max_tokens: created.limits.answer_tokens_max,
+            temperature,
             ..Request::default()
         }
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use antiphon_core::port::Clock;
-use antiphon_core::{ApprovalId, TaskId};
+use antiphon_core::{ApprovalId, InteractionId, TaskId};
 use chrono::{DateTime, Utc};
 use tokio::sync::Notify;
 
@@ -22,7 +22,7 @@ pub(crate) enum Due {
     /// A task is looked at.
     Task(TaskId),
     /// Somebody stops waiting for an answer of a task.
-    Answer(TaskId),
+    Answer(TaskId, InteractionId),
 }
 
 /// What is due, and when.
@@ -83,8 +83,13 @@ impl Inner {
     }
 
     /// Has those who wait for an answer of a task told when they have waited long enough.
-    pub(crate) fn watch_answer(self: &Arc<Self>, at: DateTime<Utc>, task_id: TaskId) {
-        self.watch(at, Due::Answer(task_id));
+    pub(crate) fn watch_answer(
+        self: &Arc<Self>,
+        at: DateTime<Utc>,
+        task_id: TaskId,
+        request: InteractionId,
+    ) {
+        self.watch(at, Due::Answer(task_id, request));
     }
 
     fn watch(self: &Arc<Self>, at: DateTime<Utc>, due: Due) {
@@ -102,8 +107,8 @@ impl Inner {
                 match due {
                     Due::Approval(approval_id) => inner.expire(approval_id).await,
                     Due::Task(task_id) => running::start(&inner, &task_id),
-                    Due::Answer(task_id) => {
-                        if let Err(error) = inner.answer_late(&task_id).await {
+                    Due::Answer(task_id, request) => {
+                        if let Err(error) = inner.answer_late(&task_id, request).await {
                             tracing::warn!(task.id = %task_id, %error, "nobody is told that it is late");
                         }
                     }

@@ -32,7 +32,7 @@ use serde_json::Value;
 
 use crate::compact;
 use crate::flight::Flight;
-use crate::inbox;
+use crate::inbox::{self, About};
 use crate::limits::{self, LimitReached, Standing};
 use crate::output;
 use crate::state::TaskState;
@@ -142,7 +142,8 @@ fn late(state: &TaskState, standing: &Standing<'_>) -> Option<Step> {
 
 /// In the middle of a turn.
 fn turn(state: &TaskState, standing: &Standing<'_>) -> Step {
-    take(inbox::for_steering(&state.queue)).unwrap_or_else(|| ask(state, standing))
+    let about = if state.subject.is_some() { About::Request } else { About::Anything };
+    take(inbox::for_steering(&state.queue, about)).unwrap_or_else(|| ask(state, standing))
 }
 
 /// At the end of a turn, or before the first.
@@ -150,7 +151,7 @@ fn rest_of_turn(state: &TaskState, word: Option<Value>) -> Step {
     let Some(word) = word else {
         return take(inbox::for_turn(&state.queue)).unwrap_or(Step::Idle);
     };
-    if state.owed.values().any(|owed| !owed.accepted) {
+    if state.subject.is_some() {
         return Step::Answer(word);
     }
     take(inbox::for_turn(&state.queue)).unwrap_or_else(|| {

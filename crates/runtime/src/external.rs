@@ -9,6 +9,7 @@ use chrono::{DateTime, Utc};
 
 use crate::flight::Flight;
 use crate::lap::Work;
+use crate::new_task::NewTask;
 use crate::orchestrator_error::OrchestratorError;
 use crate::state::TaskState;
 use crate::{output, peers, supervisor, tools};
@@ -19,8 +20,12 @@ pub const EXTERNAL_TOOLS_MAX: usize = 128;
 /// Longest result of a client's tool, in bytes.
 pub const EXTERNAL_RESULT_BYTES_MAX: usize = 1024 * 1024;
 
-/// Whether these can be offered beside ours.
-pub(crate) fn check(offered: &[Tool], ours: &[Tool]) -> Result<(), OrchestratorError> {
+/// Whether the tools of a client can be offered beside ours. A task here that has none of ours and
+/// calls nobody may use their names.
+pub(crate) fn check(task: &NewTask, ours: &[Tool]) -> Result<(), OrchestratorError> {
+    let offered = &task.external_tools;
+    let bare = task.tools.as_ref().is_some_and(Vec::is_empty) && task.runner.is_none();
+    let ours = if bare { &[] } else { ours };
     let refuse = |tool: &Tool, reason: &str| {
         let (tool, reason) = (tool.name.clone(), reason.to_owned());
         Err(OrchestratorError::BadTool { tool, reason })
@@ -34,15 +39,17 @@ pub(crate) fn check(offered: &[Tool], ours: &[Tool]) -> Result<(), OrchestratorE
             return refuse(tool, &format!("a client may offer {EXTERNAL_TOOLS_MAX} tools"));
         }
         let is_ours = ours.iter().any(|own| own.name == tool.name)
-            || supervisor::is_ours(&tool.name)
-            || peers::talks(&tool.name)
-            || peers::answers(&tool.name)
+            || !task.agents.is_nobody() && orchestrates(&tool.name)
             || tool.name == output::FINAL;
         if is_ours || offered[..index].iter().any(|other| other.name == tool.name) {
             return refuse(tool, "there is one of that name");
         }
     }
     Ok(())
+}
+
+fn orchestrates(name: &str) -> bool {
+    supervisor::is_ours(name) || peers::talks(name) || peers::answers(name)
 }
 
 impl Work {

@@ -43,8 +43,8 @@ pub(crate) async fn run(
     if !work.state.status.is_terminal() && !work.is_left_to_others() {
         work.rejoin().await?;
         work.rejoin_requests().await?;
-        for until in work.state.awaited_until() {
-            work.inner.watch_answer(until, task_id.clone());
+        for (until, request) in work.state.awaited_until() {
+            work.inner.watch_answer(until, task_id.clone(), request);
         }
     }
     let left = work.laps().await?;

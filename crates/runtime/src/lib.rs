@@ -23,6 +23,7 @@ mod call_agent;
 mod cancel;
 mod children;
 mod compact;
+mod conclude;
 mod conversation;
 mod deadlines;
 mod decide;
@@ -47,6 +48,7 @@ mod output;
 mod own_pages;
 mod peers;
 mod plan;
+mod record;
 mod refusal;
 mod remote;
 mod requests;
@@ -64,23 +66,25 @@ pub use arrival::{
     Arrival, INTENT_BYTES_MAX, INTERACTION_BYTES_MAX, Receipt, Rejection, SENDER_KEY_BYTES_MAX,
     Wake,
 };
+pub use conclude::{Attended, Concluded};
 pub use conversation::Conversation;
 pub use decide::{Pending, Step, next};
 pub use delta::{Delta, DeltaEvent, ToolDelta};
 pub use external::{EXTERNAL_RESULT_BYTES_MAX, EXTERNAL_TOOLS_MAX};
 pub use flight::{Flight, Outcome, Outcomes};
 pub use follow::Follower;
-pub use inbox::TAKEN_MAX;
+pub use inbox::{ALONG_MAX, TAKEN_BYTES_MAX, TAKEN_MAX};
 pub use limits::{
     DEPTH_DEFAULT, FAN_OUT_DEFAULT, HANDOVERS_MAX, LimitReached, Scope, Standing, TASKS_DEFAULT,
     Totals, cost,
 };
-pub use mailroom::{INBOX_MAX, INBOX_OF_SENDER_MAX};
+pub use mailroom::{INBOX_BYTES_MAX, INBOX_MAX, INBOX_OF_SENDER_MAX};
 pub use new_task::{Before, KeptConversation, NewTask};
 pub use orchestrator::{Orchestrator, Recovered};
 pub use orchestrator_error::OrchestratorError;
 pub use output::check_schema;
-pub use peers::{REQUEST_TIMEOUT_S_DEFAULT, REQUEST_TIMEOUT_S_MAX, REQUESTS_OPEN_MAX};
+pub use peers::{HOPS_MAX, REQUEST_TIMEOUT_S_DEFAULT, REQUEST_TIMEOUT_S_MAX, REQUESTS_OPEN_MAX};
+pub use record::ORDERS;
 pub use refusal::Refusal;
 pub use roster::{Started, TURNS_DEFAULT, session_of};
 pub use running::TASKS_RUNNING_MAX;

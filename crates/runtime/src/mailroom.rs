@@ -8,11 +8,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use antiphon_core::{EventBody, InteractionId, MessageQueued, PeerInputClass, Sender, TaskId};
 
-/// Interactions that may wait in one inbox.
+/// Interactions that may wait in one inbox: so many that wake its agent, and so many that do not, which
+/// are never in the way of the others.
 pub const INBOX_MAX: usize = 4096;
 
 /// Of them, those of one sender.
 pub const INBOX_OF_SENDER_MAX: usize = 1024;
+
+/// Bytes of them, again for each kind. Everything that waits has to fit into one append when it is
+/// carried over.
+pub const INBOX_BYTES_MAX: usize = 12 * 1024 * 1024;
 
 /// Every inbox that something arrived at.
 #[derive(Debug, Default)]
@@ -21,7 +26,9 @@ pub(crate) struct Mailroom(Mutex<HashMap<TaskId, Pigeonhole>>);
 #[derive(Debug, Default)]
 struct Pigeonhole {
     waiting: HashMap<InteractionId, Waiting>,
-    of_sender: HashMap<Sender, usize>,
+    of_sender: HashMap<(Sender, Kind), usize>,
+    /// How many of each kind there are, and how long they are together.
+    of_kind: HashMap<Kind, (usize, usize)>,
     /// What left while it was counted; `None` once it is.
     gone: Option<HashSet<InteractionId>>,
 }
@@ -29,7 +36,21 @@ struct Pigeonhole {
 #[derive(Debug)]
 struct Waiting {
     from: Sender,
+    kind: Kind,
+    bytes: usize,
     progress: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    Wakes,
+    Quiet,
+}
+
+impl Kind {
+    fn of(queued: &MessageQueued) -> Self {
+        if queued.wakes() { Self::Wakes } else { Self::Quiet }
+    }
 }
 
 /// There is room.
@@ -96,10 +117,13 @@ impl Mailroom {
         if let Some(old) = replaces {
             known.remove(old);
         } else if is_bounded(queued.class) {
-            if known.waiting.len() >= INBOX_MAX {
+            let kind = Kind::of(queued);
+            let (count, bytes) = known.of_kind.get(&kind).copied().unwrap_or_default();
+            if count >= INBOX_MAX || bytes + queued.content.bytes() > INBOX_BYTES_MAX {
                 return Err(Full::Inbox);
             }
-            if known.of_sender.get(&queued.from).is_some_and(|n| *n >= INBOX_OF_SENDER_MAX) {
+            let own = known.of_sender.get(&(queued.from.clone(), kind));
+            if own.is_some_and(|n| *n >= INBOX_OF_SENDER_MAX) {
                 return Err(Full::Sender);
             }
         }
@@ -164,12 +188,16 @@ impl Mailroom {
 impl Pigeonhole {
     /// Says whether it is new.
     fn add(&mut self, queued: &MessageQueued) -> bool {
-        let waiting = Waiting { from: queued.from.clone(), progress: is_old_news(queued) };
-        let new = self.waiting.insert(queued.id, waiting).is_none();
-        if new {
-            *self.of_sender.entry(queued.from.clone()).or_default() += 1;
+        if self.waiting.contains_key(&queued.id) {
+            return false;
         }
-        new
+        let (kind, bytes) = (Kind::of(queued), queued.content.bytes());
+        let (from, progress) = (queued.from.clone(), is_old_news(queued));
+        *self.of_sender.entry((from.clone(), kind)).or_default() += 1;
+        let of_kind = self.of_kind.entry(kind).or_default();
+        *of_kind = (of_kind.0 + 1, of_kind.1 + bytes);
+        self.waiting.insert(queued.id, Waiting { from, kind, bytes, progress });
+        true
     }
 
     fn remove(&mut self, id: InteractionId) {
@@ -180,11 +208,15 @@ impl Pigeonhole {
     }
 
     fn discard(&mut self, id: InteractionId) {
-        let Some(waiting) = self.waiting.remove(&id) else { return };
-        if let Some(n) = self.of_sender.get_mut(&waiting.from) {
+        let Some(Waiting { from, kind, bytes, .. }) = self.waiting.remove(&id) else { return };
+        if let Some((count, sum)) = self.of_kind.get_mut(&kind) {
+            (*count, *sum) = (count.saturating_sub(1), sum.saturating_sub(bytes));
+        }
+        let own = (from, kind);
+        if let Some(n) = self.of_sender.get_mut(&own) {
             *n -= 1;
             if *n == 0 {
-                self.of_sender.remove(&waiting.from);
+                self.of_sender.remove(&own);
             }
         }
     }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use antiphon_core::port::{Append, Expected, IdempotencyKey};
 use antiphon_core::{
-    EventBody, HistoryRef, MayCall, Message, MessageAppended, ModelRef, RawJson, RunnerConfig,
-    SessionId, StatusChanged, TaskCreated, TaskId, TaskLimits, TaskStatus, Tool, ToolCallBlock,
-    UserMessage,
+    EventBody, HistoryRef, Manner, MayCall, Message, MessageAppended, ModelRef, RawJson,
+    RunnerConfig, SessionId, StatusChanged, TaskCreated, TaskId, TaskLimits, TaskStatus, Tool,
+    ToolCallBlock, UserMessage,
 };
 use serde_json::Value;
 
@@ -40,12 +40,14 @@ pub struct NewTask {
     pub session_id: Option<SessionId>,
     /// What was said before, in the journal or elsewhere.
     pub before: Before,
-    /// What to do.
-    pub message: UserMessage,
+    /// What to do; absent when what was said before ends with something to answer.
+    pub message: Option<UserMessage>,
     /// How far it may go.
     pub limits: TaskLimits,
     /// JSON Schema of its result.
     pub output_schema: Option<RawJson>,
+    /// How its model is asked.
+    pub manner: Manner,
     /// Makes a repeated request harmless.
     pub key: Option<IdempotencyKey>,
 }
@@ -130,9 +132,10 @@ impl NewTask {
             runner: None,
             session_id: None,
             before: Before::Nothing,
-            message,
+            message: Some(message),
             limits: TaskLimits::default(),
             output_schema: None,
+            manner: Manner::default(),
             key: None,
         }
     }
@@ -149,7 +152,7 @@ impl NewTask {
             let model = self.model.to_string();
             return Err(OrchestratorError::Limit(LimitReached::PriceUnknown { model }));
         }
-        external::check(&self.external_tools, &inner.world.tools.tools())?;
+        external::check(&self, &inner.world.tools.tools())?;
         let (history, copied) = self.before.split(inner).await?;
         let session_id = self.session_id.unwrap_or_else(|| SessionId::from(inner.world.ids.next()));
         let mut tools = self.tools;
@@ -167,6 +170,7 @@ impl NewTask {
             runner: self.runner,
             limits: self.limits,
             output_schema: self.output_schema,
+            manner: self.manner,
             route: self.route,
             history,
             ..TaskCreated::new(self.agent, session_id)
@@ -175,7 +179,7 @@ impl NewTask {
             task_id: TaskId::from(inner.world.ids.next()),
             expected: Expected::NoTask,
             at: inner.world.clock.now(),
-            events: events(created, copied, Some(self.message)),
+            events: events(created, copied, self.message),
             key: self.key,
         })
     }

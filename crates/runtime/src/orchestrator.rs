@@ -40,7 +40,7 @@ const APPROVALS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
 /// The orchestrator. Cheap to clone; clones are the same one.
 #[derive(Clone)]
 pub struct Orchestrator {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
 /// What became of the tasks that were cut off.
@@ -59,6 +59,10 @@ impl Orchestrator {
     /// [`resume`](Self::resume).
     pub fn new(world: World) -> Self {
         Self { inner: Arc::new(Inner::new(world)) }
+    }
+
+    pub(crate) fn inner(&self) -> &Arc<Inner> {
+        &self.inner
     }
 
     /// An orchestrator that keeps the books and never takes anything up: what is decided or said
@@ -387,7 +391,7 @@ impl Orchestrator {
 
     /// Writes what `events` makes of a task that has not ended, however often somebody else
     /// writes first, and has it looked at.
-    async fn amend(
+    pub(crate) async fn amend(
         &self,
         task_id: &TaskId,
         events: impl Fn(&TaskSummary, &TaskState) -> Result<Vec<EventBody>, OrchestratorError>,

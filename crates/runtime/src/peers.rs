@@ -36,6 +36,10 @@ pub const REQUEST_TIMEOUT_S_DEFAULT: u32 = 600;
 /// The longest that a request may wait, in seconds: a week.
 pub const REQUEST_TIMEOUT_S_MAX: u32 = 7 * 24 * 3600;
 
+/// How often agents may write to each other because one of them wrote, before something else has to
+/// wake them: two that are too polite would never stop.
+pub const HOPS_MAX: u32 = 100;
+
 /// Whether a tool is for talking to others.
 pub(crate) fn talks(name: &str) -> bool {
     [PEERS, SEND_MESSAGE, SEND_REQUEST].contains(&name)
@@ -210,7 +214,8 @@ impl Work {
             render_metadata: asked.salience.map(shown),
             ..Arrival::message(asked.to, self.sender(), asked.text)
         };
-        let origin = Origin { id, reply_to: None, key, starts: Starts::No };
+        let hops = self.state.hops.saturating_add(1);
+        let origin = Origin { id, reply_to: None, key, starts: Starts::No, hops };
         Ok(match self.inner.admit_as(arrival, origin).await? {
             Receipt::Rejected(rejection) => Err(Refusal::Rejected(rejection)),
             Receipt::Accepted { .. } | Receipt::Deduplicated { .. } | Receipt::Filtered => {
@@ -283,6 +288,9 @@ impl Work {
         };
         if !created.agents.allows(Some(to.as_str())) {
             return Err(Refusal::MayNotCall { agent: format!("`{to}`"), allowed });
+        }
+        if self.state.hops >= HOPS_MAX {
+            return Err(Refusal::Hops { max: HOPS_MAX });
         }
         if to.as_str() == created.agent {
             let reason = "that is you: nobody else would answer".to_owned();

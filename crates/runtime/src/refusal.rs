@@ -44,6 +44,15 @@ pub enum Refusal {
         /// How many there may be.
         max: usize,
     },
+    /// Two agents keep each other busy.
+    #[error(
+        "agents have written to each other {max} times, and nobody else has: end your turn and wait \
+         for something new"
+    )]
+    Hops {
+        /// How often they may.
+        max: u32,
+    },
     /// The caller cannot lend what it does not have.
     #[error("you have no tool `{tool}` to lend, only these: {}", list(known))]
     UnknownTool {
@@ -118,6 +127,7 @@ impl Refusal {
             Self::NotYours { .. } => "not_yours",
             Self::Rejected(_) => "rejected",
             Self::Requests { .. } => "too_many_requests",
+            Self::Hops { .. } => "too_many_hops",
         }
     }
 
@@ -136,6 +146,7 @@ impl Refusal {
             | Self::NotAlone
             | Self::Rejected(_)
             | Self::Requests { .. }
+            | Self::Hops { .. }
             | Self::NotYours { .. } => Value::Null,
         };
         let told = Told { error: self.code(), message: self.to_string(), limit };

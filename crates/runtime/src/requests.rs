@@ -28,6 +28,7 @@ use crate::flight;
 use crate::inner::Inner;
 use crate::lap::Work;
 use crate::orchestrator_error::OrchestratorError;
+use crate::roster;
 use crate::running;
 use crate::state::Sent;
 use crate::tools;
@@ -79,7 +80,7 @@ impl Inner {
         let key = format!("response:{}:{word}", replied.in_reply_to);
         let interaction = Interaction {
             id: flight::named_id(&key),
-            from: AgentName::parse(by).map_or(Sender::User, Sender::Peer),
+            from: Sender::agent(by),
             content: InteractionContent::Response {
                 in_reply_to: replied.in_reply_to,
                 status: replied.status,
@@ -98,8 +99,14 @@ impl Inner {
         };
         match self.append(append).await {
             Ok(_) => running::start(self, &task_id),
-            // It has gone, and waits for nothing any more.
-            Err(JournalError::Ended { .. } | JournalError::Stale { .. }) => {}
+            // It has gone. If it was an agent's, the next one in its place has asked.
+            Err(JournalError::Ended { .. }) => {
+                if let Some(heir) = self.heir(&task_id).await? {
+                    let heard = Replied { reply_to: Some(heir), ..replied.clone() };
+                    Box::pin(self.deliver(by, &heard)).await?;
+                }
+            }
+            Err(JournalError::Stale { .. }) => {}
             Err(error) => {
                 // It is written where it was given: whoever waits looks for it there.
                 self.outstanding.forget(&task_id);
@@ -112,11 +119,27 @@ impl Inner {
 }
 
 impl Inner {
+    /// Who stands in the place of an agent's task that has ended.
+    async fn heir(&self, task_id: &TaskId) -> Result<Option<TaskId>, OrchestratorError> {
+        let gone = self.summary(task_id).await?;
+        let Ok(name) = AgentName::parse(&gone.agent) else { return Ok(None) };
+        if !roster::is_standing(&gone) {
+            return Ok(None);
+        }
+        let live = self.last_of(&name).await?.filter(|last| !last.status.is_terminal());
+        Ok(live.map(|live| live.task_id))
+    }
+
     /// Says that a task has not answered in time, also while it is in the middle of something.
     pub(crate) async fn answer_late(
         self: &Arc<Self>,
         task_id: &TaskId,
+        request: InteractionId,
     ) -> Result<(), OrchestratorError> {
+        // Most are answered in time, and then nobody has to look at the task.
+        if self.world.journal.reply(request).await?.is_some() {
+            return Ok(());
+        }
         loop {
             let state = self.load(task_id).await?;
             let now = self.world.clock.now();
@@ -173,6 +196,7 @@ impl Work {
             reply_to: Some(self.state.task_id.clone()),
             key: Some(IdempotencyKey(format!("request:{id}"))),
             starts: Starts::No,
+            hops: sent.hops.saturating_add(1),
         };
         Ok(match self.inner.admit_as(arrival, origin).await? {
             Receipt::Accepted { .. } | Receipt::Deduplicated { .. } | Receipt::Filtered => Ok(()),
@@ -182,7 +206,7 @@ impl Work {
 
     /// This agent, to others.
     pub(crate) fn sender(&self) -> Sender {
-        AgentName::parse(&self.state.created.agent).map_or(Sender::User, Sender::Peer)
+        Sender::agent(&self.state.created.agent)
     }
 
     /// Looks after requests that were sent before this process began.
@@ -194,7 +218,10 @@ impl Work {
         for id in unknown {
             let Some(sent) = self.state.requests.get(&id).cloned() else { continue };
             let answer = match self.inner.world.journal.reply(id).await? {
-                Some(replied) => Some(replied),
+                // It may have been given to the one before this one.
+                Some(replied) => {
+                    Some(Replied { reply_to: Some(self.state.task_id.clone()), ..replied })
+                }
                 None => match self.post_request(id, &sent).await? {
                     Ok(()) => None,
                     Err(rejection) => Some(self.refusal(id, &rejection)),
@@ -231,18 +258,17 @@ impl Work {
         for id in ids {
             let Some(sent) = self.state.requests.get(&id).cloned() else { continue };
             let late = || self.no(id, "timed_out", "nobody answered in time");
-            let answer = self.inner.world.journal.reply(id).await?.unwrap_or_else(late);
+            let mut answer = self.inner.world.journal.reply(id).await?.unwrap_or_else(late);
+            answer.reply_to = Some(self.state.task_id.clone());
             self.inner.deliver(sent.to.as_str(), &answer).await?;
         }
         self.hear_arrivals().await
     }
 
-    /// Answers the requests that the turn was about.
+    /// Answers the request that the turn was about.
     pub(crate) async fn answer_owed(&mut self, word: Value) -> Result<(), OrchestratorError> {
-        let owed = self.state.owed.iter().filter(|(_, owed)| !owed.accepted);
-        let ids: Vec<InteractionId> = owed.map(|(id, _)| *id).collect();
-        for id in ids {
-            self.reply(id, ResponseStatus::Completed, word.clone());
+        if let Some(subject) = self.state.subject {
+            self.reply(subject, ResponseStatus::Completed, word);
         }
         self.flush().await.map(drop)
     }

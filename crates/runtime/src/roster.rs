@@ -190,8 +190,10 @@ impl Inner {
         let created = self.enlist(name, last.as_ref())?;
         let mut events: Vec<EventBody> = vec![created.clone().into()];
         if let Some(last) = &last {
-            let left = self.load(&last.task_id).await?.queue;
-            events.extend(left.into_iter().map(EventBody::from));
+            let left = self.load(&last.task_id).await?;
+            // Nobody's call waits for them any more, but their answers are heard.
+            events.extend(left.sent().map(EventBody::from));
+            events.extend(left.queue.into_iter().map(EventBody::from));
         }
         let behind = last.as_ref().map_or("first", |last| last.task_id.as_str());
         let append = Append {
@@ -206,6 +208,10 @@ impl Inner {
         self.owned(async move {
             let appended = inner.append(append).await?;
             let task_id = appended.task_id.clone();
+            if appended.deduplicated && inner.summary(&task_id).await?.status.is_terminal() {
+                let reason = "it was started and has ended since: try again".to_owned();
+                return Err(OrchestratorError::CannotStart { agent: name.to_string(), reason });
+            }
             let live = Live { task_id: task_id.clone(), agents: created.agents };
             inner.roster.enter(name.clone(), live);
             running::start(&inner, &task_id);
@@ -268,7 +274,13 @@ impl Inner {
         };
         let task_id = match first {
             // Whoever asked was cut off: it meant this one, and not one that was started since.
-            Some(first) => first.task_id,
+            Some(first) if self.summary(&first.task_id).await?.agent == name.as_str() => {
+                first.task_id
+            }
+            Some(_) => {
+                let reason = "the key names another order: use one of its own".to_owned();
+                return Err(OrchestratorError::CannotStart { agent: name.to_string(), reason });
+            }
             None => match self.last_of(name).await?.filter(|last| !last.status.is_terminal()) {
                 Some(last) => {
                     self.note_stop(&last, key).await?;
@@ -308,24 +320,14 @@ impl Inner {
     }
 }
 
-/// What is written before a task ends: whoever waits for an answer of it gets one. Requests that it
-/// has not read are kept for the next, unless somebody stopped it.
+/// What is written before a task ends: whoever waits for an answer of it gets one. Messages that it has
+/// not read are kept for the next.
 pub(crate) fn last_answers(state: &TaskState, status: TaskStatus) -> Vec<Replied> {
     let why = if status == TaskStatus::Canceled { "stopped" } else { "failed" };
-    let answer = |in_reply_to, to: &antiphon_core::Sender, reply_to: &Option<TaskId>| Replied {
-        in_reply_to,
-        to: to.clone(),
-        reply_to: reply_to.clone(),
-        status: ResponseStatus::Failed,
-        result: json!({ "code": why, "error": format!("the agent has {why}") }),
-    };
-    let owed = state.owed.iter().map(|(id, owed)| answer(*id, &owed.from, &owed.reply_to));
-    let unread = state
-        .queue
-        .iter()
-        .filter(|queued| status == TaskStatus::Canceled && queued.is_owed())
-        .map(|queued| answer(queued.id, &queued.from, &queued.reply_to));
-    owed.chain(unread).collect()
+    let result = json!({ "code": why, "error": format!("the agent has {why}") });
+    let unread = state.queue.iter().filter(|queued| queued.is_owed()).map(|queued| queued.id);
+    let asked = state.owed.keys().copied().chain(unread);
+    asked.filter_map(|id| state.answer(id, ResponseStatus::Failed, result.clone())).collect()
 }
 
 /// An agent's own limits. One that is always there has no time to be done in.

@@ -69,8 +69,12 @@ pub struct TaskState {
     pub requests: BTreeMap<InteractionId, Sent>,
     /// Requests of others that it took and has not answered for good.
     pub owed: BTreeMap<InteractionId, Owed>,
+    /// The request that its turn is about, as long as it has not answered it.
+    pub subject: Option<InteractionId>,
     /// What it had used up when it was last woken.
     pub woken: Woken,
+    /// How often agents had written to each other before they woke it.
+    pub hops: u32,
 }
 
 /// A request to a peer.
@@ -84,6 +88,8 @@ pub struct Sent {
     pub params: Value,
     /// When the answer is no.
     pub until: DateTime<Utc>,
+    /// How often agents had written to each other before it.
+    pub hops: u32,
 }
 
 /// A request that waits for an answer of this task.
@@ -209,7 +215,9 @@ impl TaskState {
             handovers: 0,
             requests: BTreeMap::new(),
             owed: BTreeMap::new(),
+            subject: None,
             woken: Woken::default(),
+            hops: 0,
         }
     }
 
@@ -283,16 +291,19 @@ impl TaskState {
 
     fn queue(&mut self, queued: &MessageQueued) {
         self.detached.remove(&queued.id);
-        if let Some(request) = queued.settles() {
-            self.requests.remove(&request);
+        let mut queued = queued.clone();
+        if let Some(request) = queued.settles()
+            && let Some(sent) = self.requests.remove(&request)
+        {
+            queued.hops = sent.hops.saturating_add(1);
         }
         self.queue.retain(|waiting| Some(waiting.id) != queued.replaces);
-        self.queue.push(queued.clone());
+        self.queue.push(queued);
     }
 
     fn send_request(&mut self, sent: &RequestSent) {
         let RequestSent { tool_call_id, id, to, intent, params, until, waits } = sent.clone();
-        self.requests.insert(id, Sent { to, intent, params, until });
+        self.requests.insert(id, Sent { to, intent, params, until, hops: self.hops });
         if waits {
             self.fly(&tool_call_id, Flight::Request { id, until });
         }
@@ -300,6 +311,8 @@ impl TaskState {
 
     fn reply(&mut self, replied: &Replied) {
         let request = &replied.in_reply_to;
+        // Also when it only says that it will answer: then its last word is about something else.
+        self.subject.take_if(|subject| subject == request);
         if replied.status.is_final() {
             self.queue.retain(|queued| queued.id != *request);
             self.owed.remove(request);
@@ -339,10 +352,16 @@ impl TaskState {
         let goes_on = matches!(last, Some(Message::User(_) | Message::ToolResult(_)));
         if matches!(message, Message::User(_)) && !goes_on {
             self.woken = Woken { turns: self.turns, calls: self.calls };
+            self.hops = 0;
+            self.subject = None;
         }
         let Some(place) = self.queue.iter().position(|queued| queued.id == id) else { return };
         let queued = self.queue.remove(place);
+        self.hops = self.hops.max(queued.hops);
         if queued.is_owed() {
+            if queued.wakes() {
+                self.subject.get_or_insert(id);
+            }
             let MessageQueued { from, reply_to, until, .. } = queued;
             self.owed.insert(id, Owed { from, reply_to, until, accepted: false });
         }
@@ -390,6 +409,20 @@ impl TaskState {
         self.owed.contains_key(&request) || self.queue.iter().any(queued)
     }
 
+    /// Its open requests, as the next one in its place has them: no call waits for their answers.
+    pub(crate) fn sent(&self) -> impl Iterator<Item = RequestSent> {
+        let name = ToolCallId::from(uuid::Uuid::nil());
+        self.requests.iter().map(move |(id, sent)| RequestSent {
+            tool_call_id: name.clone(),
+            id: *id,
+            to: sent.to.clone(),
+            intent: sent.intent.clone(),
+            params: sent.params.clone(),
+            until: sent.until,
+            waits: false,
+        })
+    }
+
     /// An answer of this task, if somebody waits for it.
     pub(crate) fn answer(
         &self,
@@ -414,10 +447,10 @@ impl TaskState {
     }
 
     /// When others stop waiting for answers of this task.
-    pub(crate) fn awaited_until(&self) -> impl Iterator<Item = DateTime<Utc>> {
-        let owed = self.owed.values().filter_map(|owed| owed.until);
+    pub(crate) fn awaited_until(&self) -> impl Iterator<Item = (DateTime<Utc>, InteractionId)> {
+        let owed = self.owed.iter().filter_map(|(id, owed)| Some((owed.until?, *id)));
         let waiting = self.queue.iter().filter(|queued| queued.is_owed());
-        owed.chain(waiting.filter_map(|queued| queued.until))
+        owed.chain(waiting.filter_map(|queued| Some((queued.until?, queued.id))))
     }
 
     /// Requests of others that were not answered in time.
@@ -430,7 +463,8 @@ impl TaskState {
 
     /// When it has to be looked at next because of a request that nobody answers.
     pub(crate) fn answers_due(&self) -> Option<DateTime<Utc>> {
-        self.awaited_until().chain(self.requests.values().map(|sent| sent.until)).min()
+        let awaited = self.awaited_until().map(|(until, _)| until);
+        awaited.chain(self.requests.values().map(|sent| sent.until)).min()
     }
 
     /// The last thing somebody asked.

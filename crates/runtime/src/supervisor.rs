@@ -4,10 +4,9 @@
 use std::num::NonZeroU32;
 
 use antiphon_core::{
-    AgentName, AgentResult, Awaited, Awaiting, Executor, HandlingMode, Interaction,
-    InteractionContent, InvocationResult, MessageQueued, RawJson, ResponseStatus, RunnerConfig,
-    Sender, SilentIntents, TaskId, TaskSnapshot, TaskStatus, TaskSummary, Tool, ToolCallBlock,
-    ToolResult, classify,
+    AgentResult, Awaited, Awaiting, Executor, HandlingMode, Interaction, InteractionContent,
+    InvocationResult, MessageQueued, RawJson, ResponseStatus, RunnerConfig, Sender, SilentIntents,
+    TaskId, TaskSnapshot, TaskStatus, TaskSummary, Tool, ToolCallBlock, ToolResult, classify,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -366,7 +365,7 @@ fn arrival_from(
     content: InteractionContent,
     handling_mode: HandlingMode,
 ) -> MessageQueued {
-    let from = AgentName::parse(agent).map_or(Sender::User, Sender::Peer);
+    let from = Sender::agent(agent);
     let interaction = Interaction { id, from, content, handling_mode, render_metadata: None };
     MessageQueued::of(classify(interaction, &SilentIntents::default()))
 }

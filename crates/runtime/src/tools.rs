@@ -12,10 +12,12 @@ use chrono::{DateTime, Utc};
 const OUTCOME_UNKNOWN: &str = "interrupted, outcome unknown: the call was cut off and may or may \
                                not have had its effect. Look before you call it again.";
 
-/// The tools that a task may use, of those there are.
+/// The tools that a task may use, of those there are. Where its client has one of the same name, that
+/// one counts.
 pub(crate) fn usable(created: &TaskCreated, tools: &dyn ToolExecutor) -> Vec<Tool> {
     let mut usable = tools.tools();
-    usable.retain(|tool| may_use(created, &tool.name));
+    let clients = |name: &str| created.external_tools.iter().any(|tool| tool.name == name);
+    usable.retain(|tool| may_use(created, &tool.name) && !clients(&tool.name));
     usable
 }
 

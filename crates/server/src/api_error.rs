@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use antiphon_core::port::JournalError;
 use antiphon_core::{ErrorCode, ErrorResponse};
+use antiphon_keys::Verdict;
 use antiphon_runtime::{OrchestratorError, Rejection, ReplayError};
 use axum::Json;
-use axum::http::header::RETRY_AFTER;
+use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
@@ -35,6 +36,36 @@ impl ApiError {
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::InvalidRequest, message)
+    }
+
+    /// A key that is used too often, with how often it may be.
+    pub(crate) fn too_often(verdict: &Verdict) -> Self {
+        let message = "this key is used too often: come back after `retry-after` seconds";
+        let mut refused = Self::new(ErrorCode::RateLimitExceeded, message);
+        refused.body.details = details(verdict.details());
+        refused
+    }
+}
+
+/// The fields of an object, as text.
+fn details(value: Value) -> Option<BTreeMap<String, String>> {
+    let text = |value: Value| match value {
+        Value::String(text) => text,
+        Value::Array(names) => {
+            let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
+            names.join(", ")
+        }
+        other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) => {
+            other.to_string()
+        }
+    };
+    match value {
+        Value::Object(fields) => {
+            Some(fields.into_iter().map(|(name, value)| (name, text(value))).collect())
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            None
+        }
     }
 }
 
@@ -133,20 +164,7 @@ impl From<Rejection> for ApiError {
         if matches!(rejection, Rejection::TooLong { .. }) {
             refused.status = StatusCode::PAYLOAD_TOO_LARGE;
         }
-        let text = |value: Value| match value {
-            Value::String(text) => text,
-            Value::Array(names) => {
-                let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
-                names.join(", ")
-            }
-            other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) => {
-                other.to_string()
-            }
-        };
-        if let Ok(Value::Object(fields)) = serde_json::to_value(&rejection) {
-            let details = fields.into_iter().map(|(name, value)| (name, text(value)));
-            refused.body.details = Some(details.collect());
-        }
+        refused.body.details = serde_json::to_value(&rejection).ok().and_then(details);
         refused
     }
 }
@@ -161,7 +179,11 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let again =
             matches!(self.status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS);
+        let stranger = self.status == StatusCode::UNAUTHORIZED;
         let mut response = (self.status, Json(self.body)).into_response();
+        if stranger {
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
         if again {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
         }

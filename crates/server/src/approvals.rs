@@ -9,12 +9,10 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 
 use crate::api_error::ApiError;
+use crate::caller::Decider;
 use crate::json::Json;
 use crate::named::{Asked, Named};
 use crate::room::Room;
-
-/// Who answered, as the journal says it.
-const BY: &str = "http";
 
 #[derive(Deserialize)]
 pub(crate) struct ListQuery {
@@ -45,6 +43,7 @@ pub(crate) struct Deciding {
 
 pub(crate) async fn decide(
     State(room): State<Arc<Room>>,
+    Decider { by }: Decider,
     Named(approval_id): Named<ApprovalId>,
     Json(deciding): Json<Deciding>,
 ) -> Result<axum::Json<Approval>, ApiError> {
@@ -52,7 +51,7 @@ pub(crate) async fn decide(
         return Err(ApiError::invalid("`decision`: only the clock says `expire`"));
     }
     let orchestrator = &room.doors.orchestrator;
-    orchestrator.decide(&approval_id, deciding.decision, BY, deciding.comment).await?;
+    orchestrator.decide(&approval_id, deciding.decision, &by, deciding.comment).await?;
     let decided = orchestrator.approvals(WhichApprovals::One(approval_id.clone())).await?;
     let none = OrchestratorError::NoApproval { approval_id };
     decided.into_iter().next().map(axum::Json).ok_or_else(|| none.into())

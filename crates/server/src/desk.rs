@@ -1,6 +1,6 @@
 //! The desk: where a request becomes a task. Whoever starts the server brings it.
 
-use antiphon_core::{AgentName, ErrorResponse};
+use antiphon_core::{AgentName, ErrorResponse, ModelRef};
 use antiphon_runtime::NewTask;
 use async_trait::async_trait;
 
@@ -15,4 +15,9 @@ pub trait Desk: Send + Sync {
 
     /// Who is defined here.
     fn agents(&self) -> Vec<AgentName>;
+
+    /// Models that are known to be there, the one that answers where none is named first.
+    fn models(&self) -> Vec<ModelRef> {
+        Vec::new()
+    }
 }

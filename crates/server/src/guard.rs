@@ -4,10 +4,12 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use antiphon_core::ErrorCode;
+use antiphon_core::port::{Clock, SystemClock};
+use antiphon_keys::Verdict;
 use axum::extract::{Request, State};
 use axum::http::header::{
-    AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, HOST, ORIGIN, WWW_AUTHENTICATE,
-    X_CONTENT_TYPE_OPTIONS,
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, HOST, ORIGIN,
+    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::middleware::Next;
@@ -15,24 +17,44 @@ use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
 
 use crate::api_error::ApiError;
+use crate::caller::Caller;
 use crate::health;
 use crate::json::too_large;
 use crate::room::Room;
 
+/// What every answer says of itself. One that says otherwise, a page, is left as it is.
+const SAID: [(HeaderName, &str); 5] = [
+    (CACHE_CONTROL, "no-store"),
+    (CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
+    (REFERRER_POLICY, "no-referrer"),
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (X_FRAME_OPTIONS, "DENY"),
+];
+
 /// Lets a request through, or says why not.
 pub(crate) async fn guard(State(room): State<Arc<Room>>, request: Request, next: Next) -> Response {
     let mut response = match check(&room, &request) {
-        Ok(()) => answer(&room, request, next).await,
-        Err(refused) => refused,
+        Ok((caller, verdict)) => {
+            let mut response = match may(&room, caller.as_ref(), verdict.as_ref(), &request) {
+                Ok(()) => answer(&room, caller, request, next).await,
+                Err(refused) => refused.into_response(),
+            };
+            count_down(response.headers_mut(), verdict.as_ref());
+            response
+        }
+        Err(refused) => refused.into_response(),
     };
-    let headers = response.headers_mut();
-    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    for (name, value) in SAID {
+        response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
+    }
     response
 }
 
-async fn answer(room: &Room, request: Request, next: Next) -> Response {
+async fn answer(room: &Room, caller: Option<Caller>, mut request: Request, next: Next) -> Response {
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    if let Some(caller) = caller {
+        request.extensions_mut().insert(caller);
+    }
     let answering = AssertUnwindSafe(next.run(request)).catch_unwind();
     match tokio::time::timeout(room.doors.limits.answer_wait, answering).await {
         Ok(Ok(response)) => response,
@@ -48,10 +70,10 @@ async fn answer(room: &Room, request: Request, next: Next) -> Response {
     }
 }
 
-#[expect(clippy::result_large_err, reason = "it is sent as it is, once")]
-fn check(room: &Room, request: &Request) -> Result<(), Response> {
+/// Who asks, where that has to be known.
+fn check(room: &Room, request: &Request) -> Result<(Option<Caller>, Option<Verdict>), ApiError> {
     let headers = request.headers();
-    let refuse = |message| ApiError::new(ErrorCode::Forbidden, message).into_response();
+    let refuse = |message| ApiError::new(ErrorCode::Forbidden, message);
     if !only(headers, &HOST).is_some_and(|host| room.hosts.has_host(host)) {
         return Err(refuse("this server does not go by that name: see `--allow-host`"));
     }
@@ -60,22 +82,38 @@ fn check(room: &Room, request: &Request) -> Result<(), Response> {
     {
         return Err(refuse("pages from elsewhere may not ask here"));
     }
-    if !health::is_open(request.uri().path()) {
-        let shown = only(headers, &AUTHORIZATION).unwrap_or_default();
-        if !room.doors.token.is_shown_by(shown.as_bytes()) {
-            return Err(unauthorized());
-        }
+    if health::is_open(request.uri().path()) {
+        return Ok((None, None));
     }
-    let length = only(headers, &CONTENT_LENGTH).and_then(|length| length.parse::<u64>().ok());
+    let shown = only(headers, &AUTHORIZATION).unwrap_or_default();
+    let (caller, verdict) = Caller::admit(room, shown, SystemClock.now())?;
+    Ok((Some(caller), verdict))
+}
+
+/// Whether they may ask this, now.
+fn may(
+    room: &Room,
+    caller: Option<&Caller>,
+    verdict: Option<&Verdict>,
+    request: &Request,
+) -> Result<(), ApiError> {
+    if let Some(verdict) = verdict.filter(|verdict| !verdict.is_allowed()) {
+        return Err(ApiError::too_often(verdict));
+    }
+    if let Some(caller) = caller {
+        caller.may_ask(request.method())?;
+    }
+    let length = only(request.headers(), &CONTENT_LENGTH);
+    let length = length.and_then(|length| length.parse::<u64>().ok());
     let bytes_max = room.doors.limits.body_bytes_max;
     if length.is_some_and(|length| length > bytes_max as u64) {
-        return Err(too_large(bytes_max).into_response());
+        return Err(too_large(bytes_max));
     }
     Ok(())
 }
 
 /// The value of a header that is there once.
-fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+pub(crate) fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (Some(value), None) => value.to_str().ok(),
@@ -83,9 +121,11 @@ fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     }
 }
 
-fn unauthorized() -> Response {
-    let message = "the token is missing or wrong: send it as `Authorization: Bearer TOKEN`";
-    let mut response = ApiError::new(ErrorCode::Unauthorized, message).into_response();
-    response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-    response
+/// Tells how often they may still come.
+fn count_down(headers: &mut HeaderMap, verdict: Option<&Verdict>) {
+    for (name, value) in verdict.map(Verdict::headers).unwrap_or_default() {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            headers.insert(name, value);
+        }
+    }
 }

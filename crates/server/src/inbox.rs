@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::api_error::ApiError;
+use crate::caller::Caller;
 use crate::json::Json;
 use crate::named::{Asked, Named};
 use crate::room::Room;
@@ -25,7 +26,7 @@ use crate::waiting::{Inboxes, Waiting, waiting};
 /// What a client puts into an inbox.
 #[derive(Deserialize)]
 pub(crate) struct ArrivalWire {
-    /// The source of an event; the user's own words when absent.
+    /// The source of an event; when absent, the user's own words, or those of the agent whose key it is.
     from: Option<SourceName>,
     content: Option<InteractionContent>,
     message: Option<String>,
@@ -45,8 +46,14 @@ struct RequestWire {
 }
 
 impl ArrivalWire {
-    fn arrival(self, to: AgentName, key: Option<String>) -> Result<Arrival, ApiError> {
-        let from = self.from.map_or(Sender::User, Sender::External);
+    fn arrival(
+        self,
+        caller: &Caller,
+        to: AgentName,
+        key: Option<String>,
+    ) -> Result<Arrival, ApiError> {
+        let from =
+            self.from.map_or_else(|| caller.speaks_as(), |source| Ok(Sender::External(source)))?;
         let content = match (self.content, self.message, self.request) {
             (Some(content), None, None) => content,
             (None, Some(body), None) => InteractionContent::Message { body, blocks: None },
@@ -117,11 +124,12 @@ fn until(
 /// Takes something in. When this is answered, the journal has it.
 pub(crate) async fn admit(
     State(room): State<Arc<Room>>,
+    caller: Caller,
     Named(name): Named<AgentName>,
     headers: HeaderMap,
     Json(wire): Json<ArrivalWire>,
 ) -> Result<(StatusCode, axum::Json<Receipt>), ApiError> {
-    let arrival = wire.arrival(name, tasks::own_key(&headers)?)?;
+    let arrival = wire.arrival(&caller, name, tasks::own_key(&headers)?)?;
     match room.doors.orchestrator.admit(arrival).await? {
         Receipt::Rejected(rejection) => Err(rejection.into()),
         receipt @ (Receipt::Accepted { .. } | Receipt::Deduplicated { .. } | Receipt::Filtered) => {

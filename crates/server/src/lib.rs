@@ -10,6 +10,7 @@
 //! | `GET /health`                     | `healthy`, or 503 `unhealthy`; open                       |
 //! | `GET /health/ready`               | `ready`, or 503 `unhealthy`; open                         |
 //! | `GET /health/live`                | `alive`; open                                             |
+//! | `GET /metrics`                    | what is counted, for Prometheus                           |
 //! | `POST /v1/tasks`                  | accepts a task: 201, or 200 for a key that was used       |
 //! | `GET /v1/tasks`                   | tasks, the newest first                                   |
 //! | `GET /v1/tasks/{id}`              | one task at a glance, with its result                     |
@@ -27,6 +28,8 @@
 //! | `POST /v1/agents/{name}/inbox`    | puts something into its inbox: 202                        |
 //! | `GET /v1/inbox`                   | what waits in inboxes                                     |
 //! | `GET /v1/requests/{id}`           | how far a request to an agent got                         |
+//! | `POST /v1/chat/completions`       | an answer, for OpenAI's clients and in canonical form     |
+//! | `GET /v1/models`                  | who can answer there                                      |
 //! | `GET /v1/approvals`               | questions to a person, the oldest first                   |
 //! | `POST /v1/approvals/{id}`         | an answer                                                 |
 //!
@@ -36,7 +39,9 @@
 //! |---------------------------------------------------------|---------------------------------|
 //! | `Host` is a name this server goes by                    | 403                             |
 //! | `Origin`, if there is one, is this server               | 403; nothing is told to others  |
-//! | the token, in constant time, but for `/health…`         | 401                             |
+//! | the token or a key, in constant time, but for `/health…` | 401; 503 when keys cannot be read |
+//! | the key is not used too often                           | 429                             |
+//! | its level: `read` to look, `write` to change, `admin` and no agent's to decide | 403      |
 //! | the body is not too large                               | 413                             |
 //!
 //! A client that is slow to ask, slow to read or one too many costs a bounded amount of time and
@@ -44,15 +49,20 @@
 
 mod api_error;
 mod approvals;
+mod caller;
+mod chat;
 mod desk;
 mod doors;
 mod events;
 mod guard;
 mod health;
 mod hosts;
+mod house;
 mod inbox;
 mod json;
+mod keys;
 mod live;
+mod metrics;
 mod named;
 mod orders;
 mod requests;
@@ -72,7 +82,9 @@ use antiphon_runtime::Orchestrator;
 
 pub use desk::Desk;
 pub use doors::{Doors, Limits};
+pub use house::House;
 pub use inbox::render_class;
+pub use keys::{Keys, RATE_PER_MINUTE_DEFAULT};
 pub use live::{LIVE_MAX, Presence, presences, unknown};
 pub use requests::{RequestState, RequestStatus, request_status};
 pub use rest::REST_WAIT_S_MAX;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use antiphon_core::port::IdempotencyKey;
 use antiphon_core::{AgentId, AgentName, AgentState, TaskId};
 use antiphon_runtime::{Orchestrator, OrchestratorError, Rejection, Started};
 use axum::extract::State;
@@ -125,7 +126,10 @@ pub(crate) async fn stop(
     if !known.contains(&name) && orchestrator.agent_task(&name).await?.is_none() {
         return Err(unknown(&name, &known).into());
     }
-    let task_id = orchestrator.stop_agent(&name, tasks::key(&headers)?).await?;
+    // Kept apart from the keys of tasks, whatever a client writes into one.
+    let key = tasks::own_key(&headers)?;
+    let key = key.map(|key| IdempotencyKey(format!("http-stop:{name}:{key}")));
+    let task_id = orchestrator.stop_agent(&name, key).await?;
     Ok(axum::Json(StoppedWire { agent: name, task_id }))
 }
 

@@ -2,22 +2,34 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use antiphon_core::port::{TaskQuery, Which};
 use antiphon_core::{TaskId, TaskSummary};
 use antiphon_runtime::ReplayError;
+use antiphon_telemetry::{Telemetry, TraceParent};
+use axum::http::{HeaderMap, HeaderName};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::api_error::ApiError;
 use crate::doors::Doors;
+use crate::guard::only;
 use crate::hosts::Hosts;
+use crate::house::House;
+use crate::keys::Keys;
+
+/// Where in a trace of somebody else's a request belongs.
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// What every request finds behind the door.
 pub(crate) struct Room {
     pub(crate) doors: Doors,
+    pub(crate) keys: Option<Keys>,
+    pub(crate) telemetry: Option<Telemetry>,
     pub(crate) hosts: Hosts,
+    /// Held by whoever sets metrics and writes them down.
+    pub(crate) scraping: Mutex<()>,
     /// Places for streams of events.
     pub(crate) streams: Arc<Semaphore>,
     /// Fires when the server ends.
@@ -25,12 +37,26 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    pub(crate) fn new(doors: Doors, address: SocketAddr, closing: CancellationToken) -> Self {
+    pub(crate) fn new(house: House, address: SocketAddr, closing: CancellationToken) -> Self {
+        let House { doors, keys, telemetry } = house;
         Self {
+            keys,
+            telemetry,
+            scraping: Mutex::new(()),
             hosts: Hosts::new(address, &doors.hosts),
             streams: Arc::new(Semaphore::new(doors.limits.streams_max)),
             closing,
             doors,
+        }
+    }
+
+    /// Puts a task that was just accepted into the trace that its request belongs to. What is no
+    /// `traceparent` is ignored, as its specification has it.
+    pub(crate) fn trace(&self, headers: &HeaderMap, task_id: &TaskId) {
+        let Some(telemetry) = &self.telemetry else { return };
+        let parent = only(headers, &TRACEPARENT).and_then(|text| text.parse::<TraceParent>().ok());
+        if let Some(parent) = parent.filter(|_| telemetry.exporter.is_some()) {
+            telemetry.traces.set_parent(task_id, parent);
         }
     }
 

@@ -11,13 +11,16 @@ use axum::routing::{get, post};
 
 use crate::api_error::ApiError;
 use crate::room::Room;
-use crate::{approvals, events, guard, health, inbox, live, orders, requests, rest, tasks};
+use crate::{
+    approvals, events, guard, health, inbox, live, metrics, orders, requests, rest, tasks,
+};
 
 pub(crate) fn router(room: Arc<Room>) -> Router {
     Router::new()
         .route("/health", get(health::health))
         .route("/health/live", get(health::live))
         .route("/health/ready", get(health::ready))
+        .route("/metrics", get(metrics::scrape))
         .route("/v1/tasks", get(tasks::list).post(tasks::accept))
         .route("/v1/tasks/{id}", get(tasks::show))
         .route("/v1/tasks/{id}/tree", get(tasks::tree))
@@ -36,10 +39,12 @@ pub(crate) fn router(room: Arc<Room>) -> Router {
         .route("/v1/requests/{id}", get(requests::show))
         .route("/v1/approvals", get(approvals::list))
         .route("/v1/approvals/{id}", post(approvals::decide))
+        .merge(crate::chat::routes())
         .fallback(nowhere)
         .method_not_allowed_fallback(not_so)
         .layer(DefaultBodyLimit::max(room.doors.limits.body_bytes_max))
         .layer(middleware::from_fn_with_state(Arc::clone(&room), guard::guard))
+        .layer(middleware::from_fn_with_state(Arc::clone(&room), metrics::count))
         .with_state(room)
 }
 

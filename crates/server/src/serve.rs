@@ -17,7 +17,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::doors::{Doors, Limits};
+use crate::doors::Limits;
+use crate::house::House;
 use crate::room::Room;
 use crate::routes::router;
 use crate::unstalled::Unstalled;
@@ -32,13 +33,14 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 /// it is: whoever made it brings it to rest.
 pub async fn serve(
     listener: TcpListener,
-    doors: Doors,
+    house: impl Into<House>,
     shutdown: impl Future<Output = ()> + Send,
 ) -> io::Result<()> {
     let address = listener.local_addr()?;
-    let limits = doors.limits;
+    let house = house.into();
+    let limits = house.doors.limits;
     let closing = CancellationToken::new();
-    let router = router(Arc::new(Room::new(doors, address, closing.clone())));
+    let router = router(Arc::new(Room::new(house, address, closing.clone())));
     let places = Arc::new(Semaphore::new(limits.connections_max));
     let mut connections = JoinSet::new();
     tokio::pin!(shutdown);

@@ -48,6 +48,7 @@ pub(crate) async fn accept(
     let orchestrator = &room.doors.orchestrator;
     let Some(key) = key else {
         let task_id = orchestrator.invoke(task).await?;
+        room.trace(&headers, &task_id);
         return Ok((StatusCode::CREATED, axum::Json(Accepted { task_id })));
     };
     let before = orchestrator.head().await?;
@@ -55,6 +56,9 @@ pub(crate) async fn accept(
     let mut events = orchestrator.follow(Some(task_id.clone()), Position(0));
     let created = events.next().await.map_err(OrchestratorError::from)?;
     let repeated = created.position <= before;
+    if !repeated {
+        room.trace(&headers, &task_id);
+    }
     let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };
     Ok((status, axum::Json(Accepted { task_id })))
 }

@@ -115,7 +115,10 @@ families! {
         "How long a task took, from its creation";
     tasks_open: Gauge = plain()
         "antiphon_tasks_open",
-        "Tasks that have not ended";
+        "Tasks that were accepted since the start and have not ended";
+    tasks_unfinished: Family<ByStatus, Gauge> = plain()
+        "antiphon_tasks_unfinished",
+        "Tasks that have not ended, also those from before the start";
     tasks_not_followed: Counter = plain()
         "antiphon_tasks_not_followed",
         "Tasks without durations: too many were open";

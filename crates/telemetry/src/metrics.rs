@@ -12,13 +12,13 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use antiphon_core::{Cost, Event, Position, PriceTable};
+use antiphon_core::{Cost, Event, Position, PriceTable, TaskStatus};
 use prometheus_client::encoding::text;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
 
 use crate::exporter::ExportCounts;
-use crate::families::{ByBudget, ByProvider, ByQueue, ByRoute, ByRouteStatus, Families};
+use crate::families::{ByBudget, ByProvider, ByQueue, ByRoute, ByRouteStatus, ByStatus, Families};
 use crate::ledger::Ledger;
 use crate::names::{Names, OTHER, Series};
 
@@ -120,6 +120,25 @@ impl Metrics {
         let queue = self.given().queues.get(queue);
         let size = self.inner.families.queue_size.get_or_create(&ByQueue { queue });
         size.set(whole(waiting as u64));
+    }
+
+    /// How much waits in every queue there is: those that are not named are no more. Queues that there
+    /// is no room for are one, `other`.
+    pub fn queue_sizes<'a>(&self, sizes: impl IntoIterator<Item = (&'a str, usize)>) {
+        let mut given = self.given();
+        given.queues = Names::default();
+        let family = &self.inner.families.queue_size;
+        family.clear();
+        for (queue, waiting) in sizes {
+            let queue = given.queues.get(queue);
+            family.get_or_create(&ByQueue { queue }).inc_by(whole(waiting as u64));
+        }
+    }
+
+    /// How many tasks have a status that does not last.
+    pub fn tasks_unfinished(&self, status: TaskStatus, tasks: usize) {
+        let labels = ByStatus { status: status.as_str() };
+        self.inner.families.tasks_unfinished.get_or_create(&labels).set(whole(tasks as u64));
     }
 
     /// How a provider's breaker stands.

@@ -193,7 +193,13 @@ impl Ledger {
                     self.note = note;
                 }
             }
-            EventBody::MessageQueued(queued) => self.queue.push(queued),
+            EventBody::MessageQueued(queued) => {
+                self.queue.retain(|waiting| Some(waiting.id) != queued.replaces);
+                self.queue.push(queued);
+            }
+            EventBody::Replied(replied) => {
+                self.queue.retain(|waiting| waiting.id != replied.in_reply_to);
+            }
             EventBody::MessageAppended(appended) => match appended.queued {
                 Some(id) => self.queue.retain(|queued| queued.id != id),
                 None => self.hear(event.seq, &appended.message),
@@ -207,7 +213,6 @@ impl Ledger {
             | EventBody::Dispatched(_)
             | EventBody::Awaited(_)
             | EventBody::RequestSent(_)
-            | EventBody::Replied(_)
             | EventBody::Relayed(_)
             | EventBody::UsageRecorded(_)
             | EventBody::OutputRejected(_)

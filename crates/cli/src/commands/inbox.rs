@@ -3,10 +3,11 @@
 
 mod letter;
 
+use std::collections::HashMap;
 use std::num::NonZeroUsize;
 
 use antiphon_core::port::{Clock, SystemClock};
-use antiphon_core::{AgentName, HandlingMode, Salience, visible};
+use antiphon_core::{AgentName, HandlingMode, Salience, TaskStatus, visible};
 use antiphon_runtime::Orchestrator;
 use antiphon_server::{Inboxes, Waiting, waiting};
 use clap::Subcommand;
@@ -102,14 +103,40 @@ async fn list(
     let mut found = waiting(books, inboxes).await?;
     let total = found.len();
     found.truncate(limit.get());
-    terminal::print(&if json { terminal::json(&found)? } else { table(&found) });
+    let shown = if json {
+        terminal::json(&found)?
+    } else {
+        let endings = endings(books, &found).await?;
+        table(&found, &endings)
+    };
+    terminal::print(&shown);
     if total > found.len() {
         terminal::note(&format!("the first {limit} of {total}; see more with --limit\n"));
     }
     Ok(())
 }
 
-fn table(found: &[Waiting]) -> String {
+/// How the agents have ended that are not there.
+async fn endings(
+    books: &Orchestrator,
+    found: &[Waiting],
+) -> Result<HashMap<String, &'static str>, Failure> {
+    let mut endings = HashMap::new();
+    for waiting in found.iter().filter(|waiting| !waiting.live) {
+        if endings.contains_key(&waiting.agent) {
+            continue;
+        }
+        let last = match AgentName::parse(&waiting.agent) {
+            Ok(name) => books.agent_task(&name).await?,
+            Err(_) => None,
+        };
+        let failed = last.is_some_and(|last| last.status == TaskStatus::Failed);
+        endings.insert(waiting.agent.clone(), if failed { " (failed)" } else { " (stopped)" });
+    }
+    Ok(endings)
+}
+
+fn table(found: &[Waiting], endings: &HashMap<String, &'static str>) -> String {
     if found.is_empty() {
         return "nothing waits\n".to_owned();
     }
@@ -117,7 +144,7 @@ fn table(found: &[Waiting]) -> String {
     let header = ["AGENT", "ID", "FROM", "CLASS", "SALIENCE", "MODE", "AGE", ""];
     let mut lines = vec![header.map(str::to_owned)];
     lines.extend(found.iter().map(|waiting| {
-        let gone = if waiting.live { "" } else { " (stopped)" };
+        let gone = endings.get(&waiting.agent).copied().unwrap_or_default();
         let quiet = if waiting.wakes { "" } else { ", quiet" };
         [
             format!("{}{gone}", visible(&waiting.agent)),

@@ -3,7 +3,8 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,13 +17,12 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::agents::folders;
-use super::serve::drop_settings;
 use crate::config::Config;
 use crate::desk::ProjectDesk;
 use crate::failure::{Exit, Failure};
 use crate::hands::{Allowed, Hands};
 use crate::models::Models;
-use crate::orders::{ProjectOrders, Working};
+use crate::orders::{ProjectOrders, Working, drop_settings};
 use crate::project::Project;
 use crate::prompt::Rules;
 use crate::served::Served;
@@ -79,6 +79,7 @@ impl Request {
     async fn drop_in(&self, project: &Project, request: Vec<u8>) -> Result<Response, Failure> {
         project.prepare()?;
         let folder = project.folder().join("requests");
+        check_private(&folder)?;
         let timeout: Duration = self.timeout.into();
         drop_and_wait(folder, REQUESTER, request, timeout).await.map_err(|error| match error {
             DropError::Requester { .. } | DropError::Folder { .. } => {
@@ -149,6 +150,21 @@ impl Request {
             .map_err(|error| refuse(format!("it is no JSON object: {error}")))?;
         Ok(bytes)
     }
+}
+
+/// Nobody answers what is in a folder that others may look into.
+fn check_private(folder: &Path) -> Result<(), Failure> {
+    let Ok(about) = std::fs::symlink_metadata(folder) else { return Ok(()) };
+    let mode = about.permissions().mode() & 0o7777;
+    let others = mode & 0o077;
+    if !about.is_dir() || others == 0 {
+        return Ok(());
+    }
+    let shown = folder.display();
+    Err(Failure::usage(format!(
+        "others may look into {shown} (mode {mode:04o}), and nothing in it is answered: see that what is \
+         in it is yours, and `chmod 700 {shown}`"
+    )))
 }
 
 /// `started: reviewer, task 0199…`.

@@ -13,10 +13,11 @@ use antiphon_runtime::{Arrival, REQUEST_TIMEOUT_S_MAX, SENDER_KEY_BYTES_MAX, Wak
 use antiphon_server::render_class;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::agents;
 use crate::config::Config;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::models::Models;
 use crate::project::Project;
 use crate::served::{Answer, Door, Letter, Rejected, Taken, Told, Word};
@@ -33,7 +34,8 @@ An agent that was never started is started by what arrives. `antiphon serve` is 
 reads; without one, what you send waits in the journal.
 
 Exit code 1 when a request that was waited for has failed, 2 when the agent or the input is not right,
-4 when the inbox is full, or when nobody is there to answer.
+4 when the inbox is full, or when nobody is there to answer, 130 when you no longer wait (Ctrl-C): the
+request goes on.
 
 Examples:
   antiphon send reviewer 'Look at the last commit.'
@@ -140,10 +142,14 @@ impl Send {
             return lines::send(&self, &door).await;
         }
         let letter = self.letter(content, self.key.clone(), timeout_s);
-        match door.admit(&letter).await? {
-            Told::Taken(taken) if self.wait => self.wait(&door, &taken, timeout_s).await,
-            Told::Taken(taken) => self.print(&door, &taken),
-            Told::Rejected(rejected) => {
+        // From here on Ctrl-C is heard where it can be told what goes on.
+        let interrupts = if self.wait { Some(interrupts()?) } else { None };
+        match (door.admit(&letter).await?, interrupts) {
+            (Told::Taken(taken), Some(interrupts)) => {
+                self.wait(&door, &taken, timeout_s, interrupts).await
+            }
+            (Told::Taken(taken), None) => self.print(&door, &taken),
+            (Told::Rejected(rejected), _) => {
                 if self.json {
                     terminal::print(&terminal::json(&rejection(&rejected))?);
                 }
@@ -238,10 +244,18 @@ impl Send {
         door: &Door,
         taken: &Taken,
         timeout_s: Option<u32>,
+        mut interrupts: Signal,
     ) -> Result<(), Failure> {
         let Door::Served(served, _) = door else { return self.print(door, taken) };
         let see = format!("see `antiphon inbox show {}`", taken.id);
-        let answer = served.answer(taken.id, timeout_s).await.map_err(|failure| {
+        let answer = tokio::select! {
+            answer = served.answer(taken.id, timeout_s) => answer,
+            _ = interrupts.recv() => {
+                let message = format!("you no longer wait, and request {} goes on: {see}", taken.id);
+                return Err(Failure { exit: Exit::Interrupted, message });
+            }
+        };
+        let answer = answer.map_err(|failure| {
             let message = format!("{failure}; the request is in the journal: {see}");
             Failure { message, ..failure }
         })?;
@@ -261,6 +275,11 @@ impl Send {
         }
         if state == "completed" { Ok(()) } else { Err(Failure::failed(reason(&result))) }
     }
+}
+
+fn interrupts() -> Result<Signal, Failure> {
+    signal(SignalKind::interrupt())
+        .map_err(|error| Failure::failed(format!("cannot hear Ctrl-C: {error}")))
 }
 
 /// A rejection in JSON.

@@ -2,13 +2,15 @@
 
 mod attendants;
 mod papers;
+mod watching;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_permissions::Mode;
-use antiphon_server::{Doors, Limits, live_agents, serve};
+use antiphon_server::{Doors, House, Keys, Limits, live_agents, serve};
+use antiphon_telemetry::{Metrics, Telemetry, Traces};
 use clap::Args;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -20,15 +22,16 @@ use crate::config::Config;
 use crate::desk::ProjectDesk;
 use crate::failure::Failure;
 use crate::hands::{Allowed, Hands};
+use crate::log::LogFormat;
 use crate::models::Models;
-use crate::orders::{ProjectOrders, Working};
+use crate::orders::{ProjectOrders, Working, drop_settings};
 use crate::project::Project;
 use crate::prompt::Rules;
 use crate::team::Team;
 use crate::terminal;
-pub(super) use attendants::drop_settings;
 use attendants::{Attendants, Needs};
 use papers::{Folder, Papers};
+use watching::Watching;
 
 /// How long tasks and servers of tools may take to come to rest.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -38,11 +41,12 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[command(after_help = "\
 The server works on the tasks of this project, those that were cut off first, until Ctrl-C or
 SIGTERM. What needs somebody's word waits for it: `POST /v1/approvals/ID`. Every request needs the
-token in .antiphon/token, which is made at the first start.
+token in .antiphon/token, which is made at the first start, or a key (`antiphon keys new`).
 
 It is also who live agents read their inboxes under (docs/inbox.md), who runs your schedules
 (docs/schedules.md), and who answers requests that are dropped as files in .antiphon/requests
-(docs/file-drop.md).
+(docs/file-drop.md). What it does is counted at /metrics (docs/metrics.md); ANTIPHON_LOG=info says
+more of it on standard error.
 
 Examples:
   antiphon serve
@@ -72,26 +76,25 @@ pub(crate) struct Serve {
     /// Let commands use the network.
     #[arg(long)]
     network: bool,
+
+    /// How lines on standard error are written.
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    log_format: LogFormat,
 }
 
 impl Serve {
+    pub(crate) fn log_format(&self) -> LogFormat {
+        self.log_format
+    }
+
     pub(crate) async fn run(self) -> Result<(), Failure> {
-        if !self.listen.ip().is_loopback() && !self.insecure_listen {
-            return Err(Failure::usage(format!(
-                "{} can be reached from elsewhere, and everything would travel in the clear: put a \
-                 proxy with TLS in front of 127.0.0.1, or say --insecure-listen",
-                self.listen
-            )));
-        }
+        self.check_address()?;
         let models = Models::new(Config::load()?);
+        let telemetry = telemetry(models.config())?;
         let project = Project::here()?;
         // Before the journal is opened, which makes one.
         let folder = if project.has_journal() { Folder::Ours } else { Folder::Fresh };
-        let allowed = Allowed {
-            mode: self.mode.map(Mode::from),
-            rules: self.allow.clone(),
-            network: self.network,
-        };
+        let allowed = self.allowed();
         let hands = Hands::of(&project, models.config(), &allowed).await?;
         let hands = hands.asking(Some(Ask::Wait), false);
         let servers = hands.servers.clone();
@@ -103,6 +106,8 @@ impl Serve {
         let terminals = config.terminals.keys().cloned().collect();
         let mut team = Team::of(&project, models.config(), &allowed, &hands, &rules)?;
         let orchestrator = project.orchestrator(models, hands, &team)?;
+        let keys =
+            Keys::new(project.keys()?).map_err(|error| Failure::failed(error.to_string()))?;
         let papers = Papers::new(&project.folder());
         let desk = Arc::new(ProjectDesk {
             orchestrator: orchestrator.clone(),
@@ -136,9 +141,12 @@ impl Serve {
             schedules,
             gone: std::mem::replace(&mut team.gone, mpsc::channel(1).1),
         };
-        let served = self.serve(doors, &papers, needs).await;
+        let watching = Watching::begin(&orchestrator, &telemetry).await?;
+        let house = House { doors, keys: Some(keys), telemetry: Some(telemetry) };
+        let served = self.serve(house, &papers, needs).await;
         papers.forget();
         orchestrator.shutdown(PATIENCE).await;
+        watching.end().await;
         team.disband().await;
         if let Some(servers) = servers {
             servers.shutdown(PATIENCE).await;
@@ -146,15 +154,35 @@ impl Serve {
         served
     }
 
-    async fn serve(&self, doors: Doors, papers: &Papers, needs: Needs) -> Result<(), Failure> {
+    fn check_address(&self) -> Result<(), Failure> {
+        if self.listen.ip().is_loopback() || self.insecure_listen {
+            return Ok(());
+        }
+        Err(Failure::usage(format!(
+            "{} can be reached from elsewhere, and everything would travel in the clear: put a proxy with \
+             TLS in front of 127.0.0.1, or say --insecure-listen",
+            self.listen
+        )))
+    }
+
+    fn allowed(&self) -> Allowed {
+        Allowed {
+            mode: self.mode.map(Mode::from),
+            rules: self.allow.clone(),
+            network: self.network,
+        }
+    }
+
+    async fn serve(&self, house: House, papers: &Papers, needs: Needs) -> Result<(), Failure> {
         let refuse = |error: std::io::Error| {
             Failure::unavailable(format!("cannot listen on {}: {error}", self.listen))
         };
         let ended = ended()?;
         let listener = TcpListener::bind(self.listen).await.map_err(refuse)?;
         let address = listener.local_addr().map_err(refuse)?;
-        let recovered = doors.orchestrator.recover().await?;
-        let live = live_agents(&doors.orchestrator).await?;
+        let orchestrator = &house.doors.orchestrator;
+        let recovered = orchestrator.recover().await?;
+        let live = live_agents(orchestrator).await?;
         let schedules = needs.schedules.iter().count();
         // Those are at rest, not cut off.
         let begun = recovered.begun.iter().filter(|task_id| !live.contains_key(task_id)).count();
@@ -168,13 +196,22 @@ impl Serve {
                     ended.await;
                     attendants.stop();
                 };
-                serve(listener, doors, ended).await.map_err(refuse)
+                serve(listener, house, ended).await.map_err(refuse)
             }
             Err(failure) => Err(failure),
         };
         attendants.end().await;
         served
     }
+}
+
+/// Who counts what a server does, and tells a collector if the user has one.
+fn telemetry(config: &Config) -> Result<Telemetry, Failure> {
+    Ok(Telemetry {
+        metrics: Metrics::with_prices(config.prices.clone()),
+        traces: Traces::new(),
+        exporter: config.telemetry.exporter()?,
+    })
 }
 
 /// What a server begins with.

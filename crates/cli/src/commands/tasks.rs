@@ -31,9 +31,16 @@ use crate::terminal;
 use book::Book;
 use drawing::{Fold, Telling};
 pub(super) use find::find;
+use find::is_order;
 
 /// Characters of a task's title that are listed.
 const TITLE_CHARS_MAX: usize = 60;
+
+/// Tasks that are looked at for a list. What is kept of orders is passed over.
+const LOOKED_MAX: usize = 100_000;
+
+/// How many times as many are looked at when there were too few.
+const FOUR: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 
 /// Look at the tasks of this project, say something to them, cancel them, or go on with those that
 /// were cut off.
@@ -57,7 +64,7 @@ While `antiphon serve` works on this project, it is the server that is told.")]
 pub(crate) enum Tasks {
     /// List tasks, the newest first: those that somebody asked for.
     List {
-        /// Also what was dispatched for others.
+        /// Also what was dispatched for others, and what is kept of orders.
         #[arg(long)]
         all: bool,
         /// Only those that have not ended, whoever dispatched them.
@@ -220,6 +227,25 @@ async fn unfinished(
     Ok((door, task))
 }
 
+/// The newest, so many. Orders are for those who want to see all.
+async fn listed(
+    orchestrator: &Orchestrator,
+    which: Which,
+    wanted: NonZeroUsize,
+) -> Result<Vec<TaskSummary>, Failure> {
+    let with_orders = which == Which::All;
+    let mut limit = wanted;
+    loop {
+        let mut tasks = orchestrator.tasks(TaskQuery { which: which.clone(), limit }).await?;
+        let are_all = tasks.len() < limit.get();
+        tasks.retain(|task| with_orders || !is_order(task));
+        if are_all || tasks.len() >= wanted.get() || limit.get() >= LOOKED_MAX {
+            return Ok(tasks);
+        }
+        limit = limit.saturating_mul(FOUR);
+    }
+}
+
 async fn list(
     orchestrator: &Orchestrator,
     prices: &PriceTable,
@@ -228,7 +254,7 @@ async fn list(
     json: bool,
 ) -> Result<(), Failure> {
     let more = limit.saturating_add(1);
-    let mut tasks = orchestrator.tasks(TaskQuery { which, limit: more }).await?;
+    let mut tasks = listed(orchestrator, which, more).await?;
     let left_out = tasks.len() > limit.get();
     tasks.truncate(limit.get());
     if json {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::project::{Project, dropped};
 
 /// A requester's folder, for nobody else.
-fn requester(project: &Project, name: &str) -> PathBuf {
+pub(crate) fn requester(project: &Project, name: &str) -> PathBuf {
     let folder = project.path().join(".antiphon/requests").join(name);
     project.until("the folder of requests is there", |_| fs::create_dir(&folder).ok());
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
@@ -18,7 +18,7 @@ fn requester(project: &Project, name: &str) -> PathBuf {
 }
 
 /// Drops a request by hand, and waits for its response.
-fn asked(project: &Project, name: &str, request: &Value) -> Value {
+pub(crate) fn asked(project: &Project, name: &str, request: &Value) -> Value {
     let folder = project.path().join(".antiphon/requests/boss");
     dropped(&folder, &format!("{name}.json"), request);
     let response = folder.join(format!("{name}.response.json"));

@@ -16,6 +16,9 @@ name = "echo"
 when = { last_user_contains = "stall" }
 steps = [{ stall = true }]
 [[reply]]
+when = { last_user_contains = "break down" }
+steps = [{ error = { kind = "invalid_request", message = "broken" } }]
+[[reply]]
 when = { last_user_contains = "slow" }
 chunk_chars = 1
 delay_ms = 40

@@ -9,10 +9,11 @@ use antiphon_core::port::Rule;
 use antiphon_core::{
     AgentId, AgentState, ApprovalDecided, ApprovalId, ApprovalRequested, AssistantBlock,
     AssistantMessage, Compacted, Decision, Effect, EventBody, HistoryRef, ImageBlock, InputBlock,
-    MayCall, ModelRef, OpaqueBlock, OutputRejected, Purpose, RawJson, RunnerConfig, Seq, SessionId,
-    Signature, StateChanged, StatusChanged, StopReason, TaskCreated, TaskLimits, TaskStatus,
-    ThinkingBlock, Tool, ToolArguments, ToolCallBlock, ToolCallId, ToolRefused, ToolResultMessage,
-    ToolStarted, Usage, UsageRecorded, UserMessage, WaitingFor,
+    Manner, MayCall, ModelRef, OpaqueBlock, OutputRejected, Purpose, RawJson, RunnerConfig, Seq,
+    SessionId, Signature, StateChanged, StatusChanged, StopReason, TaskCreated, TaskLimits,
+    TaskStatus, Temperature, ThinkingBlock, Tool, ToolArguments, ToolCallBlock, ToolCallId,
+    ToolChoice, ToolRefused, ToolResultMessage, ToolStarted, Usage, UsageRecorded, UserMessage,
+    WaitingFor,
 };
 use chrono::DateTime;
 use serde_json::{Value, json};
@@ -134,6 +135,10 @@ fn created() -> Result<EventBody, Finding> {
             tasks_max: Some(NonZeroU32::MAX),
         },
         output_schema: Some(RawJson::parse(ODD_ARGUMENTS).during("JSON")?),
+        manner: Manner {
+            temperature: Some(Temperature::new(2.0).during("a temperature")?),
+            tool_choice: ToolChoice::Named(ODD_TEXT.to_owned()),
+        },
         route: Some(RawJson::parse(ODD_ARGUMENTS).during("JSON")?),
     }))
 }

@@ -22,6 +22,7 @@ impl MessageQueued {
             reply_to: None,
             until: None,
             replaces: None,
+            hops: 0,
         }
     }
 
@@ -39,6 +40,7 @@ impl MessageQueued {
             reply_to: None,
             until: None,
             replaces: None,
+            hops: 0,
         }
     }
 
@@ -108,6 +110,24 @@ impl MessageQueued {
             content: self.content.clone(),
             handling_mode: self.mode,
             render_metadata: self.render_metadata,
+        }
+    }
+}
+
+impl InteractionContent {
+    /// How long it is, in bytes, roughly.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Message { body, blocks } => {
+                let block = |block: &InputBlock| match block {
+                    InputBlock::Text(text) => text.text.len(),
+                    InputBlock::Image(image) => image.data().len(),
+                };
+                body.len() + blocks.iter().flatten().map(block).sum::<usize>()
+            }
+            Self::Request { intent, params } => intent.len() + params.to_string().len(),
+            Self::Response { result, .. } => result.to_string().len(),
+            Self::Ack { .. } => 0,
         }
     }
 }

@@ -50,6 +50,7 @@ fn the_words_of_the_user_are_queued_as_they_are() {
         reply_to: None,
         until: None,
         replaces: None,
+        hops: 0,
     };
     assert_eq!(hello(), expected);
 }

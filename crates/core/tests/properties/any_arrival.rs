@@ -16,9 +16,9 @@ pub(crate) fn arrival() -> impl Strategy<Value = EventBody> {
 
 /// With any class: what was decided stays, whatever the content looks like.
 fn queued() -> impl Strategy<Value = EventBody> {
-    let owed = (option::of(task_id()), option::of(time()), option::of(uuid()));
+    let owed = (option::of(task_id()), option::of(time()), option::of(uuid()), any::<u32>());
     (interaction(), class(), any::<bool>(), owed).prop_map(
-        |(interaction, class, quiet, (reply_to, until, replaces))| {
+        |(interaction, class, quiet, (reply_to, until, replaces, hops))| {
             MessageQueued {
                 id: interaction.id,
                 mode: interaction.handling_mode,
@@ -30,6 +30,7 @@ fn queued() -> impl Strategy<Value = EventBody> {
                 reply_to,
                 until,
                 replaces,
+                hops,
             }
             .into()
         },

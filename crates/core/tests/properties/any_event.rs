@@ -73,8 +73,9 @@ fn limits() -> impl Strategy<Value = TaskLimits> {
 
 fn created() -> impl Strategy<Value = EventBody> {
     let work = (text(), text(), limits(), option::of(object()), option::of(object()));
-    (place(), work, who_answers(), what_it_may(), option::of(runner())).prop_map(
-        |(place, work, (model, fallbacks), (tools, external_tools, agents), runner)| {
+    let how = (option::of(runner()), manner());
+    (place(), work, who_answers(), what_it_may(), how).prop_map(
+        |(place, work, (model, fallbacks), (tools, external_tools, agents), (runner, manner))| {
             let (agent, system_prompt, limits, output_schema, route) = work;
             TaskCreated {
                 agent,
@@ -87,12 +88,26 @@ fn created() -> impl Strategy<Value = EventBody> {
                 runner,
                 limits,
                 output_schema,
+                manner,
                 route,
                 ..place
             }
             .into()
         },
     )
+}
+
+fn manner() -> impl Strategy<Value = Manner> {
+    let temperature = option::of(
+        (0..=8_u32).prop_map(|eighths| Temperature::new(f64::from(eighths) / 4.0).unwrap()),
+    );
+    let choice = prop_oneof![
+        Just(ToolChoice::Auto),
+        Just(ToolChoice::None),
+        Just(ToolChoice::Required),
+        text().prop_map(ToolChoice::Named),
+    ];
+    (temperature, choice).prop_map(|(temperature, tool_choice)| Manner { temperature, tool_choice })
 }
 
 /// A task somewhere in a tree, of which nothing else is said.

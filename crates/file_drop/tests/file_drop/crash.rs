@@ -216,4 +216,5 @@ async fn killed_while_a_response_follows_its_request_there_is_one_in_the_end() {
     world.pass().await;
     assert_eq!(world.book.calls(), 1);
     assert_eq!(world.response("b").await.request, "b.json");
+    assert_eq!(world.names(), ["b.json", "b.response.json"]);
 }

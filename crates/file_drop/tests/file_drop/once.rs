@@ -148,6 +148,21 @@ async fn a_request_that_is_renamed_while_nobody_watches_takes_its_response_along
 }
 
 #[tokio::test]
+async fn a_request_that_was_answered_within_a_tick_of_the_clock_is_carried_out_once() {
+    let mut world = World::watched().await;
+    world.drop("a.json", &stop("a"));
+    world.response("a").await;
+    world.end().await;
+    let written = fs::metadata(world.path("a.json")).unwrap().modified().unwrap();
+    let response = fs::File::options().write(true).open(world.path("a.response.json")).unwrap();
+    response.set_modified(written).unwrap();
+    fs::rename(world.path("a.json"), world.path("done.json")).unwrap();
+    assert_eq!(world.pass().await.answered, 1);
+    assert_eq!(world.names(), ["done.json", "done.response.json"]);
+    assert_eq!(world.book.calls(), 1);
+}
+
+#[tokio::test]
 async fn a_request_that_is_renamed_while_it_is_carried_out_is_carried_out_once() {
     let world = World::watched().await;
     world.book.hold("a");

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::{
-    EventBody, Position, RawJson, TaskId, TaskStatus, Tool, ToolCallId, ToolResult, WaitingFor,
+    AgentState, EventBody, MayCall, Position, RawJson, TaskId, TaskStatus, Tool, ToolCallId,
+    ToolResult, WaitingFor,
 };
 use antiphon_runtime::{
-    EXTERNAL_RESULT_BYTES_MAX, NewTask, Orchestrator, OrchestratorError, Settings, World,
+    Concluded, EXTERNAL_RESULT_BYTES_MAX, NewTask, Orchestrator, OrchestratorError, Settings, World,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::team::{Roster, Team, agent, calls, results, says, script, step};
 use crate::world::new_task;
@@ -151,4 +152,86 @@ async fn what_cannot_be_offered_is_refused() {
         assert!(matches!(refused, Err(OrchestratorError::BadTool { .. })), "{tools:?}");
     }
     assert!(team.tasks().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_client_that_takes_its_calls_with_it_ends_the_task_once() {
+    let team = asks();
+    let orchestrator = team.orchestrator();
+    let task_id = orchestrator.invoke(offering(&["paint"])).await.expect("accepted");
+    requested(&orchestrator).await;
+    // There is a call of ours beside it, which comes to its end first.
+    while orchestrator.conclude(&task_id).await.expect("a look") == Concluded::NotYet {
+        tokio::task::yield_now().await;
+    }
+    let state = orchestrator.wait(&task_id).await.expect("an end");
+    let call = json!({ "id": "call_0_0", "name": "paint", "arguments": { "color": "red" } });
+    let ended = (state.status, state.detail, state.agent_state);
+    let result = Some(json!({ "tool_calls": [call] }));
+    assert_eq!(ended, (TaskStatus::Completed, result, AgentState::Idle));
+    assert_eq!(team.tools.done()["look {}"], 1);
+    let again = orchestrator.conclude(&task_id).await;
+    assert!(matches!(again, Err(OrchestratorError::Ended { .. })), "{again:?}");
+}
+
+#[tokio::test]
+async fn a_task_that_waits_for_more_than_its_client_is_not_concluded() {
+    let arguments = r#"{"agent":"painter","prompt":"paint"}"#;
+    let team = Team::new(
+        script(&[
+            ("Be brief", 0, &calls(arguments)),
+            ("Be brief", 1, &says("{{last_result}}")),
+            ("I am painter", 0, &step("paint", "{}")),
+            ("I am painter", 1, &says("{{last_result}}")),
+        ]),
+        Roster::default().with(agent("painter")),
+    );
+    let orchestrator = team.orchestrator();
+    let task_id = orchestrator.invoke(offering(&["paint"])).await.expect("accepted");
+    let child = requested(&orchestrator).await;
+    let concluded = orchestrator.conclude(&task_id).await.expect("a look");
+    assert_eq!(concluded, Concluded::NotYet);
+    orchestrator.tool_result(&child, &call(), ToolResult::text("red")).await.expect("taken");
+    let state = orchestrator.wait(&task_id).await.expect("an end");
+    assert_eq!(state.status, TaskStatus::Completed);
+}
+
+#[tokio::test]
+async fn a_task_without_tools_of_ours_may_be_offered_their_names() {
+    let team = asks();
+    let orchestrator = team.orchestrator();
+    let bare = |names: &[&str]| NewTask {
+        tools: Some(Vec::new()),
+        agents: MayCall::Only(Vec::new()),
+        ..offering(names)
+    };
+    let task_id =
+        orchestrator.invoke(bare(&["look", "paint", "call_agent"])).await.expect("accepted");
+    requested(&orchestrator).await;
+    while orchestrator.conclude(&task_id).await.expect("a look") == Concluded::NotYet {
+        tokio::task::yield_now().await;
+    }
+    assert!(!team.tools.done().contains_key("look {}"), "it is the client's to run");
+    let refused = orchestrator.invoke(bare(&["final"])).await;
+    assert!(matches!(refused, Err(OrchestratorError::BadTool { .. })), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_takes_its_task_with_it_unless_it_lets_it_go() {
+    let team = asks();
+    let orchestrator = team.orchestrator();
+    let (left, attended) = orchestrator.attend(offering(&["paint"])).await.expect("accepted");
+    requested(&orchestrator).await;
+    drop(attended);
+    let mut follower = orchestrator.follow(Some(left.clone()), Position(0));
+    while !follower.next().await.expect("an event").body.ends_task() {}
+    let state = orchestrator.wait(&left).await.expect("an end");
+    assert_eq!(state.status, TaskStatus::Canceled);
+    let (kept, attended) = orchestrator.attend(offering(&["paint"])).await.expect("accepted");
+    attended.let_go();
+    let mut follower = orchestrator.follow(Some(kept.clone()), Position(0));
+    while !matches!(follower.next().await.expect("an event").body, EventBody::ToolRequested(_)) {}
+    orchestrator.tool_result(&kept, &call(), ToolResult::text("red")).await.expect("taken");
+    let state = orchestrator.wait(&kept).await.expect("an end");
+    assert_eq!(state.status, TaskStatus::Completed);
 }

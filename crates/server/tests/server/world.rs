@@ -15,7 +15,7 @@ use antiphon_core::{
 };
 use antiphon_runtime::{Before, Models, NewTask, Orchestrator, Settings, World};
 use antiphon_scripted::{Script, ScriptedProvider};
-use antiphon_server::{Desk, Doors, Limits, TaskRequest, Token, serve};
+use antiphon_server::{Desk, Doors, House, Limits, TaskRequest, Token, serve};
 use async_trait::async_trait;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -203,6 +203,22 @@ impl Served {
         journal: Arc<MemoryJournal>,
         limits: Limits,
     ) -> Self {
+        Self::built(used, journal, limits, House::from).await
+    }
+
+    /// With more than doors.
+    pub(crate) async fn in_house(house: impl FnOnce(Doors) -> House) -> Self {
+        let journal = Arc::new(MemoryJournal::new());
+        let used = Arc::clone(&journal) as Arc<dyn Journal>;
+        Self::built(used, journal, Limits::default(), house).await
+    }
+
+    async fn built(
+        used: Arc<dyn Journal>,
+        journal: Arc<MemoryJournal>,
+        limits: Limits,
+        house: impl FnOnce(Doors) -> House,
+    ) -> Self {
         let orchestrator = Orchestrator::new(world(used));
         let desk = Arc::new(Keeping::default());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -214,11 +230,12 @@ impl Served {
             hosts: vec!["team.example".to_owned()],
             limits,
         };
+        let house = house(doors);
         let (stop, stopped) = oneshot::channel::<()>();
         let mut serving = JoinSet::new();
         serving.spawn(async move {
             let stopped = async { drop(stopped.await) };
-            serve(listener, doors, stopped).await.unwrap();
+            serve(listener, house, stopped).await.unwrap();
         });
         Self { address, orchestrator, journal, desk, stop: Some(stop), serving }
     }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use antiphon_core::{Cost, Position};
-use antiphon_telemetry::{Breaker, ExportCounts, METRICS_CONTENT_TYPE, Metrics};
+use antiphon_core::{Cost, Position, TaskStatus};
+use antiphon_telemetry::{Breaker, ExportCounts, LABEL_VALUES_MAX, METRICS_CONTENT_TYPE, Metrics};
 
 use crate::samples::{lines, lines_of, value};
 
@@ -53,6 +53,37 @@ fn requests_are_counted_by_method_route_and_status() {
             r#"antiphon_http_requests_total{method="other",route="/v1/tasks/{id}",status="0"} 1"#,
         ]
     );
+}
+
+#[test]
+fn queues_that_are_no_more_are_not_shown() {
+    let metrics = Metrics::new();
+    metrics.queue_sizes([("inbox ada", 2), ("inbox bob", 1)]);
+    metrics.queue_sizes([("inbox bob", 4)]);
+    assert_eq!(
+        lines_of(&metrics, "antiphon_queue_size"),
+        [r#"antiphon_queue_size{queue="inbox bob"} 4"#]
+    );
+}
+
+#[test]
+fn queues_that_there_is_no_room_for_are_counted_together() {
+    let metrics = Metrics::new();
+    let names: Vec<String> = (0..LABEL_VALUES_MAX + 3).map(|n| format!("inbox {n}")).collect();
+    metrics.queue_sizes(names.iter().map(|name| (name.as_str(), 2)));
+    assert_eq!(value(&metrics, r#"antiphon_queue_size{queue="other"}"#), "6");
+    // Names that are no more make room.
+    metrics.queue_sizes([("inbox new", 1)]);
+    assert_eq!(value(&metrics, r#"antiphon_queue_size{queue="inbox new"}"#), "1");
+}
+
+#[test]
+fn tasks_from_before_the_start_are_told_by_whoever_knows_them() {
+    let metrics = Metrics::new();
+    metrics.tasks_unfinished(TaskStatus::Running, 3);
+    metrics.tasks_unfinished(TaskStatus::Running, 2);
+    let shown = r#"antiphon_tasks_unfinished{status="running"}"#;
+    assert_eq!(value(&metrics, shown), "2");
 }
 
 #[test]

@@ -201,6 +201,7 @@ pub(crate) fn queued(number: u128, class: PeerInputClass) -> MessageQueued {
         reply_to: None,
         until: None,
         replaces: None,
+        hops: 0,
     }
 }
 

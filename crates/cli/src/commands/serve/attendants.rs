@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use antiphon_core::AgentName;
 use antiphon_core::port::{Clock, SystemClock};
-use antiphon_file_drop::{Absent, Exposed, Orders, RequestFolder, Settings, watch};
+use antiphon_file_drop::{Orders, watch};
 use antiphon_runtime::{Arrival, Orchestrator, Receipt, Wake};
 use antiphon_schedule::{
     Deliver, DeliverError, Delivered, Missed, Noted, Scheduler, Schedules, Seen, Tick,
@@ -21,13 +21,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::papers::write_private;
 use crate::failure::Failure;
+use crate::orders::drop_settings;
 
 /// Largest file that says since when schedules count, in bytes.
 const SEEN_BYTES_MAX: u64 = 1024 * 1024;
-
-/// Where requests are dropped, below the project.
-const DROP_FOLDERS: [(&str, Absent); 2] =
-    [(".antiphon/requests", Absent::Make), (".ideai/requests", Absent::Wait)];
 
 /// What a server does beside its door.
 pub(super) struct Attendants {
@@ -82,17 +79,6 @@ impl Attendants {
         self.stop.cancel();
         while self.tasks.join_next().await.is_some() {}
     }
-}
-
-/// Where requests are dropped. A folder that others may look into is left alone: it may have come with
-/// a clone, and requests in it are nobody's here.
-pub(crate) fn drop_settings() -> Settings {
-    let folder = |(path, absent): (&str, Absent)| RequestFolder {
-        path: path.into(),
-        absent,
-        exposed: Exposed::Refuse,
-    };
-    Settings { folders: DROP_FOLDERS.map(folder).into(), ..Settings::default() }
 }
 
 /// Tells live agents of peers that are no longer defined.

@@ -1,19 +1,20 @@
 //! Which task is meant: by its id, by the beginning of it, or `last`. `last` is the newest tree's top,
-//! not whichever of its tasks was dispatched last, and not the inbox of a live agent, unless there is
-//! nothing else.
+//! not whichever of its tasks was dispatched last, not what is kept of an order, and not the inbox of a
+//! live agent, unless there is nothing else.
 
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
 
 use antiphon_core::port::{TaskQuery, Which};
-use antiphon_core::{TaskId, TaskSummary};
-use antiphon_runtime::Orchestrator;
+use antiphon_core::{TaskId, TaskStatus, TaskSummary};
+use antiphon_runtime::{ORDERS, Orchestrator};
 use antiphon_server::is_standing;
 
 use crate::failure::Failure;
 
-/// Among so many of the newest the last one is looked for: more than there are live agents, usually.
-const LAST_LOOKED: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
+/// Among so many of the newest the last one is looked for: more than there are live agents, and orders
+/// since, usually.
+const LAST_LOOKED: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
 
 const TWO: NonZeroUsize = NonZeroUsize::new(2).unwrap();
 
@@ -60,8 +61,19 @@ pub(super) fn choose(name: &str, found: Vec<TaskSummary>) -> Result<TaskSummary,
     }
 }
 
+/// Whether a task is only what is kept of an order. An agent may have the same name: its tasks do
+/// something.
+pub(super) fn is_order(task: &TaskSummary) -> bool {
+    task.agent == ORDERS
+        && task.parent.is_none()
+        && task.model.is_none()
+        && task.status == TaskStatus::Completed
+        && task.turns == 0
+}
+
 /// The newest that is no agent's inbox, and below none; the newest, when there is no other.
-fn last(found: Vec<TaskSummary>) -> Option<TaskSummary> {
+fn last(mut found: Vec<TaskSummary>) -> Option<TaskSummary> {
+    found.retain(|task| !is_order(task));
     let inboxes: HashSet<TaskId> =
         found.iter().filter(|task| is_standing(task)).map(|task| task.task_id.clone()).collect();
     let index = found.iter().position(|task| !inboxes.contains(&task.root)).unwrap_or(0);

@@ -87,6 +87,19 @@ impl Bag {
         self.letters.iter().all(|letter| letter.receipt.is_some() && !letter.again)
     }
 
+    /// Whether every request in it has its final answer; `None` when nobody says so.
+    pub(crate) fn is_answered(&self, door: &Door) -> Option<bool> {
+        for letter in self.letters.iter().filter(|letter| letter.asks == Asks::Yes) {
+            if let Some(Receipt::Kept(id)) = &letter.receipt {
+                let (_, told) = door.ask("GET", &format!("/v1/requests/{id}"), "", "")?;
+                if told["state"] != "completed" && told["state"] != "failed" {
+                    return Some(false);
+                }
+            }
+        }
+        Some(true)
+    }
+
     /// Sends what there is no receipt for, one after the other, until nobody is there.
     pub(crate) fn send(&mut self, door: &Door) -> Result<(), String> {
         for letter in &mut self.letters {
@@ -116,6 +129,10 @@ impl Letter {
             Some(intent) => json!({ "request": { "intent": intent, "params": { "n": word } } }),
             None => json!({ "message": format!("{said}{word}") }),
         };
+        if to == "quiet" && intent.is_some() {
+            // It wakes nobody: whether somebody answers it or the clock does, it is answered once.
+            body["timeout_s"] = json!(1);
+        }
         if !["user", "closing"].contains(&from) {
             body["from"] = json!(from);
         }
@@ -139,12 +156,11 @@ impl Letter {
         let word = told["receipt"].as_str().unwrap_or_default();
         let kept = told["id"].as_str().map(|id| Receipt::Kept(id.to_owned()));
         match (&self.receipt, status, kept) {
-            (None, 202, Some(kept)) => Ok(Some(kept)),
+            // What was refused may be sent once more, and is something new then.
+            (None | Some(Receipt::Refused), 202, Some(kept)) => Ok(Some(kept)),
             (Some(before @ Receipt::Kept(_)), 202, Some(kept)) if word == "deduplicated" => {
                 if kept == *before { Ok(Some(kept)) } else { Err(format!("{self:?}: {told}")) }
             }
-            // What was refused may be sent once more, and is something new then.
-            (Some(Receipt::Refused), 202, Some(kept)) => Ok(Some(kept)),
             // It was not spawned yet, or is stopped just now.
             (None | Some(Receipt::Refused), 404 | 409, None) if self.to == "clerk" => {
                 Ok(Some(Receipt::Refused))

@@ -58,6 +58,7 @@ fn of_others() -> Result<Vec<EventBody>, Finding> {
             reply_to: Some(odd_task()?),
             until: DateTime::from_timestamp(1_771_416_000, 123_456_789),
             replaces: Some(interaction(n - 1)),
+            hops: 7,
         }));
     }
     Ok(bodies)

@@ -135,6 +135,7 @@ fn holds(interaction: Interaction, silent: &SilentIntents, class: &str) {
         reply_to: None,
         until: None,
         replaces: None,
+        hops: 0,
     };
     assert_eq!(queued, expected);
     assert_eq!((queued.wakes(), quiet.wakes()), (WAKE.contains(&class), false), "{class}");

@@ -119,6 +119,7 @@ fn the_schema_bites_into_what_arrives() {
         ("message_queued", "/data/reply_to", Some(json!("a b"))),
         ("message_queued", "/data/until", Some(json!(60))),
         ("message_queued", "/data/replaces", Some(json!("t1"))),
+        ("message_queued", "/data/hops", Some(json!(0))),
         ("request_sent", "/data/tool_call_id", None),
         ("request_sent", "/data/id", Some(json!("r1"))),
         ("request_sent", "/data/to", Some(json!("event:webhook"))),

@@ -29,6 +29,10 @@ pub(super) fn whole() -> Specimen {
         standing: true,
         limits: limits(),
         output_schema: Some(RawJson::parse(r#"{"type":"object"}"#).unwrap()),
+        manner: Manner {
+            temperature: Some(Temperature::new(0.5).unwrap()),
+            tool_choice: ToolChoice::Named("read".to_owned()),
+        },
         route: Some(RawJson::parse(r#"{"script":"hello.toml"}"#).unwrap()),
     };
     let data = json!({
@@ -46,7 +50,8 @@ pub(super) fn whole() -> Specimen {
             "cost_nano_usd_max": 7, "wall_clock_s_max": 8, "depth_max": 9, "fan_out_max": 10,
             "tasks_max": 11
         },
-        "output_schema": {"type": "object"}, "route": {"script": "hello.toml"}
+        "output_schema": {"type": "object"}, "manner": {"temperature": 0.5, "tool_choice": {"named": "read"}},
+        "route": {"script": "hello.toml"}
     });
     (created.into(), "task_created", data)
 }

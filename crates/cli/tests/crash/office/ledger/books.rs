@@ -23,7 +23,7 @@ impl Ledger {
         match letter.receipt.as_ref().unwrap() {
             Receipt::Kept(id) => {
                 let ids: Vec<String> = there.iter().map(ToString::to_string).collect();
-                assert_eq!(ids, [id.clone()], "{at}");
+                assert_eq!(ids, std::slice::from_ref(id), "{at}");
                 let answers = self.answers(there[0]).len();
                 assert_eq!(answers, usize::from(letter.asks == Asks::Yes), "{at}");
                 1

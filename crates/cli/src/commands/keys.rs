@@ -1,0 +1,243 @@
+//! `antiphon keys`: who may ask a server beside you. A secret is printed once, and kept nowhere.
+
+use std::str::FromStr;
+
+use antiphon_core::port::{Clock, SystemClock};
+use antiphon_core::{AgentName, visible};
+use antiphon_keys::{
+    Holder, Key, KeyId, KeyIdError, KeyName, KeyStatus, Level, NewKey, RateLimit, RingError,
+    SpendLimits,
+};
+use chrono::{DateTime, TimeDelta, Utc};
+use clap::Subcommand;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::project::Project;
+use crate::terminal;
+
+/// Make, list, change and take back keys for others to ask a server with (see docs/keys.md).
+#[derive(Debug, Subcommand)]
+#[command(after_help = "\
+A key reaches as far as its level: `read` looks, `write` gives work and stops it, `admin` also answers
+what agents ask. A server that runs takes a change up within a second.
+
+Examples:
+  antiphon keys new --name dashboard
+  KEY=$(antiphon keys new --name nightly --level write --expires 30d --rate 60/min)
+  antiphon keys list
+  antiphon keys rotate tR7xQ2pL --grace 1h
+  antiphon keys revoke tR7xQ2pL")]
+pub(crate) enum Keys {
+    /// Make a key. Standard output gets the key and nothing else; it is not shown again.
+    #[command(after_help = "\
+Examples:
+  antiphon keys new --name dashboard
+  antiphon keys new --name nightly --level write --expires 30d --rate 60/min
+  antiphon keys new --name helper --agent reviewer --level write --json | jq -r .secret")]
+    New {
+        /// What to call it.
+        #[arg(long, value_name = "TEXT")]
+        name: KeyName,
+        /// How far it reaches: `read`, `write` or `admin`.
+        #[arg(long, default_value = "read")]
+        level: Level,
+        /// How long it is good, as `30d` or `12h`; without an end when absent.
+        #[arg(long, value_name = "TIME")]
+        expires: Option<humantime::Duration>,
+        /// How often it may be used, as `60/min`; 600 times a minute when absent.
+        #[arg(long, value_name = "N/min")]
+        rate: Option<Rate>,
+        /// The agent that has it: such a key decides nothing that a person is asked.
+        #[arg(long, value_name = "NAME")]
+        agent: Option<AgentName>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// List keys, the oldest first. Nobody can list secrets.
+    #[command(after_help = "\
+Examples:
+  antiphon keys list
+  antiphon keys list --json | jq -r '.[] | select(.status == \"active\") | .id'")]
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Give a key a new secret. The old one is refused at once, or after some grace.
+    #[command(after_help = "\
+Examples:
+  antiphon keys rotate tR7xQ2pL
+  antiphon keys rotate tR7xQ2pL --grace 1h")]
+    Rotate {
+        /// Its id: the part of `ak_ID_SECRET` in the middle.
+        id: String,
+        /// How much longer the old secret works; 30 days at most.
+        #[arg(long, value_name = "TIME", default_value = "0s")]
+        grace: humantime::Duration,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take a key back, for good.
+    #[command(after_help = "\
+Examples:
+  antiphon keys revoke tR7xQ2pL")]
+    Revoke {
+        /// Its id: the part of `ak_ID_SECRET` in the middle.
+        id: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+impl Keys {
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        let project = Project::here()?;
+        match self {
+            Self::New { name, level, expires, rate, agent, json } => {
+                let new = NewKey {
+                    name,
+                    level,
+                    holder: agent.map_or(Holder::Person, Holder::Agent),
+                    expires_at: expires.map(|time| until(time.into())).transpose()?,
+                    rate_per_minute: rate.map(|Rate(limit)| limit),
+                    spend: SpendLimits::default(),
+                };
+                project.begin()?;
+                let (key, secret) = project.keys()?.create(new)?;
+                tell(&key, &secret, json)
+            }
+            Self::List { json } => list(&project.keys()?.list()?, json),
+            Self::Rotate { id, grace, json } => {
+                let (key, secret) = project.keys()?.rotate(parse(&id)?, grace.into())?;
+                tell(&key, &secret, json)
+            }
+            Self::Revoke { id, json } => {
+                let key = project.keys()?.revoke(parse(&id)?)?;
+                terminal::print(&if json {
+                    terminal::json(&row(&key, None))?
+                } else {
+                    format!("{} is revoked: a server refuses it within a second\n", named(&key))
+                });
+                Ok(())
+            }
+        }
+    }
+}
+
+/// How often, as it is written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rate(RateLimit);
+
+impl FromStr for Rate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = text.strip_suffix("/min").unwrap_or(text);
+        let number: u32 = number.parse().map_err(|_| "write it as `60/min`".to_owned())?;
+        RateLimit::per_minute(number).map(Self).map_err(|error| error.to_string())
+    }
+}
+
+impl From<RingError> for Failure {
+    fn from(error: RingError) -> Self {
+        let message = error.to_string();
+        match error {
+            RingError::Busy { .. } => Self::unavailable(message),
+            RingError::Exposed { .. } | RingError::Foreign { .. } => Self::refused(message),
+            RingError::Unusable { .. }
+            | RingError::Malformed { .. }
+            | RingError::Full
+            | RingError::NoSuchKey { .. }
+            | RingError::OutOfUse { .. }
+            | RingError::ExpiresInThePast
+            | RingError::GraceTooLong
+            | RingError::AgentAdmin => Self::usage(message),
+        }
+    }
+}
+
+/// Not by `clap`, which repeats what it does not understand: that may be a whole key.
+fn parse(id: &str) -> Result<KeyId, Failure> {
+    id.parse().map_err(|error: KeyIdError| Failure::usage(error.to_string()))
+}
+
+fn until(time: std::time::Duration) -> Result<DateTime<Utc>, Failure> {
+    let time = TimeDelta::from_std(time).ok();
+    let until = time.and_then(|time| SystemClock.now().checked_add_signed(time));
+    until.ok_or_else(|| Failure::usage("--expires: that is too far away"))
+}
+
+/// A key in JSON.
+#[derive(Serialize)]
+struct Row<'a> {
+    #[serde(flatten)]
+    key: &'a Key,
+    status: KeyStatus,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    secret: Option<&'a str>,
+}
+
+fn row<'a>(key: &'a Key, secret: Option<&'a str>) -> Row<'a> {
+    Row { key, status: key.status(SystemClock.now()), secret }
+}
+
+/// The one time that a secret is shown.
+fn tell(key: &Key, secret: &SecretString, json: bool) -> Result<(), Failure> {
+    let secret = secret.expose_secret();
+    if json {
+        terminal::print(&terminal::json(&row(key, Some(secret)))?);
+        return Ok(());
+    }
+    let until = key.expires_at.map_or("without an end".to_owned(), |at| format!("until {at}"));
+    let old = key.old_secret_until.map(|at| format!("; the old secret works until {at}"));
+    terminal::note(&format!(
+        "{}, level {}, {until}{}. Keep it: it is not shown again.\n",
+        named(key),
+        key.level,
+        old.unwrap_or_default()
+    ));
+    terminal::print(&format!("{secret}\n"));
+    Ok(())
+}
+
+fn named(key: &Key) -> String {
+    format!("the key `{}` ({})", visible(key.name.as_str()), key.id)
+}
+
+fn list(keys: &[Key], json: bool) -> Result<(), Failure> {
+    if json {
+        let rows: Vec<Row<'_>> = keys.iter().map(|key| row(key, None)).collect();
+        terminal::print(&terminal::json(&rows)?);
+        return Ok(());
+    }
+    if keys.is_empty() {
+        terminal::print("there are no keys here: begin with `antiphon keys new --name NAME`\n");
+        return Ok(());
+    }
+    let now = SystemClock.now();
+    let head = ["ID", "NAME", "LEVEL", "HOLDER", "STATUS", "AGE", "EXPIRES", "PER MINUTE"];
+    let mut lines = vec![head.map(str::to_owned)];
+    lines.extend(keys.iter().map(|key| {
+        let expires = key.expires_at.map(|at| at.format("%Y-%m-%d %H:%M").to_string());
+        [
+            key.id.to_string(),
+            visible(key.name.as_str()),
+            key.level.to_string(),
+            match &key.holder {
+                Holder::Person => "person".to_owned(),
+                Holder::Agent(agent) => format!("agent {agent}"),
+            },
+            key.status(now).as_str().to_owned(),
+            terminal::age(now - key.created_at),
+            expires.unwrap_or_else(|| "never".to_owned()),
+            key.rate_per_minute.map_or("the usual".to_owned(), |rate| rate.requests().to_string()),
+        ]
+    }));
+    terminal::print(&terminal::table(&lines));
+    Ok(())
+}

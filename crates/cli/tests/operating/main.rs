@@ -1,0 +1,9 @@
+//! What somebody who runs a server needs: keys for others, metrics, traces and a log.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod collector;
+mod keys;
+mod logs;
+mod server;
+mod telemetry;

@@ -1,0 +1,128 @@
+//! A turn is about one request, and what waits is never too much for one turn.
+
+use antiphon_core::{EventBody, ResponseStatus, SilentIntents};
+use antiphon_runtime::{ALONG_MAX, Arrival, INBOX_OF_SENDER_MAX, Receipt, Wake};
+use serde_json::json;
+
+use crate::office::{Office, clerk, message, request, said, steering};
+use crate::team::{Roster, otherwise, replying, says, step};
+
+fn echo() -> String {
+    format!("name = \"echo\"\n{}", otherwise("{ text = '''About: {{last_user}}''' }"))
+}
+
+fn quiet(arrival: Arrival) -> Arrival {
+    Arrival { wake: Wake::No, ..arrival }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_word_answers_the_request_that_the_turn_is_about_and_no_other() {
+    let mut bob = clerk("bob");
+    bob.silent_intents = ["hush"].into_iter().collect::<SilentIntents>();
+    let office = Office::with(Roster::default().with(bob), echo());
+    let (hush, _) = office.admit(request("bob", "hush", json!(null))).await;
+    let (along, _) = office.admit(quiet(request("bob", "along", json!(null)))).await;
+    let (first, _) = office.admit(request("bob", "first", json!(null))).await;
+    let steered = Arrival { mode: steering("bob", "").mode, ..request("bob", "steered", json!(1)) };
+    let (steered, _) = office.admit(steered).await;
+    for (id, intent) in [(first, "first"), (steered, "steered")] {
+        let replied = office.reply(id).await;
+        assert_eq!(replied.status, ResponseStatus::Completed);
+        let result = replied.result.as_str().expect("a text").to_owned();
+        assert!(result.contains(&format!("from user: {intent}]")), "{result}");
+    }
+    // The others are read, and time out: nobody said when they would be answered.
+    for id in [hush, along] {
+        assert_eq!(office.reply(id).await.result["code"], "timed_out");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_wakes_nobody_does_not_lock_its_sender_out_and_is_read_a_little_at_a_time() {
+    let office = Office::of(&["bob"], echo());
+    for n in 0..INBOX_OF_SENDER_MAX {
+        office.admit(quiet(message("bob", &format!("line {n}")))).await;
+    }
+    let one_more = office.orchestrator.admit(quiet(message("bob", "one more"))).await;
+    assert!(matches!(one_more, Ok(Receipt::Rejected(reason)) if reason.may_pass()));
+    office.admit(message("bob", "wake up")).await;
+    let state = office.at_rest("bob").await;
+    assert_eq!(state.queue.len(), INBOX_OF_SENDER_MAX - ALONG_MAX);
+    assert_eq!(said(&state).len(), ALONG_MAX + 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_inbox_full_of_long_ones_can_be_read_and_carried_over() {
+    let office = Office::of(&["bob"], echo());
+    let long = "x".repeat(200 * 1024);
+    let mut accepted = 0;
+    while let Receipt::Accepted { .. } =
+        office.orchestrator.admit(quiet(message("bob", &long))).await.expect("a receipt")
+    {
+        accepted += 1;
+    }
+    assert!((50..70).contains(&accepted), "{accepted}");
+    let stopped = office.orchestrator.stop_agent(&crate::office::name("bob"), None).await;
+    stopped.expect("stopped");
+    office.start("bob").await;
+    office.admit(message("bob", "wake up")).await;
+    let state = office.at_rest("bob").await;
+    // A megabyte of them, and what woke it.
+    assert_eq!(state.queue.len(), accepted - 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_is_started_again_hears_the_answer_it_asked_for_before() {
+    let asks = step("send_request", r#"{"to":"bob","intent":"count","wait":false}"#);
+    let text = "name = \"office\"\n".to_owned()
+        + &replying(
+            "system_contains = \"I am ada\", last_user_contains = \"begin\", results_since_user = 0",
+            &asks,
+        )
+        + &replying(
+            "system_contains = \"I am bob\"",
+            &format!("{{ delay_ms = 9000 }}, {}", says("three")),
+        )
+        + &otherwise("{ text = '''Heard: {{last_user}}''' }");
+    let office = Office::of(&["ada", "bob"], text);
+    office.start("bob").await;
+    office.admit(message("ada", "begin")).await;
+    office.until(|event| matches!(event.body, EventBody::RequestSent(_))).await;
+    let ada = crate::office::name("ada");
+    office.orchestrator.stop_agent(&ada, None).await.expect("stopped");
+    office.start("ada").await;
+    office.until(|event| matches!(event.body, EventBody::Replied(_))).await;
+    let state = office.at_rest("ada").await;
+    let heard = said(&state).pop().expect("something");
+    assert!(heard.starts_with("model: Heard: [RESPONSE to "), "{heard}");
+    assert!(heard.contains("\"three\""), "{heard}");
+    assert_eq!(state.requests.len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_that_wait_behind_one_that_fails_the_agent_are_answered() {
+    let text = "name = \"office\"\n".to_owned()
+        + &replying(
+            "last_user_contains = \"boom\"",
+            "{ delay_ms = 5000 }, { error = { kind = \"permission\", message = \"no\" } }",
+        )
+        + &otherwise(&says("fine"));
+    let office = Office::of(&["bob"], text);
+    let (boom, _) = office.admit(request("bob", "boom", json!(null))).await;
+    let (calm, _) = office.admit(request("bob", "calm", json!(null))).await;
+    for id in [boom, calm] {
+        assert_eq!(office.reply(id).await.result["code"], "failed");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_order_is_recorded_once() {
+    let office = Office::of(&["bob"], echo());
+    let key = || antiphon_core::port::IdempotencyKey("order:1".to_owned());
+    let orchestrator = &office.orchestrator;
+    assert_eq!(orchestrator.recorded(&key()).await.expect("a journal"), None);
+    let first = orchestrator.record("stop bob", json!({"n": 1}), key()).await;
+    let again = orchestrator.record("stop bob", json!({"n": 2}), key()).await;
+    assert_eq!((first.expect("kept"), again.expect("kept")), (json!({"n": 1}), json!({"n": 1})));
+    assert_eq!(orchestrator.recorded(&key()).await.expect("kept"), Some(json!({"n": 1})));
+}

@@ -1,0 +1,56 @@
+//! Agents that answer whatever they hear: they stop by themselves.
+
+use antiphon_core::EventBody;
+use antiphon_runtime::HOPS_MAX;
+
+use crate::office::{Office, message};
+use crate::team::{otherwise, replying, says, step};
+
+/// Whoever is written to writes back, and asks for more.
+fn polite(name: &str, calls: &str) -> String {
+    replying(&format!("system_contains = \"I am {name}\", results_since_user = 0"), calls)
+}
+
+async fn written(office: &Office) -> usize {
+    let events = office.events().await.into_iter();
+    let from_peers = events.filter(|event| {
+        let EventBody::MessageQueued(queued) = &event.body else { return false };
+        matches!(queued.from, antiphon_core::Sender::Peer(_))
+    });
+    from_peers.count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_agents_that_thank_each_other_are_stopped() {
+    let thanks = |to: &str| step("send_message", &format!(r#"{{"to":"{to}","text":"Thanks!"}}"#));
+    let text = format!(
+        "name = \"polite\"\n{}{}{}",
+        polite("ada", &thanks("bob")),
+        polite("bob", &thanks("ada")),
+        otherwise(&says("done"))
+    );
+    let office = Office::of(&["ada", "bob"], text);
+    office.start("ada").await;
+    office.start("bob").await;
+    office.admit(message("ada", "begin")).await;
+    let (ada, bob) = (office.at_rest("ada").await, office.at_rest("bob").await);
+    assert_eq!(written(&office).await, HOPS_MAX as usize);
+    assert_eq!(ada.hops.max(bob.hops), HOPS_MAX);
+    // A person can set them off again.
+    office.admit(message("ada", "again")).await;
+    office.at_rest("ada").await;
+    office.at_rest("bob").await;
+    assert_eq!(written(&office).await, 2 * HOPS_MAX as usize);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_who_asks_again_for_every_answer_is_stopped() {
+    let asks = step("send_request", r#"{"to":"bob","intent":"more","wait":false}"#);
+    let text =
+        format!("name = \"curious\"\n{}{}", polite("ada", &asks), otherwise(&says("that is all")));
+    let office = Office::of(&["ada", "bob"], text);
+    office.start("bob").await;
+    office.admit(message("ada", "begin")).await;
+    let state = office.at_rest("ada").await;
+    assert_eq!((state.hops, state.requests.len()), (HOPS_MAX, 0));
+}

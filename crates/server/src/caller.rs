@@ -1,0 +1,137 @@
+//! Who asks: whoever has the token, or somebody with a key.
+//!
+//! A stranger gets one answer, whatever is wrong with what they show. Only a file of keys that cannot
+//! be used is told apart, as 503: the key may be good.
+//!
+//! | asks for                                | needs                                         |
+//! |-----------------------------------------|-----------------------------------------------|
+//! | `GET`, `HEAD`, `OPTIONS`                | `read`                                        |
+//! | any other method                        | `write`                                       |
+//! | a [`Decider`]                           | `admin`, and no agent's key                   |
+
+use antiphon_core::{ErrorCode, Sender, SourceName};
+use antiphon_keys::{Allowed, Holder, Level, Refused, Verdict, parse_authorization};
+use axum::extract::FromRequestParts;
+use axum::http::Method;
+use axum::http::request::Parts;
+use chrono::{DateTime, Utc};
+
+use crate::api_error::ApiError;
+use crate::room::Room;
+
+/// Who answered, as the journal says it of whoever has the token.
+const BY: &str = "http";
+
+/// Who asks.
+#[derive(Debug, Clone)]
+pub(crate) enum Caller {
+    /// Whoever has the token: everything is theirs.
+    Owner,
+    /// Somebody with a key.
+    Key(Box<Allowed>),
+}
+
+impl Caller {
+    /// Who shows this, and how often they came if that is limited.
+    pub(crate) fn admit(
+        room: &Room,
+        authorization: &str,
+        now: DateTime<Utc>,
+    ) -> Result<(Self, Option<Verdict>), ApiError> {
+        let shown = authorization.as_bytes();
+        if room.doors.token.is_shown_by(shown) {
+            return Ok((Self::Owner, None));
+        }
+        let Some(keys) = &room.keys else { return Err(unauthorized()) };
+        let presented = parse_authorization(shown).map_err(|_| unauthorized())?;
+        let id = presented.claimed_id();
+        let allowed = keys.ring.check(&presented).map_err(|refused| match refused {
+            Refused::Unknown | Refused::Expired | Refused::Revoked | Refused::Malformed => {
+                tracing::info!(key.id = %id, reason = %refused, "a key was refused");
+                unauthorized()
+            }
+            Refused::Unavailable { reason } => {
+                tracing::warn!(reason, "nobody with a key comes in");
+                let message =
+                    "keys cannot be checked now: look into the server's log, or try later";
+                ApiError::new(ErrorCode::ServiceUnavailable, message)
+            }
+        })?;
+        let verdict = keys.limiter.check(allowed.id, allowed.rate_per_minute, now);
+        Ok((Self::Key(Box::new(allowed)), Some(verdict)))
+    }
+
+    /// Whether they may ask with this method.
+    pub(crate) fn may_ask(&self, method: &Method) -> Result<(), ApiError> {
+        let looks = [Method::GET, Method::HEAD, Method::OPTIONS].contains(method);
+        let needed = if looks { Level::Read } else { Level::Write };
+        match self {
+            Self::Key(allowed) if !allowed.may(needed) => Err(too_low(needed, allowed.level)),
+            Self::Owner | Self::Key(_) => Ok(()),
+        }
+    }
+
+    /// Who an interaction is from, when its sender does not say. An agent does not speak as the user.
+    pub(crate) fn speaks_as(&self) -> Result<Sender, ApiError> {
+        match self {
+            Self::Owner => Ok(Sender::User),
+            Self::Key(allowed) => match &allowed.holder {
+                Holder::Person => Ok(Sender::User),
+                Holder::Agent(agent) => {
+                    let source = SourceName::parse(agent.as_str());
+                    source
+                        .map(Sender::External)
+                        .map_err(|error| ApiError::invalid(error.to_string()))
+                }
+            },
+        }
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Caller {
+    type Rejection = ApiError;
+
+    /// Nobody is known where nobody was asked: then nothing is done.
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        parts.extensions.get::<Self>().cloned().ok_or_else(unauthorized)
+    }
+}
+
+/// Somebody who may answer what a person is asked.
+#[derive(Debug)]
+pub(crate) struct Decider {
+    /// Who, as the journal says it.
+    pub(crate) by: String,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Decider {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let allowed = match Caller::from_request_parts(parts, state).await? {
+            Caller::Owner => return Ok(Self { by: BY.to_owned() }),
+            Caller::Key(allowed) => allowed,
+        };
+        if allowed.may_decide(Level::Admin) {
+            return Ok(Self { by: format!("{BY}, key {} ({})", allowed.id, allowed.name) });
+        }
+        Err(match allowed.holder {
+            Holder::Agent(_) => {
+                let message = "an agent's key decides nothing that a person is asked";
+                ApiError::new(ErrorCode::Forbidden, message)
+            }
+            Holder::Person => too_low(Level::Admin, allowed.level),
+        })
+    }
+}
+
+fn too_low(needed: Level, level: Level) -> ApiError {
+    let message = format!("this needs a key of level `{needed}`, and yours is `{level}`");
+    ApiError::new(ErrorCode::Forbidden, message)
+}
+
+fn unauthorized() -> ApiError {
+    let message =
+        "the token or key is missing or not good: send one as `Authorization: Bearer KEY`";
+    ApiError::new(ErrorCode::Unauthorized, message)
+}

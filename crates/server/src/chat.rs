@@ -1,0 +1,232 @@
+//! `POST /v1/chat/completions` and `GET /v1/models`: what OpenAI's clients know, and canonical chat.
+//!
+//! Every request is a task of its own in the journal. `model` names an agent, which works with its own
+//! tools, or a `provider/model`, which answers with nothing of ours around it. Tools that the client
+//! offers are the client's to run: an answer that calls them ends the task, and the next request brings
+//! the whole conversation again. What cannot be honored is refused, in the shape of the body.
+
+mod answer;
+mod asked;
+mod canonical;
+mod models;
+mod openai;
+mod pairing;
+mod refusal;
+mod reply;
+mod watch;
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use antiphon_core::port::{Clock, IdempotencyKey, SystemClock};
+use antiphon_core::{
+    AgentName, Manner, MayCall, ModelRef, TaskId, TaskLimits, ToolChoice, UserMessage,
+};
+use antiphon_runtime::{Before, NewTask};
+use axum::Router;
+use axum::extract::{FromRequest, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::response::Response;
+use axum::routing::{get, post};
+
+use self::answer::Letterhead;
+use self::asked::{Asked, Fields};
+use self::refusal::{Refusal, Shape};
+use self::reply::Reply;
+use self::watch::Watch;
+use crate::json::Json;
+use crate::room::Room;
+use crate::task_request::TaskRequest;
+use crate::tasks;
+
+/// Answers of a plain model to one request: more than one when it has to mend what it said.
+const PLAIN_TURNS_MAX: NonZeroU32 = NonZeroU32::new(8).unwrap();
+
+/// Who works on a request to a plain model, as the journal has it.
+const PLAIN: &str = "chat";
+
+const TASK: HeaderName = HeaderName::from_static("x-antiphon-task");
+
+const CONTINUE: HeaderName = HeaderName::from_static("x-antiphon-continue");
+
+pub(crate) fn routes() -> Router<Arc<Room>> {
+    Router::new()
+        .route("/v1/chat/completions", post(completions))
+        .route("/v1/models", get(models::list))
+        .route("/v1/models/{*id}", get(models::show))
+}
+
+async fn completions(State(room): State<Arc<Room>>, request: Request) -> Response {
+    let headers = request.headers().clone();
+    let fields = match Json::<Fields>::from_request(request, &room).await {
+        Ok(Json(fields)) => fields,
+        Err(error) => return Refusal::native(error).await.into_response(Shape::OpenAi),
+    };
+    let shape = asked::shape(&fields);
+    match accept(room, &headers, &fields, shape).await {
+        Err(refusal) => refusal.into_response(shape),
+        Ok((reply, stream)) => {
+            let task_id = HeaderValue::from_str(reply.head.task_id.as_str());
+            let mut response = if stream { reply.streamed().await } else { reply.whole().await };
+            if let Ok(task_id) = task_id {
+                response.headers_mut().insert(TASK, task_id);
+            }
+            response
+        }
+    }
+}
+
+/// Makes a task of a request. When this returns, the journal has it.
+async fn accept(
+    room: Arc<Room>,
+    headers: &HeaderMap,
+    fields: &Fields,
+    shape: Shape,
+) -> Result<(Reply, bool), Refusal> {
+    let asked = Asked::read(fields, shape)?;
+    let (key, goes_on) = going_on(headers).await?;
+    let who = who(asked.model.as_deref(), &room.doors.desk.agents(), shape)?;
+    let (stream, include_usage) = (asked.stream, asked.include_usage);
+    let named = asked.model.clone();
+    let task = task(&room, who, asked).await?;
+    let model = named.unwrap_or_else(|| task.model.to_string());
+    let task = NewTask { key, ..task };
+    let orchestrator = room.doors.orchestrator.clone();
+    // Before the task is there: nothing is missed.
+    let deltas = orchestrator.deltas();
+    let accepted = orchestrator.attend(task).await;
+    let (task_id, attended): (TaskId, _) = match accepted {
+        Ok(accepted) => accepted,
+        Err(error) => return Err(Refusal::native(error).await),
+    };
+    let attended = if goes_on {
+        attended.let_go();
+        None
+    } else {
+        Some(attended)
+    };
+    let watch = Watch::new(&orchestrator, task_id.clone(), deltas);
+    let head = Letterhead { task_id, created: SystemClock.now().timestamp(), model };
+    let text = String::new();
+    Ok((Reply { room, shape, head, include_usage, watch, attended, text }, stream))
+}
+
+/// The client's own name for the request, and whether its task goes on without it. Who gives a name
+/// means to come back.
+async fn going_on(headers: &HeaderMap) -> Result<(Option<IdempotencyKey>, bool), Refusal> {
+    let key = match tasks::own_key(headers) {
+        Ok(key) => key.map(|key| IdempotencyKey(format!("chat:{key}"))),
+        Err(error) => return Err(Refusal::native(error).await),
+    };
+    let goes_on = match headers.get(CONTINUE).map(HeaderValue::as_bytes) {
+        None => key.is_some(),
+        Some(b"true") => true,
+        Some(b"false") => false,
+        Some(_) => {
+            let message = "`X-Antiphon-Continue` is `true` or `false`";
+            return Err(Refusal::new(StatusCode::BAD_REQUEST, message));
+        }
+    };
+    Ok((key, goes_on))
+}
+
+/// Who answers.
+enum Who {
+    Agent(AgentName),
+    /// The configured one when absent.
+    Plain(Option<ModelRef>),
+}
+
+fn who(model: Option<&str>, agents: &[AgentName], shape: Shape) -> Result<Who, Refusal> {
+    let Some(model) = model else {
+        return match shape {
+            Shape::Canonical => Ok(Who::Plain(None)),
+            Shape::OpenAi => {
+                Err(Refusal::field("model", "name an agent or a PROVIDER/MODEL: see /v1/models"))
+            }
+        };
+    };
+    if let Some(agent) = agents.iter().find(|agent| agent.as_str() == model) {
+        return Ok(Who::Agent(agent.clone()));
+    }
+    ModelRef::parse(model).map(|model| Who::Plain(Some(model))).map_err(|_| nobody(model))
+}
+
+fn nobody(model: &str) -> Refusal {
+    let message = format!("`{model}` is no agent, and no PROVIDER/MODEL: see /v1/models");
+    let refusal = Refusal::field("model", message).coded("model_not_found");
+    Refusal { status: StatusCode::NOT_FOUND, ..refusal }
+}
+
+/// The task that is asked for.
+async fn task(room: &Room, who: Who, mut asked: Asked) -> Result<NewTask, Refusal> {
+    if let Who::Agent(name) = &who {
+        match asked.tool_choice {
+            ToolChoice::Auto => {}
+            // It has tools of its own, which it goes on using.
+            ToolChoice::None => asked.tools.clear(),
+            ToolChoice::Required | ToolChoice::Named(_) => {
+                let message = format!("agent `{name}` chooses itself: `auto` or `none`");
+                return Err(Refusal::field("tool_choice", message));
+            }
+        }
+        asked.tool_choice = ToolChoice::Auto;
+    }
+    let (agent, model, none) = match who {
+        Who::Agent(name) => (Some(name.to_string()), None, None),
+        Who::Plain(model) => (None, model, Some(Vec::new())),
+    };
+    let plain = none.is_some();
+    let request = TaskRequest {
+        agent,
+        model,
+        // What was said is added below.
+        message: UserMessage { content: Vec::new(), timestamp: SystemClock.now() },
+        history: Vec::new(),
+        system_prompt: None,
+        tools: none.clone(),
+        agents: none,
+        external_tools: asked.tools,
+        limits: TaskLimits { answer_tokens_max: asked.max_tokens, ..TaskLimits::default() },
+        output_schema: asked.schema,
+        session_id: None,
+    };
+    let made = match room.doors.desk.task(request).await {
+        Ok(made) => made,
+        Err(error) => return Err(Refusal::native(error).await),
+    };
+    let task = NewTask {
+        before: Before::Messages(asked.said.messages),
+        message: None,
+        manner: Manner { temperature: asked.temperature, tool_choice: asked.tool_choice },
+        ..made
+    };
+    if plain { Ok(bare(task, asked.said.system)) } else { told(task, &asked.said.system) }
+}
+
+/// A plain model: what the client says, and nothing of ours.
+fn bare(task: NewTask, system_prompt: String) -> NewTask {
+    NewTask {
+        agent: PLAIN.to_owned(),
+        system_prompt,
+        tools: Some(Vec::new()),
+        agents: MayCall::Only(Vec::new()),
+        limits: TaskLimits { turns_max: Some(PLAIN_TURNS_MAX), ..task.limits },
+        ..task
+    }
+}
+
+/// An agent: its own scene, and what the client adds to it.
+fn told(task: NewTask, system: &str) -> Result<NewTask, Refusal> {
+    if !task.external_tools.is_empty() && !task.agents.is_nobody() {
+        let message = format!(
+            "agent `{}` calls other agents, and these cannot use a client's tools: offer none, or \
+             name an agent that calls nobody",
+            task.agent
+        );
+        return Err(Refusal::field("tools", message));
+    }
+    let parts = [task.system_prompt.as_str(), system];
+    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.trim().is_empty()).collect();
+    Ok(NewTask { system_prompt: parts.join("\n\n"), ..task })
+}

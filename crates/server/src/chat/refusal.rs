@@ -1,0 +1,147 @@
+//! How a chat request fails: in OpenAI's shape, or in the native one for canonical bodies.
+
+use antiphon_core::{ErrorCode, ErrorResponse};
+use axum::Json;
+use axum::body::to_bytes;
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+use crate::api_error::ApiError;
+
+/// Longest native error that is put into OpenAI's words, in bytes.
+const NATIVE_BYTES_MAX: usize = 64 * 1024;
+
+/// The words a client speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    OpenAi,
+    Canonical,
+}
+
+/// A chat request that was not done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) status: StatusCode,
+    pub(crate) message: String,
+    /// Which field.
+    pub(crate) param: Option<String>,
+    /// A stable word for programs.
+    pub(crate) code: Option<String>,
+}
+
+impl Refusal {
+    /// A field that is not as it should be.
+    pub(crate) fn field(param: impl Into<String>, message: impl std::fmt::Display) -> Self {
+        let param = param.into();
+        let message = format!("`{param}`: {message}");
+        Self { status: StatusCode::BAD_REQUEST, message, param: Some(param), code: None }
+    }
+
+    pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self { status, message: message.into(), param: None, code: None }
+    }
+
+    pub(crate) fn coded(self, code: &str) -> Self {
+        Self { code: Some(code.to_owned()), ..self }
+    }
+
+    /// A message that breaks a rule of canonical messages.
+    pub(crate) fn message(message: String) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, message).coded("invalid_message")
+    }
+
+    pub(crate) fn closing() -> Self {
+        let message = "the server ends: ask the next one";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, message).coded("closing")
+    }
+
+    /// What another part of the server said.
+    pub(crate) async fn native(error: impl Into<ApiError>) -> Self {
+        let response = error.into().into_response();
+        let status = response.status();
+        let body = to_bytes(response.into_body(), NATIVE_BYTES_MAX).await.unwrap_or_default();
+        let message = match serde_json::from_slice::<ErrorResponse>(&body) {
+            Ok(body) => body.message,
+            Err(_) => status.canonical_reason().unwrap_or("it failed").to_owned(),
+        };
+        Self::new(status, message)
+    }
+
+    /// Why a task that has failed did.
+    pub(crate) fn failed(detail: Option<&Value>) -> Self {
+        let word = |name: &str| detail.and_then(|detail| detail.get(name)).and_then(Value::as_str);
+        let code = word("code").unwrap_or("failed");
+        let status = match code {
+            "invalid_request" | "context_overflow" | "limit_reached" => StatusCode::BAD_REQUEST,
+            "not_found" => StatusCode::NOT_FOUND,
+            "rate_limited" => StatusCode::TOO_MANY_REQUESTS,
+            "overloaded" => StatusCode::SERVICE_UNAVAILABLE,
+            "invalid_output" => StatusCode::UNPROCESSABLE_ENTITY,
+            "interrupted" | "failed" => StatusCode::INTERNAL_SERVER_ERROR,
+            // What is left is between us and the provider.
+            _ => StatusCode::BAD_GATEWAY,
+        };
+        let code = if code == "context_overflow" { "context_length_exceeded" } else { code };
+        Self::new(status, word("error").unwrap_or("the task failed")).coded(code)
+    }
+
+    /// Somebody else ended the task. Nobody is invited to try again.
+    pub(crate) fn canceled() -> Self {
+        Self::new(StatusCode::GONE, "the task was canceled").coded("canceled")
+    }
+
+    /// The body, as it also stands in a stream.
+    pub(crate) fn body(&self, shape: Shape) -> Value {
+        match shape {
+            Shape::OpenAi => json!({ "error": {
+                "message": self.message, "type": self.kind(), "param": self.param, "code": self.code,
+            }}),
+            Shape::Canonical => {
+                let mut body = json!({ "code": self.native_code(), "message": self.message });
+                let details = [("field", &self.param), ("cause", &self.code)];
+                for (name, value) in details {
+                    if let Some(value) = value {
+                        body["details"][name] = json!(value);
+                    }
+                }
+                body
+            }
+        }
+    }
+
+    pub(crate) fn into_response(self, shape: Shape) -> Response {
+        let mut response = (self.status, Json(self.body(shape))).into_response();
+        if matches!(self.status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
+    }
+
+    fn kind(&self) -> &'static str {
+        match self.status {
+            StatusCode::UNAUTHORIZED => "authentication_error",
+            StatusCode::FORBIDDEN => "permission_error",
+            StatusCode::TOO_MANY_REQUESTS => "rate_limit_error",
+            status if status.is_server_error() => "server_error",
+            _ => "invalid_request_error",
+        }
+    }
+
+    fn native_code(&self) -> ErrorCode {
+        match self.status {
+            StatusCode::UNAUTHORIZED => ErrorCode::Unauthorized,
+            StatusCode::FORBIDDEN => ErrorCode::Forbidden,
+            StatusCode::NOT_FOUND => ErrorCode::NotFound,
+            StatusCode::CONFLICT | StatusCode::GONE => ErrorCode::Conflict,
+            StatusCode::TOO_MANY_REQUESTS => ErrorCode::RateLimitExceeded,
+            StatusCode::UNPROCESSABLE_ENTITY => ErrorCode::InvalidMessage,
+            StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE => {
+                ErrorCode::ServiceUnavailable
+            }
+            StatusCode::INTERNAL_SERVER_ERROR => ErrorCode::InternalError,
+            _ => ErrorCode::InvalidRequest,
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Chat as its clients meet it: over a socket, on a journal in memory and a scripted model.
+
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod agents;
+mod canonical;
+mod client;
+mod leaving;
+mod models;
+mod openai;
+mod refusals;
+mod sdk;
+mod streams;
+mod world;

@@ -1,0 +1,31 @@
+//! OpenAI's own Python client, unchanged, of the version that `openai_sdk.py` names. It is installed
+//! once, into the cache of the tests.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::world::{Served, TOKEN};
+
+async fn python(served: &Served) -> Output {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/chat/openai_sdk.py");
+    let url = format!("http://{}/v1", served.address);
+    let run = move || Command::new("python3").arg(script).arg(url).arg(TOKEN).output();
+    let output = tokio::task::spawn_blocking(run).await.unwrap();
+    output.unwrap_or_else(|error| panic!("python3 is needed: {error}"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_official_client_works_unchanged() {
+    let served = Served::new().await;
+    let output = python(&served).await;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let wrong = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}\n{wrong}");
+    let done: Vec<&str> = said.lines().collect();
+    let expected =
+        ["chat", "stream", "tools", "streamed tools", "parse", "errors", "models", "left"];
+    assert_eq!(done, expected);
+    // The client that left took its model call with it.
+    served.under_way(0).await;
+    served.ended().await;
+}
