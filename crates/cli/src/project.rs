@@ -139,14 +139,7 @@ impl Project {
         hands: Hands,
         team: &Team,
     ) -> Result<Orchestrator, Failure> {
-        let journal = Arc::new(self.journal()?);
-        let agents: Arc<dyn Agents> = Arc::clone(&team.agents) as _;
-        let world = world(journal, models, hands);
-        Ok(Orchestrator::new(World {
-            agents: Some(agents),
-            runners: team.runners.clone(),
-            ..world
-        }))
+        Ok(Orchestrator::new(self.world_of(models, hands, team)?))
     }
 
     /// An orchestrator that keeps the books and takes nothing up.
@@ -162,14 +155,14 @@ impl Project {
         hands: Hands,
         team: &Team,
     ) -> Result<Orchestrator, Failure> {
+        Ok(Orchestrator::at_rest(self.world_of(models, hands, team)?))
+    }
+
+    fn world_of(&self, models: Models, hands: Hands, team: &Team) -> Result<World, Failure> {
         let journal = Arc::new(self.journal()?);
         let agents: Arc<dyn Agents> = Arc::clone(&team.agents) as _;
-        let world = world(journal, models, hands);
-        Ok(Orchestrator::at_rest(World {
-            agents: Some(agents),
-            runners: team.runners.clone(),
-            ..world
-        }))
+        let runners = team.runners.clone();
+        Ok(World { agents: Some(agents), runners, ..world(journal, models, hands) })
     }
 
     /// An orchestrator that looks and changes nothing, also while another process works.

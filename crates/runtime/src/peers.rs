@@ -17,8 +17,8 @@ use crate::flight;
 use crate::flush::Flushed;
 use crate::lap::Work;
 use crate::orchestrator_error::OrchestratorError;
+use crate::owed::Sent;
 use crate::refusal::Refusal;
-use crate::state::Sent;
 use crate::supervisor::read;
 
 const PEERS: &str = "peers";

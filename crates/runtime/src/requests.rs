@@ -28,9 +28,9 @@ use crate::flight;
 use crate::inner::Inner;
 use crate::lap::Work;
 use crate::orchestrator_error::OrchestratorError;
+use crate::owed::Sent;
 use crate::roster;
 use crate::running;
-use crate::state::Sent;
 use crate::tools;
 
 /// The requests of running tasks that this process has sent or looked after.
