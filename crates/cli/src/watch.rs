@@ -85,8 +85,14 @@ impl Watch<'_> {
         };
         let follower = self.orchestrator.follow(None, begins);
         let rest = rest(self.orchestrator, self.task_id);
-        let mut watching =
-            Watching { watch: self, below, held: Held::default(), rest, rests: false };
+        let mut watching = Watching {
+            watch: self,
+            below,
+            held: Held::default(),
+            rest,
+            rests: false,
+            begun: false,
+        };
         watching.until_it_rests(follower, deltas).await?;
         watching.end().await
     }
@@ -101,6 +107,8 @@ struct Watching<'a> {
     rest: BoxFuture<'static, Result<TaskState, OrchestratorError>>,
     /// It has.
     rests: bool,
+    /// An event of the task was shown: in JSON, none of its deltas comes before.
+    begun: bool,
 }
 
 impl Watching<'_> {
@@ -165,7 +173,9 @@ impl Watching<'_> {
     fn delta(&mut self, delta: Result<Delta, RecvError>) -> Result<Next, Failure> {
         let top = self.watch.task_id;
         match delta {
-            Ok(delta) if delta.task_id == *top => self.watch.screen.delta(&delta)?,
+            Ok(delta) if delta.task_id == *top && (self.begun || !self.watch.screen.is_json()) => {
+                self.watch.screen.delta(&delta)?;
+            }
             // Only the task's own text is the answer.
             Ok(_) if !self.watch.screen.is_json() => {}
             Ok(delta) if self.below.contains(&delta.task_id) => self.watch.screen.delta(&delta)?,
@@ -185,6 +195,10 @@ impl Watching<'_> {
         if event.task_id == *self.watch.task_id {
             self.watch.screen.event(event)?;
             self.below.top_did(&event.body);
+            self.begun = true;
+            for delta in self.held.take(&event.task_id) {
+                self.watch.screen.delta(&delta)?;
+            }
         } else if self.below.concerns(event) {
             self.event_below(event)?;
         } else {

@@ -88,7 +88,7 @@ pub use owed::{Owed, Sent};
 pub use peers::{HOPS_MAX, REQUEST_TIMEOUT_S_DEFAULT, REQUEST_TIMEOUT_S_MAX, REQUESTS_OPEN_MAX};
 pub use record::ORDERS;
 pub use refusal::Refusal;
-pub use roster::{Started, TURNS_DEFAULT, session_of};
+pub use roster::{Started, TURNS_DEFAULT, is_standing, session_of};
 pub use running::TASKS_RUNNING_MAX;
 pub use state::{Question, ReplayError, TaskState, Woken};
 pub use tools::NoTools;

@@ -57,9 +57,16 @@ pub struct Started {
     pub already: bool,
 }
 
-/// The live agents that are known, by name.
+/// The live agents that are known.
 #[derive(Debug, Default)]
-pub(crate) struct Roster(Mutex<HashMap<AgentName, Live>>);
+pub(crate) struct Roster(Mutex<Book>);
+
+#[derive(Debug, Default)]
+struct Book {
+    agents: HashMap<AgentName, Live>,
+    /// The other way round: every task that ends is looked for here.
+    tasks: HashMap<TaskId, AgentName>,
+}
 
 #[derive(Debug, Clone)]
 pub(crate) struct Live {
@@ -69,27 +76,33 @@ pub(crate) struct Live {
 }
 
 impl Roster {
-    fn book(&self) -> MutexGuard<'_, HashMap<AgentName, Live>> {
+    fn book(&self) -> MutexGuard<'_, Book> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn find(&self, name: &AgentName) -> Option<TaskId> {
-        self.book().get(name).map(|live| live.task_id.clone())
+        self.book().agents.get(name).map(|live| live.task_id.clone())
     }
 
     pub(crate) fn enter(&self, name: AgentName, live: Live) {
-        self.book().insert(name, live);
+        let mut book = self.book();
+        book.tasks.insert(live.task_id.clone(), name.clone());
+        if let Some(before) = book.agents.insert(name.clone(), live.clone())
+            && before.task_id != live.task_id
+        {
+            book.tasks.remove(&before.task_id);
+        }
     }
 
     pub(crate) fn all(&self) -> Vec<Live> {
-        self.book().values().cloned().collect()
+        self.book().agents.values().cloned().collect()
     }
 
     /// A task has ended. Says whose it was.
     pub(crate) fn forget(&self, task_id: &TaskId) -> Option<AgentName> {
         let mut book = self.book();
-        let name = book.iter().find(|(_, live)| live.task_id == *task_id)?.0.clone();
-        book.remove(&name);
+        let name = book.tasks.remove(task_id)?;
+        book.agents.remove(&name);
         Some(name)
     }
 
@@ -100,7 +113,8 @@ impl Roster {
             MayCall::Only(names) => names.iter().any(|known| known == name.as_str()),
         };
         let book = self.book();
-        let peers = book.iter().filter(|(other, live)| *other != name && names(&live.agents));
+        let peers =
+            book.agents.iter().filter(|(other, live)| *other != name && names(&live.agents));
         peers.map(|(_, live)| live.task_id.clone()).collect()
     }
 }
@@ -115,7 +129,7 @@ pub fn session_of(name: &AgentName) -> Result<SessionId, OrchestratorError> {
 }
 
 /// Whether a task is an agent's inbox, as far as that can be seen from here.
-pub(crate) fn is_standing(task: &TaskSummary) -> bool {
+pub fn is_standing(task: &TaskSummary) -> bool {
     let named = AgentName::parse(&task.agent).ok().and_then(|name| session_of(&name).ok());
     task.parent.is_none() && named.is_some_and(|session_id| session_id == task.session_id)
 }

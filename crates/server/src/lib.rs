@@ -92,4 +92,4 @@ pub use serve::serve;
 pub use task_request::{HISTORY_MESSAGES_MAX, NAMES_MAX, TaskRequest};
 pub use tasks::{KEY_BYTES_MAX, LISTED_MAX, TREE_TASKS_MAX};
 pub use token::{TOKEN_BYTES_MIN, Token, TokenError};
-pub use waiting::{Inboxes, WAITING_MAX, Waiting, is_standing, live_agents, waiting};
+pub use waiting::{Inboxes, WAITING_MAX, Waiting, live_agents, waiting};

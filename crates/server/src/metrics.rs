@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use antiphon_core::port::{TaskQuery, Which};
 use antiphon_core::{ErrorCode, Position, TaskId, TaskStatus};
-use antiphon_runtime::{Orchestrator, OrchestratorError};
+use antiphon_runtime::{Orchestrator, OrchestratorError, is_standing};
 use antiphon_telemetry::{METRICS_CONTENT_TYPE, Metrics};
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::CONTENT_TYPE;
@@ -18,7 +18,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::api_error::ApiError;
 use crate::room::Room;
-use crate::waiting::{WAITING_MAX, is_standing};
+use crate::waiting::WAITING_MAX;
 
 /// Tasks and agents that are counted, at most.
 const COUNTED_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();

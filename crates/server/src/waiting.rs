@@ -10,7 +10,7 @@ use antiphon_core::{
     AgentName, EventBody, HandlingMode, Interaction, InteractionContent, InteractionId,
     MessageQueued, PeerInputClass, Position, Queued, Salience, Sender, TaskId, TaskSummary, render,
 };
-use antiphon_runtime::{Orchestrator, OrchestratorError, session_of};
+use antiphon_runtime::{Orchestrator, OrchestratorError, is_standing};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
@@ -136,12 +136,6 @@ pub async fn live_agents(
     let unfinished = orchestrator.tasks(query).await?;
     let standing = unfinished.into_iter().filter(is_standing);
     Ok(standing.map(|task| (task.task_id.clone(), task)).collect())
-}
-
-/// Whether a task is an agent's inbox.
-pub fn is_standing(task: &TaskSummary) -> bool {
-    let named = AgentName::parse(&task.agent).ok().and_then(|name| session_of(&name).ok());
-    task.parent.is_none() && named.is_some_and(|session_id| session_id == task.session_id)
 }
 
 /// What a task that has ended had not read, in order.

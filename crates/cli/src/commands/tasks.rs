@@ -15,8 +15,7 @@ use antiphon_core::{
     Cost, HandlingMode, Message, PriceTable, TaskStatus, TaskSummary, TokenUsage, WaitingFor,
     visible,
 };
-use antiphon_runtime::{Orchestrator, TaskState};
-use antiphon_server::is_standing;
+use antiphon_runtime::{Orchestrator, TaskState, is_standing};
 use clap::Subcommand;
 use serde::Serialize;
 

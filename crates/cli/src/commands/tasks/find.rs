@@ -7,8 +7,7 @@ use std::num::NonZeroUsize;
 
 use antiphon_core::port::{TaskQuery, Which};
 use antiphon_core::{TaskId, TaskStatus, TaskSummary};
-use antiphon_runtime::{ORDERS, Orchestrator};
-use antiphon_server::is_standing;
+use antiphon_runtime::{ORDERS, Orchestrator, is_standing};
 
 use crate::failure::Failure;
 
