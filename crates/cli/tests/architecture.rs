@@ -35,6 +35,7 @@ fn the_core_has_no_runtime_no_sockets_and_no_files() {
         "base64",
         "chrono",
         "futures-core",
+        "schemars",
         "serde",
         "serde_json",
         "thiserror",

@@ -21,6 +21,7 @@ use crate::{AgentId, DomainError};
 
 /// Where a live agent stands in its lap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum AgentState {
     /// Waiting for something to arrive.
@@ -76,6 +77,7 @@ impl fmt::Display for AgentState {
 
 /// What is known of one live agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentStatus {
     /// Which one.
     pub id: AgentId,

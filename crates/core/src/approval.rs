@@ -16,6 +16,7 @@ use crate::{ApprovalDecided, ApprovalId, ApprovalRequested, RawJson, TaskId, Too
 
 /// An answer to an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     /// This call may run.
@@ -50,6 +51,7 @@ impl Decision {
 
 /// How far an approval got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalStatus {
     /// Nobody has answered.
@@ -89,6 +91,7 @@ impl From<Decision> for ApprovalStatus {
 
 /// A question to a person, and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Approval {
     /// Which.
     pub approval_id: ApprovalId,

@@ -16,6 +16,7 @@ use crate::{
 
 /// Who wrote a canonical message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// The person or program asking.
@@ -28,6 +29,7 @@ pub enum Role {
 
 /// One message of plain text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CanonicalMessage {
     /// Which message.
     pub id: MessageId,
@@ -99,6 +101,7 @@ impl CanonicalMessage {
 
 /// A request for one answer, in canonical form.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChatCompletionRequest {
     /// The conversation so far.
     pub messages: Vec<CanonicalMessage>,
@@ -177,6 +180,7 @@ fn spoken(message: CanonicalMessage) -> Message {
 
 /// One answer, in canonical form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChatCompletionResponse {
     /// The answer.
     pub message: CanonicalMessage,
@@ -189,6 +193,7 @@ pub struct ChatCompletionResponse {
 
 /// Tokens as chat clients count them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TokenUsage {
     /// Tokens read, cached ones included.
     pub prompt_tokens: u32,

@@ -70,6 +70,7 @@ impl AgentDefinition {
 
 /// How an agent runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Profile {
     /// In our own loop.
@@ -79,6 +80,7 @@ pub enum Profile {
 
 /// The agents that an agent may call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum MayCall {
     /// Every one that is defined, and ones made on the spot.

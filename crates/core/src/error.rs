@@ -54,6 +54,7 @@ impl DomainError {
 
 /// What went wrong, as a stable word for programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum ErrorCode {
     /// The request cannot be understood or breaks a limit.
@@ -82,6 +83,7 @@ pub enum ErrorCode {
 
 /// The one error body of every native endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ErrorResponse {
     /// For programs.
     pub code: ErrorCode,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// One answer of `/health`, `/health/ready` or `/health/live`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HealthStatus {
     /// The verdict.
     pub status: HealthState,
@@ -14,6 +15,7 @@ pub struct HealthStatus {
 
 /// The verdict of a health check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum HealthState {
     /// Every dependency answers.

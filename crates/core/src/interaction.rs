@@ -120,6 +120,7 @@ impl<'de> Deserialize<'de> for Sender {
 
 /// What an interaction says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum InteractionContent {
     /// Something to read.
@@ -128,6 +129,7 @@ pub enum InteractionContent {
         body: String,
         /// The same with pictures.
         #[serde(default, with = "peer_blocks", skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<crate::schema::PeerBlock>>"))]
         blocks: Option<Vec<InputBlock>>,
     },
     /// Something to do, to be answered.
@@ -157,6 +159,7 @@ pub enum InteractionContent {
 
 /// How far a request got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ResponseStatus {
     /// Taken on; another response follows.
@@ -169,6 +172,7 @@ pub enum ResponseStatus {
 
 /// When an interaction may reach the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum HandlingMode {
     /// With the next turn.
@@ -181,6 +185,7 @@ pub enum HandlingMode {
 
 /// How an interaction is shown and how urgent it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RenderMetadata {
     /// What kind of thing it is to the reader.
     pub class: RenderClass,
@@ -190,6 +195,7 @@ pub struct RenderMetadata {
 
 /// What kind of thing an interaction is to its reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are the contract and say it all")]
 pub enum RenderClass {
@@ -209,6 +215,7 @@ pub enum RenderClass {
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
 )]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are the contract and say it all")]
 pub enum Salience {

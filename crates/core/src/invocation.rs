@@ -30,6 +30,7 @@ pub const TARGETS_MAX: usize = 16_384;
 
 /// A request to dispatch 1..N targets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Invocation {
     /// Who shall do what.
     pub targets: Vec<Target>,
@@ -49,11 +50,13 @@ pub struct Invocation {
 
 /// One of the agents to dispatch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Target {
     /// Which agent.
     pub agent: AgentRef,
     /// What it is told. A plain string is read as a message of that text.
     #[serde(deserialize_with = "message_or_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::MessageOrText"))]
     pub message: UserMessage,
     /// In place of the invocation's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,6 +71,7 @@ pub struct Target {
 
 /// Which agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum AgentRef {
     /// One that is defined.
@@ -87,6 +91,7 @@ pub enum AgentRef {
 
 /// What the child sees first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ContextScope {
     /// Its message, and nothing else.
@@ -100,6 +105,7 @@ pub enum ContextScope {
 
 /// How the parent waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Join {
     /// For the one target's result.
@@ -133,6 +139,7 @@ impl Join {
 
 /// Which orchestrator runs the loop.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ExecutorHint {
     /// Resolved from the agent's runtimes, the caller's and the runners there are.
@@ -144,6 +151,7 @@ pub enum ExecutorHint {
 
 /// An orchestrator that runs the loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Executor {
     /// This one.
@@ -157,6 +165,7 @@ pub enum Executor {
 
 /// How to start a remote runner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunnerConfig {
     /// Key of the runner registry: `loopback`, `sandbox`, `k8s`, …
     pub kind: String,
@@ -167,6 +176,7 @@ pub struct RunnerConfig {
 
 /// What the children may borrow of the parent's external tools.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ToolPolicy {
     /// All of them.

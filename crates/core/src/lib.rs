@@ -47,6 +47,8 @@ pub mod port;
 mod price;
 mod raw_json;
 mod request;
+#[cfg(feature = "schema")]
+pub mod schema;
 mod session;
 pub mod stream;
 mod summary;

@@ -19,6 +19,7 @@ const LINE_CHARS_MAX: usize = 200;
 
 /// One task at a glance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskSummary {
     /// Which.
     pub task_id: TaskId,
@@ -149,6 +150,7 @@ impl TaskSummary {
 
 /// One conversation at a glance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionSummary {
     /// Which.
     pub session_id: SessionId,

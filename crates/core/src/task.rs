@@ -11,6 +11,7 @@ use crate::{Executor, TaskId};
 
 /// How far a task got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
     /// Accepted, not begun.
@@ -67,6 +68,7 @@ impl TaskStatus {
 
 /// How far a task may go, and everything it dispatches with it. What is absent is not limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskLimits {
     /// Answers of the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -106,6 +108,7 @@ impl TaskLimits {
 
 /// What one agent delivered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentResult {
     /// Text, or something structured.
     pub content: Value,
@@ -117,6 +120,7 @@ pub struct AgentResult {
 
 /// What an invocation delivered; its shape mirrors the [`Join`](crate::Join).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum InvocationResult {
     /// `single`.
@@ -138,6 +142,7 @@ pub enum InvocationResult {
 
 /// A look at one task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskSnapshot {
     /// Which.
     pub task_id: TaskId,

@@ -7,6 +7,7 @@ use crate::{InputBlock, RawJson};
 
 /// A tool as the model is told of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tool {
     /// What the model calls it.
     pub name: String,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Tokens of one answer, or of many added up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Usage {
     /// Tokens read, without those read from or written to a cache.
     pub input_tokens: u64,
@@ -34,6 +35,7 @@ impl AddAssign for Usage {
 
 /// Why a model stopped. The provider's own word is kept beside it, so nothing is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
     /// It was done.

@@ -69,6 +69,7 @@ impl Arrival {
 
 /// What became of something that arrived.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "receipt", rename_all = "snake_case")]
 pub enum Receipt {
     /// It is in the inbox.
@@ -88,6 +89,7 @@ pub enum Receipt {
     /// It stops here, as it should.
     Filtered,
     /// It is not in the inbox.
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Rejected(Rejection),
 }
 

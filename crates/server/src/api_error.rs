@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use aide::OperationOutput;
+use aide::generate::GenContext;
+use aide::openapi::{self, Operation};
 use antiphon_core::port::JournalError;
 use antiphon_core::{ErrorCode, ErrorResponse};
 use antiphon_keys::Verdict;
@@ -11,6 +14,8 @@ use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
+
+use crate::openapi::fails;
 
 /// A request that was not done.
 #[derive(Debug)]
@@ -172,6 +177,19 @@ impl From<Rejection> for ApiError {
 impl From<ErrorResponse> for ApiError {
     fn from(body: ErrorResponse) -> Self {
         Self { status: status(body.code), body }
+    }
+}
+
+/// The journal may fail whoever asks it; what else goes wrong, a route says itself.
+impl OperationOutput for ApiError {
+    type Inner = ErrorResponse;
+
+    fn inferred_responses(
+        _: &mut GenContext,
+        operation: &mut Operation,
+    ) -> Vec<(Option<openapi::StatusCode>, openapi::Response)> {
+        fails(operation, &[500, 503]);
+        Vec::new()
     }
 }
 

@@ -2,27 +2,44 @@
 
 use std::sync::Arc;
 
+use aide::axum::ApiRouter;
+use aide::axum::routing::{get_with, post_with};
 use antiphon_core::port::WhichApprovals;
 use antiphon_core::{Approval, ApprovalId, Decision};
 use antiphon_runtime::OrchestratorError;
 use axum::extract::State;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api_error::ApiError;
 use crate::caller::Decider;
 use crate::json::Json;
 use crate::named::{Asked, Named};
+use crate::openapi::{Tag, Telling};
 use crate::room::Room;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub(crate) struct ListQuery {
+    /// Those that were answered, too.
     #[serde(default)]
     all: bool,
 }
 
-#[derive(Serialize)]
+/// Questions, the oldest first.
+#[derive(JsonSchema, Serialize)]
 pub(crate) struct Approvals {
     approvals: Vec<Approval>,
+}
+
+pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
+    let list = get_with(list, |route| {
+        route.told("list_approvals", Tag::Approvals, "Questions to a person, the oldest first.")
+    });
+    let decide = post_with(decide, |route| {
+        let route = route.told("decide_approval", Tag::Approvals, "Answers one.");
+        route.description("An agent's key never answers.").fails(&[409])
+    });
+    ApiRouter::new().api_route("/v1/approvals", list).api_route("/v1/approvals/{id}", decide)
 }
 
 pub(crate) async fn list(
@@ -34,9 +51,12 @@ pub(crate) async fn list(
     Ok(axum::Json(Approvals { approvals }))
 }
 
-#[derive(Deserialize)]
+/// An answer.
+#[derive(Deserialize, JsonSchema)]
 pub(crate) struct Deciding {
+    /// `expire` is only the clock's to say.
     decision: Decision,
+    /// Why.
     #[serde(default)]
     comment: Option<String>,
 }

@@ -9,6 +9,9 @@
 //! | any other method                        | `write`                                       |
 //! | a [`Decider`]                           | `admin`, and no agent's key                   |
 
+use aide::OperationInput;
+use aide::generate::GenContext;
+use aide::openapi::Operation;
 use antiphon_core::{ErrorCode, Sender, SourceName};
 use antiphon_keys::{Allowed, Holder, Level, Refused, Verdict, parse_authorization};
 use axum::extract::FromRequestParts;
@@ -17,6 +20,7 @@ use axum::http::request::Parts;
 use chrono::{DateTime, Utc};
 
 use crate::api_error::ApiError;
+use crate::openapi::LEVEL;
 use crate::room::Room;
 
 /// Who answered, as the journal says it of whoever has the token.
@@ -63,8 +67,7 @@ impl Caller {
 
     /// Whether they may ask with this method.
     pub(crate) fn may_ask(&self, method: &Method) -> Result<(), ApiError> {
-        let looks = [Method::GET, Method::HEAD, Method::OPTIONS].contains(method);
-        let needed = if looks { Level::Read } else { Level::Write };
+        let needed = level_for(method);
         match self {
             Self::Key(allowed) if !allowed.may(needed) => Err(too_low(needed, allowed.level)),
             Self::Owner | Self::Key(_) => Ok(()),
@@ -87,6 +90,14 @@ impl Caller {
         }
     }
 }
+
+/// What a key needs for this method.
+pub(crate) fn level_for(method: &Method) -> Level {
+    let looks = [Method::GET, Method::HEAD, Method::OPTIONS].contains(method);
+    if looks { Level::Read } else { Level::Write }
+}
+
+impl OperationInput for Caller {}
 
 impl<S: Send + Sync> FromRequestParts<S> for Caller {
     type Rejection = ApiError;
@@ -122,6 +133,12 @@ impl<S: Send + Sync> FromRequestParts<S> for Decider {
             }
             Holder::Person => too_low(Level::Admin, allowed.level),
         })
+    }
+}
+
+impl OperationInput for Decider {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        operation.extensions.insert(LEVEL.to_owned(), Level::Admin.to_string().into());
     }
 }
 

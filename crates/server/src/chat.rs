@@ -13,28 +13,32 @@ mod openai;
 mod pairing;
 mod refusal;
 mod reply;
+mod shapes;
 mod watch;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use aide::axum::ApiRouter;
+use aide::axum::routing::{get_with, post_with};
 use antiphon_core::port::{Clock, IdempotencyKey, SystemClock};
 use antiphon_core::{
     AgentName, Manner, MayCall, ModelRef, TaskId, TaskLimits, ToolChoice, UserMessage,
 };
 use antiphon_runtime::{Before, NewTask};
-use axum::Router;
 use axum::extract::{FromRequest, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
-use axum::routing::{get, post};
+use schemars::json_schema;
 
 use self::answer::Letterhead;
 use self::asked::{Asked, Fields};
 use self::refusal::{Refusal, Shape};
 use self::reply::Reply;
+use self::shapes::{ChatAnswer, ChatRequest, Model, Models, failing, streamed};
 use self::watch::Watch;
 use crate::json::Json;
+use crate::openapi::{Tag, Telling};
 use crate::room::Room;
 use crate::task_request::TaskRequest;
 use crate::tasks;
@@ -49,11 +53,32 @@ const TASK: HeaderName = HeaderName::from_static("x-antiphon-task");
 
 const CONTINUE: HeaderName = HeaderName::from_static("x-antiphon-continue");
 
-pub(crate) fn routes() -> Router<Arc<Room>> {
-    Router::new()
-        .route("/v1/chat/completions", post(completions))
-        .route("/v1/models", get(models::list))
-        .route("/v1/models/{*id}", get(models::show))
+pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
+    let completions = post_with(completions, |route| {
+        let route = route.told("chat", Tag::Chat, "An answer, whole or as it comes.");
+        let route = route.description(
+            "A body whose messages carry `id` and `timestamp` is answered in canonical form, any other in \
+             OpenAI's. With `stream` the answer is server-sent events.",
+        );
+        let route = route.input::<Json<ChatRequest>>().response::<200, axum::Json<ChatAnswer>>();
+        let route = streamed(route).keyed();
+        let goes_on = "`true`: the task goes on when you leave.";
+        let route =
+            route.header("X-Antiphon-Continue", goes_on, json_schema!({ "type": "boolean" }));
+        failing(route, &[400, 404, 408, 409, 410, 413, 415, 422, 429, 500, 502, 503])
+    });
+    let list = get_with(models::list, |route| {
+        let route = route.told("list_models", Tag::Chat, "Who can answer: agents and models.");
+        route.response::<200, axum::Json<Models>>()
+    });
+    let show = get_with(models::show, |route| {
+        let route = route.told("show_model", Tag::Chat, "One of them.");
+        failing(route.response::<200, axum::Json<Model>>(), &[404])
+    });
+    ApiRouter::new()
+        .api_route("/v1/chat/completions", completions)
+        .api_route("/v1/models", list)
+        .api_route("/v1/models/{*id}", show)
 }
 
 async fn completions(State(room): State<Arc<Room>>, request: Request) -> Response {

@@ -9,6 +9,8 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use aide::axum::ApiRouter;
+use aide::axum::routing::get_with;
 use antiphon_core::{ErrorCode, Position, Seq, TaskId};
 use antiphon_runtime::Follower;
 use axum::extract::State;
@@ -16,17 +18,34 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{self, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
+use schemars::{JsonSchema, json_schema};
 use serde::Deserialize;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use crate::api_error::ApiError;
 use crate::named::{Asked, Named};
+use crate::openapi::{Tag, Telling};
 use crate::room::Room;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub(crate) struct FromQuery {
+    /// The last one that was seen.
     after: Option<Seq>,
+}
+
+pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
+    let events = get_with(events, |route| {
+        let summary = "The events of a task, as they were and as they come.";
+        let each = "Server-sent events: `id` is the event's `seq`, `event` its `type`, `data` the event as \
+                    in events.schema.json.";
+        let seen = json_schema!({ "type": "integer", "minimum": 0 });
+        let route = route.told("watch_task", Tag::Tasks, summary);
+        let route = route.header("Last-Event-ID", "The last one that was seen.", seen);
+        let route = route.answers(200, "text/event-stream", each);
+        route.answers(204, "", "It has ended, and everything was seen.").fails(&[400])
+    });
+    ApiRouter::new().api_route("/v1/tasks/{id}/events", events)
 }
 
 pub(crate) async fn events(

@@ -2,20 +2,36 @@
 
 use std::sync::Arc;
 
+use aide::axum::ApiRouter;
+use aide::axum::routing::get_with;
+use aide::transform::TransformOperation;
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{HealthState, HealthStatus};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 
+use crate::openapi::{Tag, Telling};
 use crate::room::Room;
 
-/// Paths that need no token.
-const OPEN: [&str; 3] = ["/health", "/health/live", "/health/ready"];
+pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
+    let health =
+        get_with(health, |route| unhealthy(route.told("health", Tag::Server, "Whether it works.")));
+    let ready = get_with(ready, |route| {
+        unhealthy(route.told("health_ready", Tag::Server, "Whether it takes work."))
+    });
+    let live = get_with(live, |route| {
+        let route = route.told("health_live", Tag::Server, "Whether it runs.");
+        route.response::<200, Json<HealthStatus>>()
+    });
+    ApiRouter::new()
+        .api_route("/health", health)
+        .api_route("/health/live", live)
+        .api_route("/health/ready", ready)
+}
 
-/// Whether this path needs no token.
-pub(crate) fn is_open(path: &str) -> bool {
-    OPEN.contains(&path)
+fn unhealthy(route: TransformOperation<'_>) -> TransformOperation<'_> {
+    route.response::<200, Json<HealthStatus>>().response::<503, Json<HealthStatus>>()
 }
 
 pub(crate) async fn live() -> (StatusCode, Json<HealthStatus>) {

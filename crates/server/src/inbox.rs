@@ -3,6 +3,8 @@
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 
+use aide::axum::ApiRouter;
+use aide::axum::routing::{get_with, post_with};
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{
     AgentName, HandlingMode, InteractionContent, RawJson, RenderClass, RenderMetadata, Salience,
@@ -12,6 +14,7 @@ use antiphon_runtime::{Arrival, REQUEST_TIMEOUT_S_DEFAULT, REQUEST_TIMEOUT_S_MAX
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use chrono::{DateTime, TimeDelta, Utc};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -19,28 +22,42 @@ use crate::api_error::ApiError;
 use crate::caller::Caller;
 use crate::json::Json;
 use crate::named::{Asked, Named};
+use crate::openapi::{Tag, Telling};
 use crate::room::Room;
 use crate::tasks::{self, LISTED, LISTED_MAX};
 use crate::waiting::{Inboxes, Waiting, waiting};
 
 /// What a client puts into an inbox.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "Arrival")]
 pub(crate) struct ArrivalWire {
     /// The source of an event; when absent, the user's own words, or those of the agent whose key it is.
     from: Option<SourceName>,
+    /// An interaction as agents exchange them; this, `message` or `request`.
     content: Option<InteractionContent>,
+    /// A text.
     message: Option<String>,
+    /// Something to do, which is answered.
     request: Option<RequestWire>,
+    /// When it may reach the model.
     #[serde(default)]
     mode: HandlingMode,
+    /// How urgent it is.
     salience: Option<Salience>,
+    /// `false`: it wakes nobody.
     wake: Option<bool>,
+    /// How long a request waits for its answer; 600 when absent.
+    #[schemars(range(max = REQUEST_TIMEOUT_S_MAX))]
     timeout_s: Option<NonZeroU32>,
 }
 
-#[derive(Deserialize)]
+/// Something to do.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "Request")]
 struct RequestWire {
+    /// What.
     intent: String,
+    /// With what.
     #[serde(default)]
     params: Value,
 }
@@ -121,6 +138,18 @@ fn until(
     Ok(Some(now + TimeDelta::seconds(timeout_s.into())))
 }
 
+pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
+    let admit = post_with(admit, |route| {
+        let summary = "Puts something into the inbox of an agent: it is on disk then.";
+        let route = route.told("send_to_agent", Tag::Agents, summary).keyed();
+        route.fails(&[404, 409, 422]).response::<202, axum::Json<Receipt>>()
+    });
+    let list = get_with(list, |route| {
+        route.told("list_waiting", Tag::Agents, "What waits in inboxes, in the order of arrival.")
+    });
+    ApiRouter::new().api_route("/v1/agents/{name}/inbox", admit).api_route("/v1/inbox", list)
+}
+
 /// Takes something in. When this is answered, the journal has it.
 pub(crate) async fn admit(
     State(room): State<Arc<Room>>,
@@ -138,13 +167,17 @@ pub(crate) async fn admit(
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub(crate) struct ListQuery {
+    /// Whose inbox.
     agent: Option<AgentName>,
+    /// How many, at most; 100 when absent.
+    #[schemars(range(max = LISTED_MAX))]
     limit: Option<NonZeroUsize>,
 }
 
-#[derive(Serialize)]
+/// What waits, in the order of arrival.
+#[derive(JsonSchema, Serialize)]
 pub(crate) struct Inbox {
     waiting: Vec<Waiting>,
     /// How many there are, also of those that are not listed.

@@ -2,14 +2,19 @@
 
 use std::sync::Arc;
 
+use aide::OperationInput;
+use aide::generate::GenContext;
+use aide::openapi::Operation;
 use antiphon_core::ErrorCode;
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use crate::api_error::ApiError;
+use crate::openapi::fails;
 use crate::room::Room;
 
 /// A body that was read as JSON.
@@ -39,6 +44,13 @@ impl<T: DeserializeOwned> FromRequest<Arc<Room>> for Json<T> {
         })?;
         let read = serde_json::from_slice(&bytes);
         read.map(Self).map_err(|error| ApiError::invalid(format!("the body: {error}")))
+    }
+}
+
+impl<T: JsonSchema> OperationInput for Json<T> {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        axum::Json::<T>::operation_input(context, operation);
+        fails(operation, &[400, 408, 413, 415]);
     }
 }
 

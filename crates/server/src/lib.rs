@@ -64,6 +64,7 @@ mod keys;
 mod live;
 mod metrics;
 mod named;
+mod openapi;
 mod orders;
 mod requests;
 mod rest;

@@ -4,15 +4,19 @@ use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use aide::axum::ApiRouter;
+use aide::axum::routing::{get_with, post_with};
 use antiphon_core::port::IdempotencyKey;
 use antiphon_core::{AgentId, AgentName, AgentState, TaskId};
 use antiphon_runtime::{Orchestrator, OrchestratorError, Rejection, Started};
 use axum::extract::State;
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api_error::ApiError;
 use crate::named::Named;
+use crate::openapi::{Tag, Telling};
 use crate::room::Room;
 use crate::tasks;
 use crate::waiting::{WAITING_MAX, live_agents};
@@ -21,7 +25,7 @@ use crate::waiting::{WAITING_MAX, live_agents};
 pub const LIVE_MAX: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
 
 /// A live agent: it works on a task, or waits for what arrives.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Presence {
     /// Its definition.
     pub agent: String,
@@ -79,13 +83,32 @@ pub async fn presences(orchestrator: &Orchestrator) -> Result<Vec<Presence>, Orc
     Ok(found)
 }
 
+pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
+    let status = get_with(status, |route| {
+        route.told("list_live_agents", Tag::Agents, "Live agents, and where they stand.")
+    });
+    let start = post_with(start, |route| {
+        route.told("start_agent", Tag::Agents, "Starts an agent.").fails(&[409])
+    });
+    let stop = post_with(stop, |route| {
+        let route = route.told("stop_agent", Tag::Agents, "Stops an agent.");
+        route.keyed().fails(&[400, 409])
+    });
+    ApiRouter::new()
+        .api_route("/v1/agents/status", status)
+        .api_route("/v1/agents/{name}/start", start)
+        .api_route("/v1/agents/{name}/stop", stop)
+}
+
 pub(crate) async fn status(
     State(room): State<Arc<Room>>,
 ) -> Result<axum::Json<Vec<Presence>>, ApiError> {
     Ok(axum::Json(presences(&room.doors.orchestrator).await?))
 }
 
-#[derive(Serialize)]
+/// An agent that is there.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Started")]
 pub(crate) struct StartedWire {
     agent: AgentName,
     task_id: TaskId,
@@ -106,7 +129,9 @@ pub(crate) async fn start(
     Ok(axum::Json(StartedWire { agent: name, task_id, already }))
 }
 
-#[derive(Serialize)]
+/// An agent that is not there any more.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Stopped")]
 pub(crate) struct StoppedWire {
     agent: AgentName,
     /// What it worked on; absent when it was not there.

@@ -7,6 +7,8 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
+use aide::axum::ApiRouter;
+use aide::axum::routing::get_with;
 use antiphon_core::port::{TaskQuery, Which};
 use antiphon_core::{ErrorCode, Position, TaskId, TaskStatus};
 use antiphon_runtime::{Orchestrator, OrchestratorError, is_standing};
@@ -17,6 +19,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::api_error::ApiError;
+use crate::openapi::{Tag, Telling};
 use crate::room::Room;
 use crate::waiting::WAITING_MAX;
 
@@ -48,6 +51,15 @@ pub(crate) async fn count(State(room): State<Arc<Room>>, request: Request, next:
         "answered"
     );
     response
+}
+
+pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
+    let scrape = get_with(scrape, |route| {
+        let route = route.told("metrics", Tag::Server, "What is counted, for Prometheus.");
+        let kind = METRICS_CONTENT_TYPE.split(';').next().unwrap_or_default();
+        route.answers(200, kind, "What is counted.").fails(&[404])
+    });
+    ApiRouter::new().api_route("/metrics", scrape)
 }
 
 /// Everything that is counted.

@@ -2,19 +2,50 @@
 
 use std::sync::Arc;
 
+use aide::axum::ApiRouter;
+use aide::axum::routing::post_with;
+use antiphon_core::schema::{BlocksOrText, MessageOrText};
 use antiphon_core::{HandlingMode, InteractionId, TaskId, TaskSummary, ToolCallId, ToolResult};
 use axum::extract::State;
 use axum::http::StatusCode;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::api_error::ApiError;
 use crate::json::Json;
 use crate::named::Named;
+use crate::openapi::{Tag, Telling};
 use crate::room::Room;
 use crate::said;
 
 type Answer = Result<axum::Json<TaskSummary>, ApiError>;
+
+pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
+    let cancel = post_with(cancel, |route| {
+        route.told("cancel_task", Tag::Tasks, "Ends a task and everything below it.").fails(&[409])
+    });
+    let pause = post_with(pause, |route| {
+        route.told("pause_task", Tag::Tasks, "Lets a task rest.").fails(&[409])
+    });
+    let resume = post_with(resume, |route| {
+        route.told("resume_task", Tag::Tasks, "Lets a task go on.").fails(&[409])
+    });
+    let say = post_with(say, |route| {
+        let route = route.told("say_to_task", Tag::Tasks, "Says something to a task.");
+        route.fails(&[409]).response::<202, axum::Json<Heard>>()
+    });
+    let tool_result = post_with(tool_result, |route| {
+        let summary = "What came of a call of a tool that the client runs.";
+        route.told("give_tool_result", Tag::Tasks, summary).fails(&[409])
+    });
+    ApiRouter::new()
+        .api_route("/v1/tasks/{id}/cancel", cancel)
+        .api_route("/v1/tasks/{id}/pause", pause)
+        .api_route("/v1/tasks/{id}/resume", resume)
+        .api_route("/v1/tasks/{id}/messages", say)
+        .api_route("/v1/tasks/{id}/tool_results", tool_result)
+}
 
 /// Ends a task and everything below it. When this is answered, the journal says so.
 pub(crate) async fn cancel(State(room): State<Arc<Room>>, Named(task_id): Named<TaskId>) -> Answer {
@@ -32,14 +63,19 @@ pub(crate) async fn resume(State(room): State<Arc<Room>>, Named(task_id): Named<
     room.summary(&task_id).await.map(axum::Json)
 }
 
-#[derive(Deserialize)]
+/// Something to say to a task.
+#[derive(Deserialize, JsonSchema)]
 pub(crate) struct Saying {
+    /// What: a text, or text and images.
+    #[schemars(with = "MessageOrText")]
     text: Box<RawValue>,
+    /// When it may reach the model.
     #[serde(default)]
     mode: HandlingMode,
 }
 
-#[derive(Serialize)]
+/// What was said is in the journal.
+#[derive(JsonSchema, Serialize)]
 pub(crate) struct Heard {
     interaction_id: InteractionId,
 }
@@ -54,10 +90,15 @@ pub(crate) async fn say(
     Ok((StatusCode::ACCEPTED, axum::Json(Heard { interaction_id })))
 }
 
-#[derive(Deserialize)]
+/// What came of a call of a tool that the client runs.
+#[derive(Deserialize, JsonSchema)]
 pub(crate) struct Outcome {
+    /// Which call.
     tool_call_id: ToolCallId,
+    /// What the model gets to see: a text, or a list of blocks.
+    #[schemars(with = "BlocksOrText")]
     content: Box<RawValue>,
+    /// It ran and failed.
     #[serde(default)]
     is_error: bool,
 }

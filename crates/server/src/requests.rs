@@ -5,22 +5,26 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aide::axum::ApiRouter;
+use aide::axum::routing::get_with;
 use antiphon_core::{
     AgentName, ErrorCode, EventBody, InteractionId, PeerInputClass, Replied, ResponseStatus, TaskId,
 };
 use antiphon_runtime::{Orchestrator, OrchestratorError};
 use axum::extract::{Path, State};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::api_error::ApiError;
 use crate::named::Asked;
+use crate::openapi::{Tag, Telling};
 use crate::rest::REST_WAIT_S_MAX;
 use crate::room::Room;
 use crate::waiting::{Inboxes, live_agents, waiting};
 
 /// How far a request got.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestState {
     /// It is in the inbox.
@@ -36,7 +40,7 @@ pub enum RequestState {
 }
 
 /// A request, and how far it got.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct RequestStatus {
     /// Which.
     pub id: InteractionId,
@@ -94,9 +98,19 @@ pub async fn request_status(
     Ok(orchestrator.reply(id).await?.map(RequestStatus::answered))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub(crate) struct WaitQuery {
+    /// How long to wait for the answer, in seconds; not at all when absent.
+    #[schemars(range(max = REST_WAIT_S_MAX))]
     wait_s: Option<NonZeroU32>,
+}
+
+pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
+    let show = get_with(show, |route| {
+        let summary = "How far a request to an agent got.";
+        route.told("show_request", Tag::Agents, summary).fails(&[404])
+    });
+    ApiRouter::new().api_route("/v1/requests/{id}", show)
 }
 
 pub(crate) async fn show(

@@ -5,27 +5,43 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aide::axum::ApiRouter;
+use aide::axum::routing::get_with;
 use antiphon_core::{ErrorCode, TaskId, TaskSummary};
 use axum::extract::State;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api_error::ApiError;
 use crate::named::{Asked, Named};
+use crate::openapi::{Tag, Telling};
 use crate::room::Room;
 
 /// How long anybody is kept waiting, in seconds: less than an answer may take.
 pub const REST_WAIT_S_MAX: u32 = 30;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub(crate) struct WaitQuery {
+    /// How long to wait, in seconds; 30 when absent.
+    #[schemars(range(max = REST_WAIT_S_MAX))]
     wait_s: Option<NonZeroU32>,
 }
 
-#[derive(Serialize)]
+/// A task, and whether it rests.
+#[derive(JsonSchema, Serialize)]
 pub(crate) struct Resting {
+    /// It has ended, or nothing of it goes on without somebody.
     rests: bool,
     #[serde(flatten)]
     summary: TaskSummary,
+}
+
+pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
+    let rest = get_with(rest, |route| {
+        let summary = "Waits until a task has ended, or nothing of it goes on without somebody.";
+        route.told("wait_for_task", Tag::Tasks, summary).fails(&[409])
+    });
+    ApiRouter::new().api_route("/v1/tasks/{id}/rest", rest)
 }
 
 pub(crate) async fn rest(

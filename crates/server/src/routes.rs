@@ -1,47 +1,45 @@
-//! Which request goes where.
+//! Which request goes where. Each module brings its routes, described: one that is not in the OpenAPI
+//! document fails a test.
 
 use std::sync::Arc;
 
+use aide::axum::ApiRouter;
 use antiphon_core::ErrorCode;
-use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
-use axum::middleware;
-use axum::routing::{get, post};
+use axum::{Extension, Router, middleware};
 
 use crate::api_error::ApiError;
+use crate::openapi::Document;
 use crate::room::Room;
 use crate::{
-    approvals, events, guard, health, inbox, live, metrics, orders, requests, rest, tasks,
+    approvals, chat, events, guard, health, inbox, live, metrics, openapi, orders, requests, rest,
+    tasks,
 };
 
+/// Every route.
+pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
+    ApiRouter::new()
+        .merge(tasks::routes())
+        .merge(rest::routes())
+        .merge(events::routes())
+        .merge(orders::routes())
+        .merge(live::routes())
+        .merge(inbox::routes())
+        .merge(requests::routes())
+        .merge(approvals::routes())
+        .merge(chat::routes())
+        .merge(health::routes())
+        .merge(metrics::routes())
+        .merge(openapi::routes())
+}
+
 pub(crate) fn router(room: Arc<Room>) -> Router {
-    Router::new()
-        .route("/health", get(health::health))
-        .route("/health/live", get(health::live))
-        .route("/health/ready", get(health::ready))
-        .route("/metrics", get(metrics::scrape))
-        .route("/v1/tasks", get(tasks::list).post(tasks::accept))
-        .route("/v1/tasks/{id}", get(tasks::show))
-        .route("/v1/tasks/{id}/tree", get(tasks::tree))
-        .route("/v1/tasks/{id}/rest", get(rest::rest))
-        .route("/v1/tasks/{id}/events", get(events::events))
-        .route("/v1/tasks/{id}/cancel", post(orders::cancel))
-        .route("/v1/tasks/{id}/pause", post(orders::pause))
-        .route("/v1/tasks/{id}/resume", post(orders::resume))
-        .route("/v1/tasks/{id}/messages", post(orders::say))
-        .route("/v1/tasks/{id}/tool_results", post(orders::tool_result))
-        .route("/v1/agents/status", get(live::status))
-        .route("/v1/agents/{name}/start", post(live::start))
-        .route("/v1/agents/{name}/stop", post(live::stop))
-        .route("/v1/agents/{name}/inbox", post(inbox::admit))
-        .route("/v1/inbox", get(inbox::list))
-        .route("/v1/requests/{id}", get(requests::show))
-        .route("/v1/approvals", get(approvals::list))
-        .route("/v1/approvals/{id}", post(approvals::decide))
-        .merge(crate::chat::routes())
+    let (router, document) = Document::of(routes());
+    router
         .fallback(nowhere)
         .method_not_allowed_fallback(not_so)
+        .layer(Extension(Arc::new(document)))
         .layer(DefaultBodyLimit::max(room.doors.limits.body_bytes_max))
         .layer(middleware::from_fn_with_state(Arc::clone(&room), guard::guard))
         .layer(middleware::from_fn_with_state(Arc::clone(&room), metrics::count))
@@ -49,7 +47,7 @@ pub(crate) fn router(room: Arc<Room>) -> Router {
 }
 
 async fn nowhere() -> ApiError {
-    ApiError::new(ErrorCode::NotFound, "there is nothing here: see docs/server.md")
+    ApiError::new(ErrorCode::NotFound, "there is nothing here: see /docs")
 }
 
 async fn not_so() -> ApiError {

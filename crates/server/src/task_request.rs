@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use antiphon_core::schema::MessageOrText;
 use antiphon_core::{Message, ModelRef, RawJson, SessionId, TaskLimits, Tool, UserMessage};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -42,27 +44,42 @@ pub struct TaskRequest {
     pub session_id: Option<SessionId>,
 }
 
-#[derive(Deserialize)]
+/// Work to be done. What is absent is the agent's to say, or the server's.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "NewTask")]
 pub(crate) struct TaskWire {
+    /// Who works on it.
     #[serde(default)]
     agent: Option<String>,
+    /// Who answers.
     #[serde(default)]
     model: Option<ModelRef>,
+    /// What to do: a text, or text and images.
+    #[schemars(with = "MessageOrText")]
     message: Box<RawValue>,
+    /// What was said before.
     #[serde(default)]
+    #[schemars(length(max = HISTORY_MESSAGES_MAX))]
     history: Vec<Arc<Message>>,
+    /// The scene, in place of the agent's own.
     #[serde(default)]
     system_prompt: Option<String>,
+    /// Names of the tools it may use; never more than its agent has.
     #[serde(default)]
     tools: Option<Vec<String>>,
+    /// Names of the agents it may call; never more than its agent may.
     #[serde(default)]
     agents: Option<Vec<String>>,
+    /// Tools that you run yourself.
     #[serde(default)]
     external_tools: Vec<Tool>,
+    /// How far it may go.
     #[serde(default)]
     limits: TaskLimits,
+    /// JSON Schema of its result.
     #[serde(default)]
     output_schema: Option<RawJson>,
+    /// The session it goes on with, in place of `history`.
     #[serde(default)]
     session_id: Option<SessionId>,
 }

@@ -3,17 +3,21 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use aide::axum::ApiRouter;
+use aide::axum::routing::get_with;
 use antiphon_core::port::{IdempotencyKey, TaskQuery, Which};
 use antiphon_core::{Position, TaskId, TaskStatus, TaskSummary};
 use antiphon_runtime::{NewTask, OrchestratorError};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::api_error::ApiError;
 use crate::json::Json;
 use crate::named::{Asked, Named};
+use crate::openapi::{Tag, Telling};
 use crate::room::Room;
 use crate::task_request::{TaskRequest, TaskWire};
 
@@ -31,9 +35,34 @@ pub(crate) const LISTED: usize = 100;
 
 const TREE_LIMIT: NonZeroUsize = NonZeroUsize::new(TREE_TASKS_MAX + 1).unwrap();
 
-#[derive(Serialize)]
+/// A task that was accepted.
+#[derive(JsonSchema, Serialize)]
 pub(crate) struct Accepted {
     task_id: TaskId,
+}
+
+pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
+    let list =
+        get_with(list, |route| route.told("list_tasks", Tag::Tasks, "Tasks, the newest first."));
+    let list_and_accept = list.post_with(accept, |route| {
+        let route = route.told("accept_task", Tag::Tasks, "Accepts a task: it is on disk then.");
+        let route = route.keyed().traced().fails(&[404, 409, 422]);
+        let route = route.response_with::<200, axum::Json<Accepted>, _>(|answer| {
+            answer.description("The `Idempotency-Key` was used before: the task that it named.")
+        });
+        route.response::<201, axum::Json<Accepted>>()
+    });
+    let show = get_with(show, |route| {
+        route.told("show_task", Tag::Tasks, "One task, with its result once it has ended.")
+    });
+    let tree = get_with(tree, |route| {
+        let summary = "A task and everything below it, a parent before its children.";
+        route.told("show_tree", Tag::Tasks, summary).fails(&[400])
+    });
+    ApiRouter::new()
+        .api_route("/v1/tasks", list_and_accept)
+        .api_route("/v1/tasks/{id}", show)
+        .api_route("/v1/tasks/{id}/tree", tree)
 }
 
 /// Accepts a task. When this is answered, the journal has it.
@@ -80,14 +109,18 @@ pub(crate) fn own_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     Ok(Some(key.to_owned()))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub(crate) struct ListQuery {
+    /// How many, at most; 100 when absent.
+    #[schemars(range(max = LISTED_MAX))]
     limit: Option<NonZeroUsize>,
+    /// Only those that have not ended.
     #[serde(default)]
     unfinished: bool,
 }
 
-#[derive(Serialize)]
+/// Tasks, at a glance.
+#[derive(JsonSchema, Serialize)]
 pub(crate) struct Tasks {
     tasks: Vec<TaskSummary>,
 }
@@ -106,7 +139,9 @@ pub(crate) async fn list(
     Ok(axum::Json(Tasks { tasks }))
 }
 
-#[derive(Serialize)]
+/// A task, and what came of it.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Task")]
 pub(crate) struct Shown {
     #[serde(flatten)]
     summary: TaskSummary,

@@ -12,6 +12,7 @@ use antiphon_core::{
 };
 use antiphon_runtime::{Orchestrator, OrchestratorError, is_standing};
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Interactions of all inboxes that are looked at, at most.
@@ -21,7 +22,7 @@ pub const WAITING_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
 const TASKS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
 
 /// Something that waits in an inbox.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Waiting {
     /// Whose inbox.
     pub agent: String,

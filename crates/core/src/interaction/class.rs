@@ -20,6 +20,7 @@ use super::{InboxInteraction, Interaction, InteractionContent, Sender};
 
 /// What an interaction is to the orchestrator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the table of the module says it all")]
 pub enum PeerInputClass {

@@ -52,6 +52,7 @@ pub enum Verdict {
 
 /// A permission as it is written down: `bash(git status *)`. Only the gate reads it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Rule(pub String);
 

@@ -11,6 +11,7 @@ mod inbox;
 mod keys;
 mod limits;
 mod metrics;
+mod openapi;
 mod orders;
 mod ring;
 mod streams;

@@ -1,0 +1,209 @@
+//! JSON Schemas of what is read and written by hand: those of all other types are derived from them.
+//! A schema says no more than the parser does; what only the parser knows, such as which blocks a
+//! message may hold in which order, it leaves to the parser, which refuses it.
+
+use std::borrow::Cow;
+
+use chrono::{DateTime, Utc};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+use crate::{
+    AgentName, ApprovalId, InputBlock, MODEL_REF_BYTES_MAX, Message, ModelRef, NAME_BYTES_MAX,
+    RawJson, Sender, SessionId, SourceName, StopReason, TEXT_ID_BYTES_MAX, TaskId, ToolCallId,
+    Usage, UserMessage,
+};
+
+macro_rules! by_hand {
+    ($($name:ident => $schema:expr;)*) => { $(
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                $schema
+            }
+        }
+    )* };
+}
+
+macro_rules! shaped {
+    ($($name:ident => $shape:ty;)*) => { $(
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                <$shape>::json_schema(generator)
+            }
+        }
+    )* };
+}
+
+by_hand! {
+    TaskId => text_id("Identifies one task.");
+    SessionId => text_id("Identifies one session.");
+    ToolCallId => text_id("Identifies one tool call within a session; its result carries the same.");
+    ApprovalId => text_id("Identifies one question to a person.");
+    AgentName => name("The name of an agent: letters, digits, spaces and `_ - .`.");
+    SourceName => name("The label of an external source of events, such as `webhook`.");
+    ModelRef => json_schema!({
+        "description": "A model of a provider, as `PROVIDER/MODEL`.",
+        "type": "string",
+        "pattern": "^[A-Za-z0-9._-]+/\\S+$",
+        "maxLength": MODEL_REF_BYTES_MAX,
+        "examples": ["scripted/hello"],
+    });
+    Sender => json_schema!({
+        "description": "Who sent something: `user`, `event:SOURCE`, or an agent's name.",
+        "type": "string",
+        "minLength": 1,
+    });
+    RawJson => json_schema!({ "description": "Any JSON, kept byte for byte." });
+}
+
+shaped! {
+    Message => MessageShape;
+    UserMessage => UserShape;
+    InputBlock => BlockShape;
+}
+
+/// Longer in bytes than in characters, perhaps: the parser knows.
+fn text_id(description: &str) -> Schema {
+    json_schema!({
+        "description": description,
+        "type": "string",
+        "minLength": 1,
+        "maxLength": TEXT_ID_BYTES_MAX,
+    })
+}
+
+fn name(description: &str) -> Schema {
+    json_schema!({
+        "description": description,
+        "type": "string",
+        "minLength": 1,
+        "maxLength": NAME_BYTES_MAX,
+    })
+}
+
+/// A text, or a user message, which may leave out when it was written.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+pub enum MessageOrText {
+    /// A text.
+    Text(String),
+    /// Text and images.
+    Message {
+        /// In order.
+        content: Vec<InputBlock>,
+        /// When it was written; now when absent.
+        timestamp: Option<DateTime<Utc>>,
+    },
+}
+
+/// A text, or a list of blocks.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+pub enum BlocksOrText {
+    /// A text.
+    Text(String),
+    /// Text and images, in order.
+    Blocks(Vec<InputBlock>),
+}
+
+/// What one agent shows another.
+#[derive(JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum PeerBlock {
+    /// Text.
+    Text {
+        /// It.
+        text: String,
+    },
+    /// A picture.
+    Image {
+        /// Such as `image/png`.
+        media_type: String,
+        /// Its bytes, in base64.
+        data: String,
+    },
+}
+
+/// What a user message or a tool result may hold.
+#[derive(JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[expect(dead_code, reason = "only its schema is used")]
+enum BlockShape {
+    /// Text.
+    Text { text: String },
+    /// A picture; its bytes are base64.
+    Image { mime_type: String, data: String },
+}
+
+/// Something the model is asked or told.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct UserShape {
+    /// Text and images, in order.
+    content: Vec<InputBlock>,
+    /// When it was written.
+    timestamp: DateTime<Utc>,
+}
+
+/// One entry of a conversation, as in session file v1.
+#[derive(JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[expect(dead_code, reason = "only its schema is used")]
+enum MessageShape {
+    /// Something the model is asked or told.
+    User {
+        /// Text and images, in order.
+        content: Vec<InputBlock>,
+        /// When it was written.
+        timestamp: DateTime<Utc>,
+    },
+    /// What the model answered.
+    Assistant {
+        /// Text, thinking and calls, in the order the model began them.
+        content: Vec<AssistantBlockShape>,
+        /// Why it stopped.
+        stop_reason: StopReason,
+        /// The provider's own word for it.
+        raw_stop_reason: Option<String>,
+        /// What it took.
+        usage: Option<Usage>,
+        /// Which model wrote it.
+        model: Option<ModelRef>,
+        /// When it began.
+        timestamp: DateTime<Utc>,
+    },
+    /// What came of one of its calls.
+    ToolResult {
+        /// Which call.
+        tool_call_id: ToolCallId,
+        /// Which tool.
+        tool_name: String,
+        /// What the model gets to see.
+        content: Vec<InputBlock>,
+        /// The tool ran and failed.
+        is_error: Option<bool>,
+        /// When the result was known.
+        timestamp: DateTime<Utc>,
+    },
+}
+
+/// What an assistant message may hold.
+#[derive(JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[schemars(rename = "AssistantBlock")]
+#[expect(dead_code, reason = "only its schema is used")]
+enum AssistantBlockShape {
+    /// Text for the reader.
+    Text { text: String },
+    /// What the model thought; `signature` goes back to it unchanged.
+    Thinking { thinking: String, signature: Option<String> },
+    /// A call of a tool.
+    ToolCall { id: ToolCallId, name: String, arguments: RawJson, signature: Option<String> },
+}
