@@ -57,3 +57,45 @@ async fn not_so() -> ApiError {
         "this place does not take this method: see the header `allow`",
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Paths of a router, which it tells nobody but a debugger.
+    fn told(router: &Router<Arc<Room>>) -> Vec<String> {
+        let told = format!("{router:?}");
+        let quoted = told.split('"').skip(1).step_by(2);
+        quoted.filter(|text| text.starts_with('/')).map(str::to_owned).collect()
+    }
+
+    /// Those that are there because somebody put them there.
+    fn paths(router: &Router<Arc<Room>>) -> Vec<String> {
+        let mut found = told(router);
+        for always in told(&Router::new()) {
+            if let Some(index) = found.iter().position(|path| *path == always) {
+                found.swap_remove(index);
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn every_route_is_in_the_document() {
+        let (router, document) = Document::of(routes());
+        let found = paths(&router);
+        assert!(found.len() > 20, "{found:?}");
+        let document: serde_json::Value =
+            serde_json::from_slice(&document.json()).expect("a document");
+        for path in found {
+            let described = &document["paths"][path.replace("{*", "{")];
+            assert!(described.is_object(), "`{path}` is not described: use `api_route`");
+        }
+    }
+
+    #[test]
+    fn a_route_that_is_not_described_is_found() {
+        let (router, _) = Document::of(routes().route("/v1/secret", axum::routing::get(nowhere)));
+        assert!(paths(&router).contains(&"/v1/secret".to_owned()));
+    }
+}

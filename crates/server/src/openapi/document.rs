@@ -38,7 +38,7 @@ impl Document {
         (router, Self { json: document.to_string().into(), page: page.into() })
     }
 
-    pub(super) fn json(&self) -> Bytes {
+    pub(crate) fn json(&self) -> Bytes {
         self.json.clone()
     }
 
@@ -114,6 +114,7 @@ fn guarded(path: &str, method: &Method, operation: &mut Map<String, Value>) {
     if is_open(path) {
         operation.insert("security".to_owned(), json!([]));
         operation.insert("description".to_owned(), json!("Open to everybody."));
+        fail_too(operation, &[403]);
         return;
     }
     let level = level_for(method).to_string();
@@ -124,9 +125,5 @@ fn guarded(path: &str, method: &Method, operation: &mut Map<String, Value>) {
     let description = said.map_or(needs.clone(), |said| format!("{said} {needs}"));
     operation.insert("description".to_owned(), json!(description));
     operation.insert("security".to_owned(), json!([{ "bearer": [] }, { "apiKey": [] }]));
-    let responses = operation.entry("responses").or_insert_with(|| json!({}));
-    if let Some(responses) = responses.as_object_mut() {
-        fail_too(responses, &[401, 403, 429, 500, 503]);
-        responses.sort_keys();
-    }
+    fail_too(operation, &[401, 403, 429, 500, 503]);
 }

@@ -41,11 +41,14 @@ pub(crate) fn fails(operation: &mut Operation, statuses: &[u16]) {
 }
 
 /// The same, in a document that is made.
-pub(super) fn fail_too(responses: &mut Map<String, Value>, statuses: &[u16]) {
+pub(super) fn fail_too(operation: &mut Map<String, Value>, statuses: &[u16]) {
+    let responses = operation.entry("responses").or_insert_with(|| json!({}));
+    let Some(responses) = responses.as_object_mut() else { return };
     for (status, name, _) in REFUSALS.iter().filter(|(status, ..)| statuses.contains(status)) {
         let reference = || json!({ "$ref": place(name) });
         responses.entry(status.to_string()).or_insert_with(reference);
     }
+    responses.sort_keys();
 }
 
 fn place(name: &str) -> String {

@@ -6,6 +6,7 @@
 mod attacks;
 mod client;
 mod ending;
+mod fuzz;
 mod health;
 mod inbox;
 mod keys;

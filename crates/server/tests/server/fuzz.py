@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""fuzz.py URL TOKEN: has Schemathesis ask the server at URL whatever its OpenAPI document allows, and
+much that it does not, and fails when an answer is a fault or is not in the document.
+
+Some ids are those of tasks, agents and questions that are there, so that more than "not found" is met.
+FUZZ_EXAMPLES is how much is asked of each route (8 when absent), FUZZ_SEED what is asked.
+
+Installs Schemathesis once, into ANTIPHON_CACHE, and runs itself again in there; with `--install` in
+place of URL and TOKEN, that is all it does.
+"""
+
+import fcntl
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+import zlib
+
+PACKAGES = ["schemathesis==4.32.5"]
+
+# What a request that fits the schema may still be refused for, the schema does not say: so whether all
+# of those are accepted is not asked. There is one token, and it opens everything: nobody can reach what
+# is somebody else's.
+CHECKS = [
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_headers_conformance",
+    "response_schema_conformance",
+    "unsupported_method",
+    "allow_header_conformance",
+    "ignored_auth",
+]
+
+# Known ids, by the beginning of the path they belong to.
+KNOWN = json.loads(os.environ.get("FUZZ_KNOWN", "{}"))
+
+
+def cache() -> pathlib.Path:
+    home = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+    return pathlib.Path(os.environ.get("ANTIPHON_CACHE") or pathlib.Path(home) / "antiphon")
+
+
+def install() -> pathlib.Path:
+    """The Python that has PACKAGES. Called several times at once, one call installs."""
+    root = cache()
+    root.mkdir(parents=True, exist_ok=True)
+    folder = root / "schemathesis"
+    mark = folder / "installed"
+    with open(root / "schemathesis.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not mark.exists() or mark.read_text() != "\n".join(PACKAGES):
+            subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
+            pip = [folder / "bin/pip", "install", "--quiet", "--disable-pip-version-check"]
+            subprocess.run([*pip, *PACKAGES], check=True, stdout=sys.stderr)
+            mark.write_text("\n".join(PACKAGES))
+    return folder / "bin/python"
+
+
+def prepare(url: str, token: str) -> dict:
+    """Things that are there: tasks that have ended, that wait and that hang, questions, requests."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+    def ask(method: str, path: str, body: object = None) -> object:
+        data = None if body is None else json.dumps(body).encode()
+        head = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        request = urllib.request.Request(url + path, data, head, method=method)
+        with opener.open(request, timeout=30) as answer:
+            return json.load(answer)
+
+    weather = {"name": "weather", "description": "Tells.", "parameters": {"type": "object"}}
+    asked = ["hello", "look", "hang", "hang", "act", "act", "act"]
+    tasks = [ask("POST", "/v1/tasks", {"message": message})["task_id"] for message in asked]
+    external = {"message": "weather", "external_tools": [weather]}
+    tasks += [ask("POST", "/v1/tasks", external)["task_id"] for _ in range(2)]
+    request = {"request": {"intent": "ask", "params": {"a": 1}}}
+    requests = [ask("POST", "/v1/agents/reviewer/inbox", request)["id"] for _ in range(2)]
+    deadline = time.monotonic() + 10
+    while True:
+        approvals = [one["approval_id"] for one in ask("GET", "/v1/approvals")["approvals"]]
+        if len(approvals) == asked.count("act"):
+            break
+        assert time.monotonic() < deadline, "nobody was asked"
+        time.sleep(0.05)
+    agents = ["reviewer", "mute"]
+    known = {"tasks": tasks, "requests": requests, "approvals": approvals, "agents": agents}
+    return {f"/v1/{kind}/": ids for kind, ids in known.items()}
+
+
+def main(url: str, token: str) -> None:
+    here = pathlib.Path(__file__).resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        environ = {
+            **os.environ,
+            "FUZZ_KNOWN": json.dumps(prepare(url, token)),
+            "NO_PROXY": "*",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONPATH": str(here.parent),
+            "SCHEMATHESIS_HOOKS": here.stem,
+        }
+        command = [
+            *(pathlib.Path(sys.prefix) / "bin/schemathesis", "run", f"{url}/openapi.json"),
+            *("--header", f"Authorization: Bearer {token}"),
+            *("--checks", ",".join(CHECKS)),
+            *("--phases", "examples,coverage,fuzzing"),
+            *("--max-examples", os.environ.get("FUZZ_EXAMPLES", "8")),
+            *("--seed", os.environ.get("FUZZ_SEED", "7117")),
+            *("--generation-database", "none"),
+            *("--request-timeout", "40"),
+            *("--suppress-health-check", "all"),
+            *("--warnings", "off"),
+            *("--continue-on-failure", "--no-color"),
+        ]
+        sys.exit(subprocess.run(command, cwd=folder, env=environ).returncode)
+
+
+if KNOWN:
+    import schemathesis
+
+    @schemathesis.hook
+    def map_path_parameters(context, path_parameters):
+        """Every second id is one that is there; which, the generated one decides."""
+        path = context.operation.path
+        for prefix, ids in KNOWN.items():
+            if path_parameters and path.startswith(prefix):
+                for name, value in path_parameters.items():
+                    chosen = zlib.crc32(repr(value).encode())
+                    if chosen % 2:
+                        path_parameters[name] = ids[chosen // 2 % len(ids)]
+        return path_parameters
+
+    @schemathesis.hook
+    def map_query(context, query):
+        """Nobody waits long for what does not come."""
+        wait_s = (query or {}).get("wait_s")
+        if isinstance(wait_s, int) and 1 < wait_s <= 30:
+            query["wait_s"] = 1
+        return query
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] != ["--install"] and len(sys.argv) != 3:
+        sys.exit(__doc__)
+    python = install()
+    if sys.argv[1] == "--install":
+        sys.exit()
+    if pathlib.Path(sys.prefix) != python.parent.parent:
+        os.execv(python, [str(python), *sys.argv])
+    main(*sys.argv[1:])
