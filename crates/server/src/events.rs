@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api_error::ApiError;
 use crate::named::{Asked, Named};
-use crate::openapi::{Tag, Telling};
+use crate::openapi::{STREAM, Tag, Telling};
 use crate::room::Room;
 
 #[derive(Deserialize, JsonSchema)]
@@ -42,7 +42,7 @@ pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
         let seen = json_schema!({ "type": "integer", "minimum": 0 });
         let route = route.told("watch_task", Tag::Tasks, summary);
         let route = route.header("Last-Event-ID", "The last one that was seen.", seen);
-        let route = route.answers(200, "text/event-stream", each);
+        let route = route.answers(200, STREAM, each);
         route.answers(204, "", "It has ended, and everything was seen.").fails(&[400])
     });
     ApiRouter::new().api_route("/v1/tasks/{id}/events", events)

@@ -10,6 +10,7 @@
 //! | `GET /health`                     | `healthy`, or 503 `unhealthy`; open                       |
 //! | `GET /health/ready`               | `ready`, or 503 `unhealthy`; open                         |
 //! | `GET /health/live`                | `alive`; open                                             |
+//! | `GET /openapi.json`, `/docs`      | what this API is, for programs and for people; open       |
 //! | `GET /metrics`                    | what is counted, for Prometheus                           |
 //! | `POST /v1/tasks`                  | accepts a task: 201, or 200 for a key that was used       |
 //! | `GET /v1/tasks`                   | tasks, the newest first                                   |
@@ -39,7 +40,7 @@
 //! |---------------------------------------------------------|---------------------------------|
 //! | `Host` is a name this server goes by                    | 403                             |
 //! | `Origin`, if there is one, is this server               | 403; nothing is told to others  |
-//! | the token or a key, in constant time, but for `/health…` | 401; 503 when keys cannot be read |
+//! | the token or a key, in constant time, but for what is open | 401; 503 when keys cannot be read |
 //! | the key is not used too often                           | 429                             |
 //! | its level: `read` to look, `write` to change, `admin` and no agent's to decide | 403      |
 //! | the body is not too large                               | 413                             |

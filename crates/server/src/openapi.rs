@@ -1,4 +1,4 @@
-//! What the API says of itself: an OpenAPI document made from the routes, and a page made from the
+//! What the API says of itself: an `OpenAPI` document made from the routes, and a page made from the
 //! document. Both are made once, when the server starts, and anybody may read them.
 //!
 //! What a handler takes and gives is read from its types. A route adds its name, its summary and the
@@ -19,7 +19,7 @@ use axum::response::{IntoResponse, Response};
 
 pub(crate) use self::document::Document;
 pub(crate) use self::refusals::fails;
-pub(crate) use self::telling::{LEVEL, Tag, Telling, in_path};
+pub(crate) use self::telling::{LEVEL, STREAM, Tag, Telling, in_path, streamed};
 use crate::room::Room;
 
 pub(crate) fn routes() -> ApiRouter<Arc<Room>> {

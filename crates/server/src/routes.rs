@@ -1,4 +1,4 @@
-//! Which request goes where. Each module brings its routes, described: one that is not in the OpenAPI
+//! Which request goes where. Each module brings its routes, described: one that is not in the `OpenAPI`
 //! document fails a test.
 
 use std::sync::Arc;

@@ -1,12 +1,16 @@
-//! How chat looks to its clients, for the OpenAPI document. Bodies are read field by field and written as
+//! How chat looks to its clients, for the `OpenAPI` document. Bodies are read field by field and written as
 //! JSON; these say so, and nothing else uses them.
 #![expect(dead_code, reason = "only their schemas are used")]
 
 use aide::openapi::{MediaType, ReferenceOr, Response, SchemaObject, StatusCode};
 use aide::transform::TransformOperation;
-use antiphon_core::{ChatCompletionRequest, ChatCompletionResponse, ErrorResponse, RawJson};
-use schemars::{JsonSchema, Schema, json_schema};
+use antiphon_core::{
+    ChatCompletionRequest, ChatCompletionResponse, ErrorResponse, RawJson, TokenUsage,
+};
+use schemars::{JsonSchema, Schema};
 use serde_json::Value;
+
+use crate::openapi;
 
 /// A chat request: canonical when its messages carry `id` and `timestamp`, OpenAI's otherwise.
 #[derive(JsonSchema)]
@@ -117,7 +121,7 @@ pub(super) struct OpenAiAnswer {
     created: i64,
     model: String,
     choices: Vec<OpenAiChoice>,
-    usage: OpenAiUsage,
+    usage: TokenUsage,
 }
 
 #[derive(JsonSchema)]
@@ -141,13 +145,6 @@ enum FinishReason {
     Length,
     ToolCalls,
     ContentFilter,
-}
-
-#[derive(JsonSchema)]
-struct OpenAiUsage {
-    prompt_tokens: u32,
-    completion_tokens: u32,
-    total_tokens: u32,
 }
 
 /// An error, in OpenAI's words.
@@ -194,8 +191,7 @@ pub(super) struct Model {
 pub(super) fn streamed(mut route: TransformOperation<'_>) -> TransformOperation<'_> {
     let responses = route.inner_mut().responses.get_or_insert_default();
     if let Some(ReferenceOr::Item(answer)) = responses.responses.get_mut(&StatusCode::Code(200)) {
-        let body = media(json_schema!({ "type": "string" }));
-        answer.content.insert("text/event-stream".to_owned(), body);
+        answer.content.insert(openapi::STREAM.to_owned(), media(openapi::streamed()));
     }
     route
 }

@@ -1,4 +1,4 @@
-//! The OpenAPI document of the routes, finished: what stands in the path has its name, and what the guard
+//! The `OpenAPI` document of the routes, finished: what stands in the path has its name, and what the guard
 //! asks of everybody is said of every route.
 
 use std::sync::Arc;
@@ -32,8 +32,8 @@ pub(crate) struct Document {
 
 impl Document {
     /// The routes, and what they say of themselves.
-    pub(crate) fn of(routes: ApiRouter<Arc<Room>>) -> (Router<Arc<Room>>, Self) {
-        let (router, document) = described(routes);
+    pub(crate) fn of(all: ApiRouter<Arc<Room>>) -> (Router<Arc<Room>>, Self) {
+        let (router, document) = described(all);
         let page = page::render(&document).into_string();
         (router, Self { json: document.to_string().into(), page: page.into() })
     }
@@ -47,7 +47,7 @@ impl Document {
     }
 }
 
-pub(super) fn described(routes: ApiRouter<Arc<Room>>) -> (Router<Arc<Room>>, Value) {
+fn described(all: ApiRouter<Arc<Room>>) -> (Router<Arc<Room>>, Value) {
     let mut api = OpenApi {
         info: Info {
             title: "Antiphon".to_owned(),
@@ -57,7 +57,7 @@ pub(super) fn described(routes: ApiRouter<Arc<Room>>) -> (Router<Arc<Room>>, Val
         },
         ..OpenApi::default()
     };
-    let router = routes.finish_api_with(&mut api, |api| {
+    let router = all.finish_api_with(&mut api, |api| {
         in_context(|context| context.schema.subschema_for::<ErrorResponse>());
         api
     });

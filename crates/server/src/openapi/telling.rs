@@ -15,6 +15,9 @@ pub(super) const HERE: &str = "(here)";
 /// How far a key has to reach, where the method does not say.
 pub(crate) const LEVEL: &str = "x-level";
 
+/// The kind of a stream of events.
+pub(crate) const STREAM: &str = "text/event-stream";
+
 /// What a route is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tag {
@@ -98,6 +101,7 @@ impl Telling for TransformOperation<'_> {
         if !kind.is_empty() {
             let json_schema = match kind {
                 "application/json" => json_schema!({ "type": "object" }),
+                STREAM => streamed(),
                 _ => json_schema!({ "type": "string" }),
             };
             let schema = SchemaObject { json_schema, external_docs: None, example: None };
@@ -119,6 +123,19 @@ impl Telling for TransformOperation<'_> {
     }
 }
 
+/// One event of a stream.
+pub(crate) fn streamed() -> Schema {
+    json_schema!({
+        "type": "object",
+        "properties": {
+            "id": { "type": "string" },
+            "event": { "type": "string" },
+            "data": { "type": "string" },
+        },
+        "required": ["data"],
+    })
+}
+
 /// What is in the path.
 pub(crate) fn in_path(operation: &mut Operation, schema: Schema) {
     let parameter = Parameter::Path {
@@ -137,8 +154,8 @@ fn parameter(name: &str, meaning: Option<&str>, required: bool, schema: Schema) 
         deprecated: None,
         format: ParameterSchemaOrContent::Schema(schema),
         example: None,
-        examples: Default::default(),
+        examples: [].into(),
         explode: None,
-        extensions: Default::default(),
+        extensions: [].into(),
     }
 }

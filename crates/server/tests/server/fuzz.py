@@ -86,9 +86,14 @@ def prepare(url: str, token: str) -> dict:
             break
         assert time.monotonic() < deadline, "nobody was asked"
         time.sleep(0.05)
-    agents = ["reviewer", "mute"]
-    known = {"tasks": tasks, "requests": requests, "approvals": approvals, "agents": agents}
-    return {f"/v1/{kind}/": ids for kind, ids in known.items()}
+    return {
+        # A stream of what does not end would not end.
+        "/v1/tasks/{id}/events": tasks[:2],
+        "/v1/tasks/": tasks,
+        "/v1/requests/": requests,
+        "/v1/approvals/": approvals,
+        "/v1/agents/": ["reviewer", "mute"],
+    }
 
 
 def main(url: str, token: str) -> None:
@@ -106,7 +111,7 @@ def main(url: str, token: str) -> None:
             *(pathlib.Path(sys.prefix) / "bin/schemathesis", "run", f"{url}/openapi.json"),
             *("--header", f"Authorization: Bearer {token}"),
             *("--checks", ",".join(CHECKS)),
-            *("--phases", "examples,coverage,fuzzing"),
+            *("--phases", "examples,coverage,fuzzing,stateful"),
             *("--max-examples", os.environ.get("FUZZ_EXAMPLES", "8")),
             *("--seed", os.environ.get("FUZZ_SEED", "7117")),
             *("--generation-database", "none"),
@@ -125,19 +130,20 @@ if KNOWN:
     def map_path_parameters(context, path_parameters):
         """Every second id is one that is there; which, the generated one decides."""
         path = context.operation.path
-        for prefix, ids in KNOWN.items():
-            if path_parameters and path.startswith(prefix):
-                for name, value in path_parameters.items():
-                    chosen = zlib.crc32(repr(value).encode())
-                    if chosen % 2:
-                        path_parameters[name] = ids[chosen // 2 % len(ids)]
+        ids = next((ids for prefix, ids in KNOWN.items() if path.startswith(prefix)), None)
+        for name, value in (path_parameters or {}).items():
+            chosen = zlib.crc32(repr(value).encode())
+            if ids and chosen % 2:
+                path_parameters[name] = ids[chosen // 2 % len(ids)]
         return path_parameters
 
     @schemathesis.hook
     def map_query(context, query):
         """Nobody waits long for what does not come."""
-        wait_s = (query or {}).get("wait_s")
-        if isinstance(wait_s, int) and 1 < wait_s <= 30:
+        if not context.operation.path.endswith("/rest"):
+            return query
+        query = query or {}
+        if query.get("wait_s", 30) in range(1, 31):
             query["wait_s"] = 1
         return query
 
