@@ -3,6 +3,7 @@
 pub(crate) mod agents;
 mod approvals;
 pub(crate) mod attach;
+mod demo;
 mod doctor;
 mod inbox;
 mod keys;
@@ -23,6 +24,7 @@ use crate::log::LogFormat;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Demo(demo::Demo),
     Run(Box<run::Run>),
     #[command(subcommand)]
     Agents(agents::Agents),
@@ -48,7 +50,8 @@ impl Command {
     pub(crate) fn log_format(&self) -> LogFormat {
         match self {
             Self::Serve(serve) => serve.log_format(),
-            Self::Run(_)
+            Self::Demo(_)
+            | Self::Run(_)
             | Self::Agents(_)
             | Self::Tasks(_)
             | Self::Approvals(_)
@@ -64,6 +67,7 @@ impl Command {
 
     pub(crate) async fn run(self) -> Result<(), Failure> {
         match self {
+            Self::Demo(demo) => demo.run().await,
             Self::Run(run) => run.run().await,
             Self::Agents(agents) => agents.run().await,
             Self::Tasks(tasks) => tasks.run().await,

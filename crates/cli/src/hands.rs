@@ -171,7 +171,13 @@ pub(crate) fn environment(config: &Config) -> Result<Environment, String> {
         .map_err(|error| error.to_string())
 }
 
-fn shell(project: &Project, config: &Config, mode: Mode, network: bool) -> Result<Shell, String> {
+/// What runs commands, in the sandbox.
+pub(crate) fn shell(
+    project: &Project,
+    config: &Config,
+    mode: Mode,
+    network: bool,
+) -> Result<Shell, String> {
     let settings = antiphon_shell::Settings {
         worker: worker(),
         policy: policy(project, config, mode, network),

@@ -11,9 +11,30 @@ pub(crate) struct Ink {
 impl Ink {
     /// For standard error: on a terminal, unless `NO_COLOR` says otherwise.
     pub(crate) fn for_stderr() -> Self {
+        Self::on(std::io::stderr().is_terminal())
+    }
+
+    /// The same for standard output.
+    pub(crate) fn for_stdout() -> Self {
+        Self::on(std::io::stdout().is_terminal())
+    }
+
+    fn on(terminal: bool) -> Self {
         let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        Self { wanted: std::io::stderr().is_terminal() && !refused && !dumb }
+        Self { wanted: terminal && !refused && !dumb }
+    }
+
+    pub(crate) fn bold(self, text: &str) -> String {
+        self.paint("1", text)
+    }
+
+    pub(crate) fn yellow(self, text: &str) -> String {
+        self.paint("33", text)
+    }
+
+    pub(crate) fn cyan(self, text: &str) -> String {
+        self.paint("36", text)
     }
 
     pub(crate) fn dim(self, text: &str) -> String {

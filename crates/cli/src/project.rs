@@ -39,7 +39,12 @@ impl Project {
         Ok(Self { root: known.unwrap_or_else(|| here.clone()), here })
     }
 
-    /// The same, if anything was ever done here.
+    /// This very folder.
+    pub(crate) fn at(root: PathBuf) -> Self {
+        Self { here: root.clone(), root }
+    }
+
+    /// The same as [`Self::here`], if anything was ever done here.
     pub(crate) fn known() -> Result<Self, Failure> {
         let project = Self::here()?;
         if !project.has_journal() {

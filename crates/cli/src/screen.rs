@@ -24,7 +24,7 @@ use crate::watch::{Note, Tone};
 
 mod wording;
 
-pub(crate) use wording::{cut, dispatch, elapsed, lines, title};
+pub(crate) use wording::{cut, diff, dispatch, elapsed, lines, title};
 
 /// How a task is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -370,7 +370,7 @@ impl Screen {
             let line = format!("✓ {name}{took}, {}", lines(&text));
             self.note(&self.ink.green(&line));
         }
-        for line in wording::diff(&text) {
+        for line in diff(&text) {
             let line = visible(line);
             self.note(&self.ink.diff_line(&line));
         }

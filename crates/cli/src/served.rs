@@ -7,6 +7,7 @@
 
 mod answer;
 mod door;
+mod following;
 mod inbox;
 mod owner;
 mod papers;
@@ -29,6 +30,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use door::Door;
+pub(crate) use following::Lost;
 pub(crate) use inbox::{Answer, Letter, Rejected, Taken, Told, Word};
 use papers::Notice;
 

@@ -12,6 +12,7 @@ use antiphon_permissions::Mode;
 use antiphon_server::{Doors, House, Keys, Limits, live_agents, serve};
 use antiphon_telemetry::{Metrics, Telemetry, Traces};
 use clap::Args;
+use rustix::process::{Signal, set_parent_process_death_signal};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
@@ -77,6 +78,10 @@ pub(crate) struct Serve {
     #[arg(long)]
     network: bool,
 
+    /// End when the process that started this one does.
+    #[arg(long, hide = true)]
+    end_with_parent: bool,
+
     /// How lines on standard error are written.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
@@ -89,6 +94,11 @@ impl Serve {
 
     pub(crate) async fn run(self) -> Result<(), Failure> {
         self.check_address()?;
+        if self.end_with_parent {
+            set_parent_process_death_signal(Some(Signal::TERM)).map_err(|error| {
+                Failure::failed(format!("cannot be tied to its parent: {error}"))
+            })?;
+        }
         let models = Models::new(Config::load()?);
         let telemetry = telemetry(models.config())?;
         let project = Project::here()?;

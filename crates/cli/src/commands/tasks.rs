@@ -1,9 +1,9 @@
 //! `antiphon tasks`: work, done and undone.
 
 mod book;
-mod drawing;
+pub(super) mod drawing;
 mod find;
-mod live;
+pub(super) mod live;
 mod resume;
 mod tree;
 

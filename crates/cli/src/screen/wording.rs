@@ -68,7 +68,7 @@ pub(crate) fn lines(text: &str) -> String {
 }
 
 /// The diff in a result, if there is one.
-pub(super) fn diff(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn diff(text: &str) -> impl Iterator<Item = &str> {
     let changed = |line: &&str| line.starts_with("@@");
     let begins = text.lines().position(|line| changed(&line));
     let from = begins.unwrap_or(usize::MAX);

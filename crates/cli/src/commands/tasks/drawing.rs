@@ -14,11 +14,11 @@ use crate::ink::Ink;
 use crate::watch::{Family, Member, Sum};
 use cells::{Cells, Columns};
 use layout::Row;
-pub(super) use layout::{Fold, State, shown};
+pub(in crate::commands) use layout::{Fold, State, shown};
 
 /// What of a task stands in the last column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Telling {
+pub(in crate::commands) enum Telling {
     /// What it was asked and what came of it.
     Words,
     /// Its id, and what it was asked.
@@ -27,19 +27,19 @@ pub(super) enum Telling {
 
 /// How a tree is drawn.
 #[derive(Clone, Copy)]
-pub(super) struct Drawing<'a> {
-    pub(super) prices: &'a PriceTable,
-    pub(super) now: DateTime<Utc>,
-    pub(super) width: usize,
-    pub(super) fold: Fold,
-    pub(super) telling: Telling,
+pub(in crate::commands) struct Drawing<'a> {
+    pub(in crate::commands) prices: &'a PriceTable,
+    pub(in crate::commands) now: DateTime<Utc>,
+    pub(in crate::commands) width: usize,
+    pub(in crate::commands) fold: Fold,
+    pub(in crate::commands) telling: Telling,
     /// Colors, where they are wanted.
-    pub(super) ink: Option<Ink>,
+    pub(in crate::commands) ink: Option<Ink>,
 }
 
 impl Drawing<'_> {
     /// The lines.
-    pub(super) fn lines(self, family: &Family) -> Vec<String> {
+    pub(in crate::commands) fn lines(self, family: &Family) -> Vec<String> {
         let sums = family.sums(self.prices);
         let rows = layout::rows(family, self.fold);
         let cells: Vec<Cells> = rows.iter().map(|row| self.cells(family, &sums, row)).collect();

@@ -4,7 +4,7 @@
 //! tree is drawn again in place when something changed, and stays when it is over; elsewhere, or as
 //! JSON, there is one line per task that changed. Ctrl-C ends the watching, not the work.
 
-mod canvas;
+pub(in crate::commands) mod canvas;
 
 use std::collections::HashMap;
 use std::io::{IsTerminal, Write};

@@ -14,12 +14,12 @@ const FOLDS: [usize; 5] = [12, 6, 3, 1, 0];
 const ROWS: usize = 24;
 
 /// The lines on the terminal.
-pub(super) struct Canvas {
+pub(in crate::commands) struct Canvas {
     drawn: Vec<String>,
 }
 
 impl Canvas {
-    pub(super) fn new() -> Self {
+    pub(in crate::commands) fn new() -> Self {
         // What cannot be written now is noticed with the first line.
         let _ = write("\x1b[?25l\x1b[?7l");
         Self { drawn: Vec::new() }
@@ -39,7 +39,7 @@ impl Canvas {
     }
 
     /// Puts these lines in place of those that are there, if they differ.
-    pub(super) fn draw(&mut self, mut lines: Vec<String>) -> Result<(), Failure> {
+    pub(in crate::commands) fn draw(&mut self, mut lines: Vec<String>) -> Result<(), Failure> {
         let room = rows().saturating_sub(1).max(1);
         if lines.len() > room {
             let left_out = lines.len() - room + 1;
@@ -58,7 +58,7 @@ impl Canvas {
     }
 
     /// Takes everything away.
-    pub(super) fn wipe(&mut self) -> Result<(), Failure> {
+    pub(in crate::commands) fn wipe(&mut self) -> Result<(), Failure> {
         let back = self.back();
         self.drawn.clear();
         write(&back)
