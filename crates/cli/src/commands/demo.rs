@@ -20,7 +20,7 @@ mod view;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use antiphon_core::ModelRef;
+use antiphon_core::{ModelRef, Price, PriceTable, UsdPerMillion};
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -169,7 +169,10 @@ impl Demo {
         view: &mut View,
         place: &mut Option<Server>,
     ) -> Result<(), Failure> {
-        let config = Config::load()?;
+        let mut config = Config::load()?;
+        if cast.is_scripted() {
+            config.prices.extend(free(cast.model()));
+        }
         opening(view, cast, scratch)?;
         let before = Trial::run(&scratch.project(), &config).await;
         red(view, &before)?;
@@ -201,7 +204,8 @@ impl Demo {
         let killed = played.killed.map(|(killed, _)| killed);
         let proof = &Proof::read(&scratch.project(), killed).await?;
         let keep = self.keep();
-        Ending { scratch, cast, keep, played, proof, trial }.tell(view).await?;
+        let prices = &config.prices;
+        Ending { scratch, cast, keep, prices, played, proof, trial }.tell(view)?;
         if !proof.holds() {
             let message = "the journal does not say what was promised: please report this";
             return Err(Failure::failed(message));
@@ -211,6 +215,17 @@ impl Demo {
             Ok(_) | Err(_) => Ok(()),
         }
     }
+}
+
+/// A script costs nothing.
+fn free(model: &ModelRef) -> PriceTable {
+    let price = UsdPerMillion::try_from(0.0).ok().map(|nothing| Price {
+        input: nothing,
+        output: nothing,
+        cache_read: None,
+        cache_write: None,
+    });
+    price.map(|price| (model.clone(), price)).into_iter().collect()
 }
 
 fn opening(view: &mut View, cast: &Cast, scratch: &Scratch) -> Result<(), Failure> {

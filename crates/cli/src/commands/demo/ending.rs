@@ -3,54 +3,53 @@
 use std::path::Path;
 use std::time::Duration;
 
-use antiphon_core::visible;
+use antiphon_core::PriceTable;
+use antiphon_core::port::{Clock as _, SystemClock};
 use serde_json::{Value, json};
-use tokio::process::Command;
 
 use super::proof::{Check, Proof};
 use super::scratch::Scratch;
-use super::show::Played;
+use super::show::{DRAWN, Played};
 use super::trial::Trial;
 use super::view::View;
 use super::{Cast, Keep};
+use crate::commands::tasks::drawing::{Drawing, Telling};
 use crate::failure::Failure;
 use crate::screen::elapsed;
 use crate::terminal::count;
 use crate::watch::Tone;
-
-/// Longest tree that is shown, in bytes.
-const TREE_BYTES_MAX: usize = 64 * 1024;
 
 /// What the end is made of.
 pub(super) struct Ending<'a> {
     pub(super) scratch: &'a Scratch,
     pub(super) cast: &'a Cast,
     pub(super) keep: Keep,
+    pub(super) prices: &'a PriceTable,
     pub(super) played: &'a Played,
     pub(super) proof: &'a Proof,
     pub(super) trial: &'a Result<Trial, String>,
 }
 
 impl Ending<'_> {
-    pub(super) async fn tell(&self, view: &mut View) -> Result<(), Failure> {
+    pub(super) fn tell(&self, view: &mut View) -> Result<(), Failure> {
         self.tests(view)?;
         view.scene("summary", "What happened")?;
         if view.is_json() {
             return self.object(view);
         }
-        self.tree(view).await?;
-        let [down, all] = [self.down(), Some(view.elapsed())].map(|time| time.map(elapsed));
+        self.tree(view)?;
         let sums = format!(
-            "{} in all · {} · {} · journal {} in {}",
-            all.unwrap_or_default(),
+            "{} in all · {} · {} · journal: {} in {}",
+            elapsed(view.elapsed()),
             count(self.proof.turns as u64, "turn"),
             count(self.proof.calls as u64, "call"),
             count(self.proof.events as u64, "event"),
             size(self.proof.bytes),
         );
         view.say(Tone::Plain, &sums)?;
-        if let Some(down) = down {
-            let cost = format!("The kill cost {down}, from the new start to the next event.");
+        if let Some(down) = self.down() {
+            let ms = down.as_millis();
+            let cost = format!("The kill cost {ms} ms, from the new start to the next event.");
             view.say(Tone::Plain, &cost)?;
         }
         view.say(Tone::Plain, "")?;
@@ -77,19 +76,17 @@ impl Ending<'_> {
     }
 
     /// As `antiphon tasks tree` prints it.
-    async fn tree(&self, view: &mut View) -> Result<(), Failure> {
-        let mut command = Command::new("/proc/self/exe");
-        command.args(["tasks", "tree"]).current_dir(self.scratch.root());
-        if self.cast.is_scripted() {
-            command.env("ANTIPHON_CONFIG", self.scratch.config());
-        }
-        let printed = command.output().await.map(|output| output.stdout).unwrap_or_default();
-        let printed = &printed[..printed.len().min(TREE_BYTES_MAX)];
-        let printed = String::from_utf8_lossy(printed);
-        let lines = printed.lines().map(|line| (Tone::Plain, visible(line)));
-        let lines: Vec<(Tone, String)> = lines.collect();
-        view.say(Tone::Faint, "$ antiphon tasks tree")?;
-        view.quote(&lines)?;
+    fn tree(&self, view: &mut View) -> Result<(), Failure> {
+        let Some(family) = &self.played.family else { return Ok(()) };
+        let drawing = Drawing {
+            prices: self.prices,
+            now: SystemClock.now(),
+            width: view.room(),
+            fold: DRAWN,
+            telling: Telling::Words,
+            ink: view.is_drawn().then_some(view.ink),
+        };
+        view.drawn(&drawing.lines(family))?;
         view.say(Tone::Plain, "")
     }
 
@@ -116,20 +113,20 @@ impl Ending<'_> {
         }
         lines.push((Tone::Plain, format!("cd {}", quoted(&keep))));
         let commands = [
-            ("antiphon tasks tree --ids", "who did what, with the ids of the tasks"),
-            ("antiphon tasks show last", "all that the lead read and said"),
+            ("antiphon tasks tree --ids", "the tree, with ids"),
+            ("antiphon tasks show last", "what the lead read and said"),
             ("antiphon run --model scripted/tools 'Look around.'", "a task of your own"),
-            ("antiphon serve", "the server, for you: docs/server.md"),
-            ("antiphon doctor", "which models answer, what to set for the others"),
+            ("antiphon serve", "the server, for you"),
+            ("antiphon doctor", "models, sandbox, keys"),
+            ("antiphon demo --model anthropic/claude-sonnet-4-5", "this, on a real model"),
         ];
         let widest = commands.iter().map(|(command, _)| command.len()).max().unwrap_or_default();
+        let longest = commands.iter().map(|(_, what)| what.len()).max().unwrap_or_default();
+        let is_wide = widest + longest + "  # ".len() <= view.room();
         lines.extend(commands.map(|(command, what)| {
-            (Tone::Plain, format!("{command:widest$}  # {what}"))
+            let line = format!("{command:widest$}  # {what}");
+            (Tone::Plain, if is_wide { line } else { command.to_owned() })
         }));
-        if self.cast.is_scripted() {
-            let real = "antiphon demo --model anthropic/claude-sonnet-4-5";
-            lines.push((Tone::Plain, format!("{real:widest$}  # this, on a real model")));
-        }
         view.quote(&lines)
     }
 

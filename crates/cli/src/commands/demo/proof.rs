@@ -165,11 +165,11 @@ impl Count {
         let questions = count(self.asked as u64, "question");
         checks.push(Check {
             holds: heard == self.queued && heard.len() == self.heard.len(),
-            what: format!("{messages} on the way, each heard once"),
+            what: format!("{messages} to agents at work, heard exactly once"),
         });
         checks.push(Check {
             holds: self.asked == self.answered,
-            what: format!("{questions}, each answered once"),
+            what: format!("{questions}, {}", count(self.answered as u64, "answer")),
         });
         checks
     }

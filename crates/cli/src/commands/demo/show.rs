@@ -26,7 +26,7 @@ use super::{Cast, Speed};
 use crate::commands::tasks::drawing::{Drawing, Fold, Telling};
 use crate::failure::Failure;
 use crate::served::Served;
-use crate::watch::Tone;
+use crate::watch::{Family, Tone};
 use question::Question;
 
 /// What the lead is asked.
@@ -38,8 +38,11 @@ const STEERING: &str = "Name the ticket in the line you write, please: #42.";
 /// How often the tree is drawn.
 const TICK: Duration = Duration::from_millis(100);
 
+/// How long what was said last may be on the way.
+const LAST_WORDS_WAIT: Duration = Duration::from_secs(1);
+
 /// Tasks side by side that are drawn.
-const DRAWN: Fold = Fold::Beyond(6);
+pub(super) const DRAWN: Fold = Fold::Beyond(6);
 
 /// What the show needs.
 pub(super) struct Show<'a> {
@@ -60,6 +63,8 @@ pub(super) struct Played {
     pub(super) killed: Option<(DateTime<Utc>, DateTime<Utc>)>,
     pub(super) steered: bool,
     pub(super) asked: usize,
+    /// The tree as it was in the end.
+    pub(super) family: Option<Family>,
 }
 
 /// The show while it goes on.
@@ -118,13 +123,27 @@ impl Scene<'_> {
                 return Err(self.too_long());
             }
         }
+        self.rest().await?;
         if self.played.killed.is_none() {
             self.kill().await?;
         }
         self.needs.view.panel(Vec::new())?;
         self.explain()?;
         self.played.asked = self.stage.asked;
+        self.played.family = self.stage.into_family();
         Ok(self.played)
+    }
+
+    /// The top has ended: what is still on the way from the others.
+    async fn rest(&mut self) -> Result<(), Failure> {
+        let until = tokio::time::Instant::now() + LAST_WORDS_WAIT;
+        while !self.stage.is_quiet() {
+            match tokio::time::timeout_at(until, self.streams.next()).await {
+                Ok(event) => self.hear(&event)?,
+                Err(_) => break,
+            }
+        }
+        Ok(())
     }
 
     /// Asks for the task, over HTTP.
@@ -145,23 +164,16 @@ impl Scene<'_> {
     fn hear(&mut self, event: &Event) -> Result<(), Failure> {
         self.stage.apply(event, Instant::now());
         let agent = self.stage.agent(&event.task_id).to_owned();
+        let mut name = agent.as_str();
         for (tone, line) in told(&self.stage, event) {
-            self.needs.view.agent(&agent, tone, &line)?;
+            self.needs.view.agent(name, tone, &line)?;
+            name = "";
         }
         match &event.body {
             EventBody::Dispatched(dispatched) => {
                 let first = self.stage.tasks().count() == 1;
                 dispatched.children.iter().for_each(|child| self.streams.follow(child));
                 if first { self.fan_out(dispatched.children.len()) } else { Ok(()) }
-            }
-            EventBody::TaskCreated(created) if created.parent.is_some() => {
-                let title = self.stage.tasks().find(|task| task.task_id == event.task_id);
-                let tools = created.tools.as_deref().unwrap_or_default().join(", ");
-                let about = title.map_or(String::new(), |task| task.title.clone());
-                let about = super::telling::one_line(&about);
-                let begins = if about.is_empty() { "begins".to_owned() } else { about };
-                self.needs.view.agent(&agent, Tone::Plain, &begins)?;
-                self.needs.view.agent("", Tone::Faint, &format!("tools: {tools}"))
             }
             EventBody::ApprovalRequested(asked) => self.asked(&agent, asked),
             EventBody::ApprovalDecided(decided) => {

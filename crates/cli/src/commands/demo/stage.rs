@@ -63,6 +63,8 @@ impl Stage {
             EventBody::StateChanged(change) => {
                 if change.to == AgentState::Thinking {
                     self.thinking.insert(event.task_id.clone());
+                } else {
+                    self.thinking.remove(&event.task_id);
                 }
             }
             EventBody::ToolStarted(started) => {
@@ -132,6 +134,16 @@ impl Stage {
         self.tasks().skip(1).filter(|task| !task.status.is_terminal())
     }
 
+    /// Whether everybody has ended.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.tasks().all(|task| task.status.is_terminal())
+    }
+
+    /// What is known of the tree at the end.
+    pub(super) fn into_family(self) -> Option<Family> {
+        self.family
+    }
+
     /// Whether the task at the top has ended.
     pub(super) fn is_over(&self) -> bool {
         self.tasks().next().is_some_and(|top| top.status.is_terminal())
@@ -168,6 +180,11 @@ impl Stage {
     /// Whether somebody's word is waited for.
     pub(super) fn is_asking(&self) -> bool {
         !self.open.is_empty()
+    }
+
+    /// Whether a task was dispatched.
+    pub(super) fn is_below(&self, task_id: &TaskId) -> bool {
+        self.tasks().skip(1).any(|task| task.task_id == *task_id)
     }
 
     /// Every task that is known, the top first.

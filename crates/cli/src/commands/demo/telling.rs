@@ -20,6 +20,11 @@ pub(super) fn told(stage: &Stage, event: &Event) -> Vec<(Tone, String)> {
             Message::User(_) if appended.queued.is_some() => {
                 vec![(Tone::Good, "✓ heard it, before its next answer".to_owned())]
             }
+            // What the task at the top was asked is known.
+            Message::User(user) if stage.is_below(&event.task_id) => {
+                let asked = said(&text_of(&user.content));
+                asked.map(|(_, text)| (Tone::Plain, format!("is asked: {text}"))).into_iter().collect()
+            }
             Message::User(_) => Vec::new(),
         },
         EventBody::StatusChanged(change) => ended(change).into_iter().collect(),

@@ -106,7 +106,7 @@ impl View {
     /// A sentence.
     pub(super) fn say(&mut self, tone: Tone, text: &str) -> Result<(), Failure> {
         if self.is_json() {
-            return self.told(None, text);
+            return if text.is_empty() { Ok(()) } else { self.told(None, text) };
         }
         let room = self.width().saturating_sub(INDENT);
         let lines = wrap(text, room).into_iter().map(|line| self.painted(tone, INDENT, &line));
@@ -119,11 +119,23 @@ impl View {
         if self.is_json() {
             return lines.iter().try_for_each(|(_, line)| self.told(None, line));
         }
-        let room = self.width().saturating_sub(2 * INDENT);
+        let room = self.room();
         let cut = |line: &str| line.chars().take(room).collect::<String>();
         let lines = lines.iter().map(|(tone, line)| self.painted(*tone, 2 * INDENT, &cut(line)));
         let lines: Vec<String> = lines.collect();
         self.print(&lines)
+    }
+
+    /// Lines that were made to be seen, as wide as [`Self::room`].
+    pub(super) fn drawn(&mut self, lines: &[String]) -> Result<(), Failure> {
+        let lines = lines.iter().map(|line| format!("{:1$}{line}", "", 2 * INDENT));
+        let lines: Vec<String> = lines.collect();
+        self.print(&lines)
+    }
+
+    /// How wide a line may be that stands further in.
+    pub(super) fn room(&self) -> usize {
+        self.width().saturating_sub(2 * INDENT)
     }
 
     /// What an agent does or says.
@@ -197,6 +209,9 @@ impl View {
 
 /// A text in lines of at most `width` characters, broken between words where that is possible.
 pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
+    if text.is_empty() {
+        return vec![String::new()];
+    }
     let width = width.max(1);
     let mut lines = Vec::new();
     for part in text.lines() {
@@ -237,5 +252,6 @@ mod tests {
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
         assert_eq!(wrap("a abcdefgh b", 4), ["a", "abcd", "efgh", "b"]);
         assert_eq!(wrap("one\n\ntwo", 80), ["one", "", "two"]);
+        assert_eq!(wrap("", 80), [""]);
     }
 }

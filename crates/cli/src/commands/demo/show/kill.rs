@@ -83,19 +83,23 @@ impl Scene<'_> {
             each.join(", ")
         );
         self.needs.view.agent("journal", Tone::Good, &format!("✓ {kept}"))?;
+        if self.stage.asked > 0 {
+            let kept = "✓ what you answered is kept: nobody is asked twice";
+            self.needs.view.agent("", Tone::Good, kept)?;
+        }
         let cut_off: Vec<String> = self
             .stage
             .running()
-            .map(|(task_id, call, _)| format!("{}'s {}", self.stage.agent(task_id), call.title))
+            .map(|(task_id, call, _)| format!("{}: {}", self.stage.agent(task_id), call.title))
             .collect();
+        for call in &cut_off {
+            self.needs.view.agent("", Tone::Plain, &format!("! cut off: {call}"))?;
+        }
         if cut_off.is_empty() {
             return Ok(());
         }
-        let told = format!(
-            "! {} was cut off, and nobody knows how far it got. Its model is told so, and decides",
-            cut_off.join("; ")
-        );
-        self.needs.view.agent("journal", Tone::Plain, &told)
+        let told = "Nobody knows how far that got, and nobody guesses: its model is told, and decides.";
+        self.needs.view.say(Tone::Faint, told)
     }
 
     /// Lets those who watch read.

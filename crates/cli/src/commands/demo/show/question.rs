@@ -69,7 +69,10 @@ impl Scene<'_> {
         let wanted = command.unwrap_or(asked.arguments.as_str());
         let wanted = format!("? {} {}", asked.tool_name, cut(&one_line(wanted)));
         self.needs.view.agent(agent, Tone::Plain, &wanted)?;
-        self.needs.view.agent("", Tone::Faint, &format!("why: {}", one_line(&asked.reason)))?;
+        let reason = one_line(&asked.reason);
+        // How to allow it always is for those who configure it.
+        let why = reason.split(" To allow it").next().unwrap_or_default();
+        self.needs.view.agent("", Tone::Faint, why)?;
         let is_asked = self.needs.keys.is_some() && self.needs.view.is_drawn();
         let wait = match (is_asked, self.needs.speed, self.needs.view.is_drawn()) {
             (true, _, _) => ANSWER_WAIT,
