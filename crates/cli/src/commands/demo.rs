@@ -230,7 +230,10 @@ fn free(model: &ModelRef) -> PriceTable {
 
 fn opening(view: &mut View, cast: &Cast, scratch: &Scratch) -> Result<(), Failure> {
     view.heading("antiphon demo")?;
-    view.say(Tone::Plain, "A lead and three agents mend a small project, and the server that runs them is killed.")?;
+    view.say(
+        Tone::Plain,
+        "A lead and three agents mend a small project, and the server that runs them is killed.",
+    )?;
     match cast {
         Cast::Script(_) => view.say(
             Tone::Plain,
@@ -239,7 +242,10 @@ fn opening(view: &mut View, cast: &Cast, scratch: &Scratch) -> Result<(), Failur
         )?,
         Cast::Model(model) => view.say(
             Tone::Plain,
-            &format!("The model is {model}: what it does is up to it, and it may cost money. The rest is as real."),
+            &format!(
+                "The model is {model}: what it does is up to it, and what it costs is yours. If it does \
+                 not do something, the demo says so."
+            ),
         )?,
     }
     view.say(Tone::Faint, &format!("{}", scratch.folder().display()))?;

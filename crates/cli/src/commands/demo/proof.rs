@@ -66,7 +66,8 @@ impl Proof {
         killed: Option<DateTime<Utc>>,
     ) -> Result<Self, Failure> {
         let events = events(project).await?;
-        let of = |name: &str| fs::metadata(project.folder().join(name)).map_or(0, |file| file.len());
+        let of =
+            |name: &str| fs::metadata(project.folder().join(name)).map_or(0, |file| file.len());
         let bytes = of("journal.db") + of("journal.db-wal");
         Ok(Self { bytes, ..Self::of(&events, killed) })
     }
@@ -203,4 +204,79 @@ async fn events(project: &Project) -> Result<Vec<Event>, Failure> {
         events.extend(page.events);
     }
     Ok(events)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const TASK: &str = "01990a7e-0000-7000-8000-000000000001";
+
+    /// A journal of one task: each event at the second of its number.
+    fn journal(bodies: &[(&str, Value)]) -> Vec<Event> {
+        let event = |(number, (word, data)): (u64, &(&str, Value))| {
+            let at = format!("2026-01-01T00:00:{number:02}Z");
+            let event = json!({
+                "v": 1, "position": number, "task_id": TASK, "seq": number, "at": at,
+                "type": word, "data": data,
+            });
+            serde_json::from_value(event).unwrap()
+        };
+        (1..).zip(bodies).map(event).collect()
+    }
+
+    fn created() -> (&'static str, Value) {
+        ("task_created", json!({ "agent": "a", "session_id": TASK }))
+    }
+
+    fn started() -> (&'static str, Value) {
+        let started = json!({ "tool_call_id": "c", "tool_name": "bash", "effect": "side_effect" });
+        ("tool_started", started)
+    }
+
+    fn result() -> (&'static str, Value) {
+        let message = json!({
+            "type": "tool_result", "tool_call_id": "c", "tool_name": "bash", "is_error": false,
+            "content": [{ "type": "text", "text": "done" }], "timestamp": "2026-01-01T00:00:00Z",
+        });
+        ("message_appended", json!({ "message": message }))
+    }
+
+    fn completed() -> (&'static str, Value) {
+        ("status_changed", json!({ "status": "completed" }))
+    }
+
+    /// What does not hold when it was killed behind this event.
+    fn broken(events: &[Event], killed: usize) -> Vec<String> {
+        let proof = Proof::of(events, Some(events[killed - 1].at));
+        let broken = proof.checks.into_iter().filter(|check| !check.holds);
+        broken.map(|check| check.what).collect()
+    }
+
+    #[test]
+    fn a_journal_that_keeps_its_promises_has_nothing_broken() {
+        let events = journal(&[created(), started(), result(), completed()]);
+        assert_eq!(broken(&events, 2), [""; 0]);
+        let behind = events[2].at;
+        assert_eq!(Proof::of(&events, Some(events[1].at)).resumed, Some(behind));
+    }
+
+    #[test]
+    fn a_call_that_runs_again_behind_its_result_is_noticed() {
+        let events = journal(&[created(), started(), result(), started(), completed()]);
+        assert_eq!(broken(&events, 3), ["1 call had a result before the kill: 1 ran again"]);
+    }
+
+    #[test]
+    fn a_second_result_a_second_end_and_a_gap_are_noticed() {
+        let twice = [created(), started(), result(), result(), completed(), completed()];
+        let mut events = journal(&twice);
+        let expected =
+            ["1 call, 2 results: each has exactly one", "1 task, each ended exactly once"];
+        assert_eq!(broken(&events, 1), expected);
+        events.remove(1);
+        assert_eq!(broken(&events, 1)[0], "5 events, numbered without a gap");
+    }
 }

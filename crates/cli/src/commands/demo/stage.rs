@@ -156,9 +156,10 @@ impl Stage {
 
     /// Calls that run just now.
     pub(super) fn running(&self) -> impl Iterator<Item = (&TaskId, &Call, Instant)> {
-        self.calls.iter().filter(|(_, call)| !call.is_over).filter_map(|((task_id, _), call)| {
-            Some((task_id, call, call.started?.1))
-        })
+        self.calls
+            .iter()
+            .filter(|(_, call)| !call.is_over)
+            .filter_map(|((task_id, _), call)| Some((task_id, call, call.started?.1)))
     }
 
     /// Calls of a task that are over.

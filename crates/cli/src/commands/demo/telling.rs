@@ -23,7 +23,10 @@ pub(super) fn told(stage: &Stage, event: &Event) -> Vec<(Tone, String)> {
             // What the task at the top was asked is known.
             Message::User(user) if stage.is_below(&event.task_id) => {
                 let asked = said(&text_of(&user.content));
-                asked.map(|(_, text)| (Tone::Plain, format!("is asked: {text}"))).into_iter().collect()
+                asked
+                    .map(|(_, text)| (Tone::Plain, format!("is asked: {text}")))
+                    .into_iter()
+                    .collect()
             }
             Message::User(_) => Vec::new(),
         },

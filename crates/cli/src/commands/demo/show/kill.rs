@@ -15,6 +15,9 @@ use crate::watch::Tone;
 /// How long nobody is there, for those who watch.
 const SILENCE: Duration = Duration::from_millis(1500);
 
+/// How long somebody has to read what came back.
+const READING: Duration = Duration::from_millis(2000);
+
 impl Scene<'_> {
     /// Kills the server, and starts it again.
     pub(super) async fn kill(&mut self) -> Result<(), Failure> {
@@ -37,6 +40,7 @@ impl Scene<'_> {
         *self.needs.server = Server::start(self.needs.scratch, self.needs.cast).await?;
         self.served = Arc::new(self.needs.server.client(self.needs.scratch).await?);
         self.back()?;
+        self.pause(READING).await;
         self.streams.go_on(Arc::clone(&self.served));
         self.played.killed = Some((killed, started));
         Ok(())
@@ -63,6 +67,7 @@ impl Scene<'_> {
 
     /// What is there again.
     fn back(&mut self) -> Result<(), Failure> {
+        self.needs.view.scene("recovery", "Started again, it goes on")?;
         let server = &*self.needs.server;
         let (pid, took) = (server.pid, server.took.as_millis());
         let going_on = server.going_on.clone().unwrap_or_else(|| "nothing was cut off".to_owned());
@@ -75,7 +80,8 @@ impl Scene<'_> {
             .filter(|(_, done)| *done > 0)
             .collect();
         let all: usize = done.iter().map(|(_, done)| done).sum();
-        let each: Vec<String> = done.iter().map(|(agent, done)| format!("{agent} {done}")).collect();
+        let each: Vec<String> =
+            done.iter().map(|(agent, done)| format!("{agent} {done}")).collect();
         let kept = format!(
             "{} had a result and {} not run again ({})",
             count(all as u64, "call"),
@@ -98,7 +104,8 @@ impl Scene<'_> {
         if cut_off.is_empty() {
             return Ok(());
         }
-        let told = "Nobody knows how far that got, and nobody guesses: its model is told, and decides.";
+        let told =
+            "Nobody knows how far that got, and nobody guesses: its model is told, and decides.";
         self.needs.view.say(Tone::Faint, told)
     }
 
