@@ -1,5 +1,5 @@
-# make run     build, and try Antiphon offline; MODEL=local with a small real model, or
-#              MODEL=PROVIDER/NAME with a key
+# make run     build, and see Antiphon at work offline (docs/demo.md); MODEL=PROVIDER/NAME the same
+#              on a real model, with a key; MODEL=local a question to a small model, on each wire
 # make test    everything CI runs: format, lints, tests, doctests, docs
 # make check   the quick half of it: format and lints
 # make crash   kill it N times wherever it writes, and see that nothing is lost (N=2000 by default)
@@ -26,14 +26,14 @@ N ?= 2000
 run: setup
 	@scripts/step "Building" $(CARGO) build --release --package antiphon --locked
 ifeq ($(MODEL),local)
+	@echo "The small local model chats, poorly, and cannot use tools: it is asked a question in place of the demo."
 	@scripts/need python3 python3-venv
 	@for provider in local local-anthropic local-responses; do \
 		scripts/step "Asking a small real model on the wire of $$provider" scripts/local-model \
 			$(ANTIPHON) run --max-tokens 60 --model $$provider/smollm2 "Who are you?" || exit $$?; \
 	done
 else
-	@scripts/step "Asking $(or $(MODEL),a script)" $(ANTIPHON) run $(if $(MODEL),--model $(MODEL)) \
-		"What are you, and what can I try first?"
+	@scripts/step "A team at work, on $(or $(MODEL),a script)" $(ANTIPHON) demo $(if $(MODEL),--model $(MODEL))
 endif
 
 check: setup

@@ -105,8 +105,8 @@ fn text(bytes: Vec<u8>) -> String {
 
 /// What stands in a text behind this, up to a blank.
 fn behind<'a>(text: &'a str, mark: &str) -> &'a str {
-    let (_, rest) = text.split_once(mark).unwrap_or_else(|| panic!("no `{mark}` in:\n{text}"));
-    rest.split_whitespace().next().unwrap()
+    assert!(text.contains(mark), "no `{mark}` in:\n{text}");
+    text.split_once(mark).unwrap().1.split_whitespace().next().unwrap()
 }
 
 fn objects(output: &Output) -> Vec<Value> {

@@ -56,6 +56,7 @@ Examples:
   antiphon demo --model anthropic/claude-sonnet-4-5
   antiphon demo --fast --rm
   antiphon demo --fast --json | jq -c 'select(.type == \"summary\")'")]
+#[expect(clippy::struct_excessive_bools, reason = "flags of the command line")]
 pub(crate) struct Demo {
     /// Who answers, as PROVIDER/MODEL; a script when absent.
     #[arg(long, value_name = "PROVIDER/MODEL")]

@@ -64,9 +64,8 @@ pub(super) fn steer(stage: &Stage, patience: &Patience, now: Instant) -> Option<
     let meant = stage.at_work().find(|task| task.agent == STEERED);
     match meant {
         Some(meant) if stage.has_begun(&meant.task_id) => Some(meant.task_id.clone()),
-        Some(_) => None,
         None if waited >= patience.steer => at_work.next().map(|task| task.task_id.clone()),
-        None => None,
+        Some(_) | None => None,
     }
 }
 

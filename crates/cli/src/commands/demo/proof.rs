@@ -74,7 +74,9 @@ impl Proof {
 
     fn of(events: &[Event], killed: Option<DateTime<Utc>>) -> Self {
         let mut counted = Count::default();
-        events.iter().for_each(|event| counted.add(event));
+        for event in events {
+            counted.add(event);
+        }
         let whole = (1..).zip(events).all(|(number, event)| event.position == Position(number));
         let mut checks = vec![Check {
             holds: whole,
@@ -110,7 +112,7 @@ impl Count {
                 *self.ends.entry(task_id.clone()).or_default() += 1;
             }
             EventBody::MessageAppended(appended) => {
-                self.heard.extend(appended.queued.clone());
+                self.heard.extend(appended.queued);
                 match &*appended.message {
                     Message::Assistant(answer) => {
                         for call in answer.tool_calls() {
@@ -129,7 +131,7 @@ impl Count {
                 call.started.push(event.at);
             }
             EventBody::MessageQueued(queued) => {
-                self.queued.insert(queued.id.clone());
+                self.queued.insert(queued.id);
             }
             EventBody::ApprovalRequested(_) => self.asked += 1,
             EventBody::ApprovalDecided(_) => self.answered += 1,
@@ -161,7 +163,7 @@ impl Count {
         let once = self.tasks.iter().all(|task| self.ends.get(task) == Some(&1));
         let tasks = count(self.tasks.len() as u64, "task");
         checks.push(Check { holds: once, what: format!("{tasks}, each ended exactly once") });
-        let heard: BTreeSet<_> = self.heard.iter().cloned().collect();
+        let heard: BTreeSet<_> = self.heard.iter().copied().collect();
         let messages = count(self.queued.len() as u64, "message");
         let questions = count(self.asked as u64, "question");
         checks.push(Check {

@@ -180,7 +180,22 @@ impl Scene<'_> {
                 self.questions.retain(|question| question.approval_id != decided.approval_id);
                 Ok(())
             }
-            _ => Ok(()),
+            EventBody::TaskCreated(_)
+            | EventBody::StatusChanged(_)
+            | EventBody::StateChanged(_)
+            | EventBody::MessageAppended(_)
+            | EventBody::MessageQueued(_)
+            | EventBody::RequestSent(_)
+            | EventBody::Replied(_)
+            | EventBody::ToolRefused(_)
+            | EventBody::ToolStarted(_)
+            | EventBody::ToolRequested(_)
+            | EventBody::Awaited(_)
+            | EventBody::HandedOver(_)
+            | EventBody::Relayed(_)
+            | EventBody::UsageRecorded(_)
+            | EventBody::OutputRejected(_)
+            | EventBody::Compacted(_) => Ok(()),
         }
     }
 

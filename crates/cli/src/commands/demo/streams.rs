@@ -84,11 +84,11 @@ async fn follow(
 ) {
     let mut seen = Seq(0);
     loop {
-        let Ok(served) = server.wait_for(Option::is_some).await.map(|served| served.clone()) else {
+        let Ok(there) = server.wait_for(Option::is_some).await.map(|there| there.clone()) else {
             return;
         };
-        let Some(served) = served else { continue };
-        match listen(&served, &task_id, &mut seen, &sender).await {
+        let Some(there) = there else { continue };
+        match listen(&there, &task_id, &mut seen, &sender).await {
             Err(Lost) => tokio::time::sleep(AGAIN).await,
             Ok(()) => return,
         }
