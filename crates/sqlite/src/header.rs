@@ -17,7 +17,7 @@ use crate::journal::{OpenError, connect, open_error};
 pub const APPLICATION_ID: i32 = 0x416E_7470;
 
 /// The schema of a file that has none yet.
-const NEW: u32 = 0;
+pub(crate) const NEW: u32 = 0;
 
 /// The last schema without [`APPLICATION_ID`].
 const UNMARKED: u32 = 1;

@@ -30,6 +30,7 @@
 //! | one event makes no sense              | `Corrupt` where it is read; all lists are there       |
 //! | the file is no database, or damaged   | [`OpenError::Damaged`], or `Corrupt` when it is read  |
 
+mod backup;
 mod column;
 mod fault;
 mod header;
@@ -41,17 +42,23 @@ mod page;
 mod read_only;
 mod reader;
 mod rebuild;
+mod restore;
 mod schema;
+mod seal;
+mod snapshot;
+mod staging;
 mod standing;
 mod stored_event;
 mod tables;
 mod task_row;
 mod writer;
 
+pub use backup::{Backup, BackupError, Progress, Replace};
 pub use header::APPLICATION_ID;
 pub use journal::{OpenError, SqliteJournal, Sync};
 pub use lists::LIST_ROWS_MAX;
 pub use page::{PAGE_BYTES_MAX, PAGE_EVENTS_MAX};
 pub use read_only::ReadOnlyJournal;
+pub use restore::{Restore, Restored};
 pub use standing::TASKS_AT_HAND_MAX;
 pub use writer::{APPEND_BYTES_MAX, APPENDS_WAITING_MAX, BATCH_APPENDS_MAX};

@@ -96,9 +96,19 @@ fn step_up(connection: &mut Connection, found: u32) -> rusqlite::Result<()> {
 /// The tables, in a database that is gone with its connection.
 #[cfg(test)]
 pub(crate) fn in_memory() -> rusqlite::Result<Connection> {
+    blank(SCHEMA)
+}
+
+/// The tables of one schema, with nothing in them. They are gone with their connection.
+pub(crate) fn blank(schema: u32) -> rusqlite::Result<Connection> {
     let mut connection = Connection::open_in_memory()?;
     connection.pragma_update(None, "foreign_keys", "OFF")?;
-    step_up(&mut connection, 0)?;
+    let transaction = connection.transaction()?;
+    for Step { tables, then } in STEPS.iter().take(schema as usize) {
+        transaction.execute_batch(tables)?;
+        then(&transaction)?;
+    }
+    transaction.commit()?;
     Ok(connection)
 }
 

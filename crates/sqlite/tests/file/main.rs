@@ -2,6 +2,7 @@
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
+mod backup;
 mod damage;
 mod full_disk;
 mod killed;
@@ -9,6 +10,7 @@ mod limits;
 mod migration;
 mod owner;
 mod read_only;
+mod restore;
 mod schema_3;
 mod settled;
 mod world;
