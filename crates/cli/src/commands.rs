@@ -4,11 +4,13 @@ pub(crate) mod agents;
 mod approvals;
 pub(crate) mod attach;
 mod demo;
+mod backup;
 mod doctor;
 mod inbox;
 mod keys;
 mod models;
 mod request;
+mod restore;
 mod run;
 mod send;
 mod serve;
@@ -41,6 +43,8 @@ pub(crate) enum Command {
     Serve(Box<serve::Serve>),
     #[command(subcommand)]
     Keys(keys::Keys),
+    Backup(backup::Backup),
+    Restore(restore::Restore),
     Models(models::Models),
     Doctor(doctor::Doctor),
 }
@@ -60,6 +64,8 @@ impl Command {
             | Self::Inbox(_)
             | Self::Request(_)
             | Self::Keys(_)
+            | Self::Backup(_)
+            | Self::Restore(_)
             | Self::Models(_)
             | Self::Doctor(_) => LogFormat::default(),
         }
@@ -78,6 +84,8 @@ impl Command {
             Self::Request(request) => request.run().await,
             Self::Serve(serve) => serve.run().await,
             Self::Keys(keys) => keys.run(),
+            Self::Backup(backup) => backup.run().await,
+            Self::Restore(restore) => restore.run().await,
             Self::Models(models) => models.run().await,
             Self::Doctor(doctor) => doctor.run().await,
         }

@@ -86,13 +86,20 @@ impl Project {
 
     /// The project's journal, for this process alone.
     pub(crate) fn journal(&self) -> Result<SqliteJournal, Failure> {
+        self.break_ground()?;
+        SqliteJournal::open(&self.journal_path(), Sync::Full).map_err(Failure::from)
+    }
+
+    /// Makes the folder ready for a journal. What was in it before there was one may have come with a
+    /// clone, and is not believed.
+    pub(crate) fn break_ground(&self) -> Result<(), Failure> {
         self.refuse_brought_keys()?;
         self.prepare()?;
         if !self.has_journal() {
             self.forget_brought_token()?;
             set_aside_brought(self.root(), &drop_settings())?;
         }
-        SqliteJournal::open(&self.journal_path(), Sync::Full).map_err(Failure::from)
+        Ok(())
     }
 
     /// Makes sure that something was done here: from then on, what lies in the folder is ours.
@@ -161,6 +168,12 @@ impl Project {
         team: &Team,
     ) -> Result<Orchestrator, Failure> {
         Ok(Orchestrator::at_rest(self.world_of(models, hands, team)?))
+    }
+
+    /// The same for a journal that is not the project's yet.
+    pub(crate) fn keeper_at(path: &Path, models: Models) -> Result<Orchestrator, Failure> {
+        let journal = Arc::new(SqliteJournal::open(path, Sync::Full)?);
+        Ok(Orchestrator::at_rest(world(journal, models, Hands::none())))
     }
 
     fn world_of(&self, models: Models, hands: Hands, team: &Team) -> Result<World, Failure> {

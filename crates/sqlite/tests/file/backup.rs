@@ -19,7 +19,7 @@ use crate::world::{all, append, creation, note, open};
 const WRITERS: u64 = 8;
 
 /// Backups that are made meanwhile.
-const BACKUPS: usize = 12;
+const BACKUPS: usize = 6;
 
 /// Every name in a folder.
 pub(crate) fn names(folder: &Path) -> Vec<String> {
@@ -45,7 +45,7 @@ async fn a_backup_is_the_journal_up_to_a_moment_whoever_writes_meanwhile() {
         journal.append(creation(number)).await.expect("a task");
         let (journal, done, answered) =
             (Arc::clone(&journal), Arc::clone(&done), Arc::clone(&answered));
-        let text = "x".repeat(usize::try_from(number * 700).expect("a length"));
+        let text = "x".repeat(usize::try_from(number * 50).expect("a length"));
         writers.spawn(async move {
             while !done.load(Ordering::Relaxed) {
                 let more = append(number, Expected::There, vec![note(&text), note("more")]);

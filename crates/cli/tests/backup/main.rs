@@ -1,0 +1,8 @@
+//! `antiphon backup` and `antiphon restore`: beside a server at work, killed at any moment, and with
+//! files that are no backups.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod backing_up;
+mod project;
+mod restoring;
