@@ -2,8 +2,8 @@
 
 use antiphon_core::{
     AgentState, AssistantMessage, Compacted, Manner, MessageAppended, MessageStream, ProviderError,
-    Purpose, Request, StatusChanged, StopReason, StreamError, TaskStatus, ToolChoice, Usage,
-    UsageRecorded, UserMessage,
+    Purpose, Request, StatusChanged, StopReason, StreamError, StreamEvent, TaskStatus, ToolChoice,
+    Usage, UsageRecorded, UserMessage,
 };
 use serde_json::json;
 
@@ -138,6 +138,7 @@ impl Work {
         let provider = self.inner.provider(&self.state).map_err(refused)?;
         let now = self.inner.world.clock.now();
         let mut stream = MessageStream::open(&*provider, request, self.interruption(), now);
+        let mut text_bytes = 0;
         loop {
             match stream.next().await {
                 Ok(Some(event)) => {
@@ -145,9 +146,12 @@ impl Work {
                     if shown == Shown::Yes {
                         let task_id = self.state.task_id.clone();
                         // Nobody may be watching.
-                        let turn = self.state.turns;
+                        let (turn, text_at) = (self.state.turns, text_bytes);
+                        if let StreamEvent::TextDelta { delta } = &event {
+                            text_bytes += delta.len();
+                        }
                         let delta = Delta::new(task_id, turn, DeltaEvent::Answer(event));
-                        let _ = self.inner.deltas.send(delta);
+                        let _ = self.inner.deltas.send(delta.behind(text_at));
                     }
                 }
                 Ok(None) => break,

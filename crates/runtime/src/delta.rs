@@ -13,6 +13,10 @@ pub struct Delta {
     /// How many answers of the task were whole before this one.
     #[serde(skip)]
     pub turn: u32,
+    /// Bytes of text of the same answer that came before it: whoever joins in the middle knows what
+    /// they missed.
+    #[serde(skip)]
+    pub text_at: usize,
     /// What came.
     #[serde(flatten)]
     pub event: DeltaEvent,
@@ -43,6 +47,11 @@ pub enum ToolDelta {
 
 impl Delta {
     pub(crate) fn new(task_id: TaskId, turn: u32, event: DeltaEvent) -> Self {
-        Self { v: EVENT_VERSION, task_id, turn, event }
+        Self { v: EVENT_VERSION, task_id, turn, text_at: 0, event }
+    }
+
+    /// The same, behind so many bytes of text.
+    pub(crate) fn behind(self, text_at: usize) -> Self {
+        Self { text_at, ..self }
     }
 }

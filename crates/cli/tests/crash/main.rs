@@ -6,18 +6,20 @@
 //! | one task   | it completed, no tool with side effects ran twice, no event is lost, reordered or doubled, and what was said is what an undisturbed run says wherever no call was cut off |
 //! | a tree     | its top completed, every child that was named is there once and has ended, every join and every report tells how they ended, nothing was done twice, no process is left |
 //! | an office  | what was accepted is read once, every request has one final answer, every file has one response and one effect, no mark was left twice, no event is lost, reordered or doubled, no process is left |
+//! | under load | every request that was repeated until it was answered is one task with one answer, the one in the journal; whoever came back with the last event they saw missed none and saw none twice; no process is left |
 //!
 //! `make crash N=2000` asks for more kills than the few that every test run makes.
 //!
 //! | setting       | means                                                                            |
 //! |---------------|----------------------------------------------------------------------------------|
-//! | `CRASH_KILLS` | kills of all scenes together; 100 when absent. 40 % are of trees, 20 % of offices |
-//! | `CRASH_SEED`  | where the dice begin; 1 when absent. A failure names it. Tasks and trees die at the same writes again; in an office everybody works at the same time, so it is the same load and not the same moment |
+//! | `CRASH_KILLS` | kills of all scenes together; 100 when absent. 30 % are of trees, 20 % of offices, 20 % under load |
+//! | `CRASH_SEED`  | where the dice begin; 1 when absent. A failure names it. Tasks and trees die at the same writes again; in an office and under load everybody works at the same time, so it is the same load and not the same moment |
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod dice;
 mod kill;
+mod load;
 mod office;
 mod project;
 mod scene;
@@ -27,6 +29,7 @@ mod tree;
 use std::time::Instant;
 
 use dice::Dice;
+use load::{Death, Load};
 use office::Office;
 use project::Fate;
 use scene::Scene;
@@ -36,10 +39,13 @@ use team::{Housing, Team};
 const KILLS_DEFAULT: u64 = 100;
 
 /// How many of a hundred kills are those of trees.
-const TREES_PERCENT: u64 = 40;
+const TREES_PERCENT: u64 = 30;
 
 /// How many are those of offices.
 const OFFICES_PERCENT: u64 = 20;
+
+/// How many are those of servers under load.
+const LOADS_PERCENT: u64 = 20;
 
 /// Writes of the journal within which one task dies.
 const TASK_WRITES: u64 = 60;
@@ -50,6 +56,9 @@ const TREE_WRITES: u64 = 400;
 /// The same for an office: its journal, and the responses to its files.
 const OFFICE_WRITES: u64 = 400;
 
+/// The same for a server under load.
+const LOAD_WRITES: u64 = 250;
+
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
@@ -59,12 +68,15 @@ struct Wanted {
     tasks: u64,
     trees: u64,
     offices: u64,
+    loads: u64,
 }
 
 fn wanted() -> Wanted {
     let all = setting("CRASH_KILLS", KILLS_DEFAULT);
-    let (trees, offices) = (all * TREES_PERCENT / 100, all * OFFICES_PERCENT / 100);
-    Wanted { tasks: all - trees - offices, trees, offices }
+    let part = |percent| all * percent / 100;
+    let (trees, offices) = (part(TREES_PERCENT), part(OFFICES_PERCENT));
+    let loads = part(LOADS_PERCENT);
+    Wanted { tasks: all - trees - offices - loads, trees, offices, loads }
 }
 
 /// How many milliseconds something takes that gets to its end.
@@ -175,6 +187,34 @@ fn an_office_answers_everybody_once_however_often_it_is_killed() {
     }
     println!(
         "{kills} kills, {offices} offices ({whole}), {millis} ms undisturbed, {:.0} s, seed {seed}",
+        began.elapsed().as_secs_f64()
+    );
+}
+
+#[test]
+fn a_server_under_load_answers_everybody_once_and_nobody_misses_an_event() {
+    let (wanted, seed) = (wanted().loads, setting("CRASH_SEED", 1));
+    let mut dice = Dice(seed);
+    let began = Instant::now();
+    let undisturbed = Load::new();
+    let millis = millis_of(|| {
+        let died = undisturbed.bear(|| None);
+        if died.is_empty() { Fate::Ended } else { Fate::Died }
+    });
+    undisturbed.check("undisturbed");
+    let (mut kills, mut told, mut loads, mut whole) = (0, 0, 0, load::Seen::default());
+    while kills < wanted {
+        let load = Load::new();
+        let deaths = load.bear(|| Some(Death::throw(&mut dice, LOAD_WRITES, millis / 3)));
+        let in_order = deaths.iter().filter(|death| matches!(death, Death::Told(_))).count() as u64;
+        kills += deaths.len() as u64 - in_order;
+        told += in_order;
+        loads += 1;
+        whole += load.check(&format!("seed {seed}, load {loads}, killed {deaths:?}"));
+    }
+    println!(
+        "{kills} kills, {told} ends in order, {loads} loads ({whole}), {millis} ms undisturbed, {:.0} s, \
+         seed {seed}",
         began.elapsed().as_secs_f64()
     );
 }

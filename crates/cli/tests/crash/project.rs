@@ -4,8 +4,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -48,6 +50,13 @@ impl Project {
     /// A file of it; empty when it is not there.
     pub(crate) fn text(&self, path: &str) -> String {
         fs::read_to_string(self.folder.path().join(path)).unwrap_or_default()
+    }
+
+    /// Makes a file that only its owner can read.
+    pub(crate) fn write_private(&self, path: &str, content: &str) {
+        let mut file = fs::OpenOptions::new();
+        let file = file.write(true).create_new(true).mode(0o600);
+        file.open(self.folder.path().join(path)).unwrap().write_all(content.as_bytes()).unwrap();
     }
 
     /// Starts the program, which dies if told to. By SIGKILL, or at its end: it never fails.

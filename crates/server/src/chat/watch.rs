@@ -197,13 +197,15 @@ async fn receive(deltas: &mut Option<broadcast::Receiver<Delta>>) -> Option<Delt
 }
 
 impl Book {
-    /// Text of this turn, to be told. What the journal told already is old.
+    /// Text of this turn, to be told. What the journal told already is old, and what is said again
+    /// was told. Whoever joined in the middle waits for the journal: it has the beginning.
     fn hear(&mut self, delta: Delta) -> Option<String> {
         match delta.event {
             DeltaEvent::Answer(StreamEvent::TextDelta { delta: text })
                 if delta.turn == self.turn && self.form == Form::Text && !self.whole =>
             {
-                self.tell(&text)
+                let known = self.told.len().checked_sub(delta.text_at)?;
+                text.get(known..).and_then(|more| self.tell(more))
             }
             DeltaEvent::Answer(_) | DeltaEvent::Tool(_) => None,
         }

@@ -72,6 +72,24 @@ async fn the_same_key_is_the_same_answer_and_the_model_is_asked_once() {
     served.ended().await;
 }
 
+/// What comes next when they join is not the beginning.
+#[tokio::test]
+async fn a_client_that_comes_back_in_the_middle_of_an_answer_is_told_all_of_it() {
+    let served = Served::new().await;
+    let (key, streamed) = ("idempotency-key: k\r\n", with("tale", &json!({ "stream": true })));
+    let mut first = begin(&served, key, &streamed).await;
+    hear(&mut first, "Once upon").await;
+    let again = begin(&served, key, &streamed).await;
+    let whole = begin(&served, key, &body("tale")).await;
+    drop(first);
+    let (again, whole) = (rest(again).await, rest(whole).await);
+    let all = "Once upon a time. The end.";
+    assert_eq!(crate::streams::content(&again.chunks()), all);
+    assert_eq!(whole.json()["choices"][0]["message"]["content"], all);
+    assert_eq!(served.asked().len(), 1);
+    served.ended().await;
+}
+
 #[tokio::test]
 async fn a_task_that_somebody_else_cancels_is_gone() {
     let served = Served::new().await;

@@ -60,6 +60,9 @@ step = [{ stall = true }]
 when = { last_user_contains = "slow" }
 step = [{ delay_ms = 300 }, { text = "At last." }]
 [[reply]]
+when = { last_user_contains = "tale" }
+step = [{ text = "Once upon" }, { delay_ms = 300 }, { text = " a time." }, { delay_ms = 50 }, { text = " The end." }]
+[[reply]]
 when = { last_user_contains = "much" }
 stop = "length"
 step = [{ text = "And so" }]
