@@ -3,7 +3,8 @@
 //! One thread writes. Whatever is waiting when it comes round is written in one transaction and
 //! made durable with one sync; each writer learns of its own append only then. Readers have
 //! connections of their own and neither wait for the writer nor make it wait; other processes may
-//! look on with [`SqliteJournal::open_read_only`].
+//! look on with [`SqliteJournal::open_read_only`], or copy it with [`SqliteJournal::back_up`].
+//! [`Restore`] puts a copy in place of a journal.
 //!
 //! The events are the truth. What is kept beside them, so that a list is at hand without reading
 //! them all, is written in the same transaction and can be made again from them:
@@ -28,6 +29,7 @@
 //! | the file is of a later version        | [`OpenError::Later`]; it is left as it is             |
 //! | the file is a database of others'     | [`OpenError::Damaged`]; it is left as it is           |
 //! | one event makes no sense              | `Corrupt` where it is read; all lists are there       |
+//! | a backup or a restore is killed       | what was there before is there, or what was to be     |
 //! | the file is no database, or damaged   | [`OpenError::Damaged`], or `Corrupt` when it is read  |
 
 mod backup;

@@ -8,6 +8,9 @@
 //! | before the step                      | the old journal, or none                               |
 //! | behind it                            | the restored one; the old one beside it                |
 //!
+//! Between the step and the next one the old one has another name, `.restore-…` in place of
+//! `.before-…`.
+//!
 //! A log belongs to the journal it was written for. That of the old one is folded into it before the
 //! step; what cannot be folded, because the old one is damaged, is set aside with it. So no log of the
 //! old journal is ever read as one of the new.
