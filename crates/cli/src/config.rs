@@ -5,7 +5,9 @@
 
 mod peer;
 mod providers;
+mod secrets;
 mod telemetry;
+mod webhooks;
 mod windows;
 
 use std::collections::BTreeMap;
@@ -13,7 +15,7 @@ use std::env;
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 
-use antiphon_core::{ModelRef, Price, PriceTable};
+use antiphon_core::{ModelRef, Price, PriceTable, SourceName};
 use antiphon_schedule::{ScheduleConfig, Schedules};
 use antiphon_terminal::TerminalProfile;
 use secrecy::SecretString;
@@ -23,6 +25,7 @@ use crate::failure::Failure;
 pub(crate) use peer::PeerConfig;
 use providers::{ProviderFile, providers};
 pub(crate) use telemetry::TelemetryConfig;
+pub(crate) use webhooks::{WebhookConfig, webhooks};
 pub(crate) use windows::Windows;
 
 /// The prices that come with this version.
@@ -67,6 +70,8 @@ pub(crate) struct Config {
     pub(crate) scripts: BTreeMap<String, PathBuf>,
     /// Where traces go.
     pub(crate) telemetry: TelemetryConfig,
+    /// Who may send events, by name.
+    pub(crate) webhooks: BTreeMap<SourceName, WebhookConfig>,
 }
 
 /// What commands may touch beside the project.
@@ -171,6 +176,7 @@ struct File {
     schedules: BTreeMap<String, ScheduleConfig>,
     scripts: BTreeMap<String, PathBuf>,
     telemetry: TelemetryConfig,
+    webhooks: BTreeMap<SourceName, WebhookConfig>,
 }
 
 impl Config {
@@ -216,6 +222,7 @@ impl Config {
                 .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?,
             scripts: scripts(&path, file.scripts),
             telemetry: file.telemetry,
+            webhooks: file.webhooks,
             default_model: chosen.or(file.model),
             providers: providers(file.providers)?,
             models: file.models,

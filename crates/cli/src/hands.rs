@@ -15,12 +15,12 @@ use antiphon_runtime::{Asking, NoTools, OpenGate};
 use antiphon_sandbox::{Network, Policy, Protected, SECRETS_IN_HOME};
 use antiphon_shell::{Environment, Shell, WorkerCommand};
 use antiphon_tools::{
-    Aside, EditTool, GlobTool, GrepTool, ReadTool, Seen, ToolHandler, Toolbox, Workspace,
-    WorkspaceConfig, WriteTool,
+    Aside, EditTool, GlobTool, GrepTool, ReadTool, Redacting, Secrets, Seen, ToolHandler, Toolbox,
+    Workspace, WorkspaceConfig, WriteTool,
 };
 
 use crate::commands::Ask;
-use crate::config::{Config, Key};
+use crate::config::Config;
 use crate::failure::Failure;
 use crate::project::Project;
 
@@ -37,6 +37,8 @@ pub(crate) struct Hands {
     pub(crate) asking: Asking,
     /// The servers some of the tools come from.
     pub(crate) servers: Option<Arc<Mcp>>,
+    /// What the tools do not say.
+    pub(crate) secrets: Secrets,
 }
 
 /// What somebody allows for this time only.
@@ -58,6 +60,7 @@ impl Hands {
             gate: Arc::new(OpenGate),
             asking: Asking::Refuse,
             servers: None,
+            secrets: Secrets::default(),
         }
     }
 
@@ -98,7 +101,9 @@ impl Hands {
             effects: Effects::new(move |tool| known.effect(tool)),
         };
         let gate = gate(project, config, &permissions, bounds)?;
-        Ok(Self { tools, gate, asking: Asking::Refuse, servers })
+        let secrets: Secrets = config.secrets().into_iter().collect();
+        let tools = Arc::new(Redacting::new(tools, secrets.clone()));
+        Ok(Self { tools, gate, asking: Asking::Refuse, servers, secrets })
     }
 
     /// No tools, but somebody who keeps what is allowed always.
@@ -160,13 +165,7 @@ pub(crate) fn toolbox(
 
 /// What commands find in their environment.
 pub(crate) fn environment(config: &Config) -> Result<Environment, String> {
-    let secret = config.providers.values().filter_map(|provider| match &provider.key {
-        Key::Missing { variable } | Key::Set { variable: Some(variable), .. } => {
-            Some(variable.clone())
-        }
-        Key::Set { variable: None, .. } | Key::NotNeeded => None,
-    });
-    let secret: Vec<String> = secret.collect();
+    let secret = config.secret_variables();
     Environment::choose(std::env::vars_os(), &config.sandbox.env, &secret)
         .map_err(|error| error.to_string())
 }

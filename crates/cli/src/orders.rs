@@ -104,6 +104,7 @@ impl ProjectOrders {
                     },
                     until: is_asked.then(|| SystemClock.now() + patience),
                     key: Some(key.to_owned()),
+                    payload: None,
                 };
                 self.send(arrival).await
             }

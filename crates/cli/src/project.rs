@@ -218,7 +218,7 @@ fn make_private(folder: &Path) -> std::io::Result<()> {
         return fs::write(
             folder.join(".gitignore"),
             "journal.db*\nmcp-tools.json\nresults/\ntmp/\nworkers/\nterminals/\nrequests/\nschedules.json\n\
-             server.json\ntoken\nkeys.json*\n",
+             server.json\nserver.sock\ntoken\nkeys.json*\n",
         );
     };
     // A link, or somebody else's folder, may come with a clone and lead anywhere.

@@ -2,8 +2,8 @@
 //!
 //! Nothing that lies in the folder is believed by itself. The journal has to be owned by the process
 //! that `server.json` names, that process has to be this user's, both papers have to be private files,
-//! and the address has to be the loopback; only then is the token sent. What a dead server left is
-//! ignored. A server that goes away in the middle is an error that says where to look.
+//! and the place has to be the loopback or the socket in the folder; only then is the token sent. What a
+//! dead server left is ignored. A server that goes away in the middle is an error that says where to look.
 
 mod answer;
 mod door;
@@ -13,7 +13,6 @@ mod owner;
 mod papers;
 
 use std::fmt;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,7 +31,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use door::Door;
 pub(crate) use following::Lost;
 pub(crate) use inbox::{Answer, Letter, Rejected, Taken, Told, Word};
-use papers::Notice;
+use papers::{Notice, Place};
 
 use crate::failure::{Exit, Failure};
 use crate::project::Project;
@@ -48,7 +47,7 @@ const REST_WAIT_S: u32 = 25;
 
 /// A server that works on this project.
 pub(crate) struct Served {
-    address: SocketAddr,
+    place: Place,
     client: Client,
     /// What it has to be shown.
     token: HeaderValue,
@@ -56,7 +55,7 @@ pub(crate) struct Served {
 
 impl fmt::Debug for Served {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Served({})", self.address)
+        write!(f, "Served({})", self.place)
     }
 }
 
@@ -95,7 +94,8 @@ impl Served {
     pub(crate) async fn find(project: &Project) -> Result<Option<Self>, Failure> {
         let Some(notice) = notice(project)? else { return Ok(None) };
         let token = papers::token(&project.folder())?;
-        let served = Self { address: notice.address, client: client()?, token };
+        let client = client(&notice.place)?;
+        let served = Self { place: notice.place, client, token };
         Ok(served.is_there().await.then_some(served))
     }
 
@@ -187,7 +187,7 @@ impl Served {
 
     /// An answer that is a success, or what it means.
     async fn send(&self, request: RequestBuilder) -> Result<Response, Failure> {
-        self.ask(request).await?.map_err(|error| answer::failure(self.address, error))
+        self.ask(request).await?.map_err(|error| answer::failure(&self.place, error))
     }
 
     /// An answer, or what the server says is wrong.
@@ -211,8 +211,11 @@ impl Served {
 
     /// The address of something of the server. What a name has in it stays within it.
     fn at(&self, path: &[&str]) -> Result<Url, Failure> {
-        let mut url =
-            Url::parse(&format!("http://{}", self.address)).map_err(|_| self.strange())?;
+        let host = match &self.place {
+            Place::Address(address) => address.to_string(),
+            Place::Socket(_) => "localhost".to_owned(),
+        };
+        let mut url = Url::parse(&format!("http://{host}")).map_err(|_| self.strange())?;
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path);
         }
@@ -223,14 +226,14 @@ impl Served {
         Failure::unavailable(format!(
             "the server at {} went away ({cause}): see how far it got with `antiphon tasks list`, and \
              start it again",
-            self.address
+            self.place
         ))
     }
 
     fn strange(&self) -> Failure {
         Failure::unavailable(format!(
             "the server at {} answers in another language: is it of this version?",
-            self.address
+            self.place
         ))
     }
 }
@@ -270,7 +273,7 @@ fn busy(project: &Project) -> Option<Failure> {
         Ok(Some(notice)) => Failure::unavailable(format!(
             "the server at {} (process {owner}) does not answer: it may be about to end; try again, or \
              end it",
-            notice.address
+            notice.place
         )),
         Ok(None) => Failure::unavailable(format!(
             "process {owner} works on the tasks of this project, and no server says that it takes \
@@ -279,10 +282,14 @@ fn busy(project: &Project) -> Option<Failure> {
     })
 }
 
-fn client() -> Result<Client, Failure> {
+fn client(place: &Place) -> Result<Client, Failure> {
     // Fails when one is installed already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    Client::builder()
+    let builder = match place {
+        Place::Address(_) => Client::builder(),
+        Place::Socket(path) => Client::builder().unix_socket(path.as_path()),
+    };
+    builder
         .user_agent(concat!("antiphon/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(GREETING_WAIT)
         // A redirect would carry the token to whoever it names.

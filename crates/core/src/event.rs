@@ -252,6 +252,9 @@ events! {
         /// How often agents had written to each other before, since anything else made them.
         #[serde(default, skip_serializing_if = "is_zero")]
         hops: u32,
+        /// What came with an event from outside: for programs, and not for the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        payload: Option<RawJson>,
     }
     /// A call asks a peer for something. The request is delivered behind it, under this id.
     RequestSent = "request_sent" {

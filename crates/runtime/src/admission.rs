@@ -97,7 +97,7 @@ impl Inner {
         origin: Origin,
     ) -> Result<Option<MessageQueued>, Rejection> {
         let definition = self.defined(&arrival.to)?;
-        check(&arrival.content, &definition)?;
+        check(&arrival.content, arrival.payload.as_ref(), &definition)?;
         let interaction = Interaction {
             id: origin.id,
             from: arrival.from,
@@ -111,7 +111,9 @@ impl Inner {
         }
         let quiet = arrival.wake == Wake::No;
         let (reply_to, hops) = (origin.reply_to, origin.hops);
-        let queued = MessageQueued { quiet, reply_to, hops, ..MessageQueued::of(candidate) };
+        let payload = arrival.payload;
+        let queued =
+            MessageQueued { quiet, reply_to, hops, payload, ..MessageQueued::of(candidate) };
         // Nobody waits for ever.
         let usual = TimeDelta::seconds(i64::from(peers::REQUEST_TIMEOUT_S_DEFAULT));
         let until = arrival.until.unwrap_or_else(|| self.world.clock.now() + usual);
@@ -134,7 +136,7 @@ impl Inner {
         if let Some(why) = refused_at_door(&arrival) {
             return Err(Rejection::Invalid { why });
         }
-        check(&arrival.content, &*self.defined(to)?)
+        check(&arrival.content, None, &*self.defined(to)?)
     }
 
     pub(crate) fn defined(&self, name: &AgentName) -> Result<Arc<AgentDefinition>, Rejection> {

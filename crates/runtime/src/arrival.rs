@@ -2,7 +2,7 @@
 
 use antiphon_core::{
     AgentDefinition, AgentName, HandlingMode, InteractionContent, InteractionId, LifecycleIntent,
-    RenderMetadata, Sender, TaskId,
+    RawJson, RenderMetadata, Sender, TaskId,
 };
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -12,6 +12,9 @@ use crate::output;
 
 /// Longest interaction, in bytes of JSON.
 pub const INTERACTION_BYTES_MAX: usize = 256 * 1024;
+
+/// Longest payload of an event, in bytes of JSON.
+pub const PAYLOAD_BYTES_MAX: usize = 1024 * 1024;
 
 /// Longest key of a sender, in bytes.
 pub const SENDER_KEY_BYTES_MAX: usize = 200;
@@ -38,6 +41,8 @@ pub struct Arrival {
     pub until: Option<DateTime<Utc>>,
     /// The sender's own name for it. The same again is the same interaction.
     pub key: Option<String>,
+    /// What comes with an event from outside: kept, and not for the model to read.
+    pub payload: Option<RawJson>,
 }
 
 /// Whether something wakes an agent that does nothing.
@@ -63,6 +68,7 @@ impl Arrival {
             wake: Wake::Yes,
             until: None,
             key: None,
+            payload: None,
         }
     }
 }
@@ -182,6 +188,9 @@ pub(crate) fn refused_at_door(arrival: &Arrival) -> Option<String> {
     if key.is_empty() || key.len() > SENDER_KEY_BYTES_MAX {
         return Some(format!("a key has 1 to {SENDER_KEY_BYTES_MAX} bytes"));
     }
+    if arrival.payload.is_some() && !matches!(arrival.from, Sender::External(_)) {
+        return Some("only an event from outside has a payload".to_owned());
+    }
     match &arrival.content {
         InteractionContent::Message { .. } | InteractionContent::Ack { .. } => None,
         InteractionContent::Request { intent, .. } => LifecycleIntent::parse(intent)
@@ -195,12 +204,15 @@ pub(crate) fn refused_at_door(arrival: &Arrival) -> Option<String> {
 /// Whether it makes sense.
 pub(crate) fn check(
     content: &InteractionContent,
+    payload: Option<&RawJson>,
     definition: &AgentDefinition,
 ) -> Result<(), Rejection> {
     let invalid = |why: String| Err(Rejection::Invalid { why });
     match content {
         InteractionContent::Message { body, blocks } => {
-            if body.trim().is_empty() && blocks.as_ref().is_none_or(Vec::is_empty) {
+            let nothing = body.trim().is_empty() && blocks.as_ref().is_none_or(Vec::is_empty);
+            // That an event happened is worth a word even if there are none in it.
+            if nothing && payload.is_none() {
                 return invalid("there is nothing in it: say something".to_owned());
             }
         }
@@ -219,6 +231,12 @@ pub(crate) fn check(
     let bytes = content.bytes();
     if bytes > INTERACTION_BYTES_MAX {
         return Err(Rejection::TooLong { bytes });
+    }
+    let bytes = payload.map_or(0, |payload| payload.as_str().len());
+    if bytes > PAYLOAD_BYTES_MAX {
+        return invalid(format!(
+            "a payload may have {PAYLOAD_BYTES_MAX} bytes, this one has {bytes}"
+        ));
     }
     Ok(())
 }

@@ -64,8 +64,8 @@ mod tree;
 mod world;
 
 pub use arrival::{
-    Arrival, INTENT_BYTES_MAX, INTERACTION_BYTES_MAX, Receipt, Rejection, SENDER_KEY_BYTES_MAX,
-    Wake,
+    Arrival, INTENT_BYTES_MAX, INTERACTION_BYTES_MAX, PAYLOAD_BYTES_MAX, Receipt, Rejection,
+    SENDER_KEY_BYTES_MAX, Wake,
 };
 pub use conclude::{Attended, Concluded};
 pub use conversation::Conversation;

@@ -119,7 +119,7 @@ impl Mailroom {
         } else if is_bounded(queued.class) {
             let kind = Kind::of(queued);
             let (count, bytes) = known.of_kind.get(&kind).copied().unwrap_or_default();
-            if count >= INBOX_MAX || bytes + queued.content.bytes() > INBOX_BYTES_MAX {
+            if count >= INBOX_MAX || bytes + queued.bytes() > INBOX_BYTES_MAX {
                 return Err(Full::Inbox);
             }
             let own = known.of_sender.get(&(queued.from.clone(), kind));
@@ -191,7 +191,7 @@ impl Pigeonhole {
         if self.waiting.contains_key(&queued.id) {
             return false;
         }
-        let (kind, bytes) = (Kind::of(queued), queued.content.bytes());
+        let (kind, bytes) = (Kind::of(queued), queued.bytes());
         let (from, progress) = (queued.from.clone(), is_old_news(queued));
         *self.of_sender.entry((from.clone(), kind)).or_default() += 1;
         let of_kind = self.of_kind.entry(kind).or_default();

@@ -190,6 +190,7 @@ impl Work {
             wake: Wake::Yes,
             until: Some(sent.until),
             key: None,
+            payload: None,
         };
         let origin = Origin {
             id,

@@ -43,9 +43,9 @@ impl ApiError {
         Self::new(ErrorCode::InvalidRequest, message)
     }
 
-    /// A key that is used too often, with how often it may be.
+    /// A key or a source that comes too often, with how often it may.
     pub(crate) fn too_often(verdict: &Verdict) -> Self {
-        let message = "this key is used too often: come back after `retry-after` seconds";
+        let message = "this comes too often: come back after `retry-after` seconds";
         let mut refused = Self::new(ErrorCode::RateLimitExceeded, message);
         refused.body.details = details(verdict.details());
         refused

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use antiphon_core::ErrorCode;
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_keys::Verdict;
-use axum::extract::{Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
     AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, HOST, ORIGIN,
     REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
@@ -19,7 +19,9 @@ use futures_util::FutureExt;
 use crate::api_error::ApiError;
 use crate::caller::Caller;
 use crate::json::too_large;
+use crate::listeners::Via;
 use crate::room::Room;
+use crate::webhooks;
 
 /// What every answer says of itself. One that says otherwise, a page, is left as it is.
 const SAID: [(HeaderName, &str); 5] = [
@@ -81,7 +83,8 @@ async fn answer(room: &Room, caller: Option<Caller>, mut request: Request, next:
 fn check(room: &Room, request: &Request) -> Result<(Option<Caller>, Option<Verdict>), ApiError> {
     let headers = request.headers();
     let refuse = |message| ApiError::new(ErrorCode::Forbidden, message);
-    if !only(headers, &HOST).is_some_and(|host| room.hosts.has_host(host)) {
+    let via = request.extensions().get::<Via>().copied().unwrap_or(Via::Address);
+    if !only(headers, &HOST).is_some_and(|host| room.hosts.has_host(host, via)) {
         return Err(refuse("this server does not go by that name: see `--allow-host`"));
     }
     if headers.contains_key(ORIGIN)
@@ -90,6 +93,13 @@ fn check(room: &Room, request: &Request) -> Result<(Option<Caller>, Option<Verdi
         return Err(refuse("pages from elsewhere may not ask here"));
     }
     if is_open(request.uri().path()) {
+        return Ok((None, None));
+    }
+    let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    if webhooks::is_signed(request.method(), route) {
+        if headers.contains_key(ORIGIN) {
+            return Err(refuse("pages may not send events"));
+        }
         return Ok((None, None));
     }
     let shown = only(headers, &AUTHORIZATION).unwrap_or_default();
@@ -129,7 +139,7 @@ pub(crate) fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a 
 }
 
 /// Tells how often they may still come.
-fn count_down(headers: &mut HeaderMap, verdict: Option<&Verdict>) {
+pub(crate) fn count_down(headers: &mut HeaderMap, verdict: Option<&Verdict>) {
     for (name, value) in verdict.map(Verdict::headers).unwrap_or_default() {
         if let Ok(value) = HeaderValue::from_str(&value) {
             headers.insert(name, value);

@@ -1,10 +1,12 @@
 //! Everything a server is made of: its doors, and what may be beside them. Without keys only the token
-//! opens; without telemetry nothing is counted, and `/metrics` is not there.
+//! opens; without telemetry nothing is counted, and `/metrics` is not there; without
+//! webhooks no event comes in.
 
 use antiphon_telemetry::Telemetry;
 
 use crate::doors::Doors;
 use crate::keys::Keys;
+use crate::webhooks::Webhooks;
 
 /// Everything a server is made of. Doors alone are one.
 pub struct House {
@@ -14,10 +16,12 @@ pub struct House {
     pub keys: Option<Keys>,
     /// Who counts. Whoever made it has it follow the journal.
     pub telemetry: Option<Telemetry>,
+    /// Who may send events, each with a secret of its own.
+    pub webhooks: Option<Webhooks>,
 }
 
 impl From<Doors> for House {
     fn from(doors: Doors) -> Self {
-        Self { doors, keys: None, telemetry: None }
+        Self { doors, keys: None, telemetry: None, webhooks: None }
     }
 }

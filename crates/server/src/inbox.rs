@@ -98,6 +98,7 @@ impl ArrivalWire {
             wake: if self.wake == Some(false) { Wake::No } else { Wake::Yes },
             until,
             key,
+            payload: None,
         })
     }
 }

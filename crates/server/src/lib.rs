@@ -1,6 +1,6 @@
 //! The HTTP door of the orchestrator.
 //!
-//! [`serve()`] takes a listener, what stands behind the door and a signal to end. It parses,
+//! [`serve()`] takes [`Listeners`], what stands behind the door and a signal to end. It parses,
 //! authenticates, builds a typed value and hands it to the [`Orchestrator`]; it decides nothing
 //! itself. What it refuses, it refuses with an
 //! [`ErrorResponse`](antiphon_core::ErrorResponse), whatever went wrong and wherever.
@@ -28,6 +28,7 @@
 //! | `POST /v1/agents/{name}/stop`     | stops it                                                  |
 //! | `POST /v1/agents/{name}/inbox`    | puts something into its inbox: 202                        |
 //! | `GET /v1/inbox`                   | what waits in inboxes                                     |
+//! | `POST /v1/events/{source}`        | an event from outside, signed: 202                        |
 //! | `GET /v1/requests/{id}`           | how far a request to an agent got                         |
 //! | `POST /v1/chat/completions`       | an answer, for OpenAI's clients and in canonical form     |
 //! | `GET /v1/models`                  | who can answer there                                      |
@@ -40,7 +41,7 @@
 //! |---------------------------------------------------------|---------------------------------|
 //! | `Host` is a name this server goes by                    | 403                             |
 //! | `Origin`, if there is one, is this server               | 403; nothing is told to others  |
-//! | the token or a key, in constant time, but for what is open | 401; 503 when keys cannot be read |
+//! | the token or a key, in constant time, but for what is open and signed events | 401; 503 when keys cannot be read |
 //! | the key is not used too often                           | 429                             |
 //! | its level: `read` to look, `write` to change, `admin` and no agent's to decide | 403      |
 //! | the body is not too large                               | 413                             |
@@ -62,6 +63,7 @@ mod house;
 mod inbox;
 mod json;
 mod keys;
+mod listeners;
 mod live;
 mod metrics;
 mod named;
@@ -75,9 +77,11 @@ mod said;
 mod serve;
 mod task_request;
 mod tasks;
+mod tls;
 mod token;
 mod unstalled;
 mod waiting;
+mod webhooks;
 
 #[cfg(doc)]
 use antiphon_runtime::Orchestrator;
@@ -87,11 +91,18 @@ pub use doors::{Doors, Limits};
 pub use house::House;
 pub use inbox::render_class;
 pub use keys::{Keys, RATE_PER_MINUTE_DEFAULT};
+pub use listeners::{Listeners, SocketDoor};
 pub use live::{LIVE_MAX, Presence, presences, unknown};
 pub use requests::{RequestState, RequestStatus, request_status};
 pub use rest::REST_WAIT_S_MAX;
 pub use serve::serve;
 pub use task_request::{HISTORY_MESSAGES_MAX, NAMES_MAX, TaskRequest};
 pub use tasks::{KEY_BYTES_MAX, LISTED_MAX, TREE_TASKS_MAX};
+pub use tls::{Tls, TlsError};
 pub use token::{TOKEN_BYTES_MIN, Token, TokenError};
 pub use waiting::{Inboxes, WAITING_MAX, Waiting, live_agents, waiting};
+pub use webhooks::{
+    Reads, Scheme, TOLERANCE_S, WEBHOOK_BODY_BYTES_MAX, WEBHOOK_RATE_PER_MINUTE_DEFAULT,
+    WEBHOOK_SECRET_BYTES_MIN, WEBHOOK_TEXT_BYTES_MAX, WEBHOOKS_MAX, Webhook, WebhookSecret,
+    WebhookSecretError, Webhooks, WebhooksError,
+};

@@ -1,6 +1,5 @@
 //! What every request finds behind the door.
 
-use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
@@ -18,6 +17,7 @@ use crate::guard::only;
 use crate::hosts::Hosts;
 use crate::house::House;
 use crate::keys::Keys;
+use crate::webhooks::Webhooks;
 
 /// Where in a trace of somebody else's a request belongs.
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
@@ -27,6 +27,7 @@ pub(crate) struct Room {
     pub(crate) doors: Doors,
     pub(crate) keys: Option<Keys>,
     pub(crate) telemetry: Option<Telemetry>,
+    pub(crate) webhooks: Option<Webhooks>,
     pub(crate) hosts: Hosts,
     /// Held by whoever sets metrics and writes them down.
     pub(crate) scraping: Mutex<()>,
@@ -37,13 +38,14 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    pub(crate) fn new(house: House, address: SocketAddr, closing: CancellationToken) -> Self {
-        let House { doors, keys, telemetry } = house;
+    pub(crate) fn new(house: House, hosts: Hosts, closing: CancellationToken) -> Self {
+        let House { doors, keys, telemetry, webhooks } = house;
         Self {
             keys,
             telemetry,
+            webhooks,
             scraping: Mutex::new(()),
-            hosts: Hosts::new(address, &doors.hosts),
+            hosts,
             streams: Arc::new(Semaphore::new(doors.limits.streams_max)),
             closing,
             doors,

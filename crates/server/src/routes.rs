@@ -14,7 +14,7 @@ use crate::openapi::Document;
 use crate::room::Room;
 use crate::{
     approvals, chat, events, guard, health, inbox, live, metrics, openapi, orders, requests, rest,
-    tasks,
+    tasks, webhooks,
 };
 
 /// Every route.
@@ -27,6 +27,7 @@ pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
         .merge(live::routes())
         .merge(inbox::routes())
         .merge(requests::routes())
+        .merge(webhooks::routes())
         .merge(approvals::routes())
         .merge(chat::routes())
         .merge(health::routes())

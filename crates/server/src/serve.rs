@@ -1,46 +1,50 @@
 //! The loop that takes connections, and its end.
 //!
-//! At most so many connections are open; the next one is not taken before another ends. When the
-//! signal comes, no connection is taken any more, streams of events end, requests that are under
-//! way are answered, and what is left after that is cut off. Nothing outlives [`serve()`].
+//! At most so many connections are open, by whichever way they came; the next one is not taken before
+//! another ends. When the signal comes, no connection is taken any more, streams of events end, requests
+//! that are under way are answered, and what is left after that is cut off. Nothing outlives [`serve()`].
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
-use axum::Router;
+use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::doors::Limits;
+use crate::hosts::Hosts;
 use crate::house::House;
+use crate::listeners::{Guest, Listeners, Via};
 use crate::room::Room;
 use crate::routes::router;
+use crate::tls::Tls;
 use crate::unstalled::Unstalled;
 
 /// Longest head of a request, in bytes. A longer one is refused with 431.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 
-/// How long to wait when the system has no room for another connection.
-const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
-
 /// Serves until `shutdown` is ready, then lets what is under way end. The orchestrator is left as
 /// it is: whoever made it brings it to rest.
 pub async fn serve(
-    listener: TcpListener,
+    listeners: impl Into<Listeners>,
     house: impl Into<House>,
     shutdown: impl Future<Output = ()> + Send,
 ) -> io::Result<()> {
-    let address = listener.local_addr()?;
-    let house = house.into();
+    let (listeners, house) = (listeners.into(), house.into());
     let limits = house.doors.limits;
     let closing = CancellationToken::new();
-    let router = router(Arc::new(Room::new(house, address, closing.clone())));
+    let hosts = Hosts::new(listeners.address()?, listeners.speaks(), &house.doors.hosts);
+    let router = router(Arc::new(Room::new(house, hosts, closing.clone())));
+    let ways = Ways {
+        address: router.clone().layer(Extension(Via::Address)),
+        socket: router.layer(Extension(Via::Socket)),
+    };
     let places = Arc::new(Semaphore::new(limits.connections_max));
     let mut connections = JoinSet::new();
     tokio::pin!(shutdown);
@@ -48,13 +52,14 @@ pub async fn serve(
         tokio::select! {
             () = &mut shutdown => break,
             Some(_) = connections.join_next() => {}
-            (socket, place) = accept(&listener, &places) => {
-                let connection = Connection { router: router.clone(), limits, closing: closing.clone() };
-                connections.spawn(connection.run(socket, place));
+            (guest, place) = accept(&listeners, &places) => {
+                let connection =
+                    Connection { router: ways.of(&guest), limits, closing: closing.clone() };
+                connections.spawn(connection.run(guest, place));
             }
         }
     }
-    drop(listener);
+    drop(listeners);
     closing.cancel();
     let drained = async { while connections.join_next().await.is_some() {} };
     if tokio::time::timeout(limits.drain_wait, drained).await.is_err() {
@@ -64,25 +69,28 @@ pub async fn serve(
     Ok(())
 }
 
-/// The next connection, once there is a place for it. Cancel safe: one that is not handed out is
-/// still in the queue of the system.
-async fn accept(
-    listener: &TcpListener,
-    places: &Arc<Semaphore>,
-) -> (TcpStream, OwnedSemaphorePermit) {
+/// The same routes, for those who come by either way.
+struct Ways {
+    address: Router,
+    socket: Router,
+}
+
+impl Ways {
+    fn of(&self, guest: &Guest) -> Router {
+        match guest {
+            Guest::Plain(_) | Guest::Tls(..) => self.address.clone(),
+            Guest::Socket(_) => self.socket.clone(),
+        }
+    }
+}
+
+/// The next connection, once there is a place for it. Cancel safe, as [`Listeners::next`] is.
+async fn accept(listeners: &Listeners, places: &Arc<Semaphore>) -> (Guest, OwnedSemaphorePermit) {
     let Ok(place) = Arc::clone(places).acquire_owned().await else {
         // Nobody closes the places.
         return std::future::pending().await;
     };
-    loop {
-        match listener.accept().await {
-            Ok((socket, _)) => return (socket, place),
-            Err(error) => {
-                tracing::warn!(%error, "could not take a connection");
-                tokio::time::sleep(ACCEPT_AGAIN).await;
-            }
-        }
-    }
+    (listeners.next().await, place)
 }
 
 /// One connection.
@@ -93,10 +101,27 @@ struct Connection {
 }
 
 impl Connection {
-    async fn run(self, socket: TcpStream, _place: OwnedSemaphorePermit) {
-        // Small answers are not held back. A socket that cannot do so works as well.
-        let _ = socket.set_nodelay(true);
-        let io = TokioIo::new(Unstalled::new(socket, self.limits.read_wait));
+    async fn run(self, guest: Guest, _place: OwnedSemaphorePermit) {
+        match guest {
+            Guest::Plain(stream) => self.talk(stream).await,
+            Guest::Socket(stream) => self.talk(stream).await,
+            Guest::Tls(stream, tls) => self.greet(stream, tls).await,
+        }
+    }
+
+    /// The handshake, which is part of the head: it may take no longer.
+    async fn greet(self, stream: TcpStream, Tls(acceptor): Tls) {
+        let greeting = tokio::time::timeout(self.limits.head_wait, acceptor.accept(stream));
+        match self.closing.run_until_cancelled(greeting).await {
+            Some(Ok(Ok(stream))) => self.talk(stream).await,
+            Some(Ok(Err(error))) => tracing::debug!(%error, "a handshake failed"),
+            Some(Err(_)) => tracing::debug!("a handshake took too long"),
+            None => {}
+        }
+    }
+
+    async fn talk(self, stream: impl AsyncRead + AsyncWrite + Unpin) {
+        let io = TokioIo::new(Unstalled::new(stream, self.limits.read_wait));
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.limits.head_wait)

@@ -36,6 +36,11 @@ impl Token {
         Ok(Self(text))
     }
 
+    /// The token itself, for whoever keeps it out of what others read.
+    pub fn secret(&self) -> &SecretString {
+        &self.0
+    }
+
     /// Whether `authorization` shows it, as `Bearer T` or `ApiKey T`.
     pub(crate) fn is_shown_by(&self, authorization: &[u8]) -> bool {
         let Some(space) = authorization.iter().position(|byte| *byte == b' ') else {

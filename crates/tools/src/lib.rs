@@ -37,6 +37,7 @@ mod edit;
 mod glob;
 mod grep;
 mod read;
+mod redacting;
 mod search;
 mod seen;
 mod toolbox;
@@ -51,6 +52,7 @@ pub use grep::{GREP_CONTEXT_MAX, GREP_LIMIT, GREP_LIMIT_MAX, GrepTool};
 pub use read::{
     COUNTED_BYTES_MAX, FOLDER_ENTRIES_MAX, LINE_CHARS_MAX, ROWS_BYTES_MAX, ROWS_MAX, ReadTool,
 };
+pub use redacting::{Redacting, SECRET_BYTES_MIN, Secrets};
 pub use seen::{SEEN_FILES_MAX, SEEN_TASKS_MAX, Seen};
 pub use toolbox::{
     RESULT_BYTES_MAX, Stop, Stopped, ToolHandler, Toolbox, ToolboxError, blocking, reveal,

@@ -6,6 +6,8 @@ use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 
+use crate::unsaid::Unsaid;
+
 /// The address of a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint(Url);
@@ -85,12 +87,14 @@ pub struct Post {
     pub(crate) endpoint: Endpoint,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
+    /// What no answer may repeat.
+    pub(crate) unsaid: Unsaid,
 }
 
 impl Post {
     /// Sends `body`, which is JSON.
     pub fn json(endpoint: Endpoint, body: Vec<u8>) -> Self {
-        Self { endpoint, headers: HeaderMap::new(), body }
+        Self { endpoint, headers: HeaderMap::new(), body, unsaid: Unsaid::default() }
     }
 
     /// With a header.
@@ -102,7 +106,9 @@ impl Post {
     /// With a key. One that no header can carry is left out, so the provider says that it is
     /// missing.
     pub fn secret(mut self, name: &'static str, prefix: &str, value: &SecretString) -> Self {
-        let text = format!("{prefix}{}", value.expose_secret().trim());
+        let key = value.expose_secret().trim();
+        self.unsaid.add(key);
+        let text = format!("{prefix}{key}");
         if let Ok(mut value) = HeaderValue::from_str(&text) {
             value.set_sensitive(true);
             self.headers.insert(HeaderName::from_static(name), value);
@@ -118,6 +124,6 @@ impl fmt::Debug for Post {
             .field("endpoint", &format_args!("{}", self.endpoint))
             .field("headers", &self.headers)
             .field("body_bytes", &self.body.len())
-            .finish()
+            .finish_non_exhaustive()
     }
 }

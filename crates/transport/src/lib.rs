@@ -13,6 +13,7 @@ mod endpoint;
 mod failure;
 mod probe;
 mod source;
+mod unsaid;
 
 pub use client::{Transport, TransportConfig, TransportError};
 pub use dialect::Dialect;

@@ -27,7 +27,9 @@ impl Transport {
         if status == 200 {
             Ok(String::from_utf8_lossy(&body).into_owned())
         } else {
-            Err(HttpFailure::new(status, &headers, &body).by_status(None))
+            let mut failure = HttpFailure::new(status, &headers, &body);
+            post.unsaid.redact(&mut failure.body);
+            Err(failure.by_status(None))
         }
     }
 }

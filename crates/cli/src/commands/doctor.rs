@@ -1,9 +1,11 @@
 //! `antiphon doctor`: what is configured, what answers, and what to do about the rest.
 
+mod hooks;
+
 use std::num::NonZeroUsize;
 
 use antiphon_core::port::{Agents as _, Journal as _, JournalError, TaskQuery, Which};
-use antiphon_core::visible;
+use antiphon_core::{AgentName, visible};
 use clap::Args;
 use serde::Serialize;
 
@@ -17,6 +19,7 @@ use crate::prompt::Rules;
 use crate::route::Route;
 use crate::team::Team;
 use crate::terminal;
+use hooks::{Hook, hooks, table};
 
 /// Check the configuration, every provider and server in it, the journal of this project, and the
 /// sandbox, which is tried out.
@@ -51,6 +54,7 @@ struct Report {
     rules: Vec<String>,
     providers: Vec<Row>,
     mcp: Vec<antiphon_mcp::ServerStatus>,
+    webhooks: Vec<Hook>,
 }
 
 /// What was found out about one thing.
@@ -96,6 +100,16 @@ enum Status {
     Failed,
 }
 
+impl Status {
+    fn mark(self) -> &'static str {
+        match self {
+            Self::Ready => "✓",
+            Self::NotConfigured => "–",
+            Self::Failed => "✗",
+        }
+    }
+}
+
 impl Doctor {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         let registry = Registry::new(Config::load()?);
@@ -112,7 +126,7 @@ impl Doctor {
         }
         let project = Project::here()?;
         let rules = Rules::find(config.path.parent(), project.root(), project.working_folder());
-        let (agents, runners) = team(&project, config).await?;
+        let (agents, runners, names) = team(&project, config).await?;
         let report = Report {
             version: env!("CARGO_PKG_VERSION"),
             config: config.path.display().to_string(),
@@ -127,6 +141,7 @@ impl Doctor {
             rules: rules.files.iter().map(|(path, _)| path.display().to_string()).collect(),
             providers,
             mcp: servers(&project, config).await,
+            webhooks: hooks(config, &names),
         };
         terminal::print(&if self.json { terminal::json(&report)? } else { readable(&report) });
         match report.failed().as_slice() {
@@ -151,6 +166,8 @@ impl Report {
             all.filter(|(status, _)| *status == Status::Failed).map(|(_, name)| name).collect();
         let servers = self.mcp.iter().filter(|server| server.tools == 0);
         failed.extend(servers.map(|server| server.name.as_str()));
+        let hooks = self.webhooks.iter().filter(|hook| hook.status == Status::Failed);
+        failed.extend(hooks.map(|hook| hook.source.as_str()));
         if self.default_model.contains(": ") {
             failed.push("the default model");
         }
@@ -203,12 +220,16 @@ fn permissions(project: &Project, config: &Config) -> Finding {
 }
 
 /// Reads every agent's file, and tries out who works on tasks elsewhere.
-async fn team(project: &Project, config: &Config) -> Result<(Finding, Vec<Runs>), Failure> {
+async fn team(
+    project: &Project,
+    config: &Config,
+) -> Result<(Finding, Vec<Runs>, Vec<AgentName>), Failure> {
     let hands = Hands::none();
     let team = Team::usual(project, config, &Allowed::default(), &hands)?;
     let problems: Vec<String> =
         team.agents.problems().iter().map(|problem| visible(&problem.to_string())).collect();
-    let count = terminal::count(team.agents.list().len() as u64, "agent");
+    let names: Vec<AgentName> = team.agents.list().iter().map(|agent| agent.name.clone()).collect();
+    let count = terminal::count(names.len() as u64, "agent");
     let agents = if problems.is_empty() {
         Finding::new(Status::Ready, count)
     } else {
@@ -228,7 +249,7 @@ async fn team(project: &Project, config: &Config) -> Result<(Finding, Vec<Runs>)
     });
     let runners = runners.collect();
     team.disband().await;
-    Ok((agents, runners))
+    Ok((agents, runners, names))
 }
 
 /// Starts every server that is configured, and ends it again.
@@ -309,13 +330,8 @@ fn readable(report: &Report) -> String {
     let runners = runners.join(", ");
     let mut lines = vec![["", "PROVIDER", "WIRE", "ADDRESS", ""].map(str::to_owned)];
     lines.extend(report.providers.iter().map(|row| {
-        let mark = match row.status {
-            Status::Ready => "✓",
-            Status::NotConfigured => "–",
-            Status::Failed => "✗",
-        };
         [
-            mark.to_owned(),
+            row.status.mark().to_owned(),
             row.name.clone(),
             row.kind.to_owned(),
             row.address.clone(),
@@ -343,5 +359,6 @@ fn readable(report: &Report) -> String {
         text.push('\n');
         text.push_str(&terminal::table(&lines));
     }
+    text.push_str(&table(&report.webhooks));
     text
 }

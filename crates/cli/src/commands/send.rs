@@ -195,6 +195,7 @@ impl Send {
             wake: if self.no_wake { Wake::No } else { Wake::Yes },
             until: None,
             key,
+            payload: None,
         };
         Letter { arrival, timeout_s }
     }

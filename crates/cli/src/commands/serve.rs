@@ -1,10 +1,10 @@
 //! `antiphon serve`: the orchestrator behind an HTTP door, until somebody ends it.
 
 mod attendants;
+mod listening;
 mod papers;
 mod watching;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,13 +13,12 @@ use antiphon_server::{Doors, House, Keys, Limits, live_agents, serve};
 use antiphon_telemetry::{Metrics, Telemetry, Traces};
 use clap::Args;
 use rustix::process::{Signal, set_parent_process_death_signal};
-use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 use super::agents::folders;
 use super::run::{Ask, ModeName};
-use crate::config::Config;
+use crate::config::{Config, webhooks};
 use crate::desk::ProjectDesk;
 use crate::failure::Failure;
 use crate::hands::{Allowed, Hands};
@@ -31,7 +30,8 @@ use crate::prompt::Rules;
 use crate::team::Team;
 use crate::terminal;
 use attendants::{Attendants, Needs};
-use papers::{Folder, Papers};
+use listening::{Listening, Opened, SocketFile};
+use papers::{Folder, Papers, Where};
 use watching::Watching;
 
 /// How long tasks and servers of tools may take to come to rest.
@@ -42,7 +42,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[command(after_help = "\
 The server works on the tasks of this project, those that were cut off first, until Ctrl-C or
 SIGTERM. What needs somebody's word waits for it: `POST /v1/approvals/ID`. Every request needs the
-token in .antiphon/token, which is made at the first start, or a key (`antiphon keys new`).
+token in .antiphon/token, which is made at the first start, or a key (`antiphon keys new`); events of
+your [webhooks.SOURCE] are signed instead (docs/webhooks.md). It also listens on .antiphon/server.sock.
 
 It is also who live agents read their inboxes under (docs/inbox.md), who runs your schedules
 (docs/schedules.md), and who answers requests that are dropped as files in .antiphon/requests
@@ -52,19 +53,16 @@ more of it on standard error.
 Examples:
   antiphon serve
   antiphon serve --listen 127.0.0.1:0
+  antiphon serve --listen unix
+  antiphon serve --listen 0.0.0.0:7117 --tls-cert cert.pem --tls-key key.pem --allow-host box.example
   curl -H \"Authorization: Bearer $(cat .antiphon/token)\" http://127.0.0.1:7117/v1/tasks")]
 pub(crate) struct Serve {
-    /// Where to listen; port 0 is any that is free.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7117")]
-    listen: SocketAddr,
+    #[command(flatten)]
+    listening: Listening,
 
     /// A name that clients know this server by, as HOST or HOST:PORT; may be given again.
     #[arg(long, value_name = "HOST")]
     allow_host: Vec<String>,
-
-    /// Listen where others can reach it, although tokens and answers travel in the clear.
-    #[arg(long)]
-    insecure_listen: bool,
 
     /// Allow what this rule covers, as `bash(git push *)`; may be given again.
     #[arg(long, value_name = "RULE")]
@@ -93,7 +91,7 @@ impl Serve {
     }
 
     pub(crate) async fn run(self) -> Result<(), Failure> {
-        self.check_address()?;
+        self.listening.check()?;
         if self.end_with_parent {
             set_parent_process_death_signal(Some(Signal::TERM)).map_err(|error| {
                 Failure::failed(format!("cannot be tied to its parent: {error}"))
@@ -107,18 +105,21 @@ impl Serve {
         let allowed = self.allowed();
         let hands = Hands::of(&project, models.config(), &allowed).await?;
         let hands = hands.asking(Some(Ask::Wait), false);
-        let servers = hands.servers.clone();
+        let (servers, secrets) = (hands.servers.clone(), hands.secrets.clone());
         let config = models.config();
         let rules = Rules::find(config.path.parent(), project.root(), project.working_folder());
         let default_model = config.default_model();
         let schedules = config.schedules.clone();
         let [new_agents, _] = folders(&project, config);
         let terminals = config.terminals.keys().cloned().collect();
+        let webhooks = webhooks(&config.webhooks)?;
         let mut team = Team::of(&project, models.config(), &allowed, &hands, &rules)?;
         let orchestrator = project.orchestrator(models, hands, &team)?;
         let keys =
             Keys::new(project.keys()?).map_err(|error| Failure::failed(error.to_string()))?;
         let papers = Papers::new(&project.folder());
+        let token = papers.token(folder)?;
+        secrets.add(token.secret());
         let desk = Arc::new(ProjectDesk {
             orchestrator: orchestrator.clone(),
             // Only asked whether a model is there: what it answers is asked elsewhere.
@@ -131,7 +132,7 @@ impl Serve {
         let doors = Doors {
             orchestrator: orchestrator.clone(),
             desk: Arc::clone(&desk) as _,
-            token: papers.token(folder)?,
+            token,
             hosts: self.allow_host.clone(),
             limits: Limits::default(),
         };
@@ -152,7 +153,8 @@ impl Serve {
             gone: std::mem::replace(&mut team.gone, mpsc::channel(1).1),
         };
         let watching = Watching::begin(&orchestrator, &telemetry).await?;
-        let house = House { doors, keys: Some(keys), telemetry: Some(telemetry) };
+        let house =
+            House { doors, keys: Some(keys), telemetry: Some(telemetry), webhooks: Some(webhooks) };
         let served = self.serve(house, &papers, needs).await;
         papers.forget();
         orchestrator.shutdown(PATIENCE).await;
@@ -164,17 +166,6 @@ impl Serve {
         served
     }
 
-    fn check_address(&self) -> Result<(), Failure> {
-        if self.listen.ip().is_loopback() || self.insecure_listen {
-            return Ok(());
-        }
-        Err(Failure::usage(format!(
-            "{} can be reached from elsewhere, and everything would travel in the clear: put a proxy with \
-             TLS in front of 127.0.0.1, or say --insecure-listen",
-            self.listen
-        )))
-    }
-
     fn allowed(&self) -> Allowed {
         Allowed {
             mode: self.mode.map(Mode::from),
@@ -184,12 +175,8 @@ impl Serve {
     }
 
     async fn serve(&self, house: House, papers: &Papers, needs: Needs) -> Result<(), Failure> {
-        let refuse = |error: std::io::Error| {
-            Failure::unavailable(format!("cannot listen on {}: {error}", self.listen))
-        };
         let ended = ended()?;
-        let listener = TcpListener::bind(self.listen).await.map_err(refuse)?;
-        let address = listener.local_addr().map_err(refuse)?;
+        let opened = self.listening.open(papers.folder()).await?;
         let orchestrator = &house.doors.orchestrator;
         let recovered = orchestrator.recover().await?;
         let live = live_agents(orchestrator).await?;
@@ -197,16 +184,18 @@ impl Serve {
         // Those are at rest, not cut off.
         let begun = recovered.begun.iter().filter(|task_id| !live.contains_key(task_id)).count();
         let attendants = Attendants::begin(needs)?;
-        let url = format!("http://{address}");
-        let served = match papers.publish(&url) {
+        let Opened { listeners, url, socket } = opened;
+        let at = Where { url: url.as_deref(), socket: socket.as_ref().map(SocketFile::path) };
+        let served = match papers.publish(at) {
             Ok(()) => {
-                announce(&url, papers, &Beginning { begun, live: live.len(), schedules });
+                announce(at, papers, &Beginning { begun, live: live.len(), schedules });
                 // Nothing new comes in by any door then.
                 let ended = async {
                     ended.await;
                     attendants.stop();
                 };
-                serve(listener, house, ended).await.map_err(refuse)
+                let refuse = |error| Failure::unavailable(format!("cannot listen: {error}"));
+                serve(listeners, house, ended).await.map_err(refuse)
             }
             Err(failure) => Err(failure),
         };
@@ -246,7 +235,7 @@ fn ended() -> Result<impl Future<Output = ()> + Send, Failure> {
     })
 }
 
-fn announce(url: &str, papers: &Papers, beginning: &Beginning) {
+fn announce(at: Where<'_>, papers: &Papers, beginning: &Beginning) {
     let token = papers.token_path().display();
     let going_on = match beginning.begun {
         0 => String::new(),
@@ -260,8 +249,13 @@ fn announce(url: &str, papers: &Papers, beginning: &Beginning) {
     let settings = drop_settings();
     let folders = settings.folders.iter().map(|folder| folder.path.display().to_string());
     let folders = folders.collect::<Vec<_>>().join(" and ");
+    let socket = at.socket.map(|path| path.display().to_string()).unwrap_or_default();
+    let (place, url) = match at.url {
+        Some(url) => (url.to_owned(), url.to_owned()),
+        None => (socket.clone(), format!("--unix-socket '{socket}' http://localhost")),
+    };
     terminal::print(&format!(
-        "listening on {url}\nthe token is in {token}\n{live}, {schedules}; requests are taken from \
+        "listening on {place}\nthe token is in {token}\n{live}, {schedules}; requests are taken from \
          {folders}\n{going_on}\n  \
          curl -H \"Authorization: Bearer $(cat '{token}')\" -H 'Content-Type: application/json' \\\n    \
          -d '{{\"message\": \"Hello\"}}' {url}/v1/tasks\n\n"

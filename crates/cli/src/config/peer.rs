@@ -14,7 +14,7 @@ use crate::failure::Failure;
 pub(crate) struct PeerConfig {
     pub(crate) url: String,
     /// The variable that holds its token.
-    token_env: Option<String>,
+    pub(super) token_env: Option<String>,
     /// Or the file that does: `.antiphon/token` of its project.
     token_file: Option<PathBuf>,
 }

@@ -2,18 +2,18 @@
 //! as when the command works alone.
 
 use std::error::Error;
-use std::net::SocketAddr;
 
 use antiphon_core::{ErrorCode, ErrorResponse};
 use reqwest::Response;
 
+use super::papers::Place;
 use crate::failure::Failure;
 
 /// How much is read of an answer, in bytes.
 const ANSWER_BYTES_MAX: usize = 1024 * 1024;
 
 /// What an error means to the shell.
-pub(super) fn failure(address: SocketAddr, error: ErrorResponse) -> Failure {
+pub(super) fn failure(place: &Place, error: ErrorResponse) -> Failure {
     let ErrorResponse { code, message, details } = error;
     let cause = details.as_ref().and_then(|details| details.get("cause")).map(String::as_str);
     match (code, cause) {
@@ -21,7 +21,7 @@ pub(super) fn failure(address: SocketAddr, error: ErrorResponse) -> Failure {
         (_, Some("model" | "rule")) => Failure::usage(message),
         (_, Some("at_rest")) => Failure::unavailable(message),
         (ErrorCode::Unauthorized, _) => Failure::refused(format!(
-            "the server at {address} does not take the token in .antiphon/token: end the server and start \
+            "the server at {place} does not take the token in .antiphon/token: end the server and start \
              it again"
         )),
         (ErrorCode::Forbidden, _) => Failure::refused(message),

@@ -152,7 +152,7 @@ impl Served {
     /// A rejection has its reason with it; every other error is a failure.
     fn rejected(&self, error: ErrorResponse) -> Result<Rejected, Failure> {
         let reason = error.details.as_ref().and_then(|details| details.get("reason")).cloned();
-        let failure = answer::failure(self.address, error);
+        let failure = answer::failure(&self.place, error);
         match reason {
             Some(reason) => Ok(Rejected { reason, failure }),
             None => Err(failure),

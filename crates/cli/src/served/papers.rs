@@ -1,11 +1,12 @@
 //! What a server leaves in the project's folder, as a client reads it: where it listens, and the token.
 //! What others could have read or written is refused, and so is an address off this machine.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::Path;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 
 use antiphon_core::visible;
 use reqwest::header::HeaderValue;
@@ -18,16 +19,36 @@ use crate::failure::Failure;
 const PAPER_BYTES_MAX: u64 = 4096;
 
 /// Where a server says that it listens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Notice {
-    pub(super) address: SocketAddr,
+    pub(super) place: Place,
     pub(super) pid: u32,
+}
+
+/// Where a server is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    /// On the loopback, in the clear.
+    Address(SocketAddr),
+    /// On the socket in the project's folder.
+    Socket(PathBuf),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(address) => address.fmt(f),
+            Self::Socket(path) => path.display().fmt(f),
+        }
+    }
 }
 
 #[derive(Deserialize)]
 struct NoticeWire {
-    url: String,
+    url: Option<String>,
     pid: u32,
+    #[serde(default)]
+    socket: bool,
 }
 
 impl Notice {
@@ -41,12 +62,32 @@ impl Notice {
         };
         let wire: NoticeWire = serde_json::from_str(&text)
             .map_err(|_| distrust(&path, "no server of this version wrote it"))?;
-        let address = loopback(&wire.url).ok_or_else(|| {
-            let url = visible(&wire.url);
-            distrust(&path, &format!("the token goes to the loopback only, and not to `{url}`"))
-        })?;
-        Ok(Some(Self { address, pid: wire.pid }))
+        let place = match wire.url.as_deref() {
+            Some(url) if !url.starts_with("https://") => {
+                let foreign = || {
+                    let url = visible(url);
+                    let reason = format!("the token goes to the loopback only, and not to `{url}`");
+                    distrust(&path, &reason)
+                };
+                Place::Address(loopback(url).ok_or_else(foreign)?)
+            }
+            // With TLS, this machine has a shorter way than a certificate.
+            Some(_) | None if wire.socket => Place::Socket(socket(folder)?),
+            Some(_) | None => return Err(distrust(&path, "it names no place for commands")),
+        };
+        Ok(Some(Self { place, pid: wire.pid }))
     }
+}
+
+/// The socket in the project's folder, which is the user's own.
+fn socket(folder: &Path) -> Result<PathBuf, Failure> {
+    let path = folder.join("server.sock");
+    let about = fs::symlink_metadata(&path).map_err(|error| distrust(&path, &error.to_string()))?;
+    let user = owner::user().map_err(|error| distrust(&path, &error.to_string()))?;
+    if !about.file_type().is_socket() || about.uid() != user {
+        return Err(distrust(&path, "it is no socket of yours"));
+    }
+    Ok(path)
 }
 
 /// The token, as it is shown.

@@ -5,5 +5,8 @@
 mod collector;
 mod keys;
 mod logs;
+mod secrets;
 mod server;
 mod telemetry;
+mod ways;
+mod webhooks;

@@ -82,6 +82,23 @@ impl Server {
         Self { process, address }
     }
 
+    /// As it was told: the place that it says it listens on is not asked for.
+    pub(crate) fn told(project: &Project, words: &[&str]) -> (Self, String) {
+        let log = File::create(project.path().join("log")).unwrap();
+        let mut command = project.command(&["serve"]);
+        let mut process = command.args(words).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let place = line.trim().strip_prefix("listening on ").unwrap_or_default().to_owned();
+        (Self { process, address: String::new() }, place)
+    }
+
+    /// Ends it as a power cut would.
+    pub(crate) fn kill(mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+
     /// What is answered: the status and the body. `more` are further lines of the head.
     pub(crate) fn ask(&self, key: &str, line: &str, more: &str, body: &str) -> (u16, String) {
         let mut socket = TcpStream::connect(&self.address).unwrap();

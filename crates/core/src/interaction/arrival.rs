@@ -23,6 +23,7 @@ impl MessageQueued {
             until: None,
             replaces: None,
             hops: 0,
+            payload: None,
         }
     }
 
@@ -41,6 +42,7 @@ impl MessageQueued {
             until: None,
             replaces: None,
             hops: 0,
+            payload: None,
         }
     }
 
@@ -88,6 +90,11 @@ impl MessageQueued {
             | InteractionContent::Response { .. }
             | InteractionContent::Ack { .. } => None,
         }
+    }
+
+    /// How long it is, in bytes, roughly, with what came along.
+    pub fn bytes(&self) -> usize {
+        self.content.bytes() + self.payload.as_ref().map_or(0, |payload| payload.as_str().len())
     }
 
     /// How urgent it is.

@@ -15,7 +15,7 @@ use crate::world::Served;
 async fn counted(exporter: Option<Exporter>) -> (Served, Telemetry) {
     let telemetry = Telemetry { metrics: Metrics::new(), traces: Traces::new(), exporter };
     let counting = telemetry.clone();
-    let house = |doors| House { doors, keys: None, telemetry: Some(counting) };
+    let house = |doors| House { doors, keys: None, telemetry: Some(counting), webhooks: None };
     (Served::in_house(house).await, telemetry)
 }
 

@@ -15,7 +15,7 @@ use antiphon_core::{
 };
 use antiphon_runtime::{Before, Models, NewTask, Orchestrator, Settings, World};
 use antiphon_scripted::{Script, ScriptedProvider};
-use antiphon_server::{Desk, Doors, House, Limits, TaskRequest, Token, serve};
+use antiphon_server::{Desk, Doors, House, Limits, Listeners, TaskRequest, Token, serve};
 use async_trait::async_trait;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -213,11 +213,31 @@ impl Served {
         Self::built(used, journal, Limits::default(), house).await
     }
 
-    async fn built(
+    pub(crate) async fn built(
         used: Arc<dyn Journal>,
         journal: Arc<MemoryJournal>,
         limits: Limits,
         house: impl FnOnce(Doors) -> House,
+    ) -> Self {
+        Self::listening(used, journal, limits, house, Listeners::from).await
+    }
+
+    /// Where else it listens.
+    pub(crate) async fn on(
+        limits: Limits,
+        listeners: impl FnOnce(TcpListener) -> Listeners,
+    ) -> Self {
+        let journal = Arc::new(MemoryJournal::new());
+        let used = Arc::clone(&journal) as Arc<dyn Journal>;
+        Self::listening(used, journal, limits, House::from, listeners).await
+    }
+
+    async fn listening(
+        used: Arc<dyn Journal>,
+        journal: Arc<MemoryJournal>,
+        limits: Limits,
+        house: impl FnOnce(Doors) -> House,
+        listeners: impl FnOnce(TcpListener) -> Listeners,
     ) -> Self {
         let orchestrator = Orchestrator::new(world(used));
         let desk = Arc::new(Keeping::default());
@@ -230,12 +250,12 @@ impl Served {
             hosts: vec!["team.example".to_owned()],
             limits,
         };
-        let house = house(doors);
+        let (house, listeners) = (house(doors), listeners(listener));
         let (stop, stopped) = oneshot::channel::<()>();
         let mut serving = JoinSet::new();
         serving.spawn(async move {
             let stopped = async { drop(stopped.await) };
-            serve(listener, house, stopped).await.unwrap();
+            serve(listeners, house, stopped).await.unwrap();
         });
         Self { address, orchestrator, journal, desk, stop: Some(stop), serving }
     }

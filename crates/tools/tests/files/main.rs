@@ -9,6 +9,7 @@ mod limits;
 mod property;
 mod races;
 mod read;
+mod redacting;
 mod toolbox;
 mod workspace;
 mod world;

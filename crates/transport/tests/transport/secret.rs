@@ -1,10 +1,10 @@
 //! Keys reach the wire and nothing else.
 
-use antiphon_core::Piece;
+use antiphon_core::{Piece, ProviderError};
 use antiphon_model_server::Reply;
 use secrecy::SecretString;
 
-use crate::world::{Echo, post, read, server, transport};
+use crate::world::{Echo, post, read, said, server, transport};
 
 #[tokio::test]
 async fn a_key_is_sent_without_the_white_space_around_it() {
@@ -35,6 +35,37 @@ fn a_request_does_not_show_its_key_or_its_body() {
     assert_eq!(
         format!("{post:?}"),
         "Post { endpoint: http://localhost/v1, \
-         headers: {\"x-version\": \"1\", \"authorization\": Sensitive}, body_bytes: 2 }"
+         headers: {\"x-version\": \"1\", \"authorization\": Sensitive}, body_bytes: 2, .. }"
     );
+}
+
+const KEY: &str = "sk-proj-0123456789";
+
+async fn heard(reply: Reply) -> Vec<Result<Piece, ProviderError>> {
+    let server = server(reply).await;
+    let key = SecretString::from(KEY);
+    let post = post(&server.url()).secret("authorization", "Bearer ", &key);
+    let post = post.secret("x-short", "", &SecretString::from("test"));
+    read(transport().stream(post, Echo)).await
+}
+
+#[tokio::test]
+async fn a_key_that_a_provider_repeats_is_not_passed_on() {
+    let told = format!("a test: Incorrect API key provided: {KEY}. {KEY}");
+    let kept = "a test: Incorrect API key provided: [redacted]. [redacted]";
+    let server_error = |status, message: &str| {
+        let message = format!("None {message}");
+        [Err(ProviderError::Server { status, message, retry_after: None })]
+    };
+    assert_eq!(heard(Reply::json(401, told.clone())).await, server_error(401, kept));
+    // With the wrong status, and in mid-stream.
+    let document = format!("{{\"error\": \"{told}\"}}");
+    let shown = format!("{{\"error\": \"{kept}\"}}");
+    assert_eq!(heard(Reply::json(200, document)).await, server_error(200, &shown));
+    let events = Reply::events(format!("data: {told}\n\ndata: done\n\n"));
+    assert_eq!(heard(events).await, [Ok(said("message", kept)), Ok(Piece::Done)]);
+    let server = server(Reply::json(403, told)).await;
+    let post = post(&server.url()).secret("authorization", "Bearer ", &SecretString::from(KEY));
+    let message = format!("status 403: {kept}");
+    assert_eq!(transport().get(post).await, Err(ProviderError::Permission { message }));
 }

@@ -127,6 +127,7 @@ impl Deliver for Inboxes {
             wake: if tick.schedule.wake { Wake::Yes } else { Wake::No },
             until: None,
             key: Some(tick.key),
+            payload: None,
         };
         let unavailable = |reason: String| DeliverError::Unavailable { reason };
         match self.0.admit(arrival).await.map_err(|error| unavailable(error.to_string()))? {

@@ -29,13 +29,28 @@ pub(super) enum Folder {
 
 /// What a server leaves in the project's folder.
 pub(super) struct Papers {
+    folder: PathBuf,
     token: PathBuf,
     server: PathBuf,
 }
 
+/// Where a server listens.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Where<'a> {
+    /// Its address, if it has one.
+    pub(super) url: Option<&'a str>,
+    /// Its socket, if it has one.
+    pub(super) socket: Option<&'a Path>,
+}
+
 impl Papers {
     pub(super) fn new(folder: &Path) -> Self {
-        Self { token: folder.join("token"), server: folder.join("server.json") }
+        let (token, server) = (folder.join("token"), folder.join("server.json"));
+        Self { folder: folder.to_owned(), token, server }
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     pub(super) fn token_path(&self) -> &Path {
@@ -62,8 +77,11 @@ impl Papers {
     }
 
     /// Says where the server listens, for those who look for it.
-    pub(super) fn publish(&self, url: &str) -> Result<(), Failure> {
-        let about = json!({ "url": url, "pid": std::process::id() });
+    pub(super) fn publish(&self, at: Where<'_>) -> Result<(), Failure> {
+        let mut about = json!({ "pid": std::process::id(), "socket": at.socket.is_some() });
+        if let Some(url) = at.url {
+            about["url"] = url.into();
+        }
         write_private(&self.server, &format!("{about}\n")).map_err(|error| {
             Failure::usage(format!("cannot write {}: {error}", self.server.display()))
         })

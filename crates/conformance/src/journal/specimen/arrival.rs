@@ -2,7 +2,7 @@
 
 use antiphon_core::{
     AgentName, EventBody, HandlingMode, InteractionContent, InteractionId, MessageAppended,
-    MessageQueued, PeerInputClass, RenderClass, RenderMetadata, Replied, RequestSent,
+    MessageQueued, PeerInputClass, RawJson, RenderClass, RenderMetadata, Replied, RequestSent,
     ResponseStatus, Salience, Sender, SourceName, TaskId,
 };
 use chrono::DateTime;
@@ -59,6 +59,7 @@ fn of_others() -> Result<Vec<EventBody>, Finding> {
             until: DateTime::from_timestamp(1_771_416_000, 123_456_789),
             replaces: Some(interaction(n - 1)),
             hops: 7,
+            payload: Some(RawJson::of(&odd_value()).during("a payload")?),
         }));
     }
     Ok(bodies)

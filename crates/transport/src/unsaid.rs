@@ -1,0 +1,28 @@
+//! The keys of a request, taken out of whatever is answered to it: a provider may repeat them in an error,
+//! and errors are kept and shown.
+
+use secrecy::{ExposeSecret, SecretString};
+
+/// Shortest key that is looked for, in bytes: a shorter one is found in words that mean something else.
+const KEY_BYTES_MIN: usize = 8;
+
+/// The keys of a request.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Unsaid(Vec<SecretString>);
+
+impl Unsaid {
+    pub(crate) fn add(&mut self, key: &str) {
+        if key.len() >= KEY_BYTES_MIN {
+            self.0.push(SecretString::from(key));
+        }
+    }
+
+    /// Takes them out.
+    pub(crate) fn redact(&self, text: &mut String) {
+        for key in &self.0 {
+            if text.contains(key.expose_secret()) {
+                *text = text.replace(key.expose_secret(), "[redacted]");
+            }
+        }
+    }
+}
