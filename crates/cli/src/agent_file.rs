@@ -2,6 +2,8 @@
 //! Each is written whole or not at all. What would be no agent, or would change more of one than its
 //! context, is refused.
 
+mod front_matter;
+
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
@@ -9,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 
 use antiphon_agents::{FILE_BYTES_MAX, Fault, Folder, SCHEMA_BYTES_MAX, parse};
 use antiphon_core::{AgentDefinition, AgentName};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The line that front matter stands between.
 const FENCE: &str = "---";
@@ -37,22 +39,38 @@ pub(crate) struct NewAgent<'a> {
 
 /// Writes the file of a new agent, never over another. Makes the folder if it is not there.
 pub(crate) fn create(folder: &Folder, agent: &NewAgent<'_>) -> Result<(), FileError> {
-    let runtimes = agent.terminal.map_or(String::new(), |profile| {
-        let profile = Value::from(profile);
-        format!("runtimes: [{{kind: terminal, config: {{profile: {profile}}}}}]\n")
-    });
-    // A JSON text is a YAML text in quotes.
-    let description = Value::from(agent.description);
+    let mut fields = vec![("description", Value::from(agent.description))];
+    if let Some(profile) = agent.terminal {
+        let runtime = json!([{"kind": "terminal", "config": {"profile": profile}}]);
+        fields.push(("runtimes", runtime));
+    }
     let own = format!("You are {}.", agent.name);
-    let context = agent.context.unwrap_or(&own);
-    let text = format!("{FENCE}\ndescription: {description}\n{runtimes}{FENCE}\n{context}\n");
-    read(agent.name.as_str(), &text, &folder.path)?;
+    define(folder, agent.name, &fields, agent.context.unwrap_or(&own))
+}
+
+/// Writes the file of an agent of which these fields are said, never over another. The same again is
+/// the same file.
+pub(crate) fn define(
+    folder: &Folder,
+    name: &AgentName,
+    fields: &[(&'static str, Value)],
+    context: &str,
+) -> Result<(), FileError> {
+    let said: String = fields.iter().map(|(field, value)| line(field, value)).collect();
+    let text = format!("{FENCE}\n{said}{FENCE}\n{context}\n");
+    let new = read(name.as_str(), &text, &folder.path)?;
+    let blank = AgentDefinition::new(name.clone(), "");
+    if front_matter::merged(&blank, &new, fields, Some(context)) != new {
+        let reason = "it would be another agent than was asked for: say it otherwise";
+        return Err(FileError::Refused(reason.to_owned()));
+    }
     make(&folder.path).map_err(unwritable)?;
-    let path = folder.path.join(format!("{}.md", agent.name));
+    let path = folder.path.join(format!("{name}.md"));
     match written(&folder.path, &text).map_err(unwritable)?.persist_noclobber(&path) {
         Ok(_) => synced(&folder.path).map_err(unwritable),
         Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => {
-            Err(FileError::Exists(path))
+            let same = text_of(&path).is_ok_and(|there| there == text);
+            if same { Ok(()) } else { Err(FileError::Exists(path)) }
         }
         Err(failed) => Err(unwritable(failed.error)),
     }
@@ -64,28 +82,53 @@ pub(crate) fn rewrite(
     agent: &AgentDefinition,
     context: &str,
 ) -> Result<(), FileError> {
+    change(path, agent, &[], Some(context))
+}
+
+/// Says these fields of an agent otherwise, and puts another context in place of its own if there is
+/// one; `null` takes a field away. Everything else about it stays as it is.
+pub(crate) fn change(
+    path: &Path,
+    agent: &AgentDefinition,
+    fields: &[(&'static str, Value)],
+    context: Option<&str>,
+) -> Result<(), FileError> {
     let folder = path.parent().unwrap_or(Path::new("/"));
-    let mut old = String::new();
-    let limit = FILE_BYTES_MAX as u64;
-    let reading = File::open(path).and_then(|file| file.take(limit).read_to_string(&mut old));
-    reading.map_err(unwritable)?;
-    let front = front(&old).map_or_else(
+    let old = text_of(path).map_err(unwritable)?;
+    let old_front = front(&old);
+    let mut front = old_front.map_or_else(
         // Without one, a context that begins with a fence would become one.
-        || format!("{FENCE}\ndescription: {}\n{FENCE}\n", Value::from(agent.description.as_str())),
+        || format!("{FENCE}\n{}{FENCE}\n", line("description", &agent.description.as_str().into())),
         str::to_owned,
     );
-    let text = format!("{front}{context}\n");
+    for (field, value) in fields {
+        front = front_matter::with(&front, field, &line(field, value));
+    }
+    let kept = &old[old_front.map_or(0, str::len)..];
+    let text = context.map_or_else(|| format!("{front}{kept}"), |new| format!("{front}{new}\n"));
     let new = read(agent.name.as_str(), &text, folder)?;
     if new == *agent {
         return Ok(());
     }
-    if (AgentDefinition { context: new.context.clone(), ..agent.clone() }) != new {
+    if front_matter::merged(agent, &new, fields, context) != new {
         let reason = "its file is not what was read of it: look at it, and ask again";
         return Err(FileError::Refused(reason.to_owned()));
     }
     let file = written(folder, &text).map_err(unwritable)?;
     file.persist(path).map_err(|failed| unwritable(failed.error))?;
     synced(folder).map_err(unwritable)
+}
+
+/// A field of front matter; nothing when its value is `null`. JSON is YAML.
+fn line(field: &str, value: &Value) -> String {
+    if value.is_null() { String::new() } else { format!("{field}: {value}\n") }
+}
+
+/// The text of an agent's file, as far as one may be long.
+fn text_of(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(FILE_BYTES_MAX as u64).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// Everything up to the end of the front matter, if there is any.
@@ -203,5 +246,59 @@ mod tests {
         let after = agent(folder.path(), "a");
         assert_eq!(after.context, "---\ntools: bash\n---\nx");
         assert_eq!(AgentDefinition { context: before.context.clone(), ..after }, before);
+    }
+
+    #[test]
+    fn a_field_is_said_otherwise_and_the_rest_of_the_file_stays_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.md");
+        let front = "---\n# why\ndescription: >\n  long\n\n  text\n\n# tools\ntools:\n- read\n- grep\n---\n";
+        fs::write(&path, format!("{front}Old.\n")).unwrap();
+        let fields = [
+            ("description", Value::from("New: \"it\"\nand tools: [bash]")),
+            ("limits", json!({"turns": 3, "cost_usd": 0.5})),
+        ];
+        change(&path, &agent(folder.path(), "a"), &fields, None).unwrap();
+        let changed = agent(folder.path(), "a");
+        assert_eq!(changed.description, "New: \"it\"\nand tools: [bash]");
+        assert_eq!(changed.limits.turns_max.unwrap().get(), 3);
+        assert_eq!(changed.tools, Some(vec!["read".to_owned(), "grep".to_owned()]));
+        assert_eq!(changed.context, "Old.");
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(
+            text.contains("# why\n") && text.contains("# tools\ntools:\n- read\n- grep\n"),
+            "{text}"
+        );
+        let gone = [("tools", Value::Null), ("limits", Value::Null)];
+        change(&path, &changed, &gone, Some("New.")).unwrap();
+        let now = agent(folder.path(), "a");
+        assert_eq!((now.tools, now.context.as_str()), (None, "New."));
+        for (field, wrong) in [
+            ("tools", json!(7)),
+            ("limits", json!({"nonsense": 1})),
+            ("description", Value::Null),
+            ("model", json!("nobody")),
+        ] {
+            let refused = change(&path, &agent(folder.path(), "a"), &[(field, wrong)], None);
+            assert!(matches!(refused, Err(FileError::Refused(_))), "{field}: {refused:?}");
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left behind");
+    }
+
+    #[test]
+    fn the_same_agent_again_is_the_same_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let agents = Folder::project(folder.path());
+        let name = AgentName::parse("a").unwrap();
+        let fields = [
+            ("description", Value::from("d")),
+            ("tools", json!(["read", "grep"])),
+            ("runtimes", json!([{"kind": "sandbox", "config": {"a": "b"}}])),
+        ];
+        define(&agents, &name, &fields, "One.").unwrap();
+        define(&agents, &name, &fields, "One.").unwrap();
+        let other = define(&agents, &name, &fields, "Two.");
+        assert!(matches!(other, Err(FileError::Exists(_))), "{other:?}");
+        assert_eq!(agent(folder.path(), "a").context, "One.");
     }
 }

@@ -1,22 +1,25 @@
 //! From what a client asks for to a task of this project.
 
+mod definitions;
+
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use antiphon_core::port::{Agents, TaskQuery, Which};
+use antiphon_core::port::{Agents, Scene, TaskQuery, Which};
 use antiphon_core::{
     AgentDefinition, AgentName, ErrorCode, ErrorResponse, HistoryRef, MayCall, ModelRef, SessionId,
     TaskLimits,
 };
 use antiphon_runtime::{Before, NewTask, Orchestrator, OrchestratorError};
-use antiphon_server::{Desk, TaskRequest};
+use antiphon_server::{AgentChange, Defined, Desk, TaskRequest};
 use async_trait::async_trait;
 
 use crate::models::Models;
 use crate::prompt::{self, Rules};
 use crate::role;
 use crate::route::Route;
+use crate::shelf::Shelf;
 
 /// Answers of the model after which a task is given up, when nobody says otherwise.
 const TURNS: NonZeroU32 = NonZeroU32::new(1000).unwrap();
@@ -28,7 +31,7 @@ pub(crate) struct ProjectDesk {
     pub(crate) default_model: ModelRef,
     pub(crate) root: PathBuf,
     pub(crate) rules: Rules,
-    pub(crate) agents: Arc<dyn Agents>,
+    pub(crate) shelf: Shelf,
 }
 
 /// What a task goes on with.
@@ -80,12 +83,12 @@ impl Desk for ProjectDesk {
     }
 
     fn agents(&self) -> Vec<AgentName> {
-        self.agents.list().iter().map(|agent| agent.name.clone()).collect()
+        self.shelf.agents.list().iter().map(|agent| agent.name.clone()).collect()
     }
 
     fn models(&self) -> Vec<ModelRef> {
         let mut models = vec![self.default_model.clone()];
-        for agent in self.agents.list() {
+        for agent in self.shelf.agents.list() {
             let own = agent.model.iter().chain(&agent.fallbacks);
             for model in own {
                 if !models.contains(model) {
@@ -95,12 +98,40 @@ impl Desk for ProjectDesk {
         }
         models
     }
+
+    fn scene(&self, prompt: &str) -> String {
+        self.shelf.agents.scene(Scene::AdHoc(prompt))
+    }
+
+    fn defined(&self) -> Vec<Defined> {
+        self.shelf.agents.entries().into_iter().map(definitions::defined).collect()
+    }
+
+    async fn create_agent(
+        &self,
+        name: &AgentName,
+        change: AgentChange,
+    ) -> Result<Defined, ErrorResponse> {
+        definitions::create(&self.shelf, name, change).await
+    }
+
+    async fn change_agent(
+        &self,
+        name: &AgentName,
+        change: AgentChange,
+    ) -> Result<Defined, ErrorResponse> {
+        definitions::change(&self.shelf, name, change).await
+    }
+
+    async fn delete_agent(&self, name: &AgentName) -> Result<(), ErrorResponse> {
+        definitions::delete(&self.shelf, name).await
+    }
 }
 
 impl ProjectDesk {
     fn find(&self, name: &str) -> Result<Arc<AgentDefinition>, ErrorResponse> {
         let none = || refusal(ErrorCode::NotFound, format!("there is no agent `{name}`"));
-        self.agents.find(name).ok_or_else(none)
+        self.shelf.agents.find(name).ok_or_else(none)
     }
 
     /// The task as its agent takes it on: it has what both the agent and the client allow, and the
@@ -113,7 +144,7 @@ impl ProjectDesk {
     ) -> Result<NewTask, ErrorResponse> {
         let tools = narrowed(agent.tools.as_ref(), task.tools.as_ref());
         let agents = callable(&agent.agents, &task.agents);
-        let taken = role::taken_on(task, agent, &*self.agents, &self.orchestrator);
+        let taken = role::taken_on(task, agent, &*self.shelf.agents, &self.orchestrator);
         let taken = taken.map_err(|reason| refusal(ErrorCode::InvalidRequest, reason))?;
         let system_prompt = told.unwrap_or(taken.system_prompt);
         Ok(NewTask { tools, agents, system_prompt, ..taken })

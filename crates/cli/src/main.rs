@@ -24,6 +24,7 @@ mod route;
 mod saved;
 mod screen;
 mod served;
+mod shelf;
 mod task_worker;
 mod team;
 mod terminal;

@@ -10,11 +10,11 @@ mod refusal;
 
 use std::sync::Arc;
 
-use antiphon_agents::{AgentBook, Entry, Folder, Origin};
+use antiphon_agents::Origin;
 use antiphon_core::port::{Clock, IdempotencyKey, SystemClock};
 use antiphon_core::{
     AgentName, Command, ErrorCode, InteractionContent, ModelRef, RenderMetadata, Sender, TaskId,
-    TaskLimits, TaskStatus, UserMessage, visible,
+    TaskLimits, TaskStatus, UserMessage,
 };
 use antiphon_file_drop::{Done, DoneStatus, Order, OrderError, Orders, Wait};
 use antiphon_runtime::{
@@ -26,6 +26,7 @@ use chrono::TimeDelta;
 
 use crate::agent_file::{self, FileError, NewAgent};
 use crate::desk::ProjectDesk;
+use crate::shelf::Shelf;
 pub(crate) use brought::set_aside_brought;
 pub(crate) use folders::drop_settings;
 use kept::Kept;
@@ -38,9 +39,7 @@ const NATIVE: &str = "native";
 pub(crate) struct ProjectOrders {
     pub(crate) orchestrator: Orchestrator,
     pub(crate) desk: Arc<ProjectDesk>,
-    pub(crate) agents: Arc<AgentBook>,
-    /// Where new agents go.
-    pub(crate) folder: Folder,
+    pub(crate) shelf: Shelf,
     /// The profiles of terminals that the user allows.
     pub(crate) terminals: Vec<String>,
     pub(crate) working: Working,
@@ -122,7 +121,7 @@ impl ProjectOrders {
         context: Option<String>,
         requester: &str,
     ) -> Result<Done, OrderError> {
-        if self.find(name).await.is_none() {
+        if self.shelf.find(name).await.is_none() {
             self.create(name, profile, context, requester).await?;
         }
         let started = self.orchestrator.start_agent(name).await.map_err(failed)?;
@@ -153,7 +152,7 @@ impl ProjectOrders {
                 ));
             }
         };
-        let (folder, name) = (self.folder.clone(), name.clone());
+        let (folder, name) = (self.shelf.folder.clone(), name.clone());
         let description = format!("Spawned by {requester}.");
         self.aside(move || {
             let agent = NewAgent {
@@ -174,14 +173,14 @@ impl ProjectOrders {
             return Ok(Done { task_id: stopped, ..about(DoneStatus::Stopped, name) });
         }
         let last = self.orchestrator.agent_task(name).await.map_err(failed)?;
-        if last.is_none() && self.find(name).await.is_none() {
+        if last.is_none() && self.shelf.find(name).await.is_none() {
             return Err(self.nobody(name));
         }
         Ok(about(DoneStatus::NotRunning, name))
     }
 
     async fn update(&self, name: &AgentName, context: String) -> Result<Done, OrderError> {
-        let Some(entry) = self.find(name).await else { return Err(self.nobody(name)) };
+        let Some(entry) = self.shelf.find(name).await else { return Err(self.nobody(name)) };
         if entry.origin == Origin::User {
             let path = entry.path.display();
             let message = format!("`{name}` is your own, and not this project's: edit {path}");
@@ -275,47 +274,19 @@ impl ProjectOrders {
         Ok(Done { task_id: Some(task_id), ..Done::new(status) })
     }
 
-    /// An agent, as its file says now.
-    async fn find(&self, name: &AgentName) -> Option<Entry> {
-        self.reload().await;
-        self.agents.entry(name.as_str())
-    }
-
-    /// Reads the files of the agents. What is told here is told to nobody else.
-    async fn reload(&self) {
-        let agents = Arc::clone(&self.agents);
-        // It fails only when the program ends.
-        let Ok(changes) = tokio::task::spawn_blocking(move || agents.reload()).await else {
-            return;
-        };
-        for problem in &changes.problems {
-            tracing::warn!("{}", visible(&problem.to_string()));
-        }
-        for name in changes.removed.iter().filter_map(|name| AgentName::parse(name).ok()) {
-            if let Err(error) = self.orchestrator.unwire(&name).await {
-                tracing::warn!(agent.name = %name, %error, "its peers were not told that it is gone");
-            }
-        }
-    }
-
     /// Writes a file where that holds up nobody, and reads it.
     async fn aside(
         &self,
         write: impl FnOnce() -> Result<(), FileError> + Send + 'static,
     ) -> Result<(), OrderError> {
-        let written = tokio::task::spawn_blocking(write).await;
-        let written = written
-            .map_err(|error| OrderError::Unavailable { reason: error.to_string() })?
-            .map_err(|error| match error {
-                FileError::Refused(reason) => refused(ErrorCode::InvalidRequest, reason),
-                FileError::Exists(path) => refused(
-                    ErrorCode::Conflict,
-                    format!("{} is there and cannot be understood: mend it", path.display()),
-                ),
-                FileError::Unwritable(reason) => OrderError::Unavailable { reason },
-            });
-        self.reload().await;
-        written
+        self.shelf.write(write).await.map_err(|error| match error {
+            FileError::Refused(reason) => refused(ErrorCode::InvalidRequest, reason),
+            FileError::Exists(path) => refused(
+                ErrorCode::Conflict,
+                format!("{} is there and cannot be understood: mend it", path.display()),
+            ),
+            FileError::Unwritable(reason) => OrderError::Unavailable { reason },
+        })
     }
 
     fn nobody(&self, name: &AgentName) -> OrderError {

@@ -11,6 +11,7 @@ mod following;
 mod inbox;
 mod owner;
 mod papers;
+mod sessions;
 
 use std::fmt;
 use std::sync::Arc;

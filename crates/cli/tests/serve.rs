@@ -163,6 +163,48 @@ fn an_agent_of_the_project_brings_its_scene_and_the_client_can_only_take_away() 
 }
 
 #[test]
+fn agents_are_defined_changed_and_taken_away_as_files_of_the_project() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = folder.path().join("home/.config/antiphon/agents");
+    fs::create_dir_all(&own).unwrap();
+    fs::write(own.join("mine.md"), "---\ndescription: Mine.\n---\nYou are mine.\n").unwrap();
+    let server = Server::start(folder.path());
+    let token = token(folder.path());
+    let ask = |method: &str, path: &str, body: &Value| {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let (status, body) = server.ask(&token, method, &format!("/v1/agents{path}"), &body);
+        (status, serde_json::from_str::<Value>(&body).unwrap_or_default())
+    };
+    let scribe = json!({"name": "scribe", "description": "Writes.", "context": "Write.",
+        "tools": ["read"], "limits": {"turns": 3}});
+    let (status, made) = ask("POST", "", &scribe);
+    assert_eq!((status, &made["limits"]["turns_max"]), (201, &json!(3)), "{made}");
+    let path = folder.path().join(".antiphon/agents/scribe.md");
+    assert!(fs::read_to_string(&path).unwrap().ends_with("---\nWrite.\n"));
+    let other = json!({"name": "scribe", "description": "Writes.", "context": "Other."});
+    assert_eq!(ask("POST", "", &other).0, 409);
+    let change = json!({"description": "Writes more.", "tools": null});
+    let (status, changed) = ask("PUT", "/scribe", &change);
+    assert_eq!((status, &changed["description"]), (200, &json!("Writes more.")), "{changed}");
+    assert_eq!((&changed["context"], changed.get("tools")), (&json!("Write."), None));
+    assert_eq!(ask("PUT", "/scribe", &json!({"tools": 7})).0, 400);
+    for (method, body) in [("PUT", json!({"context": "x"})), ("DELETE", Value::Null)] {
+        assert_eq!(ask(method, "/mine", &body).0, 403, "the user's own");
+    }
+    let (status, _) = server.ask(&token, "POST", "/v1/agents/scribe/start", "");
+    assert_eq!(status, 200);
+    assert_eq!(ask("DELETE", "/scribe", &Value::Null).0, 204);
+    assert!(!path.exists());
+    let (_, live) = server.ask(&token, "GET", "/v1/agents/status", "");
+    assert_eq!(live, "[]");
+    let (_, listed) = ask("GET", "", &Value::Null);
+    let names: Vec<&Value> =
+        listed["agents"].as_array().unwrap().iter().map(|agent| &agent["name"]).collect();
+    assert_eq!(names, ["mine"]);
+    server.end();
+}
+
+#[test]
 fn a_token_that_others_could_know_is_made_anew() {
     let known = "0123456789abcdef0123456789abcdef";
     let folder = tempfile::tempdir().unwrap();

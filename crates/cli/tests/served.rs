@@ -196,6 +196,29 @@ fn papers_that_others_could_have_written_are_refused_before_anybody_is_asked() {
 }
 
 #[test]
+fn conversations_are_brought_and_forked_through_the_server_as_alone() {
+    let project = Project::that_asks("go");
+    let file = project.path().join("talk.json");
+    let at = "2026-01-02T03:04:05Z";
+    let talk = json!({"version": 1, "id": "talk", "system_prompt": "", "created_at": at,
+        "updated_at": at, "messages": [{"type": "user", "timestamp": at,
+            "content": [{"type": "text", "text": "hello"}]}]});
+    fs::write(&file, talk.to_string()).unwrap();
+    let server = project.serve();
+    let imported = project.antiphon(&["sessions", "import", "talk.json"]);
+    let expected = "session talk: go on with `antiphon run --session talk`\n";
+    assert_eq!((imported.code, imported.out.as_str()), (0, expected), "{imported:?}");
+    let forked = project.antiphon(&["sessions", "fork", "talk"]);
+    assert_eq!(forked.code, 0, "{forked:?}");
+    let id = forked.out.strip_prefix("session ").unwrap().split(':').next().unwrap();
+    let shown = project.antiphon(&["sessions", "show", id]);
+    assert!(shown.out.contains("hello"), "{shown:?}");
+    let strange = project.antiphon(&["sessions", "fork", "nobody"]);
+    assert_eq!(strange.code, 2, "{strange:?}");
+    server.end();
+}
+
+#[test]
 fn a_token_that_the_server_does_not_take_is_told() {
     let project = Project::that_asks("go");
     let server = project.serve();

@@ -104,6 +104,16 @@ step = [{ text = "Done." }]
     assert!(!shown.out.contains("SQLite format"), "{}", shown.out);
     let err = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(err.contains("-made\n+mended"), "the diff is shown: {err}");
+    let diff = antiphon(&inner, &["tasks", "diff"]);
+    let expected = "--- /dev/null\n+++ made.txt\n@@ -0,0 +1 @@\n+made\n\
+                    --- made.txt\n+++ made.txt\n@@ -1 +1 @@\n-made\n+mended\n";
+    assert_eq!((diff.code, diff.out.as_str()), (0, expected), "{}", diff.err);
+    assert!(diff.err.contains("2 changes") && diff.err.contains("commands"), "{}", diff.err);
+    let diff = antiphon(&inner, &["tasks", "diff", "last", "--below", "--json"]);
+    let diff: Value = serde_json::from_str(&diff.out).unwrap();
+    let paths: Vec<&Value> =
+        diff["changes"].as_array().unwrap().iter().map(|change| &change["path"]).collect();
+    assert_eq!(paths, ["made.txt", "made.txt"], "what was refused changed nothing");
 }
 
 #[test]

@@ -99,6 +99,11 @@ impl Follower {
         }
     }
 
+    /// How far was written of what it follows, as far as that was since it began. 0 is nothing.
+    pub fn written(&self) -> watch::Receiver<Position> {
+        self.bell.clone()
+    }
+
     /// Where it is: a follower that begins behind this position misses nothing.
     pub fn position(&self) -> Position {
         self.after

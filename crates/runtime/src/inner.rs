@@ -4,9 +4,7 @@ use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use antiphon_core::port::{
-    Append, Appended, Expected, IdempotencyKey, JournalError, Read, TaskQuery, Which,
-};
+use antiphon_core::port::{Append, Appended, Expected, JournalError, Read, TaskQuery, Which};
 use antiphon_core::{
     AgentId, AgentState, EventBody, HistoryRef, LiveAgent, MessageQueued, Position, Provider,
     TaskId, TaskStatus, TaskSummary,
@@ -29,6 +27,7 @@ use crate::orchestrator_error::OrchestratorError;
 use crate::requests::Outstanding;
 use crate::roster::Roster;
 use crate::running::{self, Places};
+use crate::saying::said_as;
 use crate::state::{ReplayError, TaskState};
 use crate::tree::{Tree, Trees};
 use crate::world::World;
@@ -237,7 +236,7 @@ impl Inner {
         task_id: &TaskId,
         queued: MessageQueued,
     ) -> Result<(), OrchestratorError> {
-        let key = Some(IdempotencyKey(format!("said:{}:{}", task_id, queued.id)));
+        let key = Some(said_as(task_id, queued.id));
         self.unfinished(task_id).await?;
         match self.put(task_id, queued, key).await? {
             Put::There { .. } => Ok(()),

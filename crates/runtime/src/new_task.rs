@@ -75,6 +75,8 @@ pub struct KeptConversation {
     pub system_prompt: String,
     /// What was said.
     pub before: Before,
+    /// Makes a repeated request harmless.
+    pub key: Option<IdempotencyKey>,
 }
 
 impl KeptConversation {
@@ -94,7 +96,7 @@ impl KeptConversation {
             expected: Expected::NoTask,
             at: inner.world.clock.now(),
             events,
-            key: None,
+            key: self.key,
         })
     }
 }

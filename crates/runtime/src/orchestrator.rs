@@ -8,7 +8,7 @@ use std::time::Duration;
 use antiphon_core::port::{ApprovalQuery, IdempotencyKey, Read, TaskQuery, Which, WhichApprovals};
 use antiphon_core::{
     AgentName, Approval, ApprovalId, Decision, EventBody, HandlingMode, InteractionId, LiveAgent,
-    MessageQueued, Position, Queued, Replied, RunnerConfig, Runtime, SessionSummary, StatusChanged,
+    Position, Queued, Replied, RunnerConfig, Runtime, Sender, SessionSummary, StatusChanged,
     TaskId, TaskStatus, TaskSummary, ToolCallId, ToolResult, UserMessage, WaitingFor,
 };
 use tokio::sync::broadcast;
@@ -24,6 +24,7 @@ use crate::rest::Rests;
 use crate::roster::{Started, is_standing};
 use crate::running;
 use crate::runtimes;
+use crate::saying::Saying;
 use crate::state::TaskState;
 use crate::world::World;
 
@@ -86,6 +87,17 @@ impl Orchestrator {
         runtimes::choose(runtimes, &self.inner.world.runners)
     }
 
+    /// Whether nothing bounds what is done there: only a person may start it.
+    pub fn is_unbound(&self, runner: &RunnerConfig) -> bool {
+        let mut runners = self.inner.world.runners.iter();
+        runners.any(|known| known.kind() == runner.kind && known.is_unbound())
+    }
+
+    /// Whether a task could be accepted as it is.
+    pub async fn check(&self, task: NewTask) -> Result<(), OrchestratorError> {
+        task.accept(&self.inner).await.map(drop)
+    }
+
     /// Accepts a task and begins to work on it. When this returns, the journal has it.
     pub async fn invoke(&self, task: NewTask) -> Result<TaskId, OrchestratorError> {
         let append = task.accept(&self.inner).await?;
@@ -142,17 +154,14 @@ impl Orchestrator {
         .await
     }
 
-    /// Says something to a task that has not ended. It hears it at the next safe point (`steer`) or
-    /// when its turn is over (`queue`). When this returns, the journal has it.
+    /// Says something to a task in the user's own words. When this returns, the journal has it.
     pub async fn send(
         &self,
         task_id: &TaskId,
         message: UserMessage,
         mode: HandlingMode,
     ) -> Result<InteractionId, OrchestratorError> {
-        let id = InteractionId::from(self.inner.world.ids.next());
-        self.inner.queue(task_id, MessageQueued::of_user(id, mode, message)).await?;
-        Ok(id)
+        self.say(task_id, Saying { message, mode, from: Sender::User, key: None }).await
     }
 
     /// Takes in something for an agent. When this says `accepted`, the journal has it. An agent that

@@ -19,7 +19,7 @@ use crate::world::World;
 use crate::{output, runtimes, tools};
 
 /// What agents that are made on the spot are called.
-pub(crate) const AD_HOC: &str = "ad_hoc";
+pub const AD_HOC: &str = "ad_hoc";
 
 /// What a child may borrow, and what it sees first.
 #[derive(Debug, Clone, Copy)]

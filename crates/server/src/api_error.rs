@@ -43,6 +43,12 @@ impl ApiError {
         Self::new(ErrorCode::InvalidRequest, message)
     }
 
+    /// The same, of a part of the request.
+    pub(crate) fn about(mut self, part: &str) -> Self {
+        self.body.message = format!("{part}: {}", self.body.message);
+        self
+    }
+
     /// A key or a source that comes too often, with how often it may.
     pub(crate) fn too_often(verdict: &Verdict) -> Self {
         let message = "this comes too often: come back after `retry-after` seconds";

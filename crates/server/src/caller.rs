@@ -12,7 +12,7 @@
 use aide::OperationInput;
 use aide::generate::GenContext;
 use aide::openapi::Operation;
-use antiphon_core::{ErrorCode, Sender, SourceName};
+use antiphon_core::{AgentName, ErrorCode, Sender, SourceName};
 use antiphon_keys::{Allowed, Holder, Level, Refused, Verdict, parse_authorization};
 use axum::extract::FromRequestParts;
 use axum::http::Method;
@@ -74,20 +74,22 @@ impl Caller {
         }
     }
 
-    /// Who an interaction is from, when its sender does not say. An agent does not speak as the user.
-    pub(crate) fn speaks_as(&self) -> Result<Sender, ApiError> {
+    /// The agent whose key it is; a person when absent.
+    pub(crate) fn agent(&self) -> Option<&AgentName> {
         match self {
-            Self::Owner => Ok(Sender::User),
+            Self::Owner => None,
             Self::Key(allowed) => match &allowed.holder {
-                Holder::Person => Ok(Sender::User),
-                Holder::Agent(agent) => {
-                    let source = SourceName::parse(agent.as_str());
-                    source
-                        .map(Sender::External)
-                        .map_err(|error| ApiError::invalid(error.to_string()))
-                }
+                Holder::Person => None,
+                Holder::Agent(agent) => Some(agent),
             },
         }
+    }
+
+    /// Who an interaction is from, when its sender does not say. An agent does not speak as the user.
+    pub(crate) fn speaks_as(&self) -> Result<Sender, ApiError> {
+        let Some(agent) = self.agent() else { return Ok(Sender::User) };
+        let source = SourceName::parse(agent.as_str());
+        source.map(Sender::External).map_err(|error| ApiError::invalid(error.to_string()))
     }
 }
 

@@ -23,7 +23,7 @@ use aide::axum::ApiRouter;
 use aide::axum::routing::{get_with, post_with};
 use antiphon_core::port::{Clock, IdempotencyKey, SystemClock};
 use antiphon_core::{
-    AgentName, Manner, MayCall, ModelRef, TaskId, TaskLimits, ToolChoice, UserMessage,
+    AgentName, Manner, MayCall, Message, ModelRef, TaskId, TaskLimits, ToolChoice, UserMessage,
 };
 use antiphon_runtime::{Before, NewTask};
 use axum::extract::{FromRequest, Request, State};
@@ -32,16 +32,18 @@ use axum::response::Response;
 use schemars::json_schema;
 
 use self::answer::Letterhead;
-use self::asked::{Asked, Fields};
+use self::asked::{Asked, Fields, Said};
 use self::refusal::{Refusal, Shape};
 use self::reply::Reply;
 use self::shapes::{ChatAnswer, ChatRequest, Model, Models, failing, streamed};
 use self::watch::Watch;
+use crate::api_error::ApiError;
+use crate::caller::Caller;
 use crate::json::Json;
 use crate::openapi::{Tag, Telling};
 use crate::room::Room;
 use crate::task_request::TaskRequest;
-use crate::tasks;
+use crate::{idempotency, on_behalf};
 
 /// Answers of a plain model to one request: more than one when it has to mend what it said.
 const PLAIN_TURNS_MAX: NonZeroU32 = NonZeroU32::new(8).unwrap();
@@ -81,14 +83,14 @@ pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
         .api_route("/v1/models/{*id}", show)
 }
 
-async fn completions(State(room): State<Arc<Room>>, request: Request) -> Response {
+async fn completions(State(room): State<Arc<Room>>, caller: Caller, request: Request) -> Response {
     let headers = request.headers().clone();
     let fields = match Json::<Fields>::from_request(request, &room).await {
         Ok(Json(fields)) => fields,
         Err(error) => return Refusal::native(error).await.into_response(Shape::OpenAi),
     };
     let shape = asked::shape(&fields);
-    match accept(room, &headers, &fields, shape).await {
+    match accept(room, &caller, &headers, &fields, shape).await {
         Err(refusal) => refusal.into_response(shape),
         Ok((reply, stream)) => {
             let task_id = HeaderValue::from_str(reply.head.task_id.as_str());
@@ -104,19 +106,27 @@ async fn completions(State(room): State<Arc<Room>>, request: Request) -> Respons
 /// Makes a task of a request. When this returns, the journal has it.
 async fn accept(
     room: Arc<Room>,
+    caller: &Caller,
     headers: &HeaderMap,
     fields: &Fields,
     shape: Shape,
 ) -> Result<(Reply, bool), Refusal> {
     let asked = Asked::read(fields, shape)?;
-    let (key, goes_on) = going_on(headers).await?;
+    let (key, goes_on) = going_on(caller, headers).await?;
     let who = who(asked.model.as_deref(), &room.doors.desk.agents(), shape)?;
     let (stream, include_usage) = (asked.stream, asked.include_usage);
     let named = asked.model.clone();
-    let task = task(&room, who, asked).await?;
+    let task = task(&room, caller, who, asked).await?;
     let model = named.unwrap_or_else(|| task.model.to_string());
     let task = NewTask { key, ..task };
     let orchestrator = room.doors.orchestrator.clone();
+    let before = match task.key {
+        None => None,
+        Some(_) => match orchestrator.head().await {
+            Ok(head) => Some(head),
+            Err(error) => return Err(Refusal::native(error).await),
+        },
+    };
     // Before the task is there: nothing is missed.
     let deltas = orchestrator.deltas();
     let accepted = orchestrator.attend(task).await;
@@ -130,6 +140,10 @@ async fn accept(
     } else {
         Some(attended)
     };
+    // A trace is told of what is new; whoever is not sure says nothing.
+    if matches!(room.was_there(&task_id, before).await, Ok(false)) {
+        room.trace(headers, &task_id);
+    }
     let watch = Watch::new(&orchestrator, task_id.clone(), deltas);
     let head = Letterhead { task_id, created: SystemClock.now().timestamp(), model };
     let text = String::new();
@@ -138,9 +152,12 @@ async fn accept(
 
 /// The client's own name for the request, and whether its task goes on without it. Who gives a name
 /// means to come back.
-async fn going_on(headers: &HeaderMap) -> Result<(Option<IdempotencyKey>, bool), Refusal> {
-    let key = match tasks::own_key(headers) {
-        Ok(key) => key.map(|key| IdempotencyKey(format!("chat:{key}"))),
+async fn going_on(
+    caller: &Caller,
+    headers: &HeaderMap,
+) -> Result<(Option<IdempotencyKey>, bool), Refusal> {
+    let key = match idempotency::key(caller, "chat", headers) {
+        Ok(key) => key,
         Err(error) => return Err(Refusal::native(error).await),
     };
     let goes_on = match headers.get(CONTINUE).map(HeaderValue::as_bytes) {
@@ -184,7 +201,12 @@ fn nobody(model: &str) -> Refusal {
 }
 
 /// The task that is asked for.
-async fn task(room: &Room, who: Who, mut asked: Asked) -> Result<NewTask, Refusal> {
+async fn task(
+    room: &Room,
+    caller: &Caller,
+    who: Who,
+    mut asked: Asked,
+) -> Result<NewTask, Refusal> {
     if let Who::Agent(name) = &who {
         match asked.tool_choice {
             ToolChoice::Auto => {}
@@ -196,6 +218,7 @@ async fn task(room: &Room, who: Who, mut asked: Asked) -> Result<NewTask, Refusa
             }
         }
         asked.tool_choice = ToolChoice::Auto;
+        asked.said = on_behalf_of(caller, asked.said).await?;
     }
     let (agent, model, none) = match who {
         Who::Agent(name) => (Some(name.to_string()), None, None),
@@ -216,7 +239,7 @@ async fn task(room: &Room, who: Who, mut asked: Asked) -> Result<NewTask, Refusa
         output_schema: asked.schema,
         session_id: None,
     };
-    let made = match room.doors.desk.task(request).await {
+    let made = match made(room, caller, request, plain).await {
         Ok(made) => made,
         Err(error) => return Err(Refusal::native(error).await),
     };
@@ -227,6 +250,41 @@ async fn task(room: &Room, who: Who, mut asked: Asked) -> Result<NewTask, Refusa
         ..made
     };
     if plain { Ok(bare(task, asked.said.system)) } else { told(task, &asked.said.system) }
+}
+
+/// The task as the desk makes it. A plain model has nothing that an agent's key could reach for.
+async fn made(
+    room: &Room,
+    caller: &Caller,
+    request: TaskRequest,
+    plain: bool,
+) -> Result<NewTask, ApiError> {
+    let request = if plain { request } else { on_behalf::bounded(room, caller, request)? };
+    let made = room.doors.desk.task(request).await?;
+    on_behalf::may_start(room, caller, &made)?;
+    Ok(made)
+}
+
+/// What somebody with an agent's key says to an agent: one message, which is read as data.
+async fn on_behalf_of(caller: &Caller, said: Said) -> Result<Said, Refusal> {
+    if caller.agent().is_none() {
+        return Ok(said);
+    }
+    let from = match caller.speaks_as() {
+        Ok(from) => from,
+        Err(error) => return Err(Refusal::native(error).await),
+    };
+    match (said.system.trim(), said.messages.as_slice()) {
+        ("", [only]) if let Message::User(user) = &**only => {
+            let labeled = on_behalf::labeled(from, user.clone());
+            Ok(Said { messages: vec![Arc::new(labeled.into())], ..said })
+        }
+        _ => {
+            let message = "an agent's key says one thing to another agent, as the user role, and neither \
+                           sets the scene nor says what was said before: ask a PROVIDER/MODEL for that";
+            Err(Refusal::new(StatusCode::FORBIDDEN, message))
+        }
+    }
 }
 
 /// A plain model: what the client says, and nothing of ours.

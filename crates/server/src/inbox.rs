@@ -20,11 +20,12 @@ use serde_json::Value;
 
 use crate::api_error::ApiError;
 use crate::caller::Caller;
+use crate::idempotency;
 use crate::json::Json;
 use crate::named::{Asked, Named};
 use crate::openapi::{Tag, Telling};
 use crate::room::Room;
-use crate::tasks::{self, LISTED, LISTED_MAX};
+use crate::tasks::{LISTED, LISTED_MAX};
 use crate::waiting::{Inboxes, Waiting, waiting};
 
 /// What a client puts into an inbox.
@@ -139,6 +140,14 @@ fn until(
     Ok(Some(now + TimeDelta::seconds(timeout_s.into())))
 }
 
+/// A sender's name for something: people with different keys are all the user, and name things apart.
+fn own_name(caller: &Caller, key: String) -> String {
+    match caller {
+        Caller::Owner => key,
+        Caller::Key(allowed) => format!("@{}:{key}", allowed.id),
+    }
+}
+
 pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
     let admit = post_with(admit, |route| {
         let summary = "Puts something into the inbox of an agent: it is on disk then.";
@@ -159,7 +168,8 @@ pub(crate) async fn admit(
     headers: HeaderMap,
     Json(wire): Json<ArrivalWire>,
 ) -> Result<(StatusCode, axum::Json<Receipt>), ApiError> {
-    let arrival = wire.arrival(&caller, name, tasks::own_key(&headers)?)?;
+    let key = idempotency::own_key(&headers)?;
+    let arrival = wire.arrival(&caller, name, key.map(|key| own_name(&caller, key)))?;
     match room.doors.orchestrator.admit(arrival).await? {
         Receipt::Rejected(rejection) => Err(rejection.into()),
         receipt @ (Receipt::Accepted { .. } | Receipt::Deduplicated { .. } | Receipt::Filtered) => {

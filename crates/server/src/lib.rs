@@ -18,6 +18,15 @@
 //! | `GET /v1/tasks/{id}/tree`         | it and everything below it, the oldest first              |
 //! | `GET /v1/tasks/{id}/rest`         | waits until nothing of it goes on without somebody        |
 //! | `GET /v1/tasks/{id}/events`       | its events as they were and as they come                  |
+//! | `GET /v1/tasks/{id}/diff`         | what its file tools changed                               |
+//! | `GET /v1/events`                  | events of the whole journal                               |
+//! | `POST /v1/invocations`            | dispatches 1..N agents                                    |
+//! | `GET /v1/agents`                  | who is defined                                            |
+//! | `POST /v1/agents`                 | defines an agent; also `PUT` and `DELETE` of `…/{name}`    |
+//! | `GET /v1/sessions`                | conversations; `…/{id}` with what was said                |
+//! | `GET /v1/sessions/{id}/export`    | one as a session file                                     |
+//! | `POST /v1/sessions`               | keeps the conversation of a session file                  |
+//! | `POST /v1/sessions/{id}/fork`     | branches off                                              |
 //! | `POST /v1/tasks/{id}/cancel`      | ends it and everything below it                           |
 //! | `POST /v1/tasks/{id}/pause`       | lets it rest                                              |
 //! | `POST /v1/tasks/{id}/resume`      | lets it go on                                             |
@@ -49,58 +58,77 @@
 //! A client that is slow to ask, slow to read or one too many costs a bounded amount of time and
 //! memory; the bounds are [`Limits`].
 
+mod agent_change;
+mod agents;
 mod api_error;
 mod approvals;
 mod caller;
 mod chat;
 mod desk;
+mod diff;
 mod doors;
+mod event_filter;
 mod events;
 mod guard;
 mod health;
 mod hosts;
 mod house;
+mod hunks;
+mod idempotency;
 mod inbox;
+mod invocations;
 mod json;
 mod keys;
 mod listeners;
 mod live;
 mod metrics;
 mod named;
+mod on_behalf;
 mod openapi;
 mod orders;
+mod pace;
 mod requests;
 mod rest;
 mod room;
 mod routes;
 mod said;
 mod serve;
+mod sessions;
+mod target;
 mod task_request;
 mod tasks;
 mod tls;
 mod token;
 mod unstalled;
 mod waiting;
+mod watcher;
 mod webhooks;
 
 #[cfg(doc)]
 use antiphon_runtime::Orchestrator;
 
-pub use desk::Desk;
+pub use agent_change::AgentChange;
+pub use agents::FIXED_WORDS;
+pub use desk::{Defined, Desk, Origin};
+pub use diff::{CHANGES_MAX, Change, DIFFS_BYTES_MAX, TaskDiff, Whose, task_diff};
 pub use doors::{Doors, Limits};
 pub use house::House;
+pub use idempotency::KEY_BYTES_MAX;
 pub use inbox::render_class;
+pub use invocations::INVOCATION_TARGETS_MAX;
 pub use keys::{Keys, RATE_PER_MINUTE_DEFAULT};
 pub use listeners::{Listeners, SocketDoor};
 pub use live::{LIVE_MAX, Presence, presences, unknown};
 pub use requests::{RequestState, RequestStatus, request_status};
 pub use rest::REST_WAIT_S_MAX;
 pub use serve::serve;
+pub use sessions::{forked, imported, session_of, session_summary};
 pub use task_request::{HISTORY_MESSAGES_MAX, NAMES_MAX, TaskRequest};
-pub use tasks::{KEY_BYTES_MAX, LISTED_MAX, TREE_TASKS_MAX};
+pub use tasks::{LISTED_MAX, TREE_TASKS_MAX};
 pub use tls::{Tls, TlsError};
 pub use token::{TOKEN_BYTES_MIN, Token, TokenError};
 pub use waiting::{Inboxes, WAITING_MAX, Waiting, live_agents, waiting};
+pub use watcher::LAG_EVENTS_MAX;
 pub use webhooks::{
     Reads, Scheme, TOLERANCE_S, WEBHOOK_BODY_BYTES_MAX, WEBHOOK_RATE_PER_MINUTE_DEFAULT,
     WEBHOOK_SECRET_BYTES_MIN, WEBHOOK_TEXT_BYTES_MAX, WEBHOOKS_MAX, Webhook, WebhookSecret,

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use aide::axum::ApiRouter;
 use aide::axum::routing::{get_with, post_with};
-use antiphon_core::port::IdempotencyKey;
 use antiphon_core::{AgentId, AgentName, AgentState, TaskId};
 use antiphon_runtime::{Orchestrator, OrchestratorError, Rejection, Started};
 use axum::extract::State;
@@ -15,10 +14,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api_error::ApiError;
+use crate::caller::Caller;
+use crate::idempotency;
 use crate::named::Named;
 use crate::openapi::{Tag, Telling};
 use crate::room::Room;
-use crate::tasks;
 use crate::waiting::{WAITING_MAX, live_agents};
 
 /// Live agents that are shown, at most.
@@ -143,6 +143,7 @@ pub(crate) struct StoppedWire {
 /// still be stopped.
 pub(crate) async fn stop(
     State(room): State<Arc<Room>>,
+    caller: Caller,
     Named(name): Named<AgentName>,
     headers: axum::http::HeaderMap,
 ) -> Result<axum::Json<StoppedWire>, ApiError> {
@@ -152,8 +153,8 @@ pub(crate) async fn stop(
         return Err(unknown(&name, &known).into());
     }
     // Kept apart from the keys of tasks, whatever a client writes into one.
-    let key = tasks::own_key(&headers)?;
-    let key = key.map(|key| IdempotencyKey(format!("http-stop:{name}:{key}")));
+    let key = idempotency::own_key(&headers)?;
+    let key = key.map(|key| idempotency::named(&caller, "http-stop", &format!("{name}:{key}")));
     let task_id = orchestrator.stop_agent(&name, key).await?;
     Ok(axum::Json(StoppedWire { agent: name, task_id }))
 }

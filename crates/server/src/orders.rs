@@ -6,13 +6,16 @@ use aide::axum::ApiRouter;
 use aide::axum::routing::post_with;
 use antiphon_core::schema::{BlocksOrText, MessageOrText};
 use antiphon_core::{HandlingMode, InteractionId, TaskId, TaskSummary, ToolCallId, ToolResult};
+use antiphon_runtime::Saying;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::api_error::ApiError;
+use crate::caller::Caller;
+use crate::idempotency;
 use crate::json::Json;
 use crate::named::Named;
 use crate::openapi::{Tag, Telling};
@@ -65,7 +68,8 @@ pub(crate) async fn resume(State(room): State<Arc<Room>>, Named(task_id): Named<
 
 /// Something to say to a task.
 #[derive(Deserialize, JsonSchema)]
-pub(crate) struct Saying {
+#[schemars(rename = "Saying")]
+pub(crate) struct SayingWire {
     /// What: a text, or text and images.
     #[schemars(with = "MessageOrText")]
     text: Box<RawValue>,
@@ -82,11 +86,18 @@ pub(crate) struct Heard {
 
 pub(crate) async fn say(
     State(room): State<Arc<Room>>,
+    caller: Caller,
     Named(task_id): Named<TaskId>,
-    Json(saying): Json<Saying>,
+    headers: HeaderMap,
+    Json(wire): Json<SayingWire>,
 ) -> Result<(StatusCode, axum::Json<Heard>), ApiError> {
-    let message = said::message("text", &saying.text)?;
-    let interaction_id = room.doors.orchestrator.send(&task_id, message, saying.mode).await?;
+    let saying = Saying {
+        message: said::message("text", &wire.text)?,
+        mode: wire.mode,
+        from: caller.speaks_as()?,
+        key: idempotency::key(&caller, "http-said", &headers)?,
+    };
+    let interaction_id = room.doors.orchestrator.say(&task_id, saying).await?;
     Ok((StatusCode::ACCEPTED, axum::Json(Heard { interaction_id })))
 }
 

@@ -4,8 +4,8 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
 use antiphon_core::port::{TaskQuery, Which};
-use antiphon_core::{TaskId, TaskSummary};
-use antiphon_runtime::ReplayError;
+use antiphon_core::{Position, TaskId, TaskSummary};
+use antiphon_runtime::{OrchestratorError, ReplayError};
 use antiphon_telemetry::{Telemetry, TraceParent};
 use axum::http::{HeaderMap, HeaderName};
 use tokio::sync::Semaphore;
@@ -62,11 +62,24 @@ impl Room {
         }
     }
 
+    /// Whether a task that was just accepted had been before `before`, which nobody asked where there
+    /// is no key.
+    pub(crate) async fn was_there(
+        &self,
+        task_id: &TaskId,
+        before: Option<Position>,
+    ) -> Result<bool, ApiError> {
+        let Some(before) = before else { return Ok(false) };
+        let mut events = self.doors.orchestrator.follow(Some(task_id.clone()), Position(0));
+        let created = events.next().await.map_err(OrchestratorError::from)?;
+        Ok(created.position <= before)
+    }
+
     /// One task at a glance.
     pub(crate) async fn summary(&self, task_id: &TaskId) -> Result<TaskSummary, ApiError> {
         let query = TaskQuery { which: Which::One(task_id.clone()), limit: NonZeroUsize::MIN };
         let found = self.doors.orchestrator.tasks(query).await?.into_iter().next();
         let none = || ReplayError::NoTask { task_id: task_id.clone() };
-        found.ok_or_else(|| antiphon_runtime::OrchestratorError::from(none()).into())
+        found.ok_or_else(|| OrchestratorError::from(none()).into())
     }
 }

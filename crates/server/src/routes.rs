@@ -13,8 +13,8 @@ use crate::api_error::ApiError;
 use crate::openapi::Document;
 use crate::room::Room;
 use crate::{
-    approvals, chat, events, guard, health, inbox, live, metrics, openapi, orders, requests, rest,
-    tasks, webhooks,
+    agents, approvals, chat, diff, events, guard, health, inbox, invocations, live, metrics, openapi,
+    orders, requests, rest, sessions, tasks, webhooks,
 };
 
 /// Every route.
@@ -24,10 +24,14 @@ pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
         .merge(rest::routes())
         .merge(events::routes())
         .merge(orders::routes())
+        .merge(diff::routes())
+        .merge(invocations::routes())
+        .merge(agents::routes())
         .merge(live::routes())
         .merge(inbox::routes())
         .merge(requests::routes())
         .merge(webhooks::routes())
+        .merge(sessions::routes())
         .merge(approvals::routes())
         .merge(chat::routes())
         .merge(health::routes())

@@ -22,6 +22,12 @@ pub(crate) fn message(field: &str, said: &RawValue) -> Result<UserMessage, ApiEr
             return Err(ApiError::invalid(format!("`{field}`: {expected}")));
         }
     };
+    check(field, &message)?;
+    Ok(message)
+}
+
+/// Whether a message says anything.
+pub(crate) fn check(field: &str, message: &UserMessage) -> Result<(), ApiError> {
     let blank = |block: &InputBlock| match block {
         InputBlock::Text(text) => text.text.trim().is_empty(),
         InputBlock::Image(_) => false,
@@ -29,7 +35,7 @@ pub(crate) fn message(field: &str, said: &RawValue) -> Result<UserMessage, ApiEr
     if message.content.iter().all(blank) {
         return Err(ApiError::invalid(format!("`{field}`: there is nothing in it")));
     }
-    Ok(message)
+    Ok(())
 }
 
 /// Blocks from a text or from a list of them. A result may be empty.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use aide::axum::ApiRouter;
 use aide::axum::routing::get_with;
-use antiphon_core::port::{IdempotencyKey, TaskQuery, Which};
-use antiphon_core::{Position, TaskId, TaskStatus, TaskSummary};
-use antiphon_runtime::{NewTask, OrchestratorError};
+use antiphon_core::port::{TaskQuery, Which};
+use antiphon_core::{TaskId, TaskStatus, TaskSummary};
+use antiphon_runtime::{NewTask, Orchestrator, OrchestratorError};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use schemars::JsonSchema;
@@ -15,14 +15,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::api_error::ApiError;
+use crate::caller::Caller;
 use crate::json::Json;
 use crate::named::{Asked, Named};
 use crate::openapi::{Tag, Telling};
 use crate::room::Room;
 use crate::task_request::{TaskRequest, TaskWire};
-
-/// Longest `Idempotency-Key`, in bytes.
-pub const KEY_BYTES_MAX: usize = 256;
+use crate::{idempotency, on_behalf};
 
 /// Tasks in one list, at most.
 pub const LISTED_MAX: usize = 1000;
@@ -68,45 +67,23 @@ pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
 /// Accepts a task. When this is answered, the journal has it.
 pub(crate) async fn accept(
     State(room): State<Arc<Room>>,
+    caller: Caller,
     headers: HeaderMap,
     Json(wire): Json<TaskWire>,
 ) -> Result<(StatusCode, axum::Json<Accepted>), ApiError> {
-    let key = key(&headers)?;
-    let request = TaskRequest::try_from(wire)?;
+    let key = idempotency::key(&caller, "http", &headers)?;
+    let request = on_behalf::bounded(&room, &caller, TaskRequest::try_from(wire)?)?;
     let task = room.doors.desk.task(request).await?;
+    on_behalf::may_start(&room, &caller, &task)?;
     let orchestrator = &room.doors.orchestrator;
-    let Some(key) = key else {
-        let task_id = orchestrator.invoke(task).await?;
-        room.trace(&headers, &task_id);
-        return Ok((StatusCode::CREATED, axum::Json(Accepted { task_id })));
-    };
-    let before = orchestrator.head().await?;
-    let task_id = orchestrator.invoke(NewTask { key: Some(key), ..task }).await?;
-    let mut events = orchestrator.follow(Some(task_id.clone()), Position(0));
-    let created = events.next().await.map_err(OrchestratorError::from)?;
-    let repeated = created.position <= before;
+    let before = if key.is_some() { Some(orchestrator.head().await?) } else { None };
+    let task_id = orchestrator.invoke(NewTask { key, ..task }).await?;
+    let repeated = room.was_there(&task_id, before).await?;
     if !repeated {
         room.trace(&headers, &task_id);
     }
     let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };
     Ok((status, axum::Json(Accepted { task_id })))
-}
-
-/// The client's own name for a request. It is kept apart from the keys of others.
-pub(crate) fn key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, ApiError> {
-    Ok(own_key(headers)?.map(|key| IdempotencyKey(format!("http:{key}"))))
-}
-
-/// The same, as the client wrote it.
-pub(crate) fn own_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
-    let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
-    let key = key.to_str().unwrap_or_default().trim();
-    if key.is_empty() || key.len() > KEY_BYTES_MAX {
-        return Err(ApiError::invalid(format!(
-            "`Idempotency-Key` has 1 to {KEY_BYTES_MAX} characters of ASCII"
-        )));
-    }
-    Ok(Some(key.to_owned()))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -178,14 +155,32 @@ pub(crate) async fn tree(
     State(room): State<Arc<Room>>,
     Named(task_id): Named<TaskId>,
 ) -> Result<axum::Json<Tasks>, ApiError> {
-    let top = room.summary(&task_id).await?;
+    room.summary(&task_id).await?;
+    match below(&room.doors.orchestrator, &task_id).await? {
+        Some(tasks) => Ok(axum::Json(Tasks { tasks })),
+        None => Err(too_many_tasks()),
+    }
+}
+
+/// What is told of a tree that is too large.
+pub(crate) fn too_many_tasks() -> ApiError {
+    ApiError::invalid(format!("its tree has more than {TREE_TASKS_MAX} tasks"))
+}
+
+/// A task and everything below it, the oldest first; `None` when its tree is too large.
+pub(crate) async fn below(
+    orchestrator: &Orchestrator,
+    task_id: &TaskId,
+) -> Result<Option<Vec<TaskSummary>>, OrchestratorError> {
+    let one = TaskQuery { which: Which::One(task_id.clone()), limit: NonZeroUsize::MIN };
+    let Some(top) = orchestrator.tasks(one).await?.pop() else { return Ok(Some(Vec::new())) };
     let query = TaskQuery { which: Which::Tree(top.root), limit: TREE_LIMIT };
-    let mut found = room.doors.orchestrator.tasks(query).await?;
+    let mut found = orchestrator.tasks(query).await?;
     if found.len() > TREE_TASKS_MAX {
-        return Err(ApiError::invalid(format!("its tree has more than {TREE_TASKS_MAX} tasks")));
+        return Ok(None);
     }
     found.reverse();
-    let mut below = std::collections::HashSet::from([task_id]);
+    let mut below = std::collections::HashSet::from([task_id.clone()]);
     let tasks = found.into_iter().filter(|task| {
         let is_below = task.parent.as_ref().is_some_and(|parent| below.contains(parent));
         if is_below {
@@ -193,5 +188,5 @@ pub(crate) async fn tree(
         }
         is_below || below.contains(&task.task_id)
     });
-    Ok(axum::Json(Tasks { tasks: tasks.collect() }))
+    Ok(Some(tasks.collect()))
 }

@@ -26,6 +26,7 @@ use crate::orders::{ProjectOrders, Working, drop_settings};
 use crate::project::Project;
 use crate::prompt::Rules;
 use crate::served::Served;
+use crate::shelf::Shelf;
 use crate::team::Team;
 use crate::terminal;
 
@@ -107,17 +108,17 @@ impl Request {
                 return self.drop_in(project, request).await;
             }
         };
+        let shelf = Shelf::new(&orchestrator, &team.agents, folder);
         let desk = Arc::new(ProjectDesk {
             orchestrator: orchestrator.clone(),
             models: Models::new(Config::load()?),
             default_model,
             root: project.root().to_owned(),
             rules,
-            agents: Arc::clone(&team.agents) as _,
+            shelf: shelf.clone(),
         });
-        let agents = Arc::clone(&team.agents);
         let working = Working::Nobody;
-        let orders = ProjectOrders { orchestrator, desk, agents, folder, terminals, working };
+        let orders = ProjectOrders { orchestrator, desk, shelf, terminals, working };
         let stop = CancellationToken::new();
         let door = watch(project.root(), drop_settings(), Arc::new(orders), stop.clone());
         let asked = async {

@@ -27,6 +27,7 @@ use crate::models::Models;
 use crate::orders::{ProjectOrders, Working, drop_settings};
 use crate::project::Project;
 use crate::prompt::Rules;
+use crate::shelf::Shelf;
 use crate::team::Team;
 use crate::terminal;
 use attendants::{Attendants, Needs};
@@ -120,6 +121,7 @@ impl Serve {
         let papers = Papers::new(&project.folder());
         let token = papers.token(folder)?;
         secrets.add(token.secret());
+        let shelf = Shelf::new(&orchestrator, &team.agents, new_agents);
         let desk = Arc::new(ProjectDesk {
             orchestrator: orchestrator.clone(),
             // Only asked whether a model is there: what it answers is asked elsewhere.
@@ -127,7 +129,7 @@ impl Serve {
             default_model,
             root: project.root().to_owned(),
             rules,
-            agents: Arc::clone(&team.agents) as _,
+            shelf: shelf.clone(),
         });
         let doors = Doors {
             orchestrator: orchestrator.clone(),
@@ -139,8 +141,7 @@ impl Serve {
         let orders = ProjectOrders {
             orchestrator: orchestrator.clone(),
             desk,
-            agents: Arc::clone(&team.agents),
-            folder: new_agents,
+            shelf,
             terminals,
             working: Working::Here,
         };

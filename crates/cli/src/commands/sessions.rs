@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{
-    AssistantBlock, HistoryRef, InputBlock, Message, Session, SessionSummary, UserMessage, visible,
+    AssistantBlock, InputBlock, Message, Session, SessionId, SessionSummary, UserMessage, visible,
 };
-use antiphon_runtime::{Before, KeptConversation, Orchestrator};
+use antiphon_runtime::Orchestrator;
+use antiphon_server::session_of;
 use clap::Subcommand;
 
 use crate::config::Config;
@@ -17,6 +18,7 @@ use crate::failure::Failure;
 use crate::hands::Hands;
 use crate::models::Models;
 use crate::project::Project;
+use crate::served::Door;
 use crate::terminal;
 
 /// Sessions that are searched for the one that is meant.
@@ -95,46 +97,30 @@ impl Sessions {
             }
             Self::Import { file } => {
                 let session = from_file(&file)?;
-                let kept = KeptConversation {
-                    agent: "import".to_owned(),
-                    session_id: Some(session.id.clone()),
-                    system_prompt: session.system_prompt,
-                    before: Before::Messages(session.messages),
-                };
-                keeper()?.keep(kept).await?;
-                terminal::print(&format!(
-                    "session {}: go on with `antiphon run --session {}`\n",
-                    session.id, session.id
-                ));
+                let id = door().await?.import(session).await?;
+                terminal::print(&going_on(&id));
             }
             Self::Fork { session } => {
-                let orchestrator = keeper()?;
-                let last = find(&orchestrator, &session).await?.last_task;
-                let state = orchestrator.task(&last).await?;
-                let history = HistoryRef { task_id: last, seq: state.seq };
-                let kept = KeptConversation {
-                    agent: "fork".to_owned(),
-                    session_id: None,
-                    system_prompt: state.created.system_prompt.clone(),
-                    before: Before::Task(history),
-                };
-                let task = orchestrator.keep(kept).await?;
-                let id = orchestrator.task(&task).await?.created.session_id;
-                terminal::print(&format!(
-                    "session {id}: go on with `antiphon run --session {id}`\n"
-                ));
+                let door = door().await?;
+                let summary = find(door.books(), &session).await?;
+                terminal::print(&going_on(&door.fork(&summary).await?));
             }
         }
         Ok(())
     }
 }
 
+fn going_on(id: &SessionId) -> String {
+    format!("session {id}: go on with `antiphon run --session {id}`\n")
+}
+
 fn reader() -> Result<Orchestrator, Failure> {
     Project::known()?.reader(Models::new(Config::load()?))
 }
 
-fn keeper() -> Result<Orchestrator, Failure> {
-    Project::here()?.keeper(Models::new(Config::load()?), Hands::none())
+/// Who keeps conversations: this process, or the server that has the journal.
+async fn door() -> Result<Door, Failure> {
+    Door::open(&Project::here()?, Models::new(Config::load()?), Hands::none()).await
 }
 
 /// The session that is meant: by its id, by the beginning of it, or the last one.
@@ -172,14 +158,7 @@ async fn load(name: &str) -> Result<Session, Failure> {
     }
     let orchestrator = reader()?;
     let summary = find(&orchestrator, name).await?;
-    let state = orchestrator.task(&summary.last_task).await?;
-    Ok(Session {
-        id: summary.session_id,
-        system_prompt: state.created.system_prompt.clone(),
-        created_at: summary.created_at,
-        updated_at: summary.updated_at,
-        messages: state.messages().to_vec(),
-    })
+    Ok(session_of(&orchestrator, summary).await?)
 }
 
 fn to_json(session: &Session) -> Result<String, Failure> {

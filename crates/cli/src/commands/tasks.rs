@@ -1,6 +1,7 @@
 //! `antiphon tasks`: work, done and undone.
 
 mod book;
+mod diff;
 pub(super) mod drawing;
 mod find;
 pub(super) mod live;
@@ -55,6 +56,7 @@ Examples:
   antiphon tasks show last
   antiphon tasks tree                    # the last one, and everything it dispatched
   antiphon tasks watch                   # the same while it goes on
+  antiphon tasks diff                    # what its file tools changed
   antiphon tasks cancel 01990a7e-…
   antiphon tasks send last 'Also update the changelog.'
   antiphon tasks resume                  # everything that was cut off
@@ -96,6 +98,25 @@ pub(crate) enum Tasks {
         #[arg(long, conflicts_with = "json")]
         ids: bool,
         /// Print JSON, each task with its children in it.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what the file tools of a task changed, as a unified diff.
+    #[command(after_help = "\
+Only what the tools `edit` and `write` did is seen, not what commands (`bash`) changed.
+
+Examples:
+  antiphon tasks diff
+  antiphon tasks diff last --below         # also of everything it dispatched
+  antiphon tasks diff --json | jq -r '.changes[].path'")]
+    Diff {
+        /// Which.
+        #[arg(default_value = "last")]
+        task: String,
+        /// Also what was changed by everything below it.
+        #[arg(long)]
+        below: bool,
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },
@@ -178,6 +199,9 @@ impl Tasks {
                 let telling = if ids { Telling::Ids } else { Telling::Words };
                 let fold = if all { Fold::Nothing } else { tree::USUAL };
                 tree::show(book, &task, &prices, fold, telling).await
+            }
+            Self::Diff { task, below, json } => {
+                diff::show(&project.reader(models)?, &task, below, json).await
             }
             Self::Watch { task, all, json } => {
                 let form = match (json, all) {

@@ -73,7 +73,7 @@ pub(crate) trait Telling: Sized {
 
     /// It takes an `Idempotency-Key`.
     fn keyed(self) -> Self {
-        let bytes_max = crate::tasks::KEY_BYTES_MAX;
+        let bytes_max = crate::idempotency::KEY_BYTES_MAX;
         let schema = json_schema!({ "type": "string", "minLength": 1, "maxLength": bytes_max });
         let meaning = "Your own name for the request: repeated under it, it is done once.";
         self.header("Idempotency-Key", meaning, schema)

@@ -66,11 +66,17 @@ pub(crate) async fn post(address: SocketAddr, path: &str, body: &Value) -> Reply
     say(address, &request(address, "POST", path, Some(&body.to_string()))).await
 }
 
+/// The same, under a name of the client's own.
+pub(crate) async fn post_as(address: SocketAddr, key: &str, path: &str, body: &Value) -> Reply {
+    let text = request(address, "POST", path, Some(&body.to_string()));
+    say(address, &text.replacen("\r\n", &format!("\r\nidempotency-key: {key}\r\n"), 1)).await
+}
+
 pub(crate) async fn order(address: SocketAddr, path: &str) -> Reply {
     say(address, &request(address, "POST", path, None)).await
 }
 
-/// A server-sent event.
+/// A server-sent event; 0 is the id of one that has none.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Said {
     pub(crate) id: u64,
@@ -125,6 +131,7 @@ impl Hearing {
                 self.comments += 1;
                 continue;
             }
+            let has_id = block.lines().any(|line| line.starts_with("id:"));
             let field = |name: &str| {
                 let mut lines = block.lines().filter_map(|line| line.strip_prefix(name));
                 let value = lines.next().unwrap_or_else(|| panic!("no {name} in {block}"));
@@ -132,7 +139,7 @@ impl Hearing {
                 value.trim().to_owned()
             };
             return Some(Said {
-                id: field("id:").parse().unwrap(),
+                id: if has_id { field("id:").parse().unwrap() } else { 0 },
                 kind: field("event:"),
                 data: serde_json::from_str(&field("data:")).unwrap(),
             });

@@ -20,7 +20,7 @@ async fn python(served: &Served) -> Output {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_is_asked_the_answer_is_in_the_document() {
     let telemetry = Telemetry { metrics: Metrics::new(), traces: Traces::new(), exporter: None };
-    let house = |doors| House { doors, keys: None, telemetry: Some(telemetry) };
+    let house = |doors| House { doors, keys: None, telemetry: Some(telemetry), webhooks: None };
     let served = Served::in_house(house).await;
     let output = python(&served).await;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -3,19 +3,26 @@
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod agents;
+mod agents_key;
 mod attacks;
 mod client;
+mod diff;
 mod ending;
 mod fuzz;
 mod health;
 mod hooks;
+mod idempotency;
 mod inbox;
+mod invocations;
+mod journal;
 mod keys;
 mod limits;
 mod metrics;
 mod openapi;
 mod orders;
 mod ring;
+mod sessions;
 mod streams;
 mod tasks;
 mod ways;

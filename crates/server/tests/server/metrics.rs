@@ -125,6 +125,38 @@ async fn where_nothing_is_counted_there_are_no_metrics() {
 }
 
 #[tokio::test]
+async fn an_answer_in_chat_belongs_to_the_trace_that_its_request_names() {
+    // Nobody runs it: nothing is sent.
+    let exporter = Exporter::new(ExporterConfig::new("http://127.0.0.1:9")).unwrap();
+    let (served, telemetry) = counted(Some(exporter)).await;
+    let given = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let parent: TraceParent = given.parse().unwrap();
+    let messages = json!([{"role": "user", "content": "hang"}]);
+    let body = json!({"model": "reviewer", "messages": messages}).to_string();
+    for (header, belongs) in [(format!("traceparent: {given}\r\n"), true), (String::new(), false)] {
+        let text = request(served.address, "POST", "/v1/chat/completions", Some(&body));
+        let text = text.replacen("\r\n", &format!("\r\n{header}"), 1);
+        let address = served.address;
+        let head = served.orchestrator.head().await.unwrap();
+        let mut asking = tokio::task::JoinSet::new();
+        asking.spawn(async move { say(address, &text).await });
+        let mut events = served.orchestrator.follow(None, head);
+        let task_id = loop {
+            let event = events.next().await.unwrap();
+            if event.body.event_type() == "tool_started" {
+                break event.task_id;
+            }
+        };
+        catch_up(&served, &telemetry).await;
+        let place = telemetry.traces.parent_of(&task_id).unwrap();
+        assert_eq!(place.trace_id == parent.trace_id, belongs, "{header}");
+        served.orchestrator.cancel(&task_id).await.unwrap();
+        asking.join_all().await;
+    }
+    served.ended().await;
+}
+
+#[tokio::test]
 async fn a_task_belongs_to_the_trace_that_its_request_names() {
     // Nobody runs it: nothing is sent.
     let exporter = Exporter::new(ExporterConfig::new("http://127.0.0.1:9")).unwrap();

@@ -15,7 +15,9 @@ use antiphon_core::{
 };
 use antiphon_runtime::{Before, Models, NewTask, Orchestrator, Settings, World};
 use antiphon_scripted::{Script, ScriptedProvider};
-use antiphon_server::{Desk, Doors, House, Limits, Listeners, TaskRequest, Token, serve};
+use antiphon_server::{
+    AgentChange, Defined, Desk, Doors, House, Limits, Listeners, Origin, TaskRequest, Token, serve,
+};
 use async_trait::async_trait;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -127,9 +129,13 @@ impl Agents for Folk {
             agent.model = model.map(|model| ModelRef::parse(model).unwrap());
             let schema = RawJson::parse(r#"{"type":"object","required":["branch"]}"#).unwrap();
             agent.intents.insert("review".to_owned(), schema);
-            Arc::new(agent)
+            agent
         };
-        vec![agent("mute", None), agent("reviewer", Some("scripted/test"))]
+        let reviewer = AgentDefinition {
+            tools: Some(vec!["look".to_owned(), "hang".to_owned()]),
+            ..agent("reviewer", Some("scripted/test"))
+        };
+        vec![Arc::new(agent("mute", None)), Arc::new(reviewer)]
     }
 
     fn scene(&self, _: Scene<'_>) -> String {
@@ -137,16 +143,70 @@ impl Agents for Folk {
     }
 }
 
-/// Makes tasks as they are asked for, and keeps the requests.
+/// Makes tasks as they are asked for, and keeps the requests and the agents that were written.
 #[derive(Default)]
 pub(crate) struct Keeping {
     pub(crate) asked: Mutex<Vec<TaskRequest>>,
+    pub(crate) written: Mutex<Vec<Defined>>,
+}
+
+impl Keeping {
+    /// An agent of the project; `mute` is the user's own.
+    fn define(name: &AgentName, change: &AgentChange) -> Defined {
+        let mut agent = AgentDefinition::new(name.clone(), change.context.clone().unwrap());
+        agent.description = change.description.clone().unwrap_or_default();
+        let (origin, path) = (Origin::Project, format!("agents/{name}.md"));
+        Defined { definition: Arc::new(agent), origin, path, fault: None }
+    }
 }
 
 #[async_trait]
 impl Desk for Keeping {
     fn agents(&self) -> Vec<AgentName> {
         Folk.list().iter().map(|agent| agent.name.clone()).collect()
+    }
+
+    fn scene(&self, prompt: &str) -> String {
+        format!("You are an agent.\n\n{prompt}")
+    }
+
+    fn defined(&self) -> Vec<Defined> {
+        let listed = |definition: Arc<AgentDefinition>| {
+            let name = definition.name.as_str();
+            let origin = if name == "mute" { Origin::User } else { Origin::Project };
+            Defined { path: format!("agents/{name}.md"), origin, definition, fault: None }
+        };
+        let mut defined: Vec<Defined> = Folk.list().into_iter().map(listed).collect();
+        defined.extend(self.written.lock().unwrap().iter().cloned());
+        defined
+    }
+
+    async fn create_agent(
+        &self,
+        name: &AgentName,
+        change: AgentChange,
+    ) -> Result<Defined, ErrorResponse> {
+        if self.defined().iter().any(|defined| defined.definition.name == *name) {
+            let (code, message) = (ErrorCode::Conflict, "it is there".to_owned());
+            return Err(ErrorResponse { code, message, details: None });
+        }
+        let defined = Self::define(name, &change);
+        self.written.lock().unwrap().push(defined.clone());
+        Ok(defined)
+    }
+
+    async fn change_agent(
+        &self,
+        name: &AgentName,
+        change: AgentChange,
+    ) -> Result<Defined, ErrorResponse> {
+        self.delete_agent(name).await?;
+        self.create_agent(name, change).await
+    }
+
+    async fn delete_agent(&self, name: &AgentName) -> Result<(), ErrorResponse> {
+        self.written.lock().unwrap().retain(|defined| defined.definition.name != *name);
+        Ok(())
     }
 
     async fn task(&self, request: TaskRequest) -> Result<NewTask, ErrorResponse> {

@@ -1,0 +1,37 @@
+//! What the file tools of a task changed.
+
+use antiphon_core::port::Which;
+use antiphon_core::visible;
+use antiphon_runtime::Orchestrator;
+use antiphon_server::{TREE_TASKS_MAX, Whose, task_diff};
+
+use super::find;
+use crate::failure::Failure;
+use crate::terminal;
+
+pub(super) async fn show(
+    orchestrator: &Orchestrator,
+    task: &str,
+    below: bool,
+    json: bool,
+) -> Result<(), Failure> {
+    let task_id = find(orchestrator, task, Which::All).await?.task_id;
+    let whose = if below { Whose::Below } else { Whose::Own };
+    let found = task_diff(orchestrator, &task_id, whose).await?;
+    let found = found
+        .ok_or_else(|| Failure::usage(format!("its tree has more than {TREE_TASKS_MAX} tasks")))?;
+    if json {
+        terminal::print(&terminal::json(&found)?);
+        return Ok(());
+    }
+    terminal::print(&visible(&found.text()));
+    for change in found.changes.iter().filter(|change| change.diff.is_empty()) {
+        terminal::note(&visible(&format!("{}: changed, and no diff is known\n", change.path)));
+    }
+    terminal::note(&format!("{}: {}\n", count(found.changes.len()), found.note));
+    Ok(())
+}
+
+fn count(changes: usize) -> String {
+    if changes == 0 { "no changes".to_owned() } else { terminal::count(changes as u64, "change") }
+}

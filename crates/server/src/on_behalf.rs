@@ -1,0 +1,101 @@
+//! What somebody with an agent's key may ask for: less than a person, and never as one.
+//!
+//! | of a task it gives                          | becomes                                          |
+//! |---------------------------------------------|--------------------------------------------------|
+//! | what to do                                  | data, with a label that names the agent          |
+//! | a scene, a history, tools of its own        | refused with 403: they would be read as ours     |
+//! | tools and agents                            | those that the agent itself has, at most         |
+//! | a place that nothing bounds                 | refused with 403: only a person may start it     |
+//!
+//! An agent that is not defined any more has nothing to give, and is refused.
+
+use antiphon_core::port::{Clock, IdSource, RandomIds, SystemClock};
+use antiphon_core::{
+    AgentDefinition, AgentName, ErrorCode, Interaction, InteractionId, MayCall, MessageQueued,
+    Sender, SilentIntents, UserMessage, classify,
+};
+use antiphon_runtime::NewTask;
+
+use crate::api_error::ApiError;
+use crate::caller::Caller;
+use crate::room::Room;
+use crate::task_request::TaskRequest;
+
+/// What of a request its caller may ask for.
+pub(crate) fn bounded(
+    room: &Room,
+    caller: &Caller,
+    request: TaskRequest,
+) -> Result<TaskRequest, ApiError> {
+    let Some(agent) = caller.agent() else { return Ok(request) };
+    for (field, is_there) in [
+        ("system_prompt", request.system_prompt.is_some()),
+        ("history", !request.history.is_empty()),
+        ("external_tools", !request.external_tools.is_empty()),
+    ] {
+        if is_there {
+            return Err(forbidden(format!(
+                "`{field}`: an agent's key gives a task, and does not say who works on it or what was \
+                 said before: leave it out"
+            )));
+        }
+    }
+    let own = definition(room, agent)?;
+    Ok(TaskRequest {
+        message: labeled(caller.speaks_as()?, request.message),
+        tools: at_most(own.tools.as_ref(), request.tools),
+        agents: match &own.agents {
+            MayCall::Anybody => request.agents,
+            MayCall::Only(agents) => at_most(Some(agents), request.agents),
+        },
+        ..request
+    })
+}
+
+/// Whether its caller may start a task where it would run.
+pub(crate) fn may_start(room: &Room, caller: &Caller, task: &NewTask) -> Result<(), ApiError> {
+    let unbound = task.runner.as_ref().filter(|runner| room.doors.orchestrator.is_unbound(runner));
+    match (caller.agent(), unbound) {
+        (Some(_), Some(runner)) => {
+            let kind = &runner.kind;
+            let message = format!("`{}` runs in {kind}: only a person may start it", task.agent);
+            Err(forbidden(message))
+        }
+        (Some(_) | None, _) => Ok(()),
+    }
+}
+
+/// What somebody says, as whoever works on it reads it.
+pub(crate) fn labeled(from: Sender, message: UserMessage) -> UserMessage {
+    let interaction = Interaction {
+        id: InteractionId::from(RandomIds.next()),
+        from,
+        content: message.into(),
+        handling_mode: antiphon_core::HandlingMode::Queue,
+        render_metadata: None,
+    };
+    MessageQueued::of(classify(interaction, &SilentIntents::default()))
+        .user_message(SystemClock.now())
+}
+
+pub(crate) fn forbidden(message: impl Into<String>) -> ApiError {
+    ApiError::new(ErrorCode::Forbidden, message)
+}
+
+/// Who the agent of a key is.
+fn definition(room: &Room, agent: &AgentName) -> Result<std::sync::Arc<AgentDefinition>, ApiError> {
+    let defined = room.doors.desk.defined().into_iter().map(|defined| defined.definition);
+    defined.into_iter().find(|defined| defined.name == *agent).ok_or_else(|| {
+        forbidden(format!("this key is of agent `{agent}`, which is not defined any more"))
+    })
+}
+
+/// What was asked for, of what there is; all of that when nothing was.
+fn at_most(own: Option<&Vec<String>>, asked: Option<Vec<String>>) -> Option<Vec<String>> {
+    match (own, asked) {
+        (Some(own), Some(asked)) => {
+            Some(asked.into_iter().filter(|name| own.contains(name)).collect())
+        }
+        (own, asked) => asked.or_else(|| own.cloned()),
+    }
+}

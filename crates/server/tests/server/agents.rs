@@ -1,0 +1,117 @@
+//! Definitions of agents over HTTP: anybody looks, a person with level `admin` writes.
+
+use antiphon_core::AgentName;
+use antiphon_keys::{Holder, Level, NewKey};
+use serde_json::{Value, json};
+
+use crate::client::{get, post, request, say};
+use crate::ring::Keyed;
+use crate::world::Served;
+
+const AGENTS: &str = "/v1/agents";
+
+#[tokio::test]
+async fn agents_are_listed_without_and_shown_with_their_context() {
+    let served = Served::new().await;
+    let reviewer = AgentName::parse("reviewer").unwrap();
+    served.orchestrator.start_agent(&reviewer).await.unwrap();
+    let listed = get(served.address, AGENTS).await.json();
+    let listed = listed["agents"].as_array().unwrap();
+    let brief = |agent: &Value| ["name", "origin", "live"].map(|field| agent[field].clone());
+    assert_eq!(
+        listed.iter().map(brief).collect::<Vec<_>>(),
+        [
+            [json!("mute"), json!("user"), json!(false)],
+            [json!("reviewer"), json!("project"), json!(true)],
+        ]
+    );
+    assert!(listed.iter().all(|agent| agent.get("context").is_none()), "{listed:?}");
+    let shown = get(served.address, &format!("{AGENTS}/reviewer")).await.json();
+    assert_eq!(
+        shown,
+        json!({
+            "name": "reviewer", "description": "", "model": "scripted/test",
+            "tools": ["look", "hang"], "agents": {"only": []}, "intents": ["review"],
+            "origin": "project", "path": "agents/reviewer.md", "live": true,
+            "context": "You are here.",
+        })
+    );
+    let none = get(served.address, &format!("{AGENTS}/nobody")).await;
+    assert_eq!((none.status, none.code().as_str()), (404, "NOT_FOUND"));
+    served.ended().await;
+}
+
+#[tokio::test]
+async fn an_agent_is_made_changed_and_taken_away_and_what_lives_is_stopped_first() {
+    let served = Served::new().await;
+    let body = json!({"name": "scribe", "description": "Writes.", "context": "Write."});
+    let made = post(served.address, AGENTS, &body).await;
+    assert_eq!((made.status, &made.json()["context"]), (201, &json!("Write.")), "{made:?}");
+    assert_eq!(post(served.address, AGENTS, &body).await.status, 409);
+    let put = |path: &str, body: &Value| {
+        request(served.address, "PUT", &format!("{AGENTS}/{path}"), Some(&body.to_string()))
+    };
+    let changed = say(served.address, &put("scribe", &json!({"context": "Write more."}))).await;
+    assert_eq!((changed.status, &changed.json()["context"]), (200, &json!("Write more.")));
+    let delete = |path: &str| request(served.address, "DELETE", &format!("{AGENTS}/{path}"), None);
+    assert_eq!(say(served.address, &delete("scribe")).await.status, 204);
+    assert_eq!(say(served.address, &delete("scribe")).await.status, 404);
+    let mute = say(served.address, &delete("mute")).await;
+    assert_eq!((mute.status, mute.code().as_str()), (403, "FORBIDDEN"), "the user's own");
+    let reviewer = AgentName::parse("reviewer").unwrap();
+    let live = served.orchestrator.start_agent(&reviewer).await.unwrap();
+    assert_eq!(say(served.address, &delete("reviewer")).await.status, 204);
+    assert!(served.orchestrator.task(&live.task_id).await.unwrap().status.is_terminal());
+    served.ended().await;
+}
+
+#[tokio::test]
+async fn what_could_not_be_reached_or_is_no_agent_is_refused() {
+    let served = Served::new().await;
+    for (body, status, named) in [
+        (json!({"name": "status", "context": "x"}), 422, "word of this API"),
+        (json!({"name": "user", "context": "x"}), 400, "reserved"),
+        (json!({"name": "../x", "context": "x"}), 400, "name"),
+        (json!({"name": "x", "context": "x", "nonsense": 1}), 400, "nonsense"),
+        (json!({"context": "x"}), 400, "name"),
+        (json!([]), 400, "the body"),
+    ] {
+        let reply = post(served.address, AGENTS, &body).await;
+        assert_eq!(reply.status, status, "{body}: {reply:?}");
+        assert!(reply.body.contains(named), "{body}: {}", reply.body);
+    }
+    for method in ["PUT", "DELETE"] {
+        let body = (method == "PUT").then_some("{}");
+        let text = request(served.address, method, &format!("{AGENTS}/status"), body);
+        let reply = say(served.address, &text).await;
+        assert_eq!(reply.status, 405, "{reply:?}");
+    }
+    assert!(served.desk.written.lock().unwrap().is_empty());
+    served.ended().await;
+}
+
+#[tokio::test]
+async fn only_a_person_with_level_admin_writes_who_may_do_what() {
+    let keyed = Keyed::new().await;
+    let holder = Holder::Agent(AgentName::parse("reviewer").unwrap());
+    let agents = NewKey { holder, ..NewKey::new("helper".parse().unwrap(), Level::Write) };
+    let (_, agents) = keyed.make(agents);
+    let (writer, admin) = (keyed.person(Level::Write), keyed.person(Level::Admin));
+    let body = json!({"name": "scribe", "context": "x"});
+    let change = json!({"context": "y"});
+    for (key, expected) in [
+        (&agents, [403, 403, 403, 200]),
+        (&writer, [403, 403, 403, 200]),
+        (&admin, [201, 200, 204, 200]),
+    ] {
+        let path = format!("{AGENTS}/scribe");
+        let got = [
+            keyed.ask(key, "POST", AGENTS, Some(&body)).await.status,
+            keyed.ask(key, "PUT", &path, Some(&change)).await.status,
+            keyed.ask(key, "DELETE", &path, None).await.status,
+            keyed.ask(key, "GET", AGENTS, None).await.status,
+        ];
+        assert_eq!(got, expected);
+    }
+    keyed.served.ended().await;
+}
