@@ -6,6 +6,7 @@ use std::borrow::Cow;
 
 use chrono::{DateTime, Utc};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::{Map, Value};
 
 use crate::{
     AgentName, ApprovalId, InputBlock, MODEL_REF_BYTES_MAX, Message, ModelRef, NAME_BYTES_MAX,
@@ -74,7 +75,7 @@ fn text_id(description: &str) -> Schema {
     json_schema!({
         "description": description,
         "type": "string",
-        "minLength": 1,
+        "pattern": "^\\S+$",
         "maxLength": TEXT_ID_BYTES_MAX,
     })
 }
@@ -93,10 +94,11 @@ fn name(description: &str) -> Schema {
 #[serde(untagged)]
 pub enum MessageOrText {
     /// A text.
-    Text(String),
+    Text(#[schemars(regex(pattern = r"\S"))] String),
     /// Text and images.
     Message {
-        /// In order.
+        /// In order; something has to be in it.
+        #[schemars(length(min = 1))]
         content: Vec<InputBlock>,
         /// When it was written; now when absent.
         timestamp: Option<DateTime<Utc>>,
@@ -125,8 +127,10 @@ pub enum PeerBlock {
     /// A picture.
     Image {
         /// Such as `image/png`.
+        #[schemars(regex(pattern = r"^image/[A-Za-z0-9+.-]+$"))]
         media_type: String,
         /// Its bytes, in base64.
+        #[schemars(regex(pattern = r"^([A-Za-z0-9+/]{4})+$"))]
         data: String,
     },
 }
@@ -139,7 +143,12 @@ enum BlockShape {
     /// Text.
     Text { text: String },
     /// A picture; its bytes are base64.
-    Image { mime_type: String, data: String },
+    Image {
+        #[schemars(regex(pattern = r"^image/[A-Za-z0-9+.-]+$"))]
+        mime_type: String,
+        #[schemars(regex(pattern = r"^([A-Za-z0-9+/]{4})+$"))]
+        data: String,
+    },
 }
 
 /// Something the model is asked or told.
@@ -205,5 +214,10 @@ enum AssistantBlockShape {
     /// What the model thought; `signature` goes back to it unchanged.
     Thinking { thinking: String, signature: Option<String> },
     /// A call of a tool.
-    ToolCall { id: ToolCallId, name: String, arguments: RawJson, signature: Option<String> },
+    ToolCall {
+        id: ToolCallId,
+        name: String,
+        arguments: Map<String, Value>,
+        signature: Option<String>,
+    },
 }

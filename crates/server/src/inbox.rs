@@ -16,7 +16,7 @@ use axum::http::{HeaderMap, StatusCode};
 use chrono::{DateTime, TimeDelta, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::api_error::ApiError;
 use crate::caller::Caller;
@@ -30,7 +30,12 @@ use crate::waiting::{Inboxes, Waiting, waiting};
 
 /// What a client puts into an inbox.
 #[derive(Deserialize, JsonSchema)]
-#[schemars(rename = "Arrival")]
+#[schemars(
+    rename = "Arrival",
+    example = json!({ "from": "ci", "message": "The build is red." }),
+    example = json!({ "request": { "intent": "ask", "params": { "about": "the build" } }, "timeout_s": 60 }),
+    example = json!({ "content": { "type": "message", "body": "hello" }, "mode": "steer" }),
+)]
 pub(crate) struct ArrivalWire {
     /// The source of an event; when absent, the user's own words, or those of the agent whose key it is.
     from: Option<SourceName>,

@@ -11,6 +11,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::api_error::ApiError;
@@ -69,6 +70,7 @@ pub(crate) async fn resume(State(room): State<Arc<Room>>, Named(task_id): Named<
 /// Something to say to a task.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "Saying")]
+#[schemars(example = json!({ "text": "Look at the tests, too.", "mode": "steer" }))]
 pub(crate) struct SayingWire {
     /// What: a text, or text and images.
     #[schemars(with = "MessageOrText")]
@@ -103,6 +105,7 @@ pub(crate) async fn say(
 
 /// What came of a call of a tool that the client runs.
 #[derive(Deserialize, JsonSchema)]
+#[schemars(example = json!({ "tool_call_id": "c1", "content": "sun" }))]
 pub(crate) struct Outcome {
     /// Which call.
     tool_call_id: ToolCallId,

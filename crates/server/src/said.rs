@@ -14,7 +14,9 @@ pub(crate) fn message(field: &str, said: &RawValue) -> Result<UserMessage, ApiEr
     let message = match serde_json::from_str(said.get()).map_err(wrong)? {
         Value::String(text) => UserMessage::text(text, now),
         Value::Object(mut object) => {
-            object.entry("timestamp").or_insert_with(|| json!(now));
+            if object.get("timestamp").is_none_or(Value::is_null) {
+                object.insert("timestamp".to_owned(), json!(now));
+            }
             serde_json::from_value(Value::Object(object)).map_err(wrong)?
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {

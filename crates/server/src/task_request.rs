@@ -6,6 +6,7 @@ use antiphon_core::schema::MessageOrText;
 use antiphon_core::{Message, ModelRef, RawJson, SessionId, TaskLimits, Tool, UserMessage};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::api_error::ApiError;
@@ -46,7 +47,7 @@ pub struct TaskRequest {
 
 /// Work to be done. What is absent is the agent's to say, or the server's.
 #[derive(Deserialize, JsonSchema)]
-#[schemars(rename = "NewTask")]
+#[schemars(rename = "NewTask", example = json!({ "message": "What is in this folder?" }))]
 pub(crate) struct TaskWire {
     /// Who works on it.
     #[serde(default)]

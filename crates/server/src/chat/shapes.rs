@@ -8,7 +8,7 @@ use antiphon_core::{
     ChatCompletionRequest, ChatCompletionResponse, ErrorResponse, RawJson, TokenUsage,
 };
 use schemars::{JsonSchema, Schema};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::openapi;
 
@@ -22,6 +22,12 @@ pub(super) enum ChatRequest {
 
 /// A chat request as OpenAI's clients send it. Fields that cannot be honored are refused by name.
 #[derive(JsonSchema)]
+#[schemars(
+    example = json!({ "model": "scripted/hello", "messages": [{ "role": "user", "content": "hi" }] }),
+    example = json!({
+        "model": "scripted/hello", "stream": true, "messages": [{ "role": "user", "content": "hi" }],
+    }),
+)]
 pub(super) struct OpenAiRequest {
     /// An agent, or `PROVIDER/MODEL`.
     model: String,
