@@ -57,7 +57,13 @@ fn adapters_know_the_core_and_not_each_other() {
         ("antiphon-model-server", &["antiphon-conformance", "antiphon-core"]),
         (
             "antiphon-server",
-            &["antiphon-core", "antiphon-keys", "antiphon-runtime", "antiphon-telemetry"],
+            &[
+                "antiphon-core",
+                "antiphon-keys",
+                "antiphon-runtime",
+                "antiphon-session-file",
+                "antiphon-telemetry",
+            ],
         ),
         ("antiphon-shell", &["antiphon-core", "antiphon-sandbox"]),
         ("antiphon-worker", &["antiphon-core", "antiphon-sandbox"]),

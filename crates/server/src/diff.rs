@@ -6,8 +6,10 @@
 //! left out, and said.
 
 use std::collections::HashMap;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use antiphon_core::port::{TaskQuery, Which};
 use antiphon_core::{
     Event, EventBody, InputBlock, Message, Position, Seq, TaskId, ToolCallBlock, ToolCallId,
 };
@@ -90,10 +92,12 @@ pub async fn task_diff(
     task_id: &TaskId,
     whose: Whose,
 ) -> Result<Option<TaskDiff>, OrchestratorError> {
-    let Some(mut found) = tasks::below(orchestrator, task_id).await? else { return Ok(None) };
-    if whose == Whose::Own {
-        found.retain(|task| task.task_id == *task_id);
-    }
+    let one = TaskQuery { which: Which::One(task_id.clone()), limit: NonZeroUsize::MIN };
+    let found = match whose {
+        Whose::Own => Some(orchestrator.tasks(one).await?),
+        Whose::Below => tasks::below(orchestrator, task_id).await?,
+    };
+    let Some(found) = found else { return Ok(None) };
     let mut gathering = Gathering::default();
     for task in found {
         let mut calls = Calls::default();

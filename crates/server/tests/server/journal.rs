@@ -149,7 +149,7 @@ async fn a_client_that_is_far_behind_is_told_and_still_gets_everything() {
     let served = Served::new().await;
     let message = || MessageAppended::new(UserMessage::text("x", SystemClock.now())).into();
     let created = TaskCreated::new("x", SessionId::parse("s").unwrap());
-    let said = std::iter::repeat_with(message).take(LAG_EVENTS_MAX as usize + 1);
+    let said = std::iter::repeat_with(message).take(usize::try_from(LAG_EVENTS_MAX).unwrap() + 1);
     let events: Vec<EventBody> = [created.into()].into_iter().chain(said).collect();
     let count = events.len() as u64;
     written(&served, "t", events).await;
