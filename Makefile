@@ -16,15 +16,19 @@ export CARGO_TARGET_DIR ?= $(ANTIPHON_CACHE)/target
 export PATH := $(ANTIPHON_CACHE)/bin:$(PATH)
 
 CARGO := cargo
-ANTIPHON := $(CARGO_TARGET_DIR)/release/antiphon
+# A binary that is there is taken as it is: `make run ANTIPHON=…`.
+HERE := $(CARGO_TARGET_DIR)/release/antiphon
+ANTIPHON ?= $(HERE)
 T ?= 60
 N ?= 2000
 
 .PHONY: run test check crash bench fuzz deny setup
 .DEFAULT_GOAL := test
 
-run: setup
+run: $(if $(filter $(HERE),$(ANTIPHON)),setup)
+ifeq ($(ANTIPHON),$(HERE))
 	@scripts/step "Building" $(CARGO) build --release --package antiphon --locked
+endif
 ifeq ($(MODEL),local)
 	@echo "The small local model chats, poorly, and cannot use tools: it is asked a question in place of the demo."
 	@scripts/need python3 python3-venv
