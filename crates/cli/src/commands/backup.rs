@@ -18,8 +18,8 @@ const TELL_EVERY: Duration = Duration::from_secs(1);
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The file holds everything that was in the journal when the command began, and nothing that was half
-done. It is checked, sealed with a digest and readable by you alone. It takes its name when it is whole:
-killed before that, nothing has that name, or what had it before.
+done. It is checked, sealed with a digest and readable by you alone. It takes its name when it is
+whole: killed before that, nothing has that name, or what had it before.
 
 Examples:
   antiphon backup ~/backups/project.db

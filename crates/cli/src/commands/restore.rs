@@ -24,11 +24,11 @@ const CLOSING_MAX: Duration = Duration::from_secs(10);
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Nobody may work on the project meanwhile: end `antiphon serve` first. The backup is checked before
-anything is touched, and takes the place of the journal in one step. Killed at any moment, the journal
-is the old one or the restored one.
+anything is touched, and takes the place of the journal in one step. Killed at any moment, the
+journal is the old one or the restored one.
 
-Tasks that had not ended when the backup was made go on from there with the next `antiphon serve`. What
-they did since they may do again: with --paused they wait for `antiphon tasks resume TASK`.
+Tasks that had not ended when the backup was made go on from there with the next `antiphon serve`.
+What they did since they may do again: with --paused they wait for `antiphon tasks resume TASK`.
 
 Examples:
   antiphon restore ~/backups/project.db               # into a folder without a journal
