@@ -274,7 +274,7 @@ mod tests {
         let now = agent(folder.path(), "a");
         assert_eq!((now.tools, now.context.as_str()), (None, "New."));
         for (field, wrong) in [
-            ("tools", json!(7)),
+            ("tools", json!({"a": 1})),
             ("limits", json!({"nonsense": 1})),
             ("description", Value::Null),
             ("model", json!("nobody")),

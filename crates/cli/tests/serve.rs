@@ -187,7 +187,7 @@ fn agents_are_defined_changed_and_taken_away_as_files_of_the_project() {
     let (status, changed) = ask("PUT", "/scribe", &change);
     assert_eq!((status, &changed["description"]), (200, &json!("Writes more.")), "{changed}");
     assert_eq!((&changed["context"], changed.get("tools")), (&json!("Write."), None));
-    assert_eq!(ask("PUT", "/scribe", &json!({"tools": 7})).0, 400);
+    assert_eq!(ask("PUT", "/scribe", &json!({"tools": {"a": 1}})).0, 400);
     for (method, body) in [("PUT", json!({"context": "x"})), ("DELETE", Value::Null)] {
         assert_eq!(ask(method, "/mine", &body).0, 403, "the user's own");
     }

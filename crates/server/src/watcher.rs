@@ -273,7 +273,11 @@ impl Watcher {
     }
 
     fn tell_missed(&mut self, count: u64) {
-        let missed = json!({"v": EVENT_VERSION, "type": "deltas_missed", "data": {"count": count}});
+        let mut missed =
+            json!({"v": EVENT_VERSION, "type": "deltas_missed", "data": {"count": count}});
+        if let Scope::Task { task_id, .. } = &self.scope {
+            missed["task_id"] = json!(task_id);
+        }
         self.ready.extend(sse::Event::default().event("delta").json_data(missed).ok());
     }
 }
