@@ -1,10 +1,11 @@
 //! What is to be said of an agent, in the words of its file (docs/agents.md).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 /// What is to be said of an agent. What is absent stays as it is; `null` is taken away.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentChange {
     /// What it is told before anything else.

@@ -6,16 +6,17 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use aide::axum::ApiRouter;
+use aide::axum::routing::get_with;
 use antiphon_core::{
     AgentDefinition, AgentName, ErrorCode, MayCall, ModelRef, RawJson, RunnerConfig, Runtime,
     TaskLimits,
 };
-use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use axum::routing::get;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::agent_change::AgentChange;
 use crate::api_error::ApiError;
@@ -25,20 +26,43 @@ use crate::idempotency;
 use crate::json::Json;
 use crate::live::unknown;
 use crate::named::Named;
+use crate::openapi::{Tag, Telling};
 use crate::room::Room;
 use crate::waiting::live_agents;
 
 /// Words of the API that stand where a name does: no agent is made that could not be reached.
 pub const FIXED_WORDS: [&str; 1] = ["status"];
 
-pub(crate) fn routes() -> Router<Arc<Room>> {
-    Router::new()
-        .route("/v1/agents", get(list).post(create))
-        .route("/v1/agents/{name}", get(show).put(change).delete(delete))
+pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
+    let all = get_with(list, |route| {
+        route.told("list_agents", Tag::Agents, "Agents that are defined, and whether they are live.")
+    });
+    let all = all.post_with(create, |route| {
+        let summary = "Defines an agent, in a file of the project.";
+        let route = route.told("define_agent", Tag::Agents, summary).keyed();
+        let route = route.fails(&[409, 422]).response_with::<200, axum::Json<AgentShown>, _>(|told| {
+            told.description("The `Idempotency-Key` was used before: the agent that it made.")
+        });
+        route.response::<201, axum::Json<AgentShown>>()
+    });
+    let one = get_with(show, |route| {
+        route.told("show_agent", Tag::Agents, "One agent, with what it is told.")
+    });
+    let one = one.put_with(change, |route| {
+        let summary = "Changes the definition of an agent of the project.";
+        route.told("change_agent", Tag::Agents, summary).fails(&[409, 422])
+    });
+    let one = one.delete_with(delete, |route| {
+        let summary = "Stops an agent of the project, and removes its definition.";
+        let route = route.told("delete_agent", Tag::Agents, summary).fails(&[409, 422]);
+        route.answers(204, "", "It is gone.")
+    });
+    ApiRouter::new().api_route("/v1/agents", all).api_route("/v1/agents/{name}", one)
 }
 
 /// An agent, as it is defined.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Agent")]
 pub(crate) struct AgentShown {
     /// What others call it.
     name: AgentName,
@@ -124,7 +148,7 @@ fn runtime(runtime: &Runtime) -> RunnerConfig {
 }
 
 /// Agents that are defined.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 pub(crate) struct Agents {
     /// By name.
     agents: Vec<AgentShown>,
@@ -148,11 +172,14 @@ async fn show(
 }
 
 /// A new agent.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "NewAgent")]
+#[schemars(example = json!({ "name": "tester", "description": "Writes tests.", "context": "You write tests." }))]
 pub(crate) struct NewAgentWire {
     /// What to call it: also the name of its file.
     name: String,
     #[serde(flatten)]
+    #[schemars(with = "AgentChange")]
     rest: Map<String, Value>,
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use antiphon_core::{AgentDefinition, AgentName, ErrorCode, ErrorResponse, ModelRef};
 use antiphon_runtime::NewTask;
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent_change::AgentChange;
@@ -78,7 +79,7 @@ pub struct Defined {
 }
 
 /// Whose an agent is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// The project's: it can be changed.

@@ -9,24 +9,26 @@ use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use aide::axum::ApiRouter;
+use aide::axum::routing::get_with;
 use antiphon_core::port::{TaskQuery, Which};
 use antiphon_core::{
     Event, EventBody, InputBlock, Message, Position, Seq, TaskId, ToolCallBlock, ToolCallId,
 };
 use antiphon_runtime::{Orchestrator, OrchestratorError};
-use axum::Router;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::api_error::ApiError;
 use crate::hunks::{cut, of_report};
 use crate::named::{Asked, Named};
+use crate::openapi::{Tag, Telling};
 use crate::room::Room;
 use crate::tasks;
 
@@ -39,12 +41,20 @@ pub const DIFFS_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// What is not in any of it.
 const UNSEEN: &str = "what commands changed is not seen: only what the tools edit and write did";
 
-pub(crate) fn routes() -> Router<Arc<Room>> {
-    Router::new().route("/v1/tasks/{id}/diff", get(diff))
+pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
+    let diff = get_with(diff, |route| {
+        let summary = "What the file tools of a task changed.";
+        let route = route.told("show_diff", Tag::Tasks, summary).fails(&[400]);
+        let route = route.response_with::<200, axum::Json<TaskDiff>, _>(|told| {
+            told.description("Its changes; with `Accept: text/x-diff` or `text/plain`, as one text.")
+        });
+        route.also(200, "text/x-diff").also(200, "text/plain")
+    });
+    ApiRouter::new().api_route("/v1/tasks/{id}/diff", diff)
 }
 
 /// What was changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TaskDiff {
     /// Each change, in the order in which they happened.
     pub changes: Vec<Change>,
@@ -55,7 +65,7 @@ pub struct TaskDiff {
 }
 
 /// One file that was changed by one call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Change {
     /// The task that did it.
     pub task_id: TaskId,
@@ -211,7 +221,7 @@ fn text(block: &InputBlock) -> Option<&str> {
 }
 
 /// Whose changes to show.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub(crate) struct DiffQuery {
     /// Also those of everything below the task.
     #[serde(default)]

@@ -8,16 +8,17 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aide::axum::ApiRouter;
+use aide::axum::routing::post_with;
 use antiphon_core::port::IdempotencyKey;
 use antiphon_core::{
     AgentResult, ContextScope, ErrorCode, Invocation, InvocationResult, Join, TaskId,
     ValidInvocation,
 };
 use antiphon_runtime::{NewTask, Orchestrator, OrchestratorError};
-use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use axum::routing::post;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -26,6 +27,7 @@ use crate::caller::Caller;
 use crate::idempotency;
 use crate::json::Json;
 use crate::named::Asked;
+use crate::openapi::{Tag, Telling};
 use crate::rest::REST_WAIT_S_MAX;
 use crate::room::Room;
 use crate::target;
@@ -36,14 +38,27 @@ pub const INVOCATION_TARGETS_MAX: usize = 256;
 /// Where requests are kept apart from others.
 const KIND: &str = "http-invocation";
 
-pub(crate) fn routes() -> Router<Arc<Room>> {
-    Router::new().route("/v1/invocations", post(invoke))
+pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
+    let invoke = post_with(invoke, |route| {
+        let summary = "Dispatches targets, each of which becomes a task.";
+        let route = route.told("invoke", Tag::Tasks, summary).keyed().traced();
+        let route = route.fails(&[404, 409, 422]);
+        let route = route.response_with::<200, axum::Json<InvocationResult>, _>(|told| {
+            told.description("What became of all of them.")
+        });
+        route.response_with::<202, axum::Json<InvocationResult>, _>(|told| {
+            told.description("Their tasks: they are detached, or have not ended in time.")
+        })
+    });
+    ApiRouter::new().api_route("/v1/invocations", invoke)
 }
 
 /// How long to wait for results.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "InvocationWait")]
 pub(crate) struct WaitQuery {
     /// Seconds; as long as there may be when absent.
+    #[schemars(range(max = REST_WAIT_S_MAX))]
     wait_s: Option<NonZeroU32>,
 }
 

@@ -6,17 +6,19 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use aide::axum::ApiRouter;
+use aide::axum::routing::{get_with, post_with};
 use antiphon_core::port::{TaskQuery, Which};
 use antiphon_core::{ErrorCode, HistoryRef, Message, Session, SessionId, SessionSummary, TaskId};
 use antiphon_runtime::{Before, KeptConversation, Orchestrator, OrchestratorError};
-use axum::Router;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::api_error::ApiError;
 use crate::caller::Caller;
@@ -24,18 +26,46 @@ use crate::idempotency;
 use crate::json::Json;
 use crate::named::{Asked, Named};
 use crate::on_behalf::forbidden;
+use crate::openapi::{Tag, Telling};
 use crate::room::Room;
 use crate::tasks::{LISTED, LISTED_MAX};
 
 /// Tasks of one conversation that are looked at, at most.
 const SESSION_TASKS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
 
-pub(crate) fn routes() -> Router<Arc<Room>> {
-    Router::new()
-        .route("/v1/sessions", get(list).post(import))
-        .route("/v1/sessions/{id}", get(show))
-        .route("/v1/sessions/{id}/export", get(export))
-        .route("/v1/sessions/{id}/fork", post(fork))
+pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
+    let all = get_with(list, |route| {
+        let summary = "Conversations, the one with the newest task first.";
+        route.told("list_sessions", Tag::Sessions, summary)
+    });
+    let all = all.post_with(import, |route| {
+        let summary = "Keeps the conversation of a session file (version 1), to be gone on with.";
+        let route = route.told("import_session", Tag::Sessions, summary).keyed();
+        let route = route.fails(&[403]).response_with::<200, axum::Json<SessionKept>, _>(|told| {
+            told.description("The `Idempotency-Key` was used before: what it kept.")
+        });
+        route.response::<201, axum::Json<SessionKept>>()
+    });
+    let show = get_with(show, |route| {
+        route.told("show_session", Tag::Sessions, "One conversation, with what was said.")
+    });
+    let export = get_with(export, |route| {
+        let route = route.told("export_session", Tag::Sessions, "It as a session file (version 1).");
+        route.answers(200, "application/json", "The file.")
+    });
+    let fork = post_with(fork, |route| {
+        let summary = "Begins another conversation with everything that was said. Nothing is copied.";
+        let route = route.told("fork_session", Tag::Sessions, summary).keyed();
+        let route = route.response_with::<200, axum::Json<SessionKept>, _>(|told| {
+            told.description("The `Idempotency-Key` was used before: what it kept.")
+        });
+        route.response::<201, axum::Json<SessionKept>>()
+    });
+    ApiRouter::new()
+        .api_route("/v1/sessions", all)
+        .api_route("/v1/sessions/{id}", show)
+        .api_route("/v1/sessions/{id}/export", export)
+        .api_route("/v1/sessions/{id}/fork", fork)
 }
 
 /// A conversation of the journal at a glance, if it is there.
@@ -100,14 +130,16 @@ pub async fn forked(
 }
 
 /// How many to list.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "SessionsQuery")]
 pub(crate) struct ListQuery {
-    /// At most so many.
+    /// How many, at most; 100 when absent.
+    #[schemars(range(max = LISTED_MAX))]
     limit: Option<NonZeroUsize>,
 }
 
 /// Conversations.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 pub(crate) struct Sessions {
     /// The one with the newest task first.
     sessions: Vec<SessionSummary>,
@@ -127,7 +159,8 @@ async fn list(
 }
 
 /// A conversation, with what was said.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Session")]
 pub(crate) struct SessionShown {
     #[serde(flatten)]
     summary: SessionSummary,
@@ -159,7 +192,7 @@ async fn export(
 }
 
 /// A conversation that is kept.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 pub(crate) struct SessionKept {
     /// Which.
     session_id: SessionId,
@@ -167,11 +200,17 @@ pub(crate) struct SessionKept {
     task_id: TaskId,
 }
 
+/// A session file (version 1).
+#[derive(Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(rename = "SessionFile")]
+pub(crate) struct SessionFileWire(#[schemars(with = "Map<String, Value>")] Box<RawValue>);
+
 async fn import(
     State(room): State<Arc<Room>>,
     caller: Caller,
     headers: HeaderMap,
-    Json(file): Json<Box<RawValue>>,
+    Json(SessionFileWire(file)): Json<SessionFileWire>,
 ) -> Result<(StatusCode, axum::Json<SessionKept>), ApiError> {
     if caller.agent().is_some() {
         let message =

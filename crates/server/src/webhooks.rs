@@ -20,12 +20,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use aide::axum::ApiRouter;
+use aide::axum::routing::post_with;
 use antiphon_core::{AgentName, HandlingMode, Salience, SourceName};
 use antiphon_keys::{KeyId, Limiter, RateLimit, RateLimitError};
 use antiphon_runtime::{PAYLOAD_BYTES_MAX, Wake};
 use axum::http::Method;
-use axum::routing::post;
 
+use crate::openapi::{Tag, Telling};
 use crate::room::Room;
 
 pub use signature::{
@@ -126,7 +127,13 @@ impl Webhooks {
 }
 
 pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
-    ApiRouter::new().route(ROUTE, post(delivery::take))
+    let take = post_with(delivery::take, |route| {
+        let summary = "Takes a signed event of a source that is configured. The signature is the credential.";
+        let route = route.told("take_event", Tag::Agents, summary);
+        let route = route.fails(&[400, 401, 408, 413, 415, 429]);
+        route.response::<202, axum::Json<delivery::Taken>>()
+    });
+    ApiRouter::new().api_route(ROUTE, take)
 }
 
 /// Whether a request needs no token because it is signed.

@@ -18,6 +18,7 @@ use super::telling::{HERE, LEVEL, Tag};
 use crate::caller::level_for;
 use crate::guard::is_open;
 use crate::room::Room;
+use crate::webhooks;
 
 const ABOUT: &str = "Antiphon works on tasks and loses none. Everything but `/health…`, `/openapi.json` and \
     `/docs` needs the token or a key, as `Authorization: Bearer KEY` or `ApiKey KEY`. Every error of \
@@ -115,6 +116,12 @@ fn guarded(path: &str, method: &Method, operation: &mut Map<String, Value>) {
         operation.insert("security".to_owned(), json!([]));
         operation.insert("description".to_owned(), json!("Open to everybody."));
         fail_too(operation, &[403]);
+        return;
+    }
+    if webhooks::is_signed(method, Some(path)) {
+        operation.insert("security".to_owned(), json!([]));
+        operation.insert("description".to_owned(), json!("Open to whoever knows the secret."));
+        fail_too(operation, &[401, 403, 429, 500, 503]);
         return;
     }
     let level = level_for(method).to_string();

@@ -23,6 +23,7 @@ pub(crate) const STREAM: &str = "text/event-stream";
 pub(crate) enum Tag {
     Tasks,
     Agents,
+    Sessions,
     Approvals,
     Chat,
     Server,
@@ -31,13 +32,14 @@ pub(crate) enum Tag {
 
 impl Tag {
     /// Every one, in the order of the page.
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Tasks, Self::Agents, Self::Approvals, Self::Chat, Self::Server, Self::About];
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Tasks, Self::Agents, Self::Sessions, Self::Approvals, Self::Chat, Self::Server, Self::About];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Tasks => "tasks",
             Self::Agents => "agents",
+            Self::Sessions => "sessions",
             Self::Approvals => "approvals",
             Self::Chat => "chat",
             Self::Server => "server",
@@ -48,7 +50,8 @@ impl Tag {
     pub(crate) fn meaning(self) -> &'static str {
         match self {
             Self::Tasks => "Work that is given, watched and ended.",
-            Self::Agents => "Live agents, their inboxes, and requests to them.",
+            Self::Agents => "Agents, their inboxes, and requests to them.",
+            Self::Sessions => "Conversations.",
             Self::Approvals => "Questions to a person.",
             Self::Chat => "OpenAI's API, and canonical chat.",
             Self::Server => "How the server is.",
@@ -67,6 +70,9 @@ pub(crate) trait Telling: Sized {
 
     /// An answer whose body the types do not tell. No kind is no body.
     fn answers(self, status: u16, kind: &str, meaning: &str) -> Self;
+
+    /// Another kind of body that an answer may have.
+    fn also(self, status: u16, kind: &str) -> Self;
 
     /// A header that may come with the request.
     fn header(self, name: &str, meaning: &str, schema: Schema) -> Self;
@@ -99,17 +105,19 @@ impl Telling for TransformOperation<'_> {
     fn answers(mut self, status: u16, kind: &str, meaning: &str) -> Self {
         let mut response = Response { description: meaning.to_owned(), ..Response::default() };
         if !kind.is_empty() {
-            let json_schema = match kind {
-                "application/json" => json_schema!({ "type": "object" }),
-                STREAM => streamed(),
-                _ => json_schema!({ "type": "string" }),
-            };
-            let schema = SchemaObject { json_schema, external_docs: None, example: None };
-            let body = MediaType { schema: Some(schema), ..MediaType::default() };
-            response.content.insert(kind.to_owned(), body);
+            response.content.insert(kind.to_owned(), body(kind));
         }
         let responses = &mut self.inner_mut().responses.get_or_insert_default().responses;
         responses.insert(StatusCode::Code(status), ReferenceOr::Item(response));
+        self
+    }
+
+    fn also(mut self, status: u16, kind: &str) -> Self {
+        let responses = self.inner_mut().responses.as_mut();
+        let response = responses.and_then(|told| told.responses.get_mut(&StatusCode::Code(status)));
+        if let Some(ReferenceOr::Item(response)) = response {
+            response.content.insert(kind.to_owned(), body(kind));
+        }
         self
     }
 
@@ -121,6 +129,17 @@ impl Telling for TransformOperation<'_> {
         self.inner_mut().parameters.push(ReferenceOr::Item(parameter));
         self
     }
+}
+
+/// A body of which the types say nothing.
+fn body(kind: &str) -> MediaType {
+    let json_schema = match kind {
+        "application/json" => json_schema!({ "type": "object" }),
+        STREAM => streamed(),
+        _ => json_schema!({ "type": "string" }),
+    };
+    let schema = SchemaObject { json_schema, external_docs: None, example: None };
+    MediaType { schema: Some(schema), ..MediaType::default() }
 }
 
 /// One event of a stream.

@@ -8,6 +8,7 @@ use antiphon_runtime::{Arrival, Receipt, Rejection};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -19,8 +20,9 @@ use crate::named::Named;
 use crate::room::Room;
 
 /// What the sender is told. It does not learn who reads it, nor where.
-#[derive(Serialize)]
-struct Taken {
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "EventTaken")]
+pub(crate) struct Taken {
     receipt: &'static str,
 }
 
