@@ -108,17 +108,17 @@ impl Request {
                 return self.drop_in(project, request).await;
             }
         };
-        let shelf = Shelf::new(&orchestrator, &team.agents, folder);
+        let files = Shelf::new(&orchestrator, &team.agents, folder);
         let desk = Arc::new(ProjectDesk {
             orchestrator: orchestrator.clone(),
             models: Models::new(Config::load()?),
             default_model,
             root: project.root().to_owned(),
             rules,
-            shelf: shelf.clone(),
+            shelf: files.clone(),
         });
         let working = Working::Nobody;
-        let orders = ProjectOrders { orchestrator, desk, shelf, terminals, working };
+        let orders = ProjectOrders { orchestrator, desk, shelf: files, terminals, working };
         let stop = CancellationToken::new();
         let door = watch(project.root(), drop_settings(), Arc::new(orders), stop.clone());
         let asked = async {

@@ -121,7 +121,7 @@ impl Serve {
         let papers = Papers::new(&project.folder());
         let token = papers.token(folder)?;
         secrets.add(token.secret());
-        let shelf = Shelf::new(&orchestrator, &team.agents, new_agents);
+        let files = Shelf::new(&orchestrator, &team.agents, new_agents);
         let desk = Arc::new(ProjectDesk {
             orchestrator: orchestrator.clone(),
             // Only asked whether a model is there: what it answers is asked elsewhere.
@@ -129,7 +129,7 @@ impl Serve {
             default_model,
             root: project.root().to_owned(),
             rules,
-            shelf: shelf.clone(),
+            shelf: files.clone(),
         });
         let doors = Doors {
             orchestrator: orchestrator.clone(),
@@ -141,7 +141,7 @@ impl Serve {
         let orders = ProjectOrders {
             orchestrator: orchestrator.clone(),
             desk,
-            shelf,
+            shelf: files,
             terminals,
             working: Working::Here,
         };
