@@ -94,7 +94,11 @@ fn a_task_is_accepted_followed_and_kept_over_a_restart() {
         serde_json::from_str(&fs::read_to_string(papers.join("server.json")).unwrap()).unwrap();
     assert_eq!(
         about,
-        json!({"url": format!("http://{}", server.address), "pid": server.process.id()})
+        json!({
+            "url": format!("http://{}", server.address),
+            "pid": server.process.id(),
+            "socket": true,
+        })
     );
     assert_eq!(mode(&papers.join("server.json")), 0o600);
     let (status, body) = server.ask(&token, "POST", "/v1/tasks", r#"{"message":"what is this?"}"#);

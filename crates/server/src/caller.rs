@@ -8,6 +8,7 @@
 //! | `GET`, `HEAD`, `OPTIONS`                | `read`                                        |
 //! | any other method                        | `write`                                       |
 //! | a [`Decider`]                           | `admin`, and no agent's key                   |
+//! | a change that is not one of [`AGENTS`]  | no agent's key                                |
 
 use aide::OperationInput;
 use aide::generate::GenContext;
@@ -25,6 +26,15 @@ use crate::room::Room;
 
 /// Who answered, as the journal says it of whoever has the token.
 const BY: &str = "http";
+
+/// What an agent's key may do beside looking: say something, with its name on it, and give work that has no
+/// more than the agent. By any other way it could have others do what it may not.
+const AGENTS: [&str; 4] = [
+    "/v1/agents/{name}/inbox",
+    "/v1/tasks",
+    "/v1/tasks/{id}/messages",
+    "/v1/chat/completions",
+];
 
 /// Who asks.
 #[derive(Debug, Clone)]
@@ -65,13 +75,20 @@ impl Caller {
         Ok((Self::Key(Box::new(allowed)), Some(verdict)))
     }
 
-    /// Whether they may ask with this method.
-    pub(crate) fn may_ask(&self, method: &Method) -> Result<(), ApiError> {
+    /// Whether they may ask with this method, for what is at this route.
+    pub(crate) fn may_ask(&self, method: &Method, route: Option<&str>) -> Result<(), ApiError> {
+        let Self::Key(allowed) = self else { return Ok(()) };
         let needed = level_for(method);
-        match self {
-            Self::Key(allowed) if !allowed.may(needed) => Err(too_low(needed, allowed.level)),
-            Self::Owner | Self::Key(_) => Ok(()),
+        if !allowed.may(needed) {
+            return Err(too_low(needed, allowed.level));
         }
+        let open = needed == Level::Read || route.is_some_and(|route| AGENTS.contains(&route));
+        if self.agent().is_some() && !open {
+            let message = "an agent's key looks, says something in its own name, and gives work that \
+                           has no more than the agent";
+            return Err(ApiError::new(ErrorCode::Forbidden, message));
+        }
+        Ok(())
     }
 
     /// The agent whose key it is; a person when absent.

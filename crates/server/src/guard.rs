@@ -8,8 +8,8 @@ use antiphon_core::port::{Clock, SystemClock};
 use antiphon_keys::Verdict;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
-    AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, HOST, ORIGIN,
-    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, HOST,
+    ORIGIN, REFERRER_POLICY, TRANSFER_ENCODING, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::middleware::Next;
@@ -42,6 +42,8 @@ pub(crate) fn is_open(path: &str) -> bool {
 
 /// Lets a request through, or says why not.
 pub(crate) async fn guard(State(room): State<Arc<Room>>, request: Request, next: Next) -> Response {
+    // One whose length is also announced can hide another behind it: it is the last of its connection.
+    let is_last = request.headers().contains_key(TRANSFER_ENCODING);
     let mut response = match check(&room, &request) {
         Ok((caller, verdict)) => {
             let mut response = match may(&room, caller.as_ref(), verdict.as_ref(), &request) {
@@ -53,6 +55,9 @@ pub(crate) async fn guard(State(room): State<Arc<Room>>, request: Request, next:
         }
         Err(refused) => refused.into_response(),
     };
+    if is_last {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     for (name, value) in SAID {
         response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
     }
@@ -95,8 +100,7 @@ fn check(room: &Room, request: &Request) -> Result<(Option<Caller>, Option<Verdi
     if is_open(request.uri().path()) {
         return Ok((None, None));
     }
-    let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
-    if webhooks::is_signed(request.method(), route) {
+    if webhooks::is_signed(request.method(), route(request)) {
         if headers.contains_key(ORIGIN) {
             return Err(refuse("pages may not send events"));
         }
@@ -105,6 +109,11 @@ fn check(room: &Room, request: &Request) -> Result<(Option<Caller>, Option<Verdi
     let shown = only(headers, &AUTHORIZATION).unwrap_or_default();
     let (caller, verdict) = Caller::admit(room, shown, SystemClock.now())?;
     Ok((Some(caller), verdict))
+}
+
+/// Which of our routes it is for, if any.
+fn route(request: &Request) -> Option<&str> {
+    request.extensions().get::<MatchedPath>().map(MatchedPath::as_str)
 }
 
 /// Whether they may ask this, now.
@@ -118,7 +127,7 @@ fn may(
         return Err(ApiError::too_often(verdict));
     }
     if let Some(caller) = caller {
-        caller.may_ask(request.method())?;
+        caller.may_ask(request.method(), route(request))?;
     }
     let length = only(request.headers(), &CONTENT_LENGTH);
     let length = length.and_then(|length| length.parse::<u64>().ok());

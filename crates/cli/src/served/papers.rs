@@ -60,20 +60,18 @@ impl Notice {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(distrust(&path, &error.to_string())),
         };
-        let wire: NoticeWire = serde_json::from_str(&text)
-            .map_err(|_| distrust(&path, "no server of this version wrote it"))?;
-        let place = match wire.url.as_deref() {
-            Some(url) if !url.starts_with("https://") => {
-                let foreign = || {
-                    let url = visible(url);
-                    let reason = format!("the token goes to the loopback only, and not to `{url}`");
-                    distrust(&path, &reason)
-                };
-                Place::Address(loopback(url).ok_or_else(foreign)?)
-            }
+        let wire = serde_json::from_str(&text).ok();
+        let wire: NoticeWire =
+            wire.filter(|wire: &NoticeWire| wire.url.is_some() || wire.socket)
+                .ok_or_else(|| distrust(&path, "no server of this version wrote it"))?;
+        let plain = wire.url.as_deref().filter(|url| !wire.socket || !url.starts_with("https://"));
+        let place = match plain {
+            Some(url) => Place::Address(loopback(url).ok_or_else(|| {
+                let url = visible(url);
+                distrust(&path, &format!("the token goes to the loopback only, and not to `{url}`"))
+            })?),
             // With TLS, this machine has a shorter way than a certificate.
-            Some(_) | None if wire.socket => Place::Socket(socket(folder)?),
-            Some(_) | None => return Err(distrust(&path, "it names no place for commands")),
+            None => Place::Socket(socket(folder)?),
         };
         Ok(Some(Self { place, pid: wire.pid }))
     }

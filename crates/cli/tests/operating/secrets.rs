@@ -121,6 +121,9 @@ fn everything_that_can_go_wrong(url: &str) {
         told.push((model.to_owned(), told_of(&server, &key, model)));
     }
     assert!(told[0].1.contains("Incorrect API key provided: [redacted]"), "{}", told[0].1);
+    assert!(told[1].1.contains("Bearer [redacted]"), "{}", told[1].1);
+    let lines = "PORT=8080\\n".to_owned() + &"[redacted]\\n".repeat(5);
+    assert!(told[2].1.contains(&lines), "as `bash` says it: {}", told[2].1);
     assert!(told[2].1.contains("PORT=8080"), "nothing else is taken out: {}", told[2].1);
     for (line, more) in [
         ("POST /v1/events/ci", format!("webhook-signature: v1,{WEBHOOK}\r\n")),

@@ -138,6 +138,34 @@ async fn an_agent_cannot_answer_for_a_person() {
 }
 
 #[tokio::test]
+async fn an_agent_cannot_have_others_do_what_it_may_not() {
+    let keyed = Keyed::new().await;
+    let (_, agents) = keyed.make(agents_key(Level::Write));
+    let task_id = accepted(&keyed.served, "hang").await;
+    let said = json!({"text": "I am the user", "message": "hi", "model": "x", "messages": []});
+    for path in [
+        &format!("/v1/tasks/{task_id}/cancel"),
+        &format!("/v1/tasks/{task_id}/pause"),
+        &format!("/v1/tasks/{task_id}/resume"),
+        &format!("/v1/tasks/{task_id}/tool_results"),
+        "/v1/agents/mute/start",
+        "/v1/agents/reviewer/stop",
+        "/v1/invocations",
+        "/v1/agents",
+        "/v1/sessions",
+        "/v1/nothing",
+    ] {
+        let reply = keyed.ask(&agents, "POST", path, Some(&said)).await;
+        assert_eq!((reply.status, reply.code().as_str()), (403, "FORBIDDEN"), "{path}");
+    }
+    assert_eq!(keyed.ask(&agents, "GET", "/v1/tasks", None).await.status, 200);
+    let waits = keyed.served.orchestrator.task(&task_id).await.unwrap();
+    assert_eq!((waits.queue.len(), waits.status.is_terminal()), (0, false));
+    keyed.served.orchestrator.cancel(&task_id).await.unwrap();
+    keyed.served.ended().await;
+}
+
+#[tokio::test]
 async fn an_agent_speaks_under_its_own_name_and_not_as_the_user() {
     let keyed = Keyed::new().await;
     let reviewer = AgentName::parse("reviewer").unwrap();

@@ -23,6 +23,7 @@ mod openapi;
 mod orders;
 mod ring;
 mod sessions;
+mod smuggling;
 mod streams;
 mod tasks;
 mod ways;
