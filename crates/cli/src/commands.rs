@@ -3,8 +3,9 @@
 pub(crate) mod agents;
 mod approvals;
 pub(crate) mod attach;
-mod demo;
 mod backup;
+mod budget;
+mod demo;
 mod doctor;
 mod inbox;
 mod keys;
@@ -16,6 +17,7 @@ mod send;
 mod serve;
 mod sessions;
 mod tasks;
+mod usage;
 
 use clap::Subcommand;
 
@@ -45,6 +47,9 @@ pub(crate) enum Command {
     Keys(keys::Keys),
     Backup(backup::Backup),
     Restore(restore::Restore),
+    #[command(subcommand)]
+    Budget(budget::BudgetOf),
+    Usage(usage::UsageOf),
     Models(models::Models),
     Doctor(doctor::Doctor),
 }
@@ -66,6 +71,8 @@ impl Command {
             | Self::Keys(_)
             | Self::Backup(_)
             | Self::Restore(_)
+            | Self::Budget(_)
+            | Self::Usage(_)
             | Self::Models(_)
             | Self::Doctor(_) => LogFormat::default(),
         }
@@ -86,6 +93,8 @@ impl Command {
             Self::Keys(keys) => keys.run(),
             Self::Backup(backup) => backup.run().await,
             Self::Restore(restore) => restore.run().await,
+            Self::Budget(budget) => budget.run().await,
+            Self::Usage(usage) => usage.run().await,
             Self::Models(models) => models.run().await,
             Self::Doctor(doctor) => doctor.run().await,
         }

@@ -3,6 +3,7 @@
 //! Read once, at the start, into plain values. A file that cannot be understood is an error
 //! that names the line; a key in it is never printed.
 
+mod budget;
 mod peer;
 mod providers;
 mod secrets;
@@ -15,13 +16,15 @@ use std::env;
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 
-use antiphon_core::{ModelRef, Price, PriceTable, SourceName};
+use antiphon_core::{ModelRef, Price, PriceTable, SourceName, SpendLimits};
 use antiphon_schedule::{ScheduleConfig, Schedules};
 use antiphon_terminal::TerminalProfile;
 use secrecy::SecretString;
 use serde::Deserialize;
 
 use crate::failure::Failure;
+use budget::BudgetConfig;
+pub(crate) use budget::limit;
 pub(crate) use peer::PeerConfig;
 use providers::{ProviderFile, providers};
 pub(crate) use telemetry::TelemetryConfig;
@@ -72,6 +75,8 @@ pub(crate) struct Config {
     pub(crate) telemetry: TelemetryConfig,
     /// Who may send events, by name.
     pub(crate) webhooks: BTreeMap<SourceName, WebhookConfig>,
+    /// What may be spent in all.
+    pub(crate) budget: SpendLimits,
 }
 
 /// What commands may touch beside the project.
@@ -177,6 +182,8 @@ struct File {
     scripts: BTreeMap<String, PathBuf>,
     telemetry: TelemetryConfig,
     webhooks: BTreeMap<SourceName, WebhookConfig>,
+    #[serde(default)]
+    budget: BudgetConfig,
 }
 
 impl Config {
@@ -223,6 +230,7 @@ impl Config {
             scripts: scripts(&path, file.scripts),
             telemetry: file.telemetry,
             webhooks: file.webhooks,
+            budget: file.budget.limits()?,
             default_model: chosen.or(file.model),
             providers: providers(file.providers)?,
             models: file.models,

@@ -90,7 +90,7 @@ impl From<OrchestratorError> for Failure {
             | OrchestratorError::MailboxFull { .. }
             | OrchestratorError::AtRest { .. }
             | OrchestratorError::Silent { .. } => Self::unavailable(message),
-            OrchestratorError::Limit(_) => Self::refused(message),
+            OrchestratorError::Limit(_) | OrchestratorError::Budget(_) => Self::refused(message),
             OrchestratorError::Fault { .. } => Self::failed(message),
             OrchestratorError::Replay(_)
             | OrchestratorError::NoModel { .. }
@@ -100,6 +100,7 @@ impl From<OrchestratorError> for Failure {
             | OrchestratorError::ResultTooLong { .. }
             | OrchestratorError::NoApproval { .. }
             | OrchestratorError::Decided { .. }
+            | OrchestratorError::NoAllowance { .. }
             | OrchestratorError::NotRemembered { .. }
             | OrchestratorError::CannotStart { .. }
             | OrchestratorError::Ended { .. } => Self::usage(message),

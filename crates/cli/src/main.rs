@@ -17,6 +17,7 @@ mod log;
 mod models;
 mod orders;
 mod outcome;
+mod payers;
 mod project;
 mod prompt;
 mod role;

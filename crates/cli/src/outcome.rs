@@ -28,6 +28,10 @@ pub(crate) fn outcome(state: &TaskState) -> Result<(), Failure> {
             exit: Exit::Interrupted,
             message: format!("task {id} is paused: go on with `antiphon run --resume {id}`"),
         }),
+        (TaskStatus::InputRequired, Some(WaitingFor::Budget)) => Err(Failure::refused(format!(
+            "task {id} waits: {}; then `antiphon run --resume {id}`, unless a server works on it",
+            text("error")
+        ))),
         (TaskStatus::InputRequired, Some(WaitingFor::ToolResult)) => Err(Failure::refused(
             format!("task {id} waits for its client to say what came of a call"),
         )),

@@ -7,13 +7,15 @@ use std::sync::Arc;
 
 use antiphon_core::port::{Agents, Journal, RandomIds, SystemClock};
 use antiphon_keys::KeyRing;
-use antiphon_runtime::{Orchestrator, Settings, World};
+use antiphon_runtime::{Budget, Means, NoPayers, Orchestrator, Payers, Settings, World};
 use antiphon_sqlite::{SqliteJournal, Sync};
 
+use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::hands::Hands;
 use crate::models::Models;
 use crate::orders::{drop_settings, set_aside_brought};
+use crate::payers::RingPayers;
 use crate::team::Team;
 
 /// The folder that holds what Antiphon knows of a project.
@@ -151,13 +153,14 @@ impl Project {
         hands: Hands,
         team: &Team,
     ) -> Result<Orchestrator, Failure> {
-        Ok(Orchestrator::new(self.world_of(models, hands, team)?))
+        let budget = self.budget(models.config());
+        Ok(Orchestrator::new(Means { world: self.world_of(models, hands, team)?, budget }))
     }
 
     /// An orchestrator that keeps the books and takes nothing up.
     pub(crate) fn keeper(&self, models: Models, hands: Hands) -> Result<Orchestrator, Failure> {
-        let journal = Arc::new(self.journal()?);
-        Ok(Orchestrator::at_rest(world(journal, models, hands)))
+        let (journal, budget) = (Arc::new(self.journal()?), self.budget(models.config()));
+        Ok(Orchestrator::at_rest(Means { world: world(journal, models, hands), budget }))
     }
 
     /// The same, who knows the agents.
@@ -167,7 +170,18 @@ impl Project {
         hands: Hands,
         team: &Team,
     ) -> Result<Orchestrator, Failure> {
-        Ok(Orchestrator::at_rest(self.world_of(models, hands, team)?))
+        let budget = self.budget(models.config());
+        Ok(Orchestrator::at_rest(Means { world: self.world_of(models, hands, team)?, budget }))
+    }
+
+    /// What may be spent in it: in all, and by each who has a key.
+    fn budget(&self, config: &Config) -> Budget {
+        let payers: Arc<dyn Payers> = match self.keys() {
+            Ok(ring) => Arc::new(RingPayers(ring)),
+            // Whoever needs keys says what is wrong with them.
+            Err(_) => Arc::new(NoPayers),
+        };
+        Budget { total: config.budget, payers }
     }
 
     /// The same for a journal that is not the project's yet.
@@ -192,7 +206,8 @@ impl Project {
             }
             Err(failure) => return Err(failure),
         };
-        Ok(Orchestrator::at_rest(world(journal, models, Hands::none())))
+        let budget = self.budget(models.config());
+        Ok(Orchestrator::at_rest(Means { world: world(journal, models, Hands::none()), budget }))
     }
 }
 

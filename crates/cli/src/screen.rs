@@ -326,6 +326,7 @@ impl Screen {
             | EventBody::Awaited(_)
             | EventBody::RequestSent(_)
             | EventBody::Replied(_)
+            | EventBody::BudgetRaised(_)
             | EventBody::Relayed(_)
             | EventBody::TaskCreated(_)
             | EventBody::StatusChanged(_)

@@ -19,17 +19,19 @@ use std::time::Duration;
 
 use antiphon_core::port::{RandomIds, SystemClock};
 use antiphon_core::{
-    ApprovalId, Decision, ErrorResponse, HandlingMode, ModelRef, PriceTable, Provider, RawJson,
-    TaskId,
+    ApprovalId, Cost, Decision, ErrorResponse, HandlingMode, ModelRef, PriceTable, Provider,
+    RawJson, TaskId,
 };
-use antiphon_runtime::{Models, NoTools, OpenGate, Orchestrator, Settings, World};
+use antiphon_runtime::{
+    Allowance, BudgetStanding, Models, NoTools, OpenGate, Orchestrator, Settings, World,
+};
 use antiphon_sqlite::SqliteJournal;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, Method, RequestBuilder, Response, Url, redirect};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use door::Door;
+pub(crate) use door::{BY, Door};
 pub(crate) use following::Lost;
 pub(crate) use inbox::{Answer, Letter, Rejected, Taken, Told, Word};
 use papers::{Notice, Place};
@@ -82,6 +84,20 @@ struct DecidingWire<'a> {
     decision: Decision,
     #[serde(skip_serializing_if = "Option::is_none")]
     comment: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct AllowingWire<'a> {
+    usd: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    comment: Option<&'a str>,
+}
+
+#[expect(clippy::cast_precision_loss, reason = "at most 10^15, which is exact")]
+fn dollars(cost: Cost) -> f64 {
+    cost.nano_usd as f64 / 1e9
 }
 
 #[derive(Deserialize)]
@@ -159,6 +175,18 @@ impl Served {
         let url = self.at(&["v1", "approvals", approval_id.as_str()])?;
         let request = self.request(Method::POST, url);
         self.send(json(request, &DecidingWire { decision, comment })?).await.map(drop)
+    }
+
+    /// Lets more be spent.
+    pub(crate) async fn allow(&self, allowance: &Allowance) -> Result<BudgetStanding, Failure> {
+        let wire = AllowingWire {
+            usd: dollars(Cost { nano_usd: allowance.by_nano_usd }),
+            key_id: allowance.payer.as_deref(),
+            comment: allowance.comment.as_deref(),
+        };
+        let request = self.request(Method::POST, self.at(&["v1", "budget", "allow"])?);
+        let response = self.send(json(request, &wire)?).await?;
+        self.read(response).await
     }
 
     /// Waits until a task has ended, or until nothing of it goes on without somebody.

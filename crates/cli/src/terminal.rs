@@ -28,15 +28,17 @@ pub(crate) fn json(value: &impl Serialize) -> Result<String, Failure> {
 }
 
 /// Rows with their columns one below the other.
-pub(crate) fn table<const N: usize>(rows: &[[String; N]]) -> String {
-    let mut widths = [0; N];
+pub(crate) fn table<R: AsRef<[String]>>(rows: &[R]) -> String {
+    let mut widths: Vec<usize> = Vec::new();
     for row in rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
+        widths.resize(row.as_ref().len().max(widths.len()), 0);
+        for (width, cell) in widths.iter_mut().zip(row.as_ref()) {
             *width = cell.chars().count().max(*width);
         }
     }
-    let line = |row: &[String; N]| {
-        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
+    let line = |row: &R| {
+        let cells = row.as_ref().iter().zip(&widths);
+        let cells = cells.map(|(cell, width)| format!("{cell:width$}"));
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
     };
     rows.iter().map(line).collect()

@@ -61,7 +61,9 @@ fn prints(printed: &[&str], expected: &[&str]) -> bool {
             (0..=printed.len()).any(|skipped| prints(&printed[skipped..], rest))
         }
         [first, rest @ ..] => match printed {
-            [line, others @ ..] => is_like(line.trim_end(), first.trim_end()) && prints(others, rest),
+            [line, others @ ..] => {
+                is_like(line.trim_end(), first.trim_end()) && prints(others, rest)
+            }
             [] => false,
         },
     }
@@ -104,7 +106,8 @@ impl Reader {
 
     /// Runs these blocks in one shell, and tells what each printed.
     fn run(&self, blocks: &[&str], models: &str) -> Vec<String> {
-        let mut script = String::from("set -e -o pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || :' EXIT\n");
+        let mut script =
+            String::from("set -e -o pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || :' EXIT\n");
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         for (number, block) in blocks.iter().enumerate() {
             let block = block

@@ -19,6 +19,7 @@ mod inbox;
 mod keys;
 mod life;
 mod listing;
+mod matching;
 mod order;
 mod racing;
 mod reading;
@@ -27,6 +28,7 @@ mod round_trip;
 mod scribe;
 mod session;
 mod specimen;
+mod spending;
 mod summary;
 mod writing;
 
@@ -125,6 +127,12 @@ fn of_lists() -> Vec<Check<'static, Scribe>> {
             a_tree_is_listed_from_its_top,
             the_tasks_of_a_session_are_listed_alone,
         },
+        matching::{
+            tasks_are_found_by_all_that_is_asked_of_them,
+            pages_of_a_list_stay_as_they_are_while_tasks_are_added,
+            nothing_was_created_before_a_task_that_is_not_there,
+            what_is_kept_of_orders_is_left_out_of_a_list_that_should_not_have_it,
+        },
         summary::{
             a_new_task_is_what_its_creation_says,
             a_summary_follows_the_status,
@@ -165,6 +173,13 @@ fn of_lists() -> Vec<Check<'static, Scribe>> {
             a_request_has_its_first_final_answer,
             an_answer_that_another_one_follows_does_not_count,
             an_answer_is_found_wherever_it_was_written,
+        },
+        spending::{
+            spending_is_told_by_day_payer_agent_and_model,
+            who_was_at_work_is_who_spent,
+            what_was_allowed_is_told_by_day_and_payer,
+            spending_says_how_far_it_counts,
+            what_was_refused_was_not_spent,
         },
     ])
 }

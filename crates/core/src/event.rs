@@ -186,6 +186,10 @@ events! {
         /// How its model is asked.
         #[serde(default, skip_serializing_if = "Manner::is_usual")]
         manner: Manner,
+        /// The key that pays for it, by its id; the owner when absent. Whoever works for a task is
+        /// paid by the same.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        payer: Option<String>,
         /// How its model is reached, in the words of the program that accepted it: a script, a
         /// recording. Whoever takes the task up again reads it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -412,6 +416,19 @@ events! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         purpose: Option<Purpose>,
     }
+    /// Somebody allowed more to be spent, on the day that this was written and in its month.
+    BudgetRaised = "budget_raised" {
+        /// By how much, in billionths of a US dollar.
+        nano_usd: u64,
+        /// The key whose limits are raised, by its id; those of all together when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        payer: Option<String>,
+        /// Who.
+        by: String,
+        /// What they said to it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        comment: Option<String>,
+    }
     /// What the model delivered is not what its task asks for. It gets another try.
     OutputRejected = "output_rejected" {
         /// What is wrong with it; the model reads it.
@@ -447,6 +464,8 @@ pub enum WaitingFor {
     Resume,
     /// The client that offered a tool, which has not said what came of a call.
     ToolResult,
+    /// A new day or month, or somebody to let more be spent.
+    Budget,
 }
 
 /// For how many tasks a call waits.
@@ -503,6 +522,7 @@ impl TaskCreated {
             limits: TaskLimits::default(),
             output_schema: None,
             manner: Manner::default(),
+            payer: None,
             route: None,
         }
     }
@@ -531,6 +551,7 @@ impl EventBody {
             | Self::HandedOver(_)
             | Self::RequestSent(_)
             | Self::Replied(_)
+            | Self::BudgetRaised(_)
             | Self::Relayed(_) => false,
         }
     }

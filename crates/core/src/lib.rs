@@ -11,6 +11,7 @@
 //! | message, block  | [`Message`], [`InputBlock`], [`AssistantBlock`]          |
 //! | request, answer | [`Request`], [`MessageStream`], [`StreamEvent`]          |
 //! | price, cost     | [`PriceTable`], [`Cost`], [`Usage`]                      |
+//! | budget          | [`SpendLimits`], [`Spending`], [`Spent`]                 |
 //! | tool            | [`Tool`], [`Effect`], [`ToolResult`]                     |
 //! | session         | [`Session`]                                              |
 //! | agent           | [`AgentDefinition`], [`AgentState`], [`AgentStatus`]     |
@@ -29,6 +30,7 @@
 
 mod agent;
 mod approval;
+mod budget;
 mod chat;
 mod command;
 mod definition;
@@ -50,6 +52,7 @@ mod request;
 #[cfg(feature = "schema")]
 pub mod schema;
 mod session;
+mod spending;
 pub mod stream;
 mod summary;
 mod task;
@@ -58,6 +61,7 @@ mod usage;
 
 pub use agent::{AgentState, AgentStatus};
 pub use approval::{Approval, ApprovalStatus, Decision};
+pub use budget::{PerWindow, SpendExceeded, SpendLimits, SpendWindow};
 pub use chat::{CanonicalMessage, ChatCompletionRequest, ChatCompletionResponse, Role, TokenUsage};
 pub use command::{Command, CommandError, OrchestratorRequest};
 pub use definition::{
@@ -65,10 +69,11 @@ pub use definition::{
 };
 pub use error::{DomainError, ErrorCode, ErrorResponse};
 pub use event::{
-    ApprovalDecided, ApprovalRequested, Awaited, Awaiting, Compacted, Dispatched, EVENT_VERSION,
-    Event, EventBody, EventError, HandedOver, HistoryRef, MessageAppended, MessageQueued,
-    OutputRejected, Position, Purpose, Relayed, Replied, RequestSent, Seq, StateChanged,
-    StatusChanged, TaskCreated, ToolRefused, ToolRequested, ToolStarted, UsageRecorded, WaitingFor,
+    ApprovalDecided, ApprovalRequested, Awaited, Awaiting, BudgetRaised, Compacted, Dispatched,
+    EVENT_VERSION, Event, EventBody, EventError, HandedOver, HistoryRef, MessageAppended,
+    MessageQueued, OutputRejected, Position, Purpose, Relayed, Replied, RequestSent, Seq,
+    StateChanged, StatusChanged, TaskCreated, ToolRefused, ToolRequested, ToolStarted,
+    UsageRecorded, WaitingFor,
 };
 pub use handoff::{IdRule, for_model};
 pub use health::{HealthState, HealthStatus};
@@ -98,8 +103,9 @@ pub use price::{Cost, Price, PriceError, PriceTable, UsdPerMillion};
 pub use raw_json::{DEPTH_MAX, RawJson, RawJsonError};
 pub use request::{Manner, Request, Temperature, TemperatureError, ToolChoice};
 pub use session::Session;
+pub use spending::{Account, Days, Raised, Spending, SpendingFold, Spent};
 pub use stream::{MessageStream, NotStarted, StreamError, StreamEvent};
-pub use summary::{LiveAgent, Queued, SessionSummary, TaskSummary};
+pub use summary::{LiveAgent, ORDERS, Queued, SessionSummary, TaskSummary};
 pub use task::{AgentResult, InvocationResult, TaskLimits, TaskSnapshot, TaskStatus};
 pub use tool::{Effect, Tool, ToolResult};
 pub use usage::{StopReason, Usage};

@@ -12,6 +12,7 @@ mod gate;
 mod journal;
 mod provider;
 mod runner;
+mod task_filter;
 mod tool_executor;
 mod vector_store;
 
@@ -28,6 +29,7 @@ pub use journal::{
 };
 pub use provider::{Piece, PieceSource, Provider, ProviderError, StopSignal, TimeoutPhase};
 pub use runner::{Dispatches, News, NoNews, Run, Runner, RunnerError};
+pub use task_filter::TaskFilter;
 pub use tool_executor::{Progress, ToolContext, ToolError, ToolExecutor};
 pub use vector_store::{
     Embedder, EmbedderError, Embedding, EmbeddingError, Hit, Metadata, Search, VectorStore,

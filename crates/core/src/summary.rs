@@ -14,6 +14,9 @@ use crate::{
     visible,
 };
 
+/// Who orders are told to have been carried out by.
+pub const ORDERS: &str = "orders";
+
 /// Characters of a title or a preview.
 const LINE_CHARS_MAX: usize = 200;
 
@@ -32,6 +35,9 @@ pub struct TaskSummary {
     pub parent: Option<TaskId>,
     /// The task at the top of its tree, which may be itself.
     pub root: TaskId,
+    /// The key that pays for it; the owner when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payer: Option<String>,
     /// Who answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
@@ -73,6 +79,7 @@ impl TaskSummary {
             session_id: created.session_id.clone(),
             parent: created.parent.clone(),
             root: created.root.clone().unwrap_or_else(|| task_id.clone()),
+            payer: created.payer.clone(),
             model: created.model.clone(),
             status: TaskStatus::Pending,
             waiting_for: None,
@@ -133,9 +140,20 @@ impl TaskSummary {
             | EventBody::Relayed(_)
             | EventBody::RequestSent(_)
             | EventBody::Replied(_)
+            | EventBody::BudgetRaised(_)
             | EventBody::OutputRejected(_)
             | EventBody::Compacted(_) => {}
         }
+    }
+
+    /// Whether it is only what is kept of an order. An agent may have the same name: its tasks do
+    /// something.
+    pub fn is_record(&self) -> bool {
+        self.agent == ORDERS
+            && self.parent.is_none()
+            && self.model.is_none()
+            && self.status == TaskStatus::Completed
+            && self.turns == 0
     }
 
     /// What it took in all.

@@ -1,6 +1,6 @@
 //! A key, as it may be shown: everything about it but its secret.
 
-use antiphon_core::AgentName;
+use antiphon_core::{AgentName, SpendLimits};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,6 @@ use crate::key_id::KeyId;
 use crate::key_name::KeyName;
 use crate::level::Level;
 use crate::rate_limit::RateLimit;
-use crate::spend::SpendLimits;
 
 /// A key, without its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

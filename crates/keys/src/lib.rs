@@ -1,7 +1,7 @@
 //! API keys: who may come in, how far, and how often.
 //!
 //! A [`KeyRing`] is a file of keys, `.antiphon/keys.json`. It says who somebody is that shows a key; a
-//! [`Limiter`] says whether they come too often, and [`SpendLimits`] whether they have spent too much.
+//! [`Limiter`] says whether they come too often, and [`SpendLimits`](antiphon_core::SpendLimits) what may be spent with it.
 //! There is no HTTP in here and no command line: doors ask, and tell.
 //!
 //! A key is `ak_ID_SECRET`. The id is no secret: it stands in lists and logs, and stays when the secret
@@ -58,10 +58,10 @@ mod refused;
 mod ring;
 mod ring_error;
 mod secret;
-mod spend;
 mod stamp;
 mod verdict;
 
+pub use antiphon_core::SpendLimits;
 pub use key::{Holder, Key, KeyStatus, NewKey};
 pub use key_id::{KEY_ID_CHARS, KeyId, KeyIdError};
 pub use key_name::KeyName;
@@ -75,5 +75,4 @@ pub use refused::{Allowed, Refused};
 pub use ring::{GRACE_MAX, KEYS_MAX, KeyRing, LOOK_EVERY};
 pub use ring_error::RingError;
 pub use secret::{KEY_CHARS, KEY_PREFIX, SECRET_CHARS};
-pub use spend::{SpendExceeded, SpendLimits, SpendWindow, Spent};
 pub use verdict::Verdict;

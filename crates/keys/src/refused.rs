@@ -1,11 +1,12 @@
 //! What a check of a key says: who it is, or why not.
 
+use antiphon_core::SpendLimits;
+
 use crate::key::Holder;
 use crate::key_id::KeyId;
 use crate::key_name::KeyName;
 use crate::level::Level;
 use crate::rate_limit::RateLimit;
-use crate::spend::SpendLimits;
 
 /// Who was let in.
 #[derive(Debug, Clone, PartialEq, Eq)]

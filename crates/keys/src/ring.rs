@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
+use antiphon_core::SpendLimits;
 use antiphon_core::port::{Clock, SystemClock};
 use chrono::{DateTime, TimeDelta, Utc};
 use secrecy::{ExposeSecret, SecretString};
@@ -91,6 +92,18 @@ impl KeyRing {
                 record::check(record, presented, self.now())
             }
             State::Unread(error) => Err(Refused::Unavailable { reason: error.to_string() }),
+        }
+    }
+
+    /// What may be spent with a key, whatever became of it; anything where there is none, or where the
+    /// file cannot be read.
+    pub fn spend_of(&self, id: KeyId) -> SpendLimits {
+        self.look();
+        match &*self.state() {
+            State::Read { document, .. } => {
+                document.records.get(&id).map(|record| record.key.spend).unwrap_or_default()
+            }
+            State::Unread(_) => SpendLimits::default(),
         }
     }
 

@@ -108,6 +108,7 @@ impl Ours {
             | EventBody::Replied(_)
             | EventBody::HandedOver(_)
             | EventBody::UsageRecorded(_)
+            | EventBody::BudgetRaised(_)
             | EventBody::OutputRejected(_)
             | EventBody::Compacted(_) => {}
         }

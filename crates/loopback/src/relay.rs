@@ -25,6 +25,7 @@ pub(crate) fn relayed(body: EventBody, peer: &str, task_id: &TaskId) -> Option<E
         | EventBody::Replied(_)
         | EventBody::HandedOver(_)
         | EventBody::Compacted(_)
+        | EventBody::BudgetRaised(_)
         | EventBody::Relayed(_) => None,
     }
 }
@@ -64,6 +65,7 @@ pub(crate) fn is_beginning(body: &EventBody) -> bool {
         | EventBody::RequestSent(_)
         | EventBody::Replied(_)
         | EventBody::HandedOver(_)
+        | EventBody::BudgetRaised(_)
         | EventBody::Relayed(_)
         | EventBody::UsageRecorded(_)
         | EventBody::OutputRejected(_)

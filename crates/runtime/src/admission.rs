@@ -54,7 +54,7 @@ impl Inner {
         if let Some(why) = refused_at_door(&arrival) {
             return Ok(Receipt::Rejected(Rejection::Invalid { why }));
         }
-        let key = arrival.key.as_ref().map(|key| keyed(&arrival.to, &arrival.from, key));
+        let key = key_of(&arrival);
         let id = match &key {
             Some(key) => flight::named_id(&key.0),
             None => InteractionId::from(self.world.ids.next()),
@@ -249,6 +249,11 @@ pub(crate) enum Put {
     There { deduplicated: bool, task_id: TaskId },
     Full(Full),
     Ended,
+}
+
+/// What an arrival is remembered by, if its sender gave it a name.
+pub(crate) fn key_of(arrival: &Arrival) -> Option<IdempotencyKey> {
+    arrival.key.as_ref().map(|key| keyed(&arrival.to, &arrival.from, key))
 }
 
 /// A sender's own name for something is its own.

@@ -73,6 +73,10 @@ impl Work {
     /// is left out all the same: a conversation that does not fit cannot go on.
     pub(crate) async fn compact(&mut self, room: u64) -> Result<(), OrchestratorError> {
         let Some(cut) = compact::cut(&self.state, room) else { return Ok(()) };
+        if self.inner.kept_from_model(&self.state.created).is_some() {
+            // Decided again: it waits.
+            return Ok(());
+        }
         // What the model is to sum up is durable before it reads it.
         if self.flush().await? != Flushed::Kept {
             return Ok(());

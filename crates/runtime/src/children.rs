@@ -167,6 +167,7 @@ async fn stillborn(
         parent: Some(parent.task_id.clone()),
         root: Some(root),
         depth: parent.created.depth + 1,
+        payer: parent.created.payer.clone(),
         ..TaskCreated::new(plan::AD_HOC, session_id)
     };
     let detail = json!({ "code": "refused", "error": refusal.to_string() });

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use antiphon_core::port::Clock;
 use antiphon_core::{ApprovalId, InteractionId, TaskId};
@@ -13,6 +14,9 @@ use tokio::sync::Notify;
 use crate::inner::Inner;
 use crate::orchestrator_error::OrchestratorError;
 use crate::{running, tree};
+
+/// Longest sleep: a machine that was asleep itself, or whose clock was set, is not far behind.
+const SLEEP_MAX: Duration = Duration::from_secs(60);
 
 /// What is due.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,7 +65,7 @@ impl Deadlines {
             match next {
                 Some(wait) => {
                     tokio::select! {
-                        () = tokio::time::sleep(wait) => {}
+                        () = tokio::time::sleep(wait.min(SLEEP_MAX)) => {}
                         () = changed => {}
                     }
                 }

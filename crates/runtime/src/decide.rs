@@ -19,7 +19,8 @@
 //! | the model said its last word, others are at work     | [`Step::Idle`]                       |
 //! | the model said its last word, the agent stands       | [`Step::Idle`]                       |
 //! | the model said its last word                         | [`Step::Finish`] or [`Step::Reject`] |
-//! | a limit is reached                                   | [`Step::Refuse`]                     |
+//! | a limit is reached, or nobody knows what it costs     | [`Step::Refuse`]                     |
+//! | no more may be spent for now                         | [`Step::Halt`], then [`Step::Rest`]  |
 //! | the conversation is too long                         | [`Step::Compact`]                    |
 //! | otherwise                                            | [`Step::Ask`]                        |
 
@@ -30,6 +31,7 @@ use antiphon_core::{
 };
 use serde_json::Value;
 
+use crate::budget::{BudgetRefusal, BudgetSpent};
 use crate::compact;
 use crate::flight::Flight;
 use crate::inbox::{self, About};
@@ -69,6 +71,8 @@ pub enum Step {
     Reject(String),
     /// Give up.
     Refuse(LimitReached),
+    /// Wait until more may be spent.
+    Halt(BudgetSpent),
     /// Nothing, until somebody does something.
     Rest,
     /// Nothing, until a detached task reports, a peer answers, or something arrives.
@@ -225,6 +229,17 @@ fn deliver(state: &TaskState, word: Value) -> Step {
 fn ask(state: &TaskState, standing: &Standing<'_>) -> Step {
     if let Some(limit) = limits::reached(state, standing) {
         return Step::Refuse(limit);
+    }
+    match &standing.budget {
+        None => {}
+        Some(BudgetRefusal::PriceUnknown { model }) => {
+            return Step::Refuse(LimitReached::PriceUnknown { model: model.clone() });
+        }
+        Some(BudgetRefusal::Spent(spent)) => {
+            let waits = state.waiting_for == Some(WaitingFor::Budget);
+            let told = waits && spent.is_told_by(state.detail.as_ref());
+            return if told { Step::Rest } else { Step::Halt(spent.clone()) };
+        }
     }
     let room = standing.window_tokens.map(|window| window / 100 * WINDOW_PERCENT_MAX);
     if room.is_some_and(|room| state.conversation.tokens() > room)

@@ -155,6 +155,7 @@ impl Work {
     fn check_price(&self, child: &TaskCreated) -> Result<(), LimitReached> {
         let budget = self.trees.iter().any(|tree| tree.limits.cost_nano_usd_max.is_some())
             || child.limits.cost_nano_usd_max.is_some();
+        self.inner.check_price(child)?;
         let priced = |model| self.inner.world.prices.price(model).is_some();
         match child.model.as_ref().filter(|model| budget && !priced(model)) {
             Some(model) => Err(LimitReached::PriceUnknown { model: model.to_string() }),

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use antiphon_core::port::{Append, Expected, JournalError, Read};
-use antiphon_core::{AgentState, Event, EventBody, Position, Seq};
+use antiphon_core::{AgentState, Event, EventBody, Position, Seq, WaitingFor};
 
 use crate::lap::Work;
 use crate::orchestrator_error::OrchestratorError;
@@ -120,7 +120,8 @@ impl Work {
                 // Somebody has answered meanwhile, or nobody waits any more.
                 continue;
             }
-            let waits = self.state.waiting_for.is_some();
+            // What waits for the budget goes on by itself.
+            let waits = self.state.waiting_for.is_some_and(|what| what != WaitingFor::Budget);
             // Whoever paused it meanwhile means it.
             if !(waits && matches!(&body, EventBody::StatusChanged(_))) {
                 self.push(body);

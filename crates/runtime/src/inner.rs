@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use antiphon_core::port::{Append, Appended, Expected, JournalError, Read, TaskQuery, Which};
 use antiphon_core::{
     AgentId, AgentState, EventBody, HistoryRef, LiveAgent, MessageQueued, Position, Provider,
-    TaskId, TaskStatus, TaskSummary,
+    TaskId, TaskStatus, TaskSummary, WaitingFor,
 };
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::admission::Put;
+use crate::budget::{Budget, Means};
 use crate::conversation::Conversation;
 use crate::deadlines::Deadlines;
 use crate::delta::Delta;
@@ -24,6 +25,7 @@ use crate::follow::Bells;
 use crate::kin::Kin;
 use crate::mailroom::Mailroom;
 use crate::orchestrator_error::OrchestratorError;
+use crate::purse::{self, Purse, Writing};
 use crate::requests::Outstanding;
 use crate::roster::Roster;
 use crate::running::{self, Places};
@@ -64,6 +66,8 @@ pub(crate) enum Age {
 
 pub(crate) struct Inner {
     pub(crate) world: World,
+    pub(crate) budget: Budget,
+    pub(crate) purse: Purse,
     pub(crate) kin: Kin,
     pub(crate) roster: Roster,
     pub(crate) mailroom: Mailroom,
@@ -86,9 +90,12 @@ pub(crate) struct Inner {
 }
 
 impl Inner {
-    pub(crate) fn new(world: World) -> Self {
+    pub(crate) fn new(means: Means) -> Self {
+        let Means { world, budget } = means;
         Self {
             world,
+            budget,
+            purse: Purse::default(),
             kin: Kin::default(),
             roster: Roster::default(),
             mailroom: Mailroom::default(),
@@ -122,7 +129,7 @@ impl Inner {
         let moved: Vec<EventBody> = append.events.iter().filter(|b| is_mail(b)).cloned().collect();
         let (task_id, counted) =
             (append.task_id.clone(), self.mailroom.expect(&append.task_id, &moved));
-        let appended = self.world.journal.append(append).await;
+        let appended = self.write(append).await;
         if appended.as_ref().map_or(true, |appended| appended.deduplicated) {
             self.mailroom.release(&task_id, &counted);
         }
@@ -137,6 +144,39 @@ impl Inner {
             self.retire(&appended.task_id, &outcome);
         }
         Ok(appended)
+    }
+
+    /// Writes, and counts what is spent and allowed: the one place where that is done.
+    async fn write(&self, append: Append) -> Result<Appended, JournalError> {
+        if !purse::spends(&append) {
+            return self.world.journal.append(append).await;
+        }
+        // Whoever is paid runs, and is known then.
+        let entries = self.trees.payer(&append.task_id);
+        let entries = entries.map(|payer| purse::entries(&append, payer.as_ref()));
+        let raises = append.events.iter().any(|body| matches!(body, EventBody::BudgetRaised(_)));
+        let entries = entries.or_else(|| raises.then(|| purse::entries(&append, None)));
+        let writing = Writing::begin(&self.purse);
+        let appended = self.world.journal.append(append).await;
+        match (&appended, entries) {
+            (Ok(appended), Some(entries)) => {
+                if !appended.deduplicated {
+                    self.purse.add(appended.position, entries, &self.world.prices);
+                }
+                writing.end();
+            }
+            (
+                Err(
+                    JournalError::Stale { .. }
+                    | JournalError::Ended { .. }
+                    | JournalError::Invalid { .. },
+                ),
+                _,
+            ) => writing.end(),
+            (Ok(_), None)
+            | (Err(JournalError::Unavailable { .. } | JournalError::Corrupt { .. }), _) => {}
+        }
+        appended
     }
 
     /// Tells those who wait for a task how it ended. They are told once.
@@ -222,7 +262,7 @@ impl Inner {
     ) -> Result<(), OrchestratorError> {
         if task.status.is_terminal() {
             self.kin.note(who, &task.task_id, self.outcome(task).await?);
-        } else if task.waiting_for.is_some() {
+        } else if task.waiting_for.is_some_and(|what| what != WaitingFor::Budget) {
             self.watch_time(&task.task_id).await?;
         } else {
             running::start(self, &task.task_id);

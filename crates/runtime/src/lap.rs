@@ -9,6 +9,7 @@ use antiphon_core::{
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
+use crate::budget::{BudgetRefusal, BudgetSpent};
 use crate::compact;
 use crate::decide::{self, Step};
 use crate::flight::Outcomes;
@@ -107,7 +108,9 @@ impl Work {
                 // What is known is kept; what is left to do is done another time.
                 return work.flush().await.map(|_| work.left());
             }
+            work.inner.settle_purse().await?;
             let step = work.decide();
+            work.go_on_spending(&step);
             if work.runs_elsewhere(&step) {
                 work.delegate().await?;
                 continue;
@@ -139,6 +142,7 @@ impl Work {
                 Step::Finish(result) => work.finish(result),
                 Step::Reject(reason) => work.reject(&reason),
                 Step::Refuse(limit) => work.refuse(&limit),
+                Step::Halt(spent) => work.halt(&spent),
             }
         }
     }
@@ -149,12 +153,40 @@ impl Work {
         // When it is over already, whoever looked has seen it.
         let ahead = |until: &DateTime<Utc>| *until > self.inner.world.clock.now();
         if !self.state.status.is_terminal() {
-            let due = [limits::deadline(&self.state), self.state.answers_due()];
+            let Ok(budget) = self.budget_due() else { return Ok(Flushed::Moved) };
+            let due = [limits::deadline(&self.state), self.state.answers_due(), budget];
             for until in due.into_iter().flatten().filter(ahead) {
                 self.inner.watch_task(until, self.state.task_id.clone());
             }
         }
         Ok(flushed)
+    }
+
+    /// When a task that waits for the budget is looked at again. `Err` is at once: more may be spent
+    /// since it was decided, and whoever allowed it may not have seen that it waits.
+    fn budget_due(&self) -> Result<Option<DateTime<Utc>>, ()> {
+        if self.state.waiting_for != Some(WaitingFor::Budget) || self.is_left_to_others() {
+            return Ok(None);
+        }
+        match self.inner.kept_from_model(&self.state.created) {
+            Some(BudgetRefusal::Spent(spent)) => Ok(Some(spent.resets_at)),
+            Some(BudgetRefusal::PriceUnknown { .. }) | None => Err(()),
+        }
+    }
+
+    /// A task that waited for the budget and asks its model does not wait any more.
+    fn go_on_spending(&mut self, step: &Step) {
+        let waits = self.state.waiting_for == Some(WaitingFor::Budget);
+        if waits && matches!(step, Step::Ask | Step::Compact) && !self.is_left_to_others() {
+            self.push(StatusChanged::new(TaskStatus::Running));
+        }
+    }
+
+    /// The task waits until more may be spent.
+    fn halt(&mut self, spent: &BudgetSpent) {
+        let status = StatusChanged::new(TaskStatus::InputRequired);
+        let (detail, waiting_for) = (Some(spent.detail()), Some(WaitingFor::Budget));
+        self.push(StatusChanged { detail, waiting_for, ..status });
     }
 
     pub(crate) fn push(&mut self, body: impl Into<EventBody>) {
@@ -179,6 +211,7 @@ impl Work {
                 outcomes,
                 prices: &self.inner.world.prices,
                 window_tokens: self.window_tokens(),
+                budget: self.inner.kept_from_model(&self.state.created),
             };
             decide::next(&self.state, &standing)
         };

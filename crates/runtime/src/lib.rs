@@ -16,8 +16,10 @@
 //! no harm, and otherwise the model is told that its outcome is unknown.
 
 mod admission;
+mod allowance;
 mod arrival;
 mod ask;
+mod budget;
 mod call;
 mod call_agent;
 mod cancel;
@@ -49,6 +51,7 @@ mod owed;
 mod own_pages;
 mod peers;
 mod plan;
+mod purse;
 mod record;
 mod refusal;
 mod remote;
@@ -64,10 +67,15 @@ mod tools;
 mod tree;
 mod world;
 
+pub use allowance::{
+    ALLOWED_NANO_USD_MAX, Allowance, BudgetStanding, ScopeStanding, WindowStanding,
+};
+pub use antiphon_core::ORDERS;
 pub use arrival::{
     Arrival, INTENT_BYTES_MAX, INTERACTION_BYTES_MAX, PAYLOAD_BYTES_MAX, Receipt, Rejection,
     SENDER_KEY_BYTES_MAX, Wake,
 };
+pub use budget::{Budget, BudgetRefusal, BudgetScope, BudgetSpent, Means, NoPayers, Payers};
 pub use conclude::{Attended, Concluded};
 pub use conversation::Conversation;
 pub use decide::{Pending, Step, next};
@@ -88,7 +96,6 @@ pub use output::check_schema;
 pub use owed::{Owed, Sent};
 pub use peers::{HOPS_MAX, REQUEST_TIMEOUT_S_DEFAULT, REQUEST_TIMEOUT_S_MAX, REQUESTS_OPEN_MAX};
 pub use plan::AD_HOC;
-pub use record::ORDERS;
 pub use refusal::Refusal;
 pub use roster::{Started, TURNS_DEFAULT, is_standing, session_of};
 pub use running::TASKS_RUNNING_MAX;

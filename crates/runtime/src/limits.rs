@@ -11,6 +11,7 @@ use antiphon_core::{
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
+use crate::budget::BudgetRefusal;
 use crate::flight::Outcomes;
 use crate::state::TaskState;
 use crate::tree::Tree;
@@ -160,6 +161,8 @@ pub struct Standing<'a> {
     pub prices: &'a PriceTable,
     /// How much the model can read and write at once.
     pub window_tokens: Option<u64>,
+    /// Why the budget keeps it from its model, if it does.
+    pub budget: Option<BudgetRefusal>,
 }
 
 /// How far a tree may go, and how far it went.

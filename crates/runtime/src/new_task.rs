@@ -48,6 +48,8 @@ pub struct NewTask {
     pub output_schema: Option<RawJson>,
     /// How its model is asked.
     pub manner: Manner,
+    /// The key that pays for it; the owner when absent.
+    pub payer: Option<String>,
     /// Makes a repeated request harmless.
     pub key: Option<IdempotencyKey>,
 }
@@ -138,6 +140,7 @@ impl NewTask {
             limits: TaskLimits::default(),
             output_schema: None,
             manner: Manner::default(),
+            payer: None,
             key: None,
         }
     }
@@ -173,10 +176,12 @@ impl NewTask {
             limits: self.limits,
             output_schema: self.output_schema,
             manner: self.manner,
+            payer: self.payer,
             route: self.route,
             history,
             ..TaskCreated::new(self.agent, session_id)
         };
+        inner.check_price(&created)?;
         Ok(Append {
             task_id: TaskId::from(inner.world.ids.next()),
             expected: Expected::NoTask,

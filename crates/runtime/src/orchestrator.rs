@@ -8,12 +8,14 @@ use std::time::Duration;
 use antiphon_core::port::{ApprovalQuery, IdempotencyKey, Read, TaskQuery, Which, WhichApprovals};
 use antiphon_core::{
     AgentName, Approval, ApprovalId, Decision, EventBody, HandlingMode, InteractionId, LiveAgent,
-    Position, Queued, Replied, RunnerConfig, Runtime, Sender, SessionSummary, StatusChanged,
-    TaskId, TaskStatus, TaskSummary, ToolCallId, ToolResult, UserMessage, WaitingFor,
+    Position, PriceTable, Queued, Replied, RunnerConfig, Runtime, Sender, SessionSummary,
+    StatusChanged, TaskId, TaskStatus, TaskSummary, ToolCallId, ToolResult, UserMessage,
+    WaitingFor,
 };
 use tokio::sync::broadcast;
 
 use crate::arrival::{Arrival, Receipt};
+use crate::budget::{BudgetRefusal, Means};
 use crate::delta::Delta;
 use crate::external;
 use crate::follow::Follower;
@@ -26,7 +28,6 @@ use crate::running;
 use crate::runtimes;
 use crate::saying::Saying;
 use crate::state::TaskState;
-use crate::world::World;
 
 /// Tasks that are listed at a time when all that were cut off are taken up.
 const RECOVERED_MAX: NonZeroUsize = NonZeroUsize::new(1_000_000).unwrap();
@@ -58,8 +59,8 @@ pub struct Recovered {
 impl Orchestrator {
     /// An orchestrator at rest: nothing is taken up before [`recover`](Self::recover) or
     /// [`resume`](Self::resume).
-    pub fn new(world: World) -> Self {
-        Self { inner: Arc::new(Inner::new(world)) }
+    pub fn new(means: impl Into<Means>) -> Self {
+        Self { inner: Arc::new(Inner::new(means.into())) }
     }
 
     pub(crate) fn inner(&self) -> &Arc<Inner> {
@@ -68,8 +69,8 @@ impl Orchestrator {
 
     /// An orchestrator that keeps the books and never takes anything up: what is decided or said
     /// through it is in the journal, for the one who works on the task next.
-    pub fn at_rest(world: World) -> Self {
-        let orchestrator = Self::new(world);
+    pub fn at_rest(means: impl Into<Means>) -> Self {
+        let orchestrator = Self::new(means);
         orchestrator.inner.stop.cancel();
         orchestrator
     }
@@ -112,9 +113,17 @@ impl Orchestrator {
             .await
     }
 
-    /// Goes on with a task that was cut off or paused. One that runs already, runs.
+    /// Goes on with a task that was cut off or paused. One that runs already, runs; one that waits for
+    /// the budget goes on only when more may be spent.
     pub async fn resume(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
-        self.inner.check_model(&self.task(task_id).await?)?;
+        let state = self.task(task_id).await?;
+        self.inner.check_model(&state)?;
+        if state.waiting_for == Some(WaitingFor::Budget) {
+            self.inner.settle_purse().await?;
+            if let Some(BudgetRefusal::Spent(spent)) = self.inner.kept_from_model(&state.created) {
+                return Err(spent.into());
+            }
+        }
         let root = self.inner.summary(task_id).await?.root;
         self.inner.tree_without_orphans(&root).await?;
         self.amend(task_id, |summary, state| {
@@ -236,7 +245,9 @@ impl Orchestrator {
             self.inner.enroll(&task).await?;
             // What waits for somebody elsewhere is followed there.
             // An agent that stands looks after those who wait for its answers.
-            if task.waiting_for.is_some() && !is_standing(&task) {
+            // What waits for the budget looks itself whether more may be spent by now.
+            let waits = task.waiting_for.is_some_and(|what| what != WaitingFor::Budget);
+            if waits && !is_standing(&task) {
                 self.inner.watch_time(&task.task_id).await?;
                 recovered.waiting.push(task.task_id);
             } else {
@@ -280,6 +291,11 @@ impl Orchestrator {
     /// Tasks, the newest first.
     pub async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, OrchestratorError> {
         Ok(self.inner.world.journal.tasks(query).await?)
+    }
+
+    /// What answers cost.
+    pub fn prices(&self) -> &PriceTable {
+        &self.inner.world.prices
     }
 
     /// Conversations, the one with the newest task first.

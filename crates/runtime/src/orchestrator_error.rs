@@ -3,6 +3,7 @@
 use antiphon_core::port::JournalError;
 use antiphon_core::{ApprovalId, ApprovalStatus, TaskId, TaskStatus, ToolCallId};
 
+use crate::budget::BudgetSpent;
 use crate::limits::LimitReached;
 use crate::mailroom::INBOX_OF_SENDER_MAX;
 use crate::state::ReplayError;
@@ -33,6 +34,15 @@ pub enum OrchestratorError {
     /// Change the limit, or what makes it impossible.
     #[error(transparent)]
     Limit(#[from] LimitReached),
+    /// Wait, or let somebody allow more.
+    #[error(transparent)]
+    Budget(#[from] BudgetSpent),
+    /// Ask for something that can be allowed.
+    #[error("nothing was allowed: {reason}")]
+    NoAllowance {
+        /// Why.
+        reason: String,
+    },
     /// Give a schema that is one.
     #[error("the schema of the result is none: {reason}")]
     BadSchema {

@@ -10,8 +10,8 @@ use antiphon_core::port::{
     Rule, TaskQuery, Verdict, Which,
 };
 use antiphon_core::{
-    Approval, EventBody, InteractionId, LiveAgent, Queued, Replied, SessionSummary, TaskCreated,
-    TaskId, TaskStatus, TaskSummary, WaitingFor,
+    Approval, Days, EventBody, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending,
+    TaskCreated, TaskId, TaskStatus, TaskSummary, WaitingFor,
 };
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
@@ -31,6 +31,8 @@ pub(crate) struct OwnPages {
     pub(crate) trees: Vec<Arc<Tree>>,
     /// Others wait for its answers.
     pub(crate) standing: Option<String>,
+    /// Its model is asked from here, and paid here.
+    pub(crate) asks_here: bool,
     /// Fired when what the task shares is used up.
     pub(crate) end: CancellationToken,
 }
@@ -53,7 +55,11 @@ impl OwnPages {
         let summary = self.inner.world.journal.tasks(query).await?.into_iter().next();
         match summary.and_then(|summary| summary.waiting_for) {
             Some(WaitingFor::Resume) => self.refuse("cannot lift a pause"),
-            Some(WaitingFor::Approval | WaitingFor::ToolResult) | None => Ok(()),
+            // What another orchestrator says of its own budget is its own to take back.
+            Some(WaitingFor::Budget) if self.asks_here => self.refuse("cannot raise a budget"),
+            Some(WaitingFor::Approval | WaitingFor::ToolResult | WaitingFor::Budget) | None => {
+                Ok(())
+            }
         }
     }
 
@@ -174,7 +180,8 @@ impl Journal for OwnPages {
             | Which::Tops
             | Which::Unfinished
             | Which::Beginning(_)
-            | Which::Session(_) => false,
+            | Which::Session(_)
+            | Which::Matching(_) => false,
         };
         if !own {
             return Ok(Vec::new());
@@ -207,6 +214,11 @@ impl Journal for OwnPages {
     /// None: a runner answers nobody.
     async fn reply(&self, _: InteractionId) -> Result<Option<Replied>, JournalError> {
         Ok(None)
+    }
+
+    /// None: what is spent is counted where it is written.
+    async fn spending(&self, _: Days) -> Result<Spending, JournalError> {
+        Ok(Spending::default())
     }
 
     /// None: a runner has no keys.

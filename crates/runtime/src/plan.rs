@@ -79,6 +79,7 @@ impl Caller<'_> {
             runner: self.runner(definition, agent, target, terms.executor)?,
             limits: self.limits(definition, target),
             output_schema,
+            payer: created.payer.clone(),
             route: created.route.clone(),
             ..TaskCreated::new(agent, SessionId::from(self.world.ids.next()))
         };

@@ -3,7 +3,7 @@
 
 use antiphon_core::port::{Append, Expected, IdempotencyKey};
 use antiphon_core::{
-    EventBody, MessageAppended, SessionId, StatusChanged, TaskCreated, TaskId, TaskStatus,
+    EventBody, MessageAppended, ORDERS, SessionId, StatusChanged, TaskCreated, TaskId, TaskStatus,
     UserMessage,
 };
 use serde_json::Value;
@@ -11,9 +11,6 @@ use serde_json::Value;
 use crate::inner::Inner;
 use crate::orchestrator::Orchestrator;
 use crate::orchestrator_error::OrchestratorError;
-
-/// Who orders are told to have been carried out by.
-pub const ORDERS: &str = "orders";
 
 impl Orchestrator {
     /// What came of an order of this name, if it was carried out.
@@ -29,6 +26,17 @@ impl Orchestrator {
         outcome: Value,
         key: IdempotencyKey,
     ) -> Result<Value, OrchestratorError> {
+        self.record_event(order, None, outcome, Some(key)).await
+    }
+
+    /// The same, with what else happened at that moment.
+    pub(crate) async fn record_event(
+        &self,
+        order: &str,
+        event: Option<EventBody>,
+        outcome: Value,
+        key: Option<IdempotencyKey>,
+    ) -> Result<Value, OrchestratorError> {
         let inner = self.inner();
         let now = inner.world.clock.now();
         let created = TaskCreated::new(ORDERS, SessionId::from(inner.world.ids.next()));
@@ -36,23 +44,22 @@ impl Orchestrator {
             detail: Some(outcome.clone()),
             ..StatusChanged::new(TaskStatus::Completed)
         };
-        let events: Vec<EventBody> = vec![
-            created.into(),
-            MessageAppended::new(UserMessage::text(order, now)).into(),
-            done.into(),
-        ];
+        let said = MessageAppended::new(UserMessage::text(order, now));
+        let mut events: Vec<EventBody> = vec![created.into(), said.into()];
+        events.extend(event);
+        events.push(done.into());
         let append = Append {
             task_id: TaskId::from(inner.world.ids.next()),
             expected: Expected::NoTask,
             at: now,
             events,
-            key: Some(key.clone()),
+            key: key.clone(),
         };
         let appended = inner.append(append).await?;
-        if !appended.deduplicated {
-            return Ok(outcome);
+        match key.filter(|_| appended.deduplicated) {
+            Some(key) => Ok(inner.recorded(&key).await?.unwrap_or(outcome)),
+            None => Ok(outcome),
         }
-        Ok(inner.recorded(&key).await?.unwrap_or(outcome))
     }
 }
 

@@ -10,17 +10,18 @@ use std::time::Duration;
 use antiphon_core::port::{News, Run, RunnerError};
 use antiphon_core::{
     Cancel, HistoryRef, PieceSource, Position, Provider, ProviderError, Request, RunnerConfig,
-    TaskId, TaskStatus,
+    TaskCreated, TaskId, TaskStatus,
 };
 use async_trait::async_trait;
 use serde_json::json;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::budget::BudgetRefusal;
 use crate::decide::Step;
 use crate::inner::Inner;
 use crate::lap::Work;
-use crate::limits;
+use crate::limits::{self, LimitReached};
 use crate::orchestrator_error::OrchestratorError;
 use crate::own_pages::OwnPages;
 use crate::tree::{self, Tree};
@@ -65,7 +66,7 @@ impl Work {
             // Also when everything here comes to rest, it is told; out of reach, it ends there by its
             // own limits.
             let patience = Cancel::when(tokio::time::sleep(TELL_WAIT));
-            let told = self.run_elsewhere(&config, patience).await?;
+            let told = self.run_elsewhere(&config, patience, &CancellationToken::new()).await?;
             self.catch_up().await?;
             if let Err(error) = told {
                 tracing::warn!(task.id = %self.state.task_id, %error, "not told of the end");
@@ -81,7 +82,7 @@ impl Work {
             return false;
         }
         match step {
-            Step::Over | Step::Refuse(_) => false,
+            Step::Over | Step::Refuse(_) | Step::Halt(_) => false,
             // What stands in the journal of another orchestrator's task means something there.
             Step::Settle(_)
             | Step::Report(_)
@@ -120,6 +121,7 @@ impl Work {
             Step::Over
             | Step::Rest
             | Step::Refuse(_)
+            | Step::Halt(_)
             | Step::Ask
             | Step::Take(_)
             | Step::Compact
@@ -141,11 +143,18 @@ impl Work {
         let tries_max = if self.is_orchestrated_elsewhere() { 1 } else { TRIES_MAX };
         for attempt in 1..=tries_max {
             let before = self.state.seq;
-            let stop = self.inner.stop.clone();
-            let rest = Cancel::when(async move { stop.cancelled().await });
-            let stopped = self.run_elsewhere(&config, rest).await?;
+            // Fires when the budget is spent: then it rests, and waits here.
+            let (stop, spent) = (self.inner.stop.clone(), CancellationToken::new());
+            let rests = spent.clone();
+            let rest = Cancel::when(async move {
+                tokio::select! {
+                    () = stop.cancelled() => {}
+                    () = rests.cancelled() => {}
+                }
+            });
+            let stopped = self.run_elsewhere(&config, rest, &spent).await?;
             self.catch_up().await?;
-            if self.is_done_with() {
+            if self.is_done_with() || spent.is_cancelled() {
                 return Ok(());
             }
             let reason = match stopped {
@@ -192,6 +201,7 @@ impl Work {
         &self,
         config: &RunnerConfig,
         rest: Cancel,
+        spent: &CancellationToken,
     ) -> Result<Result<(), RunnerError>, OrchestratorError> {
         let runners = &self.inner.world.runners;
         let Some(runner) = runners.iter().find(|known| known.kind() == config.kind) else {
@@ -205,7 +215,12 @@ impl Work {
         };
         // Fires when the task is canceled, when its time is over, and when what it shares is used up.
         let end = self.running.cancel.child_token();
-        let bounds = Bounds { trees: self.trees.clone(), inner: Arc::clone(&self.inner) };
+        let bounds = Bounds {
+            trees: self.trees.clone(),
+            inner: Arc::clone(&self.inner),
+            task: self.state.created.clone(),
+            spent: spent.clone(),
+        };
         let over = end.clone();
         let world = &self.inner.world;
         let (limits, dispatches) =
@@ -222,6 +237,7 @@ impl Work {
                 readable: self.readable().await?,
                 trees: self.trees.clone(),
                 standing: self.state.created.standing.then(|| self.state.created.agent.clone()),
+                asks_here: runner.asks_here(),
                 end: end.clone(),
             }),
             provider: Arc::new(Bounded { provider, bounds }),
@@ -301,6 +317,9 @@ impl Inner {
 struct Bounds {
     inner: Arc<Inner>,
     trees: Vec<Arc<Tree>>,
+    task: TaskCreated,
+    /// Fired when the budget is spent.
+    spent: CancellationToken,
 }
 
 /// A model that is asked as long as there is something left to spend, whoever else spends it.
@@ -311,10 +330,20 @@ struct Bounded {
 
 impl Provider for Bounded {
     fn open(&self, request: Request) -> PieceSource {
-        let Bounds { inner, trees } = &self.bounds;
-        match limits::used_up(trees, &inner.world.prices) {
+        let Bounds { inner, trees, task, spent } = &self.bounds;
+        if let Some(limit) = limits::used_up(trees, &inner.world.prices) {
+            return refusing(limit.to_string());
+        }
+        match inner.kept_from_model(task) {
             None => self.provider.open(request),
-            Some(limit) => refusing(limit.to_string()),
+            Some(BudgetRefusal::PriceUnknown { model }) => {
+                refusing(LimitReached::PriceUnknown { model }.to_string())
+            }
+            Some(BudgetRefusal::Spent(_)) => {
+                // Nobody answers: whoever asked is brought to rest, and fails at nothing.
+                spent.cancel();
+                Box::pin(futures_util::stream::pending())
+            }
         }
     }
 }

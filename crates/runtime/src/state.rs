@@ -254,7 +254,7 @@ impl TaskState {
                 self.fly(&tool_call_id, Flight::Await { tasks, mode, until });
             }
             EventBody::HandedOver(over) => self.hand_over(over),
-            EventBody::ToolRefused(_) | EventBody::Relayed(_) => {}
+            EventBody::ToolRefused(_) | EventBody::Relayed(_) | EventBody::BudgetRaised(_) => {}
             EventBody::Compacted(Compacted { summary, kept_from }) => {
                 self.conversation.compact(summary, *kept_from);
             }

@@ -28,6 +28,8 @@ pub(crate) struct Tree {
     parent: Option<TaskId>,
     pub(crate) depth: u32,
     pub(crate) limits: TaskLimits,
+    /// The key that pays for it.
+    payer: Option<String>,
     totals: Mutex<Totals>,
 }
 
@@ -43,6 +45,7 @@ impl Tree {
             parent: created.parent.clone(),
             depth: created.depth,
             limits,
+            payer: created.payer.clone(),
             totals: Mutex::new(totals),
         }
     }
@@ -84,6 +87,7 @@ impl Tree {
                 | EventBody::Replied(_)
                 | EventBody::HandedOver(_)
                 | EventBody::Relayed(_)
+                | EventBody::BudgetRaised(_)
                 | EventBody::OutputRejected(_)
                 | EventBody::Compacted(_) => {}
             }
@@ -181,6 +185,11 @@ impl Trees {
         }
         trees.insert(tree.top.clone(), Arc::downgrade(&tree));
         tree
+    }
+
+    /// Who pays for a task that runs.
+    pub(crate) fn payer(&self, task_id: &TaskId) -> Option<Option<String>> {
+        self.shared(task_id).map(|tree| tree.payer.clone())
     }
 
     fn shared(&self, top: &TaskId) -> Option<Arc<Tree>> {

@@ -35,14 +35,19 @@ pub const FIXED_WORDS: [&str; 1] = ["status"];
 
 pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
     let all = get_with(list, |route| {
-        route.told("list_agents", Tag::Agents, "Agents that are defined, and whether they are live.")
+        route.told(
+            "list_agents",
+            Tag::Agents,
+            "Agents that are defined, and whether they are live.",
+        )
     });
     let all = all.post_with(create, |route| {
         let summary = "Defines an agent, in a file of the project.";
         let route = route.told("define_agent", Tag::Agents, summary).keyed();
-        let route = route.fails(&[409, 422]).response_with::<200, axum::Json<AgentShown>, _>(|told| {
-            told.description("The `Idempotency-Key` was used before: the agent that it made.")
-        });
+        let route =
+            route.fails(&[409, 422]).response_with::<200, axum::Json<AgentShown>, _>(|told| {
+                told.description("The `Idempotency-Key` was used before: the agent that it made.")
+            });
         route.response::<201, axum::Json<AgentShown>>()
     });
     let one = get_with(show, |route| {

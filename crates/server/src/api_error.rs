@@ -5,23 +5,29 @@ use std::collections::BTreeMap;
 use aide::OperationOutput;
 use aide::generate::GenContext;
 use aide::openapi::{self, Operation};
-use antiphon_core::port::JournalError;
+use antiphon_core::port::{Clock, JournalError, SystemClock};
 use antiphon_core::{ErrorCode, ErrorResponse};
 use antiphon_keys::Verdict;
-use antiphon_runtime::{OrchestratorError, Rejection, ReplayError};
+use antiphon_runtime::{BudgetSpent, OrchestratorError, Rejection, ReplayError};
 use axum::Json;
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
+use crate::budget;
 use crate::openapi::fails;
+
+/// When to ask again, unless somebody knows better.
+pub(crate) const RETRY_AFTER_S: u64 = 1;
 
 /// A request that was not done.
 #[derive(Debug)]
 pub(crate) struct ApiError {
     status: StatusCode,
     body: ErrorResponse,
+    /// When to ask again, where asking again may help.
+    retry_after_s: u64,
 }
 
 impl ApiError {
@@ -36,7 +42,8 @@ impl ApiError {
         code: ErrorCode,
         message: impl Into<String>,
     ) -> Self {
-        Self { status, body: ErrorResponse { code, message: message.into(), details: None } }
+        let body = ErrorResponse { code, message: message.into(), details: None };
+        Self { status, body, retry_after_s: RETRY_AFTER_S }
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
@@ -54,6 +61,14 @@ impl ApiError {
         let message = "this comes too often: come back after `retry-after` seconds";
         let mut refused = Self::new(ErrorCode::RateLimitExceeded, message);
         refused.body.details = details(verdict.details());
+        refused
+    }
+
+    /// Nothing more may be spent for now.
+    fn spent(spent: &BudgetSpent) -> Self {
+        let mut refused = Self::new(ErrorCode::ServiceUnavailable, spent.to_string());
+        refused.body.details = Some(budget::details(spent));
+        refused.retry_after_s = budget::retry_after_s(spent, SystemClock.now());
         refused
     }
 }
@@ -116,12 +131,14 @@ fn code(error: &OrchestratorError) -> ErrorCode {
         OrchestratorError::Limit(_)
         | OrchestratorError::BadSchema { .. }
         | OrchestratorError::BadTool { .. }
+        | OrchestratorError::NoAllowance { .. }
         | OrchestratorError::ResultTooLong { .. } => ErrorCode::InvalidRequest,
         OrchestratorError::AtRest { .. }
         | OrchestratorError::CannotStart { .. }
         | OrchestratorError::Ended { .. }
         | OrchestratorError::Decided { .. } => ErrorCode::Conflict,
-        OrchestratorError::NoModel { .. }
+        OrchestratorError::Budget(_)
+        | OrchestratorError::NoModel { .. }
         | OrchestratorError::NotRemembered { .. }
         | OrchestratorError::Silent { .. } => ErrorCode::ServiceUnavailable,
     }
@@ -134,11 +151,13 @@ fn cause(error: &OrchestratorError) -> Option<&'static str> {
         OrchestratorError::NoModel { .. } => Some("model"),
         OrchestratorError::NotRemembered { .. } => Some("rule"),
         OrchestratorError::AtRest { .. } => Some("at_rest"),
+        OrchestratorError::Budget(_) => Some("budget"),
         OrchestratorError::Journal(_)
         | OrchestratorError::Replay(_)
         | OrchestratorError::MailboxFull { .. }
         | OrchestratorError::BadSchema { .. }
         | OrchestratorError::BadTool { .. }
+        | OrchestratorError::NoAllowance { .. }
         | OrchestratorError::NoSuchCall { .. }
         | OrchestratorError::ResultTooLong { .. }
         | OrchestratorError::NoApproval { .. }
@@ -152,6 +171,9 @@ fn cause(error: &OrchestratorError) -> Option<&'static str> {
 
 impl From<OrchestratorError> for ApiError {
     fn from(error: OrchestratorError) -> Self {
+        if let OrchestratorError::Budget(spent) = &error {
+            return Self::spent(spent);
+        }
         let details = cause(&error).map(|cause| ("cause".to_owned(), cause.to_owned()));
         let mut refused = Self::new(code(&error), error.to_string());
         refused.body.details = details.map(|detail| BTreeMap::from([detail]));
@@ -182,7 +204,7 @@ impl From<Rejection> for ApiError {
 
 impl From<ErrorResponse> for ApiError {
     fn from(body: ErrorResponse) -> Self {
-        Self { status: status(body.code), body }
+        Self { status: status(body.code), body, retry_after_s: RETRY_AFTER_S }
     }
 }
 
@@ -209,7 +231,7 @@ impl IntoResponse for ApiError {
             response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         if again {
-            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(self.retry_after_s));
         }
         response
     }

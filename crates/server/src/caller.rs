@@ -29,12 +29,8 @@ const BY: &str = "http";
 
 /// What an agent's key may do beside looking: say something, with its name on it, and give work that has no
 /// more than the agent. By any other way it could have others do what it may not.
-const AGENTS: [&str; 4] = [
-    "/v1/agents/{name}/inbox",
-    "/v1/tasks",
-    "/v1/tasks/{id}/messages",
-    "/v1/chat/completions",
-];
+const AGENTS: [&str; 4] =
+    ["/v1/agents/{name}/inbox", "/v1/tasks", "/v1/tasks/{id}/messages", "/v1/chat/completions"];
 
 /// Who asks.
 #[derive(Debug, Clone)]
@@ -99,6 +95,14 @@ impl Caller {
                 Holder::Person => None,
                 Holder::Agent(agent) => Some(agent),
             },
+        }
+    }
+
+    /// Who pays for what they ask for; the owner when there is no name.
+    pub(crate) fn payer(&self) -> Option<String> {
+        match self {
+            Self::Owner => None,
+            Self::Key(allowed) => Some(allowed.id.to_string()),
         }
     }
 

@@ -118,8 +118,12 @@ async fn accept(
     let named = asked.model.clone();
     let task = task(&room, caller, who, asked).await?;
     let model = named.unwrap_or_else(|| task.model.to_string());
-    let task = NewTask { key, ..task };
     let orchestrator = room.doors.orchestrator.clone();
+    let payer = caller.payer();
+    if let Err(error) = orchestrator.afford(payer.as_deref(), key.as_ref()).await {
+        return Err(Refusal::native(error).await);
+    }
+    let task = NewTask { key, payer, ..task };
     let before = match task.key {
         None => None,
         Some(_) => match orchestrator.head().await {
@@ -132,7 +136,7 @@ async fn accept(
     let accepted = orchestrator.attend(task).await;
     let (task_id, attended): (TaskId, _) = match accepted {
         Ok(accepted) => accepted,
-        Err(error) => return Err(Refusal::native(error).await),
+        Err(error) => return Err(Refusal::of(error).await),
     };
     let attended = if goes_on {
         attended.let_go();

@@ -46,7 +46,9 @@ pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
         let summary = "What the file tools of a task changed.";
         let route = route.told("show_diff", Tag::Tasks, summary).fails(&[400]);
         let route = route.response_with::<200, axum::Json<TaskDiff>, _>(|told| {
-            told.description("Its changes; with `Accept: text/x-diff` or `text/plain`, as one text.")
+            told.description(
+                "Its changes; with `Accept: text/x-diff` or `text/plain`, as one text.",
+            )
         });
         route.also(200, "text/x-diff").also(200, "text/plain")
     });

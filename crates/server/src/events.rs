@@ -72,9 +72,7 @@ pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
         let route = route.header("Last-Event-ID", "The last one that was seen.", seen);
         route.answers(200, STREAM, each).fails(&[400, 404])
     });
-    ApiRouter::new()
-        .api_route("/v1/tasks/{id}/events", events)
-        .api_route("/v1/events", journal)
+    ApiRouter::new().api_route("/v1/tasks/{id}/events", events).api_route("/v1/events", journal)
 }
 
 pub(crate) async fn events(

@@ -175,6 +175,7 @@ pub(crate) async fn admit(
 ) -> Result<(StatusCode, axum::Json<Receipt>), ApiError> {
     let key = idempotency::own_key(&headers)?;
     let arrival = wire.arrival(&caller, name, key.map(|key| own_name(&caller, key)))?;
+    room.doors.orchestrator.afford_sending(caller.payer().as_deref(), &arrival).await?;
     match room.doors.orchestrator.admit(arrival).await? {
         Receipt::Rejected(rejection) => Err(rejection.into()),
         receipt @ (Receipt::Accepted { .. } | Receipt::Deduplicated { .. } | Receipt::Filtered) => {

@@ -173,12 +173,15 @@ impl Dispatching<'_> {
 
     /// What each target becomes; nothing has happened yet.
     async fn planned(&self, invocation: ValidInvocation) -> Result<Vec<NewTask>, ApiError> {
+        let payer = self.caller.payer();
+        self.room.doors.orchestrator.afford(payer.as_deref(), None).await?;
         let Invocation { targets, executor, tools, .. } = invocation.into_inner();
         let mut tasks = Vec::with_capacity(targets.len());
         for (index, target) in targets.into_iter().enumerate() {
             let terms = target::Terms { executor: &executor, tools: &tools };
             let task = target::task(self.room, self.caller, target, terms).await;
-            tasks.push(task.map_err(|error| error.about(&format!("targets[{index}]")))?);
+            let task = task.map_err(|error| error.about(&format!("targets[{index}]")))?;
+            tasks.push(NewTask { payer: payer.clone(), ..task });
         }
         for (index, task) in tasks.iter().enumerate() {
             let checked = self.room.doors.orchestrator.check(task.clone()).await;

@@ -13,7 +13,7 @@
 //! | `GET /openapi.json`, `/docs`      | what this API is, for programs and for people; open       |
 //! | `GET /metrics`                    | what is counted, for Prometheus                           |
 //! | `POST /v1/tasks`                  | accepts a task: 201, or 200 for a key that was used       |
-//! | `GET /v1/tasks`                   | tasks, the newest first                                   |
+//! | `GET /v1/tasks`                   | tasks, page by page, the newest first                     |
 //! | `GET /v1/tasks/{id}`              | one task at a glance, with its result                     |
 //! | `GET /v1/tasks/{id}/tree`         | it and everything below it, the oldest first              |
 //! | `GET /v1/tasks/{id}/rest`         | waits until nothing of it goes on without somebody        |
@@ -41,6 +41,9 @@
 //! | `GET /v1/requests/{id}`           | how far a request to an agent got                         |
 //! | `POST /v1/chat/completions`       | an answer, for OpenAI's clients and in canonical form     |
 //! | `GET /v1/models`                  | who can answer there                                      |
+//! | `GET /v1/usage`                   | what was spent, by day, model, agent and payer            |
+//! | `GET /v1/budget`                  | what may be spent, and what was                           |
+//! | `POST /v1/budget/allow`           | lets more be spent                                        |
 //! | `GET /v1/approvals`               | questions to a person, the oldest first                   |
 //! | `POST /v1/approvals/{id}`         | an answer                                                 |
 //!
@@ -62,6 +65,7 @@ mod agent_change;
 mod agents;
 mod api_error;
 mod approvals;
+mod budget;
 mod caller;
 mod chat;
 mod desk;
@@ -80,6 +84,7 @@ mod invocations;
 mod json;
 mod keys;
 mod listeners;
+mod listing;
 mod live;
 mod metrics;
 mod named;
@@ -100,6 +105,7 @@ mod tasks;
 mod tls;
 mod token;
 mod unstalled;
+mod usage;
 mod waiting;
 mod watcher;
 mod webhooks;
@@ -109,6 +115,7 @@ use antiphon_runtime::Orchestrator;
 
 pub use agent_change::AgentChange;
 pub use agents::FIXED_WORDS;
+pub use budget::{COMMENT_BYTES_MAX, dollars, nano_usd};
 pub use desk::{Defined, Desk, Origin};
 pub use diff::{CHANGES_MAX, Change, DIFFS_BYTES_MAX, TaskDiff, Whose, task_diff};
 pub use doors::{Doors, Limits};
@@ -127,6 +134,9 @@ pub use task_request::{HISTORY_MESSAGES_MAX, NAMES_MAX, TaskRequest};
 pub use tasks::{LISTED_MAX, TREE_TASKS_MAX};
 pub use tls::{Tls, TlsError};
 pub use token::{TOKEN_BYTES_MIN, Token, TokenError};
+pub use usage::{
+    USAGE_DAYS_MAX, USAGE_ROWS_MAX, UsageBy, UsageReport, UsageRow, usage_days, usage_report,
+};
 pub use waiting::{Inboxes, WAITING_MAX, Waiting, live_agents, waiting};
 pub use watcher::LAG_EVENTS_MAX;
 pub use webhooks::{

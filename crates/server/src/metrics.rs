@@ -11,7 +11,7 @@ use aide::axum::ApiRouter;
 use aide::axum::routing::get_with;
 use antiphon_core::port::{TaskQuery, Which};
 use antiphon_core::{ErrorCode, Position, TaskId, TaskStatus};
-use antiphon_runtime::{Orchestrator, OrchestratorError, is_standing};
+use antiphon_runtime::{BudgetStanding, Orchestrator, OrchestratorError, is_standing};
 use antiphon_telemetry::{METRICS_CONTENT_TYPE, Metrics};
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::CONTENT_TYPE;
@@ -83,6 +83,7 @@ struct Standing {
     agents: usize,
     tasks: HashMap<TaskStatus, usize>,
     queues: BTreeMap<String, usize>,
+    budget: BudgetStanding,
 }
 
 impl Standing {
@@ -107,7 +108,8 @@ impl Standing {
         }
         let live = orchestrator.agents(COUNTED_MAX).await?.into_iter().map(|live| live.task_id);
         let agents: HashSet<TaskId> = live.chain(inboxes.into_keys()).collect();
-        Ok(Self { head: orchestrator.head().await?, agents: agents.len(), tasks, queues })
+        let (head, budget) = (orchestrator.head().await?, orchestrator.budget().await?);
+        Ok(Self { head, agents: agents.len(), tasks, queues, budget })
     }
 
     fn set(&self, metrics: &Metrics) {
@@ -115,6 +117,13 @@ impl Standing {
         metrics.active_agents(self.agents);
         for status in [TaskStatus::Pending, TaskStatus::Running, TaskStatus::InputRequired] {
             metrics.tasks_unfinished(status, self.tasks.get(&status).copied().unwrap_or_default());
+        }
+        for scope in std::iter::once(&self.budget.total).chain(&self.budget.keys) {
+            let whose = scope.key_id.as_ref().map_or("total".to_owned(), |id| format!("key:{id}"));
+            for (window, name) in [(&scope.day, "day"), (&scope.month, "month")] {
+                let (spent, limit) = (window.spent_nano_usd, window.limit_nano_usd);
+                metrics.budget(&format!("{whose}:{name}"), spent, limit);
+            }
         }
         metrics.queue_sizes(self.queues.iter().map(|(queue, size)| (queue.as_str(), *size)));
     }

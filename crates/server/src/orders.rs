@@ -93,6 +93,7 @@ pub(crate) async fn say(
     headers: HeaderMap,
     Json(wire): Json<SayingWire>,
 ) -> Result<(StatusCode, axum::Json<Heard>), ApiError> {
+    room.doors.orchestrator.afford_own(caller.payer().as_deref()).await?;
     let saying = Saying {
         message: said::message("text", &wire.text)?,
         mode: wire.mode,

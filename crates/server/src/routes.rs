@@ -13,8 +13,8 @@ use crate::api_error::ApiError;
 use crate::openapi::Document;
 use crate::room::Room;
 use crate::{
-    agents, approvals, chat, diff, events, guard, health, inbox, invocations, live, metrics, openapi,
-    orders, requests, rest, sessions, tasks, webhooks,
+    agents, approvals, budget, chat, diff, events, guard, health, inbox, invocations, live,
+    metrics, openapi, orders, requests, rest, sessions, tasks, usage, webhooks,
 };
 
 /// Every route.
@@ -33,6 +33,8 @@ pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
         .merge(webhooks::routes())
         .merge(sessions::routes())
         .merge(approvals::routes())
+        .merge(usage::routes())
+        .merge(budget::routes())
         .merge(chat::routes())
         .merge(health::routes())
         .merge(metrics::routes())

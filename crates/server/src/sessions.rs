@@ -50,11 +50,13 @@ pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
         route.told("show_session", Tag::Sessions, "One conversation, with what was said.")
     });
     let export = get_with(export, |route| {
-        let route = route.told("export_session", Tag::Sessions, "It as a session file (version 1).");
+        let route =
+            route.told("export_session", Tag::Sessions, "It as a session file (version 1).");
         route.answers(200, "application/json", "The file.")
     });
     let fork = post_with(fork, |route| {
-        let summary = "Begins another conversation with everything that was said. Nothing is copied.";
+        let summary =
+            "Begins another conversation with everything that was said. Nothing is copied.";
         let route = route.told("fork_session", Tag::Sessions, summary).keyed();
         let route = route.response_with::<200, axum::Json<SessionKept>, _>(|told| {
             told.description("The `Idempotency-Key` was used before: what it kept.")

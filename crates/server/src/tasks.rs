@@ -1,4 +1,4 @@
-//! Tasks: accepted, listed, looked at.
+//! Tasks: accepted, looked at.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -6,22 +6,22 @@ use std::sync::Arc;
 use aide::axum::ApiRouter;
 use aide::axum::routing::get_with;
 use antiphon_core::port::{TaskQuery, Which};
-use antiphon_core::{TaskId, TaskStatus, TaskSummary};
+use antiphon_core::{TaskId, TaskStatus, TaskSummary, WaitingFor};
 use antiphon_runtime::{NewTask, Orchestrator, OrchestratorError};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::api_error::ApiError;
 use crate::caller::Caller;
 use crate::json::Json;
-use crate::named::{Asked, Named};
+use crate::named::Named;
 use crate::openapi::{Tag, Telling};
 use crate::room::Room;
 use crate::task_request::{TaskRequest, TaskWire};
-use crate::{idempotency, on_behalf};
+use crate::{idempotency, listing, on_behalf};
 
 /// Tasks in one list, at most.
 pub const LISTED_MAX: usize = 1000;
@@ -41,8 +41,9 @@ pub(crate) struct Accepted {
 }
 
 pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
-    let list =
-        get_with(list, |route| route.told("list_tasks", Tag::Tasks, "Tasks, the newest first."));
+    let list = get_with(listing::list, |route| {
+        route.told("list_tasks", Tag::Tasks, "Tasks, page by page, the newest first.")
+    });
     let list_and_accept = list.post_with(accept, |route| {
         let route = route.told("accept_task", Tag::Tasks, "Accepts a task: it is on disk then.");
         let route = route.keyed().traced().fails(&[404, 409, 422]);
@@ -73,9 +74,11 @@ pub(crate) async fn accept(
 ) -> Result<(StatusCode, axum::Json<Accepted>), ApiError> {
     let key = idempotency::key(&caller, "http", &headers)?;
     let request = on_behalf::bounded(&room, &caller, TaskRequest::try_from(wire)?)?;
-    let task = room.doors.desk.task(request).await?;
-    on_behalf::may_start(&room, &caller, &task)?;
     let orchestrator = &room.doors.orchestrator;
+    let payer = caller.payer();
+    orchestrator.afford(payer.as_deref(), key.as_ref()).await?;
+    let task = NewTask { payer, ..room.doors.desk.task(request).await? };
+    on_behalf::may_start(&room, &caller, &task)?;
     let before = if key.is_some() { Some(orchestrator.head().await?) } else { None };
     let task_id = orchestrator.invoke(NewTask { key, ..task }).await?;
     let repeated = room.was_there(&task_id, before).await?;
@@ -86,34 +89,10 @@ pub(crate) async fn accept(
     Ok((status, axum::Json(Accepted { task_id })))
 }
 
-#[derive(Deserialize, JsonSchema)]
-pub(crate) struct ListQuery {
-    /// How many, at most; 100 when absent.
-    #[schemars(range(max = LISTED_MAX))]
-    limit: Option<NonZeroUsize>,
-    /// Only those that have not ended.
-    #[serde(default)]
-    unfinished: bool,
-}
-
 /// Tasks, at a glance.
 #[derive(JsonSchema, Serialize)]
 pub(crate) struct Tasks {
     tasks: Vec<TaskSummary>,
-}
-
-pub(crate) async fn list(
-    State(room): State<Arc<Room>>,
-    Asked(query): Asked<ListQuery>,
-) -> Result<axum::Json<Tasks>, ApiError> {
-    let limit = query.limit.map_or(LISTED, NonZeroUsize::get);
-    if limit > LISTED_MAX {
-        return Err(ApiError::invalid(format!("`limit`: {LISTED_MAX} at most")));
-    }
-    let limit = NonZeroUsize::new(limit).unwrap_or(NonZeroUsize::MIN);
-    let which = if query.unfinished { Which::Unfinished } else { Which::All };
-    let tasks = room.doors.orchestrator.tasks(TaskQuery { which, limit }).await?;
-    Ok(axum::Json(Tasks { tasks }))
 }
 
 /// A task, and what came of it.
@@ -135,7 +114,8 @@ pub(crate) async fn show(
     Named(task_id): Named<TaskId>,
 ) -> Result<axum::Json<Shown>, ApiError> {
     let summary = room.summary(&task_id).await?;
-    if !summary.status.is_terminal() {
+    // Why it waits is told, too, where there is more to say than what for.
+    if !summary.status.is_terminal() && summary.waiting_for != Some(WaitingFor::Budget) {
         return Ok(axum::Json(Shown { summary, result: None, reason: None }));
     }
     let detail = room.doors.orchestrator.task(&task_id).await?.detail;

@@ -128,7 +128,8 @@ impl Webhooks {
 
 pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
     let take = post_with(delivery::take, |route| {
-        let summary = "Takes a signed event of a source that is configured. The signature is the credential.";
+        let summary =
+            "Takes a signed event of a source that is configured. The signature is the credential.";
         let route = route.told("take_event", Tag::Agents, summary);
         let route = route.fails(&[400, 401, 408, 413, 415, 429]);
         route.response::<202, axum::Json<delivery::Taken>>()

@@ -15,6 +15,7 @@ use rusqlite::{Connection, Params, Row};
 
 use crate::column::{read_text, read_time, read_usage, read_word};
 use crate::fault::fault;
+use crate::matching::matching;
 use crate::stored_event::{EVENT_COLUMNS, StoredEvent, event_columns};
 use crate::task_row::{read_agent, read_task, task_columns};
 
@@ -77,6 +78,7 @@ pub(crate) fn tasks(connection: &mut Connection, query: &TaskQuery) -> Listed<Ta
         Which::Session(session_id) => {
             select(&moment, OF_SESSION, (limit, session_id.as_str()), numbered_task)
         }
+        Which::Matching(filter) => matching(&moment, filter, limit),
     }?;
     for (row, task) in &mut found {
         task.spent = select(&moment, SPENT, [*row], spent_on)?.into_iter().collect();
@@ -194,7 +196,7 @@ pub(crate) fn reply(
     Ok(found.into_iter().next())
 }
 
-fn select<T>(
+pub(crate) fn select<T>(
     connection: &Connection,
     statement: &str,
     params: impl Params,
@@ -209,7 +211,7 @@ fn select<T>(
     Ok(found)
 }
 
-fn numbered_task(row: &Row<'_>) -> Result<(i64, TaskSummary), JournalError> {
+pub(crate) fn numbered_task(row: &Row<'_>) -> Result<(i64, TaskSummary), JournalError> {
     let task = || Ok((row.get(0)?, read_task(row)?));
     task().map_err(|error| broken(&error))
 }
@@ -255,7 +257,7 @@ fn limit(most: NonZeroUsize) -> usize {
     most.get().min(LIST_ROWS_MAX)
 }
 
-fn broken(error: &rusqlite::Error) -> JournalError {
+pub(crate) fn broken(error: &rusqlite::Error) -> JournalError {
     fault(Position(0), error)
 }
 

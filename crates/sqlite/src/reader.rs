@@ -8,7 +8,8 @@ use antiphon_core::port::{
     Appended, ApprovalQuery, IdempotencyKey, JournalError, Page, Read, TaskQuery,
 };
 use antiphon_core::{
-    Approval, InteractionId, LiveAgent, Position, Queued, Replied, SessionSummary, TaskSummary,
+    Approval, Days, InteractionId, LiveAgent, Position, Queued, Replied, SessionSummary, Spending,
+    TaskSummary,
 };
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::Semaphore;
@@ -18,6 +19,7 @@ use crate::journal::connect;
 use crate::ledger::answered;
 use crate::lists;
 use crate::page::page;
+use crate::spending;
 
 /// Readers at a time; the next one waits.
 const READERS_MAX: usize = 4;
@@ -78,6 +80,10 @@ impl Readers {
         request: InteractionId,
     ) -> Result<Option<Replied>, JournalError> {
         self.with(move |connection| lists::reply(connection, request)).await
+    }
+
+    pub(crate) async fn spending(&self, days: Days) -> Result<Spending, JournalError> {
+        self.with(move |connection| spending::during(connection, days)).await
     }
 
     pub(crate) async fn answered(

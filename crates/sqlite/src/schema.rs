@@ -6,10 +6,10 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::header::{self, APPLICATION_ID};
 use crate::journal::{OpenError, Sync, open_error};
-use crate::rebuild::rebuild;
+use crate::rebuild::{rebuild, rebuild_spending};
 
 /// The latest schema.
-pub(crate) const SCHEMA: u32 = 4;
+pub(crate) const SCHEMA: u32 = 5;
 
 /// Statements that are kept ready; there are about half as many.
 const STATEMENTS_MAX: usize = 64;
@@ -26,6 +26,7 @@ const STEPS: [Step; SCHEMA as usize] = [
     },
     Step { tables: include_str!("../migrations/003.sql"), then: |_| Ok(()) },
     Step { tables: include_str!("../migrations/004.sql"), then: |_| Ok(()) },
+    Step { tables: include_str!("../migrations/005.sql"), then: rebuild_spending },
 ];
 
 struct Step {
@@ -85,8 +86,12 @@ fn step_up(connection: &mut Connection, found: u32) -> rusqlite::Result<()> {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    for Step { tables, then } in &STEPS[found as usize..] {
+    let steps = &STEPS[found as usize..];
+    for Step { tables, .. } in steps {
         transaction.execute_batch(tables)?;
+    }
+    // What makes rows makes those of the latest tables.
+    for Step { then, .. } in steps {
         then(&transaction)?;
     }
     transaction.pragma_update(None, "user_version", SCHEMA)?;

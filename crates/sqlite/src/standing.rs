@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use antiphon_core::port::TaskHead;
-use antiphon_core::{AgentStatus, EventBody, LiveAgent, Seq, TaskId, TaskSummary};
+use antiphon_core::{AgentStatus, EventBody, LiveAgent, Seq, SpendingFold, TaskId, TaskSummary};
 use chrono::{DateTime, Utc};
 
 /// Most tasks at hand, of about half a kilobyte each. One more, and all are dropped: those that
@@ -25,6 +25,8 @@ pub(crate) struct Standing {
     pub(crate) agent: Option<AgentStatus>,
     /// The agent has to be written.
     pub(crate) agent_moved: bool,
+    /// What was spent and allowed, and has to be written.
+    pub(crate) spending: SpendingFold,
     pub(crate) beside: Beside,
 }
 
@@ -45,7 +47,7 @@ impl Standing {
     /// Of a task that is new.
     pub(crate) fn new(row: i64, summary: TaskSummary) -> Self {
         let settled = summary.seq;
-        Self { row, summary, settled, agent: None, agent_moved: false, beside: Beside::NOTHING }
+        Self { beside: Beside::NOTHING, ..Self::of(row, summary, settled, None) }
     }
 
     /// Of a task that the file has.
@@ -55,12 +57,21 @@ impl Standing {
         settled: Seq,
         agent: Option<AgentStatus>,
     ) -> Self {
-        Self { row, summary, settled, agent, agent_moved: false, beside: Beside::ANYTHING }
+        Self {
+            row,
+            summary,
+            settled,
+            agent,
+            agent_moved: false,
+            spending: SpendingFold::default(),
+            beside: Beside::ANYTHING,
+        }
     }
 
     /// Adds what happened next.
     pub(crate) fn apply(&mut self, body: &EventBody, at: DateTime<Utc>) {
         self.summary.apply(body, at);
+        self.spending.apply(&self.summary, body, at);
         if !body.is_arrival() {
             self.settled = self.summary.seq;
         }

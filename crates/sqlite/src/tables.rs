@@ -10,6 +10,7 @@ use antiphon_core::{
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use crate::column::{read_usage, usage, word};
+use crate::spending;
 use crate::standing::Standing;
 use crate::task_row::{TASK_COLUMNS, read_agent, read_task, task_columns};
 
@@ -91,8 +92,8 @@ impl<'a> Tables<'a> {
             .prepare_cached(
                 "INSERT INTO tasks (id, task_id, session, agent, parent, root, model, status,
                      waiting_for, title, preview, seq, turns, calls, messages, created_s,
-                     created_ns, last_s, last_ns, ended)
-                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                     created_ns, last_s, last_ns, ended, payer)
+                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             )?
             .execute(params![
                 row,
@@ -115,6 +116,7 @@ impl<'a> Tables<'a> {
                 task.last_event_at.timestamp(),
                 task.last_event_at.timestamp_subsec_nanos(),
                 task.status.is_terminal(),
+                task.payer,
             ])?;
         standing.summary.preview = None;
         self.settle(standing)
@@ -207,6 +209,7 @@ impl<'a> Tables<'a> {
             | EventBody::Relayed(_)
             | EventBody::ToolStarted(_)
             | EventBody::UsageRecorded(_)
+            | EventBody::BudgetRaised(_)
             | EventBody::OutputRejected(_)
             | EventBody::Compacted(_) => Ok(()),
         }
@@ -248,6 +251,9 @@ impl<'a> Tables<'a> {
             self.spend(standing.row, &model, before, spent)?;
         }
         standing.beside.usage |= spends;
+        if !standing.spending.is_empty() {
+            spending::add(self.transaction, &standing.spending.take())?;
+        }
         if mem::take(&mut standing.agent_moved)
             && let Some(agent) = &standing.agent
         {

@@ -12,13 +12,13 @@ macro_rules! task_columns {
     () => {
         "tasks.id, task_id, agent, session_id, parent, root, model, status, waiting_for, title, \
          preview, seq, turns, calls, messages, created_s, created_ns, tasks.last_s, \
-         tasks.last_ns, ended"
+         tasks.last_ns, ended, payer"
     };
 }
 pub(crate) use task_columns;
 
 /// How many columns that are.
-pub(crate) const TASK_COLUMNS: usize = 20;
+pub(crate) const TASK_COLUMNS: usize = 21;
 
 /// A task out of [`task_columns`], without what it spent.
 pub(crate) fn read_task(row: &Row<'_>) -> rusqlite::Result<TaskSummary> {
@@ -31,6 +31,7 @@ pub(crate) fn read_task(row: &Row<'_>) -> rusqlite::Result<TaskSummary> {
         session_id: read_text(row, 3)?,
         parent: read_text_maybe(row, 4)?,
         root: read_text_maybe(row, 5)?.unwrap_or_else(|| task_id.clone()),
+        payer: row.get(20)?,
         model: read_text_maybe(row, 6)?,
         status: read_word(row, 7)?,
         waiting_for: read_word_maybe(row, 8)?,

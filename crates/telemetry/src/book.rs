@@ -251,7 +251,10 @@ impl Open {
             | EventBody::Awaited(_)
             | EventBody::RequestSent(_) => self.calls.begin(event),
             EventBody::Relayed(_) => self.begun = true,
-            EventBody::TaskCreated(_) | EventBody::Replied(_) | EventBody::OutputRejected(_) => {}
+            EventBody::TaskCreated(_)
+            | EventBody::Replied(_)
+            | EventBody::BudgetRaised(_)
+            | EventBody::OutputRejected(_) => {}
         }
         self.last_at = at;
     }
@@ -343,6 +346,7 @@ fn unfollowed(event: &Event) -> Vec<Ended> {
         | EventBody::Dispatched(_)
         | EventBody::Awaited(_)
         | EventBody::HandedOver(_)
+        | EventBody::BudgetRaised(_)
         | EventBody::Relayed(_)
         | EventBody::UsageRecorded(_)
         | EventBody::OutputRejected(_)

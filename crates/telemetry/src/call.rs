@@ -129,6 +129,7 @@ fn begun(body: &EventBody) -> Option<(&ToolCallId, &str)> {
         | EventBody::Replied(_)
         | EventBody::ApprovalRequested(_)
         | EventBody::ApprovalDecided(_)
+        | EventBody::BudgetRaised(_)
         | EventBody::Relayed(_)
         | EventBody::UsageRecorded(_)
         | EventBody::OutputRejected(_)

@@ -118,6 +118,7 @@ impl Ledger {
             | EventBody::ToolStarted(_)
             | EventBody::ToolRequested(_)
             | EventBody::Awaited(_)
+            | EventBody::BudgetRaised(_)
             | EventBody::Relayed(_) => {}
         }
     }

@@ -141,6 +141,7 @@ impl State {
             | EventBody::ToolRequested(_)
             | EventBody::Awaited(_)
             | EventBody::HandedOver(_)
+            | EventBody::BudgetRaised(_)
             | EventBody::Relayed(_)
             | EventBody::UsageRecorded(_)
             | EventBody::OutputRejected(_)

@@ -213,6 +213,7 @@ impl Ledger {
             | EventBody::Dispatched(_)
             | EventBody::Awaited(_)
             | EventBody::RequestSent(_)
+            | EventBody::BudgetRaised(_)
             | EventBody::Relayed(_)
             | EventBody::UsageRecorded(_)
             | EventBody::OutputRejected(_)

@@ -77,6 +77,15 @@ impl Approvals {
                 } else {
                     table(&approvals)
                 });
+                let waiting = books.waiting_for_budget().await?.len();
+                if waiting > 0 {
+                    let tasks = terminal::count(waiting as u64, "task");
+                    let how =
+                        "see `antiphon budget show`, and let more be spent with `budget allow`";
+                    terminal::note(&format!(
+                        "the budget is spent, {tasks} waiting for it: {how}\n"
+                    ));
+                }
                 Ok(())
             }
             Self::Allow { approval, task, always } => {

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use antiphon_core::port::{Clock, SystemClock};
-use antiphon_core::{AgentName, visible};
+use antiphon_core::{AgentName, SpendWindow, visible};
 use antiphon_keys::{
     Holder, Key, KeyId, KeyIdError, KeyName, KeyStatus, Level, NewKey, RateLimit, RingError,
     SpendLimits,
@@ -13,6 +13,7 @@ use clap::Subcommand;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 
+use crate::config::limit;
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::terminal;
@@ -35,6 +36,7 @@ pub(crate) enum Keys {
 Examples:
   antiphon keys new --name dashboard
   antiphon keys new --name nightly --level write --expires 30d --rate 60/min
+  antiphon keys new --name ci --level write --daily-usd 2 --monthly-usd 20
   antiphon keys new --name helper --agent reviewer --level write --json | jq -r .secret")]
     New {
         /// What to call it.
@@ -49,6 +51,12 @@ Examples:
         /// How often it may be used, as `60/min`; 600 times a minute when absent.
         #[arg(long, value_name = "N/min")]
         rate: Option<Rate>,
+        /// What may be spent with it in a day of UTC, in US dollars.
+        #[arg(long, value_name = "USD")]
+        daily_usd: Option<f64>,
+        /// What may be spent with it in a month.
+        #[arg(long, value_name = "USD")]
+        monthly_usd: Option<f64>,
         /// The agent that has it: such a key decides nothing that a person is asked.
         #[arg(long, value_name = "NAME")]
         agent: Option<AgentName>,
@@ -98,14 +106,17 @@ impl Keys {
     pub(crate) fn run(self) -> Result<(), Failure> {
         let project = Project::here()?;
         match self {
-            Self::New { name, level, expires, rate, agent, json } => {
+            Self::New { name, level, expires, rate, daily_usd, monthly_usd, agent, json } => {
                 let new = NewKey {
                     name,
                     level,
                     holder: agent.map_or(Holder::Person, Holder::Agent),
                     expires_at: expires.map(|time| until(time.into())).transpose()?,
                     rate_per_minute: rate.map(|Rate(limit)| limit),
-                    spend: SpendLimits::default(),
+                    spend: SpendLimits {
+                        daily_nano_usd_max: limit("--daily-usd", daily_usd)?,
+                        monthly_nano_usd_max: limit("--monthly-usd", monthly_usd)?,
+                    },
                 };
                 project.begin()?;
                 let (key, secret) = project.keys()?.create(new)?;
@@ -205,6 +216,13 @@ fn tell(key: &Key, secret: &SecretString, json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
+/// `$2.0000 a day, $20.0000 a month`.
+fn budget(limits: &SpendLimits) -> String {
+    let told = |window: SpendWindow| Some(format!("{} a {}", limits.of(window)?, window.as_str()));
+    let told: Vec<String> = SpendWindow::ALL.into_iter().filter_map(told).collect();
+    if told.is_empty() { "none".to_owned() } else { told.join(", ") }
+}
+
 fn named(key: &Key) -> String {
     format!("the key `{}` ({})", visible(key.name.as_str()), key.id)
 }
@@ -220,7 +238,8 @@ fn list(keys: &[Key], json: bool) -> Result<(), Failure> {
         return Ok(());
     }
     let now = SystemClock.now();
-    let head = ["ID", "NAME", "LEVEL", "HOLDER", "STATUS", "AGE", "EXPIRES", "PER MINUTE"];
+    let head =
+        ["ID", "NAME", "LEVEL", "HOLDER", "STATUS", "AGE", "EXPIRES", "PER MINUTE", "BUDGET"];
     let mut lines = vec![head.map(str::to_owned)];
     lines.extend(keys.iter().map(|key| {
         let expires = key.expires_at.map(|at| at.format("%Y-%m-%d %H:%M").to_string());
@@ -236,6 +255,7 @@ fn list(keys: &[Key], json: bool) -> Result<(), Failure> {
             terminal::age(now - key.created_at),
             expires.unwrap_or_else(|| "never".to_owned()),
             key.rate_per_minute.map_or("the usual".to_owned(), |rate| rate.requests().to_string()),
+            budget(&key.spend),
         ]
     }));
     terminal::print(&terminal::table(&lines));

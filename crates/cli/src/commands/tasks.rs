@@ -11,10 +11,10 @@ mod tree;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use antiphon_core::port::{Clock, SystemClock, TaskQuery, Which};
+use antiphon_core::port::{Clock, SystemClock, TaskFilter, TaskQuery, Which};
 use antiphon_core::{
-    Cost, HandlingMode, Message, PriceTable, TaskStatus, TaskSummary, TokenUsage, WaitingFor,
-    visible,
+    Cost, HandlingMode, Message, PriceTable, TaskId, TaskStatus, TaskSummary, TokenUsage,
+    WaitingFor, visible,
 };
 use antiphon_runtime::{Orchestrator, TaskState, is_standing};
 use clap::Subcommand;
@@ -31,16 +31,9 @@ use crate::terminal;
 use book::Book;
 use drawing::{Fold, Telling};
 pub(super) use find::find;
-use find::is_order;
 
 /// Characters of a task's title that are listed.
 const TITLE_CHARS_MAX: usize = 60;
-
-/// Tasks that are looked at for a list. What is kept of orders is passed over.
-const LOOKED_MAX: usize = 100_000;
-
-/// How many times as many are looked at when there were too few.
-const FOUR: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 
 /// Look at the tasks of this project, say something to them, cancel them, or go on with those that
 /// were cut off.
@@ -53,6 +46,7 @@ trees while it waits for what arrives.
 Examples:
   antiphon tasks list
   antiphon tasks list --unfinished --json
+  antiphon tasks list --status failed,canceled --agent lead
   antiphon tasks show last
   antiphon tasks tree                    # the last one, and everything it dispatched
   antiphon tasks watch                   # the same while it goes on
@@ -71,6 +65,15 @@ pub(crate) enum Tasks {
         /// Only those that have not ended, whoever dispatched them.
         #[arg(long, conflicts_with = "all")]
         unfinished: bool,
+        /// Only those that got so far: `running`, `failed`, …, with commas between them.
+        #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = status_of)]
+        status: Vec<TaskStatus>,
+        /// Only those that this agent works on, whoever dispatched them.
+        #[arg(long, value_name = "NAME")]
+        agent: Option<String>,
+        /// Only those that were created before this one: the page behind it.
+        #[arg(long, value_name = "TASK")]
+        cursor: Option<TaskId>,
         /// At most so many.
         #[arg(long, default_value = "20", value_name = "N")]
         limit: NonZeroUsize,
@@ -177,13 +180,22 @@ impl Tasks {
         let models = Models::new(Config::load()?);
         let prices = models.config().prices.clone();
         match self {
-            Self::List { all, unfinished, limit, json } => {
-                let which = match (unfinished, all) {
-                    (true, _) => Which::Unfinished,
-                    (false, true) => Which::All,
-                    (false, false) => Which::Tops,
+            Self::List { all, unfinished, status, agent, cursor, limit, json } => {
+                let unended = TaskStatus::ALL.into_iter().filter(|it| !it.is_terminal());
+                let statuses = match (unfinished, status.is_empty()) {
+                    (true, true) => unended.collect(),
+                    (true, false) => unended.filter(|it| status.contains(it)).collect(),
+                    (false, _) => status,
                 };
-                list(&project.reader(models)?, &prices, which, limit, json).await
+                let filter = TaskFilter {
+                    tops: !(all || unfinished || agent.is_some()),
+                    without_records: !all,
+                    session: None,
+                    before: cursor,
+                    statuses,
+                    agent,
+                };
+                list(&project.reader(models)?, &prices, filter, limit, json).await
             }
             Self::Show { task, json } => {
                 let orchestrator = project.reader(models)?;
@@ -250,34 +262,15 @@ async fn unfinished(
     Ok((door, task))
 }
 
-/// The newest, so many. Orders are for those who want to see all.
-async fn listed(
-    orchestrator: &Orchestrator,
-    which: Which,
-    wanted: NonZeroUsize,
-) -> Result<Vec<TaskSummary>, Failure> {
-    let with_orders = which == Which::All;
-    let mut limit = wanted;
-    loop {
-        let mut tasks = orchestrator.tasks(TaskQuery { which: which.clone(), limit }).await?;
-        let are_all = tasks.len() < limit.get();
-        tasks.retain(|task| with_orders || !is_order(task));
-        if are_all || tasks.len() >= wanted.get() || limit.get() >= LOOKED_MAX {
-            return Ok(tasks);
-        }
-        limit = limit.saturating_mul(FOUR);
-    }
-}
-
 async fn list(
     orchestrator: &Orchestrator,
     prices: &PriceTable,
-    which: Which,
+    filter: TaskFilter,
     limit: NonZeroUsize,
     json: bool,
 ) -> Result<(), Failure> {
-    let more = limit.saturating_add(1);
-    let mut tasks = listed(orchestrator, which, more).await?;
+    let (which, more) = (Which::Matching(filter), limit.saturating_add(1));
+    let mut tasks = orchestrator.tasks(TaskQuery { which, limit: more }).await?;
     let left_out = tasks.len() > limit.get();
     tasks.truncate(limit.get());
     if json {
@@ -300,8 +293,9 @@ async fn list(
         ]
     }));
     terminal::print(&terminal::table(&lines));
-    if left_out {
-        terminal::note(&format!("the newest {limit}; see more with --limit\n"));
+    if let Some(last) = tasks.last().filter(|_| left_out) {
+        let last = &last.task_id;
+        terminal::note(&format!("the newest {limit}; see more with --limit or --cursor {last}\n"));
     }
     Ok(())
 }
@@ -360,10 +354,20 @@ fn row<'a>(summary: &'a TaskSummary, prices: &PriceTable) -> Row<'a> {
     Row { summary, cost, standing: is_standing(summary) }
 }
 
+/// A status by its word.
+fn status_of(word: &str) -> Result<TaskStatus, String> {
+    let found = TaskStatus::ALL.into_iter().find(|status| status.as_str() == word);
+    found.ok_or_else(|| {
+        let known: Vec<&str> = TaskStatus::ALL.iter().map(|status| status.as_str()).collect();
+        format!("one of {}", known.join(", "))
+    })
+}
+
 fn status(task: &TaskSummary) -> &'static str {
     match (task.status, task.waiting_for) {
         (TaskStatus::InputRequired, Some(WaitingFor::Approval)) => "asks",
         (TaskStatus::InputRequired, Some(WaitingFor::Resume)) => "paused",
+        (TaskStatus::InputRequired, Some(WaitingFor::Budget)) => "budget",
         // Whether it does anything just now is not in the lists: see the tree, or `agents status`.
         (TaskStatus::Pending | TaskStatus::Running, _) if is_standing(task) => "standing",
         (status, _) => status.as_str(),

@@ -34,6 +34,7 @@ pub(super) fn failed(error: OrchestratorError) -> OrderError {
     let code = match &error {
         OrchestratorError::Journal(_)
         | OrchestratorError::AtRest { .. }
+        | OrchestratorError::Budget(_)
         | OrchestratorError::Silent { .. } => {
             return OrderError::Unavailable { reason: error.to_string() };
         }
@@ -47,6 +48,7 @@ pub(super) fn failed(error: OrchestratorError) -> OrderError {
         | OrchestratorError::Ended { .. }
         | OrchestratorError::Decided { .. } => ErrorCode::Conflict,
         OrchestratorError::Limit(_)
+        | OrchestratorError::NoAllowance { .. }
         | OrchestratorError::BadSchema { .. }
         | OrchestratorError::BadTool { .. }
         | OrchestratorError::NoModel { .. }

@@ -17,7 +17,7 @@ pub(super) fn failure(place: &Place, error: ErrorResponse) -> Failure {
     let ErrorResponse { code, message, details } = error;
     let cause = details.as_ref().and_then(|details| details.get("cause")).map(String::as_str);
     match (code, cause) {
-        (_, Some("limit")) => Failure::refused(message),
+        (_, Some("limit" | "budget")) => Failure::refused(message),
         (_, Some("model" | "rule")) => Failure::usage(message),
         (_, Some("at_rest")) => Failure::unavailable(message),
         (ErrorCode::Unauthorized, _) => Failure::refused(format!(

@@ -7,7 +7,7 @@ use antiphon_core::port::{Clock, SystemClock, TaskQuery, Which};
 use antiphon_core::{
     ApprovalId, Decision, HandlingMode, TaskId, TaskSummary, UserMessage, WaitingFor,
 };
-use antiphon_runtime::{Orchestrator, Recovered, TaskState};
+use antiphon_runtime::{Allowance, BudgetStanding, Orchestrator, Recovered, TaskState};
 
 use super::{Order, Served};
 use crate::failure::Failure;
@@ -17,7 +17,7 @@ use crate::project::Project;
 use crate::team::Team;
 
 /// Who answered an approval, as the journal says it.
-const BY: &str = "the command line";
+pub(crate) const BY: &str = "the command line";
 
 /// Tasks that a server is told to go on with at a time, at most. More are refused.
 const RESUMED_MAX: usize = 10_000;
@@ -145,6 +145,14 @@ impl Door {
         }
     }
 
+    /// Lets more be spent.
+    pub(crate) async fn allow(&self, allowance: Allowance) -> Result<BudgetStanding, Failure> {
+        match self {
+            Self::Alone(orchestrator) => Ok(orchestrator.allow(allowance).await?),
+            Self::Served(served, _) => served.allow(&allowance).await,
+        }
+    }
+
     /// Goes on with every task that was cut off.
     pub(crate) async fn recover(&self) -> Result<Recovered, Failure> {
         let (served, books) = match self {
@@ -199,9 +207,10 @@ impl Door {
             (Self::Alone(_), _) | (Self::Served(..), Some(WaitingFor::Resume)) => {
                 format!("it hears it with {}", self.going_on(&task.task_id))
             }
-            (Self::Served(..), Some(WaitingFor::Approval | WaitingFor::ToolResult)) => {
-                "it hears it when it goes on".to_owned()
-            }
+            (
+                Self::Served(..),
+                Some(WaitingFor::Approval | WaitingFor::ToolResult | WaitingFor::Budget),
+            ) => "it hears it when it goes on".to_owned(),
             (Self::Served(..), None) => "it hears it while it works".to_owned(),
         }
     }

@@ -137,6 +137,7 @@ impl Below {
             | EventBody::HandedOver(_)
             | EventBody::RequestSent(_)
             | EventBody::Replied(_)
+            | EventBody::BudgetRaised(_)
             | EventBody::Relayed(_)
             | EventBody::OutputRejected(_)
             | EventBody::Compacted(_) => {}

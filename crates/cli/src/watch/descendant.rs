@@ -96,6 +96,7 @@ impl Descendant {
             | EventBody::Awaited(_)
             | EventBody::RequestSent(_)
             | EventBody::Replied(_)
+            | EventBody::BudgetRaised(_)
             | EventBody::Relayed(_)
             | EventBody::UsageRecorded(_)
             | EventBody::Compacted(_) => None,

@@ -121,6 +121,7 @@ impl Detail {
             | EventBody::Awaited(_)
             | EventBody::RequestSent(_)
             | EventBody::Replied(_)
+            | EventBody::BudgetRaised(_)
             | EventBody::Relayed(_)
             | EventBody::UsageRecorded(_)
             | EventBody::OutputRejected(_)

@@ -11,8 +11,8 @@
 
 use antiphon_core::port::{Appended, Expected, Journal, JournalError, Which};
 use antiphon_core::{
-    AgentState, Approval, LiveAgent, MessageQueued, Position, Queued, ResponseStatus, Seq,
-    SessionSummary, TaskStatus, TaskSummary, Usage,
+    AgentState, Approval, BudgetRaised, LiveAgent, MessageQueued, Position, Queued, ResponseStatus,
+    Seq, SessionSummary, TaskStatus, TaskSummary, Usage,
 };
 use async_trait::async_trait;
 
@@ -42,7 +42,7 @@ pub fn checks() -> Vec<&'static str> {
     list().iter().map(|check| check.name).collect()
 }
 
-fn list<'a>() -> [Check<'a, Box<dyn Reopen + 'a>>; 7] {
+fn list<'a>() -> [Check<'a, Box<dyn Reopen + 'a>>; 8] {
     use self as durable;
     checks![Required: durable::{
         what_was_appended_is_there_after_reopening,
@@ -52,6 +52,7 @@ fn list<'a>() -> [Check<'a, Box<dyn Reopen + 'a>>; 7] {
         arrivals_are_still_in_nobodys_way_after_reopening,
         answers_to_requests_are_still_there_after_reopening,
         what_was_at_hand_is_at_hand_after_reopening,
+        spending_is_still_known_after_reopening,
     }]
 }
 
@@ -210,6 +211,31 @@ async fn what_was_at_hand_is_at_hand_after_reopening(site: Box<dyn Reopen + '_>)
     equal("where the agent stands", &agents, &expected)?;
     let waiting = (found.queued(10).await?.len(), found.approvals(10).await?.len());
     equal("messages and approvals that wait", &waiting, &(1, 1))
+}
+
+async fn spending_is_still_known_after_reopening(site: Box<dyn Reopen + '_>) -> Outcome {
+    let usage = Usage { input_tokens: 3, output_tokens: 1, ..Usage::default() };
+    let raised = BudgetRaised { nano_usd: 5, payer: None, by: "ada".to_owned(), comment: None };
+    let pay = || paid("a/small", usage);
+    let steps = [
+        (Expected::NoTask, vec![created(), pay()]),
+        (at(2), vec![pay(), raised.clone().into()]),
+        (at(4), vec![raised.into(), pay()]),
+    ];
+    for (expected, events) in steps {
+        let scribe = site.open().await;
+        scribe.write(draft(&task(1), expected, events)).await?;
+        let before = scribe.spending(1, 28).await?;
+        drop(scribe);
+        let after = site.open().await.spending(1, 28).await?;
+        equal("what was spent, after reopening", &after, &before)?;
+    }
+    let found = site.open().await.spending(18, 18).await?;
+    let spent: Vec<_> = found.spent.iter().map(|row| (row.calls, row.usage)).collect();
+    let expected = Usage { input_tokens: 9, output_tokens: 3, ..usage };
+    equal("what was added up across openings", &spent, &vec![(3, expected)])?;
+    let raised: Vec<_> = found.raised.iter().map(|raised| raised.by.nano_usd).collect();
+    equal("what was allowed across openings", &raised, &vec![10])
 }
 
 type AtHand = (Vec<TaskSummary>, Vec<SessionSummary>, Vec<Approval>, Vec<LiveAgent>, Vec<Queued>);

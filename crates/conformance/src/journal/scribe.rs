@@ -8,11 +8,11 @@ use antiphon_core::port::{
     TaskQuery, Which, WhichApprovals,
 };
 use antiphon_core::{
-    Approval, Event, EventBody, LiveAgent, Message, MessageAppended, Position, Queued, Replied,
-    Seq, SessionId, SessionSummary, StatusChanged, TaskCreated, TaskId, TaskStatus, TaskSummary,
-    UserMessage,
+    Approval, Days, Event, EventBody, LiveAgent, Message, MessageAppended, Position, Queued,
+    Replied, Seq, SessionId, SessionSummary, Spending, StatusChanged, TaskCreated, TaskId,
+    TaskStatus, TaskSummary, UserMessage,
 };
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use uuid::Uuid;
 
 use super::happening::interaction_id;
@@ -128,6 +128,12 @@ impl Scribe {
         self.journal.answered(&IdempotencyKey(key.to_owned())).await.during("answered")
     }
 
+    /// What was spent from one day to another, of the month that the checks happen in.
+    pub(super) async fn spending(&self, from: u32, to: u32) -> Result<Spending, Finding> {
+        let days = Days { from: february(from)?, to: february(to)? };
+        self.journal.spending(days).await.during("spending")
+    }
+
     /// The whole journal. Relies on as little as possible: the check of paging is another one.
     pub(super) async fn all(&self) -> Result<Vec<Event>, Finding> {
         let mut all: Vec<Event> = Vec::new();
@@ -194,4 +200,10 @@ pub(super) fn status(status: TaskStatus) -> EventBody {
 
 pub(super) fn noon() -> DateTime<Utc> {
     DateTime::from_timestamp(1_771_416_000, 0).unwrap_or_default()
+}
+
+/// A day of the month that the checks happen in.
+pub(super) fn february(day: u32) -> Result<NaiveDate, Finding> {
+    let found = NaiveDate::from_ymd_opt(2026, 2, day);
+    found.ok_or_else(|| Finding::Broken(format!("there is no February {day}")))
 }

@@ -8,12 +8,12 @@ use std::num::{NonZeroU32, NonZeroU64};
 use antiphon_core::port::Rule;
 use antiphon_core::{
     AgentId, AgentState, ApprovalDecided, ApprovalId, ApprovalRequested, AssistantBlock,
-    AssistantMessage, Compacted, Decision, Effect, EventBody, HistoryRef, ImageBlock, InputBlock,
-    Manner, MayCall, ModelRef, OpaqueBlock, OutputRejected, Purpose, RawJson, RunnerConfig, Seq,
-    SessionId, Signature, StateChanged, StatusChanged, StopReason, TaskCreated, TaskLimits,
-    TaskStatus, Temperature, ThinkingBlock, Tool, ToolArguments, ToolCallBlock, ToolCallId,
-    ToolChoice, ToolRefused, ToolResultMessage, ToolStarted, Usage, UsageRecorded, UserMessage,
-    WaitingFor,
+    AssistantMessage, BudgetRaised, Compacted, Decision, Effect, EventBody, HistoryRef, ImageBlock,
+    InputBlock, Manner, MayCall, ModelRef, OpaqueBlock, OutputRejected, Purpose, RawJson,
+    RunnerConfig, Seq, SessionId, Signature, StateChanged, StatusChanged, StopReason, TaskCreated,
+    TaskLimits, TaskStatus, Temperature, ThinkingBlock, Tool, ToolArguments, ToolCallBlock,
+    ToolCallId, ToolChoice, ToolRefused, ToolResultMessage, ToolStarted, Usage, UsageRecorded,
+    UserMessage, WaitingFor,
 };
 use chrono::DateTime;
 use serde_json::{Value, json};
@@ -100,6 +100,12 @@ fn of_the_work() -> Result<Vec<EventBody>, Finding> {
             },
             purpose: Some(Purpose::Compaction),
         }),
+        EventBody::from(BudgetRaised {
+            nano_usd: u64::MAX,
+            payer: Some(ODD_TEXT.to_owned()),
+            by: ODD_TEXT.to_owned(),
+            comment: Some(ODD_TEXT.to_owned()),
+        }),
     ])
 }
 
@@ -139,6 +145,7 @@ fn created() -> Result<EventBody, Finding> {
             temperature: Some(Temperature::new(2.0).during("a temperature")?),
             tool_choice: ToolChoice::Named(ODD_TEXT.to_owned()),
         },
+        payer: Some(ODD_TEXT.to_owned()),
         route: Some(RawJson::parse(ODD_ARGUMENTS).during("JSON")?),
     }))
 }

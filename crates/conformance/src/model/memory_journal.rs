@@ -10,7 +10,8 @@ use antiphon_core::port::{
     Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
 };
 use antiphon_core::{
-    Approval, Event, InteractionId, LiveAgent, Queued, Replied, SessionSummary, TaskSummary,
+    Approval, Days, Event, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending,
+    TaskSummary,
 };
 use async_trait::async_trait;
 
@@ -100,6 +101,10 @@ impl Journal for MemoryJournal {
 
     async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
         Ok(self.book().reply(request))
+    }
+
+    async fn spending(&self, days: Days) -> Result<Spending, JournalError> {
+        Ok(self.book().spending(days))
     }
 
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {

@@ -66,6 +66,19 @@ const FAULTS: &[(Fault, &str)] = &[
     (Fault::LeavesOutTheTop, "a_tree_is_listed_from_its_top"),
     (Fault::TakesChildrenForTops, "a_tree_is_listed_from_its_top"),
     (Fault::FindsSessionsByPrefix, "the_tasks_of_a_session_are_listed_alone"),
+    (Fault::LooksAtTheStatusOnly, "tasks_are_found_by_all_that_is_asked_of_them"),
+    (Fault::BeginsAPageWithTheLastOne, "pages_of_a_list_stay_as_they_are_while_tasks_are_added"),
+    (Fault::BeginsAnewBehindNothing, "nothing_was_created_before_a_task_that_is_not_there"),
+    (
+        Fault::TakesAllOfThatNameForOrders,
+        "what_is_kept_of_orders_is_left_out_of_a_list_that_should_not_have_it",
+    ),
+    (Fault::LetsTheOwnerPay, "spending_is_told_by_day_payer_agent_and_model"),
+    (Fault::CountsNoCalls, "spending_is_told_by_day_payer_agent_and_model"),
+    (Fault::ChargesWhoeverTookOver, "who_was_at_work_is_who_spent"),
+    (Fault::AllowsItToAll, "what_was_allowed_is_told_by_day_and_payer"),
+    (Fault::CountsFurtherThanItDoes, "spending_says_how_far_it_counts"),
+    (Fault::SpendsWhatItRefused, "what_was_refused_was_not_spent"),
     (Fault::ForgetsParents, "a_new_task_is_what_its_creation_says"),
     (Fault::ForgetsWhatIsWaitedFor, "a_summary_follows_the_status"),
     (Fault::KeepsTheFirstAgent, "a_task_belongs_to_whoever_it_was_handed_over_to"),
@@ -123,6 +136,7 @@ const DISK_FAULTS: &[(DiskFault, &str)] = &[
     (DiskFault::ForgetsWhatArrived, "arrivals_are_still_in_nobodys_way_after_reopening"),
     (DiskFault::TakesAllForArrivals, "arrivals_are_still_in_nobodys_way_after_reopening"),
     (DiskFault::ForgetsReplies, "answers_to_requests_are_still_there_after_reopening"),
+    (DiskFault::ForgetsSpending, "spending_is_still_known_after_reopening"),
     (DiskFault::ForgetsAgents, "what_was_at_hand_is_at_hand_after_reopening"),
 ];
 

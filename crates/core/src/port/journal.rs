@@ -28,9 +28,10 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use super::task_filter::TaskFilter;
 use crate::{
-    Approval, ApprovalId, Event, EventBody, InteractionId, LiveAgent, Position, Queued, Replied,
-    Seq, SessionId, SessionSummary, TaskId, TaskSummary,
+    Approval, ApprovalId, Days, Event, EventBody, InteractionId, LiveAgent, Position, Queued,
+    Replied, Seq, SessionId, SessionSummary, Spending, TaskId, TaskSummary,
 };
 
 /// Most events in one append.
@@ -66,6 +67,9 @@ pub trait Journal: Send + Sync {
 
     /// The first final answer to a request, wherever it was written.
     async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError>;
+
+    /// What was spent in these days.
+    async fn spending(&self, days: Days) -> Result<Spending, JournalError>;
 
     /// What the append with this key was answered, if there was one.
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError>;
@@ -217,6 +221,8 @@ pub enum Which {
     Tree(TaskId),
     /// Those of this conversation.
     Session(SessionId),
+    /// Those that are so, page by page.
+    Matching(TaskFilter),
 }
 
 /// Which approvals to list.

@@ -253,11 +253,12 @@ fn the_status_of_an_approval_is_one_of_five_words() {
 }
 
 #[test]
-fn a_task_waits_for_an_approval_or_to_be_resumed_or_for_a_client() {
+fn a_task_waits_for_an_approval_or_to_be_resumed_or_for_a_client_or_for_the_budget() {
     words(&[
         (WaitingFor::Approval, "approval"),
         (WaitingFor::Resume, "resume"),
         (WaitingFor::ToolResult, "tool_result"),
+        (WaitingFor::Budget, "budget"),
     ]);
 }
 

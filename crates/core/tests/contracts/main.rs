@@ -7,6 +7,7 @@ mod agent;
 mod append;
 mod approval;
 mod arrival;
+mod budget;
 mod chat;
 mod classification;
 mod command;
@@ -35,8 +36,10 @@ mod request;
 mod schema;
 mod session;
 mod specimen;
+mod spending;
 mod summary;
 mod task;
+mod task_filter;
 mod validation;
 
 use std::fmt::Debug;

@@ -55,6 +55,7 @@ pub(crate) fn whole() -> Vec<Specimen> {
         dispatch::handed_over(),
         dispatch::relayed(),
         paid(),
+        raised(),
         (
             OutputRejected { reason: "`sum` is missing".to_owned() }.into(),
             "output_rejected",
@@ -104,6 +105,11 @@ pub(crate) fn bare() -> Vec<Specimen> {
             "usage_recorded",
             json!({"model": "m", "usage": {"input_tokens": 0, "output_tokens": 0}}),
         ),
+        (
+            BudgetRaised { nano_usd: 1, payer: None, by: "user".to_owned(), comment: None }.into(),
+            "budget_raised",
+            json!({"nano_usd": 1, "by": "user"}),
+        ),
     ]
 }
 
@@ -141,6 +147,12 @@ pub(crate) fn statuses() -> Vec<Specimen> {
             None,
             Some(WaitingFor::ToolResult),
             json!({"status": "input_required", "waiting_for": "tool_result"}),
+        ),
+        specimen(
+            TaskStatus::InputRequired,
+            Some(json!({"scope": "total"})),
+            Some(WaitingFor::Budget),
+            json!({"status": "input_required", "waiting_for": "budget", "detail": {"scope": "total"}}),
         ),
         specimen(
             TaskStatus::Completed,
@@ -261,4 +273,17 @@ fn paid() -> Specimen {
         "purpose": "compaction"
     });
     (paid.into(), "usage_recorded", data)
+}
+
+fn raised() -> Specimen {
+    let raised = BudgetRaised {
+        nano_usd: 5_000_000_000,
+        payer: Some("tR7xQ2pL".to_owned()),
+        by: "user".to_owned(),
+        comment: Some("until Monday".to_owned()),
+    };
+    let data = json!({
+        "nano_usd": 5_000_000_000_u64, "payer": "tR7xQ2pL", "by": "user", "comment": "until Monday"
+    });
+    (raised.into(), "budget_raised", data)
 }

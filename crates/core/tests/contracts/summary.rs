@@ -99,6 +99,7 @@ fn a_task_that_was_accepted_has_done_nothing() {
         session_id: SessionId::parse("s1").unwrap(),
         parent: None,
         root: task_id(),
+        payer: None,
         model: Some(ModelRef::parse("p/m").unwrap()),
         status: TaskStatus::Pending,
         waiting_for: None,
@@ -201,7 +202,9 @@ fn a_task_belongs_to_whoever_it_was_handed_over_to_last() {
 
 #[test]
 fn what_a_task_waits_for_is_known_while_it_waits() {
-    for waiting_for in [WaitingFor::Approval, WaitingFor::Resume, WaitingFor::ToolResult] {
+    for waiting_for in
+        [WaitingFor::Approval, WaitingFor::Resume, WaitingFor::ToolResult, WaitingFor::Budget]
+    {
         let summary = after([waiting(waiting_for)]);
         assert_eq!(
             (summary.status, summary.waiting_for, summary.ended_at),

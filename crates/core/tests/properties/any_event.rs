@@ -35,6 +35,7 @@ fn body() -> impl Strategy<Value = EventBody> {
         tool().boxed(),
         between_tasks().boxed(),
         paid().boxed(),
+        raised().boxed(),
         text().prop_map(|reason| OutputRejected { reason }.into()).boxed(),
         (text(), any::<u64>())
             .prop_map(|(summary, kept_from)| Compacted { summary, kept_from }.into())
@@ -73,9 +74,10 @@ fn limits() -> impl Strategy<Value = TaskLimits> {
 
 fn created() -> impl Strategy<Value = EventBody> {
     let work = (text(), text(), limits(), option::of(object()), option::of(object()));
-    let how = (option::of(runner()), manner());
+    let how = (option::of(runner()), manner(), option::of(text()));
     (place(), work, who_answers(), what_it_may(), how).prop_map(
-        |(place, work, (model, fallbacks), (tools, external_tools, agents), (runner, manner))| {
+        |(place, work, (model, fallbacks), (tools, external_tools, agents), how)| {
+            let (runner, manner, payer) = how;
             let (agent, system_prompt, limits, output_schema, route) = work;
             TaskCreated {
                 agent,
@@ -89,6 +91,7 @@ fn created() -> impl Strategy<Value = EventBody> {
                 limits,
                 output_schema,
                 manner,
+                payer,
                 route,
                 ..place
             }
@@ -137,7 +140,8 @@ fn what_it_may() -> impl Strategy<Value = (Option<Vec<String>>, Vec<Tool>, MayCa
 fn status() -> impl Strategy<Value = EventBody> {
     let why = (text(), select(&["cut", "refused", "timeout", "runner_refused"][..]))
         .prop_map(|(error, code)| json!({"code": code, "error": error}));
-    let waits = [WaitingFor::Approval, WaitingFor::Resume, WaitingFor::ToolResult];
+    let waits =
+        [WaitingFor::Approval, WaitingFor::Resume, WaitingFor::ToolResult, WaitingFor::Budget];
     (select(&TaskStatus::ALL[..]), option::of(value()), why, select(waits.to_vec())).prop_map(
         |(status, detail, why, waits)| {
             let (detail, waiting_for) = match status {
@@ -212,4 +216,10 @@ fn tool() -> impl Strategy<Value = EventBody> {
 fn paid() -> impl Strategy<Value = EventBody> {
     (text(), usage(), option::of(Just(Purpose::Compaction)))
         .prop_map(|(model, usage, purpose)| UsageRecorded { model, usage, purpose }.into())
+}
+
+fn raised() -> impl Strategy<Value = EventBody> {
+    (any::<u64>(), option::of(text()), text(), option::of(text())).prop_map(
+        |(nano_usd, payer, by, comment)| BudgetRaised { nano_usd, payer, by, comment }.into(),
+    )
 }

@@ -12,5 +12,4 @@ mod limiter;
 mod many;
 mod properties;
 mod ring;
-mod spend;
 mod world;

@@ -10,8 +10,8 @@ use antiphon_core::port::{
     RunnerError, TaskQuery, WhichApprovals,
 };
 use antiphon_core::{
-    Approval, Decision, InteractionId, LiveAgent, Queued, Replied, SessionSummary, TaskStatus,
-    TaskSummary,
+    Approval, Days, Decision, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending,
+    TaskStatus, TaskSummary,
 };
 use async_trait::async_trait;
 use serde_json::json;
@@ -147,6 +147,10 @@ impl Journal for Mortal {
 
     async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
         self.inner.reply(request).await
+    }
+
+    async fn spending(&self, days: Days) -> Result<Spending, JournalError> {
+        self.inner.spending(days).await
     }
 
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {

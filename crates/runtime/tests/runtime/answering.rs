@@ -10,8 +10,8 @@ use antiphon_core::port::{
     Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
 };
 use antiphon_core::{
-    Approval, Event, EventBody, InteractionContent, InteractionId, LiveAgent, Queued, Replied,
-    ResponseStatus, SessionSummary, TaskSummary,
+    Approval, Days, Event, EventBody, InteractionContent, InteractionId, LiveAgent, Queued,
+    Replied, ResponseStatus, SessionSummary, Spending, TaskSummary,
 };
 use antiphon_runtime::{Arrival, Orchestrator, World};
 use async_trait::async_trait;
@@ -203,6 +203,10 @@ impl Journal for Flaky {
 
     async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
         self.inner.reply(request).await
+    }
+
+    async fn spending(&self, days: Days) -> Result<Spending, JournalError> {
+        self.inner.spending(days).await
     }
 
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {

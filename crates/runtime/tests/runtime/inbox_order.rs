@@ -98,6 +98,7 @@ fn decide(state: &TaskState) -> Step {
         outcomes: &Outcomes::new(),
         prices: &PriceTable::default(),
         window_tokens: None,
+        budget: None,
     };
     next(state, &standing)
 }

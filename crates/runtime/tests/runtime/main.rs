@@ -6,6 +6,7 @@ mod admission;
 mod answering;
 mod approval;
 mod asking;
+mod budget;
 mod cancel;
 mod compaction;
 mod crash;

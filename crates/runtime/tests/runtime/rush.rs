@@ -9,7 +9,8 @@ use antiphon_core::port::{
     Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
 };
 use antiphon_core::{
-    Approval, EventBody, InteractionId, LiveAgent, Queued, Replied, SessionSummary, TaskSummary,
+    Approval, Days, EventBody, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending,
+    TaskSummary,
 };
 use antiphon_runtime::{Arrival, INBOX_OF_SENDER_MAX, Receipt, Rejection};
 use async_trait::async_trait;
@@ -189,6 +190,10 @@ impl Journal for Slow {
     async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
         tokio::task::yield_now().await;
         self.inner.reply(request).await
+    }
+
+    async fn spending(&self, days: Days) -> Result<Spending, JournalError> {
+        self.inner.spending(days).await
     }
 
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {

@@ -11,9 +11,9 @@ use antiphon_core::port::{
     RandomIds, Read, Rule, SystemClock, TaskQuery, ToolContext, Verdict,
 };
 use antiphon_core::{
-    Approval, Effect, Event, InteractionId, LiveAgent, ModelRef, Position, PriceTable, Provider,
-    Queued, RawJson, Replied, SessionSummary, TaskSummary, Tool, ToolError, ToolExecutor,
-    ToolResult, UserMessage,
+    Approval, Days, Effect, Event, InteractionId, LiveAgent, ModelRef, Position, PriceTable,
+    Provider, Queued, RawJson, Replied, SessionSummary, Spending, TaskSummary, Tool, ToolError,
+    ToolExecutor, ToolResult, UserMessage,
 };
 use antiphon_runtime::{Models, NewTask, OpenGate, Orchestrator, Settings, World};
 use antiphon_scripted::{Script, ScriptedProvider};
@@ -183,6 +183,10 @@ impl Journal for Mortal {
 
     async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
         self.inner.reply(request).await
+    }
+
+    async fn spending(&self, days: Days) -> Result<Spending, JournalError> {
+        self.inner.spending(days).await
     }
 
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {

@@ -1,6 +1,8 @@
 //! How a chat request fails: in OpenAI's shape, or in the native one for canonical bodies.
 
+use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{ErrorCode, ErrorResponse};
+use antiphon_runtime::{BudgetSpent, OrchestratorError};
 use axum::Json;
 use axum::body::to_bytes;
 use axum::http::header::RETRY_AFTER;
@@ -8,10 +10,14 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use crate::api_error::ApiError;
+use crate::api_error::{ApiError, RETRY_AFTER_S};
+use crate::budget;
 
 /// Longest native error that is put into OpenAI's words, in bytes.
 const NATIVE_BYTES_MAX: usize = 64 * 1024;
+
+/// OpenAI's word for a budget that is spent.
+const QUOTA: &str = "insufficient_quota";
 
 /// The words a client speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +35,8 @@ pub(crate) struct Refusal {
     pub(crate) param: Option<String>,
     /// A stable word for programs.
     pub(crate) code: Option<String>,
+    /// The budget that is spent.
+    pub(crate) spent: Option<Box<BudgetSpent>>,
 }
 
 impl Refusal {
@@ -36,11 +44,12 @@ impl Refusal {
     pub(crate) fn field(param: impl Into<String>, message: impl std::fmt::Display) -> Self {
         let param = param.into();
         let message = format!("`{param}`: {message}");
-        Self { status: StatusCode::BAD_REQUEST, message, param: Some(param), code: None }
+        let status = StatusCode::BAD_REQUEST;
+        Self { status, message, param: Some(param), code: None, spent: None }
     }
 
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), param: None, code: None }
+        Self { status, message: message.into(), param: None, code: None, spent: None }
     }
 
     pub(crate) fn coded(self, code: &str) -> Self {
@@ -55,6 +64,13 @@ impl Refusal {
     pub(crate) fn closing() -> Self {
         let message = "the server ends: ask the next one";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, message).coded("closing")
+    }
+
+    /// What the orchestrator said.
+    pub(crate) async fn of(error: OrchestratorError) -> Self {
+        let OrchestratorError::Budget(spent) = error else { return Self::native(error).await };
+        let refusal = Self::new(StatusCode::SERVICE_UNAVAILABLE, spent.to_string());
+        Self { spent: Some(Box::new(spent)), ..refusal.coded(QUOTA) }
     }
 
     /// What another part of the server said.
@@ -106,6 +122,9 @@ impl Refusal {
                         body["details"][name] = json!(value);
                     }
                 }
+                if let Some(spent) = &self.spent {
+                    body["details"] = json!(budget::details(spent));
+                }
                 body
             }
         }
@@ -114,13 +133,18 @@ impl Refusal {
     pub(crate) fn into_response(self, shape: Shape) -> Response {
         let mut response = (self.status, Json(self.body(shape))).into_response();
         if matches!(self.status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
-            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+            let wait = self
+                .spent
+                .as_ref()
+                .map_or(RETRY_AFTER_S, |spent| budget::retry_after_s(spent, SystemClock.now()));
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(wait));
         }
         response
     }
 
     fn kind(&self) -> &'static str {
         match self.status {
+            _ if self.spent.is_some() => QUOTA,
             StatusCode::UNAUTHORIZED => "authentication_error",
             StatusCode::FORBIDDEN => "permission_error",
             StatusCode::TOO_MANY_REQUESTS => "rate_limit_error",

@@ -10,7 +10,7 @@ use std::pin::Pin;
 use antiphon_core::port::JournalError;
 use antiphon_core::{
     AssistantMessage, Event, EventBody, Message, Position, StatusChanged, StopReason, StreamEvent,
-    TaskId, TaskStatus, ToolCallBlock, ToolCallId, Usage,
+    TaskId, TaskStatus, ToolCallBlock, ToolCallId, Usage, WaitingFor,
 };
 use antiphon_runtime::{Delta, DeltaEvent, Follower, Orchestrator, OrchestratorError, TaskState};
 use axum::http::StatusCode;
@@ -162,6 +162,15 @@ impl Watch {
                     None => self.deltas = None,
                 },
                 stopped = resting => match stopped {
+                    // Nobody waits for another day.
+                    Ok(state) if state.waiting_for == Some(WaitingFor::Budget) => {
+                        let payer = state.created.payer;
+                        let spent = self.orchestrator.afford(payer.as_deref(), None).await;
+                        self.resting = Some(Box::pin(std::future::pending()));
+                        if let Err(error) = spent {
+                            return Err(Refusal::of(error).await);
+                        }
+                    }
                     // Somebody is asked, or the journal is about to say how it ended: it tells.
                     Ok(_) => self.resting = Some(Box::pin(std::future::pending())),
                     Err(error) => return Err(Refusal::native(error).await),

@@ -25,6 +25,7 @@ pub(crate) enum Tag {
     Agents,
     Sessions,
     Approvals,
+    Money,
     Chat,
     Server,
     About,
@@ -32,8 +33,16 @@ pub(crate) enum Tag {
 
 impl Tag {
     /// Every one, in the order of the page.
-    pub(crate) const ALL: [Self; 7] =
-        [Self::Tasks, Self::Agents, Self::Sessions, Self::Approvals, Self::Chat, Self::Server, Self::About];
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Tasks,
+        Self::Agents,
+        Self::Sessions,
+        Self::Approvals,
+        Self::Money,
+        Self::Chat,
+        Self::Server,
+        Self::About,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -41,6 +50,7 @@ impl Tag {
             Self::Agents => "agents",
             Self::Sessions => "sessions",
             Self::Approvals => "approvals",
+            Self::Money => "money",
             Self::Chat => "chat",
             Self::Server => "server",
             Self::About => "about",
@@ -53,6 +63,7 @@ impl Tag {
             Self::Agents => "Agents, their inboxes, and requests to them.",
             Self::Sessions => "Conversations.",
             Self::Approvals => "Questions to a person.",
+            Self::Money => "What is spent, and what may be.",
             Self::Chat => "OpenAI's API, and canonical chat.",
             Self::Server => "How the server is.",
             Self::About => "What this API is.",

@@ -8,7 +8,8 @@ use antiphon_core::port::{
     Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
 };
 use antiphon_core::{
-    Approval, InteractionId, LiveAgent, Queued, Replied, SessionSummary, TaskSummary,
+    Approval, Days, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending,
+    TaskSummary,
 };
 use antiphon_server::Limits;
 use async_trait::async_trait;
@@ -55,6 +56,10 @@ impl Journal for Gone {
     }
 
     async fn reply(&self, _: InteractionId) -> Result<Option<Replied>, JournalError> {
+        gone()
+    }
+
+    async fn spending(&self, _: Days) -> Result<Spending, JournalError> {
         gone()
     }
 

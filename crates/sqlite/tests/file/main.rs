@@ -12,5 +12,6 @@ mod owner;
 mod read_only;
 mod restore;
 mod schema_3;
+mod schema_4;
 mod settled;
 mod world;

@@ -8,11 +8,11 @@ use antiphon_core::port::{
     Append, Appended, Expected, IdempotencyKey, Journal, JournalError, TaskQuery, Which,
 };
 use antiphon_core::{
-    AgentState, EventBody, ModelRef, Position, Seq, SessionId, SessionSummary, TaskId, TaskStatus,
-    TaskSummary, Usage,
+    Account, AgentState, Days, EventBody, ModelRef, Position, Seq, SessionId, SessionSummary,
+    Spent, TaskId, TaskStatus, TaskSummary, Usage,
 };
 use antiphon_sqlite::{APPLICATION_ID, OpenError, SqliteJournal, Sync};
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use rusqlite::Connection;
 use std::num::NonZeroUsize;
 use tempfile::TempDir;
@@ -56,6 +56,7 @@ fn expected_tasks() -> Vec<TaskSummary> {
         session_id: SessionId::parse(session).expect("an id"),
         parent: None,
         root: task(n),
+        payer: None,
         model: None,
         status: TaskStatus::Pending,
         waiting_for: None,
@@ -114,6 +115,27 @@ fn expected_tasks() -> Vec<TaskSummary> {
 }
 
 #[tokio::test]
+async fn a_journal_of_schema_1_knows_what_was_spent() {
+    let folder = TempDir::new().expect("a folder");
+    let journal = open(&v1(&folder, ""));
+    let days = Days { from: NaiveDate::MIN, to: NaiveDate::MAX };
+    let account = Account {
+        day: at(0).date_naive(),
+        payer: None,
+        agent: "coder".to_owned(),
+        model: "anthropic/claude-x".to_owned(),
+    };
+    let usage = Usage {
+        input_tokens: 230,
+        output_tokens: 35,
+        cache_read_tokens: Some(107),
+        cache_write_tokens: None,
+    };
+    let found = journal.spending(days).await.expect("spending");
+    assert_eq!(found.spent, [Spent { account, calls: 2, usage }]);
+}
+
+#[tokio::test]
 async fn a_journal_of_schema_1_has_everything_at_hand_when_it_is_opened() {
     let folder = TempDir::new().expect("a folder");
     let path = v1(&folder, "");
@@ -145,7 +167,7 @@ async fn a_journal_of_schema_1_has_everything_at_hand_when_it_is_opened() {
     }
     let connection = Connection::open(&path).expect("a file");
     let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
-    assert_eq!(pragma("user_version"), Ok(4));
+    assert_eq!(pragma("user_version"), Ok(5));
     assert_eq!(pragma("application_id"), Ok(APPLICATION_ID));
     let broken: i64 = connection
         .query_row("SELECT count(*) FROM pragma_foreign_key_check", (), |row| row.get(0))
@@ -230,7 +252,7 @@ fn a_journal_of_schema_1_cannot_be_read_without_being_opened_once() {
     let folder = TempDir::new().expect("a folder");
     let path = v1(&folder, "");
     let error = SqliteJournal::open_read_only(&path).expect_err("it is of an earlier version");
-    assert!(matches!(error, OpenError::Earlier { found: 1, known: 4, .. }), "{error:?}");
+    assert!(matches!(error, OpenError::Earlier { found: 1, known: 5, .. }), "{error:?}");
     assert!(error.to_string().contains("`antiphon run`"), "{error}");
     drop(open(&path));
     SqliteJournal::open_read_only(&path).expect("it was brought up to date");

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use antiphon_core::port::{Append, Expected, Rule};
 use antiphon_core::{
     AgentId, AgentState, ApprovalDecided, ApprovalId, ApprovalRequested, AssistantBlock,
-    AssistantMessage, Awaited, Awaiting, Compacted, ContextScope, Decision, Dispatched, Effect,
-    EventBody, HandedOver, HandlingMode, InteractionId, Join, MayCall, Message, MessageAppended,
-    MessageQueued, ModelRef, Purpose, RawJson, Relayed, Replied, ResponseStatus, Sender, Seq,
-    SessionId, StateChanged, StatusChanged, StopReason, TaskCreated, TaskId, TaskStatus,
-    ToolCallId, ToolRefused, ToolRequested, ToolStarted, Usage, UsageRecorded, UserMessage,
-    WaitingFor,
+    AssistantMessage, Awaited, Awaiting, BudgetRaised, Compacted, ContextScope, Decision,
+    Dispatched, Effect, EventBody, HandedOver, HandlingMode, InteractionId, Join, MayCall, Message,
+    MessageAppended, MessageQueued, ModelRef, Purpose, RawJson, Relayed, Replied, ResponseStatus,
+    Sender, Seq, SessionId, StateChanged, StatusChanged, StopReason, TaskCreated, TaskId,
+    TaskStatus, ToolCallId, ToolRefused, ToolRequested, ToolStarted, Usage, UsageRecorded,
+    UserMessage, WaitingFor,
 };
 use chrono::DateTime;
 use proptest::collection::{btree_map, vec};
@@ -111,6 +111,7 @@ fn any_event() -> impl Strategy<Value = EventBody> {
         3 => (0..4_u8).prop_map(requested),
         3 => any_decision(),
         2 => any_usage(),
+        1 => any_raise(),
         3 => any_handover(),
         1 => any_dispatch(),
         1 => Just(ToolStarted { tool_call_id: call(), tool_name: "look".to_owned(), effect: Effect::ReadOnly }.into()),
@@ -168,16 +169,21 @@ fn any_dispatch() -> impl Strategy<Value = EventBody> {
 fn any_creation() -> impl Strategy<Value = EventBody> {
     let other = || option::of((0..TASKS).prop_map(task));
     let model = option::of(Just(ModelRef::parse("scripted/hello").expect("a model")));
-    (0..SESSIONS, other(), other(), model).prop_map(|(session, parent, root, model)| {
-        TaskCreated { parent, root, model, ..TaskCreated::new("tester", session_id(session)) }
-            .into()
-    })
+    let payer = option::of(select(&["", "key", "other"][..]));
+    let agent = select(&["tester", "tester", "orders"][..]);
+    (0..SESSIONS, other(), other(), model, payer, agent).prop_map(
+        |(session, parent, root, model, payer, agent)| {
+            let payer = payer.map(str::to_owned);
+            let created = TaskCreated::new(agent, session_id(session));
+            TaskCreated { parent, root, model, payer, ..created }.into()
+        },
+    )
 }
 
 /// Now and then one that nothing may follow, with something behind it.
 fn any_status() -> impl Strategy<Value = EventBody> {
-    const WAITS: [WaitingFor; 3] =
-        [WaitingFor::Approval, WaitingFor::Resume, WaitingFor::ToolResult];
+    const WAITS: [WaitingFor; 4] =
+        [WaitingFor::Approval, WaitingFor::Resume, WaitingFor::ToolResult, WaitingFor::Budget];
     let waiting = option::of(select(&WAITS[..]));
     let others = [TaskStatus::Pending, TaskStatus::Running, TaskStatus::InputRequired];
     let status = prop_oneof![12 => select(others.to_vec()), 1 => select(&TaskStatus::ALL[..])];
@@ -230,6 +236,14 @@ fn any_usage() -> impl Strategy<Value = EventBody> {
             UsageRecorded { model: model.to_owned(), usage, purpose }.into()
         },
     )
+}
+
+fn any_raise() -> impl Strategy<Value = EventBody> {
+    let payer = option::of(select(&["", "key"][..]));
+    (select(vec![0, 1, u64::MAX]), payer).prop_map(|(nano_usd, payer)| {
+        let payer = payer.map(str::to_owned);
+        BudgetRaised { nano_usd, payer, by: "ada".to_owned(), comment: None }.into()
+    })
 }
 
 fn any_id() -> impl Strategy<Value = InteractionId> {

@@ -2,8 +2,13 @@
 
 use std::num::NonZeroUsize;
 
-use antiphon_core::port::{ApprovalQuery, Journal, JournalError, TaskQuery, Which, WhichApprovals};
-use antiphon_core::{Approval, LiveAgent, Queued, Replied, SessionSummary, TaskSummary};
+use antiphon_core::port::{
+    ApprovalQuery, Journal, JournalError, TaskFilter, TaskQuery, Which, WhichApprovals,
+};
+use antiphon_core::{
+    Approval, Days, LiveAgent, Queued, Replied, SessionSummary, Spending, TaskStatus, TaskSummary,
+};
+use chrono::NaiveDate;
 
 use crate::any_history::{
     INTERACTIONS, SESSIONS, TASKS, approval_id, interaction_id, session_id, task,
@@ -17,6 +22,7 @@ pub(crate) struct Glance {
     agents: Vec<Vec<LiveAgent>>,
     queued: Vec<Vec<Queued>>,
     replies: Vec<Option<Replied>>,
+    spending: Spending,
 }
 
 impl Glance {
@@ -32,6 +38,7 @@ impl Glance {
             agents: Vec::new(),
             queued: Vec::new(),
             replies: Vec::new(),
+            spending: journal.spending(EVER).await?,
         };
         for n in 0..INTERACTIONS {
             glance.replies.push(journal.reply(interaction_id(n)).await?);
@@ -53,6 +60,8 @@ impl Glance {
     }
 }
 
+const EVER: Days = Days { from: NaiveDate::MIN, to: NaiveDate::MAX };
+
 fn every_selection() -> Vec<Which> {
     let mut every = vec![Which::All, Which::Unfinished, Which::Beginning("task".to_owned())];
     for number in 0..TASKS {
@@ -60,5 +69,33 @@ fn every_selection() -> Vec<Which> {
         every.push(Which::Tree(task(number)));
     }
     every.extend((0..SESSIONS).map(|number| Which::Session(session_id(number))));
+    every.extend(filters().into_iter().map(Which::Matching));
     every
+}
+
+fn filters() -> Vec<TaskFilter> {
+    let any = TaskFilter::default();
+    let mut filters = vec![any.clone()];
+    for statuses in [vec![], vec![TaskStatus::Running], TaskStatus::ALL.to_vec()] {
+        for agent in [None, Some("tester"), Some("lawyer")] {
+            for session in [None, Some(session_id(0))] {
+                for before in [None, Some(task(1))] {
+                    filters.push(TaskFilter {
+                        statuses: statuses.clone(),
+                        agent: agent.map(str::to_owned),
+                        session: session.clone(),
+                        before,
+                        ..any.clone()
+                    });
+                }
+            }
+        }
+    }
+    filters.push(TaskFilter { tops: true, ..any.clone() });
+    filters.push(TaskFilter {
+        without_records: true,
+        statuses: vec![TaskStatus::Completed],
+        ..any
+    });
+    filters
 }

@@ -9,7 +9,8 @@ use antiphon_core::port::{
     Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
 };
 use antiphon_core::{
-    Approval, EventBody, InteractionId, LiveAgent, Queued, Replied, SessionSummary, TaskSummary,
+    Approval, Days, EventBody, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending,
+    TaskSummary,
 };
 use async_trait::async_trait;
 
@@ -71,6 +72,10 @@ impl Journal for DyingJournal {
 
     async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
         self.journal.reply(request).await
+    }
+
+    async fn spending(&self, days: Days) -> Result<Spending, JournalError> {
+        self.journal.spending(days).await
     }
 
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {

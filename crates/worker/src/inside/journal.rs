@@ -9,7 +9,8 @@ use antiphon_core::port::{
     TaskQuery, Which,
 };
 use antiphon_core::{
-    Approval, InteractionId, LiveAgent, Queued, Replied, SessionSummary, TaskId, TaskSummary,
+    Approval, Days, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending, TaskId,
+    TaskSummary,
 };
 use async_trait::async_trait;
 
@@ -103,7 +104,8 @@ impl Journal for FarJournal {
             | Which::Unfinished
             | Which::One(_)
             | Which::Beginning(_)
-            | Which::Session(_) => Whose::Own,
+            | Which::Session(_)
+            | Which::Matching(_) => Whose::Own,
         };
         let mut tasks = self.list(whose).await?;
         tasks.retain(|task| match &query.which {
@@ -114,6 +116,8 @@ impl Journal for FarJournal {
             Which::Beginning(start) => task.task_id.to_string().starts_with(start),
             Which::Tree(root) => task.root == *root,
             Which::Session(session_id) => task.session_id == *session_id,
+            // There is one, and none before it.
+            Which::Matching(filter) => filter.before.is_none() && filter.fits(task),
         });
         tasks.truncate(query.limit.get());
         Ok(tasks)
@@ -142,6 +146,11 @@ impl Journal for FarJournal {
     /// None: a worker answers nobody.
     async fn reply(&self, _: InteractionId) -> Result<Option<Replied>, JournalError> {
         Ok(None)
+    }
+
+    /// None: what is spent is counted where the runner is.
+    async fn spending(&self, _: Days) -> Result<Spending, JournalError> {
+        Ok(Spending::default())
     }
 
     /// None: a worker has no keys.

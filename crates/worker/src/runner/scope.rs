@@ -97,6 +97,7 @@ impl Scope {
                 | EventBody::Awaited(_)
                 | EventBody::RequestSent(_)
                 | EventBody::Replied(_)
+                | EventBody::BudgetRaised(_)
                 | EventBody::Relayed(_)
                 | EventBody::UsageRecorded(_)
                 | EventBody::OutputRejected(_)

@@ -10,8 +10,8 @@ use antiphon_core::port::{
     Runner, RunnerError, TaskQuery,
 };
 use antiphon_core::{
-    Approval, InteractionId, LiveAgent, Queued, Replied, SessionSummary, TaskId, TaskStatus,
-    TaskSummary,
+    Approval, Days, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending, TaskId,
+    TaskStatus, TaskSummary,
 };
 use async_trait::async_trait;
 
@@ -77,6 +77,10 @@ impl Journal for Deadly {
 
     async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
         self.journal.reply(request).await
+    }
+
+    async fn spending(&self, days: Days) -> Result<Spending, JournalError> {
+        self.journal.spending(days).await
     }
 
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {

@@ -148,6 +148,7 @@ impl Count {
             | EventBody::Relayed(_)
             | EventBody::UsageRecorded(_)
             | EventBody::OutputRejected(_)
+            | EventBody::BudgetRaised(_)
             | EventBody::Compacted(_) => {}
         }
     }

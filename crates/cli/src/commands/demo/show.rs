@@ -195,6 +195,7 @@ impl Scene<'_> {
             | EventBody::Relayed(_)
             | EventBody::UsageRecorded(_)
             | EventBody::OutputRejected(_)
+            | EventBody::BudgetRaised(_)
             | EventBody::Compacted(_) => Ok(()),
         }
     }

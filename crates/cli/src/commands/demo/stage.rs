@@ -97,6 +97,7 @@ impl Stage {
             | EventBody::Relayed(_)
             | EventBody::UsageRecorded(_)
             | EventBody::OutputRejected(_)
+            | EventBody::BudgetRaised(_)
             | EventBody::Compacted(_) => {}
         }
     }

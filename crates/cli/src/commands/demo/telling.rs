@@ -51,6 +51,7 @@ pub(super) fn told(stage: &Stage, event: &Event) -> Vec<(Tone, String)> {
         | EventBody::Awaited(_)
         | EventBody::Relayed(_)
         | EventBody::UsageRecorded(_)
+        | EventBody::BudgetRaised(_)
         | EventBody::Compacted(_) => Vec::new(),
     }
 }

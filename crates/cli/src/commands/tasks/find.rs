@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use std::num::NonZeroUsize;
 
 use antiphon_core::port::{TaskQuery, Which};
-use antiphon_core::{TaskId, TaskStatus, TaskSummary};
-use antiphon_runtime::{ORDERS, Orchestrator, is_standing};
+use antiphon_core::{TaskId, TaskSummary};
+use antiphon_runtime::{Orchestrator, is_standing};
 
 use crate::failure::Failure;
 
@@ -60,19 +60,9 @@ pub(super) fn choose(name: &str, found: Vec<TaskSummary>) -> Result<TaskSummary,
     }
 }
 
-/// Whether a task is only what is kept of an order. An agent may have the same name: its tasks do
-/// something.
-pub(super) fn is_order(task: &TaskSummary) -> bool {
-    task.agent == ORDERS
-        && task.parent.is_none()
-        && task.model.is_none()
-        && task.status == TaskStatus::Completed
-        && task.turns == 0
-}
-
 /// The newest that is no agent's inbox, and below none; the newest, when there is no other.
 fn last(mut found: Vec<TaskSummary>) -> Option<TaskSummary> {
-    found.retain(|task| !is_order(task));
+    found.retain(|task| !task.is_record());
     let inboxes: HashSet<TaskId> =
         found.iter().filter(|task| is_standing(task)).map(|task| task.task_id.clone()).collect();
     let index = found.iter().position(|task| !inboxes.contains(&task.root)).unwrap_or(0);

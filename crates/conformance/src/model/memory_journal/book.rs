@@ -6,12 +6,13 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, IdempotencyKey, Read, TaskHead, TaskQuery, Which,
+    Append, Appended, ApprovalQuery, IdempotencyKey, Read, TaskFilter, TaskHead, TaskQuery, Which,
     WhichApprovals,
 };
 use antiphon_core::{
-    Approval, ApprovalId, ApprovalStatus, Event, EventBody, InteractionId, LiveAgent, Position,
-    Queued, Replied, Seq, SessionId, SessionSummary, TaskId, TaskSummary,
+    Approval, ApprovalId, ApprovalStatus, Days, Event, EventBody, InteractionId, LiveAgent,
+    Position, Queued, Replied, Seq, SessionId, SessionSummary, Spending, SpendingFold, TaskId,
+    TaskSummary,
 };
 
 use super::PAGE_EVENTS_MAX;
@@ -30,6 +31,7 @@ pub(super) struct Book {
     asked: HashSet<ApprovalId>,
     /// The first final answer to each request.
     replies: HashMap<InteractionId, Replied>,
+    spending: SpendingFold,
 }
 
 impl Book {
@@ -77,6 +79,7 @@ impl Book {
         match self.tasks.entry(task_id.clone()) {
             Entry::Occupied(mut chapter) => {
                 chapter.get_mut().add(event);
+                self.spending.apply(&chapter.get().summary, body, *at);
                 if let EventBody::ApprovalRequested(request) = body
                     && self.asked.insert(request.approval_id.clone())
                 {
@@ -116,6 +119,9 @@ impl Book {
     }
 
     pub(super) fn tasks(&self, query: &TaskQuery) -> Vec<TaskSummary> {
+        if let Which::Matching(filter) = &query.which {
+            return self.matching(filter, query.limit);
+        }
         let listed = self.newest().filter(|chapter| {
             let task = &chapter.summary;
             match &query.which {
@@ -126,9 +132,23 @@ impl Book {
                 Which::Beginning(start) => task.task_id.as_str().starts_with(start),
                 Which::Tree(root) => task.root == *root,
                 Which::Session(session_id) => task.session_id == *session_id,
+                Which::Matching(filter) => filter.fits(task),
             }
         });
         listed.take(query.limit.get()).map(|chapter| chapter.summary.clone()).collect()
+    }
+
+    fn matching(&self, filter: &TaskFilter, limit: NonZeroUsize) -> Vec<TaskSummary> {
+        let mut older: Box<dyn Iterator<Item = &Chapter>> = Box::new(self.newest());
+        if let Some(before) = &filter.before {
+            older = Box::new(older.skip_while(|task| task.summary.task_id != *before).skip(1));
+        }
+        let listed = older.map(|chapter| &chapter.summary).filter(|task| filter.fits(task));
+        listed.take(limit.get()).cloned().collect()
+    }
+
+    pub(super) fn spending(&self, days: Days) -> Spending {
+        self.spending.during(days, self.head())
     }
 
     pub(super) fn sessions(&self, limit: NonZeroUsize) -> Vec<SessionSummary> {

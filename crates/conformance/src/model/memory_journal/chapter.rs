@@ -72,6 +72,7 @@ impl Chapter {
             | EventBody::Relayed(_)
             | EventBody::ToolStarted(_)
             | EventBody::UsageRecorded(_)
+            | EventBody::BudgetRaised(_)
             | EventBody::OutputRejected(_)
             | EventBody::Compacted(_) => {}
         }

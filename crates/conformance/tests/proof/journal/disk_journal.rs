@@ -9,7 +9,8 @@ use antiphon_core::port::{
     TaskQuery,
 };
 use antiphon_core::{
-    Approval, InteractionId, LiveAgent, Position, Queued, Replied, Seq, SessionSummary, TaskSummary,
+    Approval, Days, InteractionId, LiveAgent, Position, Queued, Replied, Seq, SessionSummary,
+    Spending, TaskSummary,
 };
 use async_trait::async_trait;
 
@@ -27,6 +28,7 @@ pub(super) enum DiskFault {
     TakesAllForArrivals,
     ForgetsReplies,
     ForgetsAnswers,
+    ForgetsSpending,
 }
 
 pub(super) struct DiskJournal {
@@ -129,6 +131,13 @@ impl Journal for DiskJournal {
             return Ok(None);
         }
         self.memory.reply(request).await
+    }
+
+    async fn spending(&self, days: Days) -> Result<Spending, JournalError> {
+        if self.forgot(DiskFault::ForgetsSpending) {
+            return Ok(Spending::default());
+        }
+        self.memory.spending(days).await
     }
 
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {

@@ -5,6 +5,7 @@ mod arriving;
 mod listing;
 mod racing;
 mod reading;
+mod spending;
 mod summing;
 mod waiting;
 mod writing;
@@ -19,8 +20,8 @@ use antiphon_core::port::{
     Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
 };
 use antiphon_core::{
-    Approval, Event, EventBody, InteractionId, LiveAgent, Position, Queued, Replied, Seq,
-    SessionSummary, TaskCreated, TaskId, TaskSummary,
+    Approval, Days, Event, EventBody, InteractionId, LiveAgent, Position, Queued, Replied, Seq,
+    SessionSummary, Spending, TaskCreated, TaskId, TaskSummary,
 };
 use async_trait::async_trait;
 
@@ -114,6 +115,16 @@ pub(super) enum Fault {
     TakesAcceptedForAnAnswer,
     FindsRepliesOfUnfinishedTasksOnly,
     FindsRepliesWhereTheRequestCame,
+    LooksAtTheStatusOnly,
+    BeginsAPageWithTheLastOne,
+    BeginsAnewBehindNothing,
+    TakesAllOfThatNameForOrders,
+    LetsTheOwnerPay,
+    CountsNoCalls,
+    ChargesWhoeverTookOver,
+    AllowsItToAll,
+    CountsFurtherThanItDoes,
+    SpendsWhatItRefused,
 }
 
 /// A right journal with a wrong one around it.
@@ -122,6 +133,8 @@ pub(super) struct FaultyJournal {
     fault: Fault,
     writing: AtomicUsize,
     answers: Mutex<HashMap<IdempotencyKey, Result<Appended, JournalError>>>,
+    /// What was asked to be written, whatever became of it.
+    tried: Mutex<Vec<Append>>,
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "a fault is wrong in one respect")]
@@ -132,6 +145,7 @@ impl FaultyJournal {
             fault,
             writing: AtomicUsize::new(0),
             answers: Mutex::default(),
+            tried: Mutex::default(),
         }
     }
 
@@ -173,6 +187,7 @@ impl FaultyJournal {
 #[expect(clippy::wildcard_enum_match_arm, reason = "a fault is wrong in one respect")]
 impl Journal for FaultyJournal {
     async fn append(&self, append: Append) -> Result<Appended, JournalError> {
+        self.tried.lock().unwrap().push(append.clone());
         match self.fault {
             Fault::AnswersWithTheFirstOfABatch => self.answering_with_the_first(append).await,
             Fault::ReversesBatches => self.reversing(append).await,
@@ -240,6 +255,10 @@ impl Journal for FaultyJournal {
         self.reply_wrongly(request).await
     }
 
+    async fn spending(&self, days: Days) -> Result<Spending, JournalError> {
+        self.spending_wrongly(days).await
+    }
+
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
         self.answered_wrongly(key).await
     }
@@ -247,4 +266,9 @@ impl Journal for FaultyJournal {
 
 fn is_end(body: &EventBody) -> bool {
     matches!(body, EventBody::StatusChanged(change) if change.status.is_terminal())
+}
+
+/// Where a task is believed to be by the check of what is refused.
+fn behind_all() -> antiphon_core::port::Expected {
+    antiphon_core::port::Expected::At(Seq(0))
 }

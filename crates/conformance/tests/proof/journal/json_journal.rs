@@ -7,7 +7,8 @@ use antiphon_core::port::{
     Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
 };
 use antiphon_core::{
-    Approval, InteractionId, LiveAgent, Queued, Replied, SessionSummary, TaskSummary,
+    Approval, Days, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending,
+    TaskSummary,
 };
 use async_trait::async_trait;
 
@@ -49,6 +50,10 @@ impl Journal for JsonJournal {
 
     async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
         self.inner.reply(request).await
+    }
+
+    async fn spending(&self, days: Days) -> Result<Spending, JournalError> {
+        self.inner.spending(days).await
     }
 
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {

@@ -33,6 +33,7 @@ pub(super) fn whole() -> Specimen {
             temperature: Some(Temperature::new(0.5).unwrap()),
             tool_choice: ToolChoice::Named("read".to_owned()),
         },
+        payer: Some("tR7xQ2pL".to_owned()),
         route: Some(RawJson::parse(r#"{"script":"hello.toml"}"#).unwrap()),
     };
     let data = json!({
@@ -51,7 +52,7 @@ pub(super) fn whole() -> Specimen {
             "tasks_max": 11
         },
         "output_schema": {"type": "object"}, "manner": {"temperature": 0.5, "tool_choice": {"named": "read"}},
-        "route": {"script": "hello.toml"}
+        "payer": "tR7xQ2pL", "route": {"script": "hello.toml"}
     });
     (created.into(), "task_created", data)
 }

@@ -72,7 +72,10 @@ impl State {
             (TaskStatus::Running, _) => Self::Running,
             (TaskStatus::InputRequired, Some(WaitingFor::Approval)) => Self::Asks,
             (TaskStatus::InputRequired, Some(WaitingFor::Resume)) => Self::Paused,
-            (TaskStatus::InputRequired, Some(WaitingFor::ToolResult) | None) => Self::Waits,
+            (
+                TaskStatus::InputRequired,
+                Some(WaitingFor::ToolResult | WaitingFor::Budget) | None,
+            ) => Self::Waits,
             (TaskStatus::Completed, _) => Self::Completed,
             (TaskStatus::Failed, _) => Self::Failed,
             (TaskStatus::Canceled, _) => Self::Canceled,

@@ -2,11 +2,12 @@
 
 use std::num::NonZeroUsize;
 
-use antiphon_core::port::{Journal, JournalError, TaskQuery, Which};
-use antiphon_core::{SessionSummary, TaskSummary};
+use antiphon_core::port::{Journal, JournalError, TaskFilter, TaskQuery, Which};
+use antiphon_core::{ORDERS, SessionSummary, TaskSummary};
 
 use super::{Fault, FaultyJournal};
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "a fault is wrong in one respect")]
 impl FaultyJournal {
     pub(super) async fn list_wrongly(
         &self,
@@ -59,9 +60,43 @@ impl FaultyJournal {
             (Fault::FindsSessionsByPrefix, Which::Session(session)) => {
                 tasks.retain(|task| task.session_id.as_str().starts_with(session.as_str()));
             }
+            (_, Which::Matching(filter)) => {
+                return self.matching_wrongly(filter, query.limit).await;
+            }
             _ => return Ok(None),
         }
         tasks.truncate(query.limit.get());
+        Ok(Some(tasks))
+    }
+
+    async fn matching_wrongly(
+        &self,
+        filter: &TaskFilter,
+        limit: NonZeroUsize,
+    ) -> Result<Option<Vec<TaskSummary>>, JournalError> {
+        let mut asked = filter.clone();
+        match self.fault {
+            Fault::LooksAtTheStatusOnly => {
+                (asked.agent, asked.session, asked.tops) = (None, None, false);
+            }
+            Fault::BeginsAnewBehindNothing => {
+                let all = TaskQuery { which: Which::All, limit: NonZeroUsize::MAX };
+                let there = self.inner.tasks(all).await?;
+                asked.before.take_if(|before| !there.iter().any(|task| task.task_id == *before));
+            }
+            Fault::TakesAllOfThatNameForOrders | Fault::BeginsAPageWithTheLastOne => {}
+            _ => return Ok(None),
+        }
+        let which = Which::Matching(asked);
+        let mut tasks = self.inner.tasks(TaskQuery { which, limit: NonZeroUsize::MAX }).await?;
+        if self.fault == Fault::TakesAllOfThatNameForOrders && filter.without_records {
+            tasks.retain(|task| task.agent != ORDERS);
+        }
+        if let (Fault::BeginsAPageWithTheLastOne, Some(before)) = (self.fault, &filter.before) {
+            let one = TaskQuery { which: Which::One(before.clone()), limit };
+            tasks.splice(0..0, self.inner.tasks(one).await?);
+        }
+        tasks.truncate(limit.get());
         Ok(Some(tasks))
     }
 

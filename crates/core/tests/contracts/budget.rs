@@ -2,10 +2,8 @@
 
 use std::num::NonZeroU64;
 
-use antiphon_core::Cost;
-use antiphon_keys::{SpendExceeded, SpendLimits, SpendWindow, Spent};
-
-use crate::world::time;
+use antiphon_core::{Cost, PerWindow, SpendExceeded, SpendLimits, SpendWindow};
+use chrono::{DateTime, Utc};
 
 fn limits(daily: u64, monthly: u64) -> SpendLimits {
     SpendLimits {
@@ -14,8 +12,12 @@ fn limits(daily: u64, monthly: u64) -> SpendLimits {
     }
 }
 
-fn spent(today: u64, this_month: u64) -> Spent {
-    Spent { today: Cost { nano_usd: today }, this_month: Cost { nano_usd: this_month } }
+fn time(text: &str) -> DateTime<Utc> {
+    text.parse().unwrap()
+}
+
+fn spent(today: u64, this_month: u64) -> PerWindow {
+    PerWindow { today: Cost { nano_usd: today }, this_month: Cost { nano_usd: this_month } }
 }
 
 #[test]
@@ -58,4 +60,14 @@ fn a_refusal_says_what_was_spent_and_when_to_come_again() {
         error.to_string(),
         "$1.6000 of $1.5000 for this day are spent; try again from 2025-01-21 00:00:00 UTC on"
     );
+}
+
+#[test]
+fn what_is_added_raises_the_limits_there_are_and_makes_none() {
+    let by = spent(5, 7);
+    assert_eq!(limits(10, 100).raised(by), limits(15, 107));
+    assert_eq!(limits(0, 100).raised(by), limits(0, 107));
+    assert_eq!(limits(0, 0).raised(by), limits(0, 0));
+    let all = spent(u64::MAX, u64::MAX);
+    assert_eq!(limits(10, 100).raised(all), limits(u64::MAX, u64::MAX));
 }

@@ -1,0 +1,124 @@
+//! `antiphon budget`: what may be spent, and letting more be spent.
+
+use antiphon_core::Cost;
+use antiphon_keys::KeyId;
+use antiphon_runtime::{Allowance, BudgetStanding, ScopeStanding, WindowStanding};
+use antiphon_server::nano_usd;
+use clap::Subcommand;
+
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::hands::Hands;
+use crate::models::Models;
+use crate::project::Project;
+use crate::served::Door;
+use crate::terminal;
+
+/// Look at what may be spent and what was, and let more be spent (see docs/budget.md).
+#[derive(Debug, Subcommand)]
+#[command(after_help = "\
+A budget is set with `[budget] daily_usd` and `monthly_usd` in your configuration, and for a key with
+`antiphon keys new --daily-usd`. When it is spent, tasks wait; they go on when the next day or month of
+UTC begins, or when you allow more.
+
+Examples:
+  antiphon budget show
+  antiphon budget allow 5
+  antiphon budget allow 0.50 --key tR7xQ2pL --comment 'until Monday'")]
+pub(crate) enum BudgetOf {
+    /// Show what may be spent and what was, this day and this month.
+    Show {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Let so much more be spent, this day and this month. Whoever waits for it goes on.
+    Allow {
+        /// How much, in US dollars.
+        usd: f64,
+        /// The key that may spend it, by its id; all together when absent.
+        #[arg(long, value_name = "ID")]
+        key: Option<KeyId>,
+        /// Why, for the journal.
+        #[arg(long, value_name = "TEXT")]
+        comment: Option<String>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+impl BudgetOf {
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let project = Project::known()?;
+        let models = Models::new(Config::load()?);
+        match self {
+            Self::Show { json } => {
+                let standing = project.reader(models)?.budget().await?;
+                terminal::print(&if json { terminal::json(&standing)? } else { table(&standing) });
+                Ok(())
+            }
+            Self::Allow { usd, key, comment, json } => {
+                let bad = || Failure::usage("an amount is from 0.000000001 to 1000000 dollars");
+                let by_nano_usd = nano_usd(usd).ok_or_else(bad)?;
+                let door = Door::open(&project, models, Hands::none()).await?;
+                let allowance = Allowance {
+                    payer: key.map(String::from),
+                    by_nano_usd,
+                    by: crate::served::BY.to_owned(),
+                    comment,
+                    key: None,
+                };
+                let standing = door.allow(allowance).await?;
+                let amount = Cost { nano_usd: by_nano_usd };
+                if json {
+                    terminal::print(&terminal::json(&standing)?);
+                } else {
+                    terminal::print(&format!("{amount} more may be spent; {}\n", then(&door)));
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+fn then(door: &Door) -> &'static str {
+    match door {
+        Door::Served(..) => "whoever waited for it goes on",
+        Door::Alone(_) => "go on with `antiphon tasks resume`",
+    }
+}
+
+fn table(standing: &BudgetStanding) -> String {
+    let head = ["BUDGET", "OF", "SPENT", "LIMIT", "ALLOWED BEYOND", "ENDS"];
+    let mut lines = vec![head.map(str::to_owned)];
+    for scope in std::iter::once(&standing.total).chain(&standing.keys) {
+        lines.push(line(scope, "day", &scope.day));
+        lines.push(line(scope, "month", &scope.month));
+    }
+    let mut text = terminal::table(&lines);
+    match standing.total.unpriced_calls {
+        0 => {}
+        calls => {
+            let calls = terminal::count(calls, "answer");
+            text += &format!("{calls} this month came from models without a price: not counted\n");
+        }
+    }
+    if !standing.waiting.is_empty() {
+        let tasks = terminal::count(standing.waiting.len() as u64, "task");
+        text +=
+            &format!("{tasks} waiting for it: let more be spent with `antiphon budget allow`\n");
+    }
+    text
+}
+
+fn line(scope: &ScopeStanding, of: &str, window: &WindowStanding) -> [String; 6] {
+    [
+        scope.key_id.as_ref().map_or("total".to_owned(), |id| format!("key {id}")),
+        of.to_owned(),
+        window.spent_nano_usd.to_string(),
+        window.limit_nano_usd.map_or("none".to_owned(), |limit| limit.to_string()),
+        window.raised_nano_usd.to_string(),
+        window.resets_at.format("%Y-%m-%d %H:%M").to_string(),
+    ]
+}

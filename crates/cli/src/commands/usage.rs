@@ -1,0 +1,96 @@
+//! `antiphon usage`: what was spent, also while a server works.
+
+use antiphon_core::TokenUsage;
+use antiphon_core::port::{Clock, SystemClock};
+use antiphon_server::{UsageBy, UsageReport, UsageRow, usage_days, usage_report};
+use chrono::NaiveDate;
+use clap::Args;
+
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::models::Models;
+use crate::project::Project;
+use crate::terminal;
+
+/// Show what was spent: tokens, answers and money, this month unless you say otherwise (see
+/// docs/budget.md).
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Days are days of UTC. Money is counted at the prices of today; `?` is where nobody knows them.
+
+Examples:
+  antiphon usage
+  antiphon usage --by model,agent
+  antiphon usage --from 2026-11-01 --to 2026-11-15 --by day,payer
+  antiphon usage --by model --json | jq '.totals.cost_nano_usd'")]
+pub(crate) struct UsageOf {
+    /// The first day; the first of this month when absent.
+    #[arg(long, value_name = "DAY")]
+    from: Option<NaiveDate>,
+    /// The last day; today when absent.
+    #[arg(long, value_name = "DAY")]
+    to: Option<NaiveDate>,
+    /// What to tell apart: `day`, `model`, `agent`, `payer`, with commas between them.
+    #[arg(long, value_name = "WHAT", default_value = "day")]
+    by: String,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl UsageOf {
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let days = usage_days(self.from, self.to, SystemClock.now()).map_err(Failure::usage)?;
+        let by =
+            UsageBy::parse(&self.by).map_err(|error| Failure::usage(format!("--by: {error}")))?;
+        let project = Project::known()?;
+        let books = project.reader(Models::new(Config::load()?))?;
+        let report = usage_report(&books, days, &by).await?;
+        terminal::print(&if self.json { terminal::json(&report)? } else { table(&report, &by) });
+        Ok(())
+    }
+}
+
+fn table(report: &UsageReport, by: &[UsageBy]) -> String {
+    if report.rows.is_empty() {
+        return format!("nothing was spent from {} to {}\n", report.from, report.to);
+    }
+    let mut lines = Vec::new();
+    let mut head: Vec<String> = by.iter().map(|by| by.as_str().to_uppercase()).collect();
+    head.extend(["CALLS", "READ", "CACHED", "WRITTEN", "COST"].map(str::to_owned));
+    lines.push(head);
+    lines.extend(report.rows.iter().map(|row| line(row, by.iter().map(|by| named(row, *by)))));
+    let together = by.iter().enumerate().map(|(index, _)| match index {
+        0 => "together".to_owned(),
+        _ => String::new(),
+    });
+    lines.push(line(&report.totals, together));
+    terminal::table(&lines)
+}
+
+fn line(row: &UsageRow, names: impl Iterator<Item = String>) -> Vec<String> {
+    let tokens = TokenUsage::from(row.usage);
+    let mut line: Vec<String> = names.collect();
+    line.extend([
+        row.calls.to_string(),
+        tokens.prompt_tokens.to_string(),
+        row.usage.cache_read_tokens.unwrap_or_default().to_string(),
+        tokens.completion_tokens.to_string(),
+        match (row.cost_nano_usd, row.unpriced_calls) {
+            (None, _) => "?".to_owned(),
+            (Some(cost), 0) => cost.to_string(),
+            (Some(cost), _) => format!("{cost} + ?"),
+        },
+    ]);
+    line
+}
+
+fn named(row: &UsageRow, by: UsageBy) -> String {
+    let text = |text: &Option<String>| antiphon_core::visible(text.as_deref().unwrap_or_default());
+    match by {
+        UsageBy::Day => row.day.map(|day| day.to_string()).unwrap_or_default(),
+        UsageBy::Model => text(&row.model),
+        UsageBy::Agent => text(&row.agent),
+        UsageBy::Payer => row.payer.as_ref().map_or("owner".to_owned(), |id| format!("key {id}")),
+    }
+}

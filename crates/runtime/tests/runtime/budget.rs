@@ -1,0 +1,433 @@
+//! What may be spent in all and by whom: who may not spend more waits, and loses nothing.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_conformance::model::MemoryJournal;
+use antiphon_core::port::{Clock, IdempotencyKey, Journal, SystemClock};
+use antiphon_core::{
+    Cost, EventBody, ModelRef, Position, Price, PriceTable, SpendLimits, TaskId, TaskStatus,
+    WaitingFor,
+};
+use antiphon_runtime::{
+    Allowance, Budget, BudgetScope, LimitReached, Means, NewTask, NoPayers, Orchestrator,
+    OrchestratorError, Payers, TaskState, World,
+};
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::team::{Roster, Team, agent, agent_in, calls, replying, says, script};
+use crate::world::{Counting, Death, Mortal, events, new_task, world};
+
+/// Three answers, of half a cent each.
+const THREE: &str = r#"
+name = "test"
+[[reply]]
+when = { turn = 0 }
+step = [{ call = { name = "look", arguments = { at = "a" } } }]
+usage = { input_tokens = 1000, output_tokens = 1000 }
+[[reply]]
+when = { turn = 1 }
+step = [{ call = { name = "act", arguments = { on = "a" } } }]
+usage = { input_tokens = 1000, output_tokens = 1000 }
+[[reply]]
+step = [{ text = "Done." }]
+usage = { input_tokens = 1000, output_tokens = 1000 }
+"#;
+
+/// What one of them costs.
+const ANSWER: u64 = 5_000_000;
+
+fn prices() -> Arc<PriceTable> {
+    let price: Price = serde_json::from_str(r#"{"input":1.0,"output":4.0}"#).expect("a price");
+    let models = ["scripted/test", "scripted/team"];
+    let priced = models.map(|name| (ModelRef::parse(name).expect("a model"), price));
+    Arc::new(priced.into_iter().collect())
+}
+
+fn limits(daily: u64, monthly: u64) -> SpendLimits {
+    SpendLimits {
+        daily_nano_usd_max: NonZeroU64::new(daily),
+        monthly_nano_usd_max: NonZeroU64::new(monthly),
+    }
+}
+
+fn budget(daily: u64) -> Budget {
+    Budget { total: limits(daily, 0), payers: Arc::new(NoPayers) }
+}
+
+/// Keys with limits.
+struct Keys(BTreeMap<&'static str, SpendLimits>);
+
+impl Payers for Keys {
+    fn limits(&self, payer: &str) -> SpendLimits {
+        self.0.get(payer).copied().unwrap_or_default()
+    }
+
+    fn limited(&self) -> Vec<(String, SpendLimits)> {
+        self.0.iter().map(|(id, limits)| ((*id).to_owned(), *limits)).collect()
+    }
+}
+
+struct Bench {
+    journal: Arc<MemoryJournal>,
+    tools: Arc<Counting>,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self { journal: Arc::new(MemoryJournal::new()), tools: Arc::new(Counting::default()) }
+    }
+
+    fn world(&self) -> World {
+        let journal: Arc<dyn Journal> = self.journal.clone();
+        World { prices: prices(), ..world(journal, &self.tools, THREE) }
+    }
+
+    fn orchestrator(&self, budget: Budget) -> Orchestrator {
+        Orchestrator::new(Means { world: self.world(), budget })
+    }
+}
+
+fn allowing(by_nano_usd: u64) -> Allowance {
+    Allowance { payer: None, by_nano_usd, by: "ada".to_owned(), comment: None, key: None }
+}
+
+fn waits(state: &TaskState) -> (TaskStatus, Option<WaitingFor>, u32) {
+    (state.status, state.waiting_for, state.turns)
+}
+
+const fn waiting(turns: u32) -> (TaskStatus, Option<WaitingFor>, u32) {
+    (TaskStatus::InputRequired, Some(WaitingFor::Budget), turns)
+}
+
+const DONE: (TaskStatus, Option<WaitingFor>, u32) = (TaskStatus::Completed, None, 3);
+
+/// The next status of a task that is no `input_required`.
+async fn goes_on(orchestrator: &Orchestrator, task_id: &TaskId) -> TaskState {
+    let mut events = orchestrator.follow(Some(task_id.clone()), Position(0));
+    loop {
+        if events.next().await.expect("an event").body.ends_task() {
+            return orchestrator.task(task_id).await.expect("a task");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_task_waits_when_the_budget_is_spent_and_goes_on_when_more_is_allowed() {
+    let bench = Bench::new();
+    let orchestrator = bench.orchestrator(budget(ANSWER * 2));
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let state = orchestrator.wait(&task_id).await.expect("a rest");
+    assert_eq!(waits(&state), waiting(2));
+    let detail = state.detail.expect("a reason");
+    let told = (&detail["scope"], &detail["period"], &detail["limit_nano_usd"]);
+    assert_eq!(told, (&"total".into(), &"day".into(), &(ANSWER * 2).into()));
+    assert_eq!(detail["spent_nano_usd"], ANSWER * 2);
+
+    // Nobody talks it into going on.
+    let Err(OrchestratorError::Budget(spent)) = orchestrator.resume(&task_id).await else {
+        panic!("it was resumed");
+    };
+    assert_eq!((spent.scope, spent.spent), (BudgetScope::Total, Cost { nano_usd: ANSWER * 2 }));
+    let refused = orchestrator.afford(None, None).await;
+    assert!(matches!(refused, Err(OrchestratorError::Budget(_))), "{refused:?}");
+    let standing = orchestrator.budget().await.expect("a budget");
+    assert_eq!(standing.waiting, [task_id.clone()]);
+
+    let standing = orchestrator.allow(allowing(1)).await.expect("allowed");
+    assert_eq!(standing.total.day.limit_nano_usd, Some(Cost { nano_usd: ANSWER * 2 + 1 }));
+    assert_eq!(waits(&goes_on(&orchestrator, &task_id).await), DONE);
+    assert_eq!(orchestrator.budget().await.expect("a budget").waiting, []);
+    assert!(bench.tools.done().values().all(|times| *times == 1));
+}
+
+#[tokio::test]
+async fn what_is_allowed_under_one_name_is_allowed_once_and_makes_no_budget() {
+    let bench = Bench::new();
+    let orchestrator = bench.orchestrator(budget(ANSWER));
+    let key = Some(IdempotencyKey("once".to_owned()));
+    for _ in 0..3 {
+        let allowance = Allowance { key: key.clone(), ..allowing(7) };
+        let standing = orchestrator.allow(allowance).await.expect("allowed");
+        assert_eq!(standing.total.day.raised_nano_usd, Cost { nano_usd: 7 });
+    }
+    for bad in [0, u64::MAX] {
+        let refused = orchestrator.allow(allowing(bad)).await;
+        assert!(matches!(refused, Err(OrchestratorError::NoAllowance { .. })), "{refused:?}");
+    }
+    let nobody = Allowance { payer: Some("nobody".to_owned()), ..allowing(7) };
+    let refused = orchestrator.allow(nobody).await;
+    assert!(matches!(refused, Err(OrchestratorError::NoAllowance { .. })), "{refused:?}");
+    let raised = events(&*bench.journal)
+        .await
+        .iter()
+        .filter(|e| matches!(e.body, EventBody::BudgetRaised(_)))
+        .count();
+    assert_eq!(raised, 1);
+}
+
+/// A clock that is so far ahead.
+struct Ahead(TimeDelta);
+
+impl Clock for Ahead {
+    fn now(&self) -> DateTime<Utc> {
+        SystemClock.now() + self.0
+    }
+}
+
+#[tokio::test]
+async fn a_task_goes_on_by_itself_when_the_next_day_begins() {
+    let bench = Bench::new();
+    // Half a second before midnight, and not at the end of a month.
+    let eve: DateTime<Utc> = "2026-03-10T23:59:59.5Z".parse().expect("a time");
+    let clock = Arc::new(Ahead(eve - SystemClock.now()));
+    let world = World { clock, ..bench.world() };
+    let budget = Budget { total: limits(ANSWER * 2, ANSWER * 4), payers: Arc::new(NoPayers) };
+    let orchestrator = Orchestrator::new(Means { world, budget });
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let state = orchestrator.wait(&task_id).await.expect("a rest");
+    assert_eq!(waits(&state), waiting(2));
+    assert_eq!(state.detail.expect("a reason")["resets_at"], "2026-03-11T00:00:00Z");
+    assert_eq!(waits(&goes_on(&orchestrator, &task_id).await), DONE);
+    let standing = orchestrator.budget().await.expect("a budget");
+    let spent = (standing.total.day.spent_nano_usd, standing.total.month.spent_nano_usd);
+    assert_eq!(spent, (Cost { nano_usd: ANSWER }, Cost { nano_usd: ANSWER * 3 }));
+}
+
+#[tokio::test]
+async fn after_a_restart_the_sums_are_the_same_and_who_waits_goes_on_when_it_may() {
+    let bench = Bench::new();
+    let first = bench.orchestrator(budget(ANSWER * 2));
+    let task_id = first.invoke(new_task("go")).await.expect("accepted");
+    first.wait(&task_id).await.expect("a rest");
+    let before = first.budget().await.expect("a budget");
+    first.shutdown(Duration::from_secs(5)).await;
+
+    let second = bench.orchestrator(budget(ANSWER * 2));
+    assert_eq!(second.budget().await.expect("a budget"), before);
+    second.recover().await.expect("a list");
+    assert_eq!(waits(&second.wait(&task_id).await.expect("a rest")), waiting(2));
+    // Nothing is written again for somebody who goes on waiting.
+    let count = events(&*bench.journal).await.len();
+    second.shutdown(Duration::from_secs(5)).await;
+    let third = bench.orchestrator(budget(ANSWER * 2));
+    third.recover().await.expect("a list");
+    third.wait(&task_id).await.expect("a rest");
+    assert_eq!(events(&*bench.journal).await.len(), count);
+    third.allow(allowing(ANSWER)).await.expect("allowed");
+    third.shutdown(Duration::from_secs(5)).await;
+
+    // What was allowed is allowed still, and a larger budget would have done as well.
+    let fourth = bench.orchestrator(budget(ANSWER * 2));
+    fourth.recover().await.expect("a list");
+    assert_eq!(waits(&fourth.wait(&task_id).await.expect("an end")), DONE);
+}
+
+#[tokio::test]
+async fn a_task_that_waits_for_the_budget_survives_death_at_every_write() {
+    let mut waited = 0;
+    for last in 0..14 {
+        for death in [Death::Before, Death::After] {
+            let bench = Bench::new();
+            let mortal: Arc<dyn Journal> = Arc::new(Mortal::new(&bench.journal, last, death));
+            let world = World { prices: prices(), ..world(mortal, &bench.tools, THREE) };
+            let first = Orchestrator::new(Means { world, budget: budget(ANSWER * 2) });
+            if let Ok(task_id) = first.invoke(new_task("go")).await
+                && first.wait(&task_id).await.is_ok()
+            {
+                // It waits, or has died meanwhile.
+                let _ = first.allow(allowing(ANSWER)).await;
+                let _ = first.wait(&task_id).await;
+            }
+            first.shutdown(Duration::from_secs(5)).await;
+
+            let second = bench.orchestrator(budget(ANSWER * 2));
+            let recovered = second.recover().await.expect("a list");
+            assert_eq!(recovered.waiting, [], "{death:?} write {last}");
+            for task_id in recovered.begun {
+                let state = second.wait(&task_id).await.expect("a rest");
+                if state.waiting_for == Some(WaitingFor::Budget) {
+                    waited += 1;
+                    second.allow(allowing(ANSWER)).await.expect("allowed");
+                }
+                let state = goes_on(&second, &task_id).await;
+                assert_eq!(state.status, TaskStatus::Completed, "{death:?} write {last}");
+            }
+            let done = bench.tools.done();
+            let mut acts = done.iter().filter(|(what, _)| what.starts_with("act"));
+            assert!(acts.all(|(_, times)| *times <= 1), "{death:?} write {last}: {done:?}");
+            // The sums are what the journal says, whatever happened to the writes.
+            let standing = second.budget().await.expect("a budget");
+            let fresh = bench.orchestrator(budget(ANSWER * 2)).budget().await.expect("a budget");
+            assert_eq!(standing, fresh, "{death:?} write {last}");
+        }
+    }
+    assert!(waited >= 8, "it waited {waited} times after a death");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn tasks_that_race_spend_no_more_than_the_answers_that_are_under_way() {
+    let bench = Bench::new();
+    let orchestrator = bench.orchestrator(budget(ANSWER * 7));
+    let mut tasks = Vec::new();
+    for _ in 0..8 {
+        tasks.push(orchestrator.invoke(new_task("go")).await.expect("accepted"));
+    }
+    for task_id in &tasks {
+        orchestrator.wait(task_id).await.expect("a rest");
+    }
+    let standing = orchestrator.budget().await.expect("a budget");
+    let spent = standing.total.day.spent_nano_usd.nano_usd;
+    assert!((ANSWER * 7..ANSWER * (7 + 8)).contains(&spent), "{spent}");
+    assert!(!standing.waiting.is_empty());
+    orchestrator.allow(allowing(ANSWER * 100)).await.expect("allowed");
+    for task_id in &tasks {
+        assert_eq!(waits(&goes_on(&orchestrator, task_id).await), DONE);
+    }
+    let standing = orchestrator.budget().await.expect("a budget");
+    assert_eq!(standing.total.day.spent_nano_usd, Cost { nano_usd: ANSWER * 24 });
+}
+
+#[tokio::test]
+async fn the_budget_of_a_key_stops_nobody_else() {
+    let bench = Bench::new();
+    let keys = Keys([("poor", limits(ANSWER, 0)), ("rich", limits(0, ANSWER * 9))].into());
+    let total = SpendLimits::default();
+    let orchestrator = bench.orchestrator(Budget { total, payers: Arc::new(keys) });
+    let paying = |payer: &str| NewTask { payer: Some(payer.to_owned()), ..new_task("go") };
+    let poor = orchestrator.invoke(paying("poor")).await.expect("accepted");
+    assert_eq!(waits(&orchestrator.wait(&poor).await.expect("a rest")), waiting(1));
+    let detail = orchestrator.task(&poor).await.expect("a task").detail.expect("a reason");
+    assert_eq!((&detail["scope"], &detail["key_id"]), (&"key".into(), &"poor".into()));
+    for task in [paying("rich"), new_task("go")] {
+        let task_id = orchestrator.invoke(task).await.expect("accepted");
+        assert_eq!(waits(&orchestrator.wait(&task_id).await.expect("an end")), DONE);
+    }
+    assert_eq!(orchestrator.afford(None, None).await, Ok(()));
+    assert_eq!(orchestrator.afford(Some("rich"), None).await, Ok(()));
+    let refused = orchestrator.afford_own(Some("poor")).await;
+    assert!(matches!(refused, Err(OrchestratorError::Budget(_))), "{refused:?}");
+
+    let standing = orchestrator.budget().await.expect("a budget");
+    let keys: Vec<_> = standing
+        .keys
+        .iter()
+        .map(|key| (key.key_id.as_deref(), key.month.spent_nano_usd.nano_usd / ANSWER))
+        .collect();
+    assert_eq!(keys, [(Some("poor"), 1), (Some("rich"), 3)]);
+    // Another one's allowance is of no use to it.
+    let for_rich = Allowance { payer: Some("rich".to_owned()), ..allowing(ANSWER * 9) };
+    orchestrator.allow(for_rich).await.expect("allowed");
+    assert_eq!(waits(&orchestrator.wait(&poor).await.expect("a rest")), waiting(1));
+    let for_poor = Allowance { payer: Some("poor".to_owned()), ..allowing(ANSWER * 9) };
+    orchestrator.allow(for_poor).await.expect("allowed");
+    assert_eq!(waits(&goes_on(&orchestrator, &poor).await), DONE);
+}
+
+#[tokio::test]
+async fn children_are_paid_by_whoever_pays_for_their_parent_and_wait_while_it_stays() {
+    let two = r#"{"targets":[{"agent":"a","prompt":"1"},{"agent":"a","prompt":"2"}],"join":"all"}"#;
+    let usage = "usage = { input_tokens = 1000, output_tokens = 1000 }\n";
+    let mut text = script(&[("Be brief", 0, &calls(two))]) + usage;
+    text += &replying("system_contains = \"I am a\"", &says("much"));
+    text += usage;
+    text += &replying("turn = 1", &says("both"));
+    let team = Team::new(text, Roster::default().with(agent("a")));
+    let keys = Keys([("key", limits(ANSWER, 0))].into());
+    let budget = Budget { total: SpendLimits::default(), payers: Arc::new(keys) };
+    let world = World { prices: prices(), ..team.world() };
+    let orchestrator = Orchestrator::new(Means { world, budget });
+    let task = NewTask { payer: Some("key".to_owned()), ..new_task("go") };
+    let parent = orchestrator.invoke(task).await.expect("accepted");
+    let state = orchestrator.wait(&parent).await.expect("a rest");
+    assert_eq!((state.status, state.waiting_for), (TaskStatus::Running, None));
+    let tasks = team.tasks().await;
+    let found: Vec<_> = tasks.iter().map(|it| (it.payer.as_deref(), it.waiting_for)).collect();
+    let child = (Some("key"), Some(WaitingFor::Budget));
+    assert_eq!(found, [(Some("key"), None), child, child]);
+    let more = Allowance { payer: Some("key".to_owned()), ..allowing(ANSWER * 9) };
+    orchestrator.allow(more).await.expect("allowed");
+    let state = goes_on(&orchestrator, &parent).await;
+    assert_eq!((state.status, state.detail), (TaskStatus::Completed, Some("both".into())));
+}
+
+#[tokio::test]
+async fn who_works_elsewhere_is_brought_to_rest_and_waits() {
+    let usage = "usage = { input_tokens = 1000, output_tokens = 1000 }\n";
+    let step = crate::team::step("look", "{}");
+    let mut text = script(&[("Be brief", 0, &calls(r#"{"agent":"far","prompt":"go"}"#))]);
+    for turn in 0..2 {
+        text += &replying(&format!("system_contains = \"I am far\", turn = {turn}"), &step);
+        text += usage;
+    }
+    text += &replying("system_contains = \"I am far\"", &says("here"));
+    text += usage;
+    text += &replying("turn = 1", &says("{{last_result}}"));
+    let elsewhere = antiphon_core::Runtime::Runner(antiphon_core::RunnerConfig::new("elsewhere"));
+    let team = Team::new(text, Roster::default().with(agent_in("far", vec![elsewhere])));
+    let world = World { prices: prices(), ..team.world() };
+    let orchestrator = Orchestrator::new(Means { world, budget: budget(ANSWER * 2) });
+    let parent = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    orchestrator.wait(&parent).await.expect("a rest");
+    let child = &team.tasks().await[1];
+    assert_eq!((child.waiting_for, child.turns), (Some(WaitingFor::Budget), 2));
+    orchestrator.allow(allowing(ANSWER * 9)).await.expect("allowed");
+    let state = goes_on(&orchestrator, &parent).await;
+    assert_eq!(state.status, TaskStatus::Completed, "{:?}", state.detail);
+    let child = &team.tasks().await[1];
+    assert_eq!((child.status, child.turns), (TaskStatus::Completed, 3));
+}
+
+#[tokio::test]
+async fn under_a_budget_a_model_without_a_price_is_refused_and_a_scripted_one_is_not() {
+    let bench = Bench::new();
+    let orchestrator = bench.orchestrator(budget(ANSWER));
+    let model = |name| ModelRef::parse(name).expect("a model");
+    let unknown = |model: &str| {
+        let model = model.to_owned();
+        Err(OrchestratorError::Limit(LimitReached::PriceUnknown { model }))
+    };
+    let local = NewTask { model: model("local/llama"), ..new_task("go") };
+    assert_eq!(orchestrator.invoke(local.clone()).await, unknown("local/llama"));
+    let fallbacks = vec![model("local/llama")];
+    let falling = NewTask { fallbacks, ..new_task("go") };
+    assert_eq!(orchestrator.invoke(falling).await, unknown("local/llama"));
+    // What it is called in its own answers counts.
+    let script = THREE.replace("\"test\"", "\"free\"");
+    let models = Arc::new(crate::world::Scripted { script, window_tokens: None });
+    let world = World { models, ..bench.world() };
+    let orchestrator = Orchestrator::new(Means { world, budget: budget(ANSWER) });
+    let scripted = NewTask { model: model("scripted/free"), ..new_task("go") };
+    let task_id = orchestrator.invoke(scripted).await.expect("accepted");
+    assert_eq!(waits(&orchestrator.wait(&task_id).await.expect("an end")), DONE);
+    let standing = orchestrator.budget().await.expect("a budget");
+    let counted = (standing.total.day.spent_nano_usd, standing.total.unpriced_calls);
+    assert_eq!(counted, (Cost::default(), 3));
+    // Without a budget it is nobody's business.
+    let free = Orchestrator::new(bench.world());
+    let task_id = free.invoke(local).await.expect("accepted");
+    assert_eq!(waits(&free.wait(&task_id).await.expect("an end")), DONE);
+}
+
+#[tokio::test]
+async fn a_task_that_waits_for_the_budget_can_be_paused_and_canceled() {
+    let bench = Bench::new();
+    let orchestrator = bench.orchestrator(budget(ANSWER));
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    assert_eq!(waits(&orchestrator.wait(&task_id).await.expect("a rest")), waiting(1));
+    orchestrator.pause(&task_id).await.expect("paused");
+    let state = orchestrator.wait(&task_id).await.expect("a rest");
+    assert_eq!(state.waiting_for, Some(WaitingFor::Resume));
+    // A pause is a pause, whatever may be spent.
+    orchestrator.allow(allowing(1)).await.expect("allowed");
+    let state = orchestrator.wait(&task_id).await.expect("a rest");
+    assert_eq!(state.waiting_for, Some(WaitingFor::Resume));
+    orchestrator.resume(&task_id).await.expect("resumed");
+    let state = orchestrator.wait(&task_id).await.expect("a rest");
+    assert_eq!(waits(&state), waiting(2));
+    orchestrator.cancel(&task_id).await.expect("canceled");
+    let state = orchestrator.task(&task_id).await.expect("a task");
+    assert_eq!((state.status, state.waiting_for), (TaskStatus::Canceled, None));
+}
