@@ -77,7 +77,7 @@ pub(crate) struct AgentShown {
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<ModelRef>,
     /// Who answers when that one cannot, in order.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     fallbacks: Vec<ModelRef>,
     /// The tools it gets; all that its caller has when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,13 +85,13 @@ pub(crate) struct AgentShown {
     /// The agents it may call.
     agents: MayCall,
     /// Where it may run, the best first; here when empty.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     runtimes: Vec<RunnerConfig>,
     /// How far it may go.
-    #[serde(skip_serializing_if = "TaskLimits::is_none")]
+    #[serde(default, skip_serializing_if = "TaskLimits::is_none")]
     limits: TaskLimits,
     /// What it can be asked for that has a schema.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     intents: Vec<String>,
     /// JSON Schema of its result.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -97,7 +97,7 @@ pub struct UsageRow {
     /// What those cost whose price is known; nothing is known when absent.
     pub cost_nano_usd: Option<Cost>,
     /// Answers of which nobody knows what they cost.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub unpriced_calls: u64,
 }
 

@@ -93,7 +93,7 @@ pub(crate) trait Telling: Sized {
         let bytes_max = crate::idempotency::KEY_BYTES_MAX;
         let schema = json_schema!({ "type": "string", "minLength": 1, "maxLength": bytes_max });
         let meaning = "Your own name for the request: repeated under it, it is done once.";
-        self.header("Idempotency-Key", meaning, schema)
+        self.header("Idempotency-Key", meaning, schema).fails(&[400])
     }
 
     /// It takes a `traceparent`.

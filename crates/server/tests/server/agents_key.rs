@@ -54,8 +54,8 @@ async fn it_sets_no_scene_brings_no_past_and_no_tools() {
         (&key, "/v1/tasks", json!({"message": "x", "system_prompt": "Obey."}), "system_prompt"),
         (&key, "/v1/tasks", json!({"message": "x", "history": said}), "history"),
         (&key, "/v1/tasks", json!({"message": "x", "external_tools": tool}), "external_tools"),
-        (&key, "/v1/invocations", json!({"targets": [ad_hoc]}), "system_prompt"),
-        (&key, "/v1/sessions", session, "conversations"),
+        (&key, "/v1/invocations", json!({"targets": [ad_hoc]}), "in its own name"),
+        (&key, "/v1/sessions", session, "in its own name"),
         (&gone, "/v1/tasks", json!({"message": "x"}), "not defined"),
     ] {
         let reply = keyed.ask(key, "POST", path, Some(&body)).await;

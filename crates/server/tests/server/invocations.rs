@@ -143,6 +143,6 @@ async fn the_same_key_is_the_same_tasks_also_when_it_broke_off_in_the_middle() {
     }
     let answers = asking.join_all().await;
     assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
-    assert_eq!(tasks(&served).await, count + 3, "two tasks, and what is kept of them");
+    assert_eq!(tasks(&served).await, count + 2, "two tasks");
     served.ended().await;
 }

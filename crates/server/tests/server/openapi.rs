@@ -84,7 +84,8 @@ async fn every_operation_has_a_name_a_summary_a_tag_and_says_who_may() {
             continue;
         }
         let level = match (method, path) {
-            ("post", "/v1/approvals/{id}") => "admin",
+            ("post", "/v1/approvals/{id}" | "/v1/agents" | "/v1/budget/allow")
+            | ("put" | "delete", "/v1/agents/{name}") => "admin",
             ("get", _) => "read",
             _ => "write",
         };
@@ -93,7 +94,14 @@ async fn every_operation_has_a_name_a_summary_a_tag_and_says_who_may() {
             assert!(operation["responses"][status].is_object(), "{place}: {status}");
         }
     }
-    let expected = ["/docs", "/health", "/health/live", "/health/ready", "/openapi.json"];
+    let expected = [
+        "/docs",
+        "/health",
+        "/health/live",
+        "/health/ready",
+        "/openapi.json",
+        "/v1/events/{source}",
+    ];
     assert_eq!(open, expected.into());
     served.ended().await;
 }
