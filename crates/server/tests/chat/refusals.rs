@@ -1,5 +1,8 @@
 //! What cannot be done is said, in OpenAI's words.
 
+use std::num::NonZeroU64;
+
+use antiphon_core::SpendLimits;
 use antiphon_server::Limits;
 use serde_json::{Value, json};
 
@@ -151,5 +154,47 @@ async fn a_body_that_is_none_is_refused() {
         assert_eq!(reply.status, 400, "{header}: {reply:?}");
         error(&reply);
     }
+    served.ended().await;
+}
+
+fn little() -> SpendLimits {
+    SpendLimits { daily_nano_usd_max: NonZeroU64::new(1), monthly_nano_usd_max: None }
+}
+
+#[tokio::test]
+async fn a_budget_that_is_spent_is_a_quota_that_is_insufficient() {
+    let served = Served::of(Limits::default(), little()).await;
+    assert_eq!(ask(&served, &body("hello")).await.status, 200);
+    for stream in [false, true] {
+        let reply = ask(&served, &with("hello", &json!({ "stream": stream }))).await;
+        let error = error(&reply);
+        assert_eq!(reply.status, 503, "{error}");
+        let told = (&error["type"], &error["code"]);
+        assert_eq!(told, (&json!("insufficient_quota"), &json!("insufficient_quota")));
+        assert!(reply.head.contains("retry-after: "), "{}", reply.head);
+    }
+    let canonical = json!({ "model": "scripted/test", "messages": [{
+        "id": "123e4567-e89b-42d3-a456-426614174000", "role": "user", "content": "hello",
+        "timestamp": chrono::Utc::now(),
+    }] });
+    let reply = ask(&served, &canonical).await;
+    let told = reply.json();
+    assert_eq!((reply.status, &told["code"]), (503, &json!("SERVICE_UNAVAILABLE")), "{told}");
+    assert_eq!(
+        (&told["details"]["cause"], &told["details"]["scope"]),
+        (&json!("budget"), &json!("total"))
+    );
+    assert_eq!(served.asked().len(), 1);
+    served.ended().await;
+}
+
+#[tokio::test]
+async fn a_budget_that_is_spent_on_the_way_ends_the_request_and_not_the_patience_of_its_client() {
+    let served = Served::of(Limits::default(), little()).await;
+    // The agent looks first, which costs more than there is.
+    let reply = ask(&served, &with("look", &json!({ "model": "helper" }))).await;
+    let error = error(&reply);
+    assert_eq!((reply.status, &error["code"]), (503, &json!("insufficient_quota")), "{error}");
+    assert_eq!(served.asked().len(), 1);
     served.ended().await;
 }

@@ -12,10 +12,12 @@ use antiphon_core::port::{
     Agents, Piece, PieceSource, ProviderError, RandomIds, Scene, SystemClock, ToolContext,
 };
 use antiphon_core::{
-    AgentDefinition, AgentName, Effect, ErrorCode, ErrorResponse, MayCall, ModelRef, PriceTable,
-    Provider, RawJson, Request, Tool, ToolError, ToolExecutor, ToolResult,
+    AgentDefinition, AgentName, Effect, ErrorCode, ErrorResponse, MayCall, ModelRef, Provider,
+    RawJson, Request, SpendLimits, Tool, ToolError, ToolExecutor, ToolResult,
 };
-use antiphon_runtime::{Before, Models, NewTask, OpenGate, Orchestrator, Settings, World};
+use antiphon_runtime::{
+    Before, Budget, Means, Models, NewTask, NoPayers, OpenGate, Orchestrator, Settings, World,
+};
 use antiphon_scripted::{Script, ScriptedProvider};
 use antiphon_server::{Desk, Doors, Limits, TaskRequest, Token, serve};
 use async_trait::async_trait;
@@ -236,19 +238,28 @@ impl Served {
     }
 
     pub(crate) async fn with(limits: Limits) -> Self {
+        Self::of(limits, SpendLimits::default()).await
+    }
+
+    /// Where answers cost something, and so much may be spent.
+    pub(crate) async fn of(limits: Limits, total: SpendLimits) -> Self {
+        let price = serde_json::from_str(r#"{"input":1000.0,"output":1000.0}"#).unwrap();
+        let prices = [(ModelRef::parse("scripted/test").unwrap(), price)].into_iter().collect();
         let heeding = Arc::new(Heeding { asked: Mutex::default(), open: watch::Sender::new(0) });
-        let orchestrator = Orchestrator::new(World {
+        let world = World {
             journal: Arc::new(MemoryJournal::new()),
             models: Arc::new(Remembering(Arc::clone(&heeding))),
             tools: Arc::new(Hands),
             gate: Arc::new(OpenGate),
             agents: Some(Arc::new(Folk)),
             runners: Vec::new(),
-            prices: Arc::new(PriceTable::default()),
+            prices: Arc::new(prices),
             clock: Arc::new(SystemClock),
             ids: Arc::new(RandomIds),
             settings: Settings::default(),
-        });
+        };
+        let budget = Budget { total, payers: Arc::new(NoPayers) };
+        let orchestrator = Orchestrator::new(Means { world, budget });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let doors = Doors {

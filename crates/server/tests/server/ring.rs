@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use antiphon_core::port::{Clock, SystemClock};
-use antiphon_keys::{Key, KeyRing, LOOK_EVERY, Level, NewKey};
+use antiphon_keys::{Key, KeyRing, LOOK_EVERY, Level, NewKey, SpendLimits};
+use antiphon_runtime::{Budget, Payers};
 use antiphon_server::{House, Keys};
 use chrono::{DateTime, Utc};
 use secrecy::ExposeSecret;
@@ -22,6 +23,20 @@ struct Wall(Mutex<DateTime<Utc>>);
 impl Clock for Wall {
     fn now(&self) -> DateTime<Utc> {
         *self.0.lock().unwrap()
+    }
+}
+
+/// What keys may spend.
+struct Paying(KeyRing);
+
+impl Payers for Paying {
+    fn limits(&self, payer: &str) -> SpendLimits {
+        payer.parse().map(|id| self.0.spend_of(id)).unwrap_or_default()
+    }
+
+    fn limited(&self) -> Vec<(String, SpendLimits)> {
+        let keys = self.0.list().unwrap().into_iter().filter(|key| !key.spend.is_empty());
+        keys.map(|key| (key.id.to_string(), key.spend)).collect()
     }
 }
 
@@ -44,6 +59,19 @@ impl Keyed {
         let keys = Keys::new(ring()).unwrap();
         let house = |doors| House { doors, keys: Some(keys), telemetry: None, webhooks: None };
         let served = Served::in_house(house).await;
+        Self { served, beside: ring(), path, clock, _folder: folder }
+    }
+
+    /// Where answers cost something, and keys may have budgets.
+    pub(crate) async fn paying(total: SpendLimits) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keys.json");
+        let clock = Arc::new(Wall(Mutex::new(SystemClock.now())));
+        let ring = || KeyRing::open_at(&path, Arc::clone(&clock) as Arc<dyn Clock>).unwrap();
+        let keys = Keys::new(ring()).unwrap();
+        let house = |doors| House { doors, keys: Some(keys), telemetry: None };
+        let budget = Budget { total, payers: Arc::new(Paying(ring())) };
+        let served = Served::paying(budget, house).await;
         Self { served, beside: ring(), path, clock, _folder: folder }
     }
 

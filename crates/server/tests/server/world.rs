@@ -13,7 +13,7 @@ use antiphon_core::{
     AgentDefinition, AgentName, Effect, ErrorCode, ErrorResponse, MayCall, ModelRef, PriceTable,
     Provider, RawJson, Tool, ToolError, ToolExecutor, ToolResult,
 };
-use antiphon_runtime::{Before, Models, NewTask, Orchestrator, Settings, World};
+use antiphon_runtime::{Before, Budget, Means, Models, NewTask, Orchestrator, Settings, World};
 use antiphon_scripted::{Script, ScriptedProvider};
 use antiphon_server::{
     AgentChange, Defined, Desk, Doors, House, Limits, Listeners, Origin, TaskRequest, Token, serve,
@@ -263,23 +263,32 @@ impl Served {
         journal: Arc<MemoryJournal>,
         limits: Limits,
     ) -> Self {
-        Self::built(used, journal, limits, House::from).await
+        Self::built(world(used).into(), journal, limits, House::from).await
+    }
+
+    /// Where answers cost something, and so much may be spent.
+    pub(crate) async fn paying(budget: Budget, house: impl FnOnce(Doors) -> House) -> Self {
+        let journal = Arc::new(MemoryJournal::new());
+        let price = serde_json::from_str(r#"{"input":1000.0,"output":1000.0}"#).unwrap();
+        let prices = [(ModelRef::parse("scripted/test").unwrap(), price)].into_iter().collect();
+        let world = World { prices: Arc::new(prices), ..world(journal.clone()) };
+        Self::built(Means { world, budget }, journal, Limits::default(), house).await
     }
 
     /// With more than doors.
     pub(crate) async fn in_house(house: impl FnOnce(Doors) -> House) -> Self {
         let journal = Arc::new(MemoryJournal::new());
         let used = Arc::clone(&journal) as Arc<dyn Journal>;
-        Self::built(used, journal, Limits::default(), house).await
+        Self::built(world(used).into(), journal, Limits::default(), house).await
     }
 
     pub(crate) async fn built(
-        used: Arc<dyn Journal>,
+        means: Means,
         journal: Arc<MemoryJournal>,
         limits: Limits,
         house: impl FnOnce(Doors) -> House,
     ) -> Self {
-        Self::listening(used, journal, limits, house, Listeners::from).await
+        Self::listening(means, journal, limits, house, Listeners::from).await
     }
 
     /// Where else it listens.
@@ -289,17 +298,17 @@ impl Served {
     ) -> Self {
         let journal = Arc::new(MemoryJournal::new());
         let used = Arc::clone(&journal) as Arc<dyn Journal>;
-        Self::listening(used, journal, limits, House::from, listeners).await
+        Self::listening(world(used).into(), journal, limits, House::from, listeners).await
     }
 
     async fn listening(
-        used: Arc<dyn Journal>,
+        means: Means,
         journal: Arc<MemoryJournal>,
         limits: Limits,
         house: impl FnOnce(Doors) -> House,
         listeners: impl FnOnce(TcpListener) -> Listeners,
     ) -> Self {
-        let orchestrator = Orchestrator::new(world(used));
+        let orchestrator = Orchestrator::new(means);
         let desk = Arc::new(Keeping::default());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
