@@ -22,6 +22,7 @@ use crate::limits::LimitReached;
 use crate::orchestrator::Orchestrator;
 use crate::orchestrator_error::OrchestratorError;
 use crate::running;
+use crate::state::TaskState;
 
 /// Most that can be allowed at once: a million dollars.
 pub const ALLOWED_NANO_USD_MAX: u64 = 1_000_000_000_000_000;
@@ -237,6 +238,18 @@ impl Inner {
         }
         let model = self.budget.unpriced(task, &self.world.prices)?;
         Some(BudgetRefusal::PriceUnknown { model })
+    }
+
+    /// Whether a task that waits for the budget need not wait any more.
+    pub(crate) async fn check_wait(&self, state: &TaskState) -> Result<(), OrchestratorError> {
+        if state.waiting_for != Some(WaitingFor::Budget) {
+            return Ok(());
+        }
+        self.settle_purse().await?;
+        match self.kept_from_model(&state.created) {
+            Some(BudgetRefusal::Spent(spent)) => Err(spent.into()),
+            Some(BudgetRefusal::PriceUnknown { .. }) | None => Ok(()),
+        }
     }
 
     async fn waiting_for_budget(&self) -> Result<Vec<TaskId>, OrchestratorError> {

@@ -25,7 +25,7 @@ use crate::follow::Bells;
 use crate::kin::Kin;
 use crate::mailroom::Mailroom;
 use crate::orchestrator_error::OrchestratorError;
-use crate::purse::{self, Purse, Writing};
+use crate::purse::Purse;
 use crate::requests::Outstanding;
 use crate::roster::Roster;
 use crate::running::{self, Places};
@@ -144,39 +144,6 @@ impl Inner {
             self.retire(&appended.task_id, &outcome);
         }
         Ok(appended)
-    }
-
-    /// Writes, and counts what is spent and allowed: the one place where that is done.
-    async fn write(&self, append: Append) -> Result<Appended, JournalError> {
-        if !purse::spends(&append) {
-            return self.world.journal.append(append).await;
-        }
-        // Whoever is paid runs, and is known then.
-        let entries = self.trees.payer(&append.task_id);
-        let entries = entries.map(|payer| purse::entries(&append, payer.as_ref()));
-        let raises = append.events.iter().any(|body| matches!(body, EventBody::BudgetRaised(_)));
-        let entries = entries.or_else(|| raises.then(|| purse::entries(&append, None)));
-        let writing = Writing::begin(&self.purse);
-        let appended = self.world.journal.append(append).await;
-        match (&appended, entries) {
-            (Ok(appended), Some(entries)) => {
-                if !appended.deduplicated {
-                    self.purse.add(appended.position, entries, &self.world.prices);
-                }
-                writing.end();
-            }
-            (
-                Err(
-                    JournalError::Stale { .. }
-                    | JournalError::Ended { .. }
-                    | JournalError::Invalid { .. },
-                ),
-                _,
-            ) => writing.end(),
-            (Ok(_), None)
-            | (Err(JournalError::Unavailable { .. } | JournalError::Corrupt { .. }), _) => {}
-        }
-        appended
     }
 
     /// Tells those who wait for a task how it ended. They are told once.

@@ -15,7 +15,7 @@ use antiphon_core::{
 use tokio::sync::broadcast;
 
 use crate::arrival::{Arrival, Receipt};
-use crate::budget::{BudgetRefusal, Means};
+use crate::budget::Means;
 use crate::delta::Delta;
 use crate::external;
 use crate::follow::Follower;
@@ -118,12 +118,7 @@ impl Orchestrator {
     pub async fn resume(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
         let state = self.task(task_id).await?;
         self.inner.check_model(&state)?;
-        if state.waiting_for == Some(WaitingFor::Budget) {
-            self.inner.settle_purse().await?;
-            if let Some(BudgetRefusal::Spent(spent)) = self.inner.kept_from_model(&state.created) {
-                return Err(spent.into());
-            }
-        }
+        self.inner.check_wait(&state).await?;
         let root = self.inner.summary(task_id).await?.root;
         self.inner.tree_without_orphans(&root).await?;
         self.amend(task_id, |summary, state| {

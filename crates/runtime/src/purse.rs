@@ -7,13 +7,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use antiphon_core::port::{Append, Journal, JournalError};
+use antiphon_core::port::{Append, Appended, Journal, JournalError};
 use antiphon_core::{
     Cost, Days, EventBody, ModelRef, Position, PriceTable, Raised, SpendWindow, Spending, Usage,
 };
 use chrono::{DateTime, NaiveDate, Utc};
 
 use crate::budget::{BudgetScope, Sums};
+use crate::inner::Inner;
 
 /// Days that are kept before those of earlier months are forgotten.
 const DAYS_MAX: usize = 64;
@@ -36,7 +37,7 @@ struct Book {
 
 /// Something that was spent or allowed.
 #[derive(Debug, Clone)]
-pub(crate) enum Entry {
+enum Entry {
     Paid { day: NaiveDate, payer: Option<String>, model: String, calls: u64, usage: Usage },
     Raised(Raised),
 }
@@ -89,7 +90,7 @@ impl Purse {
     }
 
     /// Adds what was written.
-    pub(crate) fn add(&self, position: Position, entries: Vec<Entry>, prices: &PriceTable) {
+    fn add(&self, position: Position, entries: Vec<Entry>, prices: &PriceTable) {
         let mut book = self.book();
         for entry in entries {
             if book.reading > 0 {
@@ -102,7 +103,7 @@ impl Purse {
     }
 
     /// Something may have been written, and nobody knows.
-    pub(crate) fn doubt(&self) {
+    fn doubt(&self) {
         let mut book = self.book();
         book.sums = None;
         book.doubts += 1;
@@ -155,18 +156,18 @@ impl Drop for Reading<'_> {
 }
 
 /// Doubts what was spent, unless it is told what became of a write.
-pub(crate) struct Writing<'a> {
+struct Writing<'a> {
     purse: &'a Purse,
     known: bool,
 }
 
 impl<'a> Writing<'a> {
-    pub(crate) fn begin(purse: &'a Purse) -> Self {
+    fn begin(purse: &'a Purse) -> Self {
         Self { purse, known: false }
     }
 
     /// It is known what became of it.
-    pub(crate) fn end(mut self) {
+    fn end(mut self) {
         self.known = true;
     }
 }
@@ -179,8 +180,43 @@ impl Drop for Writing<'_> {
     }
 }
 
+impl Inner {
+    /// Writes, and counts what is spent and allowed: the one place where that is done.
+    pub(crate) async fn write(&self, append: Append) -> Result<Appended, JournalError> {
+        if !spends(&append) {
+            return self.world.journal.append(append).await;
+        }
+        // Whoever is paid runs, and is known then.
+        let tree = self.trees.shared(&append.task_id);
+        let paid = tree.map(|tree| entries(&append, tree.payer.as_ref()));
+        let raises = append.events.iter().any(|body| matches!(body, EventBody::BudgetRaised(_)));
+        let paid = paid.or_else(|| raises.then(|| entries(&append, None)));
+        let writing = Writing::begin(&self.purse);
+        let appended = self.world.journal.append(append).await;
+        match (&appended, paid) {
+            (Ok(appended), Some(paid)) => {
+                if !appended.deduplicated {
+                    self.purse.add(appended.position, paid, &self.world.prices);
+                }
+                writing.end();
+            }
+            (
+                Err(
+                    JournalError::Stale { .. }
+                    | JournalError::Ended { .. }
+                    | JournalError::Invalid { .. },
+                ),
+                _,
+            ) => writing.end(),
+            (Ok(_), None)
+            | (Err(JournalError::Unavailable { .. } | JournalError::Corrupt { .. }), _) => {}
+        }
+        appended
+    }
+}
+
 /// What an append spends and allows, if `payer` pays for its task.
-pub(crate) fn entries(append: &Append, payer: Option<&String>) -> Vec<Entry> {
+fn entries(append: &Append, payer: Option<&String>) -> Vec<Entry> {
     let entry = |body: &EventBody| {
         if let EventBody::UsageRecorded(paid) = body {
             return Some(Entry::Paid {
@@ -198,7 +234,7 @@ pub(crate) fn entries(append: &Append, payer: Option<&String>) -> Vec<Entry> {
 }
 
 /// Whether an append spends or allows anything.
-pub(crate) fn spends(append: &Append) -> bool {
+fn spends(append: &Append) -> bool {
     let spends =
         |body: &EventBody| matches!(body, EventBody::UsageRecorded(_) | EventBody::BudgetRaised(_));
     append.events.iter().any(spends)

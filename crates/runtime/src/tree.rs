@@ -29,7 +29,7 @@ pub(crate) struct Tree {
     pub(crate) depth: u32,
     pub(crate) limits: TaskLimits,
     /// The key that pays for it.
-    payer: Option<String>,
+    pub(crate) payer: Option<String>,
     totals: Mutex<Totals>,
 }
 
@@ -187,12 +187,8 @@ impl Trees {
         tree
     }
 
-    /// Who pays for a task that runs.
-    pub(crate) fn payer(&self, task_id: &TaskId) -> Option<Option<String>> {
-        self.shared(task_id).map(|tree| tree.payer.clone())
-    }
-
-    fn shared(&self, top: &TaskId) -> Option<Arc<Tree>> {
+    /// The tree of a task that runs.
+    pub(crate) fn shared(&self, top: &TaskId) -> Option<Arc<Tree>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(top).and_then(Weak::upgrade)
     }
 }

@@ -96,20 +96,27 @@ fn table(standing: &BudgetStanding) -> String {
         lines.push(line(scope, "day", &scope.day));
         lines.push(line(scope, "month", &scope.month));
     }
-    let mut text = terminal::table(&lines);
+    [terminal::table(&lines), unpriced(standing), waiting(standing)].concat()
+}
+
+fn unpriced(standing: &BudgetStanding) -> String {
     match standing.total.unpriced_calls {
-        0 => {}
+        0 => String::new(),
         calls => {
             let calls = terminal::count(calls, "answer");
-            text += &format!("{calls} this month came from models without a price: not counted\n");
+            format!("{calls} this month came from models without a price: not counted\n")
         }
     }
-    if !standing.waiting.is_empty() {
-        let tasks = terminal::count(standing.waiting.len() as u64, "task");
-        text +=
-            &format!("{tasks} waiting for it: let more be spent with `antiphon budget allow`\n");
+}
+
+fn waiting(standing: &BudgetStanding) -> String {
+    match standing.waiting.len() as u64 {
+        0 => String::new(),
+        tasks => {
+            let tasks = terminal::count(tasks, "task");
+            format!("{tasks} waiting for it: let more be spent with `antiphon budget allow`\n")
+        }
     }
-    text
 }
 
 fn line(scope: &ScopeStanding, of: &str, window: &WindowStanding) -> [String; 6] {

@@ -66,7 +66,7 @@ pub(crate) enum Tasks {
         #[arg(long, conflicts_with = "all")]
         unfinished: bool,
         /// Only those that got so far: `running`, `failed`, …, with commas between them.
-        #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = status_of)]
+        #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = status_of, conflicts_with = "unfinished")]
         status: Vec<TaskStatus>,
         /// Only those that this agent works on, whoever dispatched them.
         #[arg(long, value_name = "NAME")]
@@ -181,18 +181,12 @@ impl Tasks {
         let prices = models.config().prices.clone();
         match self {
             Self::List { all, unfinished, status, agent, cursor, limit, json } => {
-                let unended = TaskStatus::ALL.into_iter().filter(|it| !it.is_terminal());
-                let statuses = match (unfinished, status.is_empty()) {
-                    (true, true) => unended.collect(),
-                    (true, false) => unended.filter(|it| status.contains(it)).collect(),
-                    (false, _) => status,
-                };
                 let filter = TaskFilter {
+                    statuses: statuses(unfinished, status),
                     tops: !(all || unfinished || agent.is_some()),
                     without_records: !all,
                     session: None,
                     before: cursor,
-                    statuses,
                     agent,
                 };
                 list(&project.reader(models)?, &prices, filter, limit, json).await
@@ -352,6 +346,14 @@ fn describe(
 fn row<'a>(summary: &'a TaskSummary, prices: &PriceTable) -> Row<'a> {
     let cost = antiphon_runtime::cost(&summary.spent, prices).ok();
     Row { summary, cost, standing: is_standing(summary) }
+}
+
+/// Those that are asked for, or those that do not last.
+fn statuses(unfinished: bool, asked: Vec<TaskStatus>) -> Vec<TaskStatus> {
+    if !unfinished {
+        return asked;
+    }
+    TaskStatus::ALL.into_iter().filter(|status| !status.is_terminal()).collect()
 }
 
 /// A status by its word.

@@ -17,7 +17,6 @@ use antiphon_runtime::{
 };
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::team::{Roster, Team, agent, agent_in, calls, replying, says, script};
 use crate::world::{Counting, Death, Mortal, events, new_task, world};
 
 /// Three answers, of half a cent each.
@@ -37,28 +36,28 @@ usage = { input_tokens = 1000, output_tokens = 1000 }
 "#;
 
 /// What one of them costs.
-const ANSWER: u64 = 5_000_000;
+pub(crate) const ANSWER: u64 = 5_000_000;
 
-fn prices() -> Arc<PriceTable> {
+pub(crate) fn prices() -> Arc<PriceTable> {
     let price: Price = serde_json::from_str(r#"{"input":1.0,"output":4.0}"#).expect("a price");
     let models = ["scripted/test", "scripted/team"];
     let priced = models.map(|name| (ModelRef::parse(name).expect("a model"), price));
     Arc::new(priced.into_iter().collect())
 }
 
-fn limits(daily: u64, monthly: u64) -> SpendLimits {
+pub(crate) fn limits(daily: u64, monthly: u64) -> SpendLimits {
     SpendLimits {
         daily_nano_usd_max: NonZeroU64::new(daily),
         monthly_nano_usd_max: NonZeroU64::new(monthly),
     }
 }
 
-fn budget(daily: u64) -> Budget {
+pub(crate) fn budget(daily: u64) -> Budget {
     Budget { total: limits(daily, 0), payers: Arc::new(NoPayers) }
 }
 
 /// Keys with limits.
-struct Keys(BTreeMap<&'static str, SpendLimits>);
+pub(crate) struct Keys(pub(crate) BTreeMap<&'static str, SpendLimits>);
 
 impl Payers for Keys {
     fn limits(&self, payer: &str) -> SpendLimits {
@@ -90,7 +89,7 @@ impl Bench {
     }
 }
 
-fn allowing(by_nano_usd: u64) -> Allowance {
+pub(crate) fn allowing(by_nano_usd: u64) -> Allowance {
     Allowance { payer: None, by_nano_usd, by: "ada".to_owned(), comment: None, key: None }
 }
 
@@ -105,7 +104,7 @@ const fn waiting(turns: u32) -> (TaskStatus, Option<WaitingFor>, u32) {
 const DONE: (TaskStatus, Option<WaitingFor>, u32) = (TaskStatus::Completed, None, 3);
 
 /// The next status of a task that is no `input_required`.
-async fn goes_on(orchestrator: &Orchestrator, task_id: &TaskId) -> TaskState {
+pub(crate) async fn goes_on(orchestrator: &Orchestrator, task_id: &TaskId) -> TaskState {
     let mut events = orchestrator.follow(Some(task_id.clone()), Position(0));
     loop {
         if events.next().await.expect("an event").body.ends_task() {
@@ -134,7 +133,7 @@ async fn a_task_waits_when_the_budget_is_spent_and_goes_on_when_more_is_allowed(
     let refused = orchestrator.afford(None, None).await;
     assert!(matches!(refused, Err(OrchestratorError::Budget(_))), "{refused:?}");
     let standing = orchestrator.budget().await.expect("a budget");
-    assert_eq!(standing.waiting, [task_id.clone()]);
+    assert_eq!(standing.waiting, std::slice::from_ref(&task_id));
 
     let standing = orchestrator.allow(allowing(1)).await.expect("allowed");
     assert_eq!(standing.total.day.limit_nano_usd, Some(Cost { nano_usd: ANSWER * 2 + 1 }));
@@ -324,60 +323,6 @@ async fn the_budget_of_a_key_stops_nobody_else() {
     let for_poor = Allowance { payer: Some("poor".to_owned()), ..allowing(ANSWER * 9) };
     orchestrator.allow(for_poor).await.expect("allowed");
     assert_eq!(waits(&goes_on(&orchestrator, &poor).await), DONE);
-}
-
-#[tokio::test]
-async fn children_are_paid_by_whoever_pays_for_their_parent_and_wait_while_it_stays() {
-    let two = r#"{"targets":[{"agent":"a","prompt":"1"},{"agent":"a","prompt":"2"}],"join":"all"}"#;
-    let usage = "usage = { input_tokens = 1000, output_tokens = 1000 }\n";
-    let mut text = script(&[("Be brief", 0, &calls(two))]) + usage;
-    text += &replying("system_contains = \"I am a\"", &says("much"));
-    text += usage;
-    text += &replying("turn = 1", &says("both"));
-    let team = Team::new(text, Roster::default().with(agent("a")));
-    let keys = Keys([("key", limits(ANSWER, 0))].into());
-    let budget = Budget { total: SpendLimits::default(), payers: Arc::new(keys) };
-    let world = World { prices: prices(), ..team.world() };
-    let orchestrator = Orchestrator::new(Means { world, budget });
-    let task = NewTask { payer: Some("key".to_owned()), ..new_task("go") };
-    let parent = orchestrator.invoke(task).await.expect("accepted");
-    let state = orchestrator.wait(&parent).await.expect("a rest");
-    assert_eq!((state.status, state.waiting_for), (TaskStatus::Running, None));
-    let tasks = team.tasks().await;
-    let found: Vec<_> = tasks.iter().map(|it| (it.payer.as_deref(), it.waiting_for)).collect();
-    let child = (Some("key"), Some(WaitingFor::Budget));
-    assert_eq!(found, [(Some("key"), None), child, child]);
-    let more = Allowance { payer: Some("key".to_owned()), ..allowing(ANSWER * 9) };
-    orchestrator.allow(more).await.expect("allowed");
-    let state = goes_on(&orchestrator, &parent).await;
-    assert_eq!((state.status, state.detail), (TaskStatus::Completed, Some("both".into())));
-}
-
-#[tokio::test]
-async fn who_works_elsewhere_is_brought_to_rest_and_waits() {
-    let usage = "usage = { input_tokens = 1000, output_tokens = 1000 }\n";
-    let step = crate::team::step("look", "{}");
-    let mut text = script(&[("Be brief", 0, &calls(r#"{"agent":"far","prompt":"go"}"#))]);
-    for turn in 0..2 {
-        text += &replying(&format!("system_contains = \"I am far\", turn = {turn}"), &step);
-        text += usage;
-    }
-    text += &replying("system_contains = \"I am far\"", &says("here"));
-    text += usage;
-    text += &replying("turn = 1", &says("{{last_result}}"));
-    let elsewhere = antiphon_core::Runtime::Runner(antiphon_core::RunnerConfig::new("elsewhere"));
-    let team = Team::new(text, Roster::default().with(agent_in("far", vec![elsewhere])));
-    let world = World { prices: prices(), ..team.world() };
-    let orchestrator = Orchestrator::new(Means { world, budget: budget(ANSWER * 2) });
-    let parent = orchestrator.invoke(new_task("go")).await.expect("accepted");
-    orchestrator.wait(&parent).await.expect("a rest");
-    let child = &team.tasks().await[1];
-    assert_eq!((child.waiting_for, child.turns), (Some(WaitingFor::Budget), 2));
-    orchestrator.allow(allowing(ANSWER * 9)).await.expect("allowed");
-    let state = goes_on(&orchestrator, &parent).await;
-    assert_eq!(state.status, TaskStatus::Completed, "{:?}", state.detail);
-    let child = &team.tasks().await[1];
-    assert_eq!((child.status, child.turns), (TaskStatus::Completed, 3));
 }
 
 #[tokio::test]

@@ -1,0 +1,64 @@
+//! Budgets of those who work for others: below a task, and elsewhere.
+
+use std::sync::Arc;
+
+use antiphon_core::{RunnerConfig, Runtime, SpendLimits, TaskStatus, WaitingFor};
+use antiphon_runtime::{Allowance, Budget, Means, NewTask, Orchestrator, World};
+
+use crate::budget::{ANSWER, Keys, allowing, budget, goes_on, limits, prices};
+use crate::team::{Roster, Team, agent, agent_in, calls, replying, says, script, step};
+use crate::world::new_task;
+
+#[tokio::test]
+async fn children_are_paid_by_whoever_pays_for_their_parent_and_wait_while_it_stays() {
+    let two = r#"{"targets":[{"agent":"a","prompt":"1"},{"agent":"a","prompt":"2"}],"join":"all"}"#;
+    let usage = "usage = { input_tokens = 1000, output_tokens = 1000 }\n";
+    let mut text = script(&[("Be brief", 0, &calls(two))]) + usage;
+    text += &replying("system_contains = \"I am a\"", &says("much"));
+    text += usage;
+    text += &replying("turn = 1", &says("both"));
+    let team = Team::new(text, Roster::default().with(agent("a")));
+    let keys = Keys([("key", limits(ANSWER, 0))].into());
+    let budget = Budget { total: SpendLimits::default(), payers: Arc::new(keys) };
+    let world = World { prices: prices(), ..team.world() };
+    let orchestrator = Orchestrator::new(Means { world, budget });
+    let task = NewTask { payer: Some("key".to_owned()), ..new_task("go") };
+    let parent = orchestrator.invoke(task).await.expect("accepted");
+    let state = orchestrator.wait(&parent).await.expect("a rest");
+    assert_eq!((state.status, state.waiting_for), (TaskStatus::Running, None));
+    let tasks = team.tasks().await;
+    let found: Vec<_> = tasks.iter().map(|it| (it.payer.as_deref(), it.waiting_for)).collect();
+    let child = (Some("key"), Some(WaitingFor::Budget));
+    assert_eq!(found, [(Some("key"), None), child, child]);
+    let more = Allowance { payer: Some("key".to_owned()), ..allowing(ANSWER * 9) };
+    orchestrator.allow(more).await.expect("allowed");
+    let state = goes_on(&orchestrator, &parent).await;
+    assert_eq!((state.status, state.detail), (TaskStatus::Completed, Some("both".into())));
+}
+
+#[tokio::test]
+async fn who_works_elsewhere_is_brought_to_rest_and_waits() {
+    let usage = "usage = { input_tokens = 1000, output_tokens = 1000 }\n";
+    let look = step("look", "{}");
+    let mut text = script(&[("Be brief", 0, &calls(r#"{"agent":"far","prompt":"go"}"#))]);
+    for turn in 0..2 {
+        text += &replying(&format!("system_contains = \"I am far\", turn = {turn}"), &look);
+        text += usage;
+    }
+    text += &replying("system_contains = \"I am far\"", &says("here"));
+    text += usage;
+    text += &replying("turn = 1", &says("{{last_result}}"));
+    let elsewhere = Runtime::Runner(RunnerConfig::new("elsewhere"));
+    let team = Team::new(text, Roster::default().with(agent_in("far", vec![elsewhere])));
+    let world = World { prices: prices(), ..team.world() };
+    let orchestrator = Orchestrator::new(Means { world, budget: budget(ANSWER * 2) });
+    let parent = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    orchestrator.wait(&parent).await.expect("a rest");
+    let child = &team.tasks().await[1];
+    assert_eq!((child.waiting_for, child.turns), (Some(WaitingFor::Budget), 2));
+    orchestrator.allow(allowing(ANSWER * 9)).await.expect("allowed");
+    let state = goes_on(&orchestrator, &parent).await;
+    assert_eq!(state.status, TaskStatus::Completed, "{:?}", state.detail);
+    let child = &team.tasks().await[1];
+    assert_eq!((child.status, child.turns), (TaskStatus::Completed, 3));
+}
