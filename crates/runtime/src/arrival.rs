@@ -232,6 +232,10 @@ pub(crate) fn check(
     if bytes > INTERACTION_BYTES_MAX {
         return Err(Rejection::TooLong { bytes });
     }
+    // What would be read back as none must not be accepted as one.
+    if payload.is_some_and(|payload| payload.as_str() == "null") {
+        return invalid("there is nothing in it: a payload is not `null`".to_owned());
+    }
     let bytes = payload.map_or(0, |payload| payload.as_str().len());
     if bytes > PAYLOAD_BYTES_MAX {
         return invalid(format!(

@@ -51,6 +51,7 @@ fn the_words_of_the_user_are_queued_as_they_are() {
         until: None,
         replaces: None,
         hops: 0,
+        payload: None,
     };
     assert_eq!(hello(), expected);
 }

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::any_event::call_id;
 use crate::any_exchange::{intent, interaction, peer, response_status, sender, task_id, uuid};
-use crate::any_json::{time, value};
+use crate::any_json::{object, time, value};
 
 pub(crate) fn arrival() -> impl Strategy<Value = EventBody> {
     prop_oneof![queued().boxed(), request_sent().boxed(), replied().boxed()]
@@ -17,8 +17,8 @@ pub(crate) fn arrival() -> impl Strategy<Value = EventBody> {
 /// With any class: what was decided stays, whatever the content looks like.
 fn queued() -> impl Strategy<Value = EventBody> {
     let owed = (option::of(task_id()), option::of(time()), option::of(uuid()), any::<u32>());
-    (interaction(), class(), any::<bool>(), owed).prop_map(
-        |(interaction, class, quiet, (reply_to, until, replaces, hops))| {
+    (interaction(), class(), any::<bool>(), owed, option::of(object())).prop_map(
+        |(interaction, class, quiet, (reply_to, until, replaces, hops), payload)| {
             MessageQueued {
                 id: interaction.id,
                 mode: interaction.handling_mode,
@@ -31,6 +31,7 @@ fn queued() -> impl Strategy<Value = EventBody> {
                 until,
                 replaces,
                 hops,
+                payload,
             }
             .into()
         },

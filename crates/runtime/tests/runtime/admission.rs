@@ -7,8 +7,8 @@ use antiphon_core::{
     RenderClass, RenderMetadata, Salience, Sender, SilentIntents, SourceName, TaskStatus,
 };
 use antiphon_runtime::{
-    Arrival, INTENT_BYTES_MAX, INTERACTION_BYTES_MAX, Receipt, Rejection, SENDER_KEY_BYTES_MAX,
-    Wake,
+    Arrival, INTENT_BYTES_MAX, INTERACTION_BYTES_MAX, PAYLOAD_BYTES_MAX, Receipt, Rejection,
+    SENDER_KEY_BYTES_MAX, Wake,
 };
 use serde_json::{Value, json};
 
@@ -167,6 +167,33 @@ async fn silent_requests_and_quiet_messages_wake_nobody_and_are_read_with_what_d
     let state = office.at_rest("ada").await;
     let label = format!("user: [REQUEST {silent} from user: status] \"fine\"");
     assert_eq!(said(&state), [&label, "user: by the way", "user: now", "model: heard"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_may_say_nothing_if_something_comes_with_it_and_only_an_event_may() {
+    let office = office();
+    let hook = || Sender::External(SourceName::parse("hook").expect("a name"));
+    let with = |from, payload: String| {
+        let payload = Some(RawJson::parse(&payload).expect("JSON"));
+        Arrival { from, payload, ..message("ada", "") }
+    };
+    let (id, task_id) = office.admit(with(hook(), r#"{"build": 1.50}"#.to_owned())).await;
+    let state = office.at_rest("ada").await;
+    assert_eq!(said(&state), ["user: [EVENT via hook]", "model: heard"]);
+    let arrived = office.arrived(&task_id).await;
+    let kept: Vec<_> =
+        arrived.iter().map(|it| (it.id, it.payload.as_ref().map(RawJson::as_str))).collect();
+    assert_eq!(kept, [(id, Some(r#"{"build": 1.50}"#))]);
+    let long = format!("\"{}\"", "x".repeat(PAYLOAD_BYTES_MAX));
+    for arrival in [
+        with(Sender::User, "{}".to_owned()),
+        with(peer("bob"), "{}".to_owned()),
+        with(hook(), long),
+        with(hook(), "null".to_owned()),
+    ] {
+        let rejection = rejected(&office, arrival).await;
+        assert!(matches!(rejection, Rejection::Invalid { .. }), "{rejection:?}");
+    }
 }
 
 fn progress(from: &str, text: &str) -> Arrival {

@@ -202,6 +202,7 @@ pub(crate) fn queued(number: u128, class: PeerInputClass) -> MessageQueued {
         until: None,
         replaces: None,
         hops: 0,
+        payload: None,
     }
 }
 

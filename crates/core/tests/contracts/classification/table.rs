@@ -136,6 +136,7 @@ fn holds(interaction: Interaction, silent: &SilentIntents, class: &str) {
         until: None,
         replaces: None,
         hops: 0,
+        payload: None,
     };
     assert_eq!(queued, expected);
     assert_eq!((queued.wakes(), quiet.wakes()), (WAKE.contains(&class), false), "{class}");

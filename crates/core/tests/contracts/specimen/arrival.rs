@@ -29,13 +29,15 @@ pub(super) fn queued() -> Specimen {
         until: Some(at("2026-02-18T12:10:00Z")),
         replaces: Some(other()),
         hops: 3,
+        payload: Some(RawJson::parse(r#"{"build":7}"#).unwrap()),
     };
     let data = json!({
         "id": UUID, "mode": "steer", "from": "bob",
         "content": {"type": "request", "intent": "review", "params": {"pr": 42}},
         "class": "silent_request",
         "render_metadata": {"class": "peer_request", "salience": "urgent"},
-        "quiet": true, "reply_to": "t2", "until": "2026-02-18T12:10:00Z", "replaces": OTHER, "hops": 3
+        "quiet": true, "reply_to": "t2", "until": "2026-02-18T12:10:00Z", "replaces": OTHER, "hops": 3,
+        "payload": {"build": 7}
     });
     (queued.into(), "message_queued", data)
 }
