@@ -5,8 +5,9 @@
 //! What is run is this build, in a folder of its own with what a clone has, and on a port of its own;
 //! `make run` takes the binary that is there instead of building one.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::fmt::Write as _;
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt as _;
@@ -115,10 +116,12 @@ impl Reader {
                 .replace("127.0.0.1:7117/", &format!("127.0.0.1:{port}/"));
             fs::write(self.path(&format!("block-{number}")), block).unwrap();
             let folder = self.folder.path().display();
-            script.push_str(&format!(
+            writeln!(
+                script,
                 "eval \"$(cat {folder}/block-{number})\" >{folder}/printed-{number} 2>&1 </dev/null\n\
-                 echo {number} >{folder}/done\n"
-            ));
+                 echo {number} >{folder}/done"
+            )
+            .unwrap();
         }
         let binary = Path::new(env!("CARGO_BIN_EXE_antiphon"));
         let mut path = vec![binary.parent().unwrap().to_owned()];
@@ -169,7 +172,7 @@ async fn does_what_it_says(page: &str) {
         match block {
             Block::Run(_) => last = printed.next(),
             Block::Prints(expected) => {
-                let (ran, printed) = last.expect("nothing is run before it");
+                let (ran, printed) = last.unwrap();
                 let expected: Vec<&str> = expected.lines().collect();
                 let lines: Vec<&str> = printed.lines().collect();
                 assert!(

@@ -93,11 +93,7 @@ impl Serve {
 
     pub(crate) async fn run(self) -> Result<(), Failure> {
         self.listening.check()?;
-        if self.end_with_parent {
-            set_parent_process_death_signal(Some(Signal::TERM)).map_err(|error| {
-                Failure::failed(format!("cannot be tied to its parent: {error}"))
-            })?;
-        }
+        self.tie_to_parent()?;
         let models = Models::new(Config::load()?);
         let telemetry = telemetry(models.config())?;
         let project = Project::here()?;
@@ -165,6 +161,14 @@ impl Serve {
             servers.shutdown(PATIENCE).await;
         }
         served
+    }
+
+    fn tie_to_parent(&self) -> Result<(), Failure> {
+        if !self.end_with_parent {
+            return Ok(());
+        }
+        let refuse = |error| Failure::failed(format!("cannot be tied to its parent: {error}"));
+        set_parent_process_death_signal(Some(Signal::TERM)).map_err(refuse)
     }
 
     fn allowed(&self) -> Allowed {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::client::{get, post, request, say};
 use crate::hooks::{Delivery, github, hooked, hooked_with, sources, webhook};
-use crate::world::Served;
+use crate::world::{Served, world};
 
 /// Everything that was put into inboxes.
 async fn arrived(served: &Served) -> Vec<MessageQueued> {
@@ -109,21 +109,21 @@ async fn a_payload_is_read_as_far_as_the_configuration_and_a_bound_let_it() {
 #[tokio::test]
 async fn an_event_that_comes_again_is_taken_once_also_after_a_restart() {
     let journal = Arc::new(MemoryJournal::new());
-    let world = || {
+    let served = || {
         let used = Arc::clone(&journal) as Arc<dyn Journal>;
         let hooks = |doors| House {
             webhooks: Some(Webhooks::new(sources()).unwrap()),
             ..House::from(doors)
         };
-        Served::built(used, Arc::clone(&journal), Limits::default(), hooks)
+        Served::built(world(used).into(), Arc::clone(&journal), Limits::default(), hooks)
     };
     let delivery = Delivery::new("ci", "msg_1", r#"{"body": "red"}"#);
-    let first = world().await;
+    let first = served().await;
     assert_eq!(delivery.send(&first).await.json(), json!({"receipt": "accepted"}));
     assert_eq!(delivery.send(&first).await.json(), json!({"receipt": "deduplicated"}));
     read_by_model(&first, 1).await;
     first.ended().await;
-    let second = world().await;
+    let second = served().await;
     second.orchestrator.recover().await.unwrap();
     let again = delivery.send(&second).await;
     assert_eq!((again.status, again.json()), (202, json!({"receipt": "deduplicated"})));

@@ -153,7 +153,8 @@ pub(crate) struct Keeping {
 impl Keeping {
     /// An agent of the project; `mute` is the user's own.
     fn define(name: &AgentName, change: &AgentChange) -> Defined {
-        let mut agent = AgentDefinition::new(name.clone(), change.context.clone().unwrap_or_default());
+        let mut agent =
+            AgentDefinition::new(name.clone(), change.context.clone().unwrap_or_default());
         agent.description = change.description.clone().unwrap_or_default();
         let (origin, path) = (Origin::Project, format!("agents/{name}.md"));
         Defined { definition: Arc::new(agent), origin, path, fault: None }
@@ -342,7 +343,7 @@ impl Served {
     }
 }
 
-fn world(journal: Arc<dyn Journal>) -> World {
+pub(crate) fn world(journal: Arc<dyn Journal>) -> World {
     World {
         journal,
         models: Arc::new(Scripted),
