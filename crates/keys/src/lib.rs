@@ -1,7 +1,7 @@
 //! API keys: who may come in, how far, and how often.
 //!
 //! A [`KeyRing`] is a file of keys, `.antiphon/keys.json`. It says who somebody is that shows a key; a
-//! [`Limiter`] says whether they come too often, and [`SpendLimits`](antiphon_core::SpendLimits) what may be spent with it.
+//! [`Limiter`] says whether they come too often, and [`SpendLimits`] what may be spent with it.
 //! There is no HTTP in here and no command line: doors ask, and tell.
 //!
 //! A key is `ak_ID_SECRET`. The id is no secret: it stands in lists and logs, and stays when the secret

@@ -135,9 +135,9 @@ mod tests {
             let lines =
                 explain.query_map(params_from_iter(values), |row| row.get::<_, String>(3)).unwrap();
             let plan: Vec<String> = lines.map(Result::unwrap).collect();
-            let plain =
+            let along_an_index =
                 plan.iter().all(|line| line.starts_with("SEARCH") || line.contains("SUBQUERY"));
-            assert!(plain, "{statement}\n{plan:#?}");
+            assert!(along_an_index, "{statement}\n{plan:#?}");
         }
     }
 }

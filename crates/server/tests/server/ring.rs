@@ -69,7 +69,7 @@ impl Keyed {
         let clock = Arc::new(Wall(Mutex::new(SystemClock.now())));
         let ring = || KeyRing::open_at(&path, Arc::clone(&clock) as Arc<dyn Clock>).unwrap();
         let keys = Keys::new(ring()).unwrap();
-        let house = |doors| House { doors, keys: Some(keys), telemetry: None };
+        let house = |doors| House { doors, keys: Some(keys), telemetry: None, webhooks: None };
         let budget = Budget { total, payers: Arc::new(Paying(ring())) };
         let served = Served::paying(budget, house).await;
         Self { served, beside: ring(), path, clock, _folder: folder }

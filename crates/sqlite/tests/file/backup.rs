@@ -149,11 +149,14 @@ fn the_journal_is_never_replaced_by_its_own_copy() {
     }
 }
 
+/// Makes something that is no journal.
+type Making = fn(&Path);
+
 #[test]
 fn what_is_no_journal_cannot_be_backed_up_and_nothing_is_left() {
     let folder = TempDir::new().expect("a folder");
     let (path, target) = (folder.path().join("journal.db"), folder.path().join("backup"));
-    let cases: [(&str, fn(&Path)); 5] = [
+    let cases: [(&str, Making); 5] = [
         ("No such file", |_| {}),
         ("nothing in it", |path| fs::write(path, "").expect("a file")),
         ("not a database", |path| fs::write(path, "Dear diary, ".repeat(99)).expect("a file")),
@@ -166,7 +169,7 @@ fn what_is_no_journal_cannot_be_backed_up_and_nothing_is_left() {
             let own = Connection::open(path).expect("a database");
             let task = "INSERT INTO sessions VALUES (1, 's', 1, 1, 1);
                         INSERT INTO tasks VALUES (1, 't', 1, 'a', NULL, NULL, NULL, 'pending', NULL,
-                                                  '', NULL, 3, 0, 0, 0, 0, 0, 0, 0, 0);";
+                                                  '', NULL, 3, 0, 0, 0, 0, 0, 0, 0, 0, NULL);";
             own.execute_batch(task).expect("a task");
         }),
     ];
