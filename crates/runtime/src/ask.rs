@@ -148,14 +148,13 @@ impl Work {
                 Ok(Some(event)) => {
                     self.running.beat();
                     if shown == Shown::Yes {
-                        let task_id = self.state.task_id.clone();
-                        // Nobody may be watching.
-                        let (turn, text_at) = (self.state.turns, text_bytes);
+                        let (task_id, turn) = (self.state.task_id.clone(), self.state.turns);
+                        let text_at = text_bytes;
                         if let StreamEvent::TextDelta { delta } = &event {
                             text_bytes += delta.len();
                         }
                         let delta = Delta::new(task_id, turn, DeltaEvent::Answer(event));
-                        let _ = self.inner.deltas.send(delta.behind(text_at));
+                        self.inner.deltas.show(delta.behind(text_at));
                     }
                 }
                 Ok(None) => break,

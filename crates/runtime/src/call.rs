@@ -281,7 +281,7 @@ impl Work {
     }
 
     fn context(&self, call: &ToolCallBlock) -> ToolContext {
-        let (deltas, running) = (self.inner.deltas.clone(), Arc::clone(&self.running));
+        let (deltas, running) = (Arc::clone(&self.inner.deltas), Arc::clone(&self.running));
         let (task_id, tool_call_id) = (self.state.task_id.clone(), call.id.clone());
         let turn = self.state.turns;
         ToolContext {
@@ -292,8 +292,7 @@ impl Work {
                 running.beat();
                 let (tool_call_id, delta) = (tool_call_id.clone(), text.to_owned());
                 let event = DeltaEvent::Tool(ToolDelta::ToolOutput { tool_call_id, delta });
-                // Nobody may be watching.
-                let _ = deltas.send(Delta::new(task_id.clone(), turn, event));
+                deltas.show(Delta::new(task_id.clone(), turn, event));
             }),
         }
     }

@@ -1,13 +1,18 @@
 //! Tasks that end with their client's request: it takes the calls of its tools with it, or it goes
 //! away. A client that goes away before it is told the task's id ends the task all the same.
 
+use antiphon_core::port::Appended;
 use antiphon_core::{
-    AgentState, EventBody, Message, StateChanged, StatusChanged, TaskId, TaskStatus, ToolArguments,
-    ToolCallBlock,
+    AgentState, EventBody, Message, Position, StateChanged, StatusChanged, TaskId, TaskStatus,
+    ToolArguments, ToolCallBlock,
 };
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
 
+use crate::begin::begin;
+use crate::delta::Delta;
 use crate::flight::Flight;
+use crate::follow::Follower;
 use crate::new_task::NewTask;
 use crate::orchestrator::Orchestrator;
 use crate::orchestrator_error::OrchestratorError;
@@ -26,9 +31,23 @@ pub enum Concluded {
 pub struct Attended {
     orchestrator: Orchestrator,
     task_id: Option<TaskId>,
+    follower: Option<Follower>,
+    deltas: Option<mpsc::Receiver<Delta>>,
 }
 
 impl Attended {
+    /// Everything that the journal has of the task, as it was and as it goes on; it can be taken once.
+    pub fn take_follower(&mut self) -> Option<Follower> {
+        self.follower.take()
+    }
+
+    /// What is shown of the task as it comes, from its beginning; it can be taken once. A watcher that
+    /// is too slow gets what it has not taken yet, and then no more. There is none of a task that was
+    /// accepted before: it may have said something already.
+    pub fn take_deltas(&mut self) -> Option<mpsc::Receiver<Delta>> {
+        self.deltas.take()
+    }
+
     /// Lets the task go on, or be over, without its client.
     pub fn let_go(mut self) {
         self.task_id = None;
@@ -46,13 +65,24 @@ impl Drop for Attended {
 impl Orchestrator {
     /// Accepts a task as [`invoke`](Self::invoke) does, for as long as its client attends to it.
     pub async fn attend(&self, task: NewTask) -> Result<(TaskId, Attended), OrchestratorError> {
+        let append = task.accept(&self.inner).await?;
         let orchestrator = self.clone();
         self.inner
             .owned(async move {
-                let task_id = orchestrator.invoke(task).await?;
+                // Before it begins: nothing is missed, and what is written is at hand.
+                let follow =
+                    |task_id: &TaskId| orchestrator.follow(Some(task_id.clone()), Position(0));
+                let mut follower = follow(&append.task_id);
+                let deltas = orchestrator.inner.deltas.of(&append.task_id);
+                let Appended { task_id, deduplicated, .. } =
+                    begin(&orchestrator.inner, append).await?;
+                if deduplicated {
+                    follower = follow(&task_id);
+                }
+                let (follower, deltas) = (Some(follower), (!deduplicated).then_some(deltas));
                 // Made in here: nobody may be left to take it.
-                let attended = Attended { orchestrator, task_id: Some(task_id.clone()) };
-                Ok((task_id, attended))
+                let id = Some(task_id.clone());
+                Ok((task_id, Attended { orchestrator, task_id: id, follower, deltas }))
             })
             .await
     }

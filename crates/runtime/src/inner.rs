@@ -11,7 +11,7 @@ use antiphon_core::{
 };
 use chrono::{DateTime, Utc};
 use serde_json::Value;
-use tokio::sync::{Notify, broadcast};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -19,7 +19,7 @@ use crate::admission::Put;
 use crate::budget::{Budget, Means};
 use crate::conversation::Conversation;
 use crate::deadlines::Deadlines;
-use crate::delta::Delta;
+use crate::delta::Deltas;
 use crate::flight::Outcome;
 use crate::follow::Bells;
 use crate::kin::Kin;
@@ -31,11 +31,9 @@ use crate::roster::Roster;
 use crate::running::{self, Places};
 use crate::saying::said_as;
 use crate::state::{ReplayError, TaskState};
+use crate::tail;
 use crate::tree::{Tree, Trees};
 use crate::world::World;
-
-/// Deltas that a slow watcher may be behind before it misses some.
-const DELTAS_KEPT: usize = 4096;
 
 /// Tasks that one history goes through, at most.
 const HISTORY_TASKS_MAX: usize = 10_000;
@@ -83,7 +81,7 @@ pub(crate) struct Inner {
     /// Fires when what did not come to rest is cut off.
     pub(crate) kill: CancellationToken,
     pub(crate) bells: Bells,
-    pub(crate) deltas: broadcast::Sender<Delta>,
+    pub(crate) deltas: Arc<Deltas>,
     pub(crate) deadlines: Deadlines,
     /// Set once somebody watches the deadlines.
     pub(crate) watched: OnceLock<()>,
@@ -108,7 +106,7 @@ impl Inner {
             stop: CancellationToken::new(),
             kill: CancellationToken::new(),
             bells: Bells::new(),
-            deltas: broadcast::Sender::new(DELTAS_KEPT),
+            deltas: Arc::new(Deltas::new()),
             deadlines: Deadlines::default(),
             watched: OnceLock::new(),
         }
@@ -129,11 +127,19 @@ impl Inner {
         let moved: Vec<EventBody> = append.events.iter().filter(|b| is_mail(b)).cloned().collect();
         let (task_id, counted) =
             (append.task_id.clone(), self.mailroom.expect(&append.task_id, &moved));
+        // Kept at hand only when somebody follows the task.
+        let followed = self.bells.tower(&task_id);
+        let followed = followed.map(|tower| (tower, append.at, append.events.clone()));
         let appended = self.write(append).await;
         if appended.as_ref().map_or(true, |appended| appended.deduplicated) {
             self.mailroom.release(&task_id, &counted);
         }
         let appended = appended?;
+        if let Some((tower, at, bodies)) = followed
+            && !appended.deduplicated
+        {
+            tower.tail.keep(tail::written(&appended, &task_id, at, bodies));
+        }
         self.bells.ring(&appended.task_id, appended.position);
         if appended.deduplicated {
             return Ok(appended);

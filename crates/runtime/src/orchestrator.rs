@@ -15,6 +15,7 @@ use antiphon_core::{
 use tokio::sync::broadcast;
 
 use crate::arrival::{Arrival, Receipt};
+use crate::begin::begin;
 use crate::budget::Means;
 use crate::delta::Delta;
 use crate::external;
@@ -104,13 +105,7 @@ impl Orchestrator {
         let append = task.accept(&self.inner).await?;
         // On a future of its own: whoever asked may stop waiting, and what is written is begun.
         let inner = Arc::clone(&self.inner);
-        self.inner
-            .owned(async move {
-                let appended = inner.append(append).await?;
-                running::start(&inner, &appended.task_id);
-                Ok(appended.task_id)
-            })
-            .await
+        self.inner.owned(async move { Ok(begin(&inner, append).await?.task_id) }).await
     }
 
     /// Goes on with a task that was cut off or paused. One that runs already, runs; one that waits for
@@ -395,7 +390,7 @@ impl Orchestrator {
 
     /// What is shown as it comes. A watcher that is too slow misses some and is told.
     pub fn deltas(&self) -> broadcast::Receiver<Delta> {
-        self.inner.deltas.subscribe()
+        self.inner.deltas.all()
     }
 
     /// Brings everything to rest: whatever can, ends its step within `patience`; the rest is cut

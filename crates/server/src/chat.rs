@@ -131,13 +131,12 @@ async fn accept(
             Err(error) => return Err(Refusal::native(error).await),
         },
     };
-    // Before the task is there: nothing is missed.
-    let deltas = orchestrator.deltas();
     let accepted = orchestrator.attend(task).await;
-    let (task_id, attended): (TaskId, _) = match accepted {
+    let (task_id, mut attended): (TaskId, _) = match accepted {
         Ok(accepted) => accepted,
         Err(error) => return Err(Refusal::of(error).await),
     };
+    let (follower, deltas) = (attended.take_follower(), attended.take_deltas());
     let attended = if goes_on {
         attended.let_go();
         None
@@ -148,7 +147,7 @@ async fn accept(
     if matches!(room.was_there(&task_id, before).await, Ok(false)) {
         room.trace(headers, &task_id);
     }
-    let watch = Watch::new(&orchestrator, task_id.clone(), deltas);
+    let watch = Watch::new(&orchestrator, task_id.clone(), follower, deltas);
     let head = Letterhead { task_id, created: SystemClock.now().timestamp(), model };
     let text = String::new();
     Ok((Reply { room, shape, head, include_usage, watch, attended, text }, stream))

@@ -2,23 +2,27 @@
 //!
 //! Everything that is kept is read from the journal at the pace of the client: a slow one costs nothing
 //! but its place, and nothing is skipped. What is shown as it comes and not kept is dropped when the
-//! client is slow: the whole follows from the journal.
+//! client is slow: the whole follows from the journal. What is there already is said in one piece, and
+//! written out once for all who watch the same task.
 
-use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use antiphon_core::port::{JournalError, TaskQuery, Which};
-use antiphon_core::{EVENT_VERSION, ErrorCode, Event, Position, Seq, TaskId};
-use antiphon_runtime::{Delta, Follower, Orchestrator};
-use axum::response::sse::{self, KeepAlive, Sse};
+use antiphon_core::{EVENT_VERSION, ErrorCode, Position, Seq, TaskId};
+use antiphon_runtime::{Delta, Follower, Orchestrator, Told};
+use axum::body::{Body, Bytes};
+use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
+use serde::Serialize;
 use serde_json::json;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::{OwnedSemaphorePermit, broadcast, watch};
+use tokio::time::{Instant, Interval, interval_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::api_error::ApiError;
@@ -31,6 +35,12 @@ pub const LAG_EVENTS_MAX: u64 = 10_000;
 
 /// Pieces of what is still going on that are told in a row before the journal has its turn.
 const STREAK_MAX: usize = 64;
+
+/// A piece of the stream ends with the event that takes it over this many bytes.
+const SAID_BYTES_MAX: usize = 64 * 1024;
+
+/// What a stream with nothing to say says.
+const ALIVE: &str = ": alive\n\n";
 
 /// It is told again after so many events.
 const LAG_AGAIN_EVENTS: u64 = 10_000;
@@ -52,7 +62,7 @@ pub(crate) enum Deltas {
 
 /// The next event of the journal. It is not begun anew for every delta, for each begins with a look at
 /// the journal.
-type Reading = Pin<Box<dyn Future<Output = (Follower, Result<Event, JournalError>)> + Send>>;
+type Reading = Pin<Box<dyn Future<Output = (Follower, Result<Arc<Told>, JournalError>)> + Send>>;
 
 struct Watcher {
     orchestrator: Orchestrator,
@@ -71,8 +81,10 @@ struct Watcher {
     streak: usize,
     /// Where the client was last told that it is far behind.
     lag_told: Option<Position>,
-    ready: VecDeque<sse::Event>,
+    /// What is said next.
+    said: String,
     over: bool,
+    alive: Interval,
     closing: CancellationToken,
     _place: OwnedSemaphorePermit,
 }
@@ -90,6 +102,7 @@ pub(crate) fn stream_of(room: &Room, scope: Scope, deltas: Deltas) -> Result<Res
         Scope::Journal { after, head, .. } => (None, *after, *head),
     };
     let follower = orchestrator.follow(task_id, after);
+    let heartbeat = room.doors.limits.heartbeat;
     let watcher = Watcher {
         written: follower.written(),
         reading: read_on(follower),
@@ -100,34 +113,36 @@ pub(crate) fn stream_of(room: &Room, scope: Scope, deltas: Deltas) -> Result<Res
         ahead: None,
         streak: 0,
         lag_told: None,
-        ready: VecDeque::new(),
+        said: String::new(),
         over: false,
+        alive: interval_at(Instant::now() + heartbeat, heartbeat),
         closing: room.closing.clone(),
         orchestrator,
         scope,
         _place: place,
     };
-    let events = stream::unfold(watcher, |mut watcher| async move {
+    let pieces = stream::unfold(watcher, |mut watcher| async move {
         let said = watcher.next().await?;
+        watcher.alive.reset();
         Some((Ok::<_, Infallible>(said), watcher))
     });
-    let alive = KeepAlive::new().interval(room.doors.limits.heartbeat).text("alive");
-    Ok(Sse::new(events).keep_alive(alive).into_response())
+    let kind = [(CONTENT_TYPE, "text/event-stream")];
+    Ok((kind, Body::from_stream(pieces)).into_response())
 }
 
 fn read_on(mut follower: Follower) -> Reading {
     Box::pin(async move {
-        let event = follower.next().await;
-        (follower, event)
+        let told = follower.next_told().await;
+        (follower, told)
     })
 }
 
 impl Watcher {
     /// What is said next; nothing behind the end.
-    async fn next(&mut self) -> Option<sse::Event> {
+    async fn next(&mut self) -> Option<Bytes> {
         loop {
-            if let Some(said) = self.ready.pop_front() {
-                return Some(said);
+            if !self.said.is_empty() {
+                return Some(std::mem::take(&mut self.said).into());
             }
             if self.over {
                 return None;
@@ -135,23 +150,20 @@ impl Watcher {
             if let Some(delta) = self.ahead.take().or_else(|| self.piece()) {
                 self.show(delta).await;
             }
-            if self.ahead.is_none() && self.streak > 0 || !self.ready.is_empty() {
+            if self.ahead.is_none() && self.streak > 0 || !self.said.is_empty() {
                 continue;
             }
             let listens = self.ahead.is_none();
             tokio::select! {
                 biased;
                 () = self.closing.cancelled() => return None,
-                (follower, event) = &mut self.reading => {
-                    let lag = follower.behind();
-                    self.reading = read_on(follower);
-                    self.read(event, lag).await;
-                }
+                (follower, told) = &mut self.reading => self.read_ready(follower, told).await,
                 delta = receive(&mut self.deltas), if listens => match delta {
                     Ok(delta) => self.show(delta).await,
                     Err(RecvError::Lagged(count)) => self.tell_missed(count),
                     Err(RecvError::Closed) => self.deltas = None,
                 },
+                _ = self.alive.tick() => return Some(Bytes::from_static(ALIVE.as_bytes())),
             }
         }
     }
@@ -174,28 +186,40 @@ impl Watcher {
         }
     }
 
-    async fn read(&mut self, event: Result<Event, JournalError>, lag: u64) {
-        let event = match event {
-            Ok(event) => event,
+    /// Takes what was read, and what else is there. Pieces of what is going on have their place between
+    /// any two, so with them it is one at a time.
+    async fn read_ready(&mut self, mut follower: Follower, told: Result<Arc<Told>, JournalError>) {
+        let mut next = match told {
+            Ok(told) => Some(told),
             Err(error) => {
                 tracing::warn!(%error, "a stream of events ends early");
                 self.over = true;
                 return;
             }
         };
+        while let Some(told) = next {
+            self.read(&told, follower.behind()).await;
+            let more = !self.over && self.deltas.is_none() && self.said.len() < SAID_BYTES_MAX;
+            next = if more { follower.next_ready() } else { None };
+        }
+        self.reading = read_on(follower);
+    }
+
+    async fn read(&mut self, told: &Told, lag: u64) {
+        let event = told.event();
         self.position = event.position;
         if self.deltas.is_some() {
-            self.pace.note(&event);
+            self.pace.note(event);
         }
         let passes = match &mut self.scope {
             Scope::Task { after, .. } => Ok(event.seq > *after),
-            Scope::Journal { filter, .. } => filter.passes(&self.orchestrator, &event).await,
+            Scope::Journal { filter, .. } => filter.passes(&self.orchestrator, event).await,
         };
         match passes {
             Ok(passes) => {
                 self.tell_lag(lag);
                 if passes {
-                    self.say(&event);
+                    self.say(told);
                 }
             }
             Err(error) => {
@@ -205,7 +229,8 @@ impl Watcher {
         }
     }
 
-    fn say(&mut self, event: &Event) {
+    fn say(&mut self, told: &Told) {
+        let event = told.event();
         let id = match &self.scope {
             Scope::Task { .. } => {
                 self.over = event.body.ends_task();
@@ -213,13 +238,23 @@ impl Watcher {
             }
             Scope::Journal { .. } => event.position.0,
         };
-        let said = sse::Event::default().id(id.to_string()).event(event.body.event_type());
-        match said.json_data(event) {
-            Ok(said) => self.ready.push_back(said),
+        match told.json() {
+            Ok(json) => {
+                let kind = event.body.event_type();
+                // A text takes everything.
+                let _ = write!(self.said, "id: {id}\nevent: {kind}\ndata: {json}\n\n");
+            }
             Err(error) => {
                 tracing::error!(%error, event.position = event.position.0, "an event has no JSON");
                 self.over = true;
             }
+        }
+    }
+
+    /// Says something that is in no journal, and has no id.
+    fn mention(&mut self, kind: &str, data: &impl Serialize) {
+        if let Ok(json) = serde_json::to_string(data) {
+            let _ = write!(self.said, "event: {kind}\ndata: {json}\n\n");
         }
     }
 
@@ -235,9 +270,7 @@ impl Watcher {
         match self.due(&delta).await {
             Due::Never => {}
             Due::Later => self.ahead = Some(delta),
-            Due::Now => {
-                self.ready.extend(sse::Event::default().event("delta").json_data(&delta).ok());
-            }
+            Due::Now => self.mention("delta", &delta),
         }
     }
 
@@ -269,7 +302,7 @@ impl Watcher {
         }
         self.lag_told = Some(self.position);
         let lag = json!({"behind": behind, "position": self.position});
-        self.ready.extend(sse::Event::default().event("lag").json_data(lag).ok());
+        self.mention("lag", &lag);
     }
 
     fn tell_missed(&mut self, count: u64) {
@@ -278,7 +311,7 @@ impl Watcher {
         if let Scope::Task { task_id, .. } = &self.scope {
             missed["task_id"] = json!(task_id);
         }
-        self.ready.extend(sse::Event::default().event("delta").json_data(missed).ok());
+        self.mention("delta", &missed);
     }
 }
 

@@ -1,6 +1,7 @@
 //! `antiphon serve`: the orchestrator behind an HTTP door, until somebody ends it.
 
 mod attendants;
+mod files;
 mod listening;
 mod papers;
 mod watching;
@@ -31,9 +32,13 @@ use crate::shelf::Shelf;
 use crate::team::Team;
 use crate::terminal;
 use attendants::{Attendants, Needs};
+use files::{Wanted, make_room};
 use listening::{Listening, Opened, SocketFile};
 use papers::{Folder, Papers, Where};
 use watching::Watching;
+
+/// The most connections that can be asked for.
+const CONNECTIONS_MAX: i64 = 1_000_000;
 
 /// How long tasks and servers of tools may take to come to rest.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -56,6 +61,7 @@ Examples:
   antiphon serve --listen 127.0.0.1:0
   antiphon serve --listen unix
   antiphon serve --listen 0.0.0.0:7117 --tls-cert cert.pem --tls-key key.pem --allow-host box.example
+  antiphon serve --connections-max 20000
   curl -H \"Authorization: Bearer $(cat .antiphon/token)\" http://127.0.0.1:7117/v1/tasks")]
 pub(crate) struct Serve {
     #[command(flatten)]
@@ -64,6 +70,10 @@ pub(crate) struct Serve {
     /// A name that clients know this server by, as HOST or HOST:PORT; may be given again.
     #[arg(long, value_name = "HOST")]
     allow_host: Vec<String>,
+
+    /// Connections at a time, 4096 when absent; the next one waits.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=CONNECTIONS_MAX))]
+    connections_max: Option<u32>,
 
     /// Allow what this rule covers, as `bash(git push *)`; may be given again.
     #[arg(long, value_name = "RULE")]
@@ -94,6 +104,7 @@ impl Serve {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         self.listening.check()?;
         self.tie_to_parent()?;
+        let limits = self.limits()?;
         let models = Models::new(Config::load()?);
         let telemetry = telemetry(models.config())?;
         let project = Project::here()?;
@@ -132,7 +143,7 @@ impl Serve {
             desk: Arc::clone(&desk) as _,
             token,
             hosts: self.allow_host.clone(),
-            limits: Limits::default(),
+            limits,
         };
         let orders = ProjectOrders {
             orchestrator: orchestrator.clone(),
@@ -169,6 +180,19 @@ impl Serve {
         }
         let refuse = |error| Failure::failed(format!("cannot be tied to its parent: {error}"));
         set_parent_process_death_signal(Some(Signal::TERM)).map_err(refuse)
+    }
+
+    /// How much anybody gets, once there is room for it.
+    fn limits(&self) -> Result<Limits, Failure> {
+        let limits = Limits::default();
+        let (connections_max, wanted) = match self.connections_max {
+            Some(connections) => {
+                (usize::try_from(connections).unwrap_or(usize::MAX), Wanted::Asked)
+            }
+            None => (limits.connections_max, Wanted::Default),
+        };
+        make_room(connections_max as u64, wanted)?;
+        Ok(Limits { connections_max, ..limits })
     }
 
     fn allowed(&self) -> Allowed {

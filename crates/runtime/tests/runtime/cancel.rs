@@ -107,7 +107,8 @@ async fn what_comes_to_rest_goes_on_another_time() {
 async fn whoever_waits_for_a_task_that_stopped_is_told_why() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
     let mortal = crate::world::Mortal::new(&journal, 1, crate::world::Death::Before);
-    let first = orchestrator(Arc::new(mortal), &tools, STALLS);
+    let script = "name = \"test\"\n[[reply]]\nstep = [{ text = \"Hello.\" }]\n";
+    let first = orchestrator(Arc::new(mortal), &tools, script);
     let task_id = first.invoke(new_task("go")).await.expect("accepted");
     let why = first.wait(&task_id).await.expect_err("the journal died");
     assert!(matches!(why, OrchestratorError::Journal(_)), "{why:?}");

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use antiphon_conformance::model::MemoryJournal;
-use antiphon_core::Position;
+use antiphon_core::port::{Clock, IdempotencyKey, SystemClock};
+use antiphon_core::{Event, HandlingMode, Position, StreamEvent, TaskId, UserMessage};
+use antiphon_runtime::{Delta, DeltaEvent, NewTask, Orchestrator};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::task::LAPS;
@@ -51,4 +54,87 @@ async fn a_thousand_tasks_at_once_all_complete_and_are_all_seen() {
         last = event.position;
         ended += usize::from(event.body.ends_task());
     }
+}
+
+/// Waits for a word from somebody, whatever else is said.
+const WAITS: &str = "name = \"test\"\n[[reply]]\nstep = [{ stall = true }]\n";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_who_follow_a_task_see_what_the_journal_has_whoever_writes_to_it() {
+    let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
+    let orchestrator = orchestrator(journal.clone(), &tools, WAITS);
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let other = orchestrator.invoke(new_task("another")).await.expect("accepted");
+    let mut watching = JoinSet::new();
+    let mut writing = JoinSet::new();
+    for number in 0..100 {
+        if number % 5 == 0 {
+            watching.spawn(followed(orchestrator.clone(), task_id.clone()));
+        }
+        for to in [&task_id, &other] {
+            let (orchestrator, to) = (orchestrator.clone(), to.clone());
+            let word = UserMessage::text(format!("word {number}"), SystemClock.now());
+            writing.spawn(async move { orchestrator.send(&to, word, HandlingMode::Queue).await });
+        }
+        tokio::task::yield_now().await;
+    }
+    while let Some(written) = writing.join_next().await {
+        written.expect("no panic").expect("queued");
+    }
+    orchestrator.cancel(&task_id).await.expect("canceled");
+    watching.spawn(followed(orchestrator.clone(), task_id.clone()));
+    let mut all = events(&*journal).await;
+    all.retain(|event| event.task_id == task_id);
+    assert!(all.len() > 100);
+    while let Some(seen) = watching.join_next().await {
+        assert_eq!(seen.expect("no panic"), all);
+    }
+}
+
+/// Everything up to the end. What is told as JSON is the same.
+async fn followed(orchestrator: Orchestrator, task_id: TaskId) -> Vec<Event> {
+    let mut follower = orchestrator.follow(Some(task_id), Position(0));
+    let mut seen: Vec<Event> = Vec::new();
+    while !seen.last().is_some_and(|event| event.body.ends_task()) {
+        let told = follower.next_told().await.expect("an event");
+        assert_eq!(told.json().expect("JSON"), serde_json::to_string(told.event()).expect("JSON"));
+        seen.push(told.event().clone());
+    }
+    seen
+}
+
+#[tokio::test]
+async fn whoever_attends_to_a_task_is_shown_that_task_alone_and_from_its_beginning() {
+    let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
+    let script = "name = \"test\"\nchunk_chars = 2\n[[reply]]\nstep = [{ text = \"I heard {{last_user}}.\" }]\n";
+    let orchestrator = orchestrator(journal, &tools, script);
+    let keyed =
+        |text: &str| NewTask { key: Some(IdempotencyKey(text.to_owned())), ..new_task(text) };
+    let (one, mut first) = orchestrator.attend(keyed("one")).await.expect("accepted");
+    let (two, mut second) = orchestrator.attend(keyed("two")).await.expect("accepted");
+    let (again, mut third) = orchestrator.attend(keyed("one")).await.expect("accepted");
+    assert_eq!(again, one);
+    assert!(third.take_deltas().is_none(), "it may have begun to speak before");
+    for (task_id, attended, said) in
+        [(&one, &mut first, "I heard one."), (&two, &mut second, "I heard two.")]
+    {
+        let deltas = attended.take_deltas().expect("deltas");
+        orchestrator.wait(task_id).await.expect("an end");
+        assert_eq!(shown(deltas, task_id), said);
+    }
+    for attended in [first, second, third] {
+        attended.let_go();
+    }
+}
+
+/// What was shown, all of it of this task.
+fn shown(mut deltas: mpsc::Receiver<Delta>, task_id: &TaskId) -> String {
+    let mut text = String::new();
+    while let Ok(delta) = deltas.try_recv() {
+        assert_eq!(delta.task_id, *task_id);
+        if let DeltaEvent::Answer(StreamEvent::TextDelta { delta }) = delta.event {
+            text.push_str(&delta);
+        }
+    }
+    text
 }

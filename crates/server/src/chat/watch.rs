@@ -15,7 +15,7 @@ use antiphon_core::{
 use antiphon_runtime::{Delta, DeltaEvent, Follower, Orchestrator, OrchestratorError, TaskState};
 use axum::http::StatusCode;
 use serde_json::Value;
-use tokio::sync::broadcast;
+use tokio::sync::mpsc;
 
 use super::refusal::Refusal;
 
@@ -61,7 +61,7 @@ pub(crate) struct Watch {
     task_id: TaskId,
     reading: Reading,
     /// None behind a gap.
-    deltas: Option<broadcast::Receiver<Delta>>,
+    deltas: Option<mpsc::Receiver<Delta>>,
     /// A delta of a turn that the journal has not come to.
     ahead: Option<Delta>,
     /// Says when the task stops without an end.
@@ -104,17 +104,19 @@ struct Book {
 }
 
 impl Watch {
-    /// `deltas` were subscribed to before the task was accepted.
+    /// `follower` and `deltas` are those of the task, from its beginning.
     pub(crate) fn new(
         orchestrator: &Orchestrator,
         task_id: TaskId,
-        deltas: broadcast::Receiver<Delta>,
+        follower: Option<Follower>,
+        deltas: Option<mpsc::Receiver<Delta>>,
     ) -> Self {
+        let from_journal = || orchestrator.follow(Some(task_id.clone()), Position(0));
         Self {
-            reading: read_on(orchestrator.follow(Some(task_id.clone()), Position(0))),
+            reading: read_on(follower.unwrap_or_else(from_journal)),
             orchestrator: orchestrator.clone(),
             task_id,
-            deltas: Some(deltas),
+            deltas,
             ahead: None,
             resting: None,
             tried: false,
@@ -157,8 +159,7 @@ impl Watch {
                     }
                 }
                 delta = receive(&mut self.deltas), if listens => match delta {
-                    Some(delta) if delta.task_id == self.task_id => self.ahead = Some(delta),
-                    Some(_) => {}
+                    Some(delta) => self.ahead = Some(delta),
                     None => self.deltas = None,
                 },
                 stopped = resting => match stopped {
@@ -198,10 +199,10 @@ fn read_on(mut follower: Follower) -> Reading {
 }
 
 /// The next delta; `None` behind a gap, and never again then.
-async fn receive(deltas: &mut Option<broadcast::Receiver<Delta>>) -> Option<Delta> {
+async fn receive(deltas: &mut Option<mpsc::Receiver<Delta>>) -> Option<Delta> {
     match deltas {
         None => std::future::pending().await,
-        Some(deltas) => deltas.recv().await.ok(),
+        Some(deltas) => deltas.recv().await,
     }
 }
 

@@ -1,0 +1,186 @@
+//! Chat completions over HTTP, everything synced to disk.
+//!
+//! First how many there are in a second, with a scripted model that answers at once. Then how much later
+//! an answer comes through Antiphon than from the model's own server, which is a process of its own: both
+//! are asked in turn, by the same client. Beside them what one sync costs here, because an answer is
+//! durable before it is whole and cannot come sooner than the disk.
+//!
+//! The client is one thread of this process. What it takes of the machine is told, for it takes it from
+//! the server.
+
+mod disk;
+mod load;
+mod upstream;
+
+use std::time::Duration;
+
+use antiphon_bench::{Address, Error, Process, Project, Times, raise_files};
+use load::{Asking, Heard};
+use tokio::runtime::{Builder, Runtime};
+use upstream::Upstream;
+
+/// Requests at a time, of a model that answers at once.
+const AT_ONCE: [usize; 3] = [1, 64, 512];
+
+/// Requests at a time, when a server of models is asked too.
+const AT_ONCE_ADDED: [usize; 2] = [1, 64];
+
+/// How long each is asked, and how long before it counts.
+const ASKED_FOR: Duration = Duration::from_secs(3);
+const WARM_UP: Duration = Duration::from_millis(500);
+
+/// How often both are asked in turn, and how long each time.
+const TURNS: usize = 6;
+const TURN: Duration = Duration::from_millis(700);
+
+type Part = fn(&Runtime) -> Result<(), Error>;
+
+/// What is measured: all of it, or what is named behind `--`.
+const PARTS: [(&str, Part); 3] =
+    [("disk", disk::compare), ("throughput", throughput), ("added", added)];
+
+/// Answers at once, and as much as `upstream` says.
+const SCRIPT: &str = r#"
+name = "instant"
+[[reply]]
+steps = [{ text = "There is nothing wrong with it, as far as anybody can see: every test passes, and so does the review." }]
+"#;
+
+fn main() -> Result<(), Error> {
+    if std::env::args().nth(1).as_deref() == Some(upstream::WORD) {
+        return upstream::serve();
+    }
+    raise_files()?;
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let named: Vec<String> =
+        std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    for (name, part) in PARTS {
+        if named.is_empty() || named.iter().any(|word| word == name) {
+            part(&runtime)?;
+        }
+    }
+    Ok(())
+}
+
+/// A project whose models are a script and, if there is one, a server.
+fn project(upstream: Option<&Upstream>) -> Result<Project, Error> {
+    let models = upstream.map_or_else(String::new, |upstream| {
+        format!("[providers.upstream]\nkind = \"openai\"\nbase_url = \"{}/v1\"\n", upstream.url())
+    });
+    let config = format!("[scripts]\ninstant = \"instant.toml\"\n{models}");
+    let project = Project::new(env!("CARGO_TARGET_TMPDIR"), &config)?;
+    project.write("instant.toml", SCRIPT)?;
+    Ok(project)
+}
+
+fn throughput(runtime: &Runtime) -> Result<(), Error> {
+    println!(
+        "chat completions of a scripted model of 0 ms, durable; {} s each\n",
+        ASKED_FOR.as_secs()
+    );
+    println!(
+        "{:12}{:>10}{:>12}{:>10}{:>10}{:>18}{:>16}{:>16}{:>10}",
+        "",
+        "at a time",
+        "per second",
+        "p50, ms",
+        "p99, ms",
+        "server, µs each",
+        "server, cores",
+        "client, cores",
+        "RSS, MiB"
+    );
+    for (name, stream) in [("whole", false), ("streamed", true)] {
+        for at_once in AT_ONCE {
+            // A server for each: nothing is left of the one before.
+            let project = project(None)?;
+            let house = project.serve(&[])?;
+            let asking = Asking::new(house.address()?, "scripted/instant", stream);
+            runtime.block_on(asking.ask(at_once, WARM_UP))?;
+            let (server, client) = (house.process(), Process::own());
+            let before = (server.usage()?, client.usage()?);
+            let Heard { end, .. } = runtime.block_on(asking.ask(at_once, ASKED_FOR))?;
+            let after = (server.usage()?, client.usage()?);
+            println!(
+                "{name:12}{at_once:>10}{:>12.0}{:>10.2}{:>10.2}{:>18.0}{:>16.2}{:>16.2}{:>10.0}",
+                count(&end) / ASKED_FOR.as_secs_f64(),
+                end.percentile_ms(50),
+                end.percentile_ms(99),
+                after.0.cpu_since(&before.0).as_secs_f64() * 1e6 / count(&end),
+                after.0.cores_since(&before.0),
+                after.1.cores_since(&before.1),
+                mib(server.resident_kib()?),
+            );
+            house.end()?;
+        }
+    }
+    println!();
+    Ok(())
+}
+
+fn added(runtime: &Runtime) -> Result<(), Error> {
+    println!("added to a model server of 0 ms that is asked in turn; milliseconds, durable\n");
+    println!(
+        "{:34}{:>10}{:>20}{:>20}{:>20}",
+        "", "at a time", "direct p50, p99", "through p50, p99", "added p50, p99"
+    );
+    for at_once in AT_ONCE_ADDED {
+        for stream in [false, true] {
+            let upstream = Upstream::start()?;
+            let project = project(Some(&upstream))?;
+            let served = project.serve(&[])?;
+            let directly = Asking::new(Address::new(upstream.socket()?), "m", stream);
+            let through = Asking::new(served.address()?, "upstream/m", stream);
+            let both = runtime.block_on(in_turn(&directly, &through, at_once))?;
+            let (direct, heard) = both;
+            if stream {
+                row("streamed, to the first token", at_once, &direct.first, &heard.first);
+                row("streamed, to the end", at_once, &direct.end, &heard.end);
+            } else {
+                row("whole", at_once, &direct.end, &heard.end);
+            }
+            served.end()?;
+        }
+    }
+    println!();
+    Ok(())
+}
+
+async fn in_turn(
+    directly: &Asking,
+    through: &Asking,
+    at_once: usize,
+) -> Result<(Heard, Heard), Error> {
+    directly.ask(at_once, WARM_UP).await?;
+    through.ask(at_once, WARM_UP).await?;
+    let (mut direct, mut heard) = (Heard::default(), Heard::default());
+    for _ in 0..TURNS {
+        direct.add(directly.ask(at_once, TURN).await?);
+        heard.add(through.ask(at_once, TURN).await?);
+    }
+    Ok((direct, heard))
+}
+
+fn row(name: &str, at_once: usize, direct: &Times, through: &Times) {
+    let (direct, through) =
+        ([50, 99].map(|p| direct.percentile_ms(p)), [50, 99].map(|p| through.percentile_ms(p)));
+    println!(
+        "{name:34}{at_once:>10}{:>11.2}{:>9.2}{:>11.2}{:>9.2}{:>11.2}{:>9.2}",
+        direct[0],
+        direct[1],
+        through[0],
+        through[1],
+        through[0] - direct[0],
+        through[1] - direct[1],
+    );
+}
+
+#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+fn count(times: &Times) -> f64 {
+    times.len() as f64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+fn mib(kib: u64) -> f64 {
+    kib as f64 / 1024.0
+}

@@ -1,0 +1,174 @@
+//! A thousand who watch tasks at work, over server-sent events.
+//!
+//! Ten tasks call a tool lap after lap, and each is watched by a hundred. First as fast as they go: how
+//! many events are delivered in a second. Then at a pace that a server can keep: how long after an event
+//! was decided each of its hundred watchers has it, its sync included.
+//!
+//! Every watcher checks that it got every event once, in order, up to the end. Beside it the least that it
+//! could cost: a process that writes as many events of that size to as many sockets, one by one, from
+//! memory. The watchers are one thread of this process, and what they take is told.
+
+mod bare;
+mod watcher;
+
+use std::time::{Duration, Instant};
+
+use antiphon_bench::{Address, Connection, Error, Process, Project, Times, Usage, raise_files};
+use serde_json::json;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinSet;
+use watcher::{Seen, watch};
+
+const TASKS: usize = 10;
+const WATCHERS_EACH: usize = 100;
+const LAPS: usize = 150;
+
+/// How long the first turn of a task takes: everybody watches before it begins to be busy.
+const GATE: Duration = Duration::from_secs(4);
+
+/// How long a turn takes when they are paced. A lap is eight events.
+const PACE_MS: [u64; 2] = [100, 50];
+
+fn main() -> Result<(), Error> {
+    if std::env::args().nth(1).as_deref() == Some(bare::WORD) {
+        return bare::serve();
+    }
+    raise_files()?;
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let watchers = TASKS * WATCHERS_EACH;
+    println!("{watchers} watchers of {TASKS} tasks that are busy, {LAPS} laps each; durable\n");
+    println!(
+        "{:30}{:>12}{:>12}{:>14}{:>14}{:>16}{:>16}{:>10}",
+        "",
+        "events",
+        "per second",
+        "lag p50, ms",
+        "lag p99, ms",
+        "server, cores",
+        "client, cores",
+        "KiB each"
+    );
+    let bytes = row("as fast as they go", runtime.block_on(busy(0))?);
+    for pace_ms in PACE_MS {
+        row(&format!("a turn every {pace_ms} ms"), runtime.block_on(busy(pace_ms))?);
+    }
+    let bare = bare(&runtime, bytes)?;
+    row("the same bytes, written bare", bare);
+    Ok(())
+}
+
+/// What was measured.
+struct Measured {
+    delivered: usize,
+    bytes: usize,
+    took: Duration,
+    lag: Times,
+    server: (Usage, Usage),
+    client: (Usage, Usage),
+    grown_kib: u64,
+}
+
+/// Prints it, and says how long an event was.
+#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+fn row(name: &str, measured: Measured) -> usize {
+    let Measured { delivered, bytes, took, lag, server, client, grown_kib } = measured;
+    println!(
+        "{name:30}{delivered:>12}{:>12.0}{:>14.1}{:>14.1}{:>16.2}{:>16.2}{:>10.1}",
+        delivered as f64 / took.as_secs_f64(),
+        lag.percentile_ms(50),
+        lag.percentile_ms(99),
+        server.1.cores_since(&server.0),
+        client.1.cores_since(&client.0),
+        grown_kib as f64 / (TASKS * WATCHERS_EACH) as f64,
+    );
+    bytes / delivered.max(1)
+}
+
+async fn busy(pace_ms: u64) -> Result<Measured, Error> {
+    let project = Project::new(env!("CARGO_TARGET_TMPDIR"), "[scripts]\nbusy = \"busy.toml\"\n")?;
+    project.write("note.txt", "There is nothing wrong with it.\n")?;
+    project.write("busy.toml", &script(pace_ms))?;
+    let served = project.serve(&[])?;
+    let address = served.address()?;
+    let mut asking = Connection::open(&address).await?;
+    let mut ids = Vec::new();
+    for _ in 0..TASKS {
+        let task = json!({ "model": "scripted/busy", "message": "Go.", "tools": ["read"] });
+        let accepted = asking.post("/v1/tasks", &task).await?;
+        ids.push(accepted["task_id"].as_str().ok_or("there is no task")?.to_owned());
+    }
+    let before_kib = served.process().resident_kib()?;
+    let paths: Vec<String> = ids.iter().map(|id| format!("/v1/tasks/{id}/events")).collect();
+    gathered(&address, &paths, served.process(), before_kib).await
+}
+
+/// Has every path watched by a hundred, to the end.
+async fn gathered(
+    address: &Address,
+    paths: &[String],
+    server: Process,
+    before_kib: u64,
+) -> Result<Measured, Error> {
+    let mut watching = JoinSet::new();
+    for path in paths {
+        for _ in 0..WATCHERS_EACH {
+            let mut connection = Connection::open(address).await?;
+            let path = path.clone();
+            watching.spawn(async move { watch(&mut connection, &path).await });
+        }
+    }
+    let before = (server.usage()?, Process::own().usage()?);
+    let (mut delivered, mut bytes, mut lag) = (0, 0, Times::default());
+    let (mut began, mut ended): (Option<Instant>, Option<Instant>) = (None, None);
+    let mut peak_kib = 0;
+    while let Some(seen) = watching.join_next().await {
+        let Seen { events, bytes: read, lag: lags, first, last } = seen??;
+        peak_kib = peak_kib.max(server.resident_kib().unwrap_or_default());
+        delivered += events;
+        bytes += read;
+        lag.extend(lags);
+        began = Some(began.map_or(first, |began| began.min(first)));
+        ended = Some(ended.map_or(last, |ended| ended.max(last)));
+    }
+    let after = (server.usage()?, Process::own().usage()?);
+    let (began, ended) = began.zip(ended).ok_or("nobody has seen anything")?;
+    Ok(Measured {
+        delivered,
+        bytes,
+        took: ended - began,
+        lag,
+        server: (before.0, after.0),
+        client: (before.1, after.1),
+        grown_kib: peak_kib.saturating_sub(before_kib),
+    })
+}
+
+/// Reads a file again and again, and has a last word.
+fn script(pace_ms: u64) -> String {
+    let gate_ms = GATE.as_millis();
+    format!(
+        r#"
+name = "busy"
+chunk_chars = 1000
+[[reply]]
+when = {{ turn = 0 }}
+delay_ms = {gate_ms}
+steps = [{{ call = {{ name = "read", arguments = {{ path = "note.txt" }} }} }}]
+[[reply]]
+when = {{ turn = {LAPS} }}
+steps = [{{ text = "Done." }}]
+[[reply]]
+delay_ms = {pace_ms}
+steps = [{{ call = {{ name = "read", arguments = {{ path = "note.txt" }} }} }}]
+"#
+    )
+}
+
+fn bare(runtime: &Runtime, event_bytes: usize) -> Result<Measured, Error> {
+    let events = LAPS * 8;
+    let bare = bare::Bare::start(events, event_bytes)?;
+    let paths = vec!["/".to_owned(); TASKS];
+    let address = Address::new(bare.socket()?);
+    let before_kib = bare.process().resident_kib()?;
+    runtime.block_on(gathered(&address, &paths, bare.process(), before_kib))
+}

@@ -1,0 +1,117 @@
+//! One connection of a client that costs little: HTTP/1.1, kept alive, one request at a time.
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
+use hyper::{Method, Request, Response};
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+use crate::Error;
+
+/// Where a server listens, and what it wants to see.
+#[derive(Debug, Clone)]
+pub struct Address {
+    socket: SocketAddr,
+    token: Option<String>,
+}
+
+impl Address {
+    /// A server that wants to see nothing.
+    pub fn new(socket: SocketAddr) -> Self {
+        Self { socket, token: None }
+    }
+
+    /// A server that wants to see a token.
+    pub fn with_token(self, token: &str) -> Self {
+        Self { token: Some(format!("Bearer {token}")), ..self }
+    }
+
+    /// The number of a port on this machine.
+    pub fn socket(&self) -> SocketAddr {
+        self.socket
+    }
+}
+
+/// A connection. It is closed when it is dropped.
+#[derive(Debug)]
+pub struct Connection {
+    address: Address,
+    sender: SendRequest<Full<Bytes>>,
+    /// Owns who reads and writes.
+    _driver: JoinSet<()>,
+}
+
+impl Connection {
+    /// Connects.
+    pub async fn open(address: &Address) -> Result<Self, Error> {
+        let socket = TcpStream::connect(address.socket).await?;
+        socket.set_nodelay(true)?;
+        let (sender, connection) = handshake(TokioIo::new(socket)).await?;
+        let mut driver = JoinSet::new();
+        // What goes wrong on the way is told to whoever asked.
+        driver.spawn(async move { drop(connection.await) });
+        Ok(Self { address: address.clone(), sender, _driver: driver })
+    }
+
+    /// Asks, and hears the head of the answer. Its body has to be read before the next request.
+    pub async fn ask(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Result<Response<Incoming>, Error> {
+        self.ask_as(None, method, path, body).await
+    }
+
+    /// The same under a name: asked again under it, it is the same request.
+    pub async fn ask_as(
+        &mut self,
+        key: Option<&str>,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Result<Response<Incoming>, Error> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(HOST, self.address.socket.to_string())
+            .header(CONTENT_TYPE, "application/json");
+        if let Some(token) = &self.address.token {
+            request = request.header(AUTHORIZATION, token);
+        }
+        if let Some(key) = key {
+            request = request.header("idempotency-key", key);
+        }
+        self.sender.ready().await?;
+        Ok(self.sender.send_request(request.body(Full::new(body))?).await?)
+    }
+
+    /// Asks, and reads the whole answer. One that is no 2xx is an error that says what it was.
+    pub async fn fetch(&mut self, method: Method, path: &str, body: Bytes) -> Result<Bytes, Error> {
+        let response = self.ask(method, path, body).await?;
+        let status = response.status();
+        let body = response.into_body().collect().await?.to_bytes();
+        if !status.is_success() {
+            return Err(format!("{status} {}", String::from_utf8_lossy(&body)).into());
+        }
+        Ok(body)
+    }
+
+    /// Posts JSON, and reads JSON.
+    pub async fn post(&mut self, path: &str, body: &Value) -> Result<Value, Error> {
+        let body = self.fetch(Method::POST, path, body.to_string().into()).await?;
+        Ok(serde_json::from_slice(&body)?)
+    }
+
+    /// Reads JSON.
+    pub async fn get(&mut self, path: &str) -> Result<Value, Error> {
+        Ok(serde_json::from_slice(&self.fetch(Method::GET, path, Bytes::new()).await?)?)
+    }
+}

@@ -1,0 +1,94 @@
+//! What a process takes, as the system tells it.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::unistd::{SysconfVar, sysconf};
+
+use crate::Error;
+
+/// Raises the limit of open files as far as it goes, for this process and those that it starts.
+pub fn raise_files() -> Result<u64, Error> {
+    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;
+    Ok(hard)
+}
+
+/// A process that is measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Process {
+    id: u32,
+}
+
+/// What it has used at a moment.
+#[derive(Debug, Clone, Copy)]
+pub struct Usage {
+    at: Instant,
+    cpu: Duration,
+}
+
+impl Process {
+    /// By its number.
+    pub fn new(id: u32) -> Self {
+        Self { id }
+    }
+
+    /// This one.
+    pub fn own() -> Self {
+        Self::new(std::process::id())
+    }
+
+    /// What it has used so far.
+    pub fn usage(self) -> Result<Usage, Error> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.id))?;
+        // Behind the name, which may hold anything: the 12th and 13th field are ticks.
+        let (_, fields) = stat.rsplit_once(')').ok_or("that is no process")?;
+        let fields = fields.split_whitespace().skip(11).take(2);
+        let ticks: u64 = fields.map(str::parse::<u64>).sum::<Result<_, _>>()?;
+        let per_second = sysconf(SysconfVar::CLK_TCK)?.ok_or("the system has no clock")?;
+        let millis = ticks * 1000 / u64::try_from(per_second)?.max(1);
+        Ok(Usage { at: Instant::now(), cpu: Duration::from_millis(millis) })
+    }
+
+    /// Memory it holds, in KiB.
+    pub fn resident_kib(self) -> Result<u64, Error> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.id))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let line = line.ok_or("the system does not tell VmRSS")?;
+        Ok(line.trim().trim_end_matches(" kB").parse()?)
+    }
+
+    /// Files and sockets it has open.
+    pub fn files(self) -> Result<usize, Error> {
+        Ok(fs::read_dir(format!("/proc/{}/fd", self.id))?.count())
+    }
+
+    /// Processes that it started, and those that these started.
+    pub fn descendants(self) -> Vec<u32> {
+        let mut found = Vec::new();
+        let mut ahead = vec![self.id];
+        while let Some(id) = ahead.pop() {
+            for task in fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten() {
+                let children = fs::read_to_string(task.path().join("children")).unwrap_or_default();
+                let children = children.split_whitespace().filter_map(|id| id.parse::<u32>().ok());
+                ahead.extend(children.clone());
+                found.extend(children);
+            }
+        }
+        found
+    }
+}
+
+impl Usage {
+    /// CPU time since `before`.
+    pub fn cpu_since(&self, before: &Self) -> Duration {
+        self.cpu.saturating_sub(before.cpu)
+    }
+
+    /// The share of one core since `before`: 1.0 is all of it.
+    pub fn cores_since(&self, before: &Self) -> f64 {
+        let wall = self.at.duration_since(before.at).as_secs_f64();
+        self.cpu_since(before).as_secs_f64() / wall.max(f64::EPSILON)
+    }
+}

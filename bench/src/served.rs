@@ -1,0 +1,122 @@
+//! `antiphon serve` as users start it: a release binary, a project of its own, a journal on the disk.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tempfile::TempDir;
+
+use crate::Error;
+use crate::connection::Address;
+use crate::process::Process;
+
+/// Which binary is measured.
+const ANTIPHON: &str = "ANTIPHON";
+
+/// A folder with a journal, a configuration and scripts, which go away with it.
+#[derive(Debug)]
+pub struct Project {
+    antiphon: PathBuf,
+    folder: TempDir,
+}
+
+impl Project {
+    /// An empty one below `near`, which should be on a disk: a folder for temporary files may be in
+    /// memory, and a sync costs nothing there.
+    pub fn new(near: &str, config: &str) -> Result<Self, Error> {
+        let antiphon = std::env::var_os(ANTIPHON)
+            .ok_or("set ANTIPHON to a release binary of `antiphon`, or use `make bench`")?;
+        let antiphon = fs::canonicalize(antiphon)?;
+        let folder = tempfile::tempdir_in(near)?;
+        fs::create_dir(folder.path().join("home"))?;
+        let project = Self { antiphon, folder };
+        project.write("config.toml", config)?;
+        Ok(project)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Writes a file into it.
+    pub fn write(&self, name: &str, text: &str) -> Result<PathBuf, Error> {
+        let path = self.path().join(name);
+        fs::create_dir_all(path.parent().ok_or("that is no file")?)?;
+        fs::write(&path, text)?;
+        Ok(path)
+    }
+
+    /// A command in it.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.antiphon);
+        command.current_dir(self.path()).args(arguments).stdin(Stdio::null());
+        command.env_clear().env("HOME", self.path().join("home"));
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("ANTIPHON_CONFIG", self.path().join("config.toml"));
+        // Faults are part of the load: only what should not be is told.
+        command.env("ANTIPHON_LOG", "error");
+        command
+    }
+
+    /// Starts a server in it, and waits until it listens.
+    pub fn serve(&self, arguments: &[&str]) -> Result<Served, Error> {
+        let arguments = [&["serve", "--listen", "127.0.0.1:0"], arguments].concat();
+        let mut process = self.command(&arguments).stdout(Stdio::piped()).spawn()?;
+        let output = process.stdout.take().ok_or("the server has no output")?;
+        let mut served = Served { process, output: BufReader::new(output), address: None };
+        let mut line = String::new();
+        served.output.read_line(&mut line)?;
+        let url = line.trim().strip_prefix("listening on http://");
+        let url = url.ok_or_else(|| format!("the server said: {line}"))?;
+        let token = fs::read_to_string(self.path().join(".antiphon/token"))?;
+        served.address = Some(Address::new(url.parse()?).with_token(token.trim()));
+        Ok(served)
+    }
+}
+
+/// A server at work. It is killed when it is dropped.
+#[derive(Debug)]
+pub struct Served {
+    process: Child,
+    /// Held open: a server that cannot print would end.
+    output: BufReader<ChildStdout>,
+    address: Option<Address>,
+}
+
+impl Served {
+    /// Where it listens, and its token.
+    pub fn address(&self) -> Result<Address, Error> {
+        Ok(self.address.clone().ok_or("the server does not listen")?)
+    }
+
+    /// What it takes.
+    pub fn process(&self) -> Process {
+        Process::new(self.process.id())
+    }
+
+    /// Kills it, as a loss of power would.
+    pub fn kill(mut self) -> Result<(), Error> {
+        self.process.kill()?;
+        self.process.wait()?;
+        Ok(())
+    }
+
+    /// Ends it in order.
+    pub fn end(mut self) -> Result<(), Error> {
+        kill(Pid::from_raw(i32::try_from(self.process.id())?), Signal::SIGTERM)?;
+        let status = self.process.wait()?;
+        if status.success() { Ok(()) } else { Err(format!("the server ended: {status}").into()) }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
