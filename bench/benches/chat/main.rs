@@ -94,13 +94,13 @@ fn throughput(runtime: &Runtime) -> Result<(), Error> {
         for at_once in AT_ONCE {
             // A server for each: nothing is left of the one before.
             let project = project(None)?;
-            let house = project.serve(&[])?;
-            let asking = Asking::new(house.address()?, "scripted/instant", stream);
+            let served = project.serve(&[])?;
+            let asking = Asking::new(served.address()?, "scripted/instant", stream);
             runtime.block_on(asking.ask(at_once, WARM_UP))?;
-            let (server, client) = (house.process(), Process::own());
-            let before = (server.usage()?, client.usage()?);
+            let (process, client) = (served.process(), Process::own());
+            let before = (process.usage()?, client.usage()?);
             let Heard { end, .. } = runtime.block_on(asking.ask(at_once, ASKED_FOR))?;
-            let after = (server.usage()?, client.usage()?);
+            let after = (process.usage()?, client.usage()?);
             println!(
                 "{name:12}{at_once:>10}{:>12.0}{:>10.2}{:>10.2}{:>18.0}{:>16.2}{:>16.2}{:>10.0}",
                 count(&end) / ASKED_FOR.as_secs_f64(),
@@ -109,9 +109,9 @@ fn throughput(runtime: &Runtime) -> Result<(), Error> {
                 after.0.cpu_since(&before.0).as_secs_f64() * 1e6 / count(&end),
                 after.0.cores_since(&before.0),
                 after.1.cores_since(&before.1),
-                mib(server.resident_kib()?),
+                mib(process.resident_kib()?),
             );
-            house.end()?;
+            served.end()?;
         }
     }
     println!();

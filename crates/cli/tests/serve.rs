@@ -262,3 +262,44 @@ fn a_task_that_was_cut_off_by_a_kill_goes_on_at_the_next_start() {
     assert_eq!(server.ask(&token, "POST", &path, "").0, 200);
     server.end();
 }
+
+#[test]
+fn connections_that_there_are_not_enough_files_for_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in ["0", "1000001", "many"] {
+        let asked = ["serve", "--listen", "127.0.0.1:0", "--connections-max", number];
+        let output = antiphon(folder.path()).args(asked).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{number}");
+    }
+    let binary = assert_cmd::cargo::cargo_bin!("antiphon");
+    let script =
+        "ulimit -n 2000; exec \"$0\" serve --listen 127.0.0.1:0 --connections-max 5000".to_owned();
+    let mut shell = Command::new("sh");
+    shell.current_dir(folder.path()).env("HOME", folder.path().join("home"));
+    let output = shell.arg("-c").arg(script).arg(binary).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("5000 connections need 6024 open files"), "{said}");
+    assert!(said.contains("ulimit -Hn"), "{said}");
+    assert!(!folder.path().join(".antiphon").exists(), "nothing was begun");
+}
+
+#[test]
+fn a_server_makes_room_for_its_connections() {
+    let folder = tempfile::tempdir().unwrap();
+    let binary = assert_cmd::cargo::cargo_bin!("antiphon");
+    let script = "ulimit -S -n 256; exec \"$0\" serve --listen 127.0.0.1:0 --connections-max 900";
+    let mut shell = Command::new("sh");
+    shell.current_dir(folder.path()).env("HOME", folder.path().join("home"));
+    let mut process =
+        shell.arg("-c").arg(script).arg(binary).stdout(Stdio::piped()).spawn().unwrap();
+    let mut out = BufReader::new(process.stdout.take().unwrap());
+    let mut line = String::new();
+    out.read_line(&mut line).unwrap();
+    let address = line.trim().strip_prefix("listening on http://").unwrap().to_owned();
+    let server = Server { process, out, address };
+    let limits = fs::read_to_string(format!("/proc/{}/limits", server.process.id())).unwrap();
+    let files = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    assert_eq!(files.split_whitespace().nth(3), Some("1924"), "{files}");
+    server.end();
+}
