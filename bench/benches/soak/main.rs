@@ -1,7 +1,7 @@
 //! A minute of everything at once, with faults: chat, tasks with tools, an inbox, watchers that come and
 //! go, clients that hang up, a model that fails, and a server that is killed and started again.
 //!
-//! It fails when something that was accepted is lost or done twice, when memory or open files grow while
+//! It fails when something that was accepted is lost, when memory or open files grow while
 //! the load stays the same, or when a process is left behind. `SOAK_S` says how many seconds it takes,
 //! 60 when absent.
 
