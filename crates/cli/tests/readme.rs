@@ -92,6 +92,7 @@ impl Reader {
         // Side by side: a project is also found from the folders beneath it.
         fs::create_dir(folder.path().join("home")).unwrap();
         fs::create_dir(folder.path().join("clone")).unwrap();
+        fs::create_dir(folder.path().join("temporary")).unwrap();
         let copied = Command::new("cp")
             .args(["-r", "Makefile", "scripts", "examples", "-t"])
             .arg(folder.path().join("clone"))
@@ -108,7 +109,7 @@ impl Reader {
     /// Runs these blocks in one shell, and tells what each printed.
     fn run(&self, blocks: &[&str], models: &str) -> Vec<String> {
         let mut script =
-            String::from("set -e -o pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || :' EXIT\n");
+            String::from("set -e\ntrap 'kill $(jobs -p) 2>/dev/null || :' EXIT\n");
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         for (number, block) in blocks.iter().enumerate() {
             let block = block
@@ -132,6 +133,7 @@ impl Reader {
             .env_clear()
             .env("PATH", std::env::join_paths(path).unwrap())
             .env("HOME", self.path("home"))
+            .env("TMPDIR", self.path("temporary"))
             .env("ANTIPHON", binary)
             .env("ANTHROPIC_BASE_URL", models)
             .stdin(Stdio::null())

@@ -125,7 +125,7 @@ impl Orchestrator {
     /// How the budget stands.
     pub async fn budget(&self) -> Result<BudgetStanding, OrchestratorError> {
         let inner = &self.inner;
-        inner.settle_purse().await?;
+        inner.settle_every_purse().await?;
         let now = inner.world.clock.now();
         let mut payers: Vec<BudgetScope> = inner.purse.scopes(now);
         payers
@@ -184,7 +184,12 @@ enum Scopes {
 
 impl Inner {
     /// Has what was spent at hand.
-    pub(crate) async fn settle_purse(&self) -> Result<(), OrchestratorError> {
+    /// Has it known what was spent, where anything hangs on it.
+    pub(crate) async fn settle_purse(&self, payer: Option<&str>) -> Result<(), OrchestratorError> {
+        if self.budget.holds_for(payer) { self.settle_every_purse().await } else { Ok(()) }
+    }
+
+    async fn settle_every_purse(&self) -> Result<(), OrchestratorError> {
         let world = &self.world;
         Ok(self.purse.ready(&*world.journal, &world.prices, world.clock.now()).await?)
     }
@@ -194,7 +199,7 @@ impl Inner {
         payer: Option<&str>,
         which: Scopes,
     ) -> Result<Result<(), BudgetSpent>, OrchestratorError> {
-        self.settle_purse().await?;
+        self.settle_purse(payer).await?;
         Ok(self.affordable(payer, which))
     }
 
@@ -245,7 +250,7 @@ impl Inner {
         if state.waiting_for != Some(WaitingFor::Budget) {
             return Ok(());
         }
-        self.settle_purse().await?;
+        self.settle_purse(state.created.payer.as_deref()).await?;
         match self.kept_from_model(&state.created) {
             Some(BudgetRefusal::Spent(spent)) => Err(spent.into()),
             Some(BudgetRefusal::PriceUnknown { .. }) | None => Ok(()),

@@ -92,7 +92,13 @@ impl Work {
                 self.pay(answer.model.as_ref(), answer.usage, Some(Purpose::Compaction));
                 answer.text()
             }
-            Err(Broken { error: StreamError::Canceled, .. }) => return Ok(()),
+            Err(Broken { partial, error: StreamError::Canceled }) => {
+                let paid = partial.filter(|partial| partial.usage != Usage::default());
+                if let Some(partial) = paid {
+                    self.pay(partial.model.as_ref(), partial.usage, Some(Purpose::Compaction));
+                }
+                return Ok(());
+            }
             // Even that is too long: what was said is left out.
             Err(Broken {
                 error: StreamError::Provider(ProviderError::ContextOverflow { .. }),

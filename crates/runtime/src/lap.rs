@@ -108,7 +108,7 @@ impl Work {
                 // What is known is kept; what is left to do is done another time.
                 return work.flush().await.map(|_| work.left());
             }
-            work.inner.settle_purse().await?;
+            work.inner.settle_purse(work.state.created.payer.as_deref()).await?;
             let step = work.decide();
             work.go_on_spending(&step);
             if work.runs_elsewhere(&step) {
@@ -154,8 +154,9 @@ impl Work {
         let ahead = |until: &DateTime<Utc>| *until > self.inner.world.clock.now();
         if !self.state.status.is_terminal() {
             let Ok(budget) = self.budget_due() else { return Ok(Flushed::Moved) };
-            let due = [limits::deadline(&self.state), self.state.answers_due(), budget];
-            for until in due.into_iter().flatten().filter(ahead) {
+            let due = [limits::deadline(&self.state), self.state.answers_due()];
+            // The next day may have begun since that was looked at, and nobody has seen it.
+            for until in due.into_iter().flatten().filter(ahead).chain(budget) {
                 self.inner.watch_task(until, self.state.task_id.clone());
             }
         }

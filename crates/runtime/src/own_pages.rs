@@ -140,6 +140,8 @@ impl Journal for OwnPages {
         if let Some(body) = append.events.iter().find(|body| !is_for_runners(body)) {
             return self.refuse(&format!("cannot write `{}`", body.event_type()));
         }
+        // What was spent counts on the day that it is here.
+        append.at = self.inner.world.clock.now();
         self.check_pause(&append).await?;
         for body in &mut append.events {
             self.ask_ourselves(body);

@@ -10,9 +10,10 @@ use std::time::Duration;
 use antiphon_core::port::{News, Run, RunnerError};
 use antiphon_core::{
     Cancel, HistoryRef, PieceSource, Position, Provider, ProviderError, Request, RunnerConfig,
-    TaskCreated, TaskId, TaskStatus,
+    TaskCreated, TaskId, TaskStatus, WaitingFor,
 };
 use async_trait::async_trait;
+use futures_util::StreamExt as _;
 use serde_json::json;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -98,7 +99,12 @@ impl Work {
                 });
                 !ours || self.is_orchestrated_elsewhere()
             }
-            Step::Ask | Step::Take(_) | Step::Compact | Step::Finish(_) | Step::Reject(_) => true,
+            // What is said to a task that waits for our budget is heard here: there it would go on.
+            Step::Take(_) => {
+                let waits = self.state.waiting_for == Some(WaitingFor::Budget);
+                !waits || self.is_left_to_others()
+            }
+            Step::Ask | Step::Compact | Step::Finish(_) | Step::Reject(_) => true,
         }
     }
 
@@ -314,6 +320,7 @@ impl Inner {
 }
 
 /// What a task shares with all it belongs to.
+#[derive(Clone)]
 struct Bounds {
     inner: Arc<Inner>,
     trees: Vec<Arc<Tree>>,
@@ -330,27 +337,50 @@ struct Bounded {
 
 impl Provider for Bounded {
     fn open(&self, request: Request) -> PieceSource {
-        let Bounds { inner, trees, task, spent } = &self.bounds;
-        if let Some(limit) = limits::used_up(trees, &inner.world.prices) {
+        let Bounds { inner, trees, task, spent } = self.bounds.clone();
+        if let Some(limit) = limits::used_up(&trees, &inner.world.prices) {
             return refusing(limit.to_string());
         }
-        match inner.kept_from_model(task) {
-            None => self.provider.open(request),
-            Some(BudgetRefusal::PriceUnknown { model }) => {
-                refusing(LimitReached::PriceUnknown { model }.to_string())
+        let provider = Arc::clone(&self.provider);
+        let opening = async move {
+            // What was spent is known before anybody is asked, or nobody is.
+            if let Err(error) = inner.settle_purse(task.payer.as_deref()).await {
+                let message = error.to_string();
+                return refused(ProviderError::Overloaded { message, retry_after: None });
             }
-            Some(BudgetRefusal::Spent(_)) => {
-                // Nobody answers: whoever asked is brought to rest, and fails at nothing.
-                spent.cancel();
-                Box::pin(futures_util::stream::pending())
-            }
+            open_within(&inner, &*provider, &task, &spent, request)
+        };
+        Box::pin(futures_util::stream::once(opening).flatten())
+    }
+}
+
+/// Asks, as long as there is something left to spend.
+fn open_within(
+    inner: &Inner,
+    provider: &dyn Provider,
+    task: &TaskCreated,
+    spent: &CancellationToken,
+    request: Request,
+) -> PieceSource {
+    match inner.kept_from_model(task) {
+        None => provider.open(request),
+        Some(BudgetRefusal::PriceUnknown { model }) => {
+            refusing(LimitReached::PriceUnknown { model }.to_string())
+        }
+        Some(BudgetRefusal::Spent(_)) => {
+            // Nobody answers: whoever asked is brought to rest, and fails at nothing.
+            spent.cancel();
+            Box::pin(futures_util::stream::pending())
         }
     }
 }
 
 fn refusing(message: String) -> PieceSource {
-    let refused = Err(ProviderError::InvalidRequest { message });
-    Box::pin(futures_util::stream::iter([refused]))
+    refused(ProviderError::InvalidRequest { message })
+}
+
+fn refused(error: ProviderError) -> PieceSource {
+    Box::pin(futures_util::stream::iter([Err(error)]))
 }
 
 /// Answers nothing: for runners that ask nobody.
