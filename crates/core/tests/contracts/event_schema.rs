@@ -159,7 +159,7 @@ fn no_field_may_be_added_or_be_of_another_type() {
 
 /// Where something of ours is. What is in the fields that hold anybody's JSON is not.
 fn pointers(value: &Value, at: &str) -> Vec<String> {
-    const ANYBODYS: [&str; 9] = [
+    const ANYBODYS: [&str; 10] = [
         "detail",
         "arguments",
         "output_schema",
@@ -168,6 +168,7 @@ fn pointers(value: &Value, at: &str) -> Vec<String> {
         "parameters",
         "config",
         "params",
+        "payload",
         "result",
     ];
     let children: Vec<(String, &Value)> = match value {

@@ -120,6 +120,7 @@ fn the_schema_bites_into_what_arrives() {
         ("message_queued", "/data/until", Some(json!(60))),
         ("message_queued", "/data/replaces", Some(json!("t1"))),
         ("message_queued", "/data/hops", Some(json!(0))),
+        ("message_queued", "/data/payload", Some(json!(null))),
         ("request_sent", "/data/tool_call_id", None),
         ("request_sent", "/data/id", Some(json!("r1"))),
         ("request_sent", "/data/to", Some(json!("event:webhook"))),
