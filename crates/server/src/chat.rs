@@ -121,7 +121,7 @@ async fn accept(
     let orchestrator = room.doors.orchestrator.clone();
     let payer = caller.payer();
     if let Err(error) = orchestrator.afford(payer.as_deref(), key.as_ref()).await {
-        return Err(Refusal::native(error).await);
+        return Err(Refusal::of(error).await);
     }
     let task = NewTask { key, payer, ..task };
     let before = match task.key {
