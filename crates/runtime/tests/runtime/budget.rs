@@ -69,17 +69,17 @@ impl Payers for Keys {
     }
 }
 
-struct Bench {
+pub(crate) struct Bench {
     journal: Arc<MemoryJournal>,
     tools: Arc<Counting>,
 }
 
 impl Bench {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { journal: Arc::new(MemoryJournal::new()), tools: Arc::new(Counting::default()) }
     }
 
-    fn world(&self) -> World {
+    pub(crate) fn world(&self) -> World {
         let journal: Arc<dyn Journal> = self.journal.clone();
         World { prices: prices(), ..world(journal, &self.tools, THREE) }
     }

@@ -2,8 +2,13 @@
 
 use std::sync::Arc;
 
-use antiphon_core::{RunnerConfig, Runtime, SpendLimits, TaskStatus, WaitingFor};
+use antiphon_core::{
+    EventBody, HandlingMode, RunnerConfig, Runtime, SpendLimits, TaskId, TaskStatus, UserMessage,
+    WaitingFor,
+};
 use antiphon_runtime::{Allowance, Budget, Means, NewTask, Orchestrator, World};
+
+use chrono::DateTime;
 
 use crate::budget::{ANSWER, Keys, allowing, budget, goes_on, limits, prices};
 use crate::team::{Roster, Team, agent, agent_in, calls, replying, says, script, step};
@@ -36,8 +41,8 @@ async fn children_are_paid_by_whoever_pays_for_their_parent_and_wait_while_it_st
     assert_eq!((state.status, state.detail), (TaskStatus::Completed, Some("both".into())));
 }
 
-#[tokio::test]
-async fn who_works_elsewhere_is_brought_to_rest_and_waits() {
+/// Somebody elsewhere who has spent the budget of two answers and waits: who sent for them, and they.
+async fn far_away() -> (Team, Orchestrator, TaskId, TaskId) {
     let usage = "usage = { input_tokens = 1000, output_tokens = 1000 }\n";
     let look = step("look", "{}");
     let mut text = script(&[("Be brief", 0, &calls(r#"{"agent":"far","prompt":"go"}"#))]);
@@ -54,11 +59,33 @@ async fn who_works_elsewhere_is_brought_to_rest_and_waits() {
     let orchestrator = Orchestrator::new(Means { world, budget: budget(ANSWER * 2) });
     let parent = orchestrator.invoke(new_task("go")).await.expect("accepted");
     orchestrator.wait(&parent).await.expect("a rest");
-    let child = &team.tasks().await[1];
+    let child = team.tasks().await[1].clone();
     assert_eq!((child.waiting_for, child.turns), (Some(WaitingFor::Budget), 2));
+    (team, orchestrator, parent, child.task_id)
+}
+
+#[tokio::test]
+async fn who_works_elsewhere_is_brought_to_rest_and_waits() {
+    let (team, orchestrator, parent, _) = far_away().await;
     orchestrator.allow(allowing(ANSWER * 9)).await.expect("allowed");
     let state = goes_on(&orchestrator, &parent).await;
     assert_eq!(state.status, TaskStatus::Completed, "{:?}", state.detail);
     let child = &team.tasks().await[1];
     assert_eq!((child.status, child.turns), (TaskStatus::Completed, 3));
+}
+
+#[tokio::test]
+async fn who_waits_elsewhere_hears_what_is_said_and_goes_on_waiting() {
+    let (team, orchestrator, parent, child) = far_away().await;
+    let mut events =
+        orchestrator.follow(Some(child.clone()), orchestrator.head().await.expect("a head"));
+    let said = UserMessage::text("left", DateTime::UNIX_EPOCH);
+    orchestrator.send(&child, said, HandlingMode::Steer).await.expect("queued");
+    while !matches!(events.next().await.expect("an event").body, EventBody::MessageAppended(_)) {}
+    let state = orchestrator.task(&child).await.expect("a task");
+    assert_eq!((state.waiting_for, state.queue.len()), (Some(WaitingFor::Budget), 0));
+    orchestrator.allow(allowing(ANSWER * 9)).await.expect("allowed");
+    let state = goes_on(&orchestrator, &parent).await;
+    assert_eq!(state.status, TaskStatus::Completed, "{:?}", state.detail);
+    assert_eq!(team.tasks().await[1].status, TaskStatus::Completed);
 }

@@ -7,6 +7,7 @@ mod answering;
 mod approval;
 mod asking;
 mod budget;
+mod budget_clock;
 mod budget_tree;
 mod cancel;
 mod compaction;
