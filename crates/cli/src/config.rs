@@ -294,7 +294,8 @@ fn scripts(path: &Path, named: BTreeMap<String, PathBuf>) -> BTreeMap<String, Pa
 fn path() -> PathBuf {
     let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
     if let Some(path) = variable("ANTIPHON_CONFIG") {
-        return path.into();
+        // What is beside it is hidden from commands, wherever they run.
+        return std::path::absolute(&path).unwrap_or_else(|_| path.into());
     }
     // Only the user's own: a relative path would be read from whatever folder this runs in.
     let absolute = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());

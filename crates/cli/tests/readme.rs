@@ -128,7 +128,7 @@ impl Reader {
         let mut path = vec![binary.parent().unwrap().to_owned()];
         path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
         let status = Command::new("timeout")
-            .args(["50", "bash", "-c", &script])
+            .args(["100", "bash", "-c", &script])
             .current_dir(self.path("clone"))
             .env_clear()
             .env("PATH", std::env::join_paths(path).unwrap())
