@@ -64,14 +64,16 @@ impl Notice {
         let wire: NoticeWire =
             wire.filter(|wire: &NoticeWire| wire.url.is_some() || wire.socket)
                 .ok_or_else(|| distrust(&path, "no server of this version wrote it"))?;
-        let plain = wire.url.as_deref().filter(|url| !wire.socket || !url.starts_with("https://"));
-        let place = match plain {
-            Some(url) => Place::Address(loopback(url).ok_or_else(|| {
+        let url = wire.url.as_deref().unwrap_or_default();
+        let place = match (loopback(url), wire.socket) {
+            (Some(address), _) => Place::Address(address),
+            // With TLS, or on an address of the network, this machine has a shorter way.
+            (None, true) => Place::Socket(socket(folder)?),
+            (None, false) => {
                 let url = visible(url);
-                distrust(&path, &format!("the token goes to the loopback only, and not to `{url}`"))
-            })?),
-            // With TLS, this machine has a shorter way than a certificate.
-            None => Place::Socket(socket(folder)?),
+                let reason = format!("the token goes to the loopback only, and not to `{url}`");
+                return Err(distrust(&path, &reason));
+            }
         };
         Ok(Some(Self { place, pid: wire.pid }))
     }
@@ -146,7 +148,36 @@ fn distrust(path: &Path, reason: &str) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixListener;
+
     use super::*;
+
+    #[test]
+    fn whoever_does_not_listen_on_the_loopback_is_reached_on_the_socket_if_there_is_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let paper = folder.path().join("server.json");
+        let read = |url: &str, socket: bool| {
+            let about = serde_json::json!({"url": url, "pid": 7, "socket": socket});
+            fs::write(&paper, about.to_string()).unwrap();
+            fs::set_permissions(&paper, fs::Permissions::from_mode(0o600)).unwrap();
+            Notice::read(folder.path())
+        };
+        let loopback = Place::Address("127.0.0.1:7117".parse().unwrap());
+        let socket = Place::Socket(folder.path().join("server.sock"));
+        let reached = |place: &Place| Some(Notice { place: place.clone(), pid: 7 });
+        let foreign = ["http://192.0.2.1:7117", "https://192.0.2.1:7117", "https://127.0.0.1:7117"];
+        for url in foreign {
+            assert!(read(url, true).is_err(), "{url}: there is no socket");
+        }
+        let _listener = UnixListener::bind(folder.path().join("server.sock")).unwrap();
+        for url in foreign {
+            assert_eq!(read(url, true).unwrap(), reached(&socket), "{url}");
+            assert!(read(url, false).is_err(), "{url}");
+        }
+        for said in [true, false] {
+            assert_eq!(read("http://0.0.0.0:7117", said).unwrap(), reached(&loopback));
+        }
+    }
 
     #[test]
     fn only_the_loopback_is_an_address_and_everywhere_is_there_too() {
