@@ -5,6 +5,28 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::{Config, Key, WebhookConfig};
 
+/// What people write where a key is asked for and none is needed. Taken out of what is said, they would
+/// be missed there.
+const PLACEHOLDERS: [&str; 17] = [
+    "",
+    "anything",
+    "api-key",
+    "dummy",
+    "empty",
+    "lm-studio",
+    "local",
+    "no-key",
+    "no-key-required",
+    "none",
+    "not-needed",
+    "not_needed",
+    "ollama",
+    "placeholder",
+    "sk-no-key-required",
+    "test",
+    "unused",
+];
+
 impl Config {
     /// Keys of providers, secrets of webhooks, tokens of peers.
     pub(crate) fn secrets(&self) -> Vec<SecretString> {
@@ -31,7 +53,24 @@ impl Config {
     }
 }
 
-/// A word in place of a key, for servers that need none: `not-needed`.
+/// A word in place of a key, for servers that need none.
 fn is_placeholder(key: &SecretString) -> bool {
-    key.expose_secret().bytes().all(|byte| byte.is_ascii_lowercase() || b"-_ ".contains(&byte))
+    PLACEHOLDERS.contains(&key.expose_secret().trim().to_ascii_lowercase().as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_known_words_stand_in_place_of_a_key() {
+        for word in ["not-needed", "NOT-NEEDED", " ollama\n", ""] {
+            assert!(is_placeholder(&word.into()), "{word}");
+        }
+        for key in
+            ["correct-horse-battery-staple", "not-needed-really", "abcdefghijkl", "a_b_c_d_e"]
+        {
+            assert!(!is_placeholder(&key.into()), "{key}");
+        }
+    }
 }
