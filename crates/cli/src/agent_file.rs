@@ -107,7 +107,8 @@ pub(crate) fn change(
     let kept = &old[old_front.map_or(0, str::len)..];
     let text = context.map_or_else(|| format!("{front}{kept}"), |new| format!("{front}{new}\n"));
     let new = read(agent.name.as_str(), &text, folder)?;
-    if new == *agent {
+    // Otherwise the file may be broken, and the agent what it was before.
+    if new == *agent && text == old {
         return Ok(());
     }
     if front_matter::merged(agent, &new, fields, context) != new {
@@ -283,6 +284,19 @@ mod tests {
             assert!(matches!(refused, Err(FileError::Refused(_))), "{field}: {refused:?}");
         }
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left behind");
+    }
+
+    #[test]
+    fn a_broken_file_is_mended_also_when_its_agent_stays_what_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.md");
+        let whole = "---\ndescription: \"d\"\n---\nOne.\n";
+        fs::write(&path, whole).unwrap();
+        let in_force = agent(folder.path(), "a");
+        fs::write(&path, whole.replace("\"d\"", "[")).unwrap();
+        change(&path, &in_force, &[("description", "d".into())], Some("One.")).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), whole);
+        assert_eq!(agent(folder.path(), "a"), in_force);
     }
 
     #[test]
