@@ -93,7 +93,9 @@ impl Hands {
         }
         executors.extend(servers.clone().map(|servers| servers as Arc<dyn ToolExecutor>));
         let results = project.folder().join("results");
-        let tools = Arc::new(toolbox(project.root(), &results, mode, executors)?);
+        let secrets: Secrets = config.secrets().into_iter().collect();
+        let tools = toolbox(project.root(), &results, mode, executors)?.without(secrets.clone());
+        let tools = Arc::new(tools);
         let known = Arc::clone(&tools);
         let bounds = Bounds {
             root: project.root().to_owned(),
@@ -101,7 +103,6 @@ impl Hands {
             effects: Effects::new(move |tool| known.effect(tool)),
         };
         let gate = gate(project, config, &permissions, bounds)?;
-        let secrets: Secrets = config.secrets().into_iter().collect();
         let tools = Arc::new(Redacting::new(tools, secrets.clone()));
         Ok(Self { tools, gate, asking: Asking::Refuse, servers, secrets })
     }

@@ -9,9 +9,7 @@ mod secrets;
 use std::sync::Arc;
 
 use antiphon_core::port::{Progress, ToolContext};
-use antiphon_core::{
-    Effect, InputBlock, RawJson, TaskId, Tool, ToolError, ToolExecutor, ToolResult,
-};
+use antiphon_core::{Effect, RawJson, TaskId, Tool, ToolError, ToolExecutor, ToolResult};
 use async_trait::async_trait;
 
 use flow::Flow;
@@ -27,16 +25,6 @@ impl Redacting {
     /// These tools, without these secrets.
     pub fn new(tools: Arc<dyn ToolExecutor>, secrets: Secrets) -> Self {
         Self { tools, secrets }
-    }
-
-    fn result(&self, mut result: ToolResult) -> ToolResult {
-        for block in &mut result.content {
-            match block {
-                InputBlock::Text(text) => self.secrets.redact(&mut text.text),
-                InputBlock::Image(_) => {}
-            }
-        }
-        result
     }
 
     fn error(&self, mut error: ToolError) -> ToolError {
@@ -81,7 +69,7 @@ impl ToolExecutor for Redacting {
         if !rest.is_empty() {
             last.say(&rest);
         }
-        done.map(|result| self.result(result)).map_err(|error| self.error(error))
+        done.map(|result| self.secrets.redacted(result)).map_err(|error| self.error(error))
     }
 
     async fn release(&self, task_id: &TaskId) {

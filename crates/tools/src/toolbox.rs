@@ -3,6 +3,7 @@
 //! | what comes back                  | what becomes of it                                        |
 //! |----------------------------------|-----------------------------------------------------------|
 //! | text over the tool's limit       | kept [aside](Aside), the model gets a preview and its id  |
+//! | a secret that we know            | taken out, before anything is kept aside                  |
 //! | characters that hide text        | shown as escapes, whatever tool they came from            |
 //! | a tool nobody has                | [`ToolError::Unknown`]                                    |
 //! | a call that is canceled already  | [`ToolError::Canceled`]; the tool does not learn of it    |
@@ -24,6 +25,7 @@ use antiphon_core::{
 use async_trait::async_trait;
 
 use crate::aside::{Aside, ReadResult};
+use crate::redacting::Secrets;
 pub use blocking::{Stop, Stopped, blocking};
 pub use handler::ToolHandler;
 pub use reveal::reveal;
@@ -37,6 +39,7 @@ pub struct Toolbox {
     handlers: Vec<(Tool, Box<dyn ToolHandler>)>,
     executors: Vec<Arc<dyn ToolExecutor>>,
     aside: Arc<Aside>,
+    secrets: Secrets,
 }
 
 /// Why a toolbox cannot be made.
@@ -73,7 +76,14 @@ impl Toolbox {
             }
             names.insert(name);
         }
-        Ok(Self { handlers, executors, aside })
+        Ok(Self { handlers, executors, aside, secrets: Secrets::default() })
+    }
+
+    /// The same, whose results hold none of these: neither what is said nor what is kept aside.
+    /// What is said meanwhile and errors are [`Redacting`](crate::Redacting)'s.
+    #[must_use]
+    pub fn without(self, secrets: Secrets) -> Self {
+        Self { secrets, ..self }
     }
 
     fn handler(&self, name: &str) -> Option<&dyn ToolHandler> {
@@ -151,7 +161,7 @@ impl ToolExecutor for Toolbox {
         }
         let (task_id, call_id) = (context.task_id.clone(), context.tool_call_id.clone());
         let (result, bytes_max) = self.run(tool, arguments, context).await?;
-        let result = revealed(result);
+        let result = revealed(self.secrets.redacted(result));
         Ok(self.bounded(result, bytes_max, task_id, call_id).await)
     }
 

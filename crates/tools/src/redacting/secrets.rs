@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use antiphon_core::{InputBlock, ToolResult};
 use secrecy::{ExposeSecret, SecretString};
 
 /// Shortest secret that is looked for, in bytes.
@@ -37,6 +38,17 @@ impl Secrets {
                 *text = text.replace(secret.expose_secret(), REDACTED);
             }
         }
+    }
+
+    /// A result without them.
+    pub(crate) fn redacted(&self, mut result: ToolResult) -> ToolResult {
+        for block in &mut result.content {
+            match block {
+                InputBlock::Text(text) => self.redact(&mut text.text),
+                InputBlock::Image(_) => {}
+            }
+        }
+        result
     }
 
     /// How many bytes at the end of `text` may be the beginning of one.

@@ -7,7 +7,7 @@ use antiphon_core::{
     Cancel, Effect, ImageBlock, InputBlock, RawJson, TaskId, Tool, ToolError, ToolExecutor,
     ToolResult,
 };
-use antiphon_tools::{Aside, RESULT_BYTES_MAX, Toolbox, ToolboxError};
+use antiphon_tools::{Aside, RESULT_BYTES_MAX, Secrets, Toolbox, ToolboxError};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
@@ -138,6 +138,34 @@ async fn a_long_result_is_previewed_and_its_pictures_stay() {
     let id = RawJson::of(&json!({ "id": "c", "offset": 5_001 })).unwrap();
     let rest = toolbox.execute("read_result", &id, context("t", "d")).await.unwrap();
     assert_eq!(text_of(&rest), "  5001\t\n  5002\tthe end\n[lines 5001-5002 of 5002]\n");
+}
+
+#[tokio::test]
+async fn a_secret_is_kept_neither_in_the_preview_nor_aside() {
+    const KEY: &str = "sk-abcabcd-1234";
+    let folder = tempfile::tempdir().unwrap();
+    let aside = Arc::new(Aside::open(folder.path()).unwrap());
+    let long = format!("{KEY} and\n").repeat(RESULT_BYTES_MAX / KEY.len());
+    let toolbox = Toolbox::new(Vec::new(), vec![parrot("z", vec![InputBlock::text(long)])], aside);
+    let toolbox = toolbox.unwrap().without(Secrets::from_iter([KEY.into()]));
+    let result = toolbox.execute("z", &RawJson::empty_object(), context("t", "c")).await.unwrap();
+    assert!(text_of(&result).starts_with("[redacted] and\n[redacted] and\n"));
+    assert!(!text_of(&result).contains(KEY));
+    let files = texts_in(folder.path());
+    assert!(!files.is_empty(), "it was kept aside");
+    for text in files {
+        assert!(text.starts_with("[redacted] and\n") && !text.contains(KEY));
+    }
+}
+
+/// What is in the files beneath a folder.
+fn texts_in(folder: &std::path::Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let texts = entries.map(|path| match path.is_dir() {
+        true => texts_in(&path),
+        false => vec![std::fs::read_to_string(&path).unwrap()],
+    });
+    texts.flatten().collect()
 }
 
 #[tokio::test]
