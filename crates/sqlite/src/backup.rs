@@ -9,15 +9,17 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
-
 use crate::journal::{OpenError, SqliteJournal};
+use crate::rename::rename_new;
 use crate::seal::seal;
 use crate::snapshot::{Content, check, copy};
 use crate::staging::{Staging, folder_of, sync_folder};
 
 /// What lies beside a journal, and belongs to it.
 pub(crate) const LOGS: [&str; 2] = ["-wal", "-journal"];
+
+/// What lies beside a journal, and beside nothing else.
+const OF_A_JOURNAL: [&str; 4] = ["-wal", "-shm", "-journal", ".lock"];
 
 /// How far a copy is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,6 +90,24 @@ pub enum BackupError {
         /// Which file.
         path: PathBuf,
     },
+    /// Name another file.
+    #[error("{} belongs to a journal, as {} says: name another file", path.display(), beside.display())]
+    OfAJournal {
+        /// Which file.
+        path: PathBuf,
+        /// What lies beside it.
+        beside: PathBuf,
+    },
+    /// Move the journal away, and restore where none is.
+    #[error(
+        "the file system of {} cannot exchange two files in one step: move that journal and what lies \
+         beside it away, and restore without it",
+        path.display()
+    )]
+    NoExchange {
+        /// Which journal.
+        path: PathBuf,
+    },
     /// Try again when they are done.
     #[error("{} is being read by another process", path.display())]
     InUse {
@@ -140,11 +160,6 @@ impl SqliteJournal {
     }
 }
 
-/// Renames `from` to a name that nothing has.
-pub(crate) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
-    Ok(renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE)?)
-}
-
 pub(crate) fn unwritable(path: &Path, error: &io::Error) -> BackupError {
     BackupError::Unwritable { path: path.to_owned(), reason: error.to_string() }
 }
@@ -156,19 +171,25 @@ pub(crate) fn with_end(journal: &Path, end: &str) -> PathBuf {
     name.into()
 }
 
-/// What is there is a file that may give way, and no part of the journal.
+/// What is there is a file that may give way, and no part of the journal or of another one.
 fn check_target(journal: &Path, target: &Path, replace: Replace) -> Result<(), BackupError> {
     let path = target.to_owned();
-    let own = ["", "-wal", "-shm", "-journal", ".lock"].map(|end| with_end(journal, end));
-    if own.iter().any(|own| is_same(own, target)) {
+    let beside = OF_A_JOURNAL.map(|end| with_end(journal, end));
+    if is_same(journal, target) || beside.iter().any(|own| is_same(own, target)) {
         return Err(BackupError::Itself { path });
     }
     match (fs::symlink_metadata(target), replace) {
-        (Err(error), _) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        (Err(error), _) => Err(unwritable(target, &error)),
-        (Ok(about), _) if !about.is_file() => Err(BackupError::NotAFile { path }),
-        (Ok(_), Replace::Never) => Err(BackupError::Exists { path }),
-        (Ok(_), Replace::Always) => Ok(()),
+        (Err(error), _) if error.kind() == io::ErrorKind::NotFound => {}
+        (Err(error), _) => return Err(unwritable(target, &error)),
+        (Ok(about), _) if !about.is_file() => return Err(BackupError::NotAFile { path }),
+        (Ok(_), Replace::Never) => return Err(BackupError::Exists { path }),
+        (Ok(_), Replace::Always) => {}
+    }
+    // A log would be read as one of the copy, and whoever has the lock would write on into nowhere.
+    let beside = OF_A_JOURNAL.map(|end| with_end(target, end));
+    match beside.into_iter().find(|beside| fs::symlink_metadata(beside).is_ok()) {
+        Some(beside) => Err(BackupError::OfAJournal { path, beside }),
+        None => Ok(()),
     }
 }
 

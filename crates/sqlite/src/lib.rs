@@ -45,6 +45,7 @@ mod page;
 mod read_only;
 mod reader;
 mod rebuild;
+mod rename;
 mod restore;
 mod schema;
 mod seal;

@@ -22,13 +22,11 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
-use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use crate::backup::{
-    Backup, BackupError, LOGS, Progress, Replace, is_same, rename_new, unwritable, with_end,
-};
+use crate::backup::{Backup, BackupError, LOGS, Progress, Replace, is_same, unwritable, with_end};
 use crate::journal::{OpenError, connect};
 use crate::owner::Owner;
+use crate::rename::{can_exchange, exchange, rename_new};
 use crate::seal::{Seal, look};
 use crate::snapshot::{check, copy, damaged};
 use crate::staging::{Staging, folder_of, sync_folder};
@@ -74,6 +72,12 @@ impl Restore {
         let in_folder = |error: io::Error| unwritable(journal, &error);
         let staging = Staging::beside(journal).map_err(in_folder)?;
         let staged = staging.file("journal.db").map_err(in_folder)?;
+        if fs::symlink_metadata(journal).is_ok() {
+            let other = staging.file("other").map_err(in_folder)?;
+            if !can_exchange(&staged, &other).map_err(in_folder)? {
+                return Err(BackupError::NoExchange { path: journal.to_owned() });
+            }
+        }
         copy(file, &staged, progress)?;
         progress(Progress::Checking);
         let content = check(&staged, file)?;
@@ -126,15 +130,6 @@ fn set_logs_aside(journal: &Path, before: &Path) -> io::Result<()> {
     }
     remove_logs(journal)?;
     sync_folder(folder_of(journal))
-}
-
-/// The one moment. Says whether a journal was there: it has the other name then.
-fn exchange(journal: &Path, ready: &Path) -> io::Result<bool> {
-    match renameat_with(CWD, ready, CWD, journal, RenameFlags::EXCHANGE) {
-        Ok(()) => Ok(true),
-        Err(rustix::io::Errno::NOENT) => rename_new(ready, journal).map(|()| false),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// Gives the journal that was there the name it is kept under.

@@ -117,6 +117,8 @@ impl From<BackupError> for Failure {
             BackupError::NotAFile { .. } => Self::usage(format!("{message}: name another one")),
             BackupError::Exists { .. }
             | BackupError::Itself { .. }
+            | BackupError::OfAJournal { .. }
+            | BackupError::NoExchange { .. }
             | BackupError::Unwritable { .. } => Self::usage(message),
         }
     }

@@ -149,6 +149,30 @@ fn the_journal_is_never_replaced_by_its_own_copy() {
     }
 }
 
+#[test]
+fn another_journal_is_never_replaced_and_no_log_is_read_as_one_of_the_copy() {
+    let folder = TempDir::new().expect("a folder");
+    let [path, other] = ["journal.db", "other.db"].map(|name| folder.path().join(name));
+    drop(open(&path));
+    drop(open(&other));
+    let whole = fs::read(&other).expect("a journal");
+    let force = |target: &Path| SqliteJournal::back_up(&path, target, Replace::Always, &mut |_| {});
+    let error = force(&other).expect_err("it is a journal");
+    assert!(matches!(&error, BackupError::OfAJournal { path, .. } if *path == other), "{error:?}");
+    assert_eq!(fs::read(&other).expect("a journal"), whole);
+    for end in ["-wal", "-shm", "-journal", ".lock"] {
+        let left = folder.path().join(format!("new{end}"));
+        fs::write(&left, "").expect("a file");
+        let error = force(&folder.path().join("new")).expect_err("something lies beside it");
+        assert!(
+            matches!(&error, BackupError::OfAJournal { beside, .. } if *beside == left),
+            "{error:?}"
+        );
+        fs::remove_file(left).expect("a file");
+    }
+    force(&folder.path().join("new")).expect("a backup");
+}
+
 /// Makes something that is no journal.
 type Making = fn(&Path);
 
