@@ -86,12 +86,16 @@ impl Restore {
             .await?
             .map_err(|error| explained(error, "--force keeps it beside the restored one"))?;
         let backup = ready.backup().clone();
-        let paused = if paused { pause_all(ready.staged()).await? } else { 0 };
+        let paused = match paused {
+            true => Some(pause_all(ready.staged()).await?),
+            false => None,
+        };
         let restored = blocking(move || ready.put_in_place(SystemClock.now())).await??;
         let took = began.elapsed();
         if json {
             let antiphon_sqlite::Backup { events, tasks, unfinished, bytes, schema } = backup;
             let (before, took_ms) = (restored.before, took.as_millis());
+            let paused = paused.unwrap_or(0);
             let row =
                 Row { file, events, tasks, unfinished, bytes, schema, paused, before, took_ms };
             terminal::print(&terminal::json(&row)?);
@@ -108,16 +112,21 @@ impl Restore {
     }
 }
 
-/// What becomes of what had not ended.
-fn after(unfinished: u64, paused: usize) -> String {
+/// What becomes of what had not ended. `paused` are those that were paused for it, if that was asked
+/// for.
+fn after(unfinished: u64, paused: Option<usize>) -> String {
     match (unfinished, paused) {
         (0, _) => String::new(),
-        (_, 0) => format!(
+        (_, None) => format!(
             "{} had not ended: `antiphon serve` goes on with them as they were, and may repeat what they \
              did since. See them with `antiphon tasks list --unfinished`\n",
             terminal::count(unfinished, "task")
         ),
-        (_, paused) => format!(
+        (_, Some(0)) => format!(
+            "{} had not ended, and all were paused already: go on with `antiphon tasks resume TASK`\n",
+            terminal::count(unfinished, "task")
+        ),
+        (_, Some(paused)) => format!(
             "{} now paused: go on with `antiphon tasks resume TASK`\n",
             terminal::count(paused as u64, "task")
         ),

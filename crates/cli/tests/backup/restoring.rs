@@ -60,6 +60,12 @@ fn tasks_go_on_elsewhere_from_where_the_backup_was_made() {
     let resting = server.ask("GET", &format!("/v1/tasks/{task}/rest?wait_s=1"), "");
     assert_eq!((&resting["status"], &resting["rests"]), (&json!("input_required"), &json!(true)));
     server.end();
+
+    other.antiphon(&["backup", "resting", "--json"]).json();
+    let again = other.antiphon(&["restore", "--force", "--paused", "resting"]);
+    assert_eq!(again.code, 0, "{again:?}");
+    assert!(again.out.contains("1 task had not ended, and all were paused already"), "{again:?}");
+    assert!(!again.out.contains("goes on with them"), "{again:?}");
 }
 
 /// The log that the server left would bring half of the old journal into the restored one.
@@ -78,7 +84,7 @@ fn what_a_killed_server_left_stays_with_the_old_journal() {
     let before = kept(&project);
     assert_eq!(before.len(), 1);
     let mut expected = json!({
-        "file": "copy", "events": 303, "tasks": 3, "unfinished": 3, "schema": 4, "paused": 0,
+        "file": "copy", "events": 303, "tasks": 3, "unfinished": 3, "schema": 5, "paused": 0,
         "before": project.at(".antiphon").join(&before[0]),
     });
     for name in ["bytes", "took_ms"] {
