@@ -190,10 +190,21 @@ impl Config {
     /// Reads the user's file and the environment.
     pub(crate) fn load() -> Result<Self, Failure> {
         let path = path();
-        let (file, found) = match read(&path)? {
-            Some(text) => (parse(&path, &text)?, true),
-            None => (File::default(), false),
-        };
+        let text = read(&path)?;
+        let chosen = variable("ANTIPHON_MODEL").map(|name| ModelRef::parse(&name)).transpose();
+        let chosen = chosen.map_err(|error| Failure::usage(format!("ANTIPHON_MODEL: {error}")))?;
+        Self::of(path, text.as_deref(), chosen)
+    }
+
+    /// Reads this file in place of the user's own.
+    pub(crate) fn alone(path: &Path) -> Result<Self, Failure> {
+        let text = read(path)?;
+        Self::of(path.to_owned(), text.as_deref(), None)
+    }
+
+    fn of(path: PathBuf, text: Option<&str>, chosen: Option<ModelRef>) -> Result<Self, Failure> {
+        let file = text.map(|text| parse(&path, text)).transpose()?;
+        let (file, found) = (file.unwrap_or_default(), text.is_some());
         let mut prices: PriceTable = toml::from_str(PRICES)
             .map_err(|error| Failure::failed(format!("the built-in prices: {error}")))?;
         let own = file
@@ -214,8 +225,6 @@ impl Config {
             .iter()
             .filter_map(|(model, config)| Some((model.clone(), config.context_tokens?.get())));
         let windows = Windows { own: own.collect(), known };
-        let chosen = variable("ANTIPHON_MODEL").map(|name| ModelRef::parse(&name)).transpose();
-        let chosen = chosen.map_err(|error| Failure::usage(format!("ANTIPHON_MODEL: {error}")))?;
         Ok(Self {
             found,
             path: path.clone(),

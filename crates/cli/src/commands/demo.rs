@@ -20,7 +20,7 @@ mod view;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use antiphon_core::{ModelRef, Price, PriceTable, UsdPerMillion};
+use antiphon_core::ModelRef;
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -170,10 +170,10 @@ impl Demo {
         view: &mut View,
         place: &mut Option<Server>,
     ) -> Result<(), Failure> {
-        let mut config = Config::load()?;
-        if cast.is_scripted() {
-            config.prices.extend(free(cast.model()));
-        }
+        let config = match cast {
+            Cast::Script(_) => Config::alone(&scratch.config())?,
+            Cast::Model(_) => Config::load()?,
+        };
         opening(view, cast, scratch)?;
         let before = Trial::run(&scratch.project(), &config).await;
         red(view, &before)?;
@@ -216,17 +216,6 @@ impl Demo {
             Ok(_) | Err(_) => Ok(()),
         }
     }
-}
-
-/// A script costs nothing.
-fn free(model: &ModelRef) -> PriceTable {
-    let price = UsdPerMillion::try_from(0.0).ok().map(|nothing| Price {
-        input: nothing,
-        output: nothing,
-        cache_read: None,
-        cache_write: None,
-    });
-    price.map(|price| (model.clone(), price)).into_iter().collect()
 }
 
 fn opening(view: &mut View, cast: &Cast, scratch: &Scratch) -> Result<(), Failure> {
