@@ -179,7 +179,9 @@ fn agents_are_defined_changed_and_taken_away_as_files_of_the_project() {
         let (status, body) = server.ask(&token, method, &format!("/v1/agents{path}"), &body);
         (status, serde_json::from_str::<Value>(&body).unwrap_or_default())
     };
+    // An agent that is always there needs a model.
     let scribe = json!({"name": "scribe", "description": "Writes.", "context": "Write.",
+        "model": "scripted/hello",
         "tools": ["read"], "limits": {"turns": 3}});
     let (status, made) = ask("POST", "", &scribe);
     assert_eq!((status, &made["limits"]["turns_max"]), (201, &json!(3)), "{made}");
@@ -195,8 +197,8 @@ fn agents_are_defined_changed_and_taken_away_as_files_of_the_project() {
     for (method, body) in [("PUT", json!({"context": "x"})), ("DELETE", Value::Null)] {
         assert_eq!(ask(method, "/mine", &body).0, 403, "the user's own");
     }
-    let (status, _) = server.ask(&token, "POST", "/v1/agents/scribe/start", "");
-    assert_eq!(status, 200);
+    let (status, started) = server.ask(&token, "POST", "/v1/agents/scribe/start", "");
+    assert_eq!(status, 200, "{started}");
     assert_eq!(ask("DELETE", "/scribe", &Value::Null).0, 204);
     assert!(!path.exists());
     let (_, live) = server.ask(&token, "GET", "/v1/agents/status", "");
