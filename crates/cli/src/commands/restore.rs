@@ -86,10 +86,7 @@ impl Restore {
             .await?
             .map_err(|error| explained(error, "--force keeps it beside the restored one"))?;
         let backup = ready.backup().clone();
-        let paused = match paused {
-            true => Some(pause_all(ready.staged()).await?),
-            false => None,
-        };
+        let paused = if paused { Some(pause_all(ready.staged()).await?) } else { None };
         let restored = blocking(move || ready.put_in_place(SystemClock.now())).await??;
         let took = began.elapsed();
         if json {

@@ -145,7 +145,7 @@ async fn a_secret_is_kept_neither_in_the_preview_nor_aside() {
     const KEY: &str = "sk-abcabcd-1234";
     let folder = tempfile::tempdir().unwrap();
     let aside = Arc::new(Aside::open(folder.path()).unwrap());
-    let long = format!("{KEY} and\n").repeat(RESULT_BYTES_MAX / KEY.len());
+    let long = format!("{KEY} and\n").repeat(RESULT_BYTES_MAX / 10);
     let toolbox = Toolbox::new(Vec::new(), vec![parrot("z", vec![InputBlock::text(long)])], aside);
     let toolbox = toolbox.unwrap().without(Secrets::from_iter([KEY.into()]));
     let result = toolbox.execute("z", &RawJson::empty_object(), context("t", "c")).await.unwrap();
@@ -161,11 +161,13 @@ async fn a_secret_is_kept_neither_in_the_preview_nor_aside() {
 /// What is in the files beneath a folder.
 fn texts_in(folder: &std::path::Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let texts = entries.map(|path| match path.is_dir() {
-        true => texts_in(&path),
-        false => vec![std::fs::read_to_string(&path).unwrap()],
-    });
-    texts.flatten().collect()
+    let texts = |path: std::path::PathBuf| {
+        if path.is_dir() {
+            return texts_in(&path);
+        }
+        vec![std::fs::read_to_string(&path).unwrap()]
+    };
+    entries.flat_map(texts).collect()
 }
 
 #[tokio::test]
