@@ -20,6 +20,7 @@ mod allowance;
 mod arrival;
 mod ask;
 mod begin;
+mod bounded;
 mod budget;
 mod call;
 mod call_agent;

@@ -9,23 +9,21 @@ use std::time::Duration;
 
 use antiphon_core::port::{News, Run, RunnerError};
 use antiphon_core::{
-    Cancel, HistoryRef, PieceSource, Position, Provider, ProviderError, Request, RunnerConfig,
-    TaskCreated, TaskId, TaskStatus, WaitingFor,
+    Cancel, HistoryRef, Position, Provider, RunnerConfig, TaskId, TaskStatus, WaitingFor,
 };
 use async_trait::async_trait;
-use futures_util::StreamExt as _;
 use serde_json::json;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::budget::BudgetRefusal;
+use crate::bounded::{Bounded, Bounds, Nobody};
 use crate::decide::Step;
 use crate::inner::Inner;
 use crate::lap::Work;
-use crate::limits::{self, LimitReached};
+use crate::limits;
 use crate::orchestrator_error::OrchestratorError;
 use crate::own_pages::OwnPages;
-use crate::tree::{self, Tree};
+use crate::tree;
 use crate::world::Dispatch;
 
 /// Times that a runner that cannot be reached is asked again.
@@ -316,79 +314,6 @@ impl Inner {
         let Some(config) = runner else { return false };
         let known = self.world.runners.iter().find(|known| known.kind() == config.kind);
         known.is_some_and(|known| known.is_orchestrator())
-    }
-}
-
-/// What a task shares with all it belongs to.
-#[derive(Clone)]
-struct Bounds {
-    inner: Arc<Inner>,
-    trees: Vec<Arc<Tree>>,
-    task: TaskCreated,
-    /// Fired when the budget is spent.
-    spent: CancellationToken,
-}
-
-/// A model that is asked as long as there is something left to spend, whoever else spends it.
-struct Bounded {
-    provider: Arc<dyn Provider>,
-    bounds: Bounds,
-}
-
-impl Provider for Bounded {
-    fn open(&self, request: Request) -> PieceSource {
-        let Bounds { inner, trees, task, spent } = self.bounds.clone();
-        if let Some(limit) = limits::used_up(&trees, &inner.world.prices) {
-            return refusing(limit.to_string());
-        }
-        let provider = Arc::clone(&self.provider);
-        let opening = async move {
-            // What was spent is known before anybody is asked, or nobody is.
-            if let Err(error) = inner.settle_purse(task.payer.as_deref()).await {
-                let message = error.to_string();
-                return refused(ProviderError::Overloaded { message, retry_after: None });
-            }
-            open_within(&inner, &*provider, &task, &spent, request)
-        };
-        Box::pin(futures_util::stream::once(opening).flatten())
-    }
-}
-
-/// Asks, as long as there is something left to spend.
-fn open_within(
-    inner: &Inner,
-    provider: &dyn Provider,
-    task: &TaskCreated,
-    spent: &CancellationToken,
-    request: Request,
-) -> PieceSource {
-    match inner.kept_from_model(task) {
-        None => provider.open(request),
-        Some(BudgetRefusal::PriceUnknown { model }) => {
-            refusing(LimitReached::PriceUnknown { model }.to_string())
-        }
-        Some(BudgetRefusal::Spent(_)) => {
-            // Nobody answers: whoever asked is brought to rest, and fails at nothing.
-            spent.cancel();
-            Box::pin(futures_util::stream::pending())
-        }
-    }
-}
-
-fn refusing(message: String) -> PieceSource {
-    refused(ProviderError::InvalidRequest { message })
-}
-
-fn refused(error: ProviderError) -> PieceSource {
-    Box::pin(futures_util::stream::iter([Err(error)]))
-}
-
-/// Answers nothing: for runners that ask nobody.
-struct Nobody;
-
-impl Provider for Nobody {
-    fn open(&self, _: Request) -> PieceSource {
-        refusing("this runner has no model to ask".to_owned())
     }
 }
 
