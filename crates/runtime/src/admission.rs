@@ -50,6 +50,7 @@ impl Inner {
     pub(crate) async fn admit(
         self: &Arc<Self>,
         arrival: Arrival,
+        starts: Starts,
     ) -> Result<Receipt, OrchestratorError> {
         if let Some(why) = refused_at_door(&arrival) {
             return Ok(Receipt::Rejected(Rejection::Invalid { why }));
@@ -59,7 +60,7 @@ impl Inner {
             Some(key) => flight::named_id(&key.0),
             None => InteractionId::from(self.world.ids.next()),
         };
-        let origin = Origin { id, reply_to: None, key, starts: Starts::Yes, hops: 0 };
+        let origin = Origin { id, reply_to: None, key, starts, hops: 0 };
         self.admit_as(arrival, origin).await
     }
 

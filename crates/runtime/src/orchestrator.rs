@@ -14,6 +14,7 @@ use antiphon_core::{
 };
 use tokio::sync::broadcast;
 
+use crate::admission::Starts;
 use crate::arrival::{Arrival, Receipt};
 use crate::begin::begin;
 use crate::budget::Means;
@@ -166,7 +167,12 @@ impl Orchestrator {
     /// Takes in something for an agent. When this says `accepted`, the journal has it. An agent that
     /// was never started is started.
     pub async fn admit(&self, arrival: Arrival) -> Result<Receipt, OrchestratorError> {
-        self.inner.admit(arrival).await
+        self.inner.admit(arrival, Starts::Yes).await
+    }
+
+    /// The same for somebody who acts for an agent: nobody is started.
+    pub async fn admit_to_live(&self, arrival: Arrival) -> Result<Receipt, OrchestratorError> {
+        self.inner.admit(arrival, Starts::No).await
     }
 
     /// Starts an agent: from now on it is there for what arrives.

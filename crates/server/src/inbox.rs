@@ -23,6 +23,7 @@ use crate::caller::Caller;
 use crate::idempotency;
 use crate::json::Json;
 use crate::named::{Asked, Named};
+use crate::on_behalf;
 use crate::openapi::{Tag, Telling};
 use crate::room::Room;
 use crate::tasks::{LISTED, LISTED_MAX};
@@ -157,7 +158,7 @@ pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
     let admit = post_with(admit, |route| {
         let summary = "Puts something into the inbox of an agent: it is on disk then.";
         let route = route.told("send_to_agent", Tag::Agents, summary).keyed();
-        route.fails(&[404, 409, 422]).response::<202, axum::Json<Receipt>>()
+        route.fails(&[403, 404, 409, 422]).response::<202, axum::Json<Receipt>>()
     });
     let list = get_with(list, |route| {
         route.told("list_waiting", Tag::Agents, "What waits in inboxes, in the order of arrival.")
@@ -176,7 +177,14 @@ pub(crate) async fn admit(
     let key = idempotency::own_key(&headers)?;
     let arrival = wire.arrival(&caller, name, key.map(|key| own_name(&caller, key)))?;
     room.doors.orchestrator.afford_sending(caller.payer().as_deref(), &arrival).await?;
-    match room.doors.orchestrator.admit(arrival).await? {
+    let receipt = match caller.agent() {
+        Some(_) => {
+            on_behalf::may_send(&room, &caller, &arrival.to).await?;
+            room.doors.orchestrator.admit_to_live(arrival).await?
+        }
+        None => room.doors.orchestrator.admit(arrival).await?,
+    };
+    match receipt {
         Receipt::Rejected(rejection) => Err(rejection.into()),
         receipt @ (Receipt::Accepted { .. } | Receipt::Deduplicated { .. } | Receipt::Filtered) => {
             Ok((StatusCode::ACCEPTED, axum::Json(receipt)))

@@ -7,12 +7,15 @@
 //! | tools and agents                            | those that the agent itself has, at most         |
 //! | a place that nothing bounds                 | refused with 403: only a person may start it     |
 //!
+//! What it says to a task or puts into an inbox starts nobody, and is refused with 403 where whoever
+//! would hear it runs in such a place: what is said there may be run.
+//!
 //! An agent that is not defined any more has nothing to give, and is refused.
 
 use antiphon_core::port::{Clock, IdSource, RandomIds, SystemClock};
 use antiphon_core::{
     AgentDefinition, AgentName, ErrorCode, Interaction, InteractionId, MayCall, MessageQueued,
-    Sender, SilentIntents, UserMessage, classify,
+    RunnerConfig, Sender, SilentIntents, TaskId, UserMessage, classify,
 };
 use antiphon_runtime::NewTask;
 
@@ -54,15 +57,54 @@ pub(crate) fn bounded(
 
 /// Whether its caller may start a task where it would run.
 pub(crate) fn may_start(room: &Room, caller: &Caller, task: &NewTask) -> Result<(), ApiError> {
-    let unbound = task.runner.as_ref().filter(|runner| room.doors.orchestrator.is_unbound(runner));
-    match (caller.agent(), unbound) {
-        (Some(_), Some(runner)) => {
-            let kind = &runner.kind;
-            let message = format!("`{}` runs in {kind}: only a person may start it", task.agent);
-            Err(forbidden(message))
+    match (caller.agent(), unbound(room, task.runner.as_ref())) {
+        (Some(_), Some(kind)) => {
+            Err(forbidden(format!("`{}` runs in {kind}: only a person may start it", task.agent)))
         }
         (Some(_) | None, _) => Ok(()),
     }
+}
+
+/// Whether its caller may say something to a task where it runs.
+pub(crate) async fn may_say(
+    room: &Room,
+    caller: &Caller,
+    task_id: &TaskId,
+) -> Result<(), ApiError> {
+    if caller.agent().is_none() {
+        return Ok(());
+    }
+    let created = room.doors.orchestrator.task(task_id).await?.created;
+    unbound(room, created.runner.as_ref()).map_or(Ok(()), |kind| Err(unheard(&created.agent, kind)))
+}
+
+/// Whether its caller may send something to an agent where it runs, or would if it were started.
+pub(crate) async fn may_send(room: &Room, caller: &Caller, to: &AgentName) -> Result<(), ApiError> {
+    if caller.agent().is_none() {
+        return Ok(());
+    }
+    let orchestrator = &room.doors.orchestrator;
+    let defined = room.doors.desk.defined().into_iter().map(|defined| defined.definition);
+    let placed = defined.into_iter().find(|defined| defined.name == *to);
+    // One that can run nowhere is not started either.
+    let placed = placed.and_then(|defined| orchestrator.place(&defined.runtimes).ok().flatten());
+    if let Some(kind) = unbound(room, placed.as_ref()) {
+        return Err(unheard(to.as_str(), kind));
+    }
+    match orchestrator.agent_task(to).await? {
+        Some(task) => may_say(room, caller, &task.task_id).await,
+        None => Ok(()),
+    }
+}
+
+/// The kind of a place that nothing bounds, if it is one.
+fn unbound<'a>(room: &Room, runner: Option<&'a RunnerConfig>) -> Option<&'a str> {
+    let unbound = runner.filter(|runner| room.doors.orchestrator.is_unbound(runner));
+    unbound.map(|runner| runner.kind.as_str())
+}
+
+fn unheard(agent: &str, kind: &str) -> ApiError {
+    forbidden(format!("`{agent}` runs in {kind}: only a person may say something to it"))
 }
 
 /// What somebody says, as whoever works on it reads it.

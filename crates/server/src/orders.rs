@@ -19,6 +19,7 @@ use crate::caller::Caller;
 use crate::idempotency;
 use crate::json::Json;
 use crate::named::Named;
+use crate::on_behalf;
 use crate::openapi::{Tag, Telling};
 use crate::room::Room;
 use crate::said;
@@ -37,7 +38,7 @@ pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
     });
     let say = post_with(say, |route| {
         let route = route.told("say_to_task", Tag::Tasks, "Says something to a task.");
-        route.fails(&[409]).response::<202, axum::Json<Heard>>()
+        route.fails(&[403, 409]).response::<202, axum::Json<Heard>>()
     });
     let tool_result = post_with(tool_result, |route| {
         let summary = "What came of a call of a tool that the client runs.";
@@ -94,6 +95,7 @@ pub(crate) async fn say(
     Json(wire): Json<SayingWire>,
 ) -> Result<(StatusCode, axum::Json<Heard>), ApiError> {
     room.doors.orchestrator.afford_own(caller.payer().as_deref()).await?;
+    on_behalf::may_say(&room, &caller, &task_id).await?;
     let saying = Saying {
         message: said::message("text", &wire.text)?,
         mode: wire.mode,

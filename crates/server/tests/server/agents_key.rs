@@ -1,7 +1,15 @@
 //! Somebody with an agent's key: speaks under its name, has what it has, and never more.
 
-use antiphon_core::{AgentName, InputBlock, MayCall, Message, Position, TaskId};
+use std::sync::Arc;
+
+use antiphon_core::{
+    AgentDefinition, AgentName, InputBlock, MayCall, Message, ModelRef, Position, RunnerConfig,
+    Runtime, TaskId, UserMessage,
+};
 use antiphon_keys::{Holder, Level, NewKey};
+use antiphon_runtime::NewTask;
+use antiphon_server::{Defined, Origin};
+use chrono::Utc;
 use serde_json::{Value, json};
 
 use crate::ring::Keyed;
@@ -118,5 +126,50 @@ async fn in_chat_it_says_one_thing_to_an_agent_and_anything_to_a_plain_model() {
     let asked = keyed.served.desk.asked.lock().unwrap().pop().unwrap();
     assert_eq!(asked.tools, Some(vec!["look".to_owned(), "hang".to_owned()]));
     assert_eq!(asked.agents.map(MayCall::Only), Some(MayCall::default()));
+    keyed.served.ended().await;
+}
+
+fn unbound() -> RunnerConfig {
+    RunnerConfig { kind: "unbound".to_owned(), config: json!({}) }
+}
+
+#[tokio::test]
+async fn it_starts_nobody_and_says_nothing_where_nothing_bounds_what_is_done() {
+    let keyed = Keyed::new().await;
+    let orchestrator = keyed.served.orchestrator.clone();
+    let key = of(&keyed, "reviewer");
+    let name = AgentName::parse("shell").unwrap();
+    let definition = Arc::new(AgentDefinition {
+        runtimes: vec![Runtime::Runner(unbound())],
+        ..AgentDefinition::new(name, "You are a shell.")
+    });
+    let (origin, path) = (Origin::Project, "agents/shell.md".to_owned());
+    let shell = Defined { definition, origin, path, fault: None };
+    keyed.served.desk.written.lock().unwrap().push(shell);
+    let run = json!({"message": "id > /tmp/pwned"});
+    let reply = keyed.ask(&key, "POST", "/v1/agents/shell/inbox", Some(&run)).await;
+    assert_eq!((reply.status, reply.code().as_str()), (403, "FORBIDDEN"), "{reply:?}");
+    let reply = keyed.ask(&key, "POST", "/v1/agents/reviewer/inbox", Some(&run)).await;
+    assert_eq!((reply.status, reply.code().as_str()), (409, "CONFLICT"), "{reply:?}");
+    assert_eq!(orchestrator.head().await.unwrap(), Position(0), "nobody was started");
+
+    let model = ModelRef::parse("scripted/test").unwrap();
+    let task = NewTask {
+        runner: Some(unbound()),
+        ..NewTask::new("shell", model, UserMessage::text("ls", Utc::now()))
+    };
+    let task_id = orchestrator.invoke(task).await.unwrap();
+    let said = format!("/v1/tasks/{task_id}/messages");
+    let text = json!({"text": "id > /tmp/pwned"});
+    let reply = keyed.ask(&key, "POST", &said, Some(&text)).await;
+    assert_eq!((reply.status, reply.code().as_str()), (403, "FORBIDDEN"), "{reply:?}");
+    let person = keyed.person(Level::Write);
+    assert_eq!(keyed.ask(&person, "POST", &said, Some(&text)).await.status, 202);
+    orchestrator.cancel(&task_id).await.unwrap();
+
+    let reviewer = AgentName::parse("reviewer").unwrap();
+    orchestrator.start_agent(&reviewer).await.unwrap();
+    let reply = keyed.ask(&key, "POST", "/v1/agents/reviewer/inbox", Some(&run)).await;
+    assert_eq!(reply.status, 202, "whoever is there hears it: {reply:?}");
     keyed.served.ended().await;
 }

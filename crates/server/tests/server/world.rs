@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use antiphon_conformance::model::MemoryJournal;
 use antiphon_core::port::{
-    Agents, Asked, Gate, Journal, RandomIds, Rule, Scene, SystemClock, ToolContext, Verdict,
+    Agents, Asked, Gate, Journal, RandomIds, Rule, Run, Runner, RunnerError, Scene, SystemClock,
+    ToolContext, Verdict,
 };
 use antiphon_core::{
     AgentDefinition, AgentName, Effect, ErrorCode, ErrorResponse, MayCall, ModelRef, PriceTable,
@@ -19,6 +20,7 @@ use antiphon_server::{
     AgentChange, Defined, Desk, Doors, House, Limits, Listeners, Origin, TaskRequest, Token, serve,
 };
 use async_trait::async_trait;
+use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
@@ -112,6 +114,32 @@ impl ToolExecutor for Hands {
             return Err(ToolError::Canceled);
         }
         Ok(ToolResult::text(format!("{tool}: done")))
+    }
+}
+
+/// A place that nothing bounds. Whoever is there does nothing until told to end.
+struct Unbound;
+
+#[async_trait]
+impl Runner for Unbound {
+    fn kind(&self) -> &'static str {
+        "unbound"
+    }
+
+    fn is_unbound(&self) -> bool {
+        true
+    }
+
+    fn check(&self, _: &Value) -> Result<(), String> {
+        Ok(())
+    }
+
+    async fn run(&self, run: Run) -> Result<(), RunnerError> {
+        tokio::select! {
+            () = run.cancel => {}
+            () = run.rest => {}
+        }
+        Ok(())
     }
 }
 
@@ -350,7 +378,7 @@ pub(crate) fn world(journal: Arc<dyn Journal>) -> World {
         tools: Arc::new(Hands),
         gate: Arc::new(Careful),
         agents: Some(Arc::new(Folk)),
-        runners: Vec::new(),
+        runners: vec![Arc::new(Unbound)],
         prices: Arc::new(PriceTable::default()),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
