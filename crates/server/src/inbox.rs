@@ -7,8 +7,8 @@ use aide::axum::ApiRouter;
 use aide::axum::routing::{get_with, post_with};
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{
-    AgentName, HandlingMode, InteractionContent, RawJson, RenderClass, RenderMetadata, Salience,
-    Sender, SourceName,
+    AgentName, ErrorCode, HandlingMode, InteractionContent, RawJson, RenderClass, RenderMetadata,
+    Salience, Sender, SourceName,
 };
 use antiphon_runtime::{Arrival, REQUEST_TIMEOUT_S_DEFAULT, REQUEST_TIMEOUT_S_MAX, Receipt, Wake};
 use axum::extract::State;
@@ -28,6 +28,7 @@ use crate::openapi::{Tag, Telling};
 use crate::room::Room;
 use crate::tasks::{LISTED, LISTED_MAX};
 use crate::waiting::{Inboxes, Waiting, waiting};
+use crate::webhooks::Webhooks;
 
 /// What a client puts into an inbox.
 #[derive(Deserialize, JsonSchema)]
@@ -72,12 +73,12 @@ struct RequestWire {
 impl ArrivalWire {
     fn arrival(
         self,
+        webhooks: Option<&Webhooks>,
         caller: &Caller,
         to: AgentName,
         key: Option<String>,
     ) -> Result<Arrival, ApiError> {
-        let from =
-            self.from.map_or_else(|| caller.speaks_as(), |source| Ok(Sender::External(source)))?;
+        let from = sender(webhooks, caller, self.from)?;
         let content = match (self.content, self.message, self.request) {
             (Some(content), None, None) => content,
             (None, Some(body), None) => InteractionContent::Message { body, blocks: None },
@@ -107,6 +108,31 @@ impl ArrivalWire {
             key,
             payload: None,
         })
+    }
+}
+
+/// Who it is from. Nobody passes for a source whose events are signed, and an agent for nobody else.
+fn sender(
+    webhooks: Option<&Webhooks>,
+    caller: &Caller,
+    from: Option<SourceName>,
+) -> Result<Sender, ApiError> {
+    let from = match (from, caller.agent()) {
+        (None, _) => caller.speaks_as()?,
+        (Some(source), Some(agent)) if source.as_str() != agent.as_str() => {
+            let message = format!("`from`: this key speaks as `{agent}` and as nobody else");
+            return Err(on_behalf::forbidden(message));
+        }
+        (Some(source), Some(_) | None) => Sender::External(source),
+    };
+    match &from {
+        Sender::External(source) if webhooks.is_some_and(|known| known.has(source)) => {
+            let message = format!(
+                "`from`: what `{source}` says is signed, and comes to /v1/events/{source}: name another"
+            );
+            Err(ApiError::new(ErrorCode::InvalidMessage, message))
+        }
+        Sender::External(_) | Sender::User | Sender::Peer(_) => Ok(from),
     }
 }
 
@@ -175,7 +201,8 @@ pub(crate) async fn admit(
     Json(wire): Json<ArrivalWire>,
 ) -> Result<(StatusCode, axum::Json<Receipt>), ApiError> {
     let key = idempotency::own_key(&headers)?;
-    let arrival = wire.arrival(&caller, name, key.map(|key| own_name(&caller, key)))?;
+    let key = key.map(|key| own_name(&caller, key));
+    let arrival = wire.arrival(room.webhooks.as_ref(), &caller, name, key)?;
     room.doors.orchestrator.afford_sending(caller.payer().as_deref(), &arrival).await?;
     let receipt = match caller.agent() {
         Some(_) => {

@@ -124,6 +124,11 @@ impl Webhooks {
         }
         Ok(Self { sources, limiter })
     }
+
+    /// Whether a source goes by this name.
+    pub(crate) fn has(&self, source: &SourceName) -> bool {
+        self.sources.contains_key(source.as_str())
+    }
 }
 
 pub(crate) fn routes() -> ApiRouter<Arc<Room>> {

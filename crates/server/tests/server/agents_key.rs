@@ -171,5 +171,10 @@ async fn it_starts_nobody_and_says_nothing_where_nothing_bounds_what_is_done() {
     orchestrator.start_agent(&reviewer).await.unwrap();
     let reply = keyed.ask(&key, "POST", "/v1/agents/reviewer/inbox", Some(&run)).await;
     assert_eq!(reply.status, 202, "whoever is there hears it: {reply:?}");
+    for (from, status) in [("reviewer", 202), ("ci", 403), ("mute", 403)] {
+        let body = json!({"from": from, "message": "red"});
+        let reply = keyed.ask(&key, "POST", "/v1/agents/reviewer/inbox", Some(&body)).await;
+        assert_eq!(reply.status, status, "{from}: {reply:?}");
+    }
     keyed.served.ended().await;
 }

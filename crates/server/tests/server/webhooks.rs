@@ -337,3 +337,16 @@ async fn two_sources_of_one_name_are_none() {
     let many = (0..257).map(|n| webhook(&format!("s{n}"), Scheme::Standard)).collect();
     assert_eq!(Webhooks::new(many).map(|_| ()).unwrap_err(), WebhooksError::TooMany);
 }
+
+#[tokio::test]
+async fn nobody_passes_for_a_source_whose_events_are_signed() {
+    let served = hooked().await;
+    let inbox = "/v1/agents/reviewer/inbox";
+    let reply = post(served.address, inbox, &json!({"from": "ci", "message": "red"})).await;
+    assert_eq!((reply.status, reply.code().as_str()), (422, "INVALID_MESSAGE"), "{reply:?}");
+    assert!(reply.body.contains("/v1/events/ci"), "{}", reply.body);
+    assert_eq!(arrived(&served).await, []);
+    let reply = post(served.address, inbox, &json!({"from": "cron", "message": "red"})).await;
+    assert_eq!(reply.status, 202, "{reply:?}");
+    served.ended().await;
+}
