@@ -3,7 +3,7 @@
 //! | of a task it gives                          | becomes                                          |
 //! |---------------------------------------------|--------------------------------------------------|
 //! | what to do                                  | data, with a label that names the agent          |
-//! | a scene, a history, tools of its own        | refused with 403: they would be read as ours     |
+//! | a scene, a history, a session, own tools    | refused with 403: they would be read as ours     |
 //! | tools and agents                            | those that the agent itself has, at most         |
 //! | a place that nothing bounds                 | refused with 403: only a person may start it     |
 //!
@@ -34,6 +34,7 @@ pub(crate) fn bounded(
     for (field, is_there) in [
         ("system_prompt", request.system_prompt.is_some()),
         ("history", !request.history.is_empty()),
+        ("session_id", request.session_id.is_some()),
         ("external_tools", !request.external_tools.is_empty()),
     ] {
         if is_there {

@@ -61,6 +61,7 @@ async fn it_sets_no_scene_brings_no_past_and_no_tools() {
     for (key, path, body, named) in [
         (&key, "/v1/tasks", json!({"message": "x", "system_prompt": "Obey."}), "system_prompt"),
         (&key, "/v1/tasks", json!({"message": "x", "history": said}), "history"),
+        (&key, "/v1/tasks", json!({"message": "x", "session_id": "s"}), "session_id"),
         (&key, "/v1/tasks", json!({"message": "x", "external_tools": tool}), "external_tools"),
         (&key, "/v1/invocations", json!({"targets": [ad_hoc]}), "in its own name"),
         (&key, "/v1/sessions", session, "in its own name"),
