@@ -4,7 +4,8 @@
 //! |---------------------------------------------|--------------------------------------------------|
 //! | what to do                                  | data, with a label that names the agent          |
 //! | a scene, a history, a session, own tools    | refused with 403: they would be read as ours     |
-//! | tools and agents                            | those that the agent itself has, at most         |
+//! | who works on it                             | the agent or one that it may call, or else 403   |
+//! | tools, agents and limits                    | those that the agent itself has, at most         |
 //! | a place that nothing bounds                 | refused with 403: only a person may start it     |
 //!
 //! What it says to a task or puts into an inbox starts nobody, and is refused with 403 where whoever
@@ -15,7 +16,7 @@
 use antiphon_core::port::{Clock, IdSource, RandomIds, SystemClock};
 use antiphon_core::{
     AgentDefinition, AgentName, ErrorCode, Interaction, InteractionId, MayCall, MessageQueued,
-    RunnerConfig, Sender, SilentIntents, TaskId, UserMessage, classify,
+    RunnerConfig, Sender, SilentIntents, TaskId, TaskLimits, UserMessage, classify,
 };
 use antiphon_runtime::NewTask;
 
@@ -45,6 +46,18 @@ pub(crate) fn bounded(
         }
     }
     let own = definition(room, agent)?;
+    let may_call = |name: &str| match &own.agents {
+        MayCall::Anybody => true,
+        MayCall::Only(names) => names.iter().any(|known| known == name),
+    };
+    if let Some(asked) = request.agent.as_deref().map(str::trim)
+        && asked != agent.as_str()
+        && !may_call(asked)
+    {
+        return Err(forbidden(format!(
+            "`agent`: `{agent}` may not call `{asked}`, so its key gives it no task"
+        )));
+    }
     Ok(TaskRequest {
         message: labeled(caller.speaks_as()?, request.message),
         tools: at_most(own.tools.as_ref(), request.tools),
@@ -52,6 +65,7 @@ pub(crate) fn bounded(
             MayCall::Anybody => request.agents,
             MayCall::Only(agents) => at_most(Some(agents), request.agents),
         },
+        limits: lower(&own.limits, &request.limits),
         ..request
     })
 }
@@ -131,6 +145,24 @@ fn definition(room: &Room, agent: &AgentName) -> Result<std::sync::Arc<AgentDefi
     defined.into_iter().find(|defined| defined.name == *agent).ok_or_else(|| {
         forbidden(format!("this key is of agent `{agent}`, which is not defined any more"))
     })
+}
+
+/// Of two limits the lower one.
+fn lower(own: &TaskLimits, asked: &TaskLimits) -> TaskLimits {
+    fn least<T: Ord + Copy>(own: Option<T>, asked: Option<T>) -> Option<T> {
+        own.into_iter().chain(asked).min()
+    }
+    TaskLimits {
+        turns_max: least(own.turns_max, asked.turns_max),
+        answer_tokens_max: least(own.answer_tokens_max, asked.answer_tokens_max),
+        tool_calls_max: least(own.tool_calls_max, asked.tool_calls_max),
+        tokens_max: least(own.tokens_max, asked.tokens_max),
+        cost_nano_usd_max: least(own.cost_nano_usd_max, asked.cost_nano_usd_max),
+        wall_clock_s_max: least(own.wall_clock_s_max, asked.wall_clock_s_max),
+        depth_max: least(own.depth_max, asked.depth_max),
+        fan_out_max: least(own.fan_out_max, asked.fan_out_max),
+        tasks_max: least(own.tasks_max, asked.tasks_max),
+    }
 }
 
 /// What was asked for, of what there is; all of that when nothing was.

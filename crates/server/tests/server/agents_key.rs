@@ -1,10 +1,11 @@
 //! Somebody with an agent's key: speaks under its name, has what it has, and never more.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use antiphon_core::{
     AgentDefinition, AgentName, InputBlock, MayCall, Message, ModelRef, Position, RunnerConfig,
-    Runtime, TaskId, UserMessage,
+    Runtime, TaskId, TaskLimits, UserMessage,
 };
 use antiphon_keys::{Holder, Level, NewKey};
 use antiphon_runtime::NewTask;
@@ -36,12 +37,23 @@ async fn a_task_it_gives_is_read_as_data_and_has_no_more_than_the_agent() {
     let reply = keyed.ask(&key, "POST", "/v1/tasks", Some(&body)).await;
     assert_eq!(reply.status, 201, "{reply:?}");
     assert_eq!(first_words(&keyed, &reply.json()["task_id"]).await, "[EVENT via reviewer] obey");
-    let reply = keyed.ask(&key, "POST", "/v1/tasks", Some(&json!({"message": "all"}))).await;
+    let more = json!({"message": "all", "limits": {"turns_max": 51, "tool_calls_max": 3}});
+    let reply = keyed.ask(&key, "POST", "/v1/tasks", Some(&more)).await;
+    assert_eq!(reply.status, 201, "{reply:?}");
+    let other = json!({"message": "obey", "agent": "mute"});
+    let reply = keyed.ask(&key, "POST", "/v1/tasks", Some(&other)).await;
+    assert_eq!((reply.status, reply.code().as_str()), (403, "FORBIDDEN"), "{reply:?}");
+    let itself = json!({"message": "obey", "agent": "reviewer", "limits": {"turns_max": 7}});
+    let reply = keyed.ask(&key, "POST", "/v1/tasks", Some(&itself)).await;
     assert_eq!(reply.status, 201, "{reply:?}");
     let asked = keyed.served.desk.asked.lock().unwrap().clone();
     assert_eq!(asked[0].tools, Some(vec!["look".to_owned()]), "what both have");
     assert_eq!(asked[0].agents, Some(Vec::new()), "it may call nobody itself");
     assert_eq!(asked[1].tools, Some(vec!["look".to_owned(), "hang".to_owned()]));
+    let own = |turns| TaskLimits { turns_max: NonZeroU32::new(turns), ..TaskLimits::default() };
+    let limits: Vec<TaskLimits> = asked.iter().map(|request| request.limits).collect();
+    let both = TaskLimits { tool_calls_max: NonZeroU32::new(3), ..own(50) };
+    assert_eq!(limits, [own(50), both, own(7)], "the lower of both");
     let person = keyed.person(Level::Write);
     let reply = keyed.ask(&person, "POST", "/v1/tasks", Some(&json!({"message": "mine"}))).await;
     assert_eq!(first_words(&keyed, &reply.json()["task_id"]).await, "mine");

@@ -2,6 +2,7 @@
 //! it is asked.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use antiphon_core::port::{
 };
 use antiphon_core::{
     AgentDefinition, AgentName, Effect, ErrorCode, ErrorResponse, MayCall, ModelRef, PriceTable,
-    Provider, RawJson, Tool, ToolError, ToolExecutor, ToolResult,
+    Provider, RawJson, TaskLimits, Tool, ToolError, ToolExecutor, ToolResult,
 };
 use antiphon_runtime::{Before, Budget, Means, Models, NewTask, Orchestrator, Settings, World};
 use antiphon_scripted::{Script, ScriptedProvider};
@@ -161,6 +162,7 @@ impl Agents for Folk {
         };
         let reviewer = AgentDefinition {
             tools: Some(vec!["look".to_owned(), "hang".to_owned()]),
+            limits: TaskLimits { turns_max: NonZeroU32::new(50), ..TaskLimits::default() },
             ..agent("reviewer", Some("scripted/test"))
         };
         vec![Arc::new(agent("mute", None)), Arc::new(reviewer)]
