@@ -38,7 +38,7 @@ impl Orchestrator {
         let Saying { message, mode, from, key } = saying;
         let inner = self.inner();
         let id = match &key {
-            Some(key) => flight::named_id(&format!("{task_id}:{}", key.0)),
+            Some(key) => named(task_id, key),
             None => InteractionId::from(inner.world.ids.next()),
         };
         if key.is_some() && inner.was_said(task_id, id).await? {
@@ -60,6 +60,28 @@ impl Orchestrator {
         inner.queue(task_id, queued).await?;
         Ok(id)
     }
+
+    /// Whether this one may say something to a task: who has spent their own budget says nothing new.
+    pub async fn afford_saying(
+        &self,
+        payer: Option<&str>,
+        task_id: &TaskId,
+        saying: &Saying,
+    ) -> Result<(), OrchestratorError> {
+        match (self.afford_own(payer).await, &saying.key) {
+            (Err(OrchestratorError::Budget(_)), Some(key))
+                if self.inner().was_said(task_id, named(task_id, key)).await? =>
+            {
+                Ok(())
+            }
+            (afforded, _) => afforded,
+        }
+    }
+}
+
+/// What is said to a task under a key goes by one name, however often it is said.
+fn named(task_id: &TaskId, key: &IdempotencyKey) -> InteractionId {
+    flight::named_id(&format!("{task_id}:{}", key.0))
 }
 
 impl Inner {

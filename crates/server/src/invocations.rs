@@ -155,26 +155,31 @@ impl Dispatching<'_> {
     ) -> Result<Vec<TaskId>, ApiError> {
         let orchestrator = &self.room.doors.orchestrator;
         let Some(own_key) = own_key else {
-            let tasks = self.planned(invocation).await?;
+            let tasks = self.planned(invocation, None).await?;
             return self.made(tasks).await;
         };
         let key = idempotency::named(self.caller, KIND, &own_key);
         if let Some(kept) = orchestrator.recorded(&key).await? {
             return task_ids(kept);
         }
-        let keyed = |(index, task)| {
-            let key = idempotency::named(self.caller, "http-target", &format!("{index}:{own_key}"));
-            NewTask { key: Some(key), ..task }
-        };
-        let tasks = self.planned(invocation).await?.into_iter().enumerate().map(keyed).collect();
+        let name =
+            |index| idempotency::named(self.caller, "http-target", &format!("{index}:{own_key}"));
+        let keyed = |(index, task)| NewTask { key: Some(name(index)), ..task };
+        // Cut off before what became of it was kept, it may have made the first of its tasks.
+        let planned = self.planned(invocation, Some(&name(0))).await?;
+        let tasks = planned.into_iter().enumerate().map(keyed).collect();
         let made = self.made(tasks).await?;
         self.kept(key, &made).await
     }
 
-    /// What each target becomes; nothing has happened yet.
-    async fn planned(&self, invocation: ValidInvocation) -> Result<Vec<NewTask>, ApiError> {
+    /// What each target becomes; nothing has happened yet, unless under the name `first`.
+    async fn planned(
+        &self,
+        invocation: ValidInvocation,
+        first: Option<&IdempotencyKey>,
+    ) -> Result<Vec<NewTask>, ApiError> {
         let payer = self.caller.payer();
-        self.room.doors.orchestrator.afford(payer.as_deref(), None).await?;
+        self.room.doors.orchestrator.afford(payer.as_deref(), first).await?;
         let Invocation { targets, executor, tools, .. } = invocation.into_inner();
         let mut tasks = Vec::with_capacity(targets.len());
         for (index, target) in targets.into_iter().enumerate() {

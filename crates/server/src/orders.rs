@@ -94,7 +94,6 @@ pub(crate) async fn say(
     headers: HeaderMap,
     Json(wire): Json<SayingWire>,
 ) -> Result<(StatusCode, axum::Json<Heard>), ApiError> {
-    room.doors.orchestrator.afford_own(caller.payer().as_deref()).await?;
     on_behalf::may_say(&room, &caller, &task_id).await?;
     let saying = Saying {
         message: said::message("text", &wire.text)?,
@@ -102,7 +101,9 @@ pub(crate) async fn say(
         from: caller.speaks_as()?,
         key: idempotency::key(&caller, "http-said", &headers)?,
     };
-    let interaction_id = room.doors.orchestrator.say(&task_id, saying).await?;
+    let orchestrator = &room.doors.orchestrator;
+    orchestrator.afford_saying(caller.payer().as_deref(), &task_id, &saying).await?;
+    let interaction_id = orchestrator.say(&task_id, saying).await?;
     Ok((StatusCode::ACCEPTED, axum::Json(Heard { interaction_id })))
 }
 

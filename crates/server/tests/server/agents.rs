@@ -32,7 +32,7 @@ async fn agents_are_listed_without_and_shown_with_their_context() {
         json!({
             "name": "reviewer", "description": "", "model": "scripted/test",
             "tools": ["look", "hang"], "agents": {"only": []}, "intents": ["review"],
-            "origin": "project", "path": "agents/reviewer.md", "live": true,
+            "limits": {"turns_max": 50}, "origin": "project", "path": "agents/reviewer.md", "live": true,
             "context": "You are here.",
         })
     );

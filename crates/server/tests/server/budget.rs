@@ -2,8 +2,12 @@
 
 use std::num::NonZeroU64;
 
-use antiphon_core::{AgentName, EventBody, Position, SpendLimits, TaskStatus};
+use antiphon_core::port::IdempotencyKey;
+use antiphon_core::{
+    AgentName, EventBody, ModelRef, Position, SpendLimits, TaskId, TaskStatus, UserMessage,
+};
 use antiphon_keys::{Holder, Level, NewKey};
+use antiphon_runtime::NewTask;
 use antiphon_server::dollars;
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
@@ -32,7 +36,12 @@ async fn done(keyed: &Keyed, key: &str) -> Reply {
 }
 
 async fn with_name(keyed: &Keyed, path: &str, body: &Value, name: &str) -> Reply {
+    named_by(keyed, TOKEN, path, body, name).await
+}
+
+async fn named_by(keyed: &Keyed, key: &str, path: &str, body: &Value, name: &str) -> Reply {
     let text = request(keyed.served.address, "POST", path, Some(&body.to_string()));
+    let text = text.replacen(TOKEN, key, 1);
     let named = text.replacen("\r\n", &format!("\r\nidempotency-key: {name}\r\n"), 1);
     say(keyed.served.address, &named).await
 }
@@ -124,6 +133,38 @@ async fn a_key_that_has_spent_its_budget_stops_nobody_else_and_sends_nothing() {
     assert_eq!(keyed.ask(TOKEN, "POST", "/v1/budget/allow", Some(&more)).await.status, 200);
     assert_eq!(done(&keyed, &secret).await.status, 201);
     keyed.served.orchestrator.cancel(&task_id.parse().unwrap()).await.ok();
+    keyed.served.ended().await;
+}
+
+#[tokio::test]
+async fn what_was_accepted_under_a_name_is_answered_as_before_when_the_budget_is_spent() {
+    let keyed = Keyed::paying(SpendLimits::default()).await;
+    let (poor, secret) = keyed.make(key(Level::Write, LITTLE));
+    let hang = keyed.ask(TOKEN, "POST", "/v1/tasks", Some(&json!({"message": "hang"}))).await;
+    let task_id: TaskId = serde_json::from_value(hang.json()["task_id"].clone()).unwrap();
+    let messages = format!("/v1/tasks/{task_id}/messages");
+    let hurry = json!({"text": "hurry"});
+    let said = named_by(&keyed, &secret, &messages, &hurry, "said").await;
+    assert_eq!(said.status, 202, "{said:?}");
+    // As if the server had been cut off before it kept which tasks they are.
+    let target = json!({"agent": {"type": "named", "agent_id": "reviewer"}, "message": "one"});
+    let model = ModelRef::parse("scripted/test").unwrap();
+    let first = NewTask {
+        key: Some(IdempotencyKey(format!("http-target@{}:0:once", poor.id))),
+        payer: Some(poor.id.to_string()),
+        ..NewTask::new("reviewer", model, UserMessage::text("one", Utc::now()))
+    };
+    let first = keyed.served.orchestrator.invoke(first).await.unwrap();
+    keyed.served.orchestrator.wait(&first).await.unwrap();
+
+    is_spent(&named_by(&keyed, &secret, &messages, &hurry, "other").await, "key");
+    let again = named_by(&keyed, &secret, &messages, &hurry, "said").await;
+    assert_eq!((again.status, again.json()), (202, said.json()));
+    let targets = json!({"targets": [target], "join": "detached"});
+    is_spent(&named_by(&keyed, &secret, "/v1/invocations", &targets, "other").await, "key");
+    let found = named_by(&keyed, &secret, "/v1/invocations", &targets, "once").await;
+    assert_eq!((found.status, &found.json()["task_ids"]), (202, &json!([first])), "{found:?}");
+    keyed.served.orchestrator.cancel(&task_id).await.unwrap();
     keyed.served.ended().await;
 }
 

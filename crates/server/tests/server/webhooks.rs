@@ -129,7 +129,7 @@ async fn an_event_that_comes_again_is_taken_once_also_after_a_restart() {
     assert_eq!((again.status, again.json()), (202, json!({"receipt": "deduplicated"})));
     assert_eq!(arrived(&second).await.len(), 1);
     // The id of another source is another id, and so is what somebody with a token calls so.
-    let inbox = json!({"from": "ci", "message": "green"});
+    let inbox = json!({"from": "cron", "message": "green"});
     let text =
         request(second.address, "POST", "/v1/agents/reviewer/inbox", Some(&inbox.to_string()));
     let text = text.replacen("\r\n", "\r\nidempotency-key: msg_1\r\n", 1);
