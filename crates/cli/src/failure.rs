@@ -103,6 +103,7 @@ impl From<OrchestratorError> for Failure {
             | OrchestratorError::NoAllowance { .. }
             | OrchestratorError::NotRemembered { .. }
             | OrchestratorError::CannotStart { .. }
+            | OrchestratorError::SessionThere { .. }
             | OrchestratorError::Ended { .. } => Self::usage(message),
         }
     }

@@ -232,6 +232,8 @@ fn a_session_goes_on_forks_and_travels() {
     assert_eq!(imported.code, 0, "{}", imported.err);
     let seen = antiphon(other.path(), &[&more[..], &["--model", "scripted/work"]].concat());
     assert_eq!(seen.out.trim(), "3", "{}", seen.err);
+    let again = antiphon(other.path(), &import);
+    assert!(again.code == 2 && again.err.contains("fork that one"), "{} {}", again.code, again.err);
 }
 
 #[test]

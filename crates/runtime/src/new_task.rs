@@ -1,8 +1,9 @@
 //! A task to be accepted.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use antiphon_core::port::{Append, Expected, IdempotencyKey};
+use antiphon_core::port::{Append, Expected, IdempotencyKey, TaskQuery, Which};
 use antiphon_core::{
     EventBody, HistoryRef, Manner, MayCall, Message, MessageAppended, ModelRef, RawJson,
     RunnerConfig, SessionId, StatusChanged, TaskCreated, TaskId, TaskLimits, TaskStatus, Tool,
@@ -83,6 +84,7 @@ pub struct KeptConversation {
 
 impl KeptConversation {
     pub(crate) async fn accept(self, inner: &Inner) -> Result<Append, OrchestratorError> {
+        self.check_new(inner).await?;
         let (history, copied) = self.before.split(inner).await?;
         let session_id = self.session_id.unwrap_or_else(|| SessionId::from(inner.world.ids.next()));
         let created = TaskCreated {
@@ -100,6 +102,24 @@ impl KeptConversation {
             events,
             key: self.key,
         })
+    }
+
+    /// Whoever goes on with a session finds what was said last in it: what is brought does not take
+    /// the place of what is there. The same request again is no second one.
+    async fn check_new(&self, inner: &Inner) -> Result<(), OrchestratorError> {
+        let Some(session_id) = &self.session_id else { return Ok(()) };
+        let journal = &inner.world.journal;
+        if let Some(key) = &self.key
+            && journal.answered(key).await?.is_some()
+        {
+            return Ok(());
+        }
+        let which = Which::Session(session_id.clone());
+        let there = journal.tasks(TaskQuery { which, limit: NonZeroUsize::MIN }).await?;
+        if there.is_empty() {
+            return Ok(());
+        }
+        Err(OrchestratorError::SessionThere { session_id: session_id.clone() })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Why the orchestrator did not do as told. Each variant is something to do next.
 
 use antiphon_core::port::JournalError;
-use antiphon_core::{ApprovalId, ApprovalStatus, TaskId, TaskStatus, ToolCallId};
+use antiphon_core::{ApprovalId, ApprovalStatus, SessionId, TaskId, TaskStatus, ToolCallId};
 
 use crate::budget::BudgetSpent;
 use crate::limits::LimitReached;
@@ -54,6 +54,14 @@ pub enum OrchestratorError {
     AtRest {
         /// Which.
         task_id: TaskId,
+    },
+    /// Fork it, or give what is brought another id.
+    #[error(
+        "there is a session {session_id} already: fork that one, or give the file another `id`"
+    )]
+    SessionThere {
+        /// Which.
+        session_id: SessionId,
     },
     /// It is over.
     #[error("task {task_id} has ended already: {}", status.as_str())]

@@ -136,6 +136,7 @@ fn code(error: &OrchestratorError) -> ErrorCode {
         OrchestratorError::AtRest { .. }
         | OrchestratorError::CannotStart { .. }
         | OrchestratorError::Ended { .. }
+        | OrchestratorError::SessionThere { .. }
         | OrchestratorError::Decided { .. } => ErrorCode::Conflict,
         OrchestratorError::Budget(_)
         | OrchestratorError::NoModel { .. }
@@ -164,6 +165,7 @@ fn cause(error: &OrchestratorError) -> Option<&'static str> {
         | OrchestratorError::Decided { .. }
         | OrchestratorError::CannotStart { .. }
         | OrchestratorError::Ended { .. }
+        | OrchestratorError::SessionThere { .. }
         | OrchestratorError::Fault { .. }
         | OrchestratorError::Silent { .. } => None,
     }

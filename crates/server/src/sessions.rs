@@ -41,9 +41,10 @@ pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
     let all = all.post_with(import, |route| {
         let summary = "Keeps the conversation of a session file (version 1), to be gone on with.";
         let route = route.told("import_session", Tag::Sessions, summary).keyed();
-        let route = route.fails(&[403]).response_with::<200, axum::Json<SessionKept>, _>(|told| {
-            told.description("The `Idempotency-Key` was used before: what it kept.")
-        });
+        let route =
+            route.fails(&[403, 409]).response_with::<200, axum::Json<SessionKept>, _>(|told| {
+                told.description("The `Idempotency-Key` was used before: what it kept.")
+            });
         route.response::<201, axum::Json<SessionKept>>()
     });
     let show = get_with(show, |route| {

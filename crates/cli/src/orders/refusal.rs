@@ -46,6 +46,7 @@ pub(super) fn failed(error: OrchestratorError) -> OrderError {
         OrchestratorError::MailboxFull { .. } => ErrorCode::RateLimitExceeded,
         OrchestratorError::CannotStart { .. }
         | OrchestratorError::Ended { .. }
+        | OrchestratorError::SessionThere { .. }
         | OrchestratorError::Decided { .. } => ErrorCode::Conflict,
         OrchestratorError::Limit(_)
         | OrchestratorError::NoAllowance { .. }

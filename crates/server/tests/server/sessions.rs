@@ -4,7 +4,7 @@ use antiphon_core::TaskId;
 use antiphon_server::{session_of, session_summary};
 use serde_json::{Value, json};
 
-use crate::client::{get, order, post, request, say};
+use crate::client::{get, order, post, post_as, request, say};
 use crate::tasks::accepted;
 use crate::world::Served;
 
@@ -91,5 +91,21 @@ async fn what_is_no_session_is_refused_and_nothing_is_kept() {
         assert_eq!(get(served.address, &format!("{SESSIONS}?{query}")).await.status, 400);
     }
     assert_eq!(get(served.address, SESSIONS).await.json(), json!({"sessions": []}));
+    served.ended().await;
+}
+
+#[tokio::test]
+async fn what_is_brought_does_not_take_the_place_of_a_session_that_is_there() {
+    let served = Served::new().await;
+    let talk = file("talk", &hello());
+    let first = post_as(served.address, "once", SESSIONS, &talk).await;
+    assert_eq!(first.status, 201, "{first:?}");
+    let again = post_as(served.address, "once", SESSIONS, &talk).await;
+    assert_eq!((again.status, again.json()), (200, first.json()));
+    let before = get(served.address, &format!("{SESSIONS}/talk")).await.json();
+    let reply = post(served.address, SESSIONS, &file("talk", &json!([]))).await;
+    assert_eq!((reply.status, reply.code().as_str()), (409, "CONFLICT"), "{reply:?}");
+    assert!(reply.body.contains("fork"), "{}", reply.body);
+    assert_eq!(get(served.address, &format!("{SESSIONS}/talk")).await.json(), before);
     served.ended().await;
 }
