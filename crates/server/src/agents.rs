@@ -31,7 +31,7 @@ use crate::room::Room;
 use crate::waiting::live_agents;
 
 /// Words of the API that stand where a name does: no agent is made that could not be reached.
-pub const FIXED_WORDS: [&str; 1] = ["status"];
+const FIXED_WORDS: [&str; 1] = ["status"];
 
 pub(crate) fn routes() -> ApiRouter<Arc<Room>> {
     let all = get_with(list, |route| {

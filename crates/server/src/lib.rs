@@ -114,7 +114,6 @@ mod webhooks;
 use antiphon_runtime::Orchestrator;
 
 pub use agent_change::AgentChange;
-pub use agents::FIXED_WORDS;
 pub use budget::{COMMENT_BYTES_MAX, dollars, nano_usd};
 pub use desk::{Defined, Desk, Origin};
 pub use diff::{CHANGES_MAX, Change, DIFFS_BYTES_MAX, TaskDiff, Whose, task_diff};
