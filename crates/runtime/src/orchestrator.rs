@@ -109,6 +109,14 @@ impl Orchestrator {
         self.inner.owned(async move { Ok(begin(&inner, append).await?.task_id) }).await
     }
 
+    /// Does something to its end, also when whoever asked for it stops waiting.
+    pub async fn see_through<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, OrchestratorError> {
+        self.inner.owned(async move { Ok(work.await) }).await
+    }
+
     /// Goes on with a task that was cut off or paused. One that runs already, runs; one that waits for
     /// the budget goes on only when more may be spent.
     pub async fn resume(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {

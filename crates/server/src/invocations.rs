@@ -2,7 +2,8 @@
 //!
 //! All targets are looked at before any task is made: either every one could be accepted, or nothing
 //! has happened. There is no parent here, so nothing can be inherited from one or handed over to it.
-//! A repeated `Idempotency-Key` is the same tasks, also after a restart in the middle.
+//! A repeated `Idempotency-Key` is the same tasks, also after a restart in the middle. Once the first is
+//! made, the others are too, also when the client leaves.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -82,7 +83,7 @@ async fn invoke(
     let own_key = idempotency::own_key(&headers)?;
     let invocation = checked(invocation)?;
     let join = invocation.get().join;
-    let dispatching = Dispatching { room: &room, caller: &caller, headers: &headers };
+    let dispatching = Dispatching { room: Arc::clone(&room), caller, headers };
     let task_ids = dispatching.once(invocation, own_key).await?;
     let patience = Duration::from_secs(wait_s.into());
     let results = match join {
@@ -140,36 +141,37 @@ fn checked(invocation: Invocation) -> Result<ValidInvocation, ApiError> {
 }
 
 /// Somebody who dispatches.
-struct Dispatching<'a> {
-    room: &'a Room,
-    caller: &'a Caller,
-    headers: &'a HeaderMap,
+struct Dispatching {
+    room: Arc<Room>,
+    caller: Caller,
+    headers: HeaderMap,
 }
 
-impl Dispatching<'_> {
+impl Dispatching {
     /// The tasks of an invocation, those that it had before if it was asked for under this name.
     async fn once(
-        &self,
+        self,
         invocation: ValidInvocation,
         own_key: Option<String>,
     ) -> Result<Vec<TaskId>, ApiError> {
-        let orchestrator = &self.room.doors.orchestrator;
+        let orchestrator = self.room.doors.orchestrator.clone();
         let Some(own_key) = own_key else {
             let tasks = self.planned(invocation, None).await?;
-            return self.made(tasks).await;
+            let made = async move { self.made(tasks).await };
+            return orchestrator.see_through(made).await?;
         };
-        let key = idempotency::named(self.caller, KIND, &own_key);
+        let key = idempotency::named(&self.caller, KIND, &own_key);
         if let Some(kept) = orchestrator.recorded(&key).await? {
             return task_ids(kept);
         }
         let name =
-            |index| idempotency::named(self.caller, "http-target", &format!("{index}:{own_key}"));
+            |index| idempotency::named(&self.caller, "http-target", &format!("{index}:{own_key}"));
         let keyed = |(index, task)| NewTask { key: Some(name(index)), ..task };
         // Cut off before what became of it was kept, it may have made the first of its tasks.
         let planned = self.planned(invocation, Some(&name(0))).await?;
         let tasks = planned.into_iter().enumerate().map(keyed).collect();
-        let made = self.made(tasks).await?;
-        self.kept(key, &made).await
+        let kept = async move { self.kept(key, &self.made(tasks).await?).await };
+        orchestrator.see_through(kept).await?
     }
 
     /// What each target becomes; nothing has happened yet, unless under the name `first`.
@@ -184,7 +186,7 @@ impl Dispatching<'_> {
         let mut tasks = Vec::with_capacity(targets.len());
         for (index, target) in targets.into_iter().enumerate() {
             let terms = target::Terms { executor: &executor, tools: &tools };
-            let task = target::task(self.room, self.caller, target, terms).await;
+            let task = target::task(&self.room, &self.caller, target, terms).await;
             let task = task.map_err(|error| error.about(&format!("targets[{index}]")))?;
             tasks.push(NewTask { payer: payer.clone(), ..task });
         }
@@ -204,7 +206,7 @@ impl Dispatching<'_> {
             match orchestrator.invoke(task).await {
                 Ok(task_id) => {
                     if !is_keyed {
-                        self.room.trace(self.headers, &task_id);
+                        self.room.trace(&self.headers, &task_id);
                     }
                     made.push(task_id);
                 }
@@ -227,7 +229,7 @@ impl Dispatching<'_> {
         let title = format!("invocation of {} targets", made.len());
         let kept = orchestrator.record(&title, json!({ "task_ids": made }), key).await?;
         for task_id in made {
-            self.room.trace(self.headers, task_id);
+            self.room.trace(&self.headers, task_id);
         }
         task_ids(kept)
     }

@@ -18,6 +18,7 @@ mod inbox;
 mod invocations;
 mod journal;
 mod keys;
+mod leaving;
 mod limits;
 mod listing;
 mod metrics;
