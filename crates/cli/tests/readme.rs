@@ -108,8 +108,7 @@ impl Reader {
 
     /// Runs these blocks in one shell, and tells what each printed.
     fn run(&self, blocks: &[&str], models: &str) -> Vec<String> {
-        let mut script =
-            String::from("set -e\ntrap 'kill $(jobs -p) 2>/dev/null || :' EXIT\n");
+        let mut script = String::from("set -e\ntrap 'kill $(jobs -p) 2>/dev/null || :' EXIT\n");
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         for (number, block) in blocks.iter().enumerate() {
             let block = block
