@@ -13,8 +13,8 @@ use crate::ring::Keyed;
 use crate::tasks::accepted;
 use crate::world::{Served, TOKEN};
 
-fn session() -> Value {
-    json!({"version": 1, "id": "talk", "created_at": "2026-01-02T03:04:05Z",
+fn session(id: &str) -> Value {
+    json!({"version": 1, "id": id, "created_at": "2026-01-02T03:04:05Z",
         "updated_at": "2026-01-02T03:04:05Z", "messages": []})
 }
 
@@ -30,14 +30,14 @@ async fn every_post_that_makes_something_makes_it_once_over_a_restart_too() {
     let served = Served::new().await;
     let task_id = accepted(&served, "act").await;
     served.orchestrator.wait(&task_id).await.unwrap();
-    assert_eq!(post_as(served.address, "i", "/v1/sessions", &session()).await.status, 201);
+    assert_eq!(post_as(served.address, "i", "/v1/sessions", &session("talk")).await.status, 201);
     let target = json!({"agent": {"type": "named", "agent_id": "mute"}, "message": "x"});
     let messages = format!("/v1/tasks/{task_id}/messages");
     let posts = [
         ("/v1/tasks", json!({"message": "x"}), 201, 200),
         (messages.as_str(), json!({"text": "x"}), 202, 202),
         ("/v1/invocations", json!({"targets": [target], "join": "detached"}), 202, 202),
-        ("/v1/sessions", session(), 201, 200),
+        ("/v1/sessions", session("chat"), 201, 200),
         ("/v1/sessions/talk/fork", json!({}), 201, 200),
         ("/v1/agents", json!({"name": "scribe", "context": "x"}), 201, 200),
     ];
@@ -75,13 +75,20 @@ async fn the_names_of_different_callers_never_meet() {
     let reviewer = antiphon_core::AgentName::parse("reviewer").unwrap();
     let live = keyed.served.orchestrator.start_agent(&reviewer).await.unwrap();
     keyed.served.orchestrator.pause(&live.task_id).await.unwrap();
+    // There is one session of an id: who asks under the same name is told, and does not get another's.
+    for (key, status) in [(TOKEN, 201), (&one, 409), (&other, 409), (TOKEN, 200)] {
+        let body = session("talk").to_string();
+        let text = request(keyed.served.address, "POST", "/v1/sessions", Some(&body));
+        let text = text.replacen(TOKEN, key, 1);
+        let text = text.replacen("\r\n", "\r\nidempotency-key: k\r\n", 1);
+        assert_eq!(say(keyed.served.address, &text).await.status, status, "{key}");
+    }
     let target = json!({"agent": {"type": "named", "agent_id": "mute"}, "message": "x"});
     let messages = format!("/v1/tasks/{}/messages", live.task_id);
     for (path, body, field) in [
         ("/v1/tasks", json!({"message": "x"}), "task_id"),
         (messages.as_str(), json!({"text": "x"}), "interaction_id"),
         ("/v1/invocations", json!({"targets": [target], "join": "detached"}), "task_ids"),
-        ("/v1/sessions", session(), "task_id"),
         ("/v1/sessions/talk/fork", json!({}), "task_id"),
         ("/v1/agents/reviewer/inbox", json!({"message": "x"}), "id"),
     ] {
