@@ -144,10 +144,13 @@ impl Watching<'_> {
                     self.watch_rest();
                     next
                 }
-                // Behind the events: everything it wrote has been shown.
                 state = &mut self.rest => {
                     (self.rest, self.rests) = (std::future::pending().boxed(), true);
-                    self.rested(&state?).await?
+                    let state = state?;
+                    match self.catch_up(&mut follower).await? {
+                        Next::GoOn => self.rested(&state).await?,
+                        Next::Leave => Next::Leave,
+                    }
                 }
                 _ = ticks.tick(), if live => {
                     if self.watch.asking.is_none() {
@@ -168,6 +171,19 @@ impl Watching<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Shows everything that was written until now.
+    async fn catch_up(&mut self, follower: &mut Follower) -> Result<Next, Failure> {
+        let head = self.watch.orchestrator.head().await?;
+        while follower.position() < head {
+            let event = follower.next().await;
+            let event = event.map_err(|error| Failure::unavailable(error.to_string()))?;
+            if self.event(&event).await? == Next::Leave {
+                return Ok(Next::Leave);
+            }
+        }
+        Ok(Next::GoOn)
     }
 
     fn delta(&mut self, delta: Result<Delta, RecvError>) -> Result<Next, Failure> {
