@@ -459,14 +459,8 @@ pub(super) fn find_agent(team: &Team, name: &str) -> Result<Arc<AgentDefinition>
 }
 
 /// A budget in the smallest unit there is.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the number was checked to be from 0 to 10^15"
-)]
 fn nano_usd(usd: f64) -> Result<NonZeroU64, Failure> {
-    let nano = (usd * 1e9).round();
-    let budget = (1.0..=1e15).contains(&nano).then(|| NonZeroU64::new(nano as u64)).flatten();
+    let budget = antiphon_server::nano_usd(usd).and_then(NonZeroU64::new);
     budget.ok_or_else(|| Failure::usage("--budget-usd takes an amount from 0.000000001 to 1000000"))
 }
 
