@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use antiphon_core::port::{Cancel, ToolContext};
 use antiphon_core::{RawJson, ToolExecutor};
-use antiphon_tools::{
-    Aside, EditTool, Mode, ReadTool, Seen, Toolbox, Workspace, WorkspaceConfig, WriteTool,
+use antiphon_file_tools::{
+    EditTool, Mode, OutputStore, ReadTool, Seen, Toolbox, Workspace, WorkspaceConfig, WriteTool,
 };
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
@@ -74,7 +74,7 @@ fn toolbox(root: &Path, results: &Path) -> Result<Toolbox, Error> {
             Box::new(EditTool::new(workspace, seen)),
         ],
         Vec::new(),
-        Arc::new(Aside::open(results)?),
+        Arc::new(OutputStore::open(results)?),
     )?)
 }
 

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use antiphon_conformance::model::MemoryJournal;
 use antiphon_core::port::{
-    Asked, Gate, Journal, RandomIds, Read, Rule, SystemClock, ToolContext, Verdict,
+    Gate, GateRequest, Journal, RandomIds, Read, Rule, SystemClock, ToolContext, Verdict,
 };
 use antiphon_core::{
     Effect, Event, ModelRef, Position, Provider, RawJson, TaskStatus, Tool, ToolError,
     ToolExecutor, ToolResult, UserMessage,
 };
-use antiphon_runtime::{Follower, Models, NewTask, OpenGate, Orchestrator, Settings, World};
+use antiphon_runtime::{Follower, Models, NewTask, OpenGate, Orchestrator, RuntimeDeps, Settings};
 use antiphon_sandbox::{Limits, Mode, Network, Policy, Protected};
 use antiphon_scripted::{Script, ScriptedProvider};
 use antiphon_shell::{Environment, Shell, WorkerCommand, worker_main};
@@ -74,7 +74,7 @@ fn measure() -> Result<(), Error> {
     let folder = tempfile::tempdir()?;
     let journal = SqliteJournal::open(&folder.path().join("journal.db"), Sync::Full)?;
     let script = script(200, "{ name = \"bash\", arguments = { command = \"true\" } }");
-    let world = World { tools: shell(folder.path())?, ..world(Arc::new(journal), &script)? };
+    let world = RuntimeDeps { tools: shell(folder.path())?, ..world(Arc::new(journal), &script)? };
     let took = run_in(world, 1, 200)?.as_secs_f64() * 1e3 / 201.0;
     println!("\na lap with `bash -c true` in the sandbox, synced: {took:.2} ms");
     Ok(())
@@ -125,7 +125,7 @@ fn lap_ends(journal: &dyn Journal) -> Result<Vec<DateTime<Utc>>, Error> {
 fn memory(tasks: u32, script: &str) -> Result<f64, Error> {
     let folder = tempfile::tempdir()?;
     let journal = SqliteJournal::open(&folder.path().join("journal.db"), Sync::Normal)?;
-    let world = World { gate: Arc::new(Asks), ..world(Arc::new(journal), script)? };
+    let world = RuntimeDeps { gate: Arc::new(Asks), ..world(Arc::new(journal), script)? };
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
         let orchestrator = Orchestrator::new(world);
@@ -189,7 +189,7 @@ fn run(journal: Arc<dyn Journal>, tasks: u32, laps: u32) -> Result<Duration, Err
     run_in(world(journal, &script)?, tasks, laps)
 }
 
-fn run_in(world: World, tasks: u32, laps: u32) -> Result<Duration, Error> {
+fn run_in(world: RuntimeDeps, tasks: u32, laps: u32) -> Result<Duration, Error> {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
         let orchestrator = Orchestrator::new(world);
@@ -212,8 +212,8 @@ fn run_in(world: World, tasks: u32, laps: u32) -> Result<Duration, Error> {
     })
 }
 
-fn world(journal: Arc<dyn Journal>, script: &str) -> Result<World, Error> {
-    Ok(World {
+fn world(journal: Arc<dyn Journal>, script: &str) -> Result<RuntimeDeps, Error> {
+    Ok(RuntimeDeps {
         journal,
         models: Arc::new(Scripted(ScriptedProvider::new(Script::parse(script)?))),
         tools: Arc::new(Nothing),
@@ -232,7 +232,7 @@ struct Asks;
 
 #[async_trait]
 impl Gate for Asks {
-    fn judge(&self, _: &Asked<'_>) -> Verdict {
+    fn judge(&self, _: &GateRequest<'_>) -> Verdict {
         Verdict::Ask { reason: "It may.".to_owned(), rule: Rule("nothing".to_owned()) }
     }
 

@@ -10,10 +10,10 @@ use antiphon_core::{
     UserMessage, for_model,
 };
 use antiphon_gemini::Gemini;
+use antiphon_model_transport::{Endpoint, Transport, TransportConfig};
 use antiphon_openai::{
     ChatCompletions, ChatConfig, ChatQuirks, Responses, ResponsesConfig, ResponsesQuirks,
 };
-use antiphon_transport::{Endpoint, Transport, TransportConfig};
 use chrono::DateTime;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 

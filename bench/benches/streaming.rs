@@ -13,10 +13,10 @@ use antiphon_anthropic::Anthropic;
 use antiphon_core::{Cancel, MessageStream, Provider, Request, UserMessage};
 use antiphon_gemini::Gemini;
 use antiphon_model_server::{ModelServer, Reply};
+use antiphon_model_transport::{Endpoint, Transport, TransportConfig};
 use antiphon_openai::{
     ChatCompletions, ChatConfig, ChatQuirks, Responses, ResponsesConfig, ResponsesQuirks,
 };
-use antiphon_transport::{Endpoint, Transport, TransportConfig};
 use bytes::Bytes;
 use chrono::DateTime;
 use cpu_time::ThreadTime;

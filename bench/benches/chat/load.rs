@@ -14,7 +14,7 @@ const PATH: &str = "/v1/chat/completions";
 
 /// What is asked, and whom.
 #[derive(Debug, Clone)]
-pub(crate) struct Asking {
+pub(crate) struct ApprovalPolicy {
     address: Address,
     body: Bytes,
     stream: bool,
@@ -35,7 +35,7 @@ impl Heard {
     }
 }
 
-impl Asking {
+impl ApprovalPolicy {
     pub(crate) fn new(address: Address, model: &str, stream: bool) -> Self {
         let said = json!([
             { "role": "system", "content": "You are a reviewer. Be short." },

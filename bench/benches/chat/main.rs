@@ -15,7 +15,7 @@ mod upstream;
 use std::time::Duration;
 
 use antiphon_bench::{Address, Error, Process, Project, Times, raise_files};
-use load::{Asking, Heard};
+use load::{ApprovalPolicy, Heard};
 use tokio::runtime::{Builder, Runtime};
 use upstream::Upstream;
 
@@ -95,7 +95,7 @@ fn throughput(runtime: &Runtime) -> Result<(), Error> {
             // A server for each: nothing is left of the one before.
             let project = project(None)?;
             let served = project.serve(&[])?;
-            let asking = Asking::new(served.address()?, "scripted/instant", stream);
+            let asking = ApprovalPolicy::new(served.address()?, "scripted/instant", stream);
             runtime.block_on(asking.ask(at_once, WARM_UP))?;
             let (process, client) = (served.process(), Process::own());
             let before = (process.usage()?, client.usage()?);
@@ -129,8 +129,8 @@ fn added(runtime: &Runtime) -> Result<(), Error> {
             let upstream = Upstream::start()?;
             let project = project(Some(&upstream))?;
             let served = project.serve(&[])?;
-            let directly = Asking::new(Address::new(upstream.socket()?), "m", stream);
-            let through = Asking::new(served.address()?, "upstream/m", stream);
+            let directly = ApprovalPolicy::new(Address::new(upstream.socket()?), "m", stream);
+            let through = ApprovalPolicy::new(served.address()?, "upstream/m", stream);
             let both = runtime.block_on(in_turn(&directly, &through, at_once))?;
             let (direct, heard) = both;
             if stream {
@@ -147,8 +147,8 @@ fn added(runtime: &Runtime) -> Result<(), Error> {
 }
 
 async fn in_turn(
-    directly: &Asking,
-    through: &Asking,
+    directly: &ApprovalPolicy,
+    through: &ApprovalPolicy,
     at_once: usize,
 ) -> Result<(Heard, Heard), Error> {
     directly.ask(at_once, WARM_UP).await?;

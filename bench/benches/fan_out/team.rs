@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use antiphon_conformance::model::MemoryJournal;
 use antiphon_core::port::{
-    Agents, Journal, Piece, PieceSource, RandomIds, Scene, StopSignal, SystemClock, TaskQuery,
-    Which,
+    Agents, Journal, Piece, PieceSource, PromptSource, RandomIds, StopSignal, SystemClock,
+    TaskQuery, TaskSelector,
 };
 use antiphon_core::{
     AgentDefinition, AgentName, ModelRef, Provider, RawJson, Request, StopReason, TaskId,
     TaskLimits, TaskStatus, Usage, UserMessage,
 };
+use antiphon_model_transport::{Endpoint, Transport, TransportConfig};
 use antiphon_openai::{ChatCompletions, ChatConfig, ChatQuirks};
-use antiphon_runtime::{Models, NewTask, NoTools, OpenGate, Orchestrator, Settings, World};
+use antiphon_runtime::{Models, NewTask, NoTools, OpenGate, Orchestrator, RuntimeDeps, Settings};
 use antiphon_sqlite::{SqliteJournal, Sync};
-use antiphon_transport::{Endpoint, Transport, TransportConfig};
 use chrono::DateTime;
 use futures_util::{StreamExt, stream};
 use serde_json::json;
@@ -98,7 +98,7 @@ async fn dispatch(orchestrator: &Orchestrator, children: u32) -> Result<TaskId, 
 
 /// Everybody was there, and did what was asked.
 async fn check(journal: &dyn Journal, root: TaskId, children: u32) -> Result<(), Error> {
-    let tree = TaskQuery { which: Which::Tree(root), limit: NonZeroUsize::MAX };
+    let tree = TaskQuery { which: TaskSelector::Tree(root), limit: NonZeroUsize::MAX };
     let tasks = journal.tasks(tree).await?;
     let completed = tasks.iter().filter(|task| task.status == TaskStatus::Completed).count();
     if completed != children as usize + 1 {
@@ -107,7 +107,7 @@ async fn check(journal: &dyn Journal, root: TaskId, children: u32) -> Result<(),
     Ok(())
 }
 
-fn world(journal: Arc<dyn Journal>, model: &Model<'_>) -> Result<World, Error> {
+fn world(journal: Arc<dyn Journal>, model: &Model<'_>) -> Result<RuntimeDeps, Error> {
     let child: Arc<dyn Provider> = match model {
         Model::At(url) => {
             let config = ChatConfig {
@@ -124,7 +124,7 @@ fn world(journal: Arc<dyn Journal>, model: &Model<'_>) -> Result<World, Error> {
         model: Some(ModelRef::parse(&format!("{CHILD}/m"))?),
         ..AgentDefinition::new(AgentName::parse(REVIEWER)?, CONTEXT)
     };
-    Ok(World {
+    Ok(RuntimeDeps {
         journal,
         models: Arc::new(Cast { child }),
         tools: Arc::new(NoTools),
@@ -157,7 +157,7 @@ impl Agents for Reviewer {
         vec![Arc::clone(&self.0)]
     }
 
-    fn scene(&self, _: Scene<'_>) -> String {
+    fn system_prompt(&self, _: PromptSource<'_>) -> String {
         self.0.context.clone()
     }
 }

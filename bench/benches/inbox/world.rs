@@ -4,12 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use antiphon_core::port::{
-    Agents, Journal, Piece, PieceSource, RandomIds, Scene, StopSignal, SystemClock,
+    Agents, Journal, Piece, PieceSource, PromptSource, RandomIds, StopSignal, SystemClock,
 };
 use antiphon_core::{
-    AgentDefinition, AgentName, MayCall, Message, ModelRef, Provider, RawJson, Request, StopReason,
+    AgentDefinition, AgentName, CallableAgents, Message, ModelRef, Provider, RawJson, Request,
+    StopReason,
 };
-use antiphon_runtime::{Models, NoTools, OpenGate, Orchestrator, Settings, World};
+use antiphon_runtime::{Models, NoTools, OpenGate, Orchestrator, RuntimeDeps, Settings};
 use antiphon_sqlite::{SqliteJournal, Sync};
 use futures_util::stream;
 use serde_json::json;
@@ -51,12 +52,12 @@ pub(crate) fn orchestrator(
         let word = name.split('-').next().unwrap_or(name);
         Ok(Arc::new(AgentDefinition {
             model: Some(ModelRef::parse(&format!("bench/{word}"))?),
-            agents: MayCall::Only(vec![SPEAKER.to_owned()]),
+            agents: CallableAgents::Only(vec![SPEAKER.to_owned()]),
             ..AgentDefinition::new(AgentName::parse(name)?, "Be short.")
         }))
     };
     let agents = names.iter().map(agent).collect::<Result<Vec<_>, _>>()?;
-    let world = World {
+    let world = RuntimeDeps {
         journal,
         models: Arc::new(Cast { tell }),
         tools: Arc::new(NoTools),
@@ -82,7 +83,7 @@ impl Agents for Book {
         self.0.clone()
     }
 
-    fn scene(&self, _: Scene<'_>) -> String {
+    fn system_prompt(&self, _: PromptSource<'_>) -> String {
         "Be short.".to_owned()
     }
 }

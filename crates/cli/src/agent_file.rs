@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path, PathBuf};
 
-use antiphon_agents::{FILE_BYTES_MAX, Fault, Folder, SCHEMA_BYTES_MAX, parse};
+use antiphon_agent_files::{FILE_BYTES_MAX, Fault, Folder, SCHEMA_BYTES_MAX, parse};
 use antiphon_core::{AgentDefinition, AgentName};
 use serde_json::{Value, json};
 
@@ -191,13 +191,13 @@ fn unwritable(error: io::Error) -> FileError {
 
 #[cfg(test)]
 mod tests {
-    use antiphon_agents::AgentBook;
+    use antiphon_agent_files::AgentCatalog;
 
     use super::*;
 
     fn agent(folder: &Path, name: &str) -> AgentDefinition {
-        let scene = |_: antiphon_core::port::Scene<'_>| String::new();
-        let book = AgentBook::open(vec![Folder::project(folder)], scene);
+        let scene = |_: antiphon_core::port::PromptSource<'_>| String::new();
+        let book = AgentCatalog::open(vec![Folder::project(folder)], scene);
         (*book.entry(name).unwrap().definition).clone()
     }
 

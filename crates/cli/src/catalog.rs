@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use antiphon_core::ProviderError;
 use antiphon_core::port::TimeoutPhase;
-use antiphon_transport::{Endpoint, Post, Transport};
+use antiphon_model_transport::{Endpoint, Post, Transport};
 use serde::Deserialize;
 
 use crate::config::{Key, Kind, ProviderConfig};

@@ -6,49 +6,52 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use antiphon_core::port::{Agents, Scene, TaskQuery, Which};
+use antiphon_core::port::{Agents, PromptSource, TaskQuery, TaskSelector};
 use antiphon_core::{
-    AgentDefinition, AgentName, ErrorCode, ErrorResponse, HistoryRef, MayCall, ModelRef, SessionId,
-    TaskLimits,
+    AgentDefinition, AgentName, CallableAgents, ErrorCode, ErrorResponse, HistoryRef, ModelRef,
+    SessionId, TaskLimits,
 };
-use antiphon_runtime::{Before, NewTask, Orchestrator, OrchestratorError};
-use antiphon_server::{AgentChange, Defined, Desk, TaskRequest};
+use antiphon_http::{AgentChange, Defined, TaskFactory, TaskRequest};
+use antiphon_runtime::{NewTask, Orchestrator, OrchestratorError, PriorHistory};
 use async_trait::async_trait;
 
 use crate::models::Models;
 use crate::prompt::{self, Rules};
 use crate::role;
 use crate::route::Route;
-use crate::shelf::Shelf;
+use crate::shelf::AgentFiles;
 
 /// Answers of the model after which a task is given up, when nobody says otherwise.
 const TURNS: NonZeroU32 = NonZeroU32::new(1000).unwrap();
 
 /// Makes tasks of requests.
-pub(crate) struct ProjectDesk {
+pub(crate) struct ProjectTaskFactory {
     pub(crate) orchestrator: Orchestrator,
     pub(crate) models: Models,
     pub(crate) default_model: ModelRef,
     pub(crate) root: PathBuf,
     pub(crate) rules: Rules,
-    pub(crate) shelf: Shelf,
+    pub(crate) shelf: AgentFiles,
 }
 
 /// What a task goes on with.
 #[derive(Default)]
 struct Beginning {
-    before: Before,
+    before: PriorHistory,
     model: Option<ModelRef>,
     system_prompt: Option<String>,
 }
 
 #[async_trait]
-impl Desk for ProjectDesk {
+impl TaskFactory for ProjectTaskFactory {
     async fn task(&self, request: TaskRequest) -> Result<NewTask, ErrorResponse> {
         let agent = request.agent.as_deref().map(|name| self.find(name)).transpose()?;
         let beginning = match &request.session_id {
             Some(session_id) => self.session(session_id).await?,
-            None => Beginning { before: Before::Messages(request.history), ..Beginning::default() },
+            None => Beginning {
+                before: PriorHistory::Messages(request.history),
+                ..Beginning::default()
+            },
         };
         let fallbacks = match (&agent, &request.model) {
             (Some(agent), None) => agent.fallbacks.clone(),
@@ -60,14 +63,14 @@ impl Desk for ProjectDesk {
         self.models
             .provider(&model, &Route::default())
             .map_err(|failure| refusal(ErrorCode::InvalidRequest, failure.to_string()))?;
-        let scene = request.system_prompt.or(beginning.system_prompt);
-        let told = prompt::system_prompt(scene.as_deref(), &self.root, &self.rules);
+        let system_prompt = request.system_prompt.or(beginning.system_prompt);
+        let told = prompt::system_prompt(system_prompt.as_deref(), &self.root, &self.rules);
         let task = NewTask {
             fallbacks,
             system_prompt: told.clone(),
             tools: request.tools,
             external_tools: request.external_tools,
-            agents: request.agents.map_or(MayCall::Anybody, MayCall::Only),
+            agents: request.agents.map_or(CallableAgents::Any, CallableAgents::Only),
             session_id: request.session_id,
             before: beginning.before,
             limits: request.limits,
@@ -76,7 +79,7 @@ impl Desk for ProjectDesk {
         };
         let task = match agent {
             None => task,
-            Some(agent) => self.taken_on(task, &agent, scene.map(|_| told))?,
+            Some(agent) => self.taken_on(task, &agent, system_prompt.map(|_| told))?,
         };
         let turns_max = task.limits.turns_max.or(Some(TURNS));
         Ok(NewTask { limits: TaskLimits { turns_max, ..task.limits }, ..task })
@@ -99,8 +102,8 @@ impl Desk for ProjectDesk {
         models
     }
 
-    fn scene(&self, prompt: &str) -> String {
-        self.shelf.agents.scene(Scene::AdHoc(prompt))
+    fn system_prompt(&self, prompt: &str) -> String {
+        self.shelf.agents.system_prompt(PromptSource::AdHoc(prompt))
     }
 
     fn defined(&self) -> Vec<Defined> {
@@ -128,7 +131,7 @@ impl Desk for ProjectDesk {
     }
 }
 
-impl ProjectDesk {
+impl ProjectTaskFactory {
     fn find(&self, name: &str) -> Result<Arc<AgentDefinition>, ErrorResponse> {
         let none = || refusal(ErrorCode::NotFound, format!("there is no agent `{name}`"));
         self.shelf.agents.find(name).ok_or_else(none)
@@ -152,7 +155,7 @@ impl ProjectDesk {
 
     /// Goes on with the last task of a session.
     async fn session(&self, session_id: &SessionId) -> Result<Beginning, ErrorResponse> {
-        let which = Which::Session(session_id.clone());
+        let which = TaskSelector::Session(session_id.clone());
         let query = TaskQuery { which, limit: NonZeroUsize::MIN };
         let last = self.orchestrator.tasks(query).await.map_err(|error| unavailable(&error))?;
         let Some(last) = last.into_iter().next() else {
@@ -166,7 +169,7 @@ impl ProjectDesk {
         let state = self.orchestrator.task(&last.task_id).await;
         let created = state.map_err(|error| unavailable(&error))?.created;
         Ok(Beginning {
-            before: Before::Task(HistoryRef { task_id: last.task_id, seq: last.seq }),
+            before: PriorHistory::Task(HistoryRef { task_id: last.task_id, seq: last.seq }),
             model: created.model,
             system_prompt: Some(created.system_prompt),
         })
@@ -192,12 +195,12 @@ fn narrowed(own: Option<&Vec<String>>, asked: Option<&Vec<String>>) -> Option<Ve
 }
 
 /// Whom both let it call.
-fn callable(own: &MayCall, asked: &MayCall) -> MayCall {
+fn callable(own: &CallableAgents, asked: &CallableAgents) -> CallableAgents {
     match asked {
-        MayCall::Anybody => own.clone(),
-        MayCall::Only(asked) => {
+        CallableAgents::Any => own.clone(),
+        CallableAgents::Only(asked) => {
             let both = asked.iter().filter(|name| own.allows(Some(name.as_str())));
-            MayCall::Only(both.cloned().collect())
+            CallableAgents::Only(both.cloned().collect())
         }
     }
 }

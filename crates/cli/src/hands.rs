@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use antiphon_core::port::Gate;
 use antiphon_core::{ToolExecutor, visible};
+use antiphon_file_tools::{
+    EditTool, GlobTool, GrepTool, OutputStore, ReadTool, Redacting, Secrets, Seen, ToolHandler,
+    Toolbox, Workspace, WorkspaceConfig, WriteTool,
+};
 use antiphon_mcp::{Mcp, McpOptions};
 use antiphon_permissions::{Bounds, Effects, Mode, Remembered, RuleEntry};
-use antiphon_runtime::{Asking, NoTools, OpenGate};
+use antiphon_runtime::{ApprovalPolicy, NoTools, OpenGate};
 use antiphon_sandbox::{Network, Policy, Protected, SECRETS_IN_HOME};
 use antiphon_shell::{Environment, Shell, WorkerCommand};
-use antiphon_tools::{
-    Aside, EditTool, GlobTool, GrepTool, ReadTool, Redacting, Secrets, Seen, ToolHandler, Toolbox,
-    Workspace, WorkspaceConfig, WriteTool,
-};
 
 use crate::commands::Ask;
 use crate::config::Config;
@@ -31,10 +31,10 @@ pub(crate) const WORKER: &str = "__worker";
 const SERVERS_PATIENCE: Duration = Duration::from_secs(20);
 
 /// What agents can do here, and what of it they may.
-pub(crate) struct Hands {
+pub(crate) struct Toolset {
     pub(crate) tools: Arc<dyn ToolExecutor>,
     pub(crate) gate: Arc<dyn Gate>,
-    pub(crate) asking: Asking,
+    pub(crate) asking: ApprovalPolicy,
     /// The servers some of the tools come from.
     pub(crate) servers: Option<Arc<Mcp>>,
     /// What the tools do not say.
@@ -52,13 +52,13 @@ pub(crate) struct Allowed {
     pub(crate) network: bool,
 }
 
-impl Hands {
+impl Toolset {
     /// Nothing at all: for those who only look.
     pub(crate) fn none() -> Self {
         Self {
             tools: Arc::new(NoTools),
             gate: Arc::new(OpenGate),
-            asking: Asking::Refuse,
+            asking: ApprovalPolicy::Refuse,
             servers: None,
             secrets: Secrets::default(),
         }
@@ -68,8 +68,8 @@ impl Hands {
     pub(crate) fn asking(self, ask: Option<Ask>, somebody: bool) -> Self {
         let usual = if somebody { Ask::Terminal } else { Ask::Refuse };
         let asking = match ask.unwrap_or(usual) {
-            Ask::Terminal | Ask::Wait => Asking::Wait { patience: None },
-            Ask::Refuse => Asking::Refuse,
+            Ask::Terminal | Ask::Wait => ApprovalPolicy::Wait { patience: None },
+            Ask::Refuse => ApprovalPolicy::Refuse,
         };
         Self { asking, ..self }
     }
@@ -104,7 +104,7 @@ impl Hands {
         };
         let gate = gate(project, config, &permissions, bounds)?;
         let tools = Arc::new(Redacting::new(tools, secrets.clone()));
-        Ok(Self { tools, gate, asking: Asking::Refuse, servers, secrets })
+        Ok(Self { tools, gate, asking: ApprovalPolicy::Refuse, servers, secrets })
     }
 
     /// No tools, but somebody who keeps what is allowed always.
@@ -144,14 +144,14 @@ pub(crate) fn toolbox(
     executors: Vec<Arc<dyn ToolExecutor>>,
 ) -> Result<Toolbox, Failure> {
     let files = match mode {
-        Mode::ReadOnly => antiphon_tools::Mode::ReadOnly,
-        Mode::Workspace => antiphon_tools::Mode::Workspace,
-        Mode::Full => antiphon_tools::Mode::Full,
+        Mode::ReadOnly => antiphon_file_tools::Mode::ReadOnly,
+        Mode::Workspace => antiphon_file_tools::Mode::Workspace,
+        Mode::Full => antiphon_file_tools::Mode::Full,
     };
     let workspace = Workspace::open(WorkspaceConfig::of(root, files))
         .map_err(|error| Failure::usage(error.to_string()))?;
     let (workspace, seen) = (Arc::new(workspace), Arc::new(Seen::new()));
-    let aside = Aside::open(results)
+    let aside = OutputStore::open(results)
         .map_err(|error| Failure::usage(format!("cannot use {}: {error}", results.display())))?;
     let handlers: Vec<Box<dyn ToolHandler>> = vec![
         Box::new(ReadTool::new(Arc::clone(&workspace), Arc::clone(&seen))),

@@ -16,11 +16,11 @@ use antiphon_layers::{
     Breaker, BreakerConfig, Choice, Concurrency, Fallback, RateLimit, Retry, RetryConfig,
     TextCalls, Timeouts, TimeoutsConfig,
 };
+use antiphon_model_transport::{Endpoint, Transport, TransportConfig};
 use antiphon_openai::{
     ChatCompletions, ChatConfig, ChatQuirks, Responses, ResponsesConfig, ResponsesQuirks,
 };
 use antiphon_scripted::{Recorder, Recording, Replay, Script, ScriptedProvider};
-use antiphon_transport::{Endpoint, Transport, TransportConfig};
 use secrecy::SecretString;
 
 use crate::config::{Config, Key, Kind, Limits, ProviderConfig};

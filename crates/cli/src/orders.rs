@@ -10,23 +10,23 @@ mod refusal;
 
 use std::sync::Arc;
 
-use antiphon_agents::Origin;
+use antiphon_agent_files::Origin;
 use antiphon_core::port::{Clock, IdempotencyKey, SystemClock};
 use antiphon_core::{
     AgentName, Command, ErrorCode, InteractionContent, ModelRef, RenderMetadata, Sender, TaskId,
     TaskLimits, TaskStatus, UserMessage,
 };
 use antiphon_file_drop::{Done, DoneStatus, Order, OrderError, Orders, Wait};
+use antiphon_http::{TaskFactory, TaskRequest, render_class, unknown};
 use antiphon_runtime::{
     Arrival, NewTask, Orchestrator, OrchestratorError, REQUEST_TIMEOUT_S_DEFAULT, Receipt,
 };
-use antiphon_server::{Desk, TaskRequest, render_class, unknown};
 use async_trait::async_trait;
 use chrono::TimeDelta;
 
 use crate::agent_file::{self, FileError, NewAgent};
-use crate::desk::ProjectDesk;
-use crate::shelf::Shelf;
+use crate::desk::ProjectTaskFactory;
+use crate::shelf::AgentFiles;
 pub(crate) use brought::set_aside_brought;
 pub(crate) use folders::drop_settings;
 use kept::Kept;
@@ -38,8 +38,8 @@ const NATIVE: &str = "native";
 /// Carries out control requests.
 pub(crate) struct ProjectOrders {
     pub(crate) orchestrator: Orchestrator,
-    pub(crate) desk: Arc<ProjectDesk>,
-    pub(crate) shelf: Shelf,
+    pub(crate) desk: Arc<ProjectTaskFactory>,
+    pub(crate) shelf: AgentFiles,
     /// The profiles of terminals that the user allows.
     pub(crate) terminals: Vec<String>,
     pub(crate) working: Working,

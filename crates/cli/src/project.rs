@@ -7,15 +7,17 @@ use std::sync::Arc;
 
 use antiphon_core::port::{Agents, Journal, RandomIds, SystemClock};
 use antiphon_keys::KeyRing;
-use antiphon_runtime::{Budget, Means, NoPayers, Orchestrator, Payers, Settings, World};
+use antiphon_runtime::{
+    Budget, NoSpendLimits, Orchestrator, RuntimeConfig, RuntimeDeps, Settings, SpendLimitSource,
+};
 use antiphon_sqlite::{SqliteJournal, Sync};
 
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
-use crate::hands::Hands;
+use crate::hands::Toolset;
 use crate::models::Models;
 use crate::orders::{drop_settings, set_aside_brought};
-use crate::payers::RingPayers;
+use crate::spend_limits::KeySpendLimits;
 use crate::team::Team;
 
 /// The folder that holds what Antiphon knows of a project.
@@ -150,51 +152,59 @@ impl Project {
     pub(crate) fn orchestrator(
         &self,
         models: Models,
-        hands: Hands,
+        hands: Toolset,
         team: &Team,
     ) -> Result<Orchestrator, Failure> {
         let budget = self.budget(models.config());
-        Ok(Orchestrator::new(Means { world: self.world_of(models, hands, team)?, budget }))
+        Ok(Orchestrator::new(RuntimeConfig { world: self.world_of(models, hands, team)?, budget }))
     }
 
     /// An orchestrator that keeps the books and takes nothing up.
-    pub(crate) fn keeper(&self, models: Models, hands: Hands) -> Result<Orchestrator, Failure> {
+    pub(crate) fn keeper(&self, models: Models, hands: Toolset) -> Result<Orchestrator, Failure> {
         let (journal, budget) = (Arc::new(self.journal()?), self.budget(models.config()));
-        Ok(Orchestrator::at_rest(Means { world: world(journal, models, hands), budget }))
+        Ok(Orchestrator::at_rest(RuntimeConfig { world: world(journal, models, hands), budget }))
     }
 
     /// The same, who knows the agents.
     pub(crate) fn keeper_of(
         &self,
         models: Models,
-        hands: Hands,
+        hands: Toolset,
         team: &Team,
     ) -> Result<Orchestrator, Failure> {
         let budget = self.budget(models.config());
-        Ok(Orchestrator::at_rest(Means { world: self.world_of(models, hands, team)?, budget }))
+        Ok(Orchestrator::at_rest(RuntimeConfig {
+            world: self.world_of(models, hands, team)?,
+            budget,
+        }))
     }
 
     /// What may be spent in it: in all, and by each who has a key.
     fn budget(&self, config: &Config) -> Budget {
-        let payers: Arc<dyn Payers> = match self.keys() {
-            Ok(ring) => Arc::new(RingPayers(ring)),
+        let spend_limits: Arc<dyn SpendLimitSource> = match self.keys() {
+            Ok(ring) => Arc::new(KeySpendLimits(ring)),
             // Whoever needs keys says what is wrong with them.
-            Err(_) => Arc::new(NoPayers),
+            Err(_) => Arc::new(NoSpendLimits),
         };
-        Budget { total: config.budget, payers }
+        Budget { total: config.budget, spend_limits }
     }
 
     /// The same for a journal that is not the project's yet.
     pub(crate) fn keeper_at(path: &Path, models: Models) -> Result<Orchestrator, Failure> {
         let journal = Arc::new(SqliteJournal::open(path, Sync::Full)?);
-        Ok(Orchestrator::at_rest(world(journal, models, Hands::none())))
+        Ok(Orchestrator::at_rest(world(journal, models, Toolset::none())))
     }
 
-    fn world_of(&self, models: Models, hands: Hands, team: &Team) -> Result<World, Failure> {
+    fn world_of(
+        &self,
+        models: Models,
+        hands: Toolset,
+        team: &Team,
+    ) -> Result<RuntimeDeps, Failure> {
         let journal = Arc::new(self.journal()?);
         let agents: Arc<dyn Agents> = Arc::clone(&team.agents) as _;
         let runners = team.runners.clone();
-        Ok(World { agents: Some(agents), runners, ..world(journal, models, hands) })
+        Ok(RuntimeDeps { agents: Some(agents), runners, ..world(journal, models, hands) })
     }
 
     /// An orchestrator that looks and changes nothing, also while another process works.
@@ -207,12 +217,15 @@ impl Project {
             Err(failure) => return Err(failure),
         };
         let budget = self.budget(models.config());
-        Ok(Orchestrator::at_rest(Means { world: world(journal, models, Hands::none()), budget }))
+        Ok(Orchestrator::at_rest(RuntimeConfig {
+            world: world(journal, models, Toolset::none()),
+            budget,
+        }))
     }
 }
 
-fn world(journal: Arc<dyn Journal>, models: Models, hands: Hands) -> World {
-    World {
+fn world(journal: Arc<dyn Journal>, models: Models, hands: Toolset) -> RuntimeDeps {
+    RuntimeDeps {
         journal,
         prices: Arc::new(models.config().prices.clone()),
         models: Arc::new(models),

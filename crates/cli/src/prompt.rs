@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use antiphon_core::port::Scene;
+use antiphon_core::port::PromptSource;
 
 /// What an agent is told unless somebody tells it otherwise.
 const BASE: &str = "\
@@ -70,9 +70,9 @@ fn truncate(text: &mut String, bytes_max: usize) {
     }
 }
 
-/// The whole of it: `scene` in place of what agents are told otherwise.
-pub(crate) fn system_prompt(scene: Option<&str>, root: &Path, rules: &Rules) -> String {
-    let mut prompt = scene.map_or_else(
+/// The whole of it: `system_prompt` in place of what agents are told otherwise.
+pub(crate) fn system_prompt(system_prompt: Option<&str>, root: &Path, rules: &Rules) -> String {
+    let mut prompt = system_prompt.map_or_else(
         || format!("{BASE}\n\nThe folder you work in: {}", root.display()),
         str::to_owned,
     );
@@ -84,14 +84,14 @@ pub(crate) fn system_prompt(scene: Option<&str>, root: &Path, rules: &Rules) -> 
 }
 
 /// The scene of an agent: its own words in place of what agents are told otherwise, or behind it.
-pub(crate) fn scene(own: Scene<'_>, root: &Path, rules: &Rules) -> String {
+pub(crate) fn agent_prompt(own: PromptSource<'_>, root: &Path, rules: &Rules) -> String {
     match own {
-        Scene::Named(agent) => {
+        PromptSource::Named(agent) => {
             let folder = format!("The folder you work in: {}", root.display());
             let told = format!("{}\n\n{folder}", agent.context.trim());
             system_prompt(Some(&told), root, rules)
         }
-        Scene::AdHoc(prompt) => {
+        PromptSource::AdHoc(prompt) => {
             let told =
                 format!("{}\n\n{}", system_prompt(None, root, &Rules::default()), prompt.trim());
             system_prompt(Some(&told), root, rules)

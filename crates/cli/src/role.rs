@@ -1,6 +1,6 @@
 //! A task for one of the project's agents: what its definition says, and what was asked for.
 
-use antiphon_core::port::{Agents, Scene};
+use antiphon_core::port::{Agents, PromptSource};
 use antiphon_core::{AgentDefinition, TaskLimits};
 use antiphon_runtime::{NewTask, Orchestrator};
 
@@ -17,7 +17,7 @@ pub(crate) fn taken_on(
         .map_err(|reason| format!("nobody can run `{}`: {reason}", agent.name))?;
     Ok(NewTask {
         agent: agent.name.to_string(),
-        system_prompt: agents.scene(Scene::Named(agent)),
+        system_prompt: agents.system_prompt(PromptSource::Named(agent)),
         tools: agent.tools.clone(),
         agents: agent.agents.clone(),
         runner,

@@ -23,7 +23,7 @@ use antiphon_core::{
     RawJson, TaskId,
 };
 use antiphon_runtime::{
-    Allowance, BudgetStanding, Models, NoTools, OpenGate, Orchestrator, Settings, World,
+    Allowance, BudgetStatus, Models, NoTools, OpenGate, Orchestrator, RuntimeDeps, Settings,
 };
 use antiphon_sqlite::SqliteJournal;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
@@ -127,7 +127,7 @@ impl Served {
     /// An orchestrator that looks and changes nothing, beside the server.
     pub(crate) fn books(project: &Project) -> Result<Orchestrator, Failure> {
         let journal = SqliteJournal::open_read_only(&project.journal_path())?;
-        Ok(Orchestrator::at_rest(World {
+        Ok(Orchestrator::at_rest(RuntimeDeps {
             journal: Arc::new(journal),
             prices: Arc::new(PriceTable::default()),
             models: Arc::new(NoModels),
@@ -178,7 +178,7 @@ impl Served {
     }
 
     /// Lets more be spent.
-    pub(crate) async fn allow(&self, allowance: &Allowance) -> Result<BudgetStanding, Failure> {
+    pub(crate) async fn allow(&self, allowance: &Allowance) -> Result<BudgetStatus, Failure> {
         let wire = AllowingWire {
             usd: dollars(Cost { nano_usd: allowance.by_nano_usd }),
             key_id: allowance.payer.as_deref(),

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use antiphon_agents::{AgentBook, Entry, Folder};
+use antiphon_agent_files::{AgentCatalog, Entry, Folder};
 use antiphon_core::{AgentName, visible};
 use antiphon_runtime::Orchestrator;
 
@@ -13,16 +13,20 @@ use crate::agent_file::FileError;
 
 /// The files of this project's agents. Clones are the same.
 #[derive(Clone)]
-pub(crate) struct Shelf {
+pub(crate) struct AgentFiles {
     orchestrator: Orchestrator,
-    pub(crate) agents: Arc<AgentBook>,
+    pub(crate) agents: Arc<AgentCatalog>,
     /// Where new agents go.
     pub(crate) folder: Folder,
     writing: Arc<Mutex<()>>,
 }
 
-impl Shelf {
-    pub(crate) fn new(orchestrator: &Orchestrator, agents: &Arc<AgentBook>, new: Folder) -> Self {
+impl AgentFiles {
+    pub(crate) fn new(
+        orchestrator: &Orchestrator,
+        agents: &Arc<AgentCatalog>,
+        new: Folder,
+    ) -> Self {
         Self {
             orchestrator: orchestrator.clone(),
             agents: Arc::clone(agents),

@@ -6,17 +6,17 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::port::{Agents, Gate, RandomIds, RunnerError, Scene, SystemClock};
+use antiphon_core::port::{Agents, Gate, PromptSource, RandomIds, RunnerError, SystemClock};
 use antiphon_core::{
     AgentDefinition, AgentName, ModelRef, PriceTable, Provider, RawJson, TaskStatus, ToolExecutor,
 };
 use antiphon_permissions::{Bounds, Effects};
 use antiphon_runtime::{
-    Asking, Dispatch, Models, Orchestrator, OrchestratorError, Settings, World,
+    ApprovalPolicy, Dispatch, Models, Orchestrator, OrchestratorError, RuntimeDeps, Settings,
 };
 use antiphon_sandbox::{Network, Policy};
+use antiphon_sandboxed::WorkerPorts;
 use antiphon_shell::{Environment, Shell};
-use antiphon_worker::WorkerPorts;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Windows;
@@ -47,11 +47,11 @@ pub(crate) enum Asks {
     Refuse,
 }
 
-impl From<Asking> for Asks {
-    fn from(asking: Asking) -> Self {
+impl From<ApprovalPolicy> for Asks {
+    fn from(asking: ApprovalPolicy) -> Self {
         match asking {
-            Asking::Wait { .. } => Self::Wait,
-            Asking::Refuse => Self::Refuse,
+            ApprovalPolicy::Wait { .. } => Self::Wait,
+            ApprovalPolicy::Refuse => Self::Refuse,
         }
     }
 }
@@ -65,7 +65,7 @@ pub(crate) struct Callable {
 
 /// Works on one task, and ends.
 pub(crate) fn main() -> ExitCode {
-    antiphon_worker::worker_main(work)
+    antiphon_sandboxed::worker_main(work)
 }
 
 async fn work(ports: WorkerPorts) -> Result<(), RunnerError> {
@@ -75,10 +75,10 @@ async fn work(ports: WorkerPorts) -> Result<(), RunnerError> {
         serde_json::from_value(settings).map_err(|error| refuse(error.to_string()))?;
     let tools = tools(&told).map_err(refuse)?;
     let asking = match told.asks {
-        Asks::Wait => Asking::Wait { patience: None },
-        Asks::Refuse => Asking::Refuse,
+        Asks::Wait => ApprovalPolicy::Wait { patience: None },
+        Asks::Refuse => ApprovalPolicy::Refuse,
     };
-    let orchestrator = Orchestrator::new(World {
+    let orchestrator = Orchestrator::new(RuntimeDeps {
         journal,
         gate: gate(&told, &tools).map_err(refuse)?,
         models: Arc::new(TheModel { provider, windows: told.windows }),
@@ -190,10 +190,10 @@ impl Agents for Others {
         self.0.iter().map(agent).collect()
     }
 
-    fn scene(&self, own: Scene<'_>) -> String {
+    fn system_prompt(&self, own: PromptSource<'_>) -> String {
         match own {
-            Scene::Named(agent) => agent.context.clone(),
-            Scene::AdHoc(prompt) => prompt.to_owned(),
+            PromptSource::Named(agent) => agent.context.clone(),
+            PromptSource::AdHoc(prompt) => prompt.to_owned(),
         }
     }
 }

@@ -3,13 +3,13 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use antiphon_agents::{AgentBook, Watching};
+use antiphon_agent_files::{AgentCatalog, Watching};
 use antiphon_core::port::{Agents, Runner};
 use antiphon_core::{AgentName, visible};
-use antiphon_loopback::{Loopback, LoopbackPeers, Persistence};
 use antiphon_permissions::{Mode, Remembered, RuleEntry};
+use antiphon_remote::{Loopback, LoopbackPeers, Persistence};
+use antiphon_sandboxed::{SandboxRunner, WORKERS_DEFAULT, WorkerCommand};
 use antiphon_terminal::{GuardCommand, TerminalRunner, TerminalSettings};
-use antiphon_worker::{SandboxRunner, WORKERS_DEFAULT, WorkerCommand};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -18,7 +18,7 @@ use crate::commands::agents::folders;
 use crate::commands::attach::TERMINALS;
 use crate::config::Config;
 use crate::failure::Failure;
-use crate::hands::{self, Allowed, Hands};
+use crate::hands::{self, Allowed, Toolset};
 use crate::project::Project;
 use crate::prompt::{self, Rules};
 use crate::task_worker::{self, Asks, Callable, WorkerSettings};
@@ -31,7 +31,7 @@ const GONE_MAX: usize = 1024;
 
 /// Who can be called here, and where they can run.
 pub(crate) struct Team {
-    pub(crate) agents: Arc<AgentBook>,
+    pub(crate) agents: Arc<AgentCatalog>,
     pub(crate) runners: Vec<Arc<dyn Runner>>,
     /// Agents that are no longer defined, as that happens.
     pub(crate) gone: mpsc::Receiver<AgentName>,
@@ -46,12 +46,14 @@ impl Team {
         project: &Project,
         config: &Config,
         allowed: &Allowed,
-        hands: &Hands,
+        hands: &Toolset,
         rules: &Rules,
     ) -> Result<Self, Failure> {
         let (root, rules) = (project.root().to_owned(), rules.clone());
-        let scene = move |own: antiphon_core::port::Scene<'_>| prompt::scene(own, &root, &rules);
-        let agents = Arc::new(AgentBook::open(folders(project, config).into(), scene));
+        let system_prompt = move |own: antiphon_core::port::PromptSource<'_>| {
+            prompt::agent_prompt(own, &root, &rules)
+        };
+        let agents = Arc::new(AgentCatalog::open(folders(project, config).into(), system_prompt));
         for problem in agents.problems() {
             eprintln!("antiphon: {}", visible(&problem.to_string()));
         }
@@ -82,7 +84,7 @@ impl Team {
         project: &Project,
         config: &Config,
         allowed: &Allowed,
-        hands: &Hands,
+        hands: &Toolset,
     ) -> Result<Self, Failure> {
         let rules = Rules::find(config.path.parent(), project.root(), project.working_folder());
         Self::of(project, config, allowed, hands, &rules)
@@ -100,7 +102,7 @@ fn sandbox(
     project: &Project,
     config: &Config,
     allowed: &Allowed,
-    hands: &Hands,
+    hands: &Toolset,
     agents: &dyn Agents,
 ) -> Option<SandboxRunner> {
     let mode = allowed.mode.unwrap_or(config.permissions.mode);
@@ -129,13 +131,13 @@ fn sandbox(
     let own = |(name, value): (&OsString, &OsString)| (name.clone(), value.clone());
     let mut policy = hands::policy(project, config, mode, allowed.network);
     policy.tmp = project.folder().join("workers");
-    let settings = antiphon_worker::Settings {
+    let settings = antiphon_sandboxed::Settings {
         worker: WorkerCommand {
             program: "/proc/self/exe".into(),
             args: vec![task_worker::TASK_WORKER.into()],
         },
         policy,
-        limits: antiphon_worker::Limits::default(),
+        limits: antiphon_sandboxed::Limits::default(),
         environment: environment.variables().map(own).collect(),
         worker_settings: serde_json::to_value(settings).ok()?,
         workers_max: WORKERS_DEFAULT,

@@ -15,7 +15,7 @@ mod questions;
 use std::ops::Deref;
 use std::time::Duration;
 
-use antiphon_core::port::{Clock, SystemClock, TaskQuery, Which};
+use antiphon_core::port::{Clock, SystemClock, TaskQuery, TaskSelector};
 use antiphon_core::{
     Approval, Event, EventBody, HandlingMode, Position, TaskId, TaskStatus, UserMessage,
 };
@@ -345,7 +345,7 @@ async fn creation(orchestrator: &Orchestrator, task_id: &TaskId) -> Result<Posit
 /// A task and everything below it.
 async fn family(orchestrator: &Orchestrator, task_id: &TaskId) -> Result<Family, Failure> {
     let limit = std::num::NonZeroUsize::MIN;
-    let one = TaskQuery { which: Which::One(task_id.clone()), limit };
+    let one = TaskQuery { which: TaskSelector::One(task_id.clone()), limit };
     let gone = || Failure::failed(format!("task {task_id} is not in the journal any more"));
     let one = orchestrator.tasks(one).await?.into_iter().next().ok_or_else(gone)?;
     let tree = orchestrator.tasks(Family::query(&one.root)).await?;

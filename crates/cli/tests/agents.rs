@@ -10,7 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// A project, and a user's configuration beside it.
-struct World {
+struct RuntimeDeps {
     folder: TempDir,
 }
 
@@ -20,7 +20,7 @@ struct Seen {
     err: String,
 }
 
-impl World {
+impl RuntimeDeps {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         for path in ["project/.antiphon/agents", "config/antiphon/agents"] {
@@ -90,7 +90,7 @@ You review changes.
 
 #[test]
 fn agents_are_listed_with_where_they_are_from_and_what_is_wrong() {
-    let world = World::new();
+    let world = RuntimeDeps::new();
     write(&world.project("reviewer.md"), REVIEWER);
     write(&world.user("reviewer.md"), "Mine.");
     write(&world.user("scribe.md"), "# Writes things down\n\nYou write.");
@@ -119,7 +119,7 @@ fn agents_are_listed_with_where_they_are_from_and_what_is_wrong() {
 
 #[test]
 fn one_agent_is_shown_with_everything_about_it() {
-    let world = World::new();
+    let world = RuntimeDeps::new();
     write(&world.project("reviewer.md"), REVIEWER);
     write(&world.project("plain.md"), "You work.");
     let shown = world.antiphon(&["agents", "show", "reviewer"]);
@@ -152,7 +152,7 @@ fn one_agent_is_shown_with_everything_about_it() {
 
 #[test]
 fn what_cannot_be_shown_is_exit_code_2_and_says_why() {
-    let world = World::new();
+    let world = RuntimeDeps::new();
     let none = world.antiphon(&["agents", "show", "reviewer"]);
     assert_eq!(none.code, 2);
     assert!(none.err.contains("begin with `antiphon agents new`"), "{}", none.err);
@@ -170,7 +170,7 @@ fn what_cannot_be_shown_is_exit_code_2_and_says_why() {
 
 #[test]
 fn a_new_agent_is_there_at_once_and_never_written_over() {
-    let world = World::new();
+    let world = RuntimeDeps::new();
     fs::remove_dir_all(world.path("project/.antiphon")).unwrap();
     fs::remove_dir_all(world.path("config/antiphon")).unwrap();
     let new =
@@ -197,7 +197,7 @@ fn a_new_agent_is_there_at_once_and_never_written_over() {
 
 #[test]
 fn live_agents_are_those_whose_task_has_not_ended() {
-    let world = World::new();
+    let world = RuntimeDeps::new();
     assert_eq!(world.antiphon(&["agents", "status"]).code, 2, "nothing was ever done here");
     assert_eq!(world.antiphon(&["run", "hello"]).code, 0);
     let rest = world.antiphon(&["agents", "status"]);

@@ -51,12 +51,12 @@ fn the_core_has_no_runtime_no_sockets_and_no_files() {
 fn adapters_know_the_core_and_not_each_other() {
     // Each may know these of ours; the binary and the benchmarks may know all.
     let allowed: BTreeMap<&str, &[&str]> = BTreeMap::from([
-        ("antiphon-anthropic", &["antiphon-core", "antiphon-transport"] as &[_]),
-        ("antiphon-gemini", &["antiphon-core", "antiphon-transport"]),
-        ("antiphon-openai", &["antiphon-core", "antiphon-transport"]),
+        ("antiphon-anthropic", &["antiphon-core", "antiphon-model-transport"] as &[_]),
+        ("antiphon-gemini", &["antiphon-core", "antiphon-model-transport"]),
+        ("antiphon-openai", &["antiphon-core", "antiphon-model-transport"]),
         ("antiphon-model-server", &["antiphon-conformance", "antiphon-core"]),
         (
-            "antiphon-server",
+            "antiphon-http",
             &[
                 "antiphon-core",
                 "antiphon-keys",
@@ -66,7 +66,7 @@ fn adapters_know_the_core_and_not_each_other() {
             ],
         ),
         ("antiphon-shell", &["antiphon-core", "antiphon-sandbox"]),
-        ("antiphon-worker", &["antiphon-core", "antiphon-sandbox"]),
+        ("antiphon-sandboxed", &["antiphon-core", "antiphon-sandbox"]),
         ("antiphon-core", &[]),
     ]);
     for (name, needed) in dependencies() {

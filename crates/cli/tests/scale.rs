@@ -6,10 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::port::{Journal, RandomIds, SystemClock, TaskQuery, Which};
+use antiphon_core::port::{Journal, RandomIds, SystemClock, TaskQuery, TaskSelector};
 use antiphon_core::{ModelRef, Position, Provider, RawJson, TaskStatus, UserMessage};
 use antiphon_runtime::{
-    Models, NewTask, NoTools, OpenGate, Orchestrator, OrchestratorError, Settings, World,
+    Models, NewTask, NoTools, OpenGate, Orchestrator, OrchestratorError, RuntimeDeps, Settings,
 };
 use antiphon_scripted::{Script, ScriptedProvider};
 use antiphon_sqlite::{OpenError, SqliteJournal, Sync};
@@ -33,7 +33,7 @@ impl Models for Scripted {
 
 fn orchestrator(folder: &Path, script: &str) -> Orchestrator {
     let journal = SqliteJournal::open(&folder.join("journal.db"), Sync::Normal).unwrap();
-    Orchestrator::new(World {
+    Orchestrator::new(RuntimeDeps {
         journal: Arc::new(journal),
         models: Arc::new(Scripted(ScriptedProvider::new(Script::parse(script).unwrap()))),
         tools: Arc::new(NoTools),
@@ -79,7 +79,7 @@ step = [{ text = "Done: {{last_user}}" }]
         ended += usize::from(event.body.ends_task());
     }
     let limit = std::num::NonZeroUsize::new(20_000).unwrap();
-    let all = orchestrator.tasks(TaskQuery { which: Which::All, limit }).await.unwrap();
+    let all = orchestrator.tasks(TaskQuery { which: TaskSelector::All, limit }).await.unwrap();
     assert_eq!(all.len(), 10_000);
     for task in all {
         assert_eq!(task.status, TaskStatus::Completed);
@@ -119,7 +119,7 @@ async fn a_second_process_is_told_who_has_the_journal_and_may_look() {
     assert!(matches!(&refused, OpenError::Owned { pid: found, .. } if *found == pid), "{refused}");
     let looking = SqliteJournal::open_read_only(&path).unwrap();
     let limit = std::num::NonZeroUsize::MIN;
-    let tasks = looking.tasks(TaskQuery { which: Which::All, limit }).await.unwrap();
+    let tasks = looking.tasks(TaskQuery { which: TaskSelector::All, limit }).await.unwrap();
     assert_eq!(tasks, []);
     drop(owner);
 }

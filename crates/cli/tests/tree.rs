@@ -10,9 +10,9 @@ use std::process::{Child, ChildStdout, Stdio};
 
 use antiphon_core::port::{Append, Expected, Journal};
 use antiphon_core::{
-    AssistantBlock, AssistantMessage, EventBody, HandedOver, MayCall, Message, MessageAppended,
-    Seq, SessionId, StatusChanged, StopReason, TaskCreated, TaskId, TaskStatus, ToolCallId, Usage,
-    UsageRecorded, UserMessage,
+    AssistantBlock, AssistantMessage, CallableAgents, EventBody, HandedOver, Message,
+    MessageAppended, Seq, SessionId, StatusChanged, StopReason, TaskCreated, TaskId, TaskStatus,
+    ToolCallId, Usage, UsageRecorded, UserMessage,
 };
 use antiphon_sqlite::{SqliteJournal, Sync};
 use assert_cmd::Command;
@@ -165,7 +165,7 @@ async fn a_tree_in_json_is_nested_and_summed() {
         fallbacks: Vec::new(),
         system_prompt: String::new(),
         tools: None,
-        agents: MayCall::Anybody,
+        agents: CallableAgents::Any,
     };
     project.append("b", 5, 20, vec![over.into()]).await;
     let tree = project.json(&["tasks", "tree", "last", "--json"]);

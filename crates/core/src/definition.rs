@@ -31,7 +31,7 @@ pub struct AgentDefinition {
     /// The tools it wants; all that its caller has when absent. It never gets more than these.
     pub tools: Option<Vec<String>>,
     /// The agents it may call.
-    pub agents: MayCall,
+    pub agents: CallableAgents,
     /// Where it may run, the best first; here when empty.
     pub runtimes: Vec<Runtime>,
     /// How far it may go.
@@ -57,7 +57,7 @@ impl AgentDefinition {
             model: None,
             fallbacks: Vec::new(),
             tools: None,
-            agents: MayCall::default(),
+            agents: CallableAgents::default(),
             runtimes: Vec::new(),
             limits: TaskLimits::default(),
             silent_intents: SilentIntents::default(),
@@ -82,18 +82,18 @@ pub enum Profile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum MayCall {
+pub enum CallableAgents {
     /// Every one that is defined, and ones made on the spot.
-    Anybody,
+    Any,
     /// These, and nobody made on the spot. An empty list is nobody.
     Only(Vec<String>),
 }
 
-impl MayCall {
+impl CallableAgents {
     /// Whether it may call the agent of this name; `None` is one made on the spot.
     pub fn allows(&self, name: Option<&str>) -> bool {
         match (self, name) {
-            (Self::Anybody, _) => true,
+            (Self::Any, _) => true,
             (Self::Only(names), Some(name)) => names.iter().any(|allowed| allowed == name),
             (Self::Only(_), None) => false,
         }
@@ -105,7 +105,7 @@ impl MayCall {
     }
 }
 
-impl Default for MayCall {
+impl Default for CallableAgents {
     fn default() -> Self {
         Self::Only(Vec::new())
     }

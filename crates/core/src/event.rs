@@ -22,10 +22,10 @@ use serde_json::value::RawValue;
 
 use crate::port::Rule;
 use crate::{
-    AgentId, AgentName, AgentState, ApprovalId, ContextScope, Decision, Effect, HandlingMode,
-    InteractionContent, InteractionId, Join, Manner, MayCall, Message, ModelRef, PeerInputClass,
-    RawJson, RenderMetadata, ResponseStatus, RunnerConfig, Sender, SessionId, TaskId, TaskLimits,
-    TaskStatus, Tool, ToolCallId, Usage,
+    AgentId, AgentName, AgentState, ApprovalId, CallableAgents, ContextScope, Decision, Effect,
+    HandlingMode, InteractionContent, InteractionId, Join, Message, ModelOptions, ModelRef,
+    PeerInputClass, RawJson, RenderMetadata, ResponseStatus, RunnerConfig, Sender, SessionId,
+    TaskId, TaskLimits, TaskStatus, Tool, ToolCallId, Usage,
 };
 
 use defaults::{
@@ -170,7 +170,7 @@ events! {
         external_tools: Vec<Tool>,
         /// The agents it may call; any when absent.
         #[serde(default = "anybody", skip_serializing_if = "is_anybody")]
-        agents: MayCall,
+        agents: CallableAgents,
         /// Who works on it, when that is not this orchestrator.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         runner: Option<RunnerConfig>,
@@ -184,8 +184,8 @@ events! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output_schema: Option<RawJson>,
         /// How its model is asked.
-        #[serde(default, skip_serializing_if = "Manner::is_usual")]
-        manner: Manner,
+        #[serde(default, skip_serializing_if = "ModelOptions::is_usual")]
+        manner: ModelOptions,
         /// The key that pays for it, by its id; the owner when absent. Whoever works for a task is
         /// paid by the same.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -397,7 +397,7 @@ events! {
         tools: Option<Vec<String>>,
         /// The agents it may call from here on.
         #[serde(default = "anybody", skip_serializing_if = "is_anybody")]
-        agents: MayCall,
+        agents: CallableAgents,
     }
     /// What happened elsewhere is written down here up to this place.
     Relayed = "relayed" {
@@ -516,12 +516,12 @@ impl TaskCreated {
             system_prompt: String::new(),
             tools: None,
             external_tools: Vec::new(),
-            agents: MayCall::Anybody,
+            agents: CallableAgents::Any,
             runner: None,
             standing: false,
             limits: TaskLimits::default(),
             output_schema: None,
-            manner: Manner::default(),
+            manner: ModelOptions::default(),
             payer: None,
             route: None,
         }

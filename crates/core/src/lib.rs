@@ -65,7 +65,7 @@ pub use budget::{PerWindow, SpendExceeded, SpendLimits, SpendWindow};
 pub use chat::{CanonicalMessage, ChatCompletionRequest, ChatCompletionResponse, Role, TokenUsage};
 pub use command::{Command, CommandError, OrchestratorRequest};
 pub use definition::{
-    AgentDefinition, CONTEXT_BYTES_MAX, DESCRIPTION_BYTES_MAX, MayCall, Profile, Runtime,
+    AgentDefinition, CONTEXT_BYTES_MAX, CallableAgents, DESCRIPTION_BYTES_MAX, Profile, Runtime,
 };
 pub use error::{DomainError, ErrorCode, ErrorResponse};
 pub use event::{
@@ -101,9 +101,9 @@ pub use name::{AgentName, NAME_BYTES_MAX, NameError, RESERVED_NAMES, SourceName}
 pub use port::{Cancel, Piece, PieceSource, Provider, ProviderError, ToolError, ToolExecutor};
 pub use price::{Cost, Price, PriceError, PriceTable, UsdPerMillion};
 pub use raw_json::{DEPTH_MAX, RawJson, RawJsonError};
-pub use request::{Manner, Request, Temperature, TemperatureError, ToolChoice};
+pub use request::{ModelOptions, Request, Temperature, TemperatureError, ToolChoice};
 pub use session::Session;
-pub use spending::{Account, Days, Raised, Spending, SpendingFold, Spent};
+pub use spending::{Account, DayRange, Raised, Spending, SpendingFold, Spent};
 pub use stream::{MessageStream, NotStarted, StreamError, StreamEvent};
 pub use summary::{LiveAgent, ORDERS, Queued, SessionSummary, TaskSummary};
 pub use task::{AgentResult, InvocationResult, TaskLimits, TaskSnapshot, TaskStatus};

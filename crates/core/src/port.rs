@@ -16,19 +16,19 @@ mod task_filter;
 mod tool_executor;
 mod vector_store;
 
-pub use agents::{Agents, Scene};
+pub use agents::{Agents, PromptSource};
 pub use bus::{
     Bus, BusError, Claim, Delivery, Subscription, TOPIC_BYTES_MAX, Topic, TopicError, WorkItem,
 };
 pub use cancel::Cancel;
 pub use clock::{Clock, IdSource, RandomIds, SystemClock};
-pub use gate::{Asked, Gate, Rule, Verdict};
+pub use gate::{Gate, GateRequest, Rule, Verdict};
 pub use journal::{
-    APPEND_EVENTS_MAX, Append, Appended, ApprovalQuery, Expected, IdempotencyKey, Journal,
-    JournalError, KEY_BYTES_MAX, Page, Read, TaskHead, TaskQuery, Which, WhichApprovals,
+    APPEND_EVENTS_MAX, Append, Appended, ApprovalQuery, ApprovalSelector, Expected, IdempotencyKey,
+    Journal, JournalError, KEY_BYTES_MAX, Page, Read, TaskHead, TaskQuery, TaskSelector,
 };
 pub use provider::{Piece, PieceSource, Provider, ProviderError, StopSignal, TimeoutPhase};
-pub use runner::{Dispatches, News, NoNews, Run, Runner, RunnerError};
+pub use runner::{DispatchPermission, NoTaskUpdates, Run, Runner, RunnerError, TaskUpdates};
 pub use task_filter::TaskFilter;
 pub use tool_executor::{Progress, ToolContext, ToolError, ToolExecutor};
 pub use vector_store::{

@@ -58,7 +58,7 @@ impl ToolChoice {
 
 /// How the model of a task is asked.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Manner {
+pub struct ModelOptions {
     /// How adventurous its answers may be; the provider's default when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<Temperature>,
@@ -67,7 +67,7 @@ pub struct Manner {
     pub tool_choice: ToolChoice,
 }
 
-impl Manner {
+impl ModelOptions {
     /// Whether there is nothing special about it.
     pub fn is_usual(&self) -> bool {
         *self == Self::default()

@@ -65,7 +65,7 @@ pub struct Spending {
 
 /// Some days, the first and the last included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Days {
+pub struct DayRange {
     /// The first.
     pub from: NaiveDate,
     /// The last.
@@ -135,7 +135,7 @@ impl SpendingFold {
     }
 
     /// What is in it of these days, up to the event at `head`.
-    pub fn during(&self, days: Days, head: Position) -> Spending {
+    pub fn during(&self, days: DayRange, head: Position) -> Spending {
         let inside = |day: &NaiveDate| (days.from..=days.to).contains(day);
         let spent = self.spent.iter().filter(|(account, _)| inside(&account.day));
         let raised = self.raised.iter().filter(|((day, _), _)| inside(day));
@@ -156,7 +156,7 @@ impl SpendingFold {
 
     /// Everything in it, which is not in it any more.
     pub fn take(&mut self) -> Spending {
-        let days = Days { from: NaiveDate::MIN, to: NaiveDate::MAX };
+        let days = DayRange { from: NaiveDate::MIN, to: NaiveDate::MAX };
         let all = self.during(days, Position(0));
         *self = Self::default();
         all

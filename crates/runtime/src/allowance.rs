@@ -6,10 +6,10 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use antiphon_core::port::{IdempotencyKey, TaskFilter, TaskQuery, Which};
+use antiphon_core::port::{IdempotencyKey, TaskFilter, TaskQuery, TaskSelector};
 use antiphon_core::{
-    BudgetRaised, Cost, Days, SpendLimits, SpendWindow, Spending, TaskCreated, TaskId, TaskStatus,
-    WaitingFor,
+    BudgetRaised, Cost, DayRange, SpendLimits, SpendWindow, Spending, TaskCreated, TaskId,
+    TaskStatus, WaitingFor,
 };
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -48,11 +48,11 @@ pub struct Allowance {
 /// How the budget stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct BudgetStanding {
+pub struct BudgetStatus {
     /// Of all together.
-    pub total: ScopeStanding,
+    pub total: ScopeStatus,
     /// Of keys that have limits, or that paid for something this month.
-    pub keys: Vec<ScopeStanding>,
+    pub keys: Vec<ScopeStatus>,
     /// Tasks that wait for it, the oldest first.
     pub waiting: Vec<TaskId>,
 }
@@ -60,14 +60,14 @@ pub struct BudgetStanding {
 /// How one budget stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ScopeStanding {
+pub struct ScopeStatus {
     /// Whose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_id: Option<String>,
     /// This day.
-    pub day: WindowStanding,
+    pub day: WindowStatus,
     /// This month.
-    pub month: WindowStanding,
+    pub month: WindowStatus,
     /// Answers this month of which nobody knows what they cost. They are not counted.
     pub unpriced_calls: u64,
 }
@@ -75,7 +75,7 @@ pub struct ScopeStanding {
 /// How a budget stands in a day or a month.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct WindowStanding {
+pub struct WindowStatus {
     /// What was spent.
     pub spent_nano_usd: Cost,
     /// What may be, with what was allowed beyond it; anything when absent.
@@ -118,24 +118,25 @@ impl Orchestrator {
     }
 
     /// What was spent in these days.
-    pub async fn spending(&self, days: Days) -> Result<Spending, OrchestratorError> {
+    pub async fn spending(&self, days: DayRange) -> Result<Spending, OrchestratorError> {
         Ok(self.inner.world.journal.spending(days).await?)
     }
 
     /// How the budget stands.
-    pub async fn budget(&self) -> Result<BudgetStanding, OrchestratorError> {
+    pub async fn budget(&self) -> Result<BudgetStatus, OrchestratorError> {
         let inner = &self.inner;
         inner.settle_every_purse().await?;
         let now = inner.world.clock.now();
-        let mut payers: Vec<BudgetScope> = inner.purse.scopes(now);
-        payers
-            .extend(inner.budget.payers.limited().into_iter().map(|(id, _)| BudgetScope::Key(id)));
-        payers.retain(|scope| *scope != BudgetScope::Total);
-        payers.sort();
-        payers.dedup();
-        Ok(BudgetStanding {
+        let mut spend_limits: Vec<BudgetScope> = inner.purse.scopes(now);
+        spend_limits.extend(
+            inner.budget.spend_limits.limited().into_iter().map(|(id, _)| BudgetScope::Key(id)),
+        );
+        spend_limits.retain(|scope| *scope != BudgetScope::Total);
+        spend_limits.sort();
+        spend_limits.dedup();
+        Ok(BudgetStatus {
             total: inner.standing_of(&BudgetScope::Total, now),
-            keys: payers.iter().map(|scope| inner.standing_of(scope, now)).collect(),
+            keys: spend_limits.iter().map(|scope| inner.standing_of(scope, now)).collect(),
             waiting: inner.waiting_for_budget().await?,
         })
     }
@@ -147,7 +148,7 @@ impl Orchestrator {
 
     /// Lets more be spent, this day and this month. When this returns, the journal has it, and whoever
     /// waited for it goes on.
-    pub async fn allow(&self, allowance: Allowance) -> Result<BudgetStanding, OrchestratorError> {
+    pub async fn allow(&self, allowance: Allowance) -> Result<BudgetStatus, OrchestratorError> {
         let inner = &self.inner;
         let limits = inner.limits_of(allowance.payer.as_deref());
         let refuse = |reason: &str| OrchestratorError::NoAllowance { reason: reason.to_owned() };
@@ -220,7 +221,7 @@ impl Inner {
     }
 
     fn limits_of(&self, payer: Option<&str>) -> SpendLimits {
-        payer.map_or(self.budget.total, |payer| self.budget.payers.limits(payer))
+        payer.map_or(self.budget.total, |payer| self.budget.spend_limits.limits(payer))
     }
 
     /// Whether it is known what a task will cost, where that matters.
@@ -259,23 +260,23 @@ impl Inner {
 
     async fn waiting_for_budget(&self) -> Result<Vec<TaskId>, OrchestratorError> {
         let statuses = vec![TaskStatus::InputRequired];
-        let which = Which::Matching(TaskFilter { statuses, ..TaskFilter::default() });
+        let which = TaskSelector::Matching(TaskFilter { statuses, ..TaskFilter::default() });
         let mut found = self.world.journal.tasks(TaskQuery { which, limit: WAITING_MAX }).await?;
         found.retain(|task| task.waiting_for == Some(WaitingFor::Budget));
         Ok(found.into_iter().rev().map(|task| task.task_id).collect())
     }
 
-    fn standing_of(self: &Arc<Self>, scope: &BudgetScope, now: DateTime<Utc>) -> ScopeStanding {
+    fn standing_of(self: &Arc<Self>, scope: &BudgetScope, now: DateTime<Utc>) -> ScopeStatus {
         let limits = self.limits_of(scope.key_id());
         let sums = self.purse.sums(scope, now).unwrap_or_default();
         let raised = limits.raised(sums.raised);
-        let window = |window: SpendWindow| WindowStanding {
+        let window = |window: SpendWindow| WindowStatus {
             spent_nano_usd: sums.spent.of(window),
             limit_nano_usd: raised.of(window),
             raised_nano_usd: sums.raised.of(window),
             resets_at: window.ends(now),
         };
-        ScopeStanding {
+        ScopeStatus {
             key_id: scope.key_id().map(str::to_owned),
             day: window(SpendWindow::Day),
             month: window(SpendWindow::Month),

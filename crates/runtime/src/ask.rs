@@ -1,9 +1,9 @@
 //! Asking the model.
 
 use antiphon_core::{
-    AgentState, AssistantMessage, Compacted, Manner, MessageAppended, MessageStream, ProviderError,
-    Purpose, Request, StatusChanged, StopReason, StreamError, StreamEvent, TaskStatus, ToolChoice,
-    Usage, UsageRecorded, UserMessage,
+    AgentState, AssistantMessage, Compacted, MessageAppended, MessageStream, ModelOptions,
+    ProviderError, Purpose, Request, StatusChanged, StopReason, StreamError, StreamEvent,
+    TaskStatus, ToolChoice, Usage, UsageRecorded, UserMessage,
 };
 use serde_json::json;
 
@@ -126,7 +126,7 @@ impl Work {
         let created = &self.state.created;
         let mut tools = self.offered();
         tools.extend(created.output_schema.as_ref().and_then(output::final_tool));
-        let Manner { temperature, tool_choice } = created.manner.clone();
+        let ModelOptions { temperature, tool_choice } = created.manner.clone();
         Request {
             model: created.model.as_ref().map(|m| m.model().to_owned()).unwrap_or_default(),
             system_prompt: created.system_prompt.clone(),

@@ -12,21 +12,21 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::world::World;
+use crate::world::RuntimeDeps;
 
 /// The provider whose models cost nothing unless somebody gives them a price.
 const SCRIPTED: &str = "scripted";
 
 /// What the orchestrator is given: a world, and what may be spent in it. A world alone has no budget.
-pub struct Means {
+pub struct RuntimeConfig {
     /// What it works with.
-    pub world: World,
+    pub world: RuntimeDeps,
     /// What it may spend.
     pub budget: Budget,
 }
 
-impl From<World> for Means {
-    fn from(world: World) -> Self {
+impl From<RuntimeDeps> for RuntimeConfig {
+    fn from(world: RuntimeDeps) -> Self {
         Self { world, budget: Budget::default() }
     }
 }
@@ -37,18 +37,18 @@ pub struct Budget {
     /// By all together.
     pub total: SpendLimits,
     /// By each who pays.
-    pub payers: Arc<dyn Payers>,
+    pub spend_limits: Arc<dyn SpendLimitSource>,
 }
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { total: SpendLimits::default(), payers: Arc::new(NoPayers) }
+        Self { total: SpendLimits::default(), spend_limits: Arc::new(NoSpendLimits) }
     }
 }
 
 /// Knows what those may spend who pay for tasks. Asked before every answer of a model, so it answers
 /// from memory.
-pub trait Payers: Send + Sync {
+pub trait SpendLimitSource: Send + Sync {
     /// What one may spend; nothing limits who is not known.
     fn limits(&self, payer: &str) -> SpendLimits;
 
@@ -58,9 +58,9 @@ pub trait Payers: Send + Sync {
 
 /// Nobody but the owner pays.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct NoPayers;
+pub struct NoSpendLimits;
 
-impl Payers for NoPayers {
+impl SpendLimitSource for NoSpendLimits {
     fn limits(&self, _: &str) -> SpendLimits {
         SpendLimits::default()
     }
@@ -169,7 +169,7 @@ pub enum BudgetRefusal {
 impl Budget {
     /// Whether anything limits what somebody pays for.
     pub(crate) fn holds_for(&self, payer: Option<&str>) -> bool {
-        let own = |payer| !self.payers.limits(payer).is_empty();
+        let own = |payer| !self.spend_limits.limits(payer).is_empty();
         !self.total.is_empty() || payer.is_some_and(own)
     }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use antiphon_core::port::{Asked, Progress, ToolContext, Verdict};
+use antiphon_core::port::{GateRequest, Progress, ToolContext, Verdict};
 use antiphon_core::{
     AgentState, ApprovalId, ApprovalRequested, Decision, Effect, RawJson, StatusChanged,
     TaskStatus, Tool, ToolArguments, ToolCallBlock, ToolRefused, ToolResult, ToolStarted,
@@ -22,7 +22,7 @@ use crate::orchestrator_error::OrchestratorError;
 use crate::peers;
 use crate::supervisor;
 use crate::tools;
-use crate::world::{Asking, Dispatch};
+use crate::world::{ApprovalPolicy, Dispatch};
 
 /// Calls of one answer that run at a time; the next one waits.
 const CALLS_RUNNING_MAX: usize = 16;
@@ -43,7 +43,7 @@ impl Work {
     pub(crate) async fn call(&mut self, pending: Vec<Pending>) -> Result<(), OrchestratorError> {
         // A task that is taken up again in the middle of a lap: its agent is a fresh one.
         self.walk_to(AgentState::ToolCall);
-        if let Asking::Wait { patience } = self.inner.world.settings.asking
+        if let ApprovalPolicy::Wait { patience } = self.inner.world.settings.asking
             && self.ask_about(&pending, patience)
         {
             return Ok(());
@@ -240,7 +240,7 @@ impl Work {
             return Verdict::Allow;
         }
         let granted = &self.state.granted;
-        self.inner.world.gate.judge(&Asked { tool: &call.name, arguments, granted })
+        self.inner.world.gate.judge(&GateRequest { tool: &call.name, arguments, granted })
     }
 
     /// Runs a group of calls at once. Says whether to go on.

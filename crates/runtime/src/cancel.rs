@@ -6,13 +6,13 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use antiphon_core::port::{TaskQuery, Which};
+use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_core::{EventBody, Replied, StatusChanged, TaskId, TaskStatus, TaskSummary};
 use futures_util::{StreamExt, stream};
 
 use crate::inner::Inner;
 use crate::orchestrator_error::OrchestratorError;
-use crate::roster::{self, is_standing};
+use crate::roster::{self, is_resident};
 use crate::running;
 use crate::tree;
 use crate::world::Dispatch;
@@ -80,7 +80,8 @@ impl Inner {
         self: &Arc<Self>,
         root: &TaskId,
     ) -> Result<HashMap<TaskId, TaskSummary>, OrchestratorError> {
-        let query = TaskQuery { which: Which::Tree(root.clone()), limit: tree::TREE_TASKS_MAX };
+        let query =
+            TaskQuery { which: TaskSelector::Tree(root.clone()), limit: tree::TREE_TASKS_MAX };
         let tasks = self.world.journal.tasks(query).await?;
         let there: HashMap<TaskId, TaskSummary> =
             tasks.into_iter().map(|task| (task.task_id.clone(), task)).collect();
@@ -98,7 +99,8 @@ impl Inner {
         tops: &[TaskId],
         root: &TaskId,
     ) -> Result<Vec<TaskSummary>, OrchestratorError> {
-        let query = TaskQuery { which: Which::Tree(root.clone()), limit: tree::TREE_TASKS_MAX };
+        let query =
+            TaskQuery { which: TaskSelector::Tree(root.clone()), limit: tree::TREE_TASKS_MAX };
         let tasks = self.world.journal.tasks(query).await?;
         let inside: HashSet<TaskId> = tree::descent(tops, &tasks).into_iter().cloned().collect();
         let tops: HashSet<&TaskId> = tops.iter().collect();
@@ -185,7 +187,7 @@ impl Inner {
     /// What a task that rests says before it is ended.
     async fn last_words(&self, summary: &TaskSummary) -> Result<Vec<Replied>, OrchestratorError> {
         // What is left to the one above is answered there.
-        if !is_standing(summary) || self.world.settings.dispatch == Dispatch::Above {
+        if !is_resident(summary) || self.world.settings.dispatch == Dispatch::Above {
             return Ok(Vec::new());
         }
         let state = self.load(&summary.task_id).await?;

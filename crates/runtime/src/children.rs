@@ -13,7 +13,7 @@ use futures_util::{StreamExt, stream};
 use serde_json::json;
 
 use crate::conversation::Conversation;
-use crate::flight::{Flight, Wants};
+use crate::flight::{PendingCall, Wants};
 use crate::inner::{Age, Inner, Prepared};
 use crate::lap::Work;
 use crate::orchestrator_error::OrchestratorError;
@@ -64,7 +64,7 @@ impl Work {
     /// Takes up again what a task waits for, after whoever worked on it before.
     pub(crate) async fn rejoin(&mut self) -> Result<(), OrchestratorError> {
         let (flights, detached) = (self.state.flights.values(), self.state.detached.values());
-        let mut awaited: Vec<TaskId> = flights.flat_map(Flight::tasks).cloned().collect();
+        let mut awaited: Vec<TaskId> = flights.flat_map(PendingCall::tasks).cloned().collect();
         awaited.extend(detached.cloned());
         let me = self.state.task_id.clone();
         let unknown = self.inner.kin.unknown(&me, &awaited);
@@ -100,7 +100,7 @@ impl Work {
         }
         let mut lost = Vec::new();
         for (call_id, flight) in &self.state.flights {
-            let Flight::Children { children, .. } = flight else { continue };
+            let PendingCall::Children { children, .. } = flight else { continue };
             let planned = match self.call_of(call_id).map(|call| self.plan(&call)) {
                 Some(Ok((_, planned))) => planned.into_iter().map(Ok).collect(),
                 Some(Err(refusal)) => children.iter().map(|_| Err(refusal.clone())).collect(),

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use crate::begin::begin;
 use crate::delta::Delta;
-use crate::flight::Flight;
+use crate::flight::PendingCall;
 use crate::follow::Follower;
 use crate::new_task::NewTask;
 use crate::orchestrator::Orchestrator;
@@ -28,14 +28,14 @@ pub enum Concluded {
 }
 
 /// A task whose client attends to it: dropped, the task is canceled.
-pub struct Attended {
+pub struct AttachedTask {
     orchestrator: Orchestrator,
     task_id: Option<TaskId>,
     follower: Option<Follower>,
     deltas: Option<mpsc::Receiver<Delta>>,
 }
 
-impl Attended {
+impl AttachedTask {
     /// Everything that the journal has of the task, as it was and as it goes on; it can be taken once.
     pub fn take_follower(&mut self) -> Option<Follower> {
         self.follower.take()
@@ -54,7 +54,7 @@ impl Attended {
     }
 }
 
-impl Drop for Attended {
+impl Drop for AttachedTask {
     fn drop(&mut self) {
         if let Some(task_id) = self.task_id.take() {
             self.orchestrator.abandon(task_id);
@@ -64,7 +64,10 @@ impl Drop for Attended {
 
 impl Orchestrator {
     /// Accepts a task as [`invoke`](Self::invoke) does, for as long as its client attends to it.
-    pub async fn attend(&self, task: NewTask) -> Result<(TaskId, Attended), OrchestratorError> {
+    pub async fn invoke_attached(
+        &self,
+        task: NewTask,
+    ) -> Result<(TaskId, AttachedTask), OrchestratorError> {
         let append = task.accept(&self.inner).await?;
         let orchestrator = self.clone();
         self.inner
@@ -82,7 +85,7 @@ impl Orchestrator {
                 let (follower, deltas) = (Some(follower), (!deduplicated).then_some(deltas));
                 // Made in here: nobody may be left to take it.
                 let id = Some(task_id.clone());
-                Ok((task_id, Attended { orchestrator, task_id: id, follower, deltas }))
+                Ok((task_id, AttachedTask { orchestrator, task_id: id, follower, deltas }))
             })
             .await
     }
@@ -129,7 +132,7 @@ fn conclusion(state: &TaskState) -> Vec<EventBody> {
     };
     let open: Vec<&ToolCallBlock> = answer.tool_calls().filter(|call| !answered(call)).collect();
     let with_client = |call: &&ToolCallBlock| {
-        matches!(state.flights.get(&call.id), Some(Flight::External { .. }))
+        matches!(state.flights.get(&call.id), Some(PendingCall::External { .. }))
     };
     let others = !state.detached.is_empty() || !state.requests.is_empty();
     if open.is_empty() || others || !open.iter().all(with_client) {

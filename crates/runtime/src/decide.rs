@@ -33,9 +33,9 @@ use serde_json::Value;
 
 use crate::budget::{BudgetRefusal, BudgetSpent};
 use crate::compact;
-use crate::flight::Flight;
+use crate::flight::PendingCall;
 use crate::inbox::{self, About};
-use crate::limits::{self, LimitReached, Standing};
+use crate::limits::{self, LimitContext, LimitReached};
 use crate::output;
 use crate::state::TaskState;
 
@@ -91,7 +91,7 @@ pub struct Pending {
 }
 
 /// What comes next for a task.
-pub fn next(state: &TaskState, standing: &Standing<'_>) -> Step {
+pub fn next(state: &TaskState, standing: &LimitContext<'_>) -> Step {
     if state.status.is_terminal() {
         return Step::Over;
     }
@@ -134,7 +134,7 @@ fn spoken_to(since: &[Arc<Message>]) -> bool {
 }
 
 /// Requests whose time is over: of others first, then its own.
-fn late(state: &TaskState, standing: &Standing<'_>) -> Option<Step> {
+fn late(state: &TaskState, standing: &LimitContext<'_>) -> Option<Step> {
     let expired = state.late_answers(standing.now);
     if !expired.is_empty() {
         return Some(Step::Expire(expired));
@@ -145,7 +145,7 @@ fn late(state: &TaskState, standing: &Standing<'_>) -> Option<Step> {
 }
 
 /// In the middle of a turn.
-fn turn(state: &TaskState, standing: &Standing<'_>) -> Step {
+fn turn(state: &TaskState, standing: &LimitContext<'_>) -> Step {
     let about = if state.subject.is_some() { About::Request } else { About::Anything };
     take(inbox::for_steering(&state.queue, about)).unwrap_or_else(|| ask(state, standing))
 }
@@ -166,7 +166,7 @@ fn rest_of_turn(state: &TaskState, word: Option<Value>) -> Step {
 }
 
 /// What to do about calls without a result that nobody is asked about.
-fn go_on(state: &TaskState, pending: Vec<Pending>, standing: &Standing<'_>) -> Step {
+fn go_on(state: &TaskState, pending: Vec<Pending>, standing: &LimitContext<'_>) -> Step {
     let (waiting, open): (Vec<Pending>, Vec<Pending>) =
         pending.into_iter().partition(|pending| state.flights.contains_key(&pending.call.id));
     if !open.is_empty() {
@@ -175,10 +175,12 @@ fn go_on(state: &TaskState, pending: Vec<Pending>, standing: &Standing<'_>) -> S
     let flights = waiting.into_iter().filter_map(|pending| {
         state.flights.get(&pending.call.id).map(|flight| (pending.call.id, flight))
     });
-    let flights: Vec<(ToolCallId, &Flight)> = flights.collect();
-    let answered = |flight: &Flight| match flight {
-        Flight::Request { id, .. } => state.response_to(*id).is_some(),
-        Flight::Children { .. } | Flight::Await { .. } | Flight::External { .. } => false,
+    let flights: Vec<(ToolCallId, &PendingCall)> = flights.collect();
+    let answered = |flight: &PendingCall| match flight {
+        PendingCall::Request { id, .. } => state.response_to(*id).is_some(),
+        PendingCall::Children { .. } | PendingCall::Await { .. } | PendingCall::External { .. } => {
+            false
+        }
     };
     let over = flights
         .iter()
@@ -187,9 +189,11 @@ fn go_on(state: &TaskState, pending: Vec<Pending>, standing: &Standing<'_>) -> S
     if !over.is_empty() {
         return Step::Settle(over);
     }
-    let late = |flight: &Flight| match flight {
-        Flight::External { until } => standing.now >= *until,
-        Flight::Children { .. } | Flight::Await { .. } | Flight::Request { .. } => false,
+    let late = |flight: &PendingCall| match flight {
+        PendingCall::External { until } => standing.now >= *until,
+        PendingCall::Children { .. } | PendingCall::Await { .. } | PendingCall::Request { .. } => {
+            false
+        }
     };
     let late = flights.iter().any(|(_, flight)| late(flight));
     if late && state.waiting_for.is_none() { Step::Remind } else { Step::Rest }
@@ -226,7 +230,7 @@ fn deliver(state: &TaskState, word: Value) -> Step {
     }
 }
 
-fn ask(state: &TaskState, standing: &Standing<'_>) -> Step {
+fn ask(state: &TaskState, standing: &LimitContext<'_>) -> Step {
     if let Some(limit) = limits::reached(state, standing) {
         return Step::Refuse(limit);
     }

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use antiphon_core::port::{ApprovalQuery, WhichApprovals};
+use antiphon_core::port::{ApprovalQuery, ApprovalSelector};
 use antiphon_core::{
     Approval, ApprovalDecided, ApprovalId, ApprovalStatus, Decision, StatusChanged, TaskStatus,
     WaitingFor,
@@ -52,7 +52,7 @@ impl Inner {
     }
 
     async fn pending(&self, approval_id: &ApprovalId) -> Result<Approval, OrchestratorError> {
-        let which = WhichApprovals::One(approval_id.clone());
+        let which = ApprovalSelector::One(approval_id.clone());
         let query = ApprovalQuery { which, limit: NonZeroUsize::MIN };
         let found = self.world.journal.approvals(query).await?.into_iter().next();
         let approval_id = approval_id.clone();

@@ -19,7 +19,7 @@ use antiphon_core::{
 
 use crate::call_agent;
 use crate::children::Planned;
-use crate::flight::{self, Flight, Wants};
+use crate::flight::{self, PendingCall, Wants};
 use crate::flush::Flushed;
 use crate::lap::Work;
 use crate::limits::{self, LimitReached};
@@ -52,7 +52,7 @@ impl Work {
         }
         let ids = &self.inner.world.ids;
         let children: Vec<TaskId> = planned.iter().map(|_| TaskId::from(ids.next())).collect();
-        let flight = Flight::Children { join: invocation.join, children: children.clone() };
+        let flight = PendingCall::Children { join: invocation.join, children: children.clone() };
         self.expect(&flight);
         self.push(Dispatched {
             tool_call_id: call.id.clone(),
@@ -167,7 +167,7 @@ impl Work {
     fn at_work(&self) -> usize {
         let mut children: HashSet<&TaskId> = self.state.detached.values().collect();
         for flight in self.state.flights.values() {
-            if let Flight::Children { children: more, .. } = flight {
+            if let PendingCall::Children { children: more, .. } = flight {
                 children.extend(more);
             }
         }
@@ -196,10 +196,10 @@ impl Work {
         self.replace_agent();
     }
 
-    pub(crate) fn expect(&self, flight: &Flight) {
+    pub(crate) fn expect(&self, flight: &PendingCall) {
         let (kin, who) = (&self.inner.kin, &self.state.task_id);
         kin.expect(who, flight.tasks(), flight.wants(), &self.trees);
-        if let Flight::Children { join: Join::Detached, children } = flight {
+        if let PendingCall::Children { join: Join::Detached, children } = flight {
             kin.expect(who, children, Wants::EACH, &self.trees);
         }
         if let Some(until) = flight.until() {
@@ -214,13 +214,13 @@ impl Work {
             let Some(flight) = self.state.flights.get(&call_id).cloned() else { continue };
             let Some(call) = self.call_of(&call_id) else { continue };
             let result = match &flight {
-                Flight::Children { join, children } => self.joined(*join, children).await?,
-                Flight::Await { tasks, .. } => self.awaited(tasks).await?,
-                Flight::Request { id, .. } => {
+                PendingCall::Children { join, children } => self.joined(*join, children).await?,
+                PendingCall::Await { tasks, .. } => self.awaited(tasks).await?,
+                PendingCall::Request { id, .. } => {
                     self.take_response(&call, *id);
                     continue;
                 }
-                Flight::External { .. } => continue,
+                PendingCall::External { .. } => continue,
             };
             self.result(&call, result);
         }

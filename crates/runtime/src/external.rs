@@ -7,7 +7,7 @@ use antiphon_core::{
 };
 use chrono::{DateTime, Utc};
 
-use crate::flight::Flight;
+use crate::flight::PendingCall;
 use crate::lap::Work;
 use crate::new_task::NewTask;
 use crate::orchestrator_error::OrchestratorError;
@@ -70,7 +70,7 @@ impl Work {
         let patience = self.inner.world.settings.client_patience;
         let patience = chrono::TimeDelta::from_std(patience).unwrap_or(chrono::TimeDelta::MAX);
         let until = self.inner.world.clock.now() + patience;
-        self.expect(&Flight::External { until });
+        self.expect(&PendingCall::External { until });
         self.push(ToolRequested {
             tool_call_id: call.id.clone(),
             tool_name: call.name.clone(),
@@ -97,14 +97,16 @@ pub(crate) fn answer(
         task_id: state.task_id.clone(),
         tool_call_id: tool_call_id.clone(),
     };
-    let asked = matches!(state.flights.get(tool_call_id), Some(Flight::External { .. }));
+    let asked = matches!(state.flights.get(tool_call_id), Some(PendingCall::External { .. }));
     let (lap, _) = state.last_lap().filter(|_| asked).ok_or_else(none)?;
     let call = lap.tool_calls().find(|call| call.id == *tool_call_id).ok_or_else(none)?;
     let message = tools::message(call, result.clone(), now);
     let mut events = vec![MessageAppended::new(message).into()];
-    let late = |(id, flight): (&ToolCallId, &Flight)| match flight {
-        Flight::External { until } => id != tool_call_id && now >= *until,
-        Flight::Children { .. } | Flight::Await { .. } | Flight::Request { .. } => false,
+    let late = |(id, flight): (&ToolCallId, &PendingCall)| match flight {
+        PendingCall::External { until } => id != tool_call_id && now >= *until,
+        PendingCall::Children { .. } | PendingCall::Await { .. } | PendingCall::Request { .. } => {
+            false
+        }
     };
     if summary.waiting_for == Some(WaitingFor::ToolResult) && !state.flights.iter().any(late) {
         events.push(StatusChanged::new(TaskStatus::Running).into());

@@ -24,7 +24,7 @@ use uuid::Uuid;
 
 /// What a call without a result waits for.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Flight {
+pub enum PendingCall {
     /// Agents that it dispatched.
     Children {
         /// How it waits.
@@ -69,7 +69,7 @@ pub struct Outcome {
 /// The tasks that have ended, of those that somebody waits for.
 pub type Outcomes = HashMap<TaskId, Outcome>;
 
-impl Flight {
+impl PendingCall {
     /// The tasks it waits for.
     pub fn tasks(&self) -> &[TaskId] {
         match self {

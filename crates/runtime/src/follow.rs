@@ -13,7 +13,7 @@ use antiphon_core::port::{Journal, JournalError, Read};
 use antiphon_core::{Event, Position, Seq, TaskId};
 use tokio::sync::watch;
 
-use crate::tail::{Budget, Tail, Told};
+use crate::tail::{Budget, SerializedEvent, Tail};
 
 /// Events read at a time.
 const PAGE: NonZeroUsize = NonZeroUsize::new(256).unwrap();
@@ -23,29 +23,29 @@ const BELLS_SWEPT: usize = 1024;
 
 /// Tells followers that there is something to read.
 #[derive(Debug)]
-pub(crate) struct Bells {
+pub(crate) struct Notifier {
     all: watch::Sender<Position>,
-    tasks: Mutex<Towers>,
+    tasks: Mutex<TaskChannels>,
     budget: Budget,
 }
 
 #[derive(Debug)]
-struct Towers {
-    tasks: HashMap<TaskId, Arc<Tower>>,
+struct TaskChannels {
+    tasks: HashMap<TaskId, Arc<TaskChannel>>,
     /// How many there may be before it is looked which nobody hears.
     swept_at: usize,
 }
 
 /// The bell of one task, and what it wrote last.
 #[derive(Debug)]
-pub(crate) struct Tower {
+pub(crate) struct TaskChannel {
     bell: watch::Sender<Position>,
     pub(crate) tail: Tail,
 }
 
-impl Bells {
+impl Notifier {
     pub(crate) fn new() -> Self {
-        let towers = Towers { tasks: HashMap::new(), swept_at: BELLS_SWEPT };
+        let towers = TaskChannels { tasks: HashMap::new(), swept_at: BELLS_SWEPT };
         Self {
             all: watch::Sender::new(Position(0)),
             tasks: Mutex::new(towers),
@@ -67,7 +67,7 @@ impl Bells {
     }
 
     /// Where a task is followed, if it is.
-    pub(crate) fn tower(&self, task_id: &TaskId) -> Option<Arc<Tower>> {
+    pub(crate) fn tower(&self, task_id: &TaskId) -> Option<Arc<TaskChannel>> {
         let towers = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         towers.tasks.get(task_id).cloned()
     }
@@ -80,7 +80,7 @@ impl Bells {
     }
 
     /// The tower of a task, built if it is not there, and its bell.
-    fn climb(&self, task_id: &TaskId) -> (Arc<Tower>, watch::Receiver<Position>) {
+    fn climb(&self, task_id: &TaskId) -> (Arc<TaskChannel>, watch::Receiver<Position>) {
         let mut towers = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         if towers.tasks.len() >= towers.swept_at {
             towers.tasks.retain(|_, tower| tower.bell.receiver_count() > 0);
@@ -88,7 +88,7 @@ impl Bells {
         }
         let tower = towers.tasks.entry(task_id.clone()).or_insert_with(|| {
             let bell = watch::Sender::new(Position(0));
-            Arc::new(Tower { bell, tail: Tail::new(&self.budget) })
+            Arc::new(TaskChannel { bell, tail: Tail::new(&self.budget) })
         });
         // Under the lock: nobody sweeps it away in between.
         (Arc::clone(tower), tower.bell.subscribe())
@@ -104,14 +104,14 @@ pub struct Follower {
     /// Whether there was nothing behind what it has seen, when it last looked. From then on the bell says
     /// whether there is.
     caught_up: bool,
-    ready: VecDeque<Arc<Told>>,
+    ready: VecDeque<Arc<SerializedEvent>>,
     behind: u64,
 }
 
 /// The one task that is followed.
 struct Followed {
     task_id: TaskId,
-    tower: Arc<Tower>,
+    tower: Arc<TaskChannel>,
     /// The last event that was seen, once it is known which.
     seen: Option<Seq>,
 }
@@ -119,7 +119,7 @@ struct Followed {
 impl Follower {
     pub(crate) fn new(
         journal: Arc<dyn Journal>,
-        bells: &Bells,
+        bells: &Notifier,
         task_id: Option<TaskId>,
         after: Position,
     ) -> Self {
@@ -137,11 +137,11 @@ impl Follower {
     /// The next event; waits for it if need be. Cancel safe: a `next` that was dropped has taken
     /// nothing.
     pub async fn next(&mut self) -> Result<Event, JournalError> {
-        Ok(Told::into_event(self.next_told().await?))
+        Ok(SerializedEvent::into_event(self.next_told().await?))
     }
 
     /// The same, shared with others who follow. Cancel safe.
-    pub async fn next_told(&mut self) -> Result<Arc<Told>, JournalError> {
+    pub async fn next_told(&mut self) -> Result<Arc<SerializedEvent>, JournalError> {
         loop {
             if let Some(told) = self.next_ready() {
                 return Ok(told);
@@ -151,7 +151,7 @@ impl Follower {
     }
 
     /// The next event, if nobody has to wait for it.
-    pub fn next_ready(&mut self) -> Option<Arc<Told>> {
+    pub fn next_ready(&mut self) -> Option<Arc<SerializedEvent>> {
         let told = self.ready.pop_front()?;
         self.after = told.event().position;
         if let Some(task) = &mut self.task {
@@ -182,7 +182,7 @@ impl Follower {
     }
 
     /// What the task wrote last, if that is what comes next.
-    fn at_hand(&self) -> VecDeque<Arc<Told>> {
+    fn at_hand(&self) -> VecDeque<Arc<SerializedEvent>> {
         let Some(Followed { tower, seen: Some(seen), .. }) = &self.task else {
             return VecDeque::new();
         };
@@ -194,7 +194,8 @@ impl Follower {
         let page = self.journal.read(Read { task_id, after: self.after, limit: PAGE }).await?;
         self.behind = page.head.0.saturating_sub(page.next.0);
         self.caught_up = page.events.is_empty() || page.next >= page.head;
-        self.ready = page.events.into_iter().map(|event| Arc::new(Told::new(event))).collect();
+        self.ready =
+            page.events.into_iter().map(|event| Arc::new(SerializedEvent::new(event))).collect();
         Ok(())
     }
 

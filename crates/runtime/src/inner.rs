@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use antiphon_core::port::{Append, Appended, Expected, JournalError, Read, TaskQuery, Which};
+use antiphon_core::port::{
+    Append, Appended, Expected, JournalError, Read, TaskQuery, TaskSelector,
+};
 use antiphon_core::{
     AgentId, AgentState, EventBody, HistoryRef, LiveAgent, MessageQueued, Position, Provider,
     TaskId, TaskStatus, TaskSummary, WaitingFor,
@@ -16,24 +18,24 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::admission::Put;
-use crate::budget::{Budget, Means};
+use crate::budget::{Budget, RuntimeConfig};
 use crate::conversation::Conversation;
 use crate::deadlines::Deadlines;
 use crate::delta::Deltas;
 use crate::flight::Outcome;
-use crate::follow::Bells;
-use crate::kin::Kin;
-use crate::mailroom::Mailroom;
+use crate::follow::Notifier;
+use crate::kin::Waiters;
+use crate::mailroom::InboxQuotas;
 use crate::orchestrator_error::OrchestratorError;
-use crate::purse::Purse;
+use crate::purse::SpendCache;
 use crate::requests::Outstanding;
 use crate::roster::Roster;
-use crate::running::{self, Places};
+use crate::running::{self, RunSlots};
 use crate::saying::said_as;
 use crate::state::{ReplayError, TaskState};
 use crate::tail;
 use crate::tree::{Tree, Trees};
-use crate::world::World;
+use crate::world::RuntimeDeps;
 
 /// Tasks that one history goes through, at most.
 const HISTORY_TASKS_MAX: usize = 10_000;
@@ -63,24 +65,24 @@ pub(crate) enum Age {
 }
 
 pub(crate) struct Inner {
-    pub(crate) world: World,
+    pub(crate) world: RuntimeDeps,
     pub(crate) budget: Budget,
-    pub(crate) purse: Purse,
-    pub(crate) kin: Kin,
+    pub(crate) purse: SpendCache,
+    pub(crate) kin: Waiters,
     pub(crate) roster: Roster,
-    pub(crate) mailroom: Mailroom,
+    pub(crate) mailroom: InboxQuotas,
     pub(crate) outstanding: Outstanding,
     prepared: Mutex<HashMap<TaskId, Prepared>>,
     /// Rings when a task comes to rest.
     pub(crate) rested: Notify,
-    pub(crate) places: Places,
+    pub(crate) places: RunSlots,
     pub(crate) trees: Trees,
     pub(crate) tracker: TaskTracker,
     /// Fires when everything should come to rest; what is not done goes on another time.
     pub(crate) stop: CancellationToken,
     /// Fires when what did not come to rest is cut off.
     pub(crate) kill: CancellationToken,
-    pub(crate) bells: Bells,
+    pub(crate) bells: Notifier,
     pub(crate) deltas: Arc<Deltas>,
     pub(crate) deadlines: Deadlines,
     /// Set once somebody watches the deadlines.
@@ -88,24 +90,24 @@ pub(crate) struct Inner {
 }
 
 impl Inner {
-    pub(crate) fn new(means: Means) -> Self {
-        let Means { world, budget } = means;
+    pub(crate) fn new(means: RuntimeConfig) -> Self {
+        let RuntimeConfig { world, budget } = means;
         Self {
             world,
             budget,
-            purse: Purse::default(),
-            kin: Kin::default(),
+            purse: SpendCache::default(),
+            kin: Waiters::default(),
             roster: Roster::default(),
-            mailroom: Mailroom::default(),
+            mailroom: InboxQuotas::default(),
             outstanding: Outstanding::default(),
             prepared: Mutex::default(),
             rested: Notify::new(),
-            places: Places::default(),
+            places: RunSlots::default(),
             trees: Trees::default(),
             tracker: TaskTracker::new(),
             stop: CancellationToken::new(),
             kill: CancellationToken::new(),
-            bells: Bells::new(),
+            bells: Notifier::new(),
             deltas: Arc::new(Deltas::new()),
             deadlines: Deadlines::default(),
             watched: OnceLock::new(),
@@ -284,7 +286,8 @@ impl Inner {
     }
 
     pub(crate) async fn summary(&self, task_id: &TaskId) -> Result<TaskSummary, OrchestratorError> {
-        let query = TaskQuery { which: Which::One(task_id.clone()), limit: NonZeroUsize::MIN };
+        let query =
+            TaskQuery { which: TaskSelector::One(task_id.clone()), limit: NonZeroUsize::MIN };
         let found = self.world.journal.tasks(query).await?.into_iter().next();
         Ok(found.ok_or_else(|| ReplayError::NoTask { task_id: task_id.clone() })?)
     }

@@ -14,7 +14,7 @@ use crate::tree::Tree;
 
 /// Everybody who waits.
 #[derive(Debug, Default)]
-pub(crate) struct Kin(Mutex<Book>);
+pub(crate) struct Waiters(Mutex<Book>);
 
 #[derive(Debug, Default)]
 struct Book {
@@ -41,7 +41,7 @@ struct Hope {
     each: bool,
 }
 
-impl Kin {
+impl Waiters {
     fn book(&self) -> MutexGuard<'_, Book> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

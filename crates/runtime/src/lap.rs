@@ -16,7 +16,7 @@ use crate::flight::Outcomes;
 use crate::flush::Flushed;
 use crate::inner::Inner;
 use crate::inner::Prepared;
-use crate::limits::{self, LimitReached, Standing};
+use crate::limits::{self, LimitContext, LimitReached};
 use crate::orchestrator_error::OrchestratorError;
 use crate::output;
 use crate::roster;
@@ -206,7 +206,7 @@ impl Work {
 
     fn decide(&self) -> Step {
         let decide = |outcomes: &Outcomes| {
-            let standing = Standing {
+            let standing = LimitContext {
                 now: self.inner.world.clock.now(),
                 scopes: self.trees.iter().map(|tree| tree.scope()).collect(),
                 outcomes,

@@ -70,40 +70,40 @@ mod tools;
 mod tree;
 mod world;
 
-pub use allowance::{
-    ALLOWED_NANO_USD_MAX, Allowance, BudgetStanding, ScopeStanding, WindowStanding,
-};
+pub use allowance::{ALLOWED_NANO_USD_MAX, Allowance, BudgetStatus, ScopeStatus, WindowStatus};
 pub use antiphon_core::ORDERS;
 pub use arrival::{
     Arrival, INTENT_BYTES_MAX, INTERACTION_BYTES_MAX, PAYLOAD_BYTES_MAX, Receipt, Rejection,
     SENDER_KEY_BYTES_MAX, Wake,
 };
-pub use budget::{Budget, BudgetRefusal, BudgetScope, BudgetSpent, Means, NoPayers, Payers};
-pub use conclude::{Attended, Concluded};
+pub use budget::{
+    Budget, BudgetRefusal, BudgetScope, BudgetSpent, NoSpendLimits, RuntimeConfig, SpendLimitSource,
+};
+pub use conclude::{AttachedTask, Concluded};
 pub use conversation::Conversation;
 pub use decide::{Pending, Step, next};
 pub use delta::{Delta, DeltaEvent, ToolDelta};
 pub use external::{EXTERNAL_RESULT_BYTES_MAX, EXTERNAL_TOOLS_MAX};
-pub use flight::{Flight, Outcome, Outcomes};
+pub use flight::{Outcome, Outcomes, PendingCall};
 pub use follow::Follower;
 pub use inbox::{ALONG_MAX, TAKEN_BYTES_MAX, TAKEN_MAX};
 pub use limits::{
-    DEPTH_DEFAULT, FAN_OUT_DEFAULT, HANDOVERS_MAX, LimitReached, Scope, Standing, TASKS_DEFAULT,
-    Totals, cost,
+    DEPTH_DEFAULT, FAN_OUT_DEFAULT, HANDOVERS_MAX, LimitContext, LimitReached, Scope,
+    TASKS_DEFAULT, Totals, cost,
 };
 pub use mailroom::{INBOX_BYTES_MAX, INBOX_MAX, INBOX_OF_SENDER_MAX};
-pub use new_task::{Before, KeptConversation, NewTask};
+pub use new_task::{ImportedConversation, NewTask, PriorHistory};
 pub use orchestrator::{Orchestrator, Recovered};
 pub use orchestrator_error::OrchestratorError;
 pub use output::check_schema;
-pub use owed::{Owed, Sent};
+pub use owed::{InboundRequest, OutboundRequest};
 pub use peers::{HOPS_MAX, REQUEST_TIMEOUT_S_DEFAULT, REQUEST_TIMEOUT_S_MAX, REQUESTS_OPEN_MAX};
 pub use plan::AD_HOC;
 pub use refusal::Refusal;
-pub use roster::{Started, TURNS_DEFAULT, is_standing, session_of};
+pub use roster::{Started, TURNS_DEFAULT, is_resident, session_of};
 pub use running::TASKS_RUNNING_MAX;
-pub use saying::Saying;
+pub use saying::TaskMessage;
 pub use state::{Question, ReplayError, TaskState, Woken};
-pub use tail::Told;
+pub use tail::SerializedEvent;
 pub use tools::NoTools;
-pub use world::{Asking, Dispatch, Models, OpenGate, Settings, World};
+pub use world::{ApprovalPolicy, Dispatch, Models, OpenGate, RuntimeDeps, Settings};

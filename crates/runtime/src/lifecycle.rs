@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use antiphon_core::port::{Append, Expected, IdempotencyKey, JournalError};
 use antiphon_core::{
-    AgentName, HandlingMode, Interaction, InteractionContent, LifecycleIntent, MayCall,
+    AgentName, CallableAgents, HandlingMode, Interaction, InteractionContent, LifecycleIntent,
     MessageQueued, Sender, SilentIntents, TaskId, TaskStatus, TaskSummary, classify,
 };
 use serde_json::{Value, json};
@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 use crate::flight::{self, Outcome};
 use crate::inner::Inner;
 use crate::orchestrator_error::OrchestratorError;
-use crate::roster::{Live, is_standing};
+use crate::roster::{Live, is_resident};
 use crate::running;
 use crate::tree;
 
 /// What there is to tell of an agent.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum News {
+pub(crate) enum LifecycleNotice {
     /// It is there.
     Added,
     /// It is no longer defined.
@@ -32,7 +32,7 @@ pub(crate) enum News {
     },
 }
 
-impl News {
+impl LifecycleNotice {
     fn intent(&self) -> LifecycleIntent {
         match self {
             Self::Added => LifecycleIntent::PeerAdded,
@@ -60,7 +60,7 @@ impl Inner {
         self: &Arc<Self>,
         name: &AgentName,
         about: &TaskId,
-        news: News,
+        news: LifecycleNotice,
     ) -> Result<(), OrchestratorError> {
         for peer in self.roster.peers_of(name) {
             self.tell_peer(&peer, name, about, &news).await?;
@@ -73,7 +73,7 @@ impl Inner {
         peer: &TaskId,
         name: &AgentName,
         about: &TaskId,
-        news: &News,
+        news: &LifecycleNotice,
     ) -> Result<(), OrchestratorError> {
         let intent = news.intent().as_str();
         let key = format!("{intent}:{about}:{peer}");
@@ -107,12 +107,12 @@ impl Inner {
     pub(crate) async fn tell_again(self: &Arc<Self>) -> Result<(), OrchestratorError> {
         for live in self.roster.all() {
             let since = self.summary(&live.task_id).await?.created_at;
-            let MayCall::Only(names) = &live.agents else { continue };
+            let CallableAgents::Only(names) = &live.agents else { continue };
             for name in names.iter().filter_map(|name| AgentName::parse(name).ok()) {
                 let Some(last) = self.last_of(&name).await? else { continue };
                 let news = match last.ended_at {
                     Some(ended_at) if ended_at > since => self.end_of(&last).await?,
-                    None if last.created_at > since => News::Added,
+                    None if last.created_at > since => LifecycleNotice::Added,
                     Some(_) | None => continue,
                 };
                 self.tell_peer(&live.task_id, &name, &last.task_id, &news).await?;
@@ -121,9 +121,9 @@ impl Inner {
         Ok(())
     }
 
-    async fn end_of(&self, task: &TaskSummary) -> Result<News, OrchestratorError> {
+    async fn end_of(&self, task: &TaskSummary) -> Result<LifecycleNotice, OrchestratorError> {
         let Outcome { status, content: why, .. } = self.outcome(task).await?;
-        Ok(News::Ended { status, why, at_kickoff: task.turns == 0 })
+        Ok(LifecycleNotice::Ended { status, why, at_kickoff: task.turns == 0 })
     }
 
     /// An agent is no longer defined.
@@ -132,13 +132,13 @@ impl Inner {
         name: &AgentName,
     ) -> Result<(), OrchestratorError> {
         let Some(task_id) = self.roster.find(name) else { return Ok(()) };
-        self.tell_peers(name, &task_id, News::Unwired).await
+        self.tell_peers(name, &task_id, LifecycleNotice::Unwired).await
     }
 
     /// Notes a live agent that was there before this process.
     pub(crate) async fn enroll(&self, task: &TaskSummary) -> Result<(), OrchestratorError> {
         let Ok(name) = AgentName::parse(&task.agent) else { return Ok(()) };
-        if !is_standing(task) {
+        if !is_resident(task) {
             return Ok(());
         }
         let (created, _) = tree::beginning(&task.task_id, &*self.world.journal).await?;
@@ -156,7 +156,7 @@ impl Inner {
         let (inner, task_id, outcome) = (Arc::clone(self), task_id.clone(), outcome.clone());
         self.tracker.spawn(async move {
             let turns = inner.summary(&task_id).await.map(|summary| summary.turns);
-            let news = News::Ended {
+            let news = LifecycleNotice::Ended {
                 status: outcome.status,
                 why: outcome.content,
                 at_kickoff: turns.is_ok_and(|turns| turns == 0),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 
-use antiphon_core::port::Dispatches;
+use antiphon_core::port::DispatchPermission;
 use antiphon_core::{
     Cost, ModelRef, PriceTable, TaskLimits, TaskSummary, TokenUsage, Usage, UsageRecorded,
 };
@@ -150,7 +150,7 @@ pub fn cost(spent: &BTreeMap<String, Usage>, prices: &PriceTable) -> Result<Cost
 
 /// What a decision depends on beside the task's own events.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Standing<'a> {
+pub struct LimitContext<'a> {
     /// The time.
     pub now: DateTime<Utc>,
     /// The trees it belongs to: how far each may go, and how far it went.
@@ -181,7 +181,7 @@ pub(crate) fn deadline(state: &TaskState) -> Option<DateTime<Utc>> {
 }
 
 /// The task's time is over.
-pub(crate) fn time_over(state: &TaskState, standing: &Standing<'_>) -> Option<LimitReached> {
+pub(crate) fn time_over(state: &TaskState, standing: &LimitContext<'_>) -> Option<LimitReached> {
     let max_s = state.created.limits.wall_clock_s_max?.get();
     let over = deadline(state).is_some_and(|deadline| standing.now >= deadline);
     over.then_some(LimitReached::WallClock { max_s })
@@ -189,7 +189,7 @@ pub(crate) fn time_over(state: &TaskState, standing: &Standing<'_>) -> Option<Li
 
 /// The limit that keeps a task from asking its model again: one of its own, or of a tree that it
 /// belongs to.
-pub(crate) fn reached(state: &TaskState, standing: &Standing<'_>) -> Option<LimitReached> {
+pub(crate) fn reached(state: &TaskState, standing: &LimitContext<'_>) -> Option<LimitReached> {
     let (mut turns, mut calls, spent) = (state.turns, state.calls, state.spent.clone());
     if state.created.standing {
         // It is never done: what it may do, it may do each time it is woken.
@@ -218,7 +218,7 @@ pub(crate) fn left(
     trees: &[Arc<Tree>],
     prices: &PriceTable,
     now: DateTime<Utc>,
-) -> (TaskLimits, Dispatches) {
+) -> (TaskLimits, DispatchPermission) {
     let mut left = TaskLimits {
         answer_tokens_max: state.created.limits.answer_tokens_max,
         wall_clock_s_max: deadline(state).and_then(|deadline| {
@@ -227,7 +227,7 @@ pub(crate) fn left(
         }),
         ..TaskLimits::default()
     };
-    let mut dispatches = Dispatches::Yes;
+    let mut dispatches = DispatchPermission::Allowed;
     for tree in trees {
         let Scope { limits, totals } = tree.scope();
         let cost = cost(&totals.spent, prices).map_or(u64::MAX, |cost| cost.nano_usd);
@@ -243,7 +243,7 @@ pub(crate) fn left(
             let below = max.saturating_sub(state.created.depth - tree.depth);
             match NonZeroU32::new(below) {
                 Some(below) => lower(&mut left.depth_max, Some(below)),
-                None => dispatches = Dispatches::No,
+                None => dispatches = DispatchPermission::Denied,
             }
         }
     }

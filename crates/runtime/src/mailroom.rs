@@ -21,10 +21,10 @@ pub const INBOX_BYTES_MAX: usize = 12 * 1024 * 1024;
 
 /// Every inbox that something arrived at.
 #[derive(Debug, Default)]
-pub(crate) struct Mailroom(Mutex<HashMap<TaskId, Pigeonhole>>);
+pub(crate) struct InboxQuotas(Mutex<HashMap<TaskId, InboxUsage>>);
 
 #[derive(Debug, Default)]
-struct Pigeonhole {
+struct InboxUsage {
     waiting: HashMap<InteractionId, Waiting>,
     of_sender: HashMap<(Sender, Kind), usize>,
     /// How many of each kind there are, and how long they are together.
@@ -74,8 +74,8 @@ pub(crate) enum Full {
     Sender,
 }
 
-impl Mailroom {
-    fn boxes(&self) -> MutexGuard<'_, HashMap<TaskId, Pigeonhole>> {
+impl InboxQuotas {
+    fn boxes(&self) -> MutexGuard<'_, HashMap<TaskId, InboxUsage>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -86,7 +86,7 @@ impl Mailroom {
             Some(known) => known.gone.is_none(),
             None => {
                 let gone = Some(HashSet::new());
-                boxes.insert(task_id.clone(), Pigeonhole { gone, ..Pigeonhole::default() });
+                boxes.insert(task_id.clone(), InboxUsage { gone, ..InboxUsage::default() });
                 false
             }
         }
@@ -185,7 +185,7 @@ impl Mailroom {
     }
 }
 
-impl Pigeonhole {
+impl InboxUsage {
     /// Says whether it is new.
     fn add(&mut self, queued: &MessageQueued) -> bool {
         if self.waiting.contains_key(&queued.id) {

@@ -3,11 +3,11 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use antiphon_core::port::{Append, Expected, IdempotencyKey, TaskQuery, Which};
+use antiphon_core::port::{Append, Expected, IdempotencyKey, TaskQuery, TaskSelector};
 use antiphon_core::{
-    EventBody, HistoryRef, Manner, MayCall, Message, MessageAppended, ModelRef, RawJson,
-    RunnerConfig, SessionId, StatusChanged, TaskCreated, TaskId, TaskLimits, TaskStatus, Tool,
-    ToolCallBlock, UserMessage,
+    CallableAgents, EventBody, HistoryRef, Message, MessageAppended, ModelOptions, ModelRef,
+    RawJson, RunnerConfig, SessionId, StatusChanged, TaskCreated, TaskId, TaskLimits, TaskStatus,
+    Tool, ToolCallBlock, UserMessage,
 };
 use serde_json::Value;
 
@@ -34,13 +34,13 @@ pub struct NewTask {
     /// Tools that whoever asks runs itself.
     pub external_tools: Vec<Tool>,
     /// The agents it may call.
-    pub agents: MayCall,
+    pub agents: CallableAgents,
     /// Who works on it, when that is not this orchestrator.
     pub runner: Option<RunnerConfig>,
     /// The conversation it goes on with; a new one when absent.
     pub session_id: Option<SessionId>,
     /// What was said before, in the journal or elsewhere.
-    pub before: Before,
+    pub before: PriorHistory,
     /// What to do; absent when what was said before ends with something to answer.
     pub message: Option<UserMessage>,
     /// How far it may go.
@@ -48,7 +48,7 @@ pub struct NewTask {
     /// JSON Schema of its result.
     pub output_schema: Option<RawJson>,
     /// How its model is asked.
-    pub manner: Manner,
+    pub manner: ModelOptions,
     /// The key that pays for it; the owner when absent.
     pub payer: Option<String>,
     /// Makes a repeated request harmless.
@@ -57,7 +57,7 @@ pub struct NewTask {
 
 /// What was said before a task.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub enum Before {
+pub enum PriorHistory {
     /// Nothing.
     #[default]
     Nothing,
@@ -69,7 +69,7 @@ pub enum Before {
 
 /// A conversation to be kept, with nothing to do.
 #[derive(Debug, Clone, PartialEq)]
-pub struct KeptConversation {
+pub struct ImportedConversation {
     /// How it came about: `import`, `fork`.
     pub agent: String,
     /// Which; a new one when absent.
@@ -77,12 +77,12 @@ pub struct KeptConversation {
     /// The scene.
     pub system_prompt: String,
     /// What was said.
-    pub before: Before,
+    pub before: PriorHistory,
     /// Makes a repeated request harmless.
     pub key: Option<IdempotencyKey>,
 }
 
-impl KeptConversation {
+impl ImportedConversation {
     pub(crate) async fn accept(self, inner: &Inner) -> Result<Append, OrchestratorError> {
         self.check_new(inner).await?;
         let (history, copied) = self.before.split(inner).await?;
@@ -114,7 +114,7 @@ impl KeptConversation {
         {
             return Ok(());
         }
-        let which = Which::Session(session_id.clone());
+        let which = TaskSelector::Session(session_id.clone());
         let there = journal.tasks(TaskQuery { which, limit: NonZeroUsize::MIN }).await?;
         if there.is_empty() {
             return Ok(());
@@ -123,7 +123,7 @@ impl KeptConversation {
     }
 }
 
-impl Before {
+impl PriorHistory {
     /// What is pointed to, and what is written down.
     async fn split(
         self,
@@ -152,14 +152,14 @@ impl NewTask {
             system_prompt: String::new(),
             tools: None,
             external_tools: Vec::new(),
-            agents: MayCall::Anybody,
+            agents: CallableAgents::Any,
             runner: None,
             session_id: None,
-            before: Before::Nothing,
+            before: PriorHistory::Nothing,
             message: Some(message),
             limits: TaskLimits::default(),
             output_schema: None,
-            manner: Manner::default(),
+            manner: ModelOptions::default(),
             payer: None,
             key: None,
         }

@@ -5,7 +5,9 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::port::{ApprovalQuery, IdempotencyKey, Read, TaskQuery, Which, WhichApprovals};
+use antiphon_core::port::{
+    ApprovalQuery, ApprovalSelector, IdempotencyKey, Read, TaskQuery, TaskSelector,
+};
 use antiphon_core::{
     AgentName, Approval, ApprovalId, Decision, EventBody, HandlingMode, InteractionId, LiveAgent,
     Position, PriceTable, Queued, Replied, RunnerConfig, Runtime, Sender, SessionSummary,
@@ -17,18 +19,18 @@ use tokio::sync::broadcast;
 use crate::admission::Starts;
 use crate::arrival::{Arrival, Receipt};
 use crate::begin::begin;
-use crate::budget::Means;
+use crate::budget::RuntimeConfig;
 use crate::delta::Delta;
 use crate::external;
 use crate::follow::Follower;
 use crate::inner::Inner;
-use crate::new_task::{KeptConversation, NewTask};
+use crate::new_task::{ImportedConversation, NewTask};
 use crate::orchestrator_error::OrchestratorError;
 use crate::rest::Rests;
-use crate::roster::{Started, is_standing};
+use crate::roster::{Started, is_resident};
 use crate::running;
 use crate::runtimes;
-use crate::saying::Saying;
+use crate::saying::TaskMessage;
 use crate::state::TaskState;
 
 /// Tasks that are listed at a time when all that were cut off are taken up.
@@ -61,7 +63,7 @@ pub struct Recovered {
 impl Orchestrator {
     /// An orchestrator at rest: nothing is taken up before [`recover`](Self::recover) or
     /// [`resume`](Self::resume).
-    pub fn new(means: impl Into<Means>) -> Self {
+    pub fn new(means: impl Into<RuntimeConfig>) -> Self {
         Self { inner: Arc::new(Inner::new(means.into())) }
     }
 
@@ -71,7 +73,7 @@ impl Orchestrator {
 
     /// An orchestrator that keeps the books and never takes anything up: what is decided or said
     /// through it is in the journal, for the one who works on the task next.
-    pub fn at_rest(means: impl Into<Means>) -> Self {
+    pub fn at_rest(means: impl Into<RuntimeConfig>) -> Self {
         let orchestrator = Self::new(means);
         orchestrator.inner.stop.cancel();
         orchestrator
@@ -79,7 +81,7 @@ impl Orchestrator {
 
     /// Keeps a conversation that was held elsewhere, or that branches off from another one. It
     /// can be gone on with. Says in which task it is.
-    pub async fn keep(&self, kept: KeptConversation) -> Result<TaskId, OrchestratorError> {
+    pub async fn keep(&self, kept: ImportedConversation) -> Result<TaskId, OrchestratorError> {
         let append = kept.accept(&self.inner).await?;
         Ok(self.inner.append(append).await?.task_id)
     }
@@ -169,7 +171,7 @@ impl Orchestrator {
         message: UserMessage,
         mode: HandlingMode,
     ) -> Result<InteractionId, OrchestratorError> {
-        self.say(task_id, Saying { message, mode, from: Sender::User, key: None }).await
+        self.say(task_id, TaskMessage { message, mode, from: Sender::User, key: None }).await
     }
 
     /// Takes in something for an agent. When this says `accepted`, the journal has it. An agent that
@@ -235,7 +237,7 @@ impl Orchestrator {
     /// Goes on with every task that was cut off, and with approvals that expire. What somebody
     /// dispatched who has ended since is ended too.
     pub async fn recover(&self) -> Result<Recovered, OrchestratorError> {
-        let query = TaskQuery { which: Which::Unfinished, limit: RECOVERED_MAX };
+        let query = TaskQuery { which: TaskSelector::Unfinished, limit: RECOVERED_MAX };
         let mut recovered = Recovered::default();
         let mut unfinished = self.inner.world.journal.tasks(query).await?;
         unfinished.reverse();
@@ -251,7 +253,7 @@ impl Orchestrator {
             // An agent that stands looks after those who wait for its answers.
             // What waits for the budget looks itself whether more may be spent by now.
             let waits = task.waiting_for.is_some_and(|what| what != WaitingFor::Budget);
-            if waits && !is_standing(&task) {
+            if waits && !is_resident(&task) {
                 self.inner.watch_time(&task.task_id).await?;
                 recovered.waiting.push(task.task_id);
             } else {
@@ -260,7 +262,7 @@ impl Orchestrator {
             }
         }
         self.inner.tell_again().await?;
-        for approval in self.approvals(WhichApprovals::Pending).await? {
+        for approval in self.approvals(ApprovalSelector::Pending).await? {
             if let Some(at) = approval.expires_at {
                 self.inner.watch_deadline(at, approval.approval_id);
             }
@@ -313,7 +315,7 @@ impl Orchestrator {
     /// Questions to a person, the oldest first.
     pub async fn approvals(
         &self,
-        which: WhichApprovals,
+        which: ApprovalSelector,
     ) -> Result<Vec<Approval>, OrchestratorError> {
         let query = ApprovalQuery { which, limit: APPROVALS_MAX };
         Ok(self.inner.world.journal.approvals(query).await?)

@@ -11,7 +11,7 @@ use crate::state::TaskState;
 
 /// A request to a peer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sent {
+pub struct OutboundRequest {
     /// Which peer.
     pub to: AgentName,
     /// For what.
@@ -26,7 +26,7 @@ pub struct Sent {
 
 /// A request that waits for an answer of this task.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Owed {
+pub struct InboundRequest {
     /// Who asked.
     pub from: Sender,
     /// The task that waits.

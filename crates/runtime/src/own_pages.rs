@@ -6,12 +6,12 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, Asked, IdempotencyKey, Journal, JournalError, Page, Read,
-    Rule, TaskQuery, Verdict, Which,
+    Append, Appended, ApprovalQuery, GateRequest, IdempotencyKey, Journal, JournalError, Page,
+    Read, Rule, TaskQuery, TaskSelector, Verdict,
 };
 use antiphon_core::{
-    Approval, Days, EventBody, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending,
-    TaskCreated, TaskId, TaskStatus, TaskSummary, WaitingFor,
+    Approval, DayRange, EventBody, InteractionId, LiveAgent, Queued, Replied, SessionSummary,
+    Spending, TaskCreated, TaskId, TaskStatus, TaskSummary, WaitingFor,
 };
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
@@ -23,7 +23,7 @@ use crate::roster;
 use crate::tree::Tree;
 
 /// The journal as far as a runner is concerned.
-pub(crate) struct OwnPages {
+pub(crate) struct RunnerJournal {
     pub(crate) inner: Arc<Inner>,
     pub(crate) task_id: TaskId,
     pub(crate) root: TaskId,
@@ -37,21 +37,22 @@ pub(crate) struct OwnPages {
     pub(crate) end: CancellationToken,
 }
 
-impl OwnPages {
+impl RunnerJournal {
     fn refuse<T>(&self, reason: &str) -> Result<T, JournalError> {
         let reason = format!("a runner {reason}");
         Err(JournalError::Invalid { task_id: self.task_id.clone(), reason })
     }
 }
 
-impl OwnPages {
+impl RunnerJournal {
     /// Whoever paused the task means it.
     async fn check_pause(&self, append: &Append) -> Result<(), JournalError> {
         let goes_on = |body: &EventBody| matches!(body, EventBody::StatusChanged(change) if change.status == TaskStatus::Running);
         if !append.events.iter().any(goes_on) {
             return Ok(());
         }
-        let query = TaskQuery { which: Which::One(self.task_id.clone()), limit: NonZeroUsize::MIN };
+        let query =
+            TaskQuery { which: TaskSelector::One(self.task_id.clone()), limit: NonZeroUsize::MIN };
         let summary = self.inner.world.journal.tasks(query).await?.into_iter().next();
         match summary.and_then(|summary| summary.waiting_for) {
             Some(WaitingFor::Resume) => self.refuse("cannot lift a pause"),
@@ -66,7 +67,8 @@ impl OwnPages {
     /// What a person would allow beyond a call is for our gate to say, not for a runner.
     fn ask_ourselves(&self, body: &mut EventBody) {
         let EventBody::ApprovalRequested(asked) = body else { return };
-        let call = Asked { tool: &asked.tool_name, arguments: &asked.arguments, granted: &[] };
+        let call =
+            GateRequest { tool: &asked.tool_name, arguments: &asked.arguments, granted: &[] };
         asked.rule = match self.inner.world.gate.judge(&call) {
             Verdict::Ask { reason, rule } => {
                 asked.reason = reason;
@@ -129,7 +131,7 @@ fn is_for_runners(body: &EventBody) -> bool {
 }
 
 #[async_trait]
-impl Journal for OwnPages {
+impl Journal for RunnerJournal {
     async fn append(&self, mut append: Append) -> Result<Appended, JournalError> {
         if append.task_id != self.task_id {
             return self.refuse("writes its own task and no other");
@@ -176,14 +178,14 @@ impl Journal for OwnPages {
 
     async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
         let own = match &query.which {
-            Which::One(task_id) => self.readable.contains(task_id),
-            Which::Tree(root) => *root == self.root,
-            Which::All
-            | Which::Tops
-            | Which::Unfinished
-            | Which::Beginning(_)
-            | Which::Session(_)
-            | Which::Matching(_) => false,
+            TaskSelector::One(task_id) => self.readable.contains(task_id),
+            TaskSelector::Tree(root) => *root == self.root,
+            TaskSelector::All
+            | TaskSelector::Roots
+            | TaskSelector::Unfinished
+            | TaskSelector::IdPrefix(_)
+            | TaskSelector::Session(_)
+            | TaskSelector::Matching(_) => false,
         };
         if !own {
             return Ok(Vec::new());
@@ -219,7 +221,7 @@ impl Journal for OwnPages {
     }
 
     /// None: what is spent is counted where it is written.
-    async fn spending(&self, _: Days) -> Result<Spending, JournalError> {
+    async fn spending(&self, _: DayRange) -> Result<Spending, JournalError> {
         Ok(Spending::default())
     }
 

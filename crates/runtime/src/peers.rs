@@ -17,7 +17,7 @@ use crate::flight;
 use crate::flush::Flushed;
 use crate::lap::Work;
 use crate::orchestrator_error::OrchestratorError;
-use crate::owed::Sent;
+use crate::owed::OutboundRequest;
 use crate::refusal::Refusal;
 use crate::supervisor::read;
 
@@ -256,7 +256,11 @@ impl Work {
     }
 
     /// A request that cannot be delivered any more is answered at once.
-    async fn ask_peer(&mut self, id: InteractionId, sent: &Sent) -> Result<(), OrchestratorError> {
+    async fn ask_peer(
+        &mut self,
+        id: InteractionId,
+        sent: &OutboundRequest,
+    ) -> Result<(), OrchestratorError> {
         if let Err(rejection) = self.post_request(id, sent).await? {
             let answer = self.refusal(id, &rejection);
             self.inner.deliver(sent.to.as_str(), &answer).await?;
@@ -283,8 +287,8 @@ impl Work {
     fn may_talk_to(&self, to: &AgentName) -> Result<(), Refusal> {
         let created = &self.state.created;
         let allowed = match &created.agents {
-            antiphon_core::MayCall::Only(names) => names.clone(),
-            antiphon_core::MayCall::Anybody => Vec::new(),
+            antiphon_core::CallableAgents::Only(names) => names.clone(),
+            antiphon_core::CallableAgents::Any => Vec::new(),
         };
         if !created.agents.allows(Some(to.as_str())) {
             return Err(Refusal::MayNotCall { agent: format!("`{to}`"), allowed });

@@ -3,9 +3,9 @@
 //! Less, never more: a child has no tool that its caller does not have, runs nowhere that its caller
 //! could not, and has no more time.
 
-use antiphon_core::port::{Agents, Scene};
+use antiphon_core::port::{Agents, PromptSource};
 use antiphon_core::{
-    AgentDefinition, AgentRef, ContextScope, Executor, ExecutorHint, HistoryRef, MayCall,
+    AgentDefinition, AgentRef, CallableAgents, ContextScope, Executor, ExecutorHint, HistoryRef,
     RunnerConfig, Runtime, SessionId, Target, TaskCreated, TaskLimits, ToolPolicy,
 };
 use chrono::{DateTime, Utc};
@@ -15,7 +15,7 @@ use crate::limits::{self, LimitReached};
 use crate::refusal::Refusal;
 use crate::state::TaskState;
 use crate::tree::Tree;
-use crate::world::World;
+use crate::world::RuntimeDeps;
 use crate::{output, runtimes, tools};
 
 /// What agents that are made on the spot are called.
@@ -31,7 +31,7 @@ pub(crate) struct Terms<'a> {
 
 /// Who calls.
 pub(crate) struct Caller<'a> {
-    pub(crate) world: &'a World,
+    pub(crate) world: &'a RuntimeDeps,
     pub(crate) agents: &'a dyn Agents,
     pub(crate) state: &'a TaskState,
     /// Where its history ends for its children.
@@ -53,9 +53,9 @@ impl Caller<'_> {
             _ => created.fallbacks.clone(),
         };
         let model = own_model.or_else(|| created.model.clone());
-        let scene = match &target.agent {
-            AgentRef::AdHoc { system_prompt, .. } => Some(Scene::AdHoc(system_prompt)),
-            AgentRef::Named { .. } => definition.map(Scene::Named),
+        let system_prompt = match &target.agent {
+            AgentRef::AdHoc { system_prompt, .. } => Some(PromptSource::AdHoc(system_prompt)),
+            AgentRef::Named { .. } => definition.map(PromptSource::Named),
         };
         let own_schema = definition.and_then(|definition| definition.output_schema.clone());
         let output_schema = target.output_schema.clone().or(own_schema);
@@ -72,7 +72,9 @@ impl Caller<'_> {
             },
             model,
             fallbacks,
-            system_prompt: scene.map(|scene| self.agents.scene(scene)).unwrap_or_default(),
+            system_prompt: system_prompt
+                .map(|system_prompt| self.agents.system_prompt(system_prompt))
+                .unwrap_or_default(),
             tools: self.tools(definition, &target.agent, terms.tools)?,
             external_tools: self.external(terms.tools),
             agents: self.callable(definition, terms.tools),
@@ -96,7 +98,7 @@ impl Caller<'_> {
             AgentRef::Named { agent_id } => (Some(agent_id.trim()), format!("`{agent_id}`")),
             AgentRef::AdHoc { .. } => (None, "an agent made on the spot".to_owned()),
         };
-        if let MayCall::Only(allowed) = may_call
+        if let CallableAgents::Only(allowed) = may_call
             && !may_call.allows(name)
         {
             return Err(Refusal::MayNotCall { agent: label, allowed: allowed.clone() });
@@ -167,14 +169,18 @@ impl Caller<'_> {
         }
     }
 
-    fn callable(&self, definition: Option<&AgentDefinition>, policy: &ToolPolicy) -> MayCall {
+    fn callable(
+        &self,
+        definition: Option<&AgentDefinition>,
+        policy: &ToolPolicy,
+    ) -> CallableAgents {
         let lent = match policy {
             ToolPolicy::Inherit => true,
             ToolPolicy::None => false,
             ToolPolicy::Exact { tools } => tools.iter().any(|tool| tool == CALL_AGENT),
         };
         match definition {
-            _ if !lent => MayCall::default(),
+            _ if !lent => CallableAgents::default(),
             Some(definition) => definition.agents.clone(),
             None => self.state.created.agents.clone(),
         }

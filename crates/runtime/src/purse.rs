@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use antiphon_core::port::{Append, Appended, Journal, JournalError};
 use antiphon_core::{
-    Cost, Days, EventBody, ModelRef, Position, PriceTable, Raised, SpendWindow, Spending, Usage,
+    Cost, DayRange, EventBody, ModelRef, Position, PriceTable, Raised, SpendWindow, Spending, Usage,
 };
 use chrono::{DateTime, NaiveDate, Utc};
 
@@ -21,7 +21,7 @@ const DAYS_MAX: usize = 64;
 
 /// What was spent so far this month.
 #[derive(Debug, Default)]
-pub(crate) struct Purse(Mutex<Book>);
+pub(crate) struct SpendCache(Mutex<Book>);
 
 #[derive(Debug, Default)]
 struct Book {
@@ -58,7 +58,7 @@ struct Day {
     unpriced_calls: u64,
 }
 
-impl Purse {
+impl SpendCache {
     fn book(&self) -> MutexGuard<'_, Book> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -74,7 +74,7 @@ impl Purse {
         let yesterday = now.checked_sub_signed(chrono::TimeDelta::days(1)).unwrap_or(now);
         let from = SpendWindow::Month.first_day(yesterday);
         while let Some(reading) = self.begin_to_read() {
-            let found = journal.spending(Days { from, to: NaiveDate::MAX }).await?;
+            let found = journal.spending(DayRange { from, to: NaiveDate::MAX }).await?;
             reading.end(Known::of(found, prices), prices);
         }
         Ok(())
@@ -127,7 +127,7 @@ impl Purse {
 
 /// Somebody who reads; what is written meanwhile is kept as long as there is one.
 struct Reading<'a> {
-    purse: &'a Purse,
+    purse: &'a SpendCache,
     doubts: u64,
 }
 
@@ -157,12 +157,12 @@ impl Drop for Reading<'_> {
 
 /// Doubts what was spent, unless it is told what became of a write.
 struct Writing<'a> {
-    purse: &'a Purse,
+    purse: &'a SpendCache,
     known: bool,
 }
 
 impl<'a> Writing<'a> {
-    fn begin(purse: &'a Purse) -> Self {
+    fn begin(purse: &'a SpendCache) -> Self {
         Self { purse, known: false }
     }
 

@@ -149,13 +149,13 @@ impl Refusal {
             | Self::Hops { .. }
             | Self::NotYours { .. } => Value::Null,
         };
-        let told = Told { error: self.code(), message: self.to_string(), limit };
+        let told = SerializedEvent { error: self.code(), message: self.to_string(), limit };
         ToolResult::failed(json!(told).to_string())
     }
 }
 
 #[derive(Serialize)]
-struct Told {
+struct SerializedEvent {
     error: &'static str,
     message: String,
     #[serde(skip_serializing_if = "Value::is_null")]

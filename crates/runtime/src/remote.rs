@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::port::{News, Run, RunnerError};
+use antiphon_core::port::{Run, RunnerError, TaskUpdates};
 use antiphon_core::{
     Cancel, HistoryRef, Position, Provider, RunnerConfig, TaskId, TaskStatus, WaitingFor,
 };
@@ -22,7 +22,7 @@ use crate::inner::Inner;
 use crate::lap::Work;
 use crate::limits;
 use crate::orchestrator_error::OrchestratorError;
-use crate::own_pages::OwnPages;
+use crate::own_pages::RunnerJournal;
 use crate::tree;
 use crate::world::Dispatch;
 
@@ -234,7 +234,7 @@ impl Work {
             config: config.config.clone(),
             limits,
             dispatches,
-            journal: Arc::new(OwnPages {
+            journal: Arc::new(RunnerJournal {
                 inner: Arc::clone(&self.inner),
                 task_id: self.state.task_id.clone(),
                 root: self.root().clone(),
@@ -321,7 +321,7 @@ impl Inner {
 struct Bell(watch::Receiver<Position>);
 
 #[async_trait]
-impl News for Bell {
+impl TaskUpdates for Bell {
     async fn next(&mut self) {
         if self.0.changed().await.is_err() {
             std::future::pending::<()>().await;

@@ -28,7 +28,7 @@ use crate::flight;
 use crate::inner::Inner;
 use crate::lap::Work;
 use crate::orchestrator_error::OrchestratorError;
-use crate::owed::Sent;
+use crate::owed::OutboundRequest;
 use crate::roster;
 use crate::running;
 use crate::tools;
@@ -47,7 +47,7 @@ impl Outstanding {
     fn unknown(
         &self,
         task_id: &TaskId,
-        open: &BTreeMap<InteractionId, Sent>,
+        open: &BTreeMap<InteractionId, OutboundRequest>,
     ) -> Vec<InteractionId> {
         let mut book = self.book();
         if open.is_empty() {
@@ -123,7 +123,7 @@ impl Inner {
     async fn heir(&self, task_id: &TaskId) -> Result<Option<TaskId>, OrchestratorError> {
         let gone = self.summary(task_id).await?;
         let Ok(name) = AgentName::parse(&gone.agent) else { return Ok(None) };
-        if !roster::is_standing(&gone) {
+        if !roster::is_resident(&gone) {
             return Ok(None);
         }
         let live = self.last_of(&name).await?.filter(|last| !last.status.is_terminal());
@@ -176,7 +176,7 @@ impl Work {
     pub(crate) async fn post_request(
         &self,
         id: InteractionId,
-        sent: &Sent,
+        sent: &OutboundRequest,
     ) -> Result<Result<(), Rejection>, OrchestratorError> {
         self.inner.outstanding.add(&self.state.task_id, id);
         self.inner.watch_task(sent.until, self.state.task_id.clone());

@@ -1,6 +1,6 @@
 //! Whether a tree of tasks can go on without somebody.
 
-use crate::flight::Flight;
+use crate::flight::PendingCall;
 use crate::inner::Inner;
 use crate::orchestrator_error::OrchestratorError;
 use crate::state::TaskState;
@@ -22,7 +22,7 @@ pub(crate) enum Rests {
 impl Inner {
     /// Whether a task that nobody works on will be taken up when somebody else is done.
     pub(crate) fn waits_for_others(&self, state: &TaskState) -> bool {
-        let client = |flight: &Flight| matches!(flight, Flight::External { .. });
+        let client = |flight: &PendingCall| matches!(flight, PendingCall::External { .. });
         // What is left to the one above, nobody here waits for.
         let asked = self.world.settings.dispatch == Dispatch::Here && !state.requests.is_empty();
         let waits = state.flights.values().any(client) || asked;

@@ -15,11 +15,11 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use antiphon_core::port::{
-    Append, Expected, IdempotencyKey, JournalError, Scene, TaskQuery, Which,
+    Append, Expected, IdempotencyKey, JournalError, PromptSource, TaskQuery, TaskSelector,
 };
 use antiphon_core::{
-    AgentDefinition, AgentName, EventBody, HistoryRef, MayCall, Replied, ResponseStatus, SessionId,
-    StatusChanged, TaskCreated, TaskId, TaskLimits, TaskStatus, TaskSummary,
+    AgentDefinition, AgentName, CallableAgents, EventBody, HistoryRef, Replied, ResponseStatus,
+    SessionId, StatusChanged, TaskCreated, TaskId, TaskLimits, TaskStatus, TaskSummary,
 };
 use serde_json::json;
 
@@ -72,7 +72,7 @@ struct Book {
 pub(crate) struct Live {
     pub(crate) task_id: TaskId,
     /// Whom it may talk to.
-    pub(crate) agents: MayCall,
+    pub(crate) agents: CallableAgents,
 }
 
 impl Roster {
@@ -108,9 +108,9 @@ impl Roster {
 
     /// Those who named this one as somebody they talk to.
     pub(crate) fn peers_of(&self, name: &AgentName) -> Vec<TaskId> {
-        let names = |agents: &MayCall| match agents {
-            MayCall::Anybody => false,
-            MayCall::Only(names) => names.iter().any(|known| known == name.as_str()),
+        let names = |agents: &CallableAgents| match agents {
+            CallableAgents::Any => false,
+            CallableAgents::Only(names) => names.iter().any(|known| known == name.as_str()),
         };
         let book = self.book();
         let peers =
@@ -129,7 +129,7 @@ pub fn session_of(name: &AgentName) -> Result<SessionId, OrchestratorError> {
 }
 
 /// Whether a task is an agent's inbox, as far as that can be seen from here.
-pub fn is_standing(task: &TaskSummary) -> bool {
+pub fn is_resident(task: &TaskSummary) -> bool {
     let named = AgentName::parse(&task.agent).ok().and_then(|name| session_of(&name).ok());
     task.parent.is_none() && named.is_some_and(|session_id| session_id == task.session_id)
 }
@@ -177,7 +177,7 @@ impl Inner {
         &self,
         name: &AgentName,
     ) -> Result<Option<TaskSummary>, OrchestratorError> {
-        let which = Which::Session(session_of(name)?);
+        let which = TaskSelector::Session(session_of(name)?);
         let query = TaskQuery { which, limit: SESSION_TASKS_MAX };
         for task in self.world.journal.tasks(query).await? {
             // Somebody may have gone on with its conversation in a task of their own.
@@ -230,7 +230,7 @@ impl Inner {
             inner.roster.enter(name.clone(), live);
             running::start(&inner, &task_id);
             if !appended.deduplicated {
-                inner.tell_peers(&name, &task_id, crate::lifecycle::News::Added).await?;
+                inner.tell_peers(&name, &task_id, crate::lifecycle::LifecycleNotice::Added).await?;
             }
             Ok(Started { task_id, already: appended.deduplicated })
         })
@@ -252,7 +252,7 @@ impl Inner {
             history: last.map(|last| HistoryRef { task_id: last.task_id.clone(), seq: last.seq }),
             model,
             fallbacks: definition.fallbacks.clone(),
-            system_prompt: self.scene(&definition),
+            system_prompt: self.system_prompt(&definition),
             tools: definition.tools.clone(),
             agents: definition.agents.clone(),
             runner,
@@ -269,9 +269,11 @@ impl Inner {
         Ok(created)
     }
 
-    fn scene(&self, definition: &AgentDefinition) -> String {
+    fn system_prompt(&self, definition: &AgentDefinition) -> String {
         let agents = self.world.agents.as_ref();
-        let own = agents.map(|agents| agents.scene(Scene::Named(definition))).unwrap_or_default();
+        let own = agents
+            .map(|agents| agents.system_prompt(PromptSource::Named(definition)))
+            .unwrap_or_default();
         if own.is_empty() { ABOUT_INBOX.to_owned() } else { format!("{own}\n\n{ABOUT_INBOX}") }
     }
 

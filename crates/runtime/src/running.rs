@@ -82,7 +82,7 @@ impl Running {
 
 /// The places.
 #[derive(Debug, Default)]
-pub(crate) struct Places {
+pub(crate) struct RunSlots {
     book: Mutex<Book>,
     /// Rings whenever a place is given up.
     vacated: Notify,
@@ -99,7 +99,7 @@ struct Book {
     stopped: VecDeque<(TaskId, OrchestratorError)>,
 }
 
-impl Places {
+impl RunSlots {
     fn book(&self) -> MutexGuard<'_, Book> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -16,7 +16,7 @@ use crate::orchestrator_error::OrchestratorError;
 
 /// Something said to a task.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Saying {
+pub struct TaskMessage {
     /// What.
     pub message: UserMessage,
     /// When it may reach the model.
@@ -33,9 +33,9 @@ impl Orchestrator {
     pub async fn say(
         &self,
         task_id: &TaskId,
-        saying: Saying,
+        saying: TaskMessage,
     ) -> Result<InteractionId, OrchestratorError> {
-        let Saying { message, mode, from, key } = saying;
+        let TaskMessage { message, mode, from, key } = saying;
         let inner = self.inner();
         let id = match &key {
             Some(key) => named(task_id, key),
@@ -66,7 +66,7 @@ impl Orchestrator {
         &self,
         payer: Option<&str>,
         task_id: &TaskId,
-        saying: &Saying,
+        saying: &TaskMessage,
     ) -> Result<(), OrchestratorError> {
         match (self.afford_own(payer).await, &saying.key) {
             (Err(OrchestratorError::Budget(_)), Some(key))

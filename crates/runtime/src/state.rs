@@ -14,8 +14,8 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use crate::conversation::Conversation;
-use crate::flight::{self, Flight};
-use crate::owed::{Owed, Sent};
+use crate::flight::{self, PendingCall};
+use crate::owed::{InboundRequest, OutboundRequest};
 
 /// A task, as its events tell it.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,7 +59,7 @@ pub struct TaskState {
     /// Calls that were started and have no result, and what they do to the world.
     pub started: HashMap<ToolCallId, Effect>,
     /// Calls that wait for somebody else, and have no result.
-    pub flights: HashMap<ToolCallId, Flight>,
+    pub flights: HashMap<ToolCallId, PendingCall>,
     /// Tasks that were dispatched detached and have not reported, by what their report is called.
     pub detached: BTreeMap<InteractionId, TaskId>,
     /// Whether it ever dispatched anybody.
@@ -67,9 +67,9 @@ pub struct TaskState {
     /// How often another agent took over.
     pub handovers: u32,
     /// Requests to peers that have no final answer yet.
-    pub requests: BTreeMap<InteractionId, Sent>,
+    pub requests: BTreeMap<InteractionId, OutboundRequest>,
     /// Requests of others that it took and has not answered for good.
-    pub owed: BTreeMap<InteractionId, Owed>,
+    pub owed: BTreeMap<InteractionId, InboundRequest>,
     /// The request that its turn is about, as long as it has not answered it.
     pub subject: Option<InteractionId>,
     /// What it had used up when it was last woken.
@@ -246,12 +246,12 @@ impl TaskState {
             EventBody::OutputRejected(_) => self.rejected += 1,
             EventBody::ToolRequested(requested) => {
                 self.calls += 1;
-                self.fly(&requested.tool_call_id, Flight::External { until: requested.until });
+                self.fly(&requested.tool_call_id, PendingCall::External { until: requested.until });
             }
             EventBody::Dispatched(dispatched) => self.dispatch(dispatched),
             EventBody::Awaited(awaited) => {
                 let Awaited { tool_call_id, tasks, mode, until } = awaited.clone();
-                self.fly(&tool_call_id, Flight::Await { tasks, mode, until });
+                self.fly(&tool_call_id, PendingCall::Await { tasks, mode, until });
             }
             EventBody::HandedOver(over) => self.hand_over(over),
             EventBody::ToolRefused(_) | EventBody::Relayed(_) | EventBody::BudgetRaised(_) => {}
@@ -276,9 +276,9 @@ impl TaskState {
 
     fn send_request(&mut self, sent: &RequestSent) {
         let RequestSent { tool_call_id, id, to, intent, params, until, waits } = sent.clone();
-        self.requests.insert(id, Sent { to, intent, params, until, hops: self.hops });
+        self.requests.insert(id, OutboundRequest { to, intent, params, until, hops: self.hops });
         if waits {
-            self.fly(&tool_call_id, Flight::Request { id, until });
+            self.fly(&tool_call_id, PendingCall::Request { id, until });
         }
     }
 
@@ -294,7 +294,7 @@ impl TaskState {
         }
     }
 
-    fn fly(&mut self, tool_call_id: &ToolCallId, flight: Flight) {
+    fn fly(&mut self, tool_call_id: &ToolCallId, flight: PendingCall) {
         self.flights.insert(tool_call_id.clone(), flight);
     }
 
@@ -305,7 +305,7 @@ impl TaskState {
             let named = children.iter().map(|child| (flight::report_id(child), child.clone()));
             self.detached.extend(named);
         }
-        self.fly(&tool_call_id, Flight::Children { join, children });
+        self.fly(&tool_call_id, PendingCall::Children { join, children });
     }
 
     fn hand_over(&mut self, over: &HandedOver) {
@@ -336,7 +336,7 @@ impl TaskState {
                 self.subject.get_or_insert(id);
             }
             let MessageQueued { from, reply_to, until, .. } = queued;
-            self.owed.insert(id, Owed { from, reply_to, until, accepted: false });
+            self.owed.insert(id, InboundRequest { from, reply_to, until, accepted: false });
         }
     }
 

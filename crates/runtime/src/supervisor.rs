@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::call_agent::CALL_AGENT;
 use crate::dispatch;
-use crate::flight::{self, Flight};
+use crate::flight::{self, PendingCall};
 use crate::lap::Work;
 use crate::orchestrator_error::OrchestratorError;
 use crate::refusal::Refusal;
@@ -199,7 +199,7 @@ impl Work {
         let now = self.inner.world.clock.now();
         let until = asked.timeout_s.map(|s| now + chrono::TimeDelta::seconds(i64::from(s.get())));
         let (tasks, mode) = (asked.task_ids, asked.mode);
-        self.expect(&Flight::Await { tasks: tasks.clone(), mode, until });
+        self.expect(&PendingCall::Await { tasks: tasks.clone(), mode, until });
         // What has ended before is noted now; what ends from here on is noted as it does.
         for task_id in &tasks {
             let summary = self.inner.summary(task_id).await?;

@@ -23,12 +23,12 @@ const TAILS_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// An event of the journal, written as JSON once for all who want it so.
 #[derive(Debug)]
-pub struct Told {
+pub struct SerializedEvent {
     event: Event,
     json: OnceLock<String>,
 }
 
-impl Told {
+impl SerializedEvent {
     pub(crate) fn new(event: Event) -> Self {
         Self { event, json: OnceLock::new() }
     }
@@ -78,7 +78,7 @@ pub(crate) struct Tail {
 
 #[derive(Debug, Default)]
 struct Kept {
-    events: VecDeque<Arc<Told>>,
+    events: VecDeque<Arc<SerializedEvent>>,
     bytes: usize,
 }
 
@@ -102,7 +102,7 @@ impl Tail {
                 Some(next) if event.seq > next => kept.clear(&self.budget),
                 Some(_) | None => {}
             }
-            let told = Arc::new(Told::new(event));
+            let told = Arc::new(SerializedEvent::new(event));
             let Ok(bytes) = told.json().map(str::len) else { return kept.clear(&self.budget) };
             if !self.budget.take(bytes) {
                 return kept.clear(&self.budget);
@@ -116,7 +116,7 @@ impl Tail {
     }
 
     /// What comes behind an event, if it is here.
-    pub(crate) fn behind(&self, seq: Seq, events_max: usize) -> VecDeque<Arc<Told>> {
+    pub(crate) fn behind(&self, seq: Seq, events_max: usize) -> VecDeque<Arc<SerializedEvent>> {
         let kept = self.kept();
         let first = kept.events.front().map_or(Seq(u64::MAX), |first| first.event.seq);
         let Some(skipped) = (seq.0 + 1).checked_sub(first.0) else { return VecDeque::new() };

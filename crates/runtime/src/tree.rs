@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use antiphon_core::port::{Journal, Read, TaskQuery, Which};
+use antiphon_core::port::{Journal, Read, TaskQuery, TaskSelector};
 use antiphon_core::{EventBody, Position, TaskCreated, TaskId, TaskLimits, TaskSummary};
 use chrono::{DateTime, Utc};
 
@@ -156,7 +156,8 @@ impl Trees {
         let fresh = path.len() == 1 && state.turns == 0;
         let root = state.created.root.as_ref().unwrap_or(&state.task_id);
         let tasks = if missing && !fresh {
-            let query = TaskQuery { which: Which::Tree(root.clone()), limit: TREE_TASKS_MAX };
+            let query =
+                TaskQuery { which: TaskSelector::Tree(root.clone()), limit: TREE_TASKS_MAX };
             journal.tasks(query).await?
         } else {
             Vec::new()

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::port::{Agents, Asked, Clock, Gate, IdSource, Journal, Rule, Runner, Verdict};
+use antiphon_core::port::{
+    Agents, Clock, Gate, GateRequest, IdSource, Journal, Rule, Runner, Verdict,
+};
 use antiphon_core::{ModelRef, PriceTable, Provider, RawJson, ToolExecutor};
 use async_trait::async_trait;
 
 /// What the orchestrator is given to work with.
 #[derive(Clone)]
-pub struct World {
+pub struct RuntimeDeps {
     /// The truth.
     pub journal: Arc<dyn Journal>,
     /// Who answers.
@@ -56,7 +58,7 @@ pub trait Models: Send + Sync {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// What becomes of a call that somebody has to be asked about.
-    pub asking: Asking,
+    pub asking: ApprovalPolicy,
     /// How often a task that stopped for a reason that may pass is taken up again.
     pub restarts_max: u32,
     /// How long to wait before the first of these times; twice as long before each further one.
@@ -81,7 +83,7 @@ pub enum Dispatch {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            asking: Asking::Wait { patience: None },
+            asking: ApprovalPolicy::Wait { patience: None },
             restarts_max: 5,
             restart_after: Duration::from_millis(100),
             // Longer than any tool may take.
@@ -94,7 +96,7 @@ impl Default for Settings {
 
 /// What becomes of a call that somebody has to be asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asking {
+pub enum ApprovalPolicy {
     /// Its task waits until somebody answers.
     Wait {
         /// After so long the answer is no.
@@ -110,7 +112,7 @@ pub struct OpenGate;
 
 #[async_trait]
 impl Gate for OpenGate {
-    fn judge(&self, _: &Asked<'_>) -> Verdict {
+    fn judge(&self, _: &GateRequest<'_>) -> Verdict {
         Verdict::Allow
     }
 

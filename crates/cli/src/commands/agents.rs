@@ -5,8 +5,8 @@ mod show;
 
 use std::path::Path;
 
-use antiphon_agents::{AgentBook, Draft, DraftError, Entry, Folder, Problem, new_file};
-use antiphon_core::port::Scene;
+use antiphon_agent_files::{AgentCatalog, Draft, DraftError, Entry, Folder, Problem, new_file};
+use antiphon_core::port::PromptSource;
 use antiphon_core::{AgentName, ModelRef, visible};
 use clap::Subcommand;
 use serde::Serialize;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::config::Config;
 use crate::failure::Failure;
-use crate::hands::{Allowed, Hands};
+use crate::hands::{Allowed, Toolset};
 use crate::project::Project;
 use crate::terminal;
 
@@ -124,7 +124,7 @@ impl Agents {
             Self::Show { name, json } => {
                 let project = Project::here()?;
                 let entry = find(&book(&project, &config), &name)?;
-                let hands = Hands::of(&project, &config, &Allowed::default()).await?;
+                let hands = Toolset::of(&project, &config, &Allowed::default()).await?;
                 let tools = hands.tools.tools().into_iter().map(|tool| tool.name).collect();
                 show::show(&entry, tools, json)
             }
@@ -160,19 +160,19 @@ pub(crate) fn names(project: &Project, config: &Config) -> Vec<AgentName> {
 /// Whether there is such an agent; an error says who there is.
 pub(crate) fn defined(project: &Project, config: &Config, name: &AgentName) -> Result<(), Failure> {
     let known = names(project, config);
-    if known.contains(name) { Ok(()) } else { Err(antiphon_server::unknown(name, &known).into()) }
+    if known.contains(name) { Ok(()) } else { Err(antiphon_http::unknown(name, &known).into()) }
 }
 
 /// For those who only look: nobody is told anything.
-fn book(project: &Project, config: &Config) -> AgentBook {
-    AgentBook::open(folders(project, config).into(), |scene| match scene {
-        Scene::Named(agent) => agent.context.clone(),
-        Scene::AdHoc(prompt) => prompt.to_owned(),
+fn book(project: &Project, config: &Config) -> AgentCatalog {
+    AgentCatalog::open(folders(project, config).into(), |scene| match scene {
+        PromptSource::Named(agent) => agent.context.clone(),
+        PromptSource::AdHoc(prompt) => prompt.to_owned(),
     })
 }
 
 /// The agent that is meant, or why there is none.
-fn find(book: &AgentBook, name: &str) -> Result<Entry, Failure> {
+fn find(book: &AgentCatalog, name: &str) -> Result<Entry, Failure> {
     if let Some(entry) = book.entry(name) {
         return Ok(entry);
     }
@@ -228,7 +228,7 @@ fn row(entry: &Entry) -> Row<'_> {
     }
 }
 
-fn list(book: &AgentBook, json: bool) -> Result<(), Failure> {
+fn list(book: &AgentCatalog, json: bool) -> Result<(), Failure> {
     let (entries, problems) = (book.entries(), book.problems());
     if json {
         let problems = problems.iter().map(|problem| {

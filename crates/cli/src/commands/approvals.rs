@@ -2,14 +2,14 @@
 
 use std::num::NonZeroUsize;
 
-use antiphon_core::port::{TaskQuery, Which, WhichApprovals};
+use antiphon_core::port::{ApprovalSelector, TaskQuery, TaskSelector};
 use antiphon_core::{Approval, ApprovalId, ApprovalStatus, Decision, visible};
 use antiphon_runtime::Orchestrator;
 use clap::Subcommand;
 
 use crate::config::Config;
 use crate::failure::Failure;
-use crate::hands::Hands;
+use crate::hands::Toolset;
 use crate::models::Models;
 use crate::project::Project;
 use crate::served::{Door, Served};
@@ -66,7 +66,7 @@ impl Approvals {
         let models = Models::new(Config::load()?);
         match self {
             Self::List { all, json } => {
-                let which = if all { WhichApprovals::All } else { WhichApprovals::Pending };
+                let which = if all { ApprovalSelector::All } else { ApprovalSelector::Pending };
                 let books = match Served::find(&project).await? {
                     Some(_) => Served::books(&project)?,
                     None => project.reader(models)?,
@@ -105,7 +105,7 @@ impl Approvals {
 
 /// Who takes the answer; a rule that is allowed always is kept by the gate.
 async fn door(project: &Project, models: Models) -> Result<Door, Failure> {
-    let hands = Hands::keeping(project, models.config())?;
+    let hands = Toolset::keeping(project, models.config())?;
     Door::open(project, models, hands).await
 }
 
@@ -122,7 +122,7 @@ async fn decide(
         Door::Served(..) => "its task goes on".to_owned(),
         Door::Alone(books) => {
             // What goes on is the whole tree.
-            let which = Which::One(approval.task_id.clone());
+            let which = TaskSelector::One(approval.task_id.clone());
             let task = books.tasks(TaskQuery { which, limit: NonZeroUsize::MIN }).await?;
             let root = task.into_iter().next().map_or(approval.task_id.clone(), |task| task.root);
             format!("go on with {}", door.going_on(&root))
@@ -134,7 +134,7 @@ async fn decide(
 
 /// The approval that is meant.
 async fn find(orchestrator: &Orchestrator, name: &str) -> Result<Approval, Failure> {
-    let pending = orchestrator.approvals(WhichApprovals::Pending).await?;
+    let pending = orchestrator.approvals(ApprovalSelector::Pending).await?;
     let mut meant = pending
         .into_iter()
         .filter(|approval| name == "last" || approval.approval_id.as_str().starts_with(name));
@@ -148,7 +148,7 @@ async fn find(orchestrator: &Orchestrator, name: &str) -> Result<Approval, Failu
         (None, _) => {
             // It may have been answered: then that is told.
             let id = ApprovalId::parse(name).map_err(|_| none())?;
-            let known = orchestrator.approvals(WhichApprovals::One(id)).await?;
+            let known = orchestrator.approvals(ApprovalSelector::One(id)).await?;
             known.into_iter().next().ok_or_else(none)
         }
     }

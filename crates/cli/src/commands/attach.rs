@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use antiphon_core::TaskSummary;
-use antiphon_core::port::{TaskQuery, Which};
+use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_terminal::{AttachError, Attachment, DetachKey, Left, Watching, attach, socket_path};
 use clap::Args;
 
@@ -69,7 +69,7 @@ impl Attach {
         let project = Project::known()?;
         let folder = project.folder().join(TERMINALS);
         let reader = project.reader(Models::new(Config::load()?))?;
-        let query = TaskQuery { which: Which::Unfinished, limit: TASKS_MAX };
+        let query = TaskQuery { which: TaskSelector::Unfinished, limit: TASKS_MAX };
         let tasks = reader.tasks(query).await?;
         let meant = tasks.iter().filter(|task| self.is_meant(task));
         let mut sockets = meant.filter_map(|task| socket_path(&folder, &task.task_id));

@@ -1,14 +1,14 @@
 //! `antiphon budget`: what may be spent, and letting more be spent.
 
 use antiphon_core::Cost;
+use antiphon_http::nano_usd;
 use antiphon_keys::KeyId;
-use antiphon_runtime::{Allowance, BudgetStanding, ScopeStanding, WindowStanding};
-use antiphon_server::nano_usd;
+use antiphon_runtime::{Allowance, BudgetStatus, ScopeStatus, WindowStatus};
 use clap::Subcommand;
 
 use crate::config::Config;
 use crate::failure::Failure;
-use crate::hands::Hands;
+use crate::hands::Toolset;
 use crate::models::Models;
 use crate::project::Project;
 use crate::served::Door;
@@ -61,7 +61,7 @@ impl BudgetOf {
             Self::Allow { usd, key, comment, json } => {
                 let bad = || Failure::usage("an amount is from 0.000000001 to 1000000 dollars");
                 let by_nano_usd = nano_usd(usd).ok_or_else(bad)?;
-                let door = Door::open(&project, models, Hands::none()).await?;
+                let door = Door::open(&project, models, Toolset::none()).await?;
                 let allowance = Allowance {
                     payer: key.map(String::from),
                     by_nano_usd,
@@ -89,7 +89,7 @@ fn then(door: &Door) -> &'static str {
     }
 }
 
-fn table(standing: &BudgetStanding) -> String {
+fn table(standing: &BudgetStatus) -> String {
     let head = ["BUDGET", "OF", "SPENT", "LIMIT", "ALLOWED BEYOND", "ENDS"];
     let mut lines = vec![head.map(str::to_owned)];
     for scope in std::iter::once(&standing.total).chain(&standing.keys) {
@@ -99,7 +99,7 @@ fn table(standing: &BudgetStanding) -> String {
     [terminal::table(&lines), unpriced(standing), waiting(standing)].concat()
 }
 
-fn unpriced(standing: &BudgetStanding) -> String {
+fn unpriced(standing: &BudgetStatus) -> String {
     match standing.total.unpriced_calls {
         0 => String::new(),
         calls => {
@@ -109,7 +109,7 @@ fn unpriced(standing: &BudgetStanding) -> String {
     }
 }
 
-fn waiting(standing: &BudgetStanding) -> String {
+fn waiting(standing: &BudgetStatus) -> String {
     match standing.waiting.len() as u64 {
         0 => String::new(),
         tasks => {
@@ -119,7 +119,7 @@ fn waiting(standing: &BudgetStanding) -> String {
     }
 }
 
-fn line(scope: &ScopeStanding, of: &str, window: &WindowStanding) -> [String; 6] {
+fn line(scope: &ScopeStatus, of: &str, window: &WindowStatus) -> [String; 6] {
     [
         scope.key_id.as_ref().map_or("total".to_owned(), |id| format!("key {id}")),
         of.to_owned(),

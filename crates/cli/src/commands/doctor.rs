@@ -4,7 +4,7 @@ mod hooks;
 
 use std::num::NonZeroUsize;
 
-use antiphon_core::port::{Agents as _, Journal as _, JournalError, TaskQuery, Which};
+use antiphon_core::port::{Agents as _, Journal as _, JournalError, TaskQuery, TaskSelector};
 use antiphon_core::{AgentName, visible};
 use clap::Args;
 use serde::Serialize;
@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::catalog;
 use crate::config::{Config, Key, ProviderConfig};
 use crate::failure::{Exit, Failure};
-use crate::hands::{self, Allowed, Hands};
+use crate::hands::{self, Allowed, Toolset};
 use crate::models::Models as Registry;
 use crate::project::Project;
 use crate::prompt::Rules;
@@ -213,7 +213,7 @@ fn permissions(project: &Project, config: &Config) -> Finding {
     let rules = &config.permissions;
     let count = rules.allow.len() + rules.ask.len() + rules.deny.len();
     let said = format!("mode {}, {}", rules.mode, terminal::count(count as u64, "rule"));
-    match Hands::keeping(project, config) {
+    match Toolset::keeping(project, config) {
         Ok(_) => Finding::new(Status::Ready, said),
         Err(failure) => Finding::new(Status::Failed, failure.to_string()),
     }
@@ -224,7 +224,7 @@ async fn team(
     project: &Project,
     config: &Config,
 ) -> Result<(Finding, Vec<Runs>, Vec<AgentName>), Failure> {
-    let hands = Hands::none();
+    let hands = Toolset::none();
     let team = Team::usual(project, config, &Allowed::default(), &hands)?;
     let problems: Vec<String> =
         team.agents.problems().iter().map(|problem| visible(&problem.to_string())).collect();
@@ -292,7 +292,7 @@ async fn journal(project: &Project) -> Option<Finding> {
     if !project.has_journal() {
         return None;
     }
-    let unfinished = TaskQuery { which: Which::Unfinished, limit: NonZeroUsize::MAX };
+    let unfinished = TaskQuery { which: TaskSelector::Unfinished, limit: NonZeroUsize::MAX };
     let look = async {
         let journal = project.journal()?;
         let fault = |error: JournalError| Failure::unavailable(error.to_string());

@@ -18,15 +18,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::agents::folders;
 use crate::config::Config;
-use crate::desk::ProjectDesk;
+use crate::desk::ProjectTaskFactory;
 use crate::failure::{Exit, Failure};
-use crate::hands::{Allowed, Hands};
+use crate::hands::{Allowed, Toolset};
 use crate::models::Models;
 use crate::orders::{ProjectOrders, Working, drop_settings};
 use crate::project::Project;
 use crate::prompt::Rules;
 use crate::served::Served;
-use crate::shelf::Shelf;
+use crate::shelf::AgentFiles;
 use crate::team::Team;
 use crate::terminal;
 
@@ -93,7 +93,7 @@ impl Request {
     /// Answers it here: nobody else does.
     async fn alone(&self, project: &Project, request: Vec<u8>) -> Result<Response, Failure> {
         let config = Config::load()?;
-        let hands = Hands::none();
+        let hands = Toolset::none();
         let rules = Rules::find(config.path.parent(), project.root(), project.working_folder());
         let team = Team::of(project, &config, &Allowed::default(), &hands, &rules)?;
         let default_model = config.default_model();
@@ -108,8 +108,8 @@ impl Request {
                 return self.drop_in(project, request).await;
             }
         };
-        let files = Shelf::new(&orchestrator, &team.agents, folder);
-        let desk = Arc::new(ProjectDesk {
+        let files = AgentFiles::new(&orchestrator, &team.agents, folder);
+        let desk = Arc::new(ProjectTaskFactory {
             orchestrator: orchestrator.clone(),
             models: Models::new(Config::load()?),
             default_model,

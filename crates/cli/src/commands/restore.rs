@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use antiphon_core::WaitingFor;
-use antiphon_core::port::{Clock, SystemClock, TaskQuery, Which};
+use antiphon_core::port::{Clock, SystemClock, TaskQuery, TaskSelector};
 use antiphon_sqlite::Replace;
 use clap::Args;
 use serde::Serialize;
@@ -134,7 +134,7 @@ fn after(unfinished: u64, paused: Option<usize>) -> String {
 /// that were.
 async fn pause_all(journal: &Path) -> Result<usize, Failure> {
     let keeper = Project::keeper_at(journal, Models::new(Config::load()?))?;
-    let query = TaskQuery { which: Which::Unfinished, limit: NonZeroUsize::MAX };
+    let query = TaskQuery { which: TaskSelector::Unfinished, limit: NonZeroUsize::MAX };
     let unfinished = keeper.tasks(query).await?;
     let mut paused = 0;
     for task in unfinished.iter().filter(|task| task.waiting_for != Some(WaitingFor::Resume)) {

@@ -6,19 +6,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use antiphon_core::port::{Agents, Clock, SystemClock, Which};
+use antiphon_core::port::{Agents, Clock, SystemClock, TaskSelector};
 use antiphon_core::{
     AgentDefinition, HistoryRef, ModelRef, Position, RawJson, SessionId, TaskId, TaskLimits,
     TaskStatus, UserMessage,
 };
 use antiphon_permissions::Mode;
-use antiphon_runtime::{Before, NewTask, Orchestrator, TaskState};
+use antiphon_runtime::{NewTask, Orchestrator, PriorHistory, TaskState};
 use clap::{Args, ValueEnum};
 
 use super::{sessions, tasks};
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
-use crate::hands::{Allowed, Hands};
+use crate::hands::{Allowed, Toolset};
 use crate::keyboard::Keyboard;
 use crate::models::Models;
 use crate::outcome;
@@ -203,7 +203,7 @@ pub(crate) enum Ask {
 struct Beginning {
     session_id: Option<SessionId>,
     system_prompt: String,
-    before: Before,
+    before: PriorHistory,
     model: Option<ModelRef>,
 }
 
@@ -239,7 +239,7 @@ impl Run {
         // Everything that can be wrong is found before anything is written.
         let order = self.order()?;
         let keyboard = self.keyboard();
-        let hands = Hands::of(&project, models.config(), &self.allowed()).await?;
+        let hands = Toolset::of(&project, models.config(), &self.allowed()).await?;
         let hands = hands.asking(self.ask, keyboard.is_there());
         let servers = hands.servers.clone();
         let rules = self.rules(&project, models.config());
@@ -395,7 +395,7 @@ impl Run {
             None => Ok(Beginning {
                 session_id: None,
                 system_prompt: prompt::system_prompt(self.system.as_deref(), project.root(), rules),
-                before: Before::Nothing,
+                before: PriorHistory::Nothing,
                 model: None,
             }),
             Some(name) if sessions::is_file(name) => {
@@ -403,7 +403,7 @@ impl Run {
                 Ok(Beginning {
                     session_id: Some(session.id),
                     system_prompt: session.system_prompt,
-                    before: Before::Messages(session.messages),
+                    before: PriorHistory::Messages(session.messages),
                     model: None,
                 })
             }
@@ -418,7 +418,10 @@ impl Run {
                 let last = orchestrator.task(&session.last_task).await?;
                 Ok(Beginning {
                     session_id: Some(session.session_id),
-                    before: Before::Task(HistoryRef { task_id: session.last_task, seq: last.seq }),
+                    before: PriorHistory::Task(HistoryRef {
+                        task_id: session.last_task,
+                        seq: last.seq,
+                    }),
                     model: last.created.model,
                     system_prompt: last.created.system_prompt,
                 })
@@ -460,7 +463,7 @@ pub(super) fn find_agent(team: &Team, name: &str) -> Result<Arc<AgentDefinition>
 
 /// A budget in the smallest unit there is.
 fn nano_usd(usd: f64) -> Result<NonZeroU64, Failure> {
-    let budget = antiphon_server::nano_usd(usd).and_then(NonZeroU64::new);
+    let budget = antiphon_http::nano_usd(usd).and_then(NonZeroU64::new);
     budget.ok_or_else(|| Failure::usage("--budget-usd takes an amount from 0.000000001 to 1000000"))
 }
 
@@ -479,7 +482,7 @@ fn print_result(state: &TaskState, form: Form) -> Result<(), Failure> {
 
 /// Takes up a task that was cut off. What it said before is not said again.
 async fn resume(orchestrator: &Orchestrator, name: &str) -> Result<(TaskId, Position), Failure> {
-    let task = tasks::find(orchestrator, name, Which::Unfinished).await?;
+    let task = tasks::find(orchestrator, name, TaskSelector::Unfinished).await?;
     let after = orchestrator.head().await?;
     orchestrator.resume(&task.task_id).await?;
     Ok((task.task_id, after))

@@ -9,8 +9,8 @@ mod watching;
 use std::sync::Arc;
 use std::time::Duration;
 
+use antiphon_http::{Keys, Limits, ServerConfig, ServerDeps, live_agents, serve};
 use antiphon_permissions::Mode;
-use antiphon_server::{Doors, House, Keys, Limits, live_agents, serve};
 use antiphon_telemetry::{Metrics, Telemetry, Traces};
 use clap::Args;
 use rustix::process::{Signal, set_parent_process_death_signal};
@@ -20,21 +20,21 @@ use tokio::sync::mpsc;
 use super::agents::folders;
 use super::run::{Ask, ModeName};
 use crate::config::{Config, webhooks};
-use crate::desk::ProjectDesk;
+use crate::desk::ProjectTaskFactory;
 use crate::failure::Failure;
-use crate::hands::{Allowed, Hands};
+use crate::hands::{Allowed, Toolset};
 use crate::log::LogFormat;
 use crate::models::Models;
 use crate::orders::{ProjectOrders, Working, drop_settings};
 use crate::project::Project;
 use crate::prompt::Rules;
-use crate::shelf::Shelf;
+use crate::shelf::AgentFiles;
 use crate::team::Team;
 use crate::terminal;
-use attendants::{Attendants, Needs};
+use attendants::{BackgroundServices, Needs};
 use files::{Wanted, make_room};
 use listening::{Listening, Opened, SocketFile};
-use papers::{Folder, Papers, Where};
+use papers::{Folder, ServerFiles, Where};
 use watching::Watching;
 
 /// The most connections that can be asked for.
@@ -111,7 +111,7 @@ impl Serve {
         // Before the journal is opened, which makes one.
         let folder = if project.has_journal() { Folder::Ours } else { Folder::Fresh };
         let allowed = self.allowed();
-        let hands = Hands::of(&project, models.config(), &allowed).await?;
+        let hands = Toolset::of(&project, models.config(), &allowed).await?;
         let hands = hands.asking(Some(Ask::Wait), false);
         let (servers, secrets) = (hands.servers.clone(), hands.secrets.clone());
         let config = models.config();
@@ -125,11 +125,11 @@ impl Serve {
         let orchestrator = project.orchestrator(models, hands, &team)?;
         let keys =
             Keys::new(project.keys()?).map_err(|error| Failure::failed(error.to_string()))?;
-        let papers = Papers::new(&project.folder());
+        let papers = ServerFiles::new(&project.folder());
         let token = papers.token(folder)?;
         secrets.add(token.secret());
-        let files = Shelf::new(&orchestrator, &team.agents, new_agents);
-        let desk = Arc::new(ProjectDesk {
+        let files = AgentFiles::new(&orchestrator, &team.agents, new_agents);
+        let desk = Arc::new(ProjectTaskFactory {
             orchestrator: orchestrator.clone(),
             // Only asked whether a model is there: what it answers is asked elsewhere.
             models: Models::new(Config::load()?),
@@ -138,7 +138,7 @@ impl Serve {
             rules,
             shelf: files.clone(),
         });
-        let doors = Doors {
+        let doors = ServerDeps {
             orchestrator: orchestrator.clone(),
             desk: Arc::clone(&desk) as _,
             token,
@@ -161,8 +161,12 @@ impl Serve {
             gone: std::mem::replace(&mut team.gone, mpsc::channel(1).1),
         };
         let watching = Watching::begin(&orchestrator, &telemetry).await?;
-        let house =
-            House { doors, keys: Some(keys), telemetry: Some(telemetry), webhooks: Some(webhooks) };
+        let house = ServerConfig {
+            doors,
+            keys: Some(keys),
+            telemetry: Some(telemetry),
+            webhooks: Some(webhooks),
+        };
         let served = self.serve(house, &papers, needs).await;
         papers.forget();
         orchestrator.shutdown(PATIENCE).await;
@@ -203,7 +207,12 @@ impl Serve {
         }
     }
 
-    async fn serve(&self, house: House, papers: &Papers, needs: Needs) -> Result<(), Failure> {
+    async fn serve(
+        &self,
+        house: ServerConfig,
+        papers: &ServerFiles,
+        needs: Needs,
+    ) -> Result<(), Failure> {
         let ended = ended()?;
         let opened = self.listening.open(papers.folder()).await?;
         let orchestrator = &house.doors.orchestrator;
@@ -212,7 +221,7 @@ impl Serve {
         let schedules = needs.schedules.iter().count();
         // Those are at rest, not cut off.
         let begun = recovered.begun.iter().filter(|task_id| !live.contains_key(task_id)).count();
-        let attendants = Attendants::begin(needs)?;
+        let attendants = BackgroundServices::begin(needs)?;
         let Opened { listeners, url, socket } = opened;
         let at = Where { url: url.as_deref(), socket: socket.as_ref().map(SocketFile::path) };
         let served = match papers.publish(at) {
@@ -264,7 +273,7 @@ fn ended() -> Result<impl Future<Output = ()> + Send, Failure> {
     })
 }
 
-fn announce(at: Where<'_>, papers: &Papers, beginning: &Beginning) {
+fn announce(at: Where<'_>, papers: &ServerFiles, beginning: &Beginning) {
     let token = papers.token_path().display();
     let going_on = match beginning.begun {
         0 => String::new(),

@@ -9,13 +9,13 @@ use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{
     AssistantBlock, InputBlock, Message, Session, SessionId, SessionSummary, UserMessage, visible,
 };
+use antiphon_http::session_of;
 use antiphon_runtime::Orchestrator;
-use antiphon_server::session_of;
 use clap::Subcommand;
 
 use crate::config::Config;
 use crate::failure::Failure;
-use crate::hands::Hands;
+use crate::hands::Toolset;
 use crate::models::Models;
 use crate::project::Project;
 use crate::served::Door;
@@ -120,7 +120,7 @@ fn reader() -> Result<Orchestrator, Failure> {
 
 /// Who keeps conversations: this process, or the server that has the journal.
 async fn door() -> Result<Door, Failure> {
-    Door::open(&Project::here()?, Models::new(Config::load()?), Hands::none()).await
+    Door::open(&Project::here()?, Models::new(Config::load()?), Toolset::none()).await
 }
 
 /// The session that is meant: by its id, by the beginning of it, or the last one.

@@ -11,18 +11,18 @@ mod tree;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use antiphon_core::port::{Clock, SystemClock, TaskFilter, TaskQuery, Which};
+use antiphon_core::port::{Clock, SystemClock, TaskFilter, TaskQuery, TaskSelector};
 use antiphon_core::{
     Cost, HandlingMode, Message, PriceTable, TaskId, TaskStatus, TaskSummary, TokenUsage,
     WaitingFor, visible,
 };
-use antiphon_runtime::{Orchestrator, TaskState, is_standing};
+use antiphon_runtime::{Orchestrator, TaskState, is_resident};
 use clap::Subcommand;
 use serde::Serialize;
 
 use crate::config::Config;
 use crate::failure::Failure;
-use crate::hands::Hands;
+use crate::hands::Toolset;
 use crate::models::Models;
 use crate::outcome;
 use crate::project::Project;
@@ -193,7 +193,7 @@ impl Tasks {
             }
             Self::Show { task, json } => {
                 let orchestrator = project.reader(models)?;
-                let summary = find(&orchestrator, &task, Which::All).await?;
+                let summary = find(&orchestrator, &task, TaskSelector::All).await?;
                 let state = orchestrator.task(&summary.task_id).await?;
                 describe(&state, &summary, &prices, json)
             }
@@ -251,8 +251,8 @@ async fn unfinished(
     models: Models,
     name: &str,
 ) -> Result<(Door, TaskSummary), Failure> {
-    let door = Door::open(project, models, Hands::none()).await?;
-    let task = find(door.books(), name, Which::Unfinished).await?;
+    let door = Door::open(project, models, Toolset::none()).await?;
+    let task = find(door.books(), name, TaskSelector::Unfinished).await?;
     Ok((door, task))
 }
 
@@ -263,7 +263,7 @@ async fn list(
     limit: NonZeroUsize,
     json: bool,
 ) -> Result<(), Failure> {
-    let (which, more) = (Which::Matching(filter), limit.saturating_add(1));
+    let (which, more) = (TaskSelector::Matching(filter), limit.saturating_add(1));
     let mut tasks = orchestrator.tasks(TaskQuery { which, limit: more }).await?;
     let left_out = tasks.len() > limit.get();
     tasks.truncate(limit.get());
@@ -345,7 +345,7 @@ fn describe(
 
 fn row<'a>(summary: &'a TaskSummary, prices: &PriceTable) -> Row<'a> {
     let cost = antiphon_runtime::cost(&summary.spent, prices).ok();
-    Row { summary, cost, standing: is_standing(summary) }
+    Row { summary, cost, standing: is_resident(summary) }
 }
 
 /// Those that are asked for, or those that do not last.
@@ -371,14 +371,14 @@ fn status(task: &TaskSummary) -> &'static str {
         (TaskStatus::InputRequired, Some(WaitingFor::Resume)) => "paused",
         (TaskStatus::InputRequired, Some(WaitingFor::Budget)) => "budget",
         // Whether it does anything just now is not in the lists: see the tree, or `agents status`.
-        (TaskStatus::Pending | TaskStatus::Running, _) if is_standing(task) => "standing",
+        (TaskStatus::Pending | TaskStatus::Running, _) if is_resident(task) => "standing",
         (status, _) => status.as_str(),
     }
 }
 
 /// What it was asked; of a live agent, who it is.
 fn titled(task: &TaskSummary) -> String {
-    if is_standing(task) { format!("agent {}", cut(&task.agent)) } else { cut(&task.title) }
+    if is_resident(task) { format!("agent {}", cut(&task.agent)) } else { cut(&task.title) }
 }
 
 fn cut(title: &str) -> String {

@@ -2,7 +2,7 @@
 
 use antiphon_core::TokenUsage;
 use antiphon_core::port::{Clock, SystemClock};
-use antiphon_server::{UsageBy, UsageReport, UsageRow, usage_days, usage_report};
+use antiphon_http::{UsageBy, UsageReport, UsageRow, usage_days, usage_report};
 use chrono::NaiveDate;
 use clap::Args;
 
@@ -16,7 +16,7 @@ use crate::terminal;
 /// docs/budget.md).
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Days are days of UTC. Money is counted at the prices of today; `?` is where nobody knows them.
+DayRange are days of UTC. Money is counted at the prices of today; `?` is where nobody knows them.
 
 Examples:
   antiphon usage

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 use antiphon_core::{AgentName, HandlingMode, Salience, SourceName};
+use antiphon_http::{Reads, Scheme, WEBHOOK_BODY_BYTES_MAX, Webhook, WebhookSecret, Webhooks};
 use antiphon_keys::RateLimit;
 use antiphon_runtime::Wake;
-use antiphon_server::{Reads, Scheme, WEBHOOK_BODY_BYTES_MAX, Webhook, WebhookSecret, Webhooks};
 use secrecy::SecretString;
 use serde::Deserialize;
 

@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use antiphon_agents::{Entry, Origin};
+use antiphon_agent_files::{Entry, Origin};
 use antiphon_core::{AgentName, ErrorCode, ErrorResponse};
-use antiphon_server::{AgentChange, Defined};
+use antiphon_http::{AgentChange, Defined};
 
 use super::refusal;
 use crate::agent_file::{self, FileError};
-use crate::shelf::Shelf;
+use crate::shelf::AgentFiles;
 
 /// An agent, as a client is told of it.
 pub(super) fn defined(entry: Entry) -> Defined {
     Defined {
         definition: entry.definition,
         origin: match entry.origin {
-            Origin::Project => antiphon_server::Origin::Project,
-            Origin::User => antiphon_server::Origin::User,
+            Origin::Project => antiphon_http::Origin::Project,
+            Origin::User => antiphon_http::Origin::User,
         },
         path: entry.path.display().to_string(),
         fault: entry.fault.map(|fault| format!("line {}: {}", fault.line, fault.reason)),
@@ -24,7 +24,7 @@ pub(super) fn defined(entry: Entry) -> Defined {
 }
 
 pub(super) async fn create(
-    shelf: &Shelf,
+    shelf: &AgentFiles,
     name: &AgentName,
     change: AgentChange,
 ) -> Result<Defined, ErrorResponse> {
@@ -38,7 +38,7 @@ pub(super) async fn create(
 }
 
 pub(super) async fn change(
-    shelf: &Shelf,
+    shelf: &AgentFiles,
     name: &AgentName,
     change: AgentChange,
 ) -> Result<Defined, ErrorResponse> {
@@ -54,13 +54,13 @@ pub(super) async fn change(
     found(shelf, name)
 }
 
-pub(super) async fn delete(shelf: &Shelf, name: &AgentName) -> Result<(), ErrorResponse> {
+pub(super) async fn delete(shelf: &AgentFiles, name: &AgentName) -> Result<(), ErrorResponse> {
     let entry = own(shelf, name).await?;
     shelf.remove(&entry.path).await.map_err(refused)
 }
 
 /// An agent of the project.
-async fn own(shelf: &Shelf, name: &AgentName) -> Result<Entry, ErrorResponse> {
+async fn own(shelf: &AgentFiles, name: &AgentName) -> Result<Entry, ErrorResponse> {
     let none = || refusal(ErrorCode::NotFound, format!("there is no agent `{name}`"));
     let entry = shelf.find(name).await.ok_or_else(none)?;
     match entry.origin {
@@ -75,7 +75,7 @@ async fn own(shelf: &Shelf, name: &AgentName) -> Result<Entry, ErrorResponse> {
 }
 
 /// An agent that was just written.
-fn found(shelf: &Shelf, name: &AgentName) -> Result<Defined, ErrorResponse> {
+fn found(shelf: &AgentFiles, name: &AgentName) -> Result<Defined, ErrorResponse> {
     let none = || {
         let message = format!("`{name}` was written, and is not taken: see `antiphon agents list`");
         refusal(ErrorCode::Conflict, message)

@@ -3,15 +3,15 @@
 
 use std::num::NonZeroUsize;
 
-use antiphon_core::port::{Clock, SystemClock, TaskQuery, Which};
+use antiphon_core::port::{Clock, SystemClock, TaskQuery, TaskSelector};
 use antiphon_core::{
     ApprovalId, Decision, HandlingMode, TaskId, TaskSummary, UserMessage, WaitingFor,
 };
-use antiphon_runtime::{Allowance, BudgetStanding, Orchestrator, Recovered, TaskState};
+use antiphon_runtime::{Allowance, BudgetStatus, Orchestrator, Recovered, TaskState};
 
 use super::{Order, Served};
 use crate::failure::Failure;
-use crate::hands::{Allowed, Hands};
+use crate::hands::{Allowed, Toolset};
 use crate::models::Models;
 use crate::project::Project;
 use crate::team::Team;
@@ -37,7 +37,7 @@ impl Door {
     pub(crate) async fn open(
         project: &Project,
         models: Models,
-        hands: Hands,
+        hands: Toolset,
     ) -> Result<Self, Failure> {
         if let Some(door) = Self::served(project).await? {
             return Ok(door);
@@ -53,7 +53,7 @@ impl Door {
         if let Some(door) = Self::served(project).await? {
             return Ok(door);
         }
-        let hands = Hands::none();
+        let hands = Toolset::none();
         let team = Team::usual(project, models.config(), &Allowed::default(), &hands)?;
         let keeper = project.keeper_of(models, hands, &team);
         // Who the agents are is known now, and nobody looks at their files any more.
@@ -146,7 +146,7 @@ impl Door {
     }
 
     /// Lets more be spent.
-    pub(crate) async fn allow(&self, allowance: Allowance) -> Result<BudgetStanding, Failure> {
+    pub(crate) async fn allow(&self, allowance: Allowance) -> Result<BudgetStatus, Failure> {
         match self {
             Self::Alone(orchestrator) => Ok(orchestrator.allow(allowance).await?),
             Self::Served(served, _) => served.allow(&allowance).await,
@@ -159,7 +159,7 @@ impl Door {
             Self::Alone(orchestrator) => return Ok(orchestrator.recover().await?),
             Self::Served(served, books) => (served, books),
         };
-        let query = TaskQuery { which: Which::Unfinished, limit: RESUMED_LIMIT };
+        let query = TaskQuery { which: TaskSelector::Unfinished, limit: RESUMED_LIMIT };
         let mut unfinished = books.tasks(query).await?;
         if unfinished.len() > RESUMED_MAX {
             return Err(Failure::refused(format!(

@@ -8,10 +8,10 @@ use antiphon_core::{
     AgentName, ErrorResponse, HandlingMode, InteractionContent, InteractionId, Salience, Sender,
     SourceName, TaskId,
 };
+use antiphon_http::AgentPresence;
 use antiphon_runtime::{
     Arrival, Orchestrator, REQUEST_TIMEOUT_S_DEFAULT, Receipt, Rejection, Started, Wake,
 };
-use antiphon_server::Presence;
 use chrono::TimeDelta;
 use reqwest::Method;
 use serde::{Deserialize, Serialize};
@@ -174,7 +174,7 @@ impl Served {
     }
 
     /// Live agents, and where they stand.
-    pub(crate) async fn presences(&self) -> Result<Vec<Presence>, Failure> {
+    pub(crate) async fn agent_presences(&self) -> Result<Vec<AgentPresence>, Failure> {
         let url = self.at(&["v1", "agents", "status"])?;
         let response = self.send(self.request(Method::GET, url)).await?;
         self.read(response).await

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 
-use antiphon_core::port::{TaskQuery, Which};
+use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_core::{Cost, Event, EventBody, PriceTable, TaskId, TaskSummary, TokenUsage, Usage};
 
 use super::member::{Detail, Member};
@@ -37,7 +37,7 @@ impl Family {
     /// Which tasks to ask the journal for.
     pub(crate) fn query(root: &TaskId) -> TaskQuery {
         let limit = NonZeroUsize::MIN.saturating_add(TASKS_MAX);
-        TaskQuery { which: Which::Tree(root.clone()), limit }
+        TaskQuery { which: TaskSelector::Tree(root.clone()), limit }
     }
 
     /// `top` and everything below it, of the tasks of its tree as a journal lists them: the newest

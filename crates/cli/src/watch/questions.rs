@@ -1,7 +1,7 @@
 //! Asking somebody at the terminal about calls, of the watched task and of every task below it, one
 //! after the other. Where nobody is there, what is asked stays in the journal.
 
-use antiphon_core::port::WhichApprovals;
+use antiphon_core::port::ApprovalSelector;
 use antiphon_core::{Approval, Decision, Event, EventBody, visible};
 use antiphon_runtime::{OrchestratorError, TaskState};
 
@@ -69,7 +69,7 @@ impl Watching<'_> {
 
     /// What waits for an answer, of the task and of those below it, the oldest first.
     pub(super) async fn pending(&self) -> Result<Vec<Approval>, Failure> {
-        let pending = self.watch.orchestrator.approvals(WhichApprovals::Pending).await?;
+        let pending = self.watch.orchestrator.approvals(ApprovalSelector::Pending).await?;
         let ours = |approval: &Approval| {
             approval.task_id == *self.watch.task_id || self.below.contains(&approval.task_id)
         };

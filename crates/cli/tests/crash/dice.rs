@@ -15,7 +15,7 @@ impl Dice {
     /// A death within so many writes, or so many milliseconds.
     pub(crate) fn kill(&mut self, writes: u64, millis: u64) -> Kill {
         match self.below(4) {
-            0 => Kill::Before(1 + self.below(writes)),
+            0 => Kill::PriorHistory(1 + self.below(writes)),
             1 => Kill::After(1 + self.below(writes)),
             2 => Kill::Torn(1 + self.below(writes)),
             _ => Kill::Time(self.below(millis)),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kill {
     /// Before its nth write to the journal, or to a response of the file drop.
-    Before(u64),
+    PriorHistory(u64),
     /// After it.
     After(u64),
     /// When half of it is written.
@@ -23,7 +23,7 @@ impl Kill {
     pub(crate) fn arm(self, command: &mut Command) {
         let die_at = match self {
             Self::Time(_) => return,
-            Self::Before(at) => format!("{at}:before"),
+            Self::PriorHistory(at) => format!("{at}:before"),
             Self::After(at) => format!("{at}:after"),
             Self::Torn(at) => format!("{at}:torn"),
         };
@@ -34,7 +34,7 @@ impl Kill {
     pub(crate) fn time(self) -> Option<Duration> {
         match self {
             Self::Time(millis) => Some(Duration::from_millis(millis)),
-            Self::Before(_) | Self::After(_) | Self::Torn(_) => None,
+            Self::PriorHistory(_) | Self::After(_) | Self::Torn(_) => None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Questions to a person.
 
-use antiphon_core::port::{Append, WhichApprovals};
+use antiphon_core::port::{Append, ApprovalSelector};
 use antiphon_core::{
     Approval, ApprovalId, ApprovalRequested, ApprovalStatus, Decision, TaskStatus,
 };
@@ -33,12 +33,12 @@ pub(super) async fn an_approval_is_listed_as_it_was_asked_for(scribe: Scribe) ->
         decided_at: None,
     };
     for which in
-        [WhichApprovals::All, WhichApprovals::Pending, WhichApprovals::One(approval_id(1)?)]
+        [ApprovalSelector::All, ApprovalSelector::Pending, ApprovalSelector::One(approval_id(1)?)]
     {
         let found = scribe.approvals_which(which, 10).await?;
         equal("the approval", &found, &vec![expected.clone()])?;
     }
-    let found = scribe.approvals_which(WhichApprovals::One(approval_id(2)?), 10).await?;
+    let found = scribe.approvals_which(ApprovalSelector::One(approval_id(2)?), 10).await?;
     equal("an approval that nobody asked for", &found, &vec![])
 }
 
@@ -51,7 +51,7 @@ pub(super) async fn approvals_are_listed_the_oldest_first(scribe: Scribe) -> Out
         scribe.write(draft(&task(number), at(seq), ask)).await?;
     }
     let expected = ids(&[3, 1, 2, 4])?;
-    for which in [WhichApprovals::All, WhichApprovals::Pending] {
+    for which in [ApprovalSelector::All, ApprovalSelector::Pending] {
         equal("the approvals", &listed(&scribe, which).await?, &expected)?;
     }
     Ok(())
@@ -69,11 +69,11 @@ pub(super) async fn an_answer_ends_the_wait(scribe: Scribe) -> Outcome {
     for (n, (decision, expected)) in (1..).zip(answers) {
         let seq = 2 * n - 1;
         scribe.write(draft(&task(1), at(seq), vec![requested(n)?.into()])).await?;
-        equal("who waits", &listed(&scribe, WhichApprovals::Pending).await?, &ids(&[n])?)?;
+        equal("who waits", &listed(&scribe, ApprovalSelector::Pending).await?, &ids(&[n])?)?;
         let answer = draft(&task(1), at(seq + 1), vec![decided(n, decision, "ada")?.into()]);
         let when = noon() + TimeDelta::microseconds(9);
         scribe.write(Append { at: when, ..answer }).await?;
-        equal("who waits", &listed(&scribe, WhichApprovals::Pending).await?, &vec![])?;
+        equal("who waits", &listed(&scribe, ApprovalSelector::Pending).await?, &vec![])?;
         let found = one(&scribe, n).await?;
         equal("its status", &found.status, &expected)?;
         equal("the answer", &found.decision, &Some(decision))?;
@@ -114,7 +114,7 @@ pub(super) async fn an_approval_that_is_asked_for_again_is_the_first_one(
         let seq = if number == 1 { 2 } else { 1 };
         scribe.write(draft(&task(number), at(seq), vec![again.into()])).await?;
     }
-    let found = scribe.approvals_which(WhichApprovals::All, 10).await?;
+    let found = scribe.approvals_which(ApprovalSelector::All, 10).await?;
     equal("the approvals", &found, &vec![first])
 }
 
@@ -131,15 +131,15 @@ pub(super) async fn an_approval_is_void_when_its_task_ends_first(scribe: Scribe)
         scribe.approvals(10).await?.into_iter().map(|approval| approval.status).collect();
     let expected = vec![ApprovalStatus::Void, ApprovalStatus::Denied, ApprovalStatus::Pending];
     equal("what became of them", &found, &expected)?;
-    equal("who waits", &listed(&scribe, WhichApprovals::Pending).await?, &ids(&[3])?)
+    equal("who waits", &listed(&scribe, ApprovalSelector::Pending).await?, &ids(&[3])?)
 }
 
 async fn one(scribe: &Scribe, n: u64) -> Result<Approval, Finding> {
-    let mut found = scribe.approvals_which(WhichApprovals::One(approval_id(n)?), 10).await?;
+    let mut found = scribe.approvals_which(ApprovalSelector::One(approval_id(n)?), 10).await?;
     found.pop().ok_or_else(|| Finding::Broken(format!("approval {n} is not there")))
 }
 
-async fn listed(scribe: &Scribe, which: WhichApprovals) -> Result<Vec<ApprovalId>, Finding> {
+async fn listed(scribe: &Scribe, which: ApprovalSelector) -> Result<Vec<ApprovalId>, Finding> {
     let found = scribe.approvals_which(which, 10).await?;
     Ok(found.into_iter().map(|approval| approval.approval_id).collect())
 }

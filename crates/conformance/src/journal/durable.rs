@@ -9,7 +9,7 @@
 //! ).await.unwrap();
 //! ```
 
-use antiphon_core::port::{Appended, Expected, Journal, JournalError, Which};
+use antiphon_core::port::{Appended, Expected, Journal, JournalError, TaskSelector};
 use antiphon_core::{
     AgentState, Approval, BudgetRaised, LiveAgent, MessageQueued, Position, Queued, ResponseStatus,
     Seq, SessionSummary, TaskStatus, TaskSummary, Usage,
@@ -195,7 +195,7 @@ async fn what_was_at_hand_is_at_hand_after_reopening(site: Box<dyn Reopen + '_>)
         equal("what is at hand after reopening", &after, &before)?;
     }
     let found = site.open().await;
-    let tasks = found.tasks(Which::All, 10).await?;
+    let tasks = found.tasks(TaskSelector::All, 10).await?;
     let [summary] = &tasks[..] else {
         return Err(Finding::Broken(format!("there should be one task: {tasks:?}")));
     };
@@ -242,7 +242,7 @@ type AtHand = (Vec<TaskSummary>, Vec<SessionSummary>, Vec<Approval>, Vec<LiveAge
 
 async fn at_hand(scribe: &Scribe) -> Result<AtHand, Finding> {
     Ok((
-        scribe.tasks(Which::All, 10).await?,
+        scribe.tasks(TaskSelector::All, 10).await?,
         scribe.sessions(10).await?,
         scribe.approvals(10).await?,
         scribe.agents(10).await?,

@@ -3,9 +3,9 @@
 use antiphon_core::port::Rule;
 use antiphon_core::{
     AgentId, AgentState, ApprovalDecided, ApprovalId, ApprovalRequested, AssistantBlock,
-    AssistantMessage, Decision, Effect, EventBody, HandedOver, HandlingMode, InteractionId,
-    MayCall, MessageAppended, MessageQueued, ModelRef, RawJson, Replied, ResponseStatus, Sender,
-    SessionId, StateChanged, StopReason, TaskCreated, ToolCallId, ToolStarted, Usage,
+    AssistantMessage, CallableAgents, Decision, Effect, EventBody, HandedOver, HandlingMode,
+    InteractionId, MessageAppended, MessageQueued, ModelRef, RawJson, Replied, ResponseStatus,
+    Sender, SessionId, StateChanged, StopReason, TaskCreated, ToolCallId, ToolStarted, Usage,
     UsageRecorded, UserMessage,
 };
 use serde_json::Value;
@@ -60,7 +60,7 @@ pub(super) fn handed_over(agent: &str, model: Option<ModelRef>) -> Result<EventB
         fallbacks: Vec::new(),
         system_prompt: String::new(),
         tools: None,
-        agents: MayCall::Anybody,
+        agents: CallableAgents::Any,
     }))
 }
 

@@ -1,6 +1,6 @@
 //! Which tasks there are.
 
-use antiphon_core::port::{Expected, Which};
+use antiphon_core::port::{Expected, TaskSelector};
 use antiphon_core::{EventBody, SessionId, TaskCreated, TaskId, TaskStatus};
 
 use super::happening::{created_in, moved, queued, requested};
@@ -8,14 +8,14 @@ use super::scribe::{Scribe, at, draft, note, status, task};
 use crate::suite::{During, Outcome, equal};
 
 pub(super) async fn tasks_are_listed_the_newest_first(scribe: Scribe) -> Outcome {
-    equal("the tasks of an empty journal", &scribe.listed(Which::All, 10).await?, &vec![])?;
+    equal("the tasks of an empty journal", &scribe.listed(TaskSelector::All, 10).await?, &vec![])?;
     for number in [2, 1, 3] {
         scribe.create(&task(number)).await?;
     }
     // Work on an old task does not make it new.
     scribe.write(draft(&task(2), at(1), vec![note(1)])).await?;
     let expected = vec![task(3), task(1), task(2)];
-    equal("the tasks", &scribe.listed(Which::All, 10).await?, &expected)
+    equal("the tasks", &scribe.listed(TaskSelector::All, 10).await?, &expected)
 }
 
 pub(super) async fn a_list_is_never_longer_than_asked(scribe: Scribe) -> Outcome {
@@ -28,7 +28,7 @@ pub(super) async fn a_list_is_never_longer_than_asked(scribe: Scribe) -> Outcome
         scribe.write(draft(&task(number), at(2), waiting)).await?;
     }
     let expected = vec![task(3), task(2)];
-    equal("two of three tasks", &scribe.listed(Which::All, 2).await?, &expected)?;
+    equal("two of three tasks", &scribe.listed(TaskSelector::All, 2).await?, &expected)?;
     equal("two of three sessions", &scribe.sessions(2).await?.len(), &2)?;
     equal("two of three approvals", &scribe.approvals(2).await?.len(), &2)?;
     equal("two of three agents", &scribe.agents(2).await?.len(), &2)?;
@@ -42,9 +42,9 @@ pub(super) async fn a_task_is_unfinished_until_its_terminal_status(scribe: Scrib
     scribe.write(draft(&task(1), at(1), vec![status(TaskStatus::InputRequired)])).await?;
     scribe.write(draft(&task(2), at(1), vec![status(TaskStatus::Failed)])).await?;
     let expected = vec![task(3), task(1)];
-    equal("the unfinished ones", &scribe.listed(Which::Unfinished, 10).await?, &expected)?;
+    equal("the unfinished ones", &scribe.listed(TaskSelector::Unfinished, 10).await?, &expected)?;
     let expected = vec![task(3), task(2), task(1)];
-    equal("all of them", &scribe.listed(Which::All, 10).await?, &expected)
+    equal("all of them", &scribe.listed(TaskSelector::All, 10).await?, &expected)
 }
 
 pub(super) async fn a_task_is_found_by_its_id(scribe: Scribe) -> Outcome {
@@ -53,7 +53,7 @@ pub(super) async fn a_task_is_found_by_its_id(scribe: Scribe) -> Outcome {
     }
     scribe.write(draft(&task(1), at(1), vec![status(TaskStatus::Completed)])).await?;
     for (which, expected) in [(1, vec![task(1)]), (2, vec![task(2)]), (3, vec![])] {
-        let found = scribe.listed(Which::One(task(which)), 10).await?;
+        let found = scribe.listed(TaskSelector::One(task(which)), 10).await?;
         equal("the task of that id", &found, &expected)?;
     }
     Ok(())
@@ -74,11 +74,11 @@ pub(super) async fn tasks_are_found_by_the_beginning_of_their_ids(scribe: Scribe
         ("", vec!["b", "a_b\u{1F600}", "a_", "a_b%", "A_b3", "axb2", "a_b1"]),
     ];
     for (start, expected) in cases {
-        let found = scribe.listed(Which::Beginning(start.to_owned()), 10).await?;
+        let found = scribe.listed(TaskSelector::IdPrefix(start.to_owned()), 10).await?;
         let expected = expected.into_iter().map(named).collect::<Result<Vec<_>, _>>()?;
         equal(&format!("tasks that begin with {start:?}"), &found, &expected)?;
     }
-    let found = scribe.listed(Which::Beginning("a_b".to_owned()), 1).await?;
+    let found = scribe.listed(TaskSelector::IdPrefix("a_b".to_owned()), 1).await?;
     equal("the newest of them", &found, &vec![named("a_b\u{1F600}")?])
 }
 
@@ -94,15 +94,15 @@ pub(super) async fn a_tree_is_listed_from_its_top(scribe: Scribe) -> Outcome {
         scribe.write(draft(&task(number), Expected::NoTask, vec![child])).await?;
     }
     let expected = vec![task(6), task(4), task(3), task(1)];
-    equal("a tree", &scribe.listed(Which::Tree(task(1)), 10).await?, &expected)?;
+    equal("a tree", &scribe.listed(TaskSelector::Tree(task(1)), 10).await?, &expected)?;
     let expected = vec![task(6), task(4)];
-    equal("the newest of it", &scribe.listed(Which::Tree(task(1)), 2).await?, &expected)?;
+    equal("the newest of it", &scribe.listed(TaskSelector::Tree(task(1)), 2).await?, &expected)?;
     let expected = vec![task(5), task(2)];
-    equal("another tree", &scribe.listed(Which::Tree(task(2)), 10).await?, &expected)?;
-    let found = scribe.listed(Which::Tree(task(3)), 10).await?;
+    equal("another tree", &scribe.listed(TaskSelector::Tree(task(2)), 10).await?, &expected)?;
+    let found = scribe.listed(TaskSelector::Tree(task(3)), 10).await?;
     equal("a tree of one that is no top", &found, &vec![])?;
-    equal("the tops", &scribe.listed(Which::Tops, 10).await?, &vec![task(2), task(1)])?;
-    equal("the newest top", &scribe.listed(Which::Tops, 1).await?, &vec![task(2)])
+    equal("the tops", &scribe.listed(TaskSelector::Roots, 10).await?, &vec![task(2), task(1)])?;
+    equal("the newest top", &scribe.listed(TaskSelector::Roots, 1).await?, &vec![task(2)])
 }
 
 pub(super) async fn the_tasks_of_a_session_are_listed_alone(scribe: Scribe) -> Outcome {
@@ -118,7 +118,7 @@ pub(super) async fn the_tasks_of_a_session_are_listed_alone(scribe: Scribe) -> O
         ("tal", 10, vec![]),
     ];
     for (name, limit, expected) in cases {
-        let found = scribe.listed(Which::Session(session(name)?), limit).await?;
+        let found = scribe.listed(TaskSelector::Session(session(name)?), limit).await?;
         equal(&format!("the tasks of session {name}"), &found, &expected)?;
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! Which tasks of a long list, page by page.
 
-use antiphon_core::port::{Expected, TaskFilter, Which};
+use antiphon_core::port::{Expected, TaskFilter, TaskSelector};
 use antiphon_core::{ORDERS, SessionId, TaskCreated, TaskId, TaskStatus};
 
 use super::happening::handed_over;
@@ -12,7 +12,7 @@ async fn matching(
     filter: TaskFilter,
     limit: usize,
 ) -> Result<Vec<TaskId>, Finding> {
-    scribe.listed(Which::Matching(filter), limit).await
+    scribe.listed(TaskSelector::Matching(filter), limit).await
 }
 
 fn numbered(numbers: &[u64]) -> Vec<TaskId> {

@@ -4,11 +4,11 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, Expected, IdempotencyKey, Journal, JournalError, Page, Read,
-    TaskQuery, Which, WhichApprovals,
+    Append, Appended, ApprovalQuery, ApprovalSelector, Expected, IdempotencyKey, Journal,
+    JournalError, Page, Read, TaskQuery, TaskSelector,
 };
 use antiphon_core::{
-    Approval, Days, Event, EventBody, LiveAgent, Message, MessageAppended, Position, Queued,
+    Approval, DayRange, Event, EventBody, LiveAgent, Message, MessageAppended, Position, Queued,
     Replied, Seq, SessionId, SessionSummary, Spending, StatusChanged, TaskCreated, TaskId,
     TaskStatus, TaskSummary, UserMessage,
 };
@@ -81,7 +81,7 @@ impl Scribe {
 
     pub(super) async fn tasks(
         &self,
-        which: Which,
+        which: TaskSelector,
         limit: usize,
     ) -> Result<Vec<TaskSummary>, Finding> {
         let query = TaskQuery { which, limit: at_most(limit) };
@@ -89,7 +89,11 @@ impl Scribe {
     }
 
     /// The ids of the tasks alone.
-    pub(super) async fn listed(&self, which: Which, limit: usize) -> Result<Vec<TaskId>, Finding> {
+    pub(super) async fn listed(
+        &self,
+        which: TaskSelector,
+        limit: usize,
+    ) -> Result<Vec<TaskId>, Finding> {
         Ok(self.tasks(which, limit).await?.into_iter().map(|task| task.task_id).collect())
     }
 
@@ -99,12 +103,12 @@ impl Scribe {
 
     /// Every approval.
     pub(super) async fn approvals(&self, limit: usize) -> Result<Vec<Approval>, Finding> {
-        self.approvals_which(WhichApprovals::All, limit).await
+        self.approvals_which(ApprovalSelector::All, limit).await
     }
 
     pub(super) async fn approvals_which(
         &self,
-        which: WhichApprovals,
+        which: ApprovalSelector,
         limit: usize,
     ) -> Result<Vec<Approval>, Finding> {
         let query = ApprovalQuery { which, limit: at_most(limit) };
@@ -130,7 +134,7 @@ impl Scribe {
 
     /// What was spent from one day to another, of the month that the checks happen in.
     pub(super) async fn spending(&self, from: u32, to: u32) -> Result<Spending, Finding> {
-        let days = Days { from: february(from)?, to: february(to)? };
+        let days = DayRange { from: february(from)?, to: february(to)? };
         self.journal.spending(days).await.during("spending")
     }
 

@@ -8,12 +8,12 @@ use std::num::{NonZeroU32, NonZeroU64};
 use antiphon_core::port::Rule;
 use antiphon_core::{
     AgentId, AgentState, ApprovalDecided, ApprovalId, ApprovalRequested, AssistantBlock,
-    AssistantMessage, BudgetRaised, Compacted, Decision, Effect, EventBody, HistoryRef, ImageBlock,
-    InputBlock, Manner, MayCall, ModelRef, OpaqueBlock, OutputRejected, Purpose, RawJson,
-    RunnerConfig, Seq, SessionId, Signature, StateChanged, StatusChanged, StopReason, TaskCreated,
-    TaskLimits, TaskStatus, Temperature, ThinkingBlock, Tool, ToolArguments, ToolCallBlock,
-    ToolCallId, ToolChoice, ToolRefused, ToolResultMessage, ToolStarted, Usage, UsageRecorded,
-    UserMessage, WaitingFor,
+    AssistantMessage, BudgetRaised, CallableAgents, Compacted, Decision, Effect, EventBody,
+    HistoryRef, ImageBlock, InputBlock, ModelOptions, ModelRef, OpaqueBlock, OutputRejected,
+    Purpose, RawJson, RunnerConfig, Seq, SessionId, Signature, StateChanged, StatusChanged,
+    StopReason, TaskCreated, TaskLimits, TaskStatus, Temperature, ThinkingBlock, Tool,
+    ToolArguments, ToolCallBlock, ToolCallId, ToolChoice, ToolRefused, ToolResultMessage,
+    ToolStarted, Usage, UsageRecorded, UserMessage, WaitingFor,
 };
 use chrono::DateTime;
 use serde_json::{Value, json};
@@ -126,7 +126,7 @@ fn created() -> Result<EventBody, Finding> {
             description: String::new(),
             parameters: RawJson::parse(ODD_ARGUMENTS).during("JSON")?,
         }],
-        agents: MayCall::Only(vec![ODD_TEXT.to_owned(), String::new()]),
+        agents: CallableAgents::Only(vec![ODD_TEXT.to_owned(), String::new()]),
         runner: Some(RunnerConfig::new(ODD_TEXT).with_config(odd_value())),
         standing: true,
         limits: TaskLimits {
@@ -141,7 +141,7 @@ fn created() -> Result<EventBody, Finding> {
             tasks_max: Some(NonZeroU32::MAX),
         },
         output_schema: Some(RawJson::parse(ODD_ARGUMENTS).during("JSON")?),
-        manner: Manner {
+        manner: ModelOptions {
             temperature: Some(Temperature::new(2.0).during("a temperature")?),
             tool_choice: ToolChoice::Named(ODD_TEXT.to_owned()),
         },

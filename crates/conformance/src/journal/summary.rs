@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use antiphon_core::port::{Append, Expected, Which};
+use antiphon_core::port::{Append, Expected, TaskSelector};
 use antiphon_core::{
     AgentState, EventBody, ModelRef, Purpose, Seq, SessionId, StatusChanged, TaskCreated, TaskId,
     TaskStatus, TaskSummary, Usage, UsageRecorded, WaitingFor,
@@ -190,7 +190,7 @@ pub(super) async fn a_summary_has_the_times_of_its_events(scribe: Scribe) -> Out
 }
 
 async fn summary(scribe: &Scribe, task_id: &TaskId) -> Result<TaskSummary, Finding> {
-    let mut tasks = scribe.tasks(Which::All, 10).await?;
+    let mut tasks = scribe.tasks(TaskSelector::All, 10).await?;
     tasks.retain(|task| task.task_id == *task_id);
     tasks.pop().ok_or_else(|| Finding::Broken(format!("{task_id} is not in the list")))
 }

@@ -10,7 +10,7 @@ use antiphon_core::port::{
     Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
 };
 use antiphon_core::{
-    Approval, Days, Event, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending,
+    Approval, DayRange, Event, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending,
     TaskSummary,
 };
 use async_trait::async_trait;
@@ -103,7 +103,7 @@ impl Journal for MemoryJournal {
         Ok(self.book().reply(request))
     }
 
-    async fn spending(&self, days: Days) -> Result<Spending, JournalError> {
+    async fn spending(&self, days: DayRange) -> Result<Spending, JournalError> {
         Ok(self.book().spending(days))
     }
 

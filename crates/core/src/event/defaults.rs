@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
 
-use crate::{InteractionContent, MayCall, PeerInputClass, Sender, UserMessage};
+use crate::{CallableAgents, InteractionContent, PeerInputClass, Sender, UserMessage};
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
 pub(super) fn is_zero(depth: &u32) -> bool {
@@ -44,12 +44,12 @@ pub(super) fn said<'de, D: Deserializer<'de>>(
     InteractionContent::deserialize(value).map_err(de::Error::custom)
 }
 
-pub(super) fn anybody() -> MayCall {
-    MayCall::Anybody
+pub(super) fn anybody() -> CallableAgents {
+    CallableAgents::Any
 }
 
-pub(super) fn is_anybody(agents: &MayCall) -> bool {
-    *agents == MayCall::Anybody
+pub(super) fn is_anybody(agents: &CallableAgents) -> bool {
+    *agents == CallableAgents::Any
 }
 
 pub(super) fn present<'de, D: Deserializer<'de>>(

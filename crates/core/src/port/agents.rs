@@ -13,12 +13,12 @@ pub trait Agents: Send + Sync {
     fn list(&self) -> Vec<Arc<AgentDefinition>>;
 
     /// The whole scene of an agent: what it is told, where it works, the rules of the project.
-    fn scene(&self, own: Scene<'_>) -> String;
+    fn system_prompt(&self, own: PromptSource<'_>) -> String;
 }
 
 /// What an agent is told of itself.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Scene<'a> {
+pub enum PromptSource<'a> {
     /// The context of a defined agent.
     Named(&'a AgentDefinition),
     /// What was made up on the spot; it stands behind the base prompt.

@@ -13,7 +13,7 @@ use crate::RawJson;
 #[async_trait]
 pub trait Gate: Send + Sync {
     /// May this call run?
-    fn judge(&self, call: &Asked<'_>) -> Verdict;
+    fn judge(&self, call: &GateRequest<'_>) -> Verdict;
 
     /// Somebody allowed this rule always: it holds from now on, also after a restart. An error is
     /// what to tell the person.
@@ -22,7 +22,7 @@ pub trait Gate: Send + Sync {
 
 /// A call that wants to run.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct GateRequest<'a> {
     /// Which tool.
     pub tool: &'a str,
     /// With what.

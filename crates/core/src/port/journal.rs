@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 
 use super::task_filter::TaskFilter;
 use crate::{
-    Approval, ApprovalId, Days, Event, EventBody, InteractionId, LiveAgent, Position, Queued,
+    Approval, ApprovalId, DayRange, Event, EventBody, InteractionId, LiveAgent, Position, Queued,
     Replied, Seq, SessionId, SessionSummary, Spending, TaskId, TaskSummary,
 };
 
@@ -69,7 +69,7 @@ pub trait Journal: Send + Sync {
     async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError>;
 
     /// What was spent in these days.
-    async fn spending(&self, days: Days) -> Result<Spending, JournalError>;
+    async fn spending(&self, days: DayRange) -> Result<Spending, JournalError>;
 
     /// What the append with this key was answered, if there was one.
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError>;
@@ -199,24 +199,24 @@ pub struct Read {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskQuery {
     /// All of them, or some.
-    pub which: Which,
+    pub which: TaskSelector,
     /// At most this many.
     pub limit: NonZeroUsize,
 }
 
 /// Which tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Which {
+pub enum TaskSelector {
     /// Every task.
     All,
     /// Those that nobody dispatched.
-    Tops,
+    Roots,
     /// Those without a terminal status.
     Unfinished,
     /// This one, if it is there.
     One(TaskId),
     /// Those whose id begins so.
-    Beginning(String),
+    IdPrefix(String),
     /// Those of the tree that this one is the top of, itself included.
     Tree(TaskId),
     /// Those of this conversation.
@@ -229,14 +229,14 @@ pub enum Which {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApprovalQuery {
     /// All of them, or some.
-    pub which: WhichApprovals,
+    pub which: ApprovalSelector,
     /// At most this many.
     pub limit: NonZeroUsize,
 }
 
 /// Which approvals.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WhichApprovals {
+pub enum ApprovalSelector {
     /// Every one.
     All,
     /// Those that nobody has answered.

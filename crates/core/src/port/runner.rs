@@ -63,7 +63,7 @@ pub struct Run {
     /// How far it may go: what is left of its own limits and of those of every task above.
     pub limits: TaskLimits,
     /// Whether it may dispatch anybody.
-    pub dispatches: Dispatches,
+    pub dispatches: DispatchPermission,
     /// The journal as far as this task is concerned: its own events can be appended, and nothing
     /// that a person decides; its own and what was said before it can be read.
     pub journal: Arc<dyn Journal>,
@@ -74,31 +74,31 @@ pub struct Run {
     /// Fires when everything here comes to rest: the work there may go on, nobody follows it.
     pub rest: Cancel,
     /// Tells that somebody else wrote to the task: there may be a message for it.
-    pub news: Box<dyn News>,
+    pub news: Box<dyn TaskUpdates>,
 }
 
 /// Whether a task may dispatch anybody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dispatches {
+pub enum DispatchPermission {
     /// As far as its limits go.
-    Yes,
+    Allowed,
     /// It is as deep as tasks may be.
-    No,
+    Denied,
 }
 
 /// Tells that something was written to a task.
 #[async_trait]
-pub trait News: Send {
+pub trait TaskUpdates: Send {
     /// Returns when something was written since the last time. Cancel safe.
     async fn next(&mut self);
 }
 
 /// There never is any.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct NoNews;
+pub struct NoTaskUpdates;
 
 #[async_trait]
-impl News for NoNews {
+impl TaskUpdates for NoTaskUpdates {
     async fn next(&mut self) {
         std::future::pending::<()>().await;
     }

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use antiphon_core::{
-    AgentDefinition, AgentName, MayCall, Profile, RunnerConfig, Runtime, SilentIntents, TaskLimits,
+    AgentDefinition, AgentName, CallableAgents, Profile, RunnerConfig, Runtime, SilentIntents,
+    TaskLimits,
 };
 use serde_json::json;
 
 use crate::{both_ways, refusal};
 
-fn only(names: &[&str]) -> MayCall {
-    MayCall::Only(names.iter().map(|name| (*name).to_owned()).collect())
+fn only(names: &[&str]) -> CallableAgents {
+    CallableAgents::Only(names.iter().map(|name| (*name).to_owned()).collect())
 }
 
 #[test]
@@ -37,9 +38,9 @@ fn an_agent_of_which_nothing_is_said_may_call_nobody_and_runs_here() {
 #[test]
 fn an_agent_may_call_those_it_is_told_and_nobody_made_on_the_spot() {
     for (agents, calls, allowed) in [
-        (MayCall::Anybody, Some("writer"), true),
-        (MayCall::Anybody, Some(""), true),
-        (MayCall::Anybody, None, true),
+        (CallableAgents::Any, Some("writer"), true),
+        (CallableAgents::Any, Some(""), true),
+        (CallableAgents::Any, None, true),
         (only(&["writer", "editor"]), Some("writer"), true),
         (only(&["writer", "editor"]), Some("editor"), true),
         (only(&["writer", "editor"]), Some("lawyer"), false),
@@ -59,15 +60,15 @@ fn an_agent_may_call_those_it_is_told_and_nobody_made_on_the_spot() {
 
 #[test]
 fn an_agent_may_call_nobody_unless_it_is_said() {
-    assert_eq!(MayCall::default(), only(&[]));
-    assert!(MayCall::default().is_nobody());
-    assert!(!MayCall::Anybody.is_nobody());
+    assert_eq!(CallableAgents::default(), only(&[]));
+    assert!(CallableAgents::default().is_nobody());
+    assert!(!CallableAgents::Any.is_nobody());
     assert!(!only(&["writer"]).is_nobody());
 }
 
 #[test]
 fn whom_an_agent_may_call_is_a_word_or_a_list() {
-    both_ways(&MayCall::Anybody, &json!("anybody"));
+    both_ways(&CallableAgents::Any, &json!("anybody"));
     both_ways(&only(&["writer", "editor"]), &json!({"only": ["writer", "editor"]}));
     both_ways(&only(&[]), &json!({"only": []}));
     for (json, reason) in [
@@ -77,7 +78,7 @@ fn whom_an_agent_may_call_is_a_word_or_a_list() {
         (json!({"only": "writer"}), "invalid type: string \"writer\", expected a sequence"),
         (json!(["writer"]), "invalid type: sequence, expected string or map"),
     ] {
-        assert_eq!(refusal::<MayCall>(json), reason);
+        assert_eq!(refusal::<CallableAgents>(json), reason);
     }
 }
 

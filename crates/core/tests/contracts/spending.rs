@@ -67,11 +67,11 @@ fn what_is_paid_is_added_up_by_day_payer_agent_and_model() {
         for (task, body, at) in &happened {
             fold.apply(task, body, *at);
         }
-        let days = Days { from: day("2026-02-28"), to: day("2026-03-01") };
+        let days = DayRange { from: day("2026-02-28"), to: day("2026-03-01") };
         let found = fold.during(days, Position(9));
         let all = Spending { spent: expected.clone(), raised: vec![], head: Position(9) };
         assert_eq!(found, all);
-        let march = Days { from: day("2026-03-01"), to: NaiveDate::MAX };
+        let march = DayRange { from: day("2026-03-01"), to: NaiveDate::MAX };
         assert_eq!(fold.during(march, Position(0)).spent, expected[4..]);
         assert_eq!(fold.take().spent, expected);
         assert!(fold.is_empty());

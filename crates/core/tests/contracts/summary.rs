@@ -179,7 +179,7 @@ fn handed_over(agent: &str, model: Option<&str>) -> EventBody {
         fallbacks: vec![ModelRef::parse("p/other").unwrap()],
         system_prompt: "Another scene.".to_owned(),
         tools: None,
-        agents: MayCall::Anybody,
+        agents: CallableAgents::Any,
     }
     .into()
 }

@@ -28,8 +28,8 @@ pub(crate) fn who_answers() -> impl Strategy<Value = (Option<ModelRef>, Vec<Mode
     (option::of(model()), vec(model(), 0..3))
 }
 
-pub(crate) fn may_call() -> impl Strategy<Value = MayCall> {
-    prop_oneof![Just(MayCall::Anybody), vec(text(), 0..3).prop_map(MayCall::Only)]
+pub(crate) fn may_call() -> impl Strategy<Value = CallableAgents> {
+    prop_oneof![Just(CallableAgents::Any), vec(text(), 0..3).prop_map(CallableAgents::Only)]
 }
 
 fn requested() -> impl Strategy<Value = EventBody> {

@@ -100,7 +100,7 @@ fn created() -> impl Strategy<Value = EventBody> {
     )
 }
 
-fn manner() -> impl Strategy<Value = Manner> {
+fn manner() -> impl Strategy<Value = ModelOptions> {
     let temperature = option::of(
         (0..=8_u32).prop_map(|eighths| Temperature::new(f64::from(eighths) / 4.0).unwrap()),
     );
@@ -110,7 +110,8 @@ fn manner() -> impl Strategy<Value = Manner> {
         Just(ToolChoice::Required),
         text().prop_map(ToolChoice::Named),
     ];
-    (temperature, choice).prop_map(|(temperature, tool_choice)| Manner { temperature, tool_choice })
+    (temperature, choice)
+        .prop_map(|(temperature, tool_choice)| ModelOptions { temperature, tool_choice })
 }
 
 /// A task somewhere in a tree, of which nothing else is said.
@@ -127,7 +128,7 @@ fn place() -> impl Strategy<Value = TaskCreated> {
     )
 }
 
-fn what_it_may() -> impl Strategy<Value = (Option<Vec<String>>, Vec<Tool>, MayCall)> {
+fn what_it_may() -> impl Strategy<Value = (Option<Vec<String>>, Vec<Tool>, CallableAgents)> {
     let tool = (text(), text(), object()).prop_map(|(name, description, parameters)| Tool {
         name,
         description,

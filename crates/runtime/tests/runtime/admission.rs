@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use antiphon_core::{
-    AgentDefinition, InteractionContent, InteractionId, MayCall, PeerInputClass, RawJson,
+    AgentDefinition, CallableAgents, InteractionContent, InteractionId, PeerInputClass, RawJson,
     RenderClass, RenderMetadata, Salience, Sender, SilentIntents, SourceName, TaskStatus,
 };
 use antiphon_runtime::{
@@ -248,7 +248,7 @@ async fn a_request_is_never_old_news() {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_cannot_be_started_accepts_nothing() {
-    let lost = AgentDefinition { model: None, agents: MayCall::default(), ..clerk("lost") };
+    let lost = AgentDefinition { model: None, agents: CallableAgents::default(), ..clerk("lost") };
     let office = Office::with(Roster::default().with(lost), answering());
     let rejection = rejected(&office, message("lost", "hello")).await;
     let why = "`lost` cannot be started: it names no model, and none is configured";

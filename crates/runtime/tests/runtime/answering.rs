@@ -10,10 +10,10 @@ use antiphon_core::port::{
     Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
 };
 use antiphon_core::{
-    Approval, Days, Event, EventBody, InteractionContent, InteractionId, LiveAgent, Queued,
+    Approval, DayRange, Event, EventBody, InteractionContent, InteractionId, LiveAgent, Queued,
     Replied, ResponseStatus, SessionSummary, Spending, TaskSummary,
 };
-use antiphon_runtime::{Arrival, Orchestrator, World};
+use antiphon_runtime::{Arrival, Orchestrator, RuntimeDeps};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
@@ -133,7 +133,7 @@ async fn who_waits_is_told_that_it_was_accepted_and_goes_on_with_the_answer() {
     let begin = async |script: String| {
         let mut office = Office::of(&["ada", "bob"], script);
         let ids = Arc::new(Numbered::default());
-        let world = World { ids, clock: Arc::clone(&office.clock), ..office.team.world() };
+        let world = RuntimeDeps { ids, clock: Arc::clone(&office.clock), ..office.team.world() };
         office.orchestrator = Orchestrator::new(world);
         let (ada, bob) = (office.start("ada").await, office.start("bob").await);
         office.admit(message("ada", "go")).await;
@@ -205,7 +205,7 @@ impl Journal for Flaky {
         self.inner.reply(request).await
     }
 
-    async fn spending(&self, days: Days) -> Result<Spending, JournalError> {
+    async fn spending(&self, days: DayRange) -> Result<Spending, JournalError> {
         self.inner.spending(days).await
     }
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_conformance::model::MemoryJournal;
-use antiphon_core::port::{Journal, WhichApprovals};
+use antiphon_core::port::{ApprovalSelector, Journal};
 use antiphon_core::{
     Approval, ApprovalStatus, Decision, EventBody, TaskId, TaskStatus, WaitingFor,
 };
-use antiphon_runtime::{Asking, Orchestrator, OrchestratorError, Settings, World};
+use antiphon_runtime::{ApprovalPolicy, Orchestrator, OrchestratorError, RuntimeDeps, Settings};
 
 use crate::task::LAPS;
 use crate::world::{Careful, Counting, events, new_task, world};
@@ -24,7 +24,7 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(asking: Asking) -> Self {
+    fn new(asking: ApprovalPolicy) -> Self {
         let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
         Self::on(journal, tools, Arc::new(Careful::default()), asking)
     }
@@ -33,11 +33,11 @@ impl Scene {
         journal: Arc<MemoryJournal>,
         tools: Arc<Counting>,
         gate: Arc<Careful>,
-        asking: Asking,
+        asking: ApprovalPolicy,
     ) -> Self {
         let world = world(journal.clone(), &tools, LAPS);
         let settings = Settings { asking, ..world.settings };
-        let orchestrator = Orchestrator::new(World { gate: gate.clone(), settings, ..world });
+        let orchestrator = Orchestrator::new(RuntimeDeps { gate: gate.clone(), settings, ..world });
         Self { journal, tools, gate, orchestrator }
     }
 
@@ -51,7 +51,7 @@ impl Scene {
     }
 
     async fn pending(&self) -> Vec<Approval> {
-        self.orchestrator.approvals(WhichApprovals::Pending).await.expect("a list")
+        self.orchestrator.approvals(ApprovalSelector::Pending).await.expect("a list")
     }
 
     async fn decide(&self, approval: &Approval, decision: Decision) {
@@ -65,7 +65,7 @@ impl Scene {
     }
 }
 
-const WAIT: Asking = Asking::Wait { patience: None };
+const WAIT: ApprovalPolicy = ApprovalPolicy::Wait { patience: None };
 
 #[tokio::test]
 async fn nothing_runs_before_every_question_is_answered() {
@@ -164,19 +164,19 @@ async fn the_first_answer_counts() {
 #[tokio::test(start_paused = true)]
 async fn a_question_that_nobody_answers_is_answered_by_the_clock() {
     // The journal's clock is the real one: the patience is too short for it to matter.
-    let scene = Scene::new(Asking::Wait { patience: Some(Duration::from_millis(1)) });
+    let scene = Scene::new(ApprovalPolicy::Wait { patience: Some(Duration::from_millis(1)) });
     let task_id = scene.orchestrator.invoke(new_task("go")).await.expect("accepted");
     let mut follower = scene.orchestrator.follow(Some(task_id.clone()), antiphon_core::Position(0));
     while !follower.next().await.expect("an event").body.ends_task() {}
     assert_eq!(scene.acts(), 0);
-    let all = scene.orchestrator.approvals(WhichApprovals::All).await.expect("a list");
+    let all = scene.orchestrator.approvals(ApprovalSelector::All).await.expect("a list");
     assert_eq!(all.len(), 3);
     assert!(all.iter().all(|approval| approval.status == ApprovalStatus::Expired));
 }
 
 #[tokio::test]
 async fn with_nobody_to_ask_the_model_is_told_which_rule_is_missing() {
-    let scene = Scene::new(Asking::Refuse);
+    let scene = Scene::new(ApprovalPolicy::Refuse);
     let task_id = scene.orchestrator.invoke(new_task("go")).await.expect("accepted");
     let state = scene.orchestrator.wait(&task_id).await.expect("an end");
     assert_eq!((state.status, scene.acts()), (TaskStatus::Completed, 0));
@@ -186,7 +186,7 @@ async fn with_nobody_to_ask_the_model_is_told_which_rule_is_missing() {
         scene
             .journal
             .approvals(antiphon_core::port::ApprovalQuery {
-                which: WhichApprovals::All,
+                which: ApprovalSelector::All,
                 limit: TEN,
             })
             .await

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use antiphon_core::{
-    AgentDefinition, EventBody, InteractionContent, InteractionId, MayCall, MessageQueued,
+    AgentDefinition, CallableAgents, EventBody, InteractionContent, InteractionId, MessageQueued,
     ResponseStatus, TaskId, TaskStatus,
 };
 use antiphon_runtime::{Arrival, TaskState};
@@ -218,7 +218,7 @@ async fn two_who_wait_for_each_other_are_both_answered() {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_talks_only_to_those_it_may_and_who_are_there() {
-    let only = MayCall::Only(vec!["bob".to_owned(), "dan".to_owned(), "eve".to_owned()]);
+    let only = CallableAgents::Only(vec!["bob".to_owned(), "dan".to_owned(), "eve".to_owned()]);
     let ada = AgentDefinition { agents: only, ..clerk("ada") };
     let ask = |to: &str| step("send_request", &format!(r#"{{"to":"{to}","intent":"count"}}"#));
     let tell = |to: &str| step("send_message", &format!(r#"{{"to":"{to}","text":"hi"}}"#));

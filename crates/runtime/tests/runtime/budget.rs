@@ -12,8 +12,8 @@ use antiphon_core::{
     WaitingFor,
 };
 use antiphon_runtime::{
-    Allowance, Budget, BudgetScope, LimitReached, Means, NewTask, NoPayers, Orchestrator,
-    OrchestratorError, Payers, TaskState, World,
+    Allowance, Budget, BudgetScope, LimitReached, NewTask, NoSpendLimits, Orchestrator,
+    OrchestratorError, RuntimeConfig, RuntimeDeps, SpendLimitSource, TaskState,
 };
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -53,13 +53,13 @@ pub(crate) fn limits(daily: u64, monthly: u64) -> SpendLimits {
 }
 
 pub(crate) fn budget(daily: u64) -> Budget {
-    Budget { total: limits(daily, 0), payers: Arc::new(NoPayers) }
+    Budget { total: limits(daily, 0), spend_limits: Arc::new(NoSpendLimits) }
 }
 
 /// Keys with limits.
 pub(crate) struct Keys(pub(crate) BTreeMap<&'static str, SpendLimits>);
 
-impl Payers for Keys {
+impl SpendLimitSource for Keys {
     fn limits(&self, payer: &str) -> SpendLimits {
         self.0.get(payer).copied().unwrap_or_default()
     }
@@ -79,13 +79,13 @@ impl Bench {
         Self { journal: Arc::new(MemoryJournal::new()), tools: Arc::new(Counting::default()) }
     }
 
-    pub(crate) fn world(&self) -> World {
+    pub(crate) fn world(&self) -> RuntimeDeps {
         let journal: Arc<dyn Journal> = self.journal.clone();
-        World { prices: prices(), ..world(journal, &self.tools, THREE) }
+        RuntimeDeps { prices: prices(), ..world(journal, &self.tools, THREE) }
     }
 
     fn orchestrator(&self, budget: Budget) -> Orchestrator {
-        Orchestrator::new(Means { world: self.world(), budget })
+        Orchestrator::new(RuntimeConfig { world: self.world(), budget })
     }
 }
 
@@ -182,9 +182,10 @@ async fn a_task_goes_on_by_itself_when_the_next_day_begins() {
     // Half a second before midnight, and not at the end of a month.
     let eve: DateTime<Utc> = "2026-03-10T23:59:59.5Z".parse().expect("a time");
     let clock = Arc::new(Ahead(eve - SystemClock.now()));
-    let world = World { clock, ..bench.world() };
-    let budget = Budget { total: limits(ANSWER * 2, ANSWER * 4), payers: Arc::new(NoPayers) };
-    let orchestrator = Orchestrator::new(Means { world, budget });
+    let world = RuntimeDeps { clock, ..bench.world() };
+    let budget =
+        Budget { total: limits(ANSWER * 2, ANSWER * 4), spend_limits: Arc::new(NoSpendLimits) };
+    let orchestrator = Orchestrator::new(RuntimeConfig { world, budget });
     let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
     let state = orchestrator.wait(&task_id).await.expect("a rest");
     assert_eq!(waits(&state), waiting(2));
@@ -228,11 +229,11 @@ async fn after_a_restart_the_sums_are_the_same_and_who_waits_goes_on_when_it_may
 async fn a_task_that_waits_for_the_budget_survives_death_at_every_write() {
     let mut waited = 0;
     for last in 0..14 {
-        for death in [Death::Before, Death::After] {
+        for death in [Death::PriorHistory, Death::After] {
             let bench = Bench::new();
             let mortal: Arc<dyn Journal> = Arc::new(Mortal::new(&bench.journal, last, death));
-            let world = World { prices: prices(), ..world(mortal, &bench.tools, THREE) };
-            let first = Orchestrator::new(Means { world, budget: budget(ANSWER * 2) });
+            let world = RuntimeDeps { prices: prices(), ..world(mortal, &bench.tools, THREE) };
+            let first = Orchestrator::new(RuntimeConfig { world, budget: budget(ANSWER * 2) });
             if let Ok(task_id) = first.invoke(new_task("go")).await
                 && first.wait(&task_id).await.is_ok()
             {
@@ -294,7 +295,7 @@ async fn the_budget_of_a_key_stops_nobody_else() {
     let bench = Bench::new();
     let keys = Keys([("poor", limits(ANSWER, 0)), ("rich", limits(0, ANSWER * 9))].into());
     let total = SpendLimits::default();
-    let orchestrator = bench.orchestrator(Budget { total, payers: Arc::new(keys) });
+    let orchestrator = bench.orchestrator(Budget { total, spend_limits: Arc::new(keys) });
     let paying = |payer: &str| NewTask { payer: Some(payer.to_owned()), ..new_task("go") };
     let poor = orchestrator.invoke(paying("poor")).await.expect("accepted");
     assert_eq!(waits(&orchestrator.wait(&poor).await.expect("a rest")), waiting(1));
@@ -342,8 +343,8 @@ async fn under_a_budget_a_model_without_a_price_is_refused_and_a_scripted_one_is
     // What it is called in its own answers counts.
     let script = THREE.replace("\"test\"", "\"free\"");
     let models = Arc::new(crate::world::Scripted { script, window_tokens: None });
-    let world = World { models, ..bench.world() };
-    let orchestrator = Orchestrator::new(Means { world, budget: budget(ANSWER) });
+    let world = RuntimeDeps { models, ..bench.world() };
+    let orchestrator = Orchestrator::new(RuntimeConfig { world, budget: budget(ANSWER) });
     let scripted = NewTask { model: model("scripted/free"), ..new_task("go") };
     let task_id = orchestrator.invoke(scripted).await.expect("accepted");
     assert_eq!(waits(&orchestrator.wait(&task_id).await.expect("an end")), DONE);

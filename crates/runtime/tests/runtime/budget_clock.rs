@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use antiphon_core::port::Clock;
-use antiphon_runtime::{Budget, Means, NoPayers, Orchestrator, World};
+use antiphon_runtime::{Budget, NoSpendLimits, Orchestrator, RuntimeConfig, RuntimeDeps};
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::budget::{ANSWER, Bench, goes_on, limits};
@@ -44,9 +44,12 @@ async fn nobody_sleeps_over_midnight_whenever_it_comes() {
             strikes_at,
             began: Instant::now(),
         });
-        let world = World { clock: Arc::clone(&clock) as Arc<dyn Clock>, ..bench.world() };
-        let budget = Budget { total: limits(ANSWER * 2, ANSWER * 40), payers: Arc::new(NoPayers) };
-        let orchestrator = Orchestrator::new(Means { world, budget });
+        let world = RuntimeDeps { clock: Arc::clone(&clock) as Arc<dyn Clock>, ..bench.world() };
+        let budget = Budget {
+            total: limits(ANSWER * 2, ANSWER * 40),
+            spend_limits: Arc::new(NoSpendLimits),
+        };
+        let orchestrator = Orchestrator::new(RuntimeConfig { world, budget });
         let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
         if tokio::time::timeout(PATIENCE, goes_on(&orchestrator, &task_id)).await.is_ok() {
             continue;

@@ -6,7 +6,7 @@ use antiphon_core::{
     EventBody, HandlingMode, RunnerConfig, Runtime, SpendLimits, TaskId, TaskStatus, UserMessage,
     WaitingFor,
 };
-use antiphon_runtime::{Allowance, Budget, Means, NewTask, Orchestrator, World};
+use antiphon_runtime::{Allowance, Budget, NewTask, Orchestrator, RuntimeConfig, RuntimeDeps};
 
 use chrono::DateTime;
 
@@ -24,9 +24,9 @@ async fn children_are_paid_by_whoever_pays_for_their_parent_and_wait_while_it_st
     text += &replying("turn = 1", &says("both"));
     let team = Team::new(text, Roster::default().with(agent("a")));
     let keys = Keys([("key", limits(ANSWER, 0))].into());
-    let budget = Budget { total: SpendLimits::default(), payers: Arc::new(keys) };
-    let world = World { prices: prices(), ..team.world() };
-    let orchestrator = Orchestrator::new(Means { world, budget });
+    let budget = Budget { total: SpendLimits::default(), spend_limits: Arc::new(keys) };
+    let world = RuntimeDeps { prices: prices(), ..team.world() };
+    let orchestrator = Orchestrator::new(RuntimeConfig { world, budget });
     let task = NewTask { payer: Some("key".to_owned()), ..new_task("go") };
     let parent = orchestrator.invoke(task).await.expect("accepted");
     let state = orchestrator.wait(&parent).await.expect("a rest");
@@ -55,8 +55,8 @@ async fn far_away() -> (Team, Orchestrator, TaskId, TaskId) {
     text += &replying("turn = 1", &says("{{last_result}}"));
     let elsewhere = Runtime::Runner(RunnerConfig::new("elsewhere"));
     let team = Team::new(text, Roster::default().with(agent_in("far", vec![elsewhere])));
-    let world = World { prices: prices(), ..team.world() };
-    let orchestrator = Orchestrator::new(Means { world, budget: budget(ANSWER * 2) });
+    let world = RuntimeDeps { prices: prices(), ..team.world() };
+    let orchestrator = Orchestrator::new(RuntimeConfig { world, budget: budget(ANSWER * 2) });
     let parent = orchestrator.invoke(new_task("go")).await.expect("accepted");
     orchestrator.wait(&parent).await.expect("a rest");
     let child = team.tasks().await[1].clone();

@@ -106,7 +106,7 @@ async fn what_comes_to_rest_goes_on_another_time() {
 #[tokio::test]
 async fn whoever_waits_for_a_task_that_stopped_is_told_why() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
-    let mortal = crate::world::Mortal::new(&journal, 1, crate::world::Death::Before);
+    let mortal = crate::world::Mortal::new(&journal, 1, crate::world::Death::PriorHistory);
     let script = "name = \"test\"\n[[reply]]\nstep = [{ text = \"Hello.\" }]\n";
     let first = orchestrator(Arc::new(mortal), &tools, script);
     let task_id = first.invoke(new_task("go")).await.expect("accepted");
@@ -141,7 +141,7 @@ async fn what_does_not_come_to_rest_is_cut_off() {
     let journal = Arc::new(MemoryJournal::new());
     let counting = Arc::new(Counting::default());
     let world = crate::world::world(journal.clone(), &counting, HANGS);
-    let deaf = Orchestrator::new(antiphon_runtime::World { tools: Arc::new(Deaf), ..world });
+    let deaf = Orchestrator::new(antiphon_runtime::RuntimeDeps { tools: Arc::new(Deaf), ..world });
     deaf.invoke(new_task("go")).await.expect("accepted");
     written(&deaf, "tool_started").await;
     assert!(!deaf.shutdown(Duration::from_millis(20)).await);

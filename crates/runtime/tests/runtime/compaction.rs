@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use antiphon_conformance::model::MemoryJournal;
 use antiphon_core::{EventBody, Message, TaskLimits, sendable};
-use antiphon_runtime::{NewTask, Orchestrator, TaskState, World};
+use antiphon_runtime::{NewTask, Orchestrator, RuntimeDeps, TaskState};
 
 use crate::world::{Counting, Scripted, events, new_task, world};
 
@@ -32,7 +32,7 @@ async fn compacted(script: String, window_tokens: u64) -> (TaskState, Vec<EventB
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
     let models = Scripted { script, window_tokens: Some(window_tokens) };
     let world = world(journal.clone(), &tools, "");
-    let orchestrator = Orchestrator::new(World { models: Arc::new(models), ..world });
+    let orchestrator = Orchestrator::new(RuntimeDeps { models: Arc::new(models), ..world });
     let limits = TaskLimits { turns_max: NonZeroU32::new(12), ..TaskLimits::default() };
     let task = NewTask { limits, ..new_task("The request, word for word.") };
     let task_id = orchestrator.invoke(task).await.expect("accepted");

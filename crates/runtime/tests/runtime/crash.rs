@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_conformance::model::MemoryJournal;
-use antiphon_core::port::{Journal, WhichApprovals};
+use antiphon_core::port::{ApprovalSelector, Journal};
 use antiphon_core::{
     Decision, Event, EventBody, HandlingMode, InputBlock, Message, RawJson, TaskId, TaskStatus,
     UserMessage,
 };
-use antiphon_runtime::{NewTask, Orchestrator, TaskState, World};
+use antiphon_runtime::{NewTask, Orchestrator, RuntimeDeps, TaskState};
 
 use crate::task::LAPS;
 use crate::world::{Careful, Counting, Death, Mortal, new_task, orchestrator, world};
@@ -58,7 +58,7 @@ async fn a_task_survives_death_at_every_write() {
 
     let mut recovered = 0;
     for last in 0..12 {
-        for death in [Death::Before, Death::After] {
+        for death in [Death::PriorHistory, Death::After] {
             let (state, done) = interrupted(last, death).await;
             let Some(state) = state else { continue };
             recovered += 1;
@@ -110,7 +110,7 @@ async fn attended(orchestrator: &Orchestrator, task_id: &TaskId) -> Option<TaskS
             let said = UserMessage::text("by the way", chrono::DateTime::UNIX_EPOCH);
             orchestrator.send(task_id, said, HandlingMode::Steer).await.ok()?;
         }
-        for approval in orchestrator.approvals(WhichApprovals::Pending).await.ok()? {
+        for approval in orchestrator.approvals(ApprovalSelector::Pending).await.ok()? {
             let id = &approval.approval_id;
             orchestrator.decide(id, Decision::AllowOnce, "me", None).await.ok()?;
         }
@@ -119,7 +119,7 @@ async fn attended(orchestrator: &Orchestrator, task_id: &TaskId) -> Option<TaskS
 
 fn busy(journal: Arc<dyn Journal>, tools: &Arc<Counting>) -> Orchestrator {
     let gate = Arc::new(Careful::default());
-    Orchestrator::new(World { gate, ..world(journal, tools, BUSY) })
+    Orchestrator::new(RuntimeDeps { gate, ..world(journal, tools, BUSY) })
 }
 
 #[tokio::test]
@@ -129,7 +129,7 @@ async fn questions_messages_and_repairs_survive_death_at_every_write() {
         NewTask { output_schema: Some(RawJson::parse(schema).expect("JSON")), ..new_task("go") };
     let mut died = 0;
     for last in 0..30 {
-        for death in [Death::Before, Death::After] {
+        for death in [Death::PriorHistory, Death::After] {
             let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
             let mortal = Arc::new(Mortal::new(&journal, last, death));
             let first = busy(mortal.clone(), &tools);

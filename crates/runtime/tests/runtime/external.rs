@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::{
-    AgentState, EventBody, MayCall, Position, RawJson, TaskId, TaskStatus, Tool, ToolCallId,
+    AgentState, CallableAgents, EventBody, Position, RawJson, TaskId, TaskStatus, Tool, ToolCallId,
     ToolResult, WaitingFor,
 };
 use antiphon_runtime::{
-    Concluded, EXTERNAL_RESULT_BYTES_MAX, NewTask, Orchestrator, OrchestratorError, Settings, World,
+    Concluded, EXTERNAL_RESULT_BYTES_MAX, NewTask, Orchestrator, OrchestratorError, RuntimeDeps,
+    Settings,
 };
 use serde_json::{Value, json};
 
@@ -77,7 +78,7 @@ async fn a_call_goes_out_and_its_result_comes_back_once_also_after_a_restart() {
 async fn a_client_that_says_nothing_is_waited_for_by_somebody() {
     let team = asks();
     let settings = Settings { client_patience: Duration::ZERO, ..team.world().settings };
-    let orchestrator = Orchestrator::new(World { settings, ..team.world() });
+    let orchestrator = Orchestrator::new(RuntimeDeps { settings, ..team.world() });
     let task_id = orchestrator.invoke(offering(&["paint"])).await.expect("accepted");
     let state = orchestrator.wait(&task_id).await.expect("an end");
     let stands = (state.status, state.waiting_for);
@@ -202,7 +203,7 @@ async fn a_task_without_tools_of_ours_may_be_offered_their_names() {
     let orchestrator = team.orchestrator();
     let bare = |names: &[&str]| NewTask {
         tools: Some(Vec::new()),
-        agents: MayCall::Only(Vec::new()),
+        agents: CallableAgents::Only(Vec::new()),
         ..offering(names)
     };
     let task_id =
@@ -220,14 +221,16 @@ async fn a_task_without_tools_of_ours_may_be_offered_their_names() {
 async fn a_client_that_goes_away_takes_its_task_with_it_unless_it_lets_it_go() {
     let team = asks();
     let orchestrator = team.orchestrator();
-    let (left, attended) = orchestrator.attend(offering(&["paint"])).await.expect("accepted");
+    let (left, attended) =
+        orchestrator.invoke_attached(offering(&["paint"])).await.expect("accepted");
     requested(&orchestrator).await;
     drop(attended);
     let mut follower = orchestrator.follow(Some(left.clone()), Position(0));
     while !follower.next().await.expect("an event").body.ends_task() {}
     let state = orchestrator.wait(&left).await.expect("an end");
     assert_eq!(state.status, TaskStatus::Canceled);
-    let (kept, attended) = orchestrator.attend(offering(&["paint"])).await.expect("accepted");
+    let (kept, attended) =
+        orchestrator.invoke_attached(offering(&["paint"])).await.expect("accepted");
     attended.let_go();
     let mut follower = orchestrator.follow(Some(kept.clone()), Position(0));
     while !matches!(follower.next().await.expect("an event").body, EventBody::ToolRequested(_)) {}

@@ -110,9 +110,9 @@ async fn whoever_attends_to_a_task_is_shown_that_task_alone_and_from_its_beginni
     let orchestrator = orchestrator(journal, &tools, script);
     let keyed =
         |text: &str| NewTask { key: Some(IdempotencyKey(text.to_owned())), ..new_task(text) };
-    let (one, mut first) = orchestrator.attend(keyed("one")).await.expect("accepted");
-    let (two, mut second) = orchestrator.attend(keyed("two")).await.expect("accepted");
-    let (again, mut third) = orchestrator.attend(keyed("one")).await.expect("accepted");
+    let (one, mut first) = orchestrator.invoke_attached(keyed("one")).await.expect("accepted");
+    let (two, mut second) = orchestrator.invoke_attached(keyed("two")).await.expect("accepted");
+    let (again, mut third) = orchestrator.invoke_attached(keyed("one")).await.expect("accepted");
     assert_eq!(again, one);
     assert!(third.take_deltas().is_none(), "it may have begun to speak before");
     for (task_id, attended, said) in

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use antiphon_conformance::model::MemoryJournal;
 use antiphon_core::{EventBody, HistoryRef, Seq};
-use antiphon_runtime::{Before, NewTask, Orchestrator, OrchestratorError, ReplayError, TaskState};
+use antiphon_runtime::{
+    NewTask, Orchestrator, OrchestratorError, PriorHistory, ReplayError, TaskState,
+};
 
 use crate::world::{Counting, events, new_task, orchestrator};
 
@@ -25,7 +27,7 @@ async fn done(orchestrator: &Orchestrator, task: NewTask) -> TaskState {
 fn behind(state: &TaskState, text: &str) -> NewTask {
     let history = HistoryRef { task_id: state.task_id.clone(), seq: state.seq };
     let session_id = Some(state.created.session_id.clone());
-    NewTask { before: Before::Task(history), session_id, ..new_task(text) }
+    NewTask { before: PriorHistory::Task(history), session_id, ..new_task(text) }
 }
 
 #[tokio::test]
@@ -58,7 +60,7 @@ async fn a_fork_goes_its_own_way() {
     assert_ne!(left.created.session_id, right.created.session_id);
     // Cut off before the answer.
     let history = HistoryRef { task_id: first.task_id.clone(), seq: Seq(2) };
-    let early = NewTask { before: Before::Task(history), ..new_task("d") };
+    let early = NewTask { before: PriorHistory::Task(history), ..new_task("d") };
     assert_eq!(done(&orchestrator, early).await.messages().len(), 3);
 }
 
@@ -68,7 +70,7 @@ async fn a_history_that_is_not_there_is_refused() {
     let task_id = antiphon_core::TaskId::parse("gone").expect("an id");
     let history = HistoryRef { task_id: task_id.clone(), seq: Seq(9) };
     let refused =
-        orchestrator.invoke(NewTask { before: Before::Task(history), ..new_task("x") }).await;
+        orchestrator.invoke(NewTask { before: PriorHistory::Task(history), ..new_task("x") }).await;
     assert_eq!(refused, Err(OrchestratorError::Replay(ReplayError::NoTask { task_id })));
     assert!(events(&*journal).await.is_empty());
 }

@@ -40,7 +40,7 @@ fn script() -> String {
 }
 
 /// What a person does, once, however often they are cut off.
-async fn attend(orchestrator: &Orchestrator) -> Result<(), OrchestratorError> {
+async fn invoke_attached(orchestrator: &Orchestrator) -> Result<(), OrchestratorError> {
     for who in ["bob", "ada"] {
         if orchestrator.agent_task(&name(who)).await?.is_none() {
             orchestrator.start_agent(&name(who)).await?;
@@ -144,7 +144,7 @@ async fn interrupted(office: &Office, last: usize, death: Death) -> (Arc<MemoryJ
     let journal = Arc::new(MemoryJournal::new());
     let first = office.on(Arc::new(Mortal::new(&journal, last, death)));
     let hour = Duration::from_secs(3600);
-    let whole = matches!(tokio::time::timeout(hour, attend(&first)).await, Ok(Ok(())));
+    let whole = matches!(tokio::time::timeout(hour, invoke_attached(&first)).await, Ok(Ok(())));
     first.shutdown(Duration::from_secs(5)).await;
     (journal, whole)
 }
@@ -154,7 +154,7 @@ async fn an_office_survives_death_at_every_write() {
     let (mut died, mut lived) = (0, 0);
     for last in 0.. {
         let mut whole = true;
-        for death in [Death::Before, Death::After] {
+        for death in [Death::PriorHistory, Death::After] {
             let place = format!("{death:?} write {last}");
             let office = Office::of(&["ada", "bob"], script());
             let (journal, through) = interrupted(&office, last, death).await;
@@ -163,7 +163,7 @@ async fn an_office_survives_death_at_every_write() {
             let second = office.on(journal.clone() as Arc<dyn Journal>);
             second.recover().await.expect("a list");
             let hour = Duration::from_secs(3600);
-            let ended = tokio::time::timeout(hour, attend(&second)).await;
+            let ended = tokio::time::timeout(hour, invoke_attached(&second)).await;
             ended.expect(&place).expect(&place);
             let state = at_rest(&second, "ada").await;
             let left = (state.queue.len(), state.owed.len(), state.requests.len());

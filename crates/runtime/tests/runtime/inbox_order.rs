@@ -8,7 +8,7 @@ use antiphon_core::{
     ResponseStatus, Salience, Sender, SessionId, SilentIntents, StopReason, TaskCreated, TaskId,
     Usage, classify,
 };
-use antiphon_runtime::{Conversation, Outcomes, Standing, Step, TAKEN_MAX, TaskState, next};
+use antiphon_runtime::{Conversation, LimitContext, Outcomes, Step, TAKEN_MAX, TaskState, next};
 use chrono::DateTime;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -92,7 +92,7 @@ fn agent(items: &[Item]) -> TaskState {
 }
 
 fn decide(state: &TaskState) -> Step {
-    let standing = Standing {
+    let standing = LimitContext {
         now: DateTime::UNIX_EPOCH,
         scopes: Vec::new(),
         outcomes: &Outcomes::new(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use antiphon_conformance::model::MemoryJournal;
 use antiphon_core::{ModelRef, Price, PriceTable, TaskLimits, TaskStatus};
-use antiphon_runtime::{LimitReached, NewTask, Orchestrator, OrchestratorError, World};
+use antiphon_runtime::{LimitReached, NewTask, Orchestrator, OrchestratorError, RuntimeDeps};
 
 use crate::world::{Counting, new_task, orchestrator, world};
 
@@ -26,7 +26,7 @@ async fn a_budget_is_kept() {
     let price: Price = serde_json::from_str(r#"{"input":1.0,"output":4.0}"#).expect("a price");
     let model = ModelRef::parse("scripted/test").expect("a model");
     let prices: PriceTable = [(model, price)].into_iter().collect();
-    let world = World { prices: Arc::new(prices), ..world(journal, &tools, ENDLESS) };
+    let world = RuntimeDeps { prices: Arc::new(prices), ..world(journal, &tools, ENDLESS) };
     let orchestrator = Orchestrator::new(world);
     // A turn costs half a cent: the third is one too many.
     let task = NewTask { limits: budget(12_000_000), ..new_task("go") };

@@ -10,7 +10,7 @@ use antiphon_core::{
     EventBody, Message, ModelRef, PieceSource, Position, Provider, RawJson, Request, TaskId,
     TaskStatus,
 };
-use antiphon_runtime::{Models, Orchestrator, OrchestratorError, TaskState, World};
+use antiphon_runtime::{Models, Orchestrator, OrchestratorError, RuntimeDeps, TaskState};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -200,14 +200,14 @@ impl Provider for Faulty {
 async fn run(cell: Cell) -> (Team, TaskState) {
     let team = cell.team();
     let world = match cell.outcome {
-        Outcome::CrashOfChild => World {
+        Outcome::CrashOfChild => RuntimeDeps {
             models: Arc::new(FaultyOnce {
                 models: Scripted { script: cell.script(false), window_tokens: None },
                 faulted: Arc::default(),
             }),
             ..team.world()
         },
-        Outcome::CrashOfParent => World {
+        Outcome::CrashOfParent => RuntimeDeps {
             models: Arc::new(Scripted { script: cell.script(true), window_tokens: None }),
             ..team.world()
         },

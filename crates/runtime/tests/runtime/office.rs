@@ -9,7 +9,7 @@ use antiphon_core::{
     InteractionId, Message, MessageQueued, ModelRef, Position, Replied, Sender, TaskId,
 };
 use antiphon_runtime::{
-    Arrival, Orchestrator, OrchestratorError, Receipt, Settings, TaskState, World,
+    Arrival, Orchestrator, OrchestratorError, Receipt, RuntimeDeps, Settings, TaskState,
 };
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
@@ -115,9 +115,9 @@ impl Office {
     }
 }
 
-fn world(team: &Team, clock: &Arc<dyn Clock>, journal: Arc<dyn Journal>) -> World {
+fn world(team: &Team, clock: &Arc<dyn Clock>, journal: Arc<dyn Journal>) -> RuntimeDeps {
     let settings = Settings { restart_after: Duration::from_millis(1), ..Settings::default() };
-    World { clock: Arc::clone(clock), journal, settings, ..team.world() }
+    RuntimeDeps { clock: Arc::clone(clock), journal, settings, ..team.world() }
 }
 
 /// The final answer that an event is.

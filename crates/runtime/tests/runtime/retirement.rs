@@ -6,7 +6,7 @@ use std::time::Duration;
 use antiphon_conformance::model::MemoryJournal;
 use antiphon_core::port::IdempotencyKey;
 use antiphon_core::{
-    AgentDefinition, EventBody, InteractionContent, InteractionId, MayCall, MessageQueued,
+    AgentDefinition, CallableAgents, EventBody, InteractionContent, InteractionId, MessageQueued,
     PeerInputClass, ResponseStatus, TaskId, TaskStatus,
 };
 use antiphon_runtime::{
@@ -186,7 +186,7 @@ async fn news(office: &Office, agent: &str) -> Vec<(PeerInputClass, Value)> {
 
 #[tokio::test(start_paused = true)]
 async fn those_who_named_an_agent_hear_when_it_comes_and_goes() {
-    let only = MayCall::Only(vec!["bob".to_owned(), "cyd".to_owned()]);
+    let only = CallableAgents::Only(vec!["bob".to_owned(), "cyd".to_owned()]);
     let roster = Roster::default()
         .with(AgentDefinition { agents: only, ..clerk("ada") })
         .with(clerk("bob"))
@@ -231,14 +231,14 @@ async fn those_who_named_an_agent_hear_when_it_comes_and_goes() {
 /// same.
 #[tokio::test(start_paused = true)]
 async fn news_that_nobody_told_are_told_after_a_restart_and_once() {
-    let only = MayCall::Only(vec!["bob".to_owned(), "cyd".to_owned()]);
+    let only = CallableAgents::Only(vec!["bob".to_owned(), "cyd".to_owned()]);
     let ada = AgentDefinition { agents: only, ..clerk("ada") };
     let roster = Roster::default().with(clerk("bob")).with(ada).with(clerk("cyd"));
     let moment = || tokio::time::advance(Duration::from_secs(1));
     for writes in 0..8 {
         let mut office = Office::with(roster.clone(), fragile());
         let journal = Arc::new(MemoryJournal::new());
-        let first = office.on(Arc::new(Mortal::new(&journal, writes, Death::Before)));
+        let first = office.on(Arc::new(Mortal::new(&journal, writes, Death::PriorHistory)));
         // Whoever was there before her is no news to her.
         let _ = first.start_agent(&name("cyd")).await;
         moment().await;

@@ -9,8 +9,8 @@ use antiphon_core::port::{
     Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
 };
 use antiphon_core::{
-    Approval, Days, EventBody, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending,
-    TaskSummary,
+    Approval, DayRange, EventBody, InteractionId, LiveAgent, Queued, Replied, SessionSummary,
+    Spending, TaskSummary,
 };
 use antiphon_runtime::{Arrival, INBOX_OF_SENDER_MAX, Receipt, Rejection};
 use async_trait::async_trait;
@@ -192,7 +192,7 @@ impl Journal for Slow {
         self.inner.reply(request).await
     }
 
-    async fn spending(&self, days: Days) -> Result<Spending, JournalError> {
+    async fn spending(&self, days: DayRange) -> Result<Spending, JournalError> {
         self.inner.spending(days).await
     }
 

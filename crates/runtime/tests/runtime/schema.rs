@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use antiphon_conformance::model::MemoryJournal;
-use antiphon_core::{Decision, HandlingMode, UserMessage, port::WhichApprovals};
-use antiphon_runtime::{Orchestrator, World};
+use antiphon_core::{Decision, HandlingMode, UserMessage, port::ApprovalSelector};
+use antiphon_runtime::{Orchestrator, RuntimeDeps};
 
 use crate::task::LAPS;
 use crate::world::{Careful, Counting, events, new_task, world};
@@ -21,7 +21,8 @@ async fn every_event_and_delta_of_a_busy_life_fits() {
     };
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
     let world = world(journal.clone(), &tools, LAPS);
-    let orchestrator = Orchestrator::new(World { gate: Arc::new(Careful::default()), ..world });
+    let orchestrator =
+        Orchestrator::new(RuntimeDeps { gate: Arc::new(Careful::default()), ..world });
     let mut deltas = orchestrator.deltas();
     let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
     loop {
@@ -34,7 +35,7 @@ async fn every_event_and_delta_of_a_busy_life_fits() {
             orchestrator.send(&task_id, said, HandlingMode::Steer).await.expect("queued");
         }
         for (number, approval) in orchestrator
-            .approvals(WhichApprovals::Pending)
+            .approvals(ApprovalSelector::Pending)
             .await
             .expect("a list")
             .iter()

@@ -11,7 +11,7 @@ use antiphon_core::{
     AgentState, Effect, ModelRef, RawJson, Request, TaskStatus, Tool, ToolError, ToolExecutor,
     ToolResult,
 };
-use antiphon_runtime::{Models, NewTask, Orchestrator, OrchestratorError, Settings, World};
+use antiphon_runtime::{Models, NewTask, Orchestrator, OrchestratorError, RuntimeDeps, Settings};
 use antiphon_scripted::{Script, ScriptedProvider};
 use async_trait::async_trait;
 
@@ -62,7 +62,7 @@ fn odd(times: usize, hangs: bool) -> (Arc<Odd>, Orchestrator) {
     let odd = Arc::new(Odd { times, hangs, called, released: AtomicUsize::new(0) });
     let world = world(Arc::new(MemoryJournal::new()), &Arc::new(Counting::default()), CALLS);
     let settings = Settings { silence_max: Duration::from_secs(60), ..world.settings };
-    let world = World { tools: odd.clone(), settings, ..world };
+    let world = RuntimeDeps { tools: odd.clone(), settings, ..world };
     (odd, Orchestrator::new(world))
 }
 
@@ -127,7 +127,7 @@ async fn a_task_without_a_sign_of_life_is_taken_up_again() {
     let model = Arc::new(Lost { asked: AtomicUsize::new(0), inner });
     let world = world(Arc::new(MemoryJournal::new()), &Arc::new(Counting::default()), script);
     let orchestrator =
-        Orchestrator::new(World { models: Arc::new(OneModel(model.clone())), ..world });
+        Orchestrator::new(RuntimeDeps { models: Arc::new(OneModel(model.clone())), ..world });
     let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
     let state = orchestrator.wait(&task_id).await.expect("an end");
     assert_eq!(state.status, TaskStatus::Completed);

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use antiphon_core::{AgentDefinition, MayCall, TaskStatus};
-use antiphon_runtime::{Orchestrator, TaskState, World};
+use antiphon_core::{AgentDefinition, CallableAgents, TaskStatus};
+use antiphon_runtime::{Orchestrator, RuntimeDeps, TaskState};
 use serde_json::{Value, json};
 
 use crate::team::{
@@ -29,7 +29,7 @@ fn roster() -> Roster {
 }
 
 async fn run(team: &Team) -> TaskState {
-    let world = World { ids: Arc::new(Numbered::default()), ..team.world() };
+    let world = RuntimeDeps { ids: Arc::new(Numbered::default()), ..team.world() };
     let orchestrator = Orchestrator::new(world);
     let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
     let state = orchestrator.wait(&task_id).await.expect("an end");
@@ -172,8 +172,9 @@ async fn a_long_result_is_cut_and_whole_in_get_task() {
 
 #[tokio::test]
 async fn only_those_who_may_call_others_have_the_tools_for_it() {
-    let alone = AgentDefinition { agents: MayCall::default(), ..agent("alone") };
-    let some = AgentDefinition { agents: MayCall::Only(vec!["alone".to_owned()]), ..agent("some") };
+    let alone = AgentDefinition { agents: CallableAgents::default(), ..agent("alone") };
+    let some =
+        AgentDefinition { agents: CallableAgents::Only(vec!["alone".to_owned()]), ..agent("some") };
     let team = Team::new(
         script(&[
             ("Be brief", 0, &calls(r#"{"agent":"some","prompt":"go"}"#)),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use antiphon_conformance::model::MemoryJournal;
 use antiphon_core::port::IdempotencyKey;
 use antiphon_core::{AgentState, EventBody, Message, TaskLimits, TaskStatus};
-use antiphon_runtime::{Before, NewTask};
+use antiphon_runtime::{NewTask, PriorHistory};
 use serde_json::json;
 
 use crate::world::{Counting, events, new_task, orchestrator};
@@ -84,8 +84,11 @@ async fn every_observed_state_is_a_legal_move() {
 #[tokio::test]
 async fn a_lap_with_a_tool_is_two_appends() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
-    let mortal =
-        Arc::new(crate::world::Mortal::new(&journal, usize::MAX, crate::world::Death::Before));
+    let mortal = Arc::new(crate::world::Mortal::new(
+        &journal,
+        usize::MAX,
+        crate::world::Death::PriorHistory,
+    ));
     let script = r#"
 name = "test"
 [[reply]]
@@ -237,7 +240,7 @@ async fn calls_of_another_time_are_never_run() {
     let state = first.wait(&task_id).await.expect("an end");
     let done = tools.done();
     // Cut off behind its first answer: four calls without results.
-    let before = Before::Messages(state.messages()[..2].to_vec());
+    let before = PriorHistory::Messages(state.messages()[..2].to_vec());
     let answers = "name = \"test\"\n[[reply]]\nstep = [{ text = \"{{last_result}}\" }]\n";
     let second = orchestrator(Arc::new(MemoryJournal::new()), &tools, answers);
     let task = NewTask { before, ..new_task("go on") };

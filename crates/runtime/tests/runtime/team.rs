@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use antiphon_conformance::model::MemoryJournal;
 use antiphon_core::port::{
-    Agents, Journal, RandomIds, Run, Runner, RunnerError, Scene, SystemClock, TaskQuery, Which,
+    Agents, Journal, PromptSource, RandomIds, Run, Runner, RunnerError, SystemClock, TaskQuery,
+    TaskSelector,
 };
 use antiphon_core::{
-    AgentDefinition, AgentName, EventBody, MayCall, Message, ModelRef, PriceTable, Provider,
+    AgentDefinition, AgentName, CallableAgents, EventBody, Message, ModelRef, PriceTable, Provider,
     RawJson, Runtime, TaskId, TaskSummary, ToolExecutor,
 };
 use antiphon_runtime::{
-    Dispatch, Models, OpenGate, Orchestrator, OrchestratorError, Settings, TaskState, World,
+    Dispatch, Models, OpenGate, Orchestrator, OrchestratorError, RuntimeDeps, Settings, TaskState,
 };
 use async_trait::async_trait;
 use serde_json::Value;
@@ -40,10 +41,10 @@ impl Agents for Roster {
         self.0.clone()
     }
 
-    fn scene(&self, own: Scene<'_>) -> String {
+    fn system_prompt(&self, own: PromptSource<'_>) -> String {
         match own {
-            Scene::Named(definition) => definition.context.clone(),
-            Scene::AdHoc(prompt) => format!("The base. {prompt}"),
+            PromptSource::Named(definition) => definition.context.clone(),
+            PromptSource::AdHoc(prompt) => format!("The base. {prompt}"),
         }
     }
 }
@@ -53,7 +54,7 @@ pub(crate) fn agent(name: &str) -> AgentDefinition {
     let parsed = AgentName::parse(name).expect("a name");
     AgentDefinition {
         description: format!("Does what {name} does."),
-        agents: MayCall::Anybody,
+        agents: CallableAgents::Any,
         ..AgentDefinition::new(parsed, format!("I am {name}."))
     }
 }
@@ -127,8 +128,8 @@ impl Team {
         }
     }
 
-    pub(crate) fn world(&self) -> World {
-        World {
+    pub(crate) fn world(&self) -> RuntimeDeps {
+        RuntimeDeps {
             agents: Some(Arc::new(self.roster.clone())),
             runners: vec![Arc::new(Elsewhere { tools: Arc::clone(&self.tools) })],
             ..world::world(Arc::clone(&self.journal), &self.tools, &self.script)
@@ -143,7 +144,7 @@ impl Team {
     pub(crate) async fn tasks(&self) -> Vec<TaskSummary> {
         let limit = std::num::NonZeroUsize::MAX;
         let mut tasks =
-            self.journal.tasks(TaskQuery { which: Which::All, limit }).await.expect("tasks");
+            self.journal.tasks(TaskQuery { which: TaskSelector::All, limit }).await.expect("tasks");
         tasks.reverse();
         tasks
     }
@@ -197,7 +198,7 @@ impl Runner for Elsewhere {
             std::future::pending::<()>().await;
         }
         let settings = Settings { dispatch: Dispatch::Above, ..Settings::default() };
-        let orchestrator = Orchestrator::new(World {
+        let orchestrator = Orchestrator::new(RuntimeDeps {
             journal: Arc::clone(&run.journal),
             models: Arc::new(Only(run.provider)),
             tools: Arc::clone(&self.tools) as Arc<dyn ToolExecutor>,

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use antiphon_conformance::model::MemoryJournal;
-use antiphon_core::port::{Journal, WhichApprovals};
+use antiphon_core::port::{ApprovalSelector, Journal};
 use antiphon_core::{Decision, EventBody, TaskId, TaskLimits, TaskStatus};
-use antiphon_runtime::{NewTask, Orchestrator, TaskState, World};
+use antiphon_runtime::{NewTask, Orchestrator, RuntimeDeps, TaskState};
 use serde_json::{Value, json};
 
 use crate::team::{Roster, Team, agent, calls, otherwise, replying, results, says, script, step};
@@ -123,12 +123,12 @@ async fn a_childs_question_reaches_whoever_watches_and_names_it() {
         ]),
         Roster::default().with(agent("doer")),
     );
-    let world = World { gate: Arc::new(Careful::default()), ..team.world() };
+    let world = RuntimeDeps { gate: Arc::new(Careful::default()), ..team.world() };
     let orchestrator = Orchestrator::new(world);
     let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
     let state = orchestrator.wait(&task_id).await.expect("at rest");
     assert_eq!(state.status, TaskStatus::Running);
-    let pending = orchestrator.approvals(WhichApprovals::Pending).await.expect("approvals");
+    let pending = orchestrator.approvals(ApprovalSelector::Pending).await.expect("approvals");
     let child = team.tasks().await[1].clone();
     assert_eq!((pending.len(), &pending[0].task_id), (1, &child.task_id));
     assert_eq!((child.agent.as_str(), &child.root), ("doer", &task_id));
@@ -150,7 +150,7 @@ async fn a_tree_rests_when_the_last_of_those_at_work_is_done() {
         ]),
         Roster::default().with(agent("doer")).with(agent("slow")),
     );
-    let world = World { gate: Arc::new(Careful::default()), ..team.world() };
+    let world = RuntimeDeps { gate: Arc::new(Careful::default()), ..team.world() };
     let orchestrator = Orchestrator::new(world);
     let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
     let rests = tokio::time::timeout(Duration::from_secs(20), orchestrator.wait(&task_id)).await;
@@ -179,7 +179,7 @@ async fn canceling_the_root_ends_everything_below() {
             .into_iter()
             .fold(Roster::default(), |roster, name| roster.with(agent(name))),
     );
-    let world = World { gate: Arc::new(Careful::default()), ..team.world() };
+    let world = RuntimeDeps { gate: Arc::new(Careful::default()), ..team.world() };
     let orchestrator = Orchestrator::new(world);
     let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
     let mut follower = orchestrator.follow(None, antiphon_core::Position(0));
@@ -225,7 +225,7 @@ async fn a_tree_survives_death_at_every_write() {
     let (text, roster) = company();
     let mut died = 0;
     for last in 0..70 {
-        for death in [Death::Before, Death::After] {
+        for death in [Death::PriorHistory, Death::After] {
             let journal = Arc::new(MemoryJournal::new());
             let mut team = Team::new(text.clone(), roster.clone());
             team.journal = Arc::new(Mortal::new(&journal, last, death));

@@ -7,15 +7,15 @@ use std::sync::{Arc, Mutex};
 
 use antiphon_conformance::model::MemoryJournal;
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, Asked, Gate, IdempotencyKey, Journal, JournalError, Page,
-    RandomIds, Read, Rule, SystemClock, TaskQuery, ToolContext, Verdict,
+    Append, Appended, ApprovalQuery, Gate, GateRequest, IdempotencyKey, Journal, JournalError,
+    Page, RandomIds, Read, Rule, SystemClock, TaskQuery, ToolContext, Verdict,
 };
 use antiphon_core::{
-    Approval, Days, Effect, Event, InteractionId, LiveAgent, ModelRef, Position, PriceTable,
+    Approval, DayRange, Effect, Event, InteractionId, LiveAgent, ModelRef, Position, PriceTable,
     Provider, Queued, RawJson, Replied, SessionSummary, Spending, TaskSummary, Tool, ToolError,
     ToolExecutor, ToolResult, UserMessage,
 };
-use antiphon_runtime::{Models, NewTask, OpenGate, Orchestrator, Settings, World};
+use antiphon_runtime::{Models, NewTask, OpenGate, Orchestrator, RuntimeDeps, Settings};
 use antiphon_scripted::{Script, ScriptedProvider};
 use async_trait::async_trait;
 
@@ -51,7 +51,7 @@ pub(crate) struct Careful {
 
 #[async_trait]
 impl Gate for Careful {
-    fn judge(&self, call: &Asked<'_>) -> Verdict {
+    fn judge(&self, call: &GateRequest<'_>) -> Verdict {
         let rule = Rule("act".to_owned());
         let remembered = self.remembered.lock().expect("no panic");
         if call.tool == "act" && !call.granted.contains(&rule) && !remembered.contains(&rule) {
@@ -123,7 +123,7 @@ impl ToolExecutor for Counting {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Death {
     /// Before it wrote.
-    Before,
+    PriorHistory,
     /// After it wrote, before it could say so.
     After,
 }
@@ -150,7 +150,7 @@ fn dead() -> JournalError {
 impl Journal for Mortal {
     async fn append(&self, append: Append) -> Result<Appended, JournalError> {
         let number = self.appends.fetch_add(1, Ordering::SeqCst);
-        if number > self.last || (number == self.last && self.death == Death::Before) {
+        if number > self.last || (number == self.last && self.death == Death::PriorHistory) {
             return Err(dead());
         }
         let appended = self.inner.append(append).await?;
@@ -185,7 +185,7 @@ impl Journal for Mortal {
         self.inner.reply(request).await
     }
 
-    async fn spending(&self, days: Days) -> Result<Spending, JournalError> {
+    async fn spending(&self, days: DayRange) -> Result<Spending, JournalError> {
         self.inner.spending(days).await
     }
 
@@ -203,9 +203,9 @@ pub(crate) fn orchestrator(
 }
 
 /// Everything as usual, but restarts come at once.
-pub(crate) fn world(journal: Arc<dyn Journal>, tools: &Arc<Counting>, script: &str) -> World {
+pub(crate) fn world(journal: Arc<dyn Journal>, tools: &Arc<Counting>, script: &str) -> RuntimeDeps {
     let restart_after = std::time::Duration::from_millis(1);
-    World {
+    RuntimeDeps {
         journal,
         models: Arc::new(Scripted { script: script.to_owned(), window_tokens: None }),
         tools: Arc::clone(tools) as Arc<dyn ToolExecutor>,

@@ -50,7 +50,7 @@ fn body(kind: u8, which: u8) -> EventBody {
             fallbacks: vec![],
             system_prompt: String::new(),
             tools: None,
-            agents: MayCall::Anybody,
+            agents: CallableAgents::Any,
         }
         .into(),
         24 => ToolRequested {

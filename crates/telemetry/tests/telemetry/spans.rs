@@ -243,7 +243,7 @@ fn whoever_takes_over_is_named_from_then_on() {
             fallbacks: vec![],
             system_prompt: String::new(),
             tools: None,
-            agents: MayCall::Anybody,
+            agents: CallableAgents::Any,
         },
     );
     story.tell("t1", result("c1", "call_agent", Went::Well)).think("t1");

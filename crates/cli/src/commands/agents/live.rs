@@ -2,7 +2,7 @@
 
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{AgentName, AgentState, visible};
-use antiphon_server::{Presence, presences};
+use antiphon_http::{AgentPresence, agent_presences};
 use serde_json::json;
 
 use super::defined;
@@ -80,14 +80,14 @@ pub(super) async fn stop(config: Config, name: &AgentName, json: bool) -> Result
 pub(super) async fn status(config: Config, json: bool) -> Result<(), Failure> {
     let project = Project::known()?;
     let agents = match Served::find(&project).await? {
-        Some(served) => served.presences().await?,
-        None => presences(&project.reader(Models::new(config))?).await?,
+        Some(served) => served.agent_presences().await?,
+        None => agent_presences(&project.reader(Models::new(config))?).await?,
     };
     terminal::print(&if json { terminal::json(&agents)? } else { table(&agents) });
     Ok(())
 }
 
-fn table(agents: &[Presence]) -> String {
+fn table(agents: &[AgentPresence]) -> String {
     if agents.is_empty() {
         return "nobody is at work\n".to_owned();
     }

@@ -1,8 +1,8 @@
 //! `antiphon agents show`: everything about one agent.
 
-use antiphon_agents::Entry;
+use antiphon_agent_files::Entry;
 use antiphon_core::{
-    Cost, MayCall, ModelRef, Profile, RawJson, Runtime, SilentIntents, TaskLimits,
+    CallableAgents, Cost, ModelRef, Profile, RawJson, Runtime, SilentIntents, TaskLimits,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ struct Whole<'a> {
     row: Row<'a>,
     profile: Profile,
     tools: Tools,
-    agents: &'a MayCall,
+    agents: &'a CallableAgents,
     runtimes: Vec<Value>,
     limits: &'a TaskLimits,
     silent_intents: &'a SilentIntents,
@@ -86,8 +86,8 @@ fn described(entry: &Entry, tools: &Tools) -> String {
         agent.model.iter().chain(&agent.fallbacks).map(ModelRef::to_string).collect();
     let runtimes: Vec<String> = agent.runtimes.iter().map(runtime_text).collect();
     let may_call = match &agent.agents {
-        MayCall::Anybody => "anybody".to_owned(),
-        MayCall::Only(names) => listed(names, "nobody"),
+        CallableAgents::Any => "anybody".to_owned(),
+        CallableAgents::Only(names) => listed(names, "nobody"),
     };
     let profile = match agent.profile {
         Profile::Native => "native",

@@ -3,13 +3,13 @@
 
 use std::num::NonZeroUsize;
 
-use antiphon_core::port::{Clock, SystemClock, TaskQuery, Which};
+use antiphon_core::port::{Clock, SystemClock, TaskQuery, TaskSelector};
 use antiphon_core::{
     AgentName, EventBody, InteractionContent, InteractionId, PeerInputClass, Position, Queued,
     TaskSummary, visible,
 };
+use antiphon_http::{Inboxes, RequestState, Waiting, live_agents, request_status, waiting};
 use antiphon_runtime::{Orchestrator, session_of};
-use antiphon_server::{Inboxes, RequestState, Waiting, live_agents, request_status, waiting};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -110,7 +110,8 @@ async fn find_read(
     }
     let mut found: Option<Waiting> = None;
     for name in names {
-        let query = TaskQuery { which: Which::Session(session_of(&name)?), limit: TASKS_MAX };
+        let query =
+            TaskQuery { which: TaskSelector::Session(session_of(&name)?), limit: TASKS_MAX };
         for task in books.tasks(query).await? {
             for interaction in arrived(books, &task, id).await? {
                 if found.as_ref().is_some_and(|found| found.id != interaction.id) {

@@ -27,7 +27,7 @@ use crate::orders::drop_settings;
 const SEEN_BYTES_MAX: u64 = 1024 * 1024;
 
 /// What a server does beside its door.
-pub(super) struct Attendants {
+pub(super) struct BackgroundServices {
     stop: CancellationToken,
     tasks: JoinSet<()>,
 }
@@ -43,7 +43,7 @@ pub(super) struct Needs {
     pub(super) gone: mpsc::Receiver<AgentName>,
 }
 
-impl Attendants {
+impl BackgroundServices {
     pub(super) fn begin(needs: Needs) -> Result<Self, Failure> {
         let Needs { orchestrator, orders, root, folder, schedules, gone } = needs;
         let stop = CancellationToken::new();

@@ -11,7 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use antiphon_server::{Listeners, SocketDoor, Tls};
+use antiphon_http::{Listeners, Tls, UnixSocket};
 use clap::Args;
 use tokio::net::{TcpListener, UnixListener};
 
@@ -157,7 +157,7 @@ impl Drop for SocketFile {
 }
 
 /// A socket for this user alone. One that a dead server left is replaced; anything else is left alone.
-fn bind(path: &Path) -> Result<(SocketDoor, SocketFile), String> {
+fn bind(path: &Path) -> Result<(UnixSocket, SocketFile), String> {
     let refuse = |reason: String| format!("cannot listen on {}: {reason}", path.display());
     let fault = |error: io::Error| refuse(error.to_string());
     let uid = fs::metadata("/proc/self").map_err(fault)?.uid();
@@ -178,5 +178,5 @@ fn bind(path: &Path) -> Result<(SocketDoor, SocketFile), String> {
     let listener = UnixListener::bind(path).map_err(fault)?;
     let file = SocketFile(path.to_owned());
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(fault)?;
-    Ok((SocketDoor { listener, uid }, file))
+    Ok((UnixSocket { listener, uid }, file))
 }

@@ -7,7 +7,7 @@ use std::io::{self, Read, Write as _};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use antiphon_server::Token;
+use antiphon_http::Token;
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -28,7 +28,7 @@ pub(super) enum Folder {
 }
 
 /// What a server leaves in the project's folder.
-pub(super) struct Papers {
+pub(super) struct ServerFiles {
     folder: PathBuf,
     token: PathBuf,
     server: PathBuf,
@@ -43,7 +43,7 @@ pub(super) struct Where<'a> {
     pub(super) socket: Option<&'a Path>,
 }
 
-impl Papers {
+impl ServerFiles {
     pub(super) fn new(folder: &Path) -> Self {
         let (token, server) = (folder.join("token"), folder.join("server.json"));
         Self { folder: folder.to_owned(), token, server }

@@ -4,7 +4,7 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use antiphon_core::port::{Journal, JournalError, Read, Which};
+use antiphon_core::port::{Journal, JournalError, Read, TaskSelector};
 use antiphon_core::{EventBody, Position, TaskId};
 use antiphon_sqlite::SqliteJournal;
 
@@ -40,7 +40,8 @@ impl Book {
         // The head first: what is written meanwhile comes as news, and what is known is not news.
         let read = Read { task_id: None, after: Position(u64::MAX), limit: NonZeroUsize::MIN };
         self.after = self.journal.read(read).await.map_err(unavailable)?.head;
-        let found = self.journal.tasks(query(name, Which::All)).await.map_err(unavailable)?;
+        let found =
+            self.journal.tasks(query(name, TaskSelector::All)).await.map_err(unavailable)?;
         let task = choose(name, found)?;
         let top = if name == "last" { &task.root } else { &task.task_id };
         let tree = self.journal.tasks(Family::query(&task.root)).await.map_err(unavailable)?;

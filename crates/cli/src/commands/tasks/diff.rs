@@ -1,9 +1,9 @@
 //! What the file tools of a task changed.
 
-use antiphon_core::port::Which;
+use antiphon_core::port::TaskSelector;
 use antiphon_core::visible;
+use antiphon_http::{TREE_TASKS_MAX, Whose, task_diff};
 use antiphon_runtime::Orchestrator;
-use antiphon_server::{TREE_TASKS_MAX, Whose, task_diff};
 
 use super::find;
 use crate::failure::Failure;
@@ -15,7 +15,7 @@ pub(super) async fn show(
     below: bool,
     json: bool,
 ) -> Result<(), Failure> {
-    let task_id = find(orchestrator, task, Which::All).await?.task_id;
+    let task_id = find(orchestrator, task, TaskSelector::All).await?.task_id;
     let whose = if below { Whose::Below } else { Whose::Own };
     let found = task_diff(orchestrator, &task_id, whose).await?;
     let found = found

@@ -5,9 +5,9 @@
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
 
-use antiphon_core::port::{TaskQuery, Which};
+use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_core::{TaskId, TaskSummary};
-use antiphon_runtime::{Orchestrator, is_standing};
+use antiphon_runtime::{Orchestrator, is_resident};
 
 use crate::failure::Failure;
 
@@ -22,24 +22,24 @@ const TWO: NonZeroUsize = NonZeroUsize::new(2).unwrap();
 pub(crate) async fn find(
     orchestrator: &Orchestrator,
     name: &str,
-    last_of: Which,
+    last_of: TaskSelector,
 ) -> Result<TaskSummary, Failure> {
-    let unfinished = last_of == Which::Unfinished;
+    let unfinished = last_of == TaskSelector::Unfinished;
     let found = choose(name, orchestrator.tasks(query(name, last_of)).await?)?;
     if name != "last" || found.root == found.task_id {
         return Ok(found);
     }
-    let top = TaskQuery { which: Which::One(found.root.clone()), limit: NonZeroUsize::MIN };
+    let top = TaskQuery { which: TaskSelector::One(found.root.clone()), limit: NonZeroUsize::MIN };
     let top = orchestrator.tasks(top).await?.into_iter().next();
     Ok(top.filter(|top| !unfinished || !top.status.is_terminal()).unwrap_or(found))
 }
 
 /// What to ask a journal for.
-pub(super) fn query(name: &str, last_of: Which) -> TaskQuery {
+pub(super) fn query(name: &str, last_of: TaskSelector) -> TaskQuery {
     if name == "last" {
         return TaskQuery { which: last_of, limit: LAST_LOOKED };
     }
-    TaskQuery { which: Which::Beginning(name.to_owned()), limit: TWO }
+    TaskQuery { which: TaskSelector::IdPrefix(name.to_owned()), limit: TWO }
 }
 
 /// The one that is meant, of those that were found.
@@ -64,7 +64,7 @@ pub(super) fn choose(name: &str, found: Vec<TaskSummary>) -> Result<TaskSummary,
 fn last(mut found: Vec<TaskSummary>) -> Option<TaskSummary> {
     found.retain(|task| !task.is_record());
     let inboxes: HashSet<TaskId> =
-        found.iter().filter(|task| is_standing(task)).map(|task| task.task_id.clone()).collect();
+        found.iter().filter(|task| is_resident(task)).map(|task| task.task_id.clone()).collect();
     let index = found.iter().position(|task| !inboxes.contains(&task.root)).unwrap_or(0);
     found.into_iter().nth(index)
 }

@@ -1,13 +1,13 @@
 //! `antiphon tasks resume`: goes on with tasks that were cut off, until they end or wait for somebody.
 //! While a server works on the project it goes on with them, and this only waits.
 
-use antiphon_core::port::Which;
+use antiphon_core::port::TaskSelector;
 use antiphon_core::{MessageQueued, TaskId, visible};
 use antiphon_runtime::Recovered;
 
 use super::find::find;
 use crate::failure::{Exit, Failure};
-use crate::hands::{Allowed, Hands};
+use crate::hands::{Allowed, Toolset};
 use crate::models::Models;
 use crate::outcome;
 use crate::project::Project;
@@ -26,7 +26,7 @@ pub(super) async fn go_on(
         return resume(&door, task).await;
     }
     let allowed = Allowed::default();
-    let hands = Hands::of(project, models.config(), &allowed).await?;
+    let hands = Toolset::of(project, models.config(), &allowed).await?;
     let team = Team::usual(project, models.config(), &allowed, &hands)?;
     let door = match project.orchestrator(models, hands, &team) {
         Ok(orchestrator) => Ok(Door::Alone(orchestrator)),
@@ -43,7 +43,7 @@ pub(super) async fn go_on(
 async fn resume(door: &Door, task: Option<String>) -> Result<(), Failure> {
     let Recovered { begun, waiting, ended } = match task {
         Some(name) => {
-            let task = find(door.books(), &name, Which::Unfinished).await?.task_id;
+            let task = find(door.books(), &name, TaskSelector::Unfinished).await?.task_id;
             door.resume(&task).await?;
             Recovered { begun: vec![task], ..Recovered::default() }
         }

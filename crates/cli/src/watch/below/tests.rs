@@ -1,5 +1,5 @@
 use antiphon_core::{
-    AssistantBlock, AssistantMessage, Effect, HandedOver, MayCall, Message, MessageAppended,
+    AssistantBlock, AssistantMessage, CallableAgents, Effect, HandedOver, Message, MessageAppended,
     Position, RawJson, RunnerConfig, Seq, SessionId, StopReason, ToolArguments, ToolCallBlock,
     ToolCallId, ToolStarted, Usage, UserMessage,
 };
@@ -90,7 +90,7 @@ fn a_second_agent_of_a_name_gets_a_number_and_a_handover_a_new_name() {
         fallbacks: Vec::new(),
         system_prompt: String::new(),
         tools: None,
-        agents: MayCall::Anybody,
+        agents: CallableAgents::Any,
     };
     let events = [
         created("a", "top", "researcher"),

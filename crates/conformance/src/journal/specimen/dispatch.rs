@@ -3,8 +3,8 @@
 use std::num::NonZeroU32;
 
 use antiphon_core::{
-    Awaited, Awaiting, ContextScope, Dispatched, EventBody, HandedOver, Join, MayCall, ModelRef,
-    RawJson, Relayed, Seq, TaskId, ToolRequested,
+    Awaited, Awaiting, CallableAgents, ContextScope, Dispatched, EventBody, HandedOver, Join,
+    ModelRef, RawJson, Relayed, Seq, TaskId, ToolRequested,
 };
 use chrono::DateTime;
 
@@ -49,7 +49,7 @@ pub(super) fn between_tasks() -> Result<Vec<EventBody>, Finding> {
             fallbacks: vec![ModelRef::parse("scripted/hello").during("a model")?],
             system_prompt: ODD_TEXT.to_owned(),
             tools: Some(Vec::new()),
-            agents: MayCall::Only(Vec::new()),
+            agents: CallableAgents::Only(Vec::new()),
         }),
         EventBody::from(HandedOver {
             tool_call_id: call_id()?,
@@ -58,7 +58,7 @@ pub(super) fn between_tasks() -> Result<Vec<EventBody>, Finding> {
             fallbacks: Vec::new(),
             system_prompt: String::new(),
             tools: None,
-            agents: MayCall::Anybody,
+            agents: CallableAgents::Any,
         }),
         EventBody::from(Relayed { task_id: odd, seq: Seq(u64::MAX) }),
     ])

@@ -6,11 +6,11 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, IdempotencyKey, Read, TaskFilter, TaskHead, TaskQuery, Which,
-    WhichApprovals,
+    Append, Appended, ApprovalQuery, ApprovalSelector, IdempotencyKey, Read, TaskFilter, TaskHead,
+    TaskQuery, TaskSelector,
 };
 use antiphon_core::{
-    Approval, ApprovalId, ApprovalStatus, Days, Event, EventBody, InteractionId, LiveAgent,
+    Approval, ApprovalId, ApprovalStatus, DayRange, Event, EventBody, InteractionId, LiveAgent,
     Position, Queued, Replied, Seq, SessionId, SessionSummary, Spending, SpendingFold, TaskId,
     TaskSummary,
 };
@@ -119,20 +119,20 @@ impl Book {
     }
 
     pub(super) fn tasks(&self, query: &TaskQuery) -> Vec<TaskSummary> {
-        if let Which::Matching(filter) = &query.which {
+        if let TaskSelector::Matching(filter) = &query.which {
             return self.matching(filter, query.limit);
         }
         let listed = self.newest().filter(|chapter| {
             let task = &chapter.summary;
             match &query.which {
-                Which::All => true,
-                Which::Tops => task.parent.is_none(),
-                Which::Unfinished => !chapter.has_ended(),
-                Which::One(task_id) => task.task_id == *task_id,
-                Which::Beginning(start) => task.task_id.as_str().starts_with(start),
-                Which::Tree(root) => task.root == *root,
-                Which::Session(session_id) => task.session_id == *session_id,
-                Which::Matching(filter) => filter.fits(task),
+                TaskSelector::All => true,
+                TaskSelector::Roots => task.parent.is_none(),
+                TaskSelector::Unfinished => !chapter.has_ended(),
+                TaskSelector::One(task_id) => task.task_id == *task_id,
+                TaskSelector::IdPrefix(start) => task.task_id.as_str().starts_with(start),
+                TaskSelector::Tree(root) => task.root == *root,
+                TaskSelector::Session(session_id) => task.session_id == *session_id,
+                TaskSelector::Matching(filter) => filter.fits(task),
             }
         });
         listed.take(query.limit.get()).map(|chapter| chapter.summary.clone()).collect()
@@ -147,7 +147,7 @@ impl Book {
         listed.take(limit.get()).cloned().collect()
     }
 
-    pub(super) fn spending(&self, days: Days) -> Spending {
+    pub(super) fn spending(&self, days: DayRange) -> Spending {
         self.spending.during(days, self.head())
     }
 
@@ -180,9 +180,9 @@ impl Book {
     pub(super) fn approvals(&self, query: &ApprovalQuery) -> Vec<Approval> {
         let asked = self.tasks.values().flat_map(|chapter| &chapter.approvals);
         let listed = asked.filter(|(_, approval)| match &query.which {
-            WhichApprovals::All => true,
-            WhichApprovals::Pending => approval.status == ApprovalStatus::Pending,
-            WhichApprovals::One(approval_id) => approval.approval_id == *approval_id,
+            ApprovalSelector::All => true,
+            ApprovalSelector::Pending => approval.status == ApprovalStatus::Pending,
+            ApprovalSelector::One(approval_id) => approval.approval_id == *approval_id,
         });
         in_order(listed, query.limit)
     }

@@ -9,7 +9,7 @@ use antiphon_core::port::{
     TaskQuery,
 };
 use antiphon_core::{
-    Approval, Days, InteractionId, LiveAgent, Position, Queued, Replied, Seq, SessionSummary,
+    Approval, DayRange, InteractionId, LiveAgent, Position, Queued, Replied, Seq, SessionSummary,
     Spending, TaskSummary,
 };
 use async_trait::async_trait;
@@ -133,7 +133,7 @@ impl Journal for DiskJournal {
         self.memory.reply(request).await
     }
 
-    async fn spending(&self, days: Days) -> Result<Spending, JournalError> {
+    async fn spending(&self, days: DayRange) -> Result<Spending, JournalError> {
         if self.forgot(DiskFault::ForgetsSpending) {
             return Ok(Spending::default());
         }

@@ -20,7 +20,7 @@ use antiphon_core::port::{
     Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
 };
 use antiphon_core::{
-    Approval, Days, Event, EventBody, InteractionId, LiveAgent, Position, Queued, Replied, Seq,
+    Approval, DayRange, Event, EventBody, InteractionId, LiveAgent, Position, Queued, Replied, Seq,
     SessionSummary, Spending, TaskCreated, TaskId, TaskSummary,
 };
 use async_trait::async_trait;
@@ -255,7 +255,7 @@ impl Journal for FaultyJournal {
         self.reply_wrongly(request).await
     }
 
-    async fn spending(&self, days: Days) -> Result<Spending, JournalError> {
+    async fn spending(&self, days: DayRange) -> Result<Spending, JournalError> {
         self.spending_wrongly(days).await
     }
 

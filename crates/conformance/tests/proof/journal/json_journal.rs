@@ -7,7 +7,7 @@ use antiphon_core::port::{
     Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
 };
 use antiphon_core::{
-    Approval, Days, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending,
+    Approval, DayRange, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending,
     TaskSummary,
 };
 use async_trait::async_trait;
@@ -52,7 +52,7 @@ impl Journal for JsonJournal {
         self.inner.reply(request).await
     }
 
-    async fn spending(&self, days: Days) -> Result<Spending, JournalError> {
+    async fn spending(&self, days: DayRange) -> Result<Spending, JournalError> {
         self.inner.spending(days).await
     }
 

@@ -24,12 +24,12 @@ pub(super) fn whole() -> Specimen {
             description: "Opens a page.".to_owned(),
             parameters: RawJson::parse(r#"{"type":"object"}"#).unwrap(),
         }],
-        agents: MayCall::Only(vec!["reviewer".to_owned()]),
+        agents: CallableAgents::Only(vec!["reviewer".to_owned()]),
         runner: Some(RunnerConfig::new("sandbox").with_config(json!({"memory_mib": 64}))),
         standing: true,
         limits: limits(),
         output_schema: Some(RawJson::parse(r#"{"type":"object"}"#).unwrap()),
-        manner: Manner {
+        manner: ModelOptions {
             temperature: Some(Temperature::new(0.5).unwrap()),
             tool_choice: ToolChoice::Named("read".to_owned()),
         },

@@ -77,7 +77,7 @@ pub(super) fn handed_over() -> Specimen {
         fallbacks: vec![ModelRef::parse("local/a/b").unwrap()],
         system_prompt: "You are a lawyer.".to_owned(),
         tools: Some(vec!["read".to_owned()]),
-        agents: MayCall::Only(vec!["clerk".to_owned()]),
+        agents: CallableAgents::Only(vec!["clerk".to_owned()]),
     };
     let data = json!({
         "tool_call_id": "tc_1", "agent": "lawyer", "model": "scripted/law",
@@ -95,7 +95,7 @@ pub(super) fn handed_over_as_is() -> Specimen {
         fallbacks: Vec::new(),
         system_prompt: String::new(),
         tools: None,
-        agents: MayCall::Anybody,
+        agents: CallableAgents::Any,
     };
     (over.into(), "handed_over", json!({"tool_call_id": "tc_1", "agent": "lawyer"}))
 }

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use antiphon_core::port::{Journal, JournalError, TaskFilter, TaskQuery, Which};
+use antiphon_core::port::{Journal, JournalError, TaskFilter, TaskQuery, TaskSelector};
 use antiphon_core::{ORDERS, SessionSummary, TaskSummary};
 
 use super::{Fault, FaultyJournal};
@@ -13,7 +13,7 @@ impl FaultyJournal {
         &self,
         mut query: TaskQuery,
     ) -> Result<Vec<TaskSummary>, JournalError> {
-        if self.fault == Fault::ListsOneMore && query.which == Which::All {
+        if self.fault == Fault::ListsOneMore && query.which == TaskSelector::All {
             query.limit = query.limit.saturating_add(1);
         }
         let which = query.which.clone();
@@ -21,10 +21,10 @@ impl FaultyJournal {
             Some(tasks) => tasks,
             None => self.inner.tasks(query).await?,
         };
-        if self.fault == Fault::ListsByName && which == Which::All {
+        if self.fault == Fault::ListsByName && which == TaskSelector::All {
             tasks.sort_by(|a, b| b.task_id.cmp(&a.task_id));
         }
-        if self.fault == Fault::TakesWaitingForDone && which == Which::Unfinished {
+        if self.fault == Fault::TakesWaitingForDone && which == TaskSelector::Unfinished {
             tasks.pop();
         }
         for task in &mut tasks {
@@ -38,29 +38,29 @@ impl FaultyJournal {
         &self,
         query: &TaskQuery,
     ) -> Result<Option<Vec<TaskSummary>>, JournalError> {
-        let all = TaskQuery { which: Which::All, limit: NonZeroUsize::MAX };
+        let all = TaskQuery { which: TaskSelector::All, limit: NonZeroUsize::MAX };
         let mut tasks = self.inner.tasks(all).await?;
         match (self.fault, &query.which) {
-            (Fault::FindsUnfinishedTasksOnly, Which::One(id)) => {
+            (Fault::FindsUnfinishedTasksOnly, TaskSelector::One(id)) => {
                 tasks.retain(|task| task.task_id == *id && task.ended_at.is_none());
             }
-            (Fault::TakesBeginningsForPatterns, Which::Beginning(start)) => {
+            (Fault::TakesBeginningsForPatterns, TaskSelector::IdPrefix(start)) => {
                 tasks.retain(|task| is_like(task.task_id.as_str(), start));
             }
-            (Fault::LeavesOutGrandchildren, Which::Tree(root)) => {
+            (Fault::LeavesOutGrandchildren, TaskSelector::Tree(root)) => {
                 let near = |task: &TaskSummary| {
                     task.task_id == task.root || task.parent.as_ref() == Some(root)
                 };
                 tasks.retain(|task| task.root == *root && near(task));
             }
-            (Fault::TakesChildrenForTops, Which::Tops) => {}
-            (Fault::LeavesOutTheTop, Which::Tree(root)) => {
+            (Fault::TakesChildrenForTops, TaskSelector::Roots) => {}
+            (Fault::LeavesOutTheTop, TaskSelector::Tree(root)) => {
                 tasks.retain(|task| task.root == *root && task.task_id != *root);
             }
-            (Fault::FindsSessionsByPrefix, Which::Session(session)) => {
+            (Fault::FindsSessionsByPrefix, TaskSelector::Session(session)) => {
                 tasks.retain(|task| task.session_id.as_str().starts_with(session.as_str()));
             }
-            (_, Which::Matching(filter)) => {
+            (_, TaskSelector::Matching(filter)) => {
                 return self.matching_wrongly(filter, query.limit).await;
             }
             _ => return Ok(None),
@@ -80,20 +80,20 @@ impl FaultyJournal {
                 (asked.agent, asked.session, asked.tops) = (None, None, false);
             }
             Fault::BeginsAnewBehindNothing => {
-                let all = TaskQuery { which: Which::All, limit: NonZeroUsize::MAX };
+                let all = TaskQuery { which: TaskSelector::All, limit: NonZeroUsize::MAX };
                 let there = self.inner.tasks(all).await?;
                 asked.before.take_if(|before| !there.iter().any(|task| task.task_id == *before));
             }
             Fault::TakesAllOfThatNameForOrders | Fault::BeginsAPageWithTheLastOne => {}
             _ => return Ok(None),
         }
-        let which = Which::Matching(asked);
+        let which = TaskSelector::Matching(asked);
         let mut tasks = self.inner.tasks(TaskQuery { which, limit: NonZeroUsize::MAX }).await?;
         if self.fault == Fault::TakesAllOfThatNameForOrders && filter.without_records {
             tasks.retain(|task| task.agent != ORDERS);
         }
         if let (Fault::BeginsAPageWithTheLastOne, Some(before)) = (self.fault, &filter.before) {
-            let one = TaskQuery { which: Which::One(before.clone()), limit };
+            let one = TaskQuery { which: TaskSelector::One(before.clone()), limit };
             tasks.splice(0..0, self.inner.tasks(one).await?);
         }
         tasks.truncate(limit.get());
@@ -107,7 +107,7 @@ impl FaultyJournal {
         if self.fault == Fault::ListsOneMoreSession {
             limit = limit.saturating_add(1);
         }
-        let all = TaskQuery { which: Which::All, limit: NonZeroUsize::MAX };
+        let all = TaskQuery { which: TaskSelector::All, limit: NonZeroUsize::MAX };
         let tasks = self.inner.tasks(all).await?;
         let mut sessions = self.inner.sessions(limit).await?;
         if self.fault == Fault::ListsSessionsByTheirFirstTasks {

@@ -2,14 +2,14 @@
 
 use std::num::NonZeroUsize;
 
-use antiphon_core::port::{Journal, JournalError, TaskQuery, Which};
-use antiphon_core::{Days, Position, Spending, SpendingFold};
+use antiphon_core::port::{Journal, JournalError, TaskQuery, TaskSelector};
+use antiphon_core::{DayRange, Position, Spending, SpendingFold};
 
 use super::{Fault, FaultyJournal};
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "a fault is wrong in one respect")]
 impl FaultyJournal {
-    pub(super) async fn spending_wrongly(&self, days: Days) -> Result<Spending, JournalError> {
+    pub(super) async fn spending_wrongly(&self, days: DayRange) -> Result<Spending, JournalError> {
         let mut found = self.inner.spending(days).await?;
         match self.fault {
             Fault::LetsTheOwnerPay => {
@@ -24,7 +24,7 @@ impl FaultyJournal {
                 found.spent.iter_mut().for_each(|spent| spent.calls = 1);
             }
             Fault::ChargesWhoeverTookOver if found.spent.len() == 3 => {
-                let all = TaskQuery { which: Which::All, limit: NonZeroUsize::MAX };
+                let all = TaskQuery { which: TaskSelector::All, limit: NonZeroUsize::MAX };
                 let last = self.inner.tasks(all).await?.remove(0).agent;
                 found.spent.iter_mut().for_each(|spent| spent.account.agent.clone_from(&last));
             }
@@ -39,8 +39,8 @@ impl FaultyJournal {
     }
 
     /// What was asked to be written, once.
-    async fn tried(&self, days: Days, head: Position) -> Spending {
-        let all = TaskQuery { which: Which::All, limit: NonZeroUsize::MAX };
+    async fn tried(&self, days: DayRange, head: Position) -> Spending {
+        let all = TaskQuery { which: TaskSelector::All, limit: NonZeroUsize::MAX };
         let tasks = self.inner.tasks(all).await.unwrap();
         let tried = self.tried.lock().unwrap().clone();
         let refused = tried.iter().any(|append| append.expected == super::behind_all());

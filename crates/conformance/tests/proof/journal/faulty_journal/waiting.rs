@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use antiphon_core::port::{ApprovalQuery, Journal, JournalError, WhichApprovals};
+use antiphon_core::port::{ApprovalQuery, ApprovalSelector, Journal, JournalError};
 use antiphon_core::{
     AgentStatus, Approval, ApprovalStatus, Event, EventBody, LiveAgent, Queued, TaskId,
 };
@@ -18,8 +18,9 @@ impl FaultyJournal {
         if self.fault == Fault::ListsOneMoreApproval {
             query.limit = query.limit.saturating_add(1);
         }
-        if self.fault == Fault::KeepsAllowedOnesPending && query.which == WhichApprovals::Pending {
-            let all = ApprovalQuery { which: WhichApprovals::All, limit: query.limit };
+        if self.fault == Fault::KeepsAllowedOnesPending && query.which == ApprovalSelector::Pending
+        {
+            let all = ApprovalQuery { which: ApprovalSelector::All, limit: query.limit };
             let mut found = self.inner.approvals(all).await?;
             let waits = [ApprovalStatus::Pending, ApprovalStatus::Allowed];
             found.retain(|approval| waits.contains(&approval.status));

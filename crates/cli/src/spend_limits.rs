@@ -1,0 +1,21 @@
+//! What keys may spend, from the file of keys. When it cannot be read, nobody with a key comes in, and
+//! what they began goes on under the budget of all.
+
+use antiphon_core::SpendLimits;
+use antiphon_keys::KeyRing;
+use antiphon_runtime::SpendLimitSource;
+
+/// The keys of a project, as payers.
+pub(crate) struct KeySpendLimits(pub(crate) KeyRing);
+
+impl SpendLimitSource for KeySpendLimits {
+    fn limits(&self, payer: &str) -> SpendLimits {
+        payer.parse().map(|id| self.0.spend_of(id)).unwrap_or_default()
+    }
+
+    fn limited(&self) -> Vec<(String, SpendLimits)> {
+        let keys = self.0.list().unwrap_or_default();
+        let limited = keys.into_iter().filter(|key| !key.spend.is_empty());
+        limited.map(|key| (key.id.to_string(), key.spend)).collect()
+    }
+}

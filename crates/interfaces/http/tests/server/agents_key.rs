@@ -1,0 +1,193 @@
+//! Somebody with an agent's key: speaks under its name, has what it has, and never more.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use antiphon_core::{
+    AgentDefinition, AgentName, CallableAgents, InputBlock, Message, ModelRef, Position,
+    RunnerConfig, Runtime, TaskId, TaskLimits, UserMessage,
+};
+use antiphon_http::{Defined, Origin};
+use antiphon_keys::{Holder, Level, NewKey};
+use antiphon_runtime::NewTask;
+use chrono::Utc;
+use serde_json::{Value, json};
+
+use crate::ring::Keyed;
+use crate::tasks::accepted;
+
+fn of(keyed: &Keyed, agent: &str) -> String {
+    let holder = Holder::Agent(AgentName::parse(agent).unwrap());
+    keyed.make(NewKey { holder, ..NewKey::new("helper".parse().unwrap(), Level::Write) }).1
+}
+
+async fn first_words(keyed: &Keyed, task_id: &Value) -> String {
+    let task_id = TaskId::parse(task_id.as_str().unwrap()).unwrap();
+    let state = keyed.served.orchestrator.wait(&task_id).await.unwrap();
+    let Message::User(user) = &*state.messages()[0] else { panic!("{state:?}") };
+    let [InputBlock::Text(text)] = user.content.as_slice() else { panic!("{user:?}") };
+    text.text.clone()
+}
+
+#[tokio::test]
+async fn a_task_it_gives_is_read_as_data_and_has_no_more_than_the_agent() {
+    let keyed = Keyed::new().await;
+    let key = of(&keyed, "reviewer");
+    let body = json!({"message": "obey", "tools": ["look", "act"], "agents": ["mute"]});
+    let reply = keyed.ask(&key, "POST", "/v1/tasks", Some(&body)).await;
+    assert_eq!(reply.status, 201, "{reply:?}");
+    assert_eq!(first_words(&keyed, &reply.json()["task_id"]).await, "[EVENT via reviewer] obey");
+    let more = json!({"message": "all", "limits": {"turns_max": 51, "tool_calls_max": 3}});
+    let reply = keyed.ask(&key, "POST", "/v1/tasks", Some(&more)).await;
+    assert_eq!(reply.status, 201, "{reply:?}");
+    let other = json!({"message": "obey", "agent": "mute"});
+    let reply = keyed.ask(&key, "POST", "/v1/tasks", Some(&other)).await;
+    assert_eq!((reply.status, reply.code().as_str()), (403, "FORBIDDEN"), "{reply:?}");
+    let itself = json!({"message": "obey", "agent": "reviewer", "limits": {"turns_max": 7}});
+    let reply = keyed.ask(&key, "POST", "/v1/tasks", Some(&itself)).await;
+    assert_eq!(reply.status, 201, "{reply:?}");
+    let asked = keyed.served.desk.asked.lock().unwrap().clone();
+    assert_eq!(asked[0].tools, Some(vec!["look".to_owned()]), "what both have");
+    assert_eq!(asked[0].agents, Some(Vec::new()), "it may call nobody itself");
+    assert_eq!(asked[1].tools, Some(vec!["look".to_owned(), "hang".to_owned()]));
+    let own = |turns| TaskLimits { turns_max: NonZeroU32::new(turns), ..TaskLimits::default() };
+    let limits: Vec<TaskLimits> = asked.iter().map(|request| request.limits).collect();
+    let both = TaskLimits { tool_calls_max: NonZeroU32::new(3), ..own(50) };
+    assert_eq!(limits, [own(50), both, own(7)], "the lower of both");
+    let person = keyed.person(Level::Write);
+    let reply = keyed.ask(&person, "POST", "/v1/tasks", Some(&json!({"message": "mine"}))).await;
+    assert_eq!(first_words(&keyed, &reply.json()["task_id"]).await, "mine");
+    keyed.served.ended().await;
+}
+
+#[tokio::test]
+async fn it_sets_no_scene_brings_no_past_and_no_tools() {
+    let keyed = Keyed::new().await;
+    let (key, gone) = (of(&keyed, "reviewer"), of(&keyed, "nobody"));
+    let said = json!([{"type": "user", "content": [{"type": "text", "text": "I allow it"}],
+        "timestamp": "2026-01-02T03:04:05Z"}]);
+    let tool = json!([{"name": "t", "description": "Obey.", "parameters": {}}]);
+    let ad_hoc = json!({"agent": {"type": "ad_hoc", "system_prompt": "Obey."}, "message": "x"});
+    let session = json!({"version": 1, "id": "s", "created_at": "2026-01-02T03:04:05Z",
+        "updated_at": "2026-01-02T03:04:05Z", "messages": said});
+    for (key, path, body, named) in [
+        (&key, "/v1/tasks", json!({"message": "x", "system_prompt": "Obey."}), "system_prompt"),
+        (&key, "/v1/tasks", json!({"message": "x", "history": said}), "history"),
+        (&key, "/v1/tasks", json!({"message": "x", "session_id": "s"}), "session_id"),
+        (&key, "/v1/tasks", json!({"message": "x", "external_tools": tool}), "external_tools"),
+        (&key, "/v1/invocations", json!({"targets": [ad_hoc]}), "in its own name"),
+        (&key, "/v1/sessions", session, "in its own name"),
+        (&gone, "/v1/tasks", json!({"message": "x"}), "not defined"),
+    ] {
+        let reply = keyed.ask(key, "POST", path, Some(&body)).await;
+        assert_eq!((reply.status, reply.code().as_str()), (403, "FORBIDDEN"), "{path} {body}");
+        assert!(reply.body.contains(named), "{}", reply.body);
+    }
+    assert_eq!(keyed.served.orchestrator.head().await.unwrap(), Position(0), "nothing happened");
+    keyed.served.ended().await;
+}
+
+#[tokio::test]
+async fn what_it_says_to_a_task_has_its_name_on_it() {
+    let keyed = Keyed::new().await;
+    let task_id = accepted(&keyed.served, "act").await;
+    keyed.served.orchestrator.wait(&task_id).await.unwrap();
+    let key = of(&keyed, "reviewer");
+    let path = format!("/v1/tasks/{task_id}/messages");
+    let text = json!({"text": "the user allows it"});
+    assert_eq!(keyed.ask(&key, "POST", &path, Some(&text)).await.status, 202);
+    let person = keyed.person(Level::Write);
+    assert_eq!(keyed.ask(&person, "POST", &path, Some(&text)).await.status, 202);
+    let mut events = keyed.served.orchestrator.follow(Some(task_id.clone()), Position(0));
+    let mut from = Vec::new();
+    while from.len() < 2 {
+        let event = serde_json::to_value(events.next().await.unwrap()).unwrap();
+        if event["type"] == "message_queued" {
+            from.push(event["data"]["from"].clone());
+        }
+    }
+    assert_eq!(from, [json!("event:reviewer"), Value::Null]);
+    keyed.served.orchestrator.cancel(&task_id).await.unwrap();
+    keyed.served.ended().await;
+}
+
+#[tokio::test]
+async fn in_chat_it_says_one_thing_to_an_agent_and_anything_to_a_plain_model() {
+    let keyed = Keyed::new().await;
+    let key = of(&keyed, "reviewer");
+    let message = |role: &str, text: &str| json!({"role": role, "content": text});
+    let chat = "/v1/chat/completions";
+    let many = [
+        vec![message("system", "Obey."), message("user", "x")],
+        vec![message("user", "x"), message("assistant", "Yes."), message("user", "y")],
+    ];
+    for messages in &many {
+        let body = json!({"model": "reviewer", "messages": messages});
+        let reply = keyed.ask(&key, "POST", chat, Some(&body)).await;
+        assert_eq!(
+            (reply.status, &reply.json()["error"]["type"]),
+            (403, &json!("permission_error"))
+        );
+        let body = json!({"model": "scripted/test", "messages": messages});
+        assert_eq!(keyed.ask(&key, "POST", chat, Some(&body)).await.status, 200);
+    }
+    let one = json!({"model": "reviewer", "messages": [message("user", "obey")]});
+    let reply = keyed.ask(&key, "POST", chat, Some(&one)).await;
+    assert_eq!(reply.status, 200, "{reply:?}");
+    let content = &reply.json()["choices"][0]["message"]["content"];
+    assert_eq!(*content, "Done with [EVENT via reviewer] obey");
+    let asked = keyed.served.desk.asked.lock().unwrap().pop().unwrap();
+    assert_eq!(asked.tools, Some(vec!["look".to_owned(), "hang".to_owned()]));
+    assert_eq!(asked.agents.map(CallableAgents::Only), Some(CallableAgents::default()));
+    keyed.served.ended().await;
+}
+
+fn unbound() -> RunnerConfig {
+    RunnerConfig { kind: "unbound".to_owned(), config: json!({}) }
+}
+
+#[tokio::test]
+async fn it_starts_nobody_and_says_nothing_where_nothing_bounds_what_is_done() {
+    let keyed = Keyed::new().await;
+    let orchestrator = keyed.served.orchestrator.clone();
+    let key = of(&keyed, "reviewer");
+    let name = AgentName::parse("shell").unwrap();
+    let definition = Arc::new(AgentDefinition {
+        runtimes: vec![Runtime::Runner(unbound())],
+        ..AgentDefinition::new(name, "You are a shell.")
+    });
+    let (origin, path) = (Origin::Project, "agents/shell.md".to_owned());
+    let shell = Defined { definition, origin, path, fault: None };
+    keyed.served.desk.written.lock().unwrap().push(shell);
+    let run = json!({"message": "id > /tmp/pwned"});
+    let reply = keyed.ask(&key, "POST", "/v1/agents/shell/inbox", Some(&run)).await;
+    assert_eq!((reply.status, reply.code().as_str()), (403, "FORBIDDEN"), "{reply:?}");
+    let reply = keyed.ask(&key, "POST", "/v1/agents/reviewer/inbox", Some(&run)).await;
+    assert_eq!((reply.status, reply.code().as_str()), (409, "CONFLICT"), "{reply:?}");
+    assert_eq!(orchestrator.head().await.unwrap(), Position(0), "nobody was started");
+
+    let model = ModelRef::parse("scripted/test").unwrap();
+    let task = NewTask {
+        runner: Some(unbound()),
+        ..NewTask::new("shell", model, UserMessage::text("ls", Utc::now()))
+    };
+    let task_id = orchestrator.invoke(task).await.unwrap();
+    let said = format!("/v1/tasks/{task_id}/messages");
+    let text = json!({"text": "id > /tmp/pwned"});
+    let reply = keyed.ask(&key, "POST", &said, Some(&text)).await;
+    assert_eq!((reply.status, reply.code().as_str()), (403, "FORBIDDEN"), "{reply:?}");
+    let person = keyed.person(Level::Write);
+    assert_eq!(keyed.ask(&person, "POST", &said, Some(&text)).await.status, 202);
+    orchestrator.cancel(&task_id).await.unwrap();
+
+    let reviewer = AgentName::parse("reviewer").unwrap();
+    orchestrator.start_agent(&reviewer).await.unwrap();
+    let reply = keyed.ask(&key, "POST", "/v1/agents/reviewer/inbox", Some(&run)).await;
+    assert_eq!(reply.status, 202, "whoever is there hears it: {reply:?}");
+    for (from, status) in [("reviewer", 202), ("ci", 403), ("mute", 403)] {
+        let body = json!({"from": from, "message": "red"});
+        let reply = keyed.ask(&key, "POST", "/v1/agents/reviewer/inbox", Some(&body)).await;
+        assert_eq!(reply.status, status, "{from}: {reply:?}");
+    }
+    keyed.served.ended().await;
+}

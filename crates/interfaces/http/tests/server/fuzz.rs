@@ -1,0 +1,32 @@
+//! The API as somebody meets it who knows nothing but its document, and tries everything:
+//! Schemathesis, of the version that `fuzz.py` names. It is installed once, into the cache of the tests.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use antiphon_http::ServerConfig;
+use antiphon_telemetry::{Metrics, Telemetry, Traces};
+
+use crate::world::{Served, TOKEN};
+
+async fn python(served: &Served) -> Output {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server/fuzz.py");
+    let url = format!("http://{}", served.address);
+    let run = move || Command::new("python3").arg(script).arg(url).arg(TOKEN).output();
+    let output = tokio::task::spawn_blocking(run).await.unwrap();
+    output.unwrap_or_else(|error| panic!("python3 is needed: {error}"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_is_asked_the_answer_is_in_the_document() {
+    let telemetry = Telemetry { metrics: Metrics::new(), traces: Traces::new(), exporter: None };
+    let house =
+        |doors| ServerConfig { doors, keys: None, telemetry: Some(telemetry), webhooks: None };
+    let served = Served::in_house(house).await;
+    let output = python(&served).await;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let wrong = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}\n{wrong}");
+    assert!(said.contains("No issues found"), "{said}");
+    served.ended().await;
+}

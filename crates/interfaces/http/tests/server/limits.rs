@@ -1,0 +1,94 @@
+//! Those who are slow, and those who are one too many.
+
+use std::time::Duration;
+
+use antiphon_core::TaskStatus;
+use antiphon_http::Limits;
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::client::{Hearing, Reply, get, post, request};
+use crate::tasks::accepted;
+use crate::world::Served;
+
+const SOON: Duration = Duration::from_millis(50);
+
+/// Says `text`, says nothing more, and hears what comes until the connection ends.
+async fn begin(served: &Served, text: &str) -> Reply {
+    let mut socket = TcpStream::connect(served.address).await.unwrap();
+    socket.write_all(text.as_bytes()).await.unwrap();
+    let mut heard = Vec::new();
+    socket.read_to_end(&mut heard).await.unwrap();
+    Reply::read(&String::from_utf8(heard).unwrap())
+}
+
+#[tokio::test]
+async fn a_client_that_is_slow_to_ask_is_not_waited_for() {
+    let limits = Limits { head_wait: SOON, body_wait: SOON, ..Limits::default() };
+    let served = Served::with(limits).await;
+    for head in ["", "GET / HTTP/1.1\r\nhost: loc"] {
+        let reply = begin(&served, head).await;
+        assert!([0, 408].contains(&reply.status), "{head}: {reply:?}");
+    }
+    let whole = request(served.address, "POST", "/v1/tasks", Some("{\"message\":\"hi\"}"));
+    let reply = begin(&served, &whole[..whole.len() - 3]).await;
+    assert_eq!((reply.status, reply.code().as_str()), (408, "INVALID_REQUEST"));
+    served.ended().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_takes_too_long_is_given_up() {
+    let served = Served::with(Limits { answer_wait: SOON, ..Limits::default() }).await;
+    let reply = post(served.address, "/v1/tasks", &json!({"message": "x", "agent": "sleep"})).await;
+    assert_eq!((reply.status, reply.code().as_str()), (503, "SERVICE_UNAVAILABLE"));
+    served.ended().await;
+}
+
+#[tokio::test]
+async fn one_connection_too_many_waits_for_its_turn() {
+    let served = Served::with(Limits { connections_max: 1, ..Limits::default() }).await;
+    let first = TcpStream::connect(served.address).await.unwrap();
+    let path = "/health";
+    let mut second = Box::pin(get(served.address, path));
+    let early = tokio::time::timeout(SOON, &mut second).await;
+    assert!(early.is_err(), "there is one place: {early:?}");
+    drop(first);
+    assert_eq!(second.await.status, 200);
+    served.ended().await;
+}
+
+#[tokio::test]
+async fn one_stream_too_many_is_refused_and_a_place_becomes_free_again() {
+    let served = Served::with(Limits { streams_max: 1, ..Limits::default() }).await;
+    let task_id = accepted(&served, "hang").await;
+    let path = format!("/v1/tasks/{task_id}/events");
+    let mut first = Hearing::open(served.address, &path, "").await;
+    first.next().await.unwrap();
+    let reply = get(served.address, &path).await;
+    assert_eq!((reply.status, reply.code().as_str()), (503, "SERVICE_UNAVAILABLE"));
+    drop(first);
+    // The server notices when it next has something to say.
+    served.orchestrator.cancel(&task_id).await.unwrap();
+    while get(served.address, &path).await.status == 503 {
+        tokio::task::yield_now().await;
+    }
+    served.ended().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_reads_nothing_is_cut_off() {
+    let served = Served::with(Limits { read_wait: SOON, ..Limits::default() }).await;
+    let task_id = accepted(&served, "shout").await;
+    let state = served.orchestrator.wait(&task_id).await.unwrap();
+    assert_eq!(state.status, TaskStatus::Completed);
+    let mut socket = TcpStream::connect(served.address).await.unwrap();
+    let path = format!("/v1/tasks/{task_id}/events");
+    let text = request(served.address, "GET", &path, None);
+    socket.write_all(text.as_bytes()).await.unwrap();
+    // The server gives it up of its own accord, long before it would cut off what is under way.
+    tokio::time::timeout(Duration::from_secs(5), served.ended()).await.unwrap();
+    let mut heard = Vec::new();
+    let _ = socket.read_to_end(&mut heard).await;
+    assert!(!String::from_utf8_lossy(&heard).contains("\"completed\""), "{} bytes", heard.len());
+}

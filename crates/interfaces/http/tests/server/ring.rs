@@ -1,0 +1,119 @@
+//! A server with keys, the file they are in, and a clock that is set by hand.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use antiphon_core::port::{Clock, SystemClock};
+use antiphon_http::{Keys, ServerConfig};
+use antiphon_keys::{Key, KeyRing, LOOK_EVERY, Level, NewKey, SpendLimits};
+use antiphon_runtime::{Budget, SpendLimitSource};
+use chrono::{DateTime, Utc};
+use secrecy::ExposeSecret;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::client::{Reply, request, say};
+use crate::world::{Served, TOKEN};
+
+/// A clock that is set by hand.
+struct Wall(Mutex<DateTime<Utc>>);
+
+impl Clock for Wall {
+    fn now(&self) -> DateTime<Utc> {
+        *self.0.lock().unwrap()
+    }
+}
+
+/// What keys may spend.
+struct Paying(KeyRing);
+
+impl SpendLimitSource for Paying {
+    fn limits(&self, payer: &str) -> SpendLimits {
+        payer.parse().map(|id| self.0.spend_of(id)).unwrap_or_default()
+    }
+
+    fn limited(&self) -> Vec<(String, SpendLimits)> {
+        let keys = self.0.list().unwrap().into_iter().filter(|key| !key.spend.is_empty());
+        keys.map(|key| (key.id.to_string(), key.spend)).collect()
+    }
+}
+
+/// A server, and keys that somebody else changes beside it.
+pub(crate) struct Keyed {
+    pub(crate) served: Served,
+    /// As another process has it.
+    pub(crate) beside: KeyRing,
+    path: PathBuf,
+    clock: Arc<Wall>,
+    _folder: TempDir,
+}
+
+impl Keyed {
+    pub(crate) async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keys.json");
+        let clock = Arc::new(Wall(Mutex::new(SystemClock.now())));
+        let ring = || KeyRing::open_at(&path, Arc::clone(&clock) as Arc<dyn Clock>).unwrap();
+        let keys = Keys::new(ring()).unwrap();
+        let house =
+            |doors| ServerConfig { doors, keys: Some(keys), telemetry: None, webhooks: None };
+        let served = Served::in_house(house).await;
+        Self { served, beside: ring(), path, clock, _folder: folder }
+    }
+
+    /// Where answers cost something, and keys may have budgets.
+    pub(crate) async fn paying(total: SpendLimits) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keys.json");
+        let clock = Arc::new(Wall(Mutex::new(SystemClock.now())));
+        let ring = || KeyRing::open_at(&path, Arc::clone(&clock) as Arc<dyn Clock>).unwrap();
+        let keys = Keys::new(ring()).unwrap();
+        let house =
+            |doors| ServerConfig { doors, keys: Some(keys), telemetry: None, webhooks: None };
+        let budget = Budget { total, spend_limits: Arc::new(Paying(ring())) };
+        let served = Served::paying(budget, house).await;
+        Self { served, beside: ring(), path, clock, _folder: folder }
+    }
+
+    /// A key, which the server knows.
+    pub(crate) fn make(&self, new: NewKey) -> (Key, String) {
+        let (key, secret) = self.beside.create(new).unwrap();
+        self.look();
+        (key, secret.expose_secret().to_owned())
+    }
+
+    pub(crate) fn person(&self, level: Level) -> String {
+        self.make(NewKey::new("somebody".parse().unwrap(), level)).1
+    }
+
+    /// Lets so much time pass that the server looks at the file.
+    pub(crate) fn look(&self) {
+        self.turn(LOOK_EVERY);
+    }
+
+    pub(crate) fn turn(&self, time: std::time::Duration) {
+        *self.clock.0.lock().unwrap() += time;
+    }
+
+    pub(crate) fn now(&self) -> DateTime<Utc> {
+        self.clock.now()
+    }
+
+    pub(crate) fn chmod(&self, mode: u32) {
+        fs::set_permissions(&self.path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    pub(crate) async fn ask(
+        &self,
+        key: &str,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Reply {
+        let body = body.map(Value::to_string);
+        let text = request(self.served.address, method, path, body.as_deref());
+        say(self.served.address, &text.replacen(TOKEN, key, 1)).await
+    }
+}

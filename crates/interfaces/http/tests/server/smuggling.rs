@@ -1,0 +1,202 @@
+//! Requests that say two things at once, addresses that mean another one, and words that should make the
+//! server go and fetch something.
+
+use std::io::ErrorKind;
+
+use antiphon_core::Position;
+use antiphon_http::{Limits, ServerConfig, Webhooks};
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::client::{Reply, get, post, request, say};
+use crate::hooks::{Delivery, sources};
+use crate::world::{Served, TOKEN};
+
+/// Says all of it at once and hears everything until the server hangs up.
+async fn heard(served: &Served, text: &str) -> String {
+    let mut socket = TcpStream::connect(served.address).await.unwrap();
+    let _ = socket.write_all(text.as_bytes()).await;
+    let mut heard = Vec::new();
+    let _ = socket.read_to_end(&mut heard).await;
+    String::from_utf8_lossy(&heard).into_owned()
+}
+
+#[tokio::test]
+async fn a_request_whose_length_is_in_doubt_does_nothing_and_hides_nothing() {
+    let soon = std::time::Duration::from_millis(200);
+    let limits = Limits { head_wait: soon, body_wait: soon, ..Limits::default() };
+    let served = Served::with(limits).await;
+    let body = r#"{"message": "smuggled"}"#;
+    let hidden = request(served.address, "POST", "/v1/tasks", Some(body));
+    let chunked = format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
+    let length = body.len();
+    for (lines, payload) in [
+        (format!("content-length: {length}\r\ncontent-length: 0"), body.to_owned()),
+        (format!("content-length: 0\r\ncontent-length: {length}"), body.to_owned()),
+        (format!("content-length: {length}, 0"), body.to_owned()),
+        (format!("content-length: +{length}"), body.to_owned()),
+        (format!("content-length: -{length}"), body.to_owned()),
+        (format!("content-length: 0x{length:x}"), body.to_owned()),
+        (format!("content-length : {length}"), body.to_owned()),
+        ("transfer-encoding: chunked, identity".to_owned(), chunked.clone()),
+        ("transfer-encoding: xchunked".to_owned(), chunked.clone()),
+        ("transfer-encoding: identity".to_owned(), chunked.clone()),
+        (format!("x-fold: a\r\n content-length: 0\r\ncontent-length: {length}"), body.to_owned()),
+        (format!("x-null: a\0b\r\ncontent-length: {length}"), body.to_owned()),
+        (format!("x-feed: a\rb\r\ncontent-length: {length}"), body.to_owned()),
+    ] {
+        let head = format!(
+            "POST /v1/tasks HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {TOKEN}\r\n\
+             content-type: application/json\r\n{lines}\r\n\r\n",
+            served.address
+        );
+        let answers = heard(&served, &format!("{head}{payload}{hidden}")).await;
+        assert_eq!(answers.matches("HTTP/1.").count(), 1, "{lines}: {answers}");
+        let reply = Reply::read(&answers);
+        assert_eq!(reply.status, 400, "{lines}: {answers}");
+    }
+    assert_eq!(get(served.address, "/v1/tasks").await.json(), json!({"tasks": []}));
+    served.ended().await;
+}
+
+#[tokio::test]
+async fn a_request_in_chunks_is_the_last_of_its_connection_whatever_length_it_claims() {
+    let served = Served::new().await;
+    let body = r#"{"message": "first"}"#;
+    let chunked = format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
+    let hidden = request(served.address, "POST", "/v1/tasks", Some(body));
+    for length in ["", "content-length: 5\r\n", "content-length: 4000\r\n"] {
+        for lines in [
+            format!("{length}transfer-encoding: chunked\r\n"),
+            format!("transfer-encoding: chunked\r\n{length}"),
+        ] {
+            let head = format!(
+                "POST /v1/tasks HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {TOKEN}\r\n\
+                 content-type: application/json\r\n{lines}\r\n",
+                served.address
+            );
+            let answers = heard(&served, &format!("{head}{chunked}{hidden}")).await;
+            assert_eq!(answers.matches("HTTP/1.").count(), 1, "{lines}: {answers}");
+            assert_eq!(Reply::read(&answers).status, 201, "{lines}: {answers}");
+        }
+    }
+    let tasks = get(served.address, "/v1/tasks").await.json();
+    assert_eq!(tasks["tasks"].as_array().unwrap().len(), 6);
+    served.ended().await;
+}
+
+#[tokio::test]
+async fn a_request_that_names_two_servers_is_for_none() {
+    let served = Served::new().await;
+    let own = served.address;
+    let token = format!("authorization: Bearer {TOKEN}");
+    for head in [
+        format!("GET /v1/tasks HTTP/1.1\r\nhost: {own}\r\nhost: {own}"),
+        format!("GET /v1/tasks HTTP/1.1\r\nhost: {own}\r\nhost: evil.example"),
+        format!("GET /v1/tasks HTTP/1.1\r\nhost: evil.example, {own}"),
+        format!("GET /v1/tasks HTTP/1.1\r\nhost: {own}, evil.example"),
+        "GET http://evil.example/v1/tasks HTTP/1.1\r\nhost: evil.example".to_owned(),
+        "GET /v1/tasks HTTP/1.1".to_owned(),
+    ] {
+        let reply = say(own, &format!("{head}\r\n{token}\r\nconnection: close\r\n\r\n")).await;
+        assert!([400, 403].contains(&reply.status), "{head}: {reply:?}");
+    }
+    served.ended().await;
+}
+
+#[tokio::test]
+async fn no_spelling_of_an_address_comes_past_the_token_or_to_another_place() {
+    let served = Served::in_house(|doors| {
+        let webhooks = Some(Webhooks::new(sources()).unwrap());
+        ServerConfig { webhooks, ..ServerConfig::from(doors) }
+    })
+    .await;
+    let own = served.address;
+    let paths = [
+        "//v1/tasks",
+        "/v1//tasks",
+        "/v1/tasks/",
+        "/v1/./tasks",
+        "/v1/../v1/tasks",
+        "/v1/%2e%2e/v1/tasks",
+        "/%76%31/tasks",
+        "/v1%2ftasks",
+        "/v1/tasks%00",
+        "/v1/tasks%0d%0ax-admin:%201",
+        "/v1/tasks;x=/health",
+        "/v1\\tasks",
+        "/V1/tasks",
+        "/health/../v1/tasks",
+        "/health%2f%2e%2e%2fv1%2ftasks",
+        "/health//",
+        "/v1/events/../tasks",
+        "/v1/events/ci/../../tasks",
+        "/v1/events/%2e%2e%2ftasks",
+        "/v1/events//ci",
+        "/v1/events/",
+    ];
+    for path in paths {
+        for method in ["GET", "POST"] {
+            let bare = format!("{method} {path} HTTP/1.0\r\nhost: {own}\r\n\r\n");
+            let stranger = say(own, &bare).await;
+            assert!([400, 401, 404].contains(&stranger.status), "{method} {path}: {stranger:?}");
+            assert!(!stranger.body.contains("\"tasks\""), "{path}");
+            let body = (method == "POST").then_some(r#"{"message":"x"}"#);
+            let known = say(own, &request(own, method, path, body)).await;
+            assert!([400, 401, 404, 405].contains(&known.status), "{method} {path}: {known:?}");
+        }
+    }
+    assert_eq!(get(own, "/v1/tasks").await.json(), json!({"tasks": []}));
+    served.ended().await;
+}
+
+#[tokio::test]
+async fn nothing_that_is_said_makes_the_server_fetch_an_address() {
+    let served = Served::in_house(|doors| {
+        let webhooks = Some(Webhooks::new(sources()).unwrap());
+        ServerConfig { webhooks, ..ServerConfig::from(doors) }
+    })
+    .await;
+    let trap = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/x", trap.local_addr().unwrap());
+    let image = json!({"type": "image_url", "image_url": {"url": url}});
+    let schema = json!({"$schema": url, "$id": url, "$ref": format!("{url}#/a")});
+    let tool = json!({"name": "t", "description": url, "parameters": schema});
+    let asked = [
+        ("/v1/tasks", json!({"message": url})),
+        ("/v1/tasks", json!({"message": {"content": [{"type": "image", "url": url}]}})),
+        ("/v1/tasks", json!({"message": "x", "output_schema": schema})),
+        ("/v1/tasks", json!({"message": "x", "external_tools": [tool]})),
+        ("/v1/tasks", json!({"message": "x", "callback_url": url, "webhook": url})),
+        ("/v1/agents/reviewer/inbox", json!({"from": "x", "message": url})),
+        (
+            "/v1/agents/reviewer/inbox",
+            json!({"content": {"type": "message", "body": "x", "blocks": [{"type": "image", "url": url}]}}),
+        ),
+        (
+            "/v1/chat/completions",
+            json!({"model": "scripted/test", "messages": [{"role": "user", "content": [image]}]}),
+        ),
+    ];
+    let mut tasks = Vec::new();
+    for (path, body) in &asked {
+        let reply = post(served.address, path, body).await;
+        assert!([201, 202, 400, 422].contains(&reply.status), "{path} {body}: {reply:?}");
+        if reply.status == 201 {
+            tasks.push(reply.json()["task_id"].as_str().unwrap().to_owned());
+        }
+    }
+    let payload = json!({"body": url, "url": url, "challenge": url, "SubscribeURL": url});
+    let reply = Delivery::new("ci", "msg_1", &payload.to_string()).send(&served).await;
+    assert_eq!(reply.status, 202, "{reply:?}");
+    for task in tasks {
+        served.orchestrator.wait(&task.parse().unwrap()).await.unwrap();
+    }
+    let head = served.orchestrator.head().await.unwrap();
+    assert!(head > Position(0));
+    let std = trap.into_std().unwrap();
+    let came = std.accept().map(|(_, from)| from);
+    assert_eq!(came.map_err(|error| error.kind()), Err(ErrorKind::WouldBlock));
+    served.ended().await;
+}

@@ -1,0 +1,214 @@
+//! The ways in beside an address in the clear: TLS, and a socket in a folder.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_http::{Limits, Listeners, Tls, TlsError, UnixSocket};
+use rcgen::{CertifiedKey, KeyPair, generate_simple_self_signed};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, RootCertStore};
+use tempfile::TempDir;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixListener, UnixStream};
+use tokio_rustls::TlsConnector;
+
+use crate::client::{Reply, get, request};
+use crate::world::{Served, TOKEN};
+
+const SOON: Duration = Duration::from_millis(50);
+
+fn certified() -> CertifiedKey<KeyPair> {
+    generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap()
+}
+
+fn tls(own: &CertifiedKey<KeyPair>) -> Tls {
+    Tls::from_pem(own.cert.pem().as_bytes(), own.signing_key.serialize_pem().as_bytes()).unwrap()
+}
+
+async fn with_tls(own: &CertifiedKey<KeyPair>, limits: Limits) -> Served {
+    let tls = Some(tls(own));
+    Served::on(limits, |listener| Listeners { tls, ..Listeners::from(listener) }).await
+}
+
+/// Somebody who trusts this certificate and no other.
+fn connector(own: &CertifiedKey<KeyPair>) -> TlsConnector {
+    let mut roots = RootCertStore::empty();
+    roots.add(own.cert.der().clone()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    TlsConnector::from(Arc::new(config))
+}
+
+async fn ask(mut stream: impl AsyncRead + AsyncWrite + Unpin, text: &str) -> Reply {
+    stream.write_all(text.as_bytes()).await.unwrap();
+    let mut heard = Vec::new();
+    let _ = stream.read_to_end(&mut heard).await;
+    Reply::read(&String::from_utf8(heard).unwrap())
+}
+
+/// A request to a socket.
+fn local(method: &str, path: &str, host: &str) -> String {
+    format!("{method} {path} HTTP/1.0\r\nhost: {host}\r\nauthorization: Bearer {TOKEN}\r\n\r\n")
+}
+
+/// A server with a socket for this user, or for another one.
+async fn with_socket(folder: &Path, other_user: u32, limits: Limits) -> Served {
+    let uid = folder.metadata().unwrap().uid() + other_user;
+    let socket = Some(UnixSocket { listener: UnixListener::bind(folder.join("s")).unwrap(), uid });
+    Served::on(limits, |listener| Listeners { socket, ..Listeners::from(listener) }).await
+}
+
+async fn connect(folder: &TempDir) -> UnixStream {
+    UnixStream::connect(folder.path().join("s")).await.unwrap()
+}
+
+#[tokio::test]
+async fn with_tls_everything_is_as_it_is_without() {
+    let own = certified();
+    let served = with_tls(&own, Limits::default()).await;
+    let name = ServerName::try_from("localhost").unwrap();
+    for (path, token, status) in [
+        ("/health", "", 200),
+        ("/v1/tasks", TOKEN, 200),
+        ("/v1/tasks", "wrong", 401),
+        ("/v1/nothing", TOKEN, 404),
+    ] {
+        let stream = TcpStream::connect(served.address).await.unwrap();
+        let stream = connector(&own).connect(name.clone(), stream).await.unwrap();
+        let text = request(served.address, "GET", path, None).replacen(TOKEN, token, 1);
+        let reply = ask(stream, &text).await;
+        assert_eq!(reply.status, status, "{path}: {reply:?}");
+    }
+    let stream = TcpStream::connect(served.address).await.unwrap();
+    let stream = connector(&own).connect(name, stream).await.unwrap();
+    let host = served.address.to_string();
+    let text = request(served.address, "GET", "/health", None).replacen(&host, "evil.example", 1);
+    assert_eq!(ask(stream, &text).await.status, 403);
+    served.ended().await;
+}
+
+#[tokio::test]
+async fn who_does_not_trust_the_certificate_or_speaks_in_the_clear_is_not_heard() {
+    let own = certified();
+    let served = with_tls(&own, Limits::default()).await;
+    let name = ServerName::try_from("localhost").unwrap();
+    let stream = TcpStream::connect(served.address).await.unwrap();
+    assert!(connector(&certified()).connect(name, stream).await.is_err());
+    let clear = get(served.address, "/v1/tasks").await;
+    assert_eq!(clear.status, 0, "{clear:?}");
+    served.ended().await;
+}
+
+#[tokio::test]
+async fn a_handshake_that_takes_too_long_gives_its_place_to_the_next() {
+    let own = certified();
+    let limits = Limits { head_wait: SOON, connections_max: 1, ..Limits::default() };
+    let served = with_tls(&own, limits).await;
+    let _silent = TcpStream::connect(served.address).await.unwrap();
+    let stream = TcpStream::connect(served.address).await.unwrap();
+    let name = ServerName::try_from("localhost").unwrap();
+    let stream = connector(&own).connect(name, stream).await.unwrap();
+    let text = request(served.address, "GET", "/health", None);
+    assert_eq!(ask(stream, &text).await.status, 200);
+    // One that is at it when the server ends is not waited for.
+    let _silent = TcpStream::connect(served.address).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(5), served.ended()).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_no_certificate_and_what_is_no_key_is_refused() {
+    let own = certified();
+    let (cert, key) = (own.cert.pem(), own.signing_key.serialize_pem());
+    let other = certified().signing_key.serialize_pem();
+    let refused = |cert: &str, key: &str| {
+        Tls::from_pem(cert.as_bytes(), key.as_bytes()).map(|_| ()).unwrap_err()
+    };
+    assert_eq!(refused("", &key), TlsError::NoCertificate);
+    assert_eq!(refused("nonsense", &key), TlsError::NoCertificate);
+    assert_eq!(refused(&key, &key), TlsError::NoCertificate);
+    assert_eq!(refused(&cert[..cert.len() / 2], &key), TlsError::NoCertificate);
+    assert_eq!(refused(&cert, ""), TlsError::NoKey);
+    assert_eq!(refused(&cert, &cert), TlsError::NoKey);
+    let unfit = refused(&cert, &other);
+    assert!(matches!(unfit, TlsError::Unfit { .. }), "{unfit:?}");
+    assert_eq!(format!("{:?}", tls(&own)), "Tls(***)");
+}
+
+#[tokio::test]
+async fn a_socket_is_a_door_like_any_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = with_socket(folder.path(), 0, Limits::default()).await;
+    let by_socket = async |method: &str, path: &str, host: &str| {
+        ask(connect(&folder).await, &local(method, path, host)).await
+    };
+    let same = by_socket("GET", "/v1/tasks", "localhost").await;
+    let other = get(served.address, "/v1/tasks").await;
+    assert_eq!((same.status, &same.body), (200, &other.body));
+    assert_eq!(by_socket("GET", "/health", "localhost").await.status, 200);
+    let text = local("GET", "/v1/tasks", "localhost").replacen(TOKEN, "wrong", 1);
+    assert_eq!(ask(connect(&folder).await, &text).await.status, 401, "the token is needed");
+    for host in ["evil.example", "", "localhost:80", "localhost\r\nhost: localhost"] {
+        let reply = by_socket("GET", "/v1/tasks", host).await;
+        assert_eq!((reply.status, reply.code().as_str()), (403, "FORBIDDEN"), "{host}");
+    }
+    let text = local("GET", "/v1/tasks", "localhost");
+    let page = text.replacen("\r\n", "\r\norigin: http://localhost\r\n", 1);
+    assert_eq!(ask(connect(&folder).await, &page).await.status, 403);
+    // By the other way, the name alone is nobody's.
+    let stream = TcpStream::connect(served.address).await.unwrap();
+    assert_eq!(ask(stream, &text).await.status, 403);
+    served.ended().await;
+}
+
+#[tokio::test]
+async fn another_users_process_is_hung_up_on_and_costs_nobody_a_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = Limits { connections_max: 1, ..Limits::default() };
+    let served = with_socket(folder.path(), 1, limits).await;
+    for _ in 0..3 {
+        let mut stream = connect(&folder).await;
+        let _ = stream.write_all(local("GET", "/health", "localhost").as_bytes()).await;
+        let mut heard = Vec::new();
+        let _ = stream.read_to_end(&mut heard).await;
+        assert_eq!(heard, b"");
+    }
+    assert_eq!(get(served.address, "/health").await.status, 200);
+    served.ended().await;
+}
+
+#[tokio::test]
+async fn both_ways_share_their_places() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = Limits { connections_max: 1, ..Limits::default() };
+    let served = with_socket(folder.path(), 0, limits).await;
+    let first = connect(&folder).await;
+    let mut second = Box::pin(get(served.address, "/health"));
+    let early = tokio::time::timeout(SOON, &mut second).await;
+    assert!(early.is_err(), "there is one place: {early:?}");
+    drop(first);
+    assert_eq!(second.await.status, 200);
+    served.ended().await;
+}
+
+#[tokio::test]
+async fn a_socket_alone_is_enough() {
+    let folder = tempfile::tempdir().unwrap();
+    let uid = folder.path().metadata().unwrap().uid();
+    let listener = UnixListener::bind(folder.path().join("s")).unwrap();
+    let socket = Some(UnixSocket { listener, uid });
+    let served = Served::on(Limits::default(), |tcp| {
+        drop(tcp);
+        Listeners { socket, ..Listeners::default() }
+    })
+    .await;
+    let text = local("GET", "/v1/tasks", "localhost");
+    assert_eq!(ask(connect(&folder).await, &text).await.status, 200);
+    assert!(TcpStream::connect(served.address).await.is_err());
+    served.ended().await;
+}

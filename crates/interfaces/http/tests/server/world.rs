@@ -1,0 +1,395 @@
+//! A small world behind the door: a scripted model, tools that do no harm, a desk that keeps what
+//! it is asked.
+
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use antiphon_conformance::model::MemoryJournal;
+use antiphon_core::port::{
+    Agents, Gate, GateRequest, Journal, PromptSource, RandomIds, Rule, Run, Runner, RunnerError,
+    SystemClock, ToolContext, Verdict,
+};
+use antiphon_core::{
+    AgentDefinition, AgentName, CallableAgents, Effect, ErrorCode, ErrorResponse, ModelRef,
+    PriceTable, Provider, RawJson, TaskLimits, Tool, ToolError, ToolExecutor, ToolResult,
+};
+use antiphon_http::{
+    AgentChange, Defined, Limits, Listeners, Origin, ServerConfig, ServerDeps, TaskFactory,
+    TaskRequest, Token, serve,
+};
+use antiphon_runtime::{
+    Budget, Models, NewTask, Orchestrator, PriorHistory, RuntimeConfig, RuntimeDeps, Settings,
+};
+use antiphon_scripted::{Script, ScriptedProvider};
+use async_trait::async_trait;
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+
+pub(crate) const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+pub(crate) const ANSWERS: &str = r#"
+name = "test"
+[[reply]]
+when = { last_user_contains = "look" , results_since_user = 0 }
+step = [{ text = "Looking." }, { call = { name = "look", arguments = { at = "it" } } }]
+[[reply]]
+when = { last_user_contains = "hang", results_since_user = 0 }
+step = [{ call = { name = "hang", arguments = {} } }]
+[[reply]]
+when = { last_user_contains = "act", results_since_user = 0 }
+step = [{ call = { name = "act", arguments = {} } }]
+[[reply]]
+when = { last_user_contains = "weather", results_since_user = 0 }
+step = [{ call = { id = "c1", name = "weather", arguments = { in = "Rome" } } }]
+[[reply]]
+when = { last_user_contains = "weather" }
+step = [{ text = "{{last_result}}" }]
+[[reply]]
+when = { last_user_contains = "shout" }
+step = [{ text = "0123456789abcdef", repeat = 1000000 }]
+[[reply]]
+step = [{ text = "Done with {{last_user}}" }]
+"#;
+
+struct Scripted;
+
+impl Models for Scripted {
+    fn provider(
+        &self,
+        _: &ModelRef,
+        _: &[ModelRef],
+        _: Option<&RawJson>,
+    ) -> Result<Arc<dyn Provider>, String> {
+        let script = Script::parse(ANSWERS).map_err(|error| error.to_string())?;
+        Ok(Arc::new(ScriptedProvider::new(script)))
+    }
+
+    fn window_tokens(&self, _: &ModelRef) -> Option<u64> {
+        None
+    }
+}
+
+struct Careful;
+
+#[async_trait]
+impl Gate for Careful {
+    fn judge(&self, call: &GateRequest<'_>) -> Verdict {
+        let rule = Rule("act".to_owned());
+        if call.tool == "act" && !call.granted.contains(&rule) {
+            return Verdict::Ask { reason: "It acts.".to_owned(), rule };
+        }
+        Verdict::Allow
+    }
+
+    async fn remember(&self, _: &Rule) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+struct Hands;
+
+#[async_trait]
+impl ToolExecutor for Hands {
+    fn tools(&self) -> Vec<Tool> {
+        let tool = |name: &str| Tool {
+            name: name.to_owned(),
+            description: name.to_owned(),
+            parameters: RawJson::parse(r#"{"type":"object"}"#).unwrap(),
+        };
+        vec![tool("look"), tool("act"), tool("hang")]
+    }
+
+    fn effect(&self, tool: &str) -> Option<Effect> {
+        ["look", "act", "hang"].contains(&tool).then_some(Effect::ReadOnly)
+    }
+
+    async fn execute(
+        &self,
+        tool: &str,
+        _: &RawJson,
+        context: ToolContext,
+    ) -> Result<ToolResult, ToolError> {
+        if tool == "hang" {
+            context.cancel.await;
+            return Err(ToolError::Canceled);
+        }
+        Ok(ToolResult::text(format!("{tool}: done")))
+    }
+}
+
+/// A place that nothing bounds. Whoever is there does nothing until told to end.
+struct Unbound;
+
+#[async_trait]
+impl Runner for Unbound {
+    fn kind(&self) -> &'static str {
+        "unbound"
+    }
+
+    fn is_unbound(&self) -> bool {
+        true
+    }
+
+    fn check(&self, _: &Value) -> Result<(), String> {
+        Ok(())
+    }
+
+    async fn run(&self, run: Run) -> Result<(), RunnerError> {
+        tokio::select! {
+            () = run.cancel => {}
+            () = run.rest => {}
+        }
+        Ok(())
+    }
+}
+
+/// Who there is to be sent something.
+struct Folk;
+
+impl Agents for Folk {
+    fn find(&self, name: &str) -> Option<Arc<AgentDefinition>> {
+        self.list().into_iter().find(|agent| agent.name.as_str() == name)
+    }
+
+    fn list(&self) -> Vec<Arc<AgentDefinition>> {
+        let agent = |name: &str, model: Option<&str>| {
+            let mut agent = AgentDefinition::new(AgentName::parse(name).unwrap(), "You are here.");
+            agent.model = model.map(|model| ModelRef::parse(model).unwrap());
+            let schema = RawJson::parse(r#"{"type":"object","required":["branch"]}"#).unwrap();
+            agent.intents.insert("review".to_owned(), schema);
+            agent
+        };
+        let reviewer = AgentDefinition {
+            tools: Some(vec!["look".to_owned(), "hang".to_owned()]),
+            limits: TaskLimits { turns_max: NonZeroU32::new(50), ..TaskLimits::default() },
+            ..agent("reviewer", Some("scripted/test"))
+        };
+        vec![Arc::new(agent("mute", None)), Arc::new(reviewer)]
+    }
+
+    fn system_prompt(&self, _: PromptSource<'_>) -> String {
+        String::new()
+    }
+}
+
+/// Makes tasks as they are asked for, and keeps the requests and the agents that were written.
+#[derive(Default)]
+pub(crate) struct Keeping {
+    pub(crate) asked: Mutex<Vec<TaskRequest>>,
+    pub(crate) written: Mutex<Vec<Defined>>,
+}
+
+impl Keeping {
+    /// An agent of the project; `mute` is the user's own.
+    fn define(name: &AgentName, change: &AgentChange) -> Defined {
+        let mut agent =
+            AgentDefinition::new(name.clone(), change.context.clone().unwrap_or_default());
+        agent.description = change.description.clone().unwrap_or_default();
+        let (origin, path) = (Origin::Project, format!("agents/{name}.md"));
+        Defined { definition: Arc::new(agent), origin, path, fault: None }
+    }
+}
+
+#[async_trait]
+impl TaskFactory for Keeping {
+    fn agents(&self) -> Vec<AgentName> {
+        Folk.list().iter().map(|agent| agent.name.clone()).collect()
+    }
+
+    fn system_prompt(&self, prompt: &str) -> String {
+        format!("You are an agent.\n\n{prompt}")
+    }
+
+    fn defined(&self) -> Vec<Defined> {
+        let listed = |definition: Arc<AgentDefinition>| {
+            let name = definition.name.as_str();
+            let origin = if name == "mute" { Origin::User } else { Origin::Project };
+            Defined { path: format!("agents/{name}.md"), origin, definition, fault: None }
+        };
+        let mut defined: Vec<Defined> = Folk.list().into_iter().map(listed).collect();
+        defined.extend(self.written.lock().unwrap().iter().cloned());
+        defined
+    }
+
+    async fn create_agent(
+        &self,
+        name: &AgentName,
+        change: AgentChange,
+    ) -> Result<Defined, ErrorResponse> {
+        if self.defined().iter().any(|defined| defined.definition.name == *name) {
+            let (code, message) = (ErrorCode::Conflict, "it is there".to_owned());
+            return Err(ErrorResponse { code, message, details: None });
+        }
+        let defined = Self::define(name, &change);
+        self.written.lock().unwrap().push(defined.clone());
+        Ok(defined)
+    }
+
+    async fn change_agent(
+        &self,
+        name: &AgentName,
+        change: AgentChange,
+    ) -> Result<Defined, ErrorResponse> {
+        self.delete_agent(name).await?;
+        self.create_agent(name, change).await
+    }
+
+    async fn delete_agent(&self, name: &AgentName) -> Result<(), ErrorResponse> {
+        self.written.lock().unwrap().retain(|defined| defined.definition.name != *name);
+        Ok(())
+    }
+
+    async fn task(&self, request: TaskRequest) -> Result<NewTask, ErrorResponse> {
+        self.asked.lock().unwrap().push(request.clone());
+        match request.agent.as_deref() {
+            Some("nobody") => {
+                let (code, message) =
+                    (ErrorCode::NotFound, "there is no agent `nobody`".to_owned());
+                return Err(ErrorResponse { code, message, details: None });
+            }
+            Some("panic") => panic!("as asked"),
+            Some("sleep") => std::future::pending().await,
+            Some(_) | None => {}
+        }
+        let model = request.model.unwrap_or_else(|| ModelRef::parse("scripted/test").unwrap());
+        let agent = request.agent.unwrap_or_else(|| "default".to_owned());
+        Ok(NewTask {
+            system_prompt: request.system_prompt.unwrap_or_default(),
+            tools: request.tools,
+            agents: request.agents.map_or(CallableAgents::Any, CallableAgents::Only),
+            external_tools: request.external_tools,
+            before: PriorHistory::Messages(request.history),
+            limits: request.limits,
+            output_schema: request.output_schema,
+            session_id: request.session_id,
+            ..NewTask::new(agent, model, request.message)
+        })
+    }
+}
+
+/// A server at work.
+pub(crate) struct Served {
+    pub(crate) address: SocketAddr,
+    pub(crate) orchestrator: Orchestrator,
+    pub(crate) journal: Arc<MemoryJournal>,
+    pub(crate) desk: Arc<Keeping>,
+    stop: Option<oneshot::Sender<()>>,
+    serving: JoinSet<()>,
+}
+
+impl Served {
+    pub(crate) async fn new() -> Self {
+        Self::with(Limits::default()).await
+    }
+
+    pub(crate) async fn with(limits: Limits) -> Self {
+        let journal = Arc::new(MemoryJournal::new());
+        Self::over(Arc::clone(&journal) as Arc<dyn Journal>, journal, limits).await
+    }
+
+    /// Works with `used`, which may be faulty.
+    pub(crate) async fn over(
+        used: Arc<dyn Journal>,
+        journal: Arc<MemoryJournal>,
+        limits: Limits,
+    ) -> Self {
+        Self::built(world(used).into(), journal, limits, ServerConfig::from).await
+    }
+
+    /// Where answers cost something, and so much may be spent.
+    pub(crate) async fn paying(
+        budget: Budget,
+        house: impl FnOnce(ServerDeps) -> ServerConfig,
+    ) -> Self {
+        let journal = Arc::new(MemoryJournal::new());
+        let price = serde_json::from_str(r#"{"input":1000.0,"output":1000.0}"#).unwrap();
+        let prices = [(ModelRef::parse("scripted/test").unwrap(), price)].into_iter().collect();
+        let world = RuntimeDeps { prices: Arc::new(prices), ..world(journal.clone()) };
+        Self::built(RuntimeConfig { world, budget }, journal, Limits::default(), house).await
+    }
+
+    /// With more than doors.
+    pub(crate) async fn in_house(house: impl FnOnce(ServerDeps) -> ServerConfig) -> Self {
+        let journal = Arc::new(MemoryJournal::new());
+        let used = Arc::clone(&journal) as Arc<dyn Journal>;
+        Self::built(world(used).into(), journal, Limits::default(), house).await
+    }
+
+    pub(crate) async fn built(
+        means: RuntimeConfig,
+        journal: Arc<MemoryJournal>,
+        limits: Limits,
+        house: impl FnOnce(ServerDeps) -> ServerConfig,
+    ) -> Self {
+        Self::listening(means, journal, limits, house, Listeners::from).await
+    }
+
+    /// Where else it listens.
+    pub(crate) async fn on(
+        limits: Limits,
+        listeners: impl FnOnce(TcpListener) -> Listeners,
+    ) -> Self {
+        let journal = Arc::new(MemoryJournal::new());
+        let used = Arc::clone(&journal) as Arc<dyn Journal>;
+        Self::listening(world(used).into(), journal, limits, ServerConfig::from, listeners).await
+    }
+
+    async fn listening(
+        means: RuntimeConfig,
+        journal: Arc<MemoryJournal>,
+        limits: Limits,
+        house: impl FnOnce(ServerDeps) -> ServerConfig,
+        listeners: impl FnOnce(TcpListener) -> Listeners,
+    ) -> Self {
+        let orchestrator = Orchestrator::new(means);
+        let desk = Arc::new(Keeping::default());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let doors = ServerDeps {
+            orchestrator: orchestrator.clone(),
+            desk: Arc::clone(&desk) as Arc<dyn TaskFactory>,
+            token: Token::new(TOKEN.into()).unwrap(),
+            hosts: vec!["team.example".to_owned()],
+            limits,
+        };
+        let (house, listeners) = (house(doors), listeners(listener));
+        let (stop, stopped) = oneshot::channel::<()>();
+        let mut serving = JoinSet::new();
+        serving.spawn(async move {
+            let stopped = async { drop(stopped.await) };
+            serve(listeners, house, stopped).await.unwrap();
+        });
+        Self { address, orchestrator, journal, desk, stop: Some(stop), serving }
+    }
+
+    /// Tells the server to end.
+    pub(crate) fn stop(&mut self) {
+        drop(self.stop.take());
+    }
+
+    /// Waits until it has.
+    pub(crate) async fn ended(mut self) {
+        self.stop();
+        self.serving.join_next().await.unwrap().unwrap();
+        self.orchestrator.shutdown(Duration::from_secs(5)).await;
+    }
+}
+
+pub(crate) fn world(journal: Arc<dyn Journal>) -> RuntimeDeps {
+    RuntimeDeps {
+        journal,
+        models: Arc::new(Scripted),
+        tools: Arc::new(Hands),
+        gate: Arc::new(Careful),
+        agents: Some(Arc::new(Folk)),
+        runners: vec![Arc::new(Unbound)],
+        prices: Arc::new(PriceTable::default()),
+        clock: Arc::new(SystemClock),
+        ids: Arc::new(RandomIds),
+        settings: Settings::default(),
+    }
+}

@@ -1,0 +1,32 @@
+//! The guide shows schedules that are schedules.
+
+use std::fs;
+use std::path::Path;
+
+use super::schedules;
+
+const FIELDS: [&str; 9] =
+    ["agent", "every", "from", "cron", "zone", "at", "body", "salience", "wake"];
+
+#[test]
+fn the_tables_of_the_guide_are_schedules() {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/schedules.md");
+    let guide = fs::read_to_string(guide).unwrap();
+    let blocks = guide.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let said: Vec<String> = blocks
+        .flat_map(|block| {
+            let all = schedules(block);
+            all.iter().map(|one| format!("{}: {}", one.name, one.when)).collect::<Vec<_>>()
+        })
+        .collect();
+    let expected = [
+        "inbox: every 15m",
+        "release: at 2026-11-20T08:00:00Z",
+        "standup: cron 0 9 * * mon-fri in Europe/Vienna",
+        "review: every 7days from 2026-11-16T09:00:00Z",
+    ];
+    assert_eq!(said, expected);
+    for field in FIELDS {
+        assert!(guide.contains(&format!("| `{field}`")), "the guide does not explain `{field}`");
+    }
+}

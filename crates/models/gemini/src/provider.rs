@@ -1,0 +1,67 @@
+//! The provider.
+
+use antiphon_core::{ModelRef, PieceSource, Provider, ProviderError, Request};
+use antiphon_model_transport::{Endpoint, Post, Transport};
+use secrecy::SecretString;
+
+use crate::dialect::GenerateDialect;
+use crate::request;
+
+/// Where Gemini is.
+pub const DEFAULT_URL: &str = "https://generativelanguage.googleapis.com";
+
+/// Which server, and how to talk to it.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The provider's name in model names, `gemini`.
+    pub name: String,
+    /// Where it is, without `/v1beta`.
+    pub base_url: Endpoint,
+    /// The key, where one is needed.
+    pub api_key: Option<SecretString>,
+}
+
+/// The Gemini API.
+#[derive(Debug, Clone)]
+pub struct Gemini {
+    config: Config,
+    transport: Transport,
+}
+
+impl Gemini {
+    /// A provider on a shared transport.
+    pub fn new(config: Config, transport: Transport) -> Self {
+        Self { config, transport }
+    }
+
+    fn post(&self, request: &Request) -> Result<(Post, GenerateDialect), ProviderError> {
+        let model = ModelRef::parse(&format!("{}/{}", self.config.name, request.model))
+            .map_err(|error| ProviderError::InvalidRequest { message: error.to_string() })?;
+        let body = request::body(request, &model)?;
+        let mut post = Post::json(self.address(model.model())?, body);
+        if let Some(key) = &self.config.api_key {
+            post = post.secret("x-goog-api-key", "", key);
+        }
+        Ok((post, GenerateDialect::new(model)))
+    }
+
+    /// The model is part of the path, so it must not lead anywhere else.
+    fn address(&self, model: &str) -> Result<Endpoint, ProviderError> {
+        if !model.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b)) {
+            return Err(ProviderError::InvalidRequest {
+                message: format!("`{model}` cannot be the name of a model here"),
+            });
+        }
+        let path = format!("/v1beta/models/{model}:streamGenerateContent");
+        Ok(self.config.base_url.at(&path).with_query("alt", "sse"))
+    }
+}
+
+impl Provider for Gemini {
+    fn open(&self, request: Request) -> PieceSource {
+        match self.post(&request) {
+            Ok((post, dialect)) => self.transport.stream(post, dialect),
+            Err(error) => antiphon_model_transport::refused(error),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! A dialect that says back what it is told, and the way to read an answer to its end.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use antiphon_core::{Piece, PieceSource, ProviderError};
+use antiphon_model_server::{ModelServer, Reply};
+use antiphon_model_transport::{Dialect, Endpoint, HttpFailure, Post, Transport, TransportConfig};
+use futures_util::StreamExt;
+
+/// Longest a condition may take to come true.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Says each event back as `name|data`. Four events mean something to it: `done`, `nothing`,
+/// `fault` and `half`.
+pub(crate) struct Echo;
+
+impl Dialect for Echo {
+    fn event(
+        &mut self,
+        name: &str,
+        data: &str,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<(), ProviderError> {
+        match data {
+            "done" => pieces.push(Piece::Done),
+            "nothing" => {}
+            "fault" => return Err(ProviderError::ContextOverflow { message: data.to_owned() }),
+            "half" => return Err(ProviderError::Protocol { message: data.to_owned() }),
+            _ => pieces.push(said(name, data)),
+        }
+        Ok(())
+    }
+
+    /// Shows all there is to a failure.
+    fn failure(&self, failure: &HttpFailure) -> ProviderError {
+        ProviderError::Server {
+            status: failure.status,
+            message: format!("{:?} {}", failure.should_retry, failure.body),
+            retry_after: failure.retry_after,
+        }
+    }
+}
+
+/// What [`Echo`] makes of an event.
+pub(crate) fn said(name: &str, data: &str) -> Piece {
+    Piece::Text { block: 0, delta: format!("{name}|{data}") }
+}
+
+/// One for all: reading the certificates of the system takes longer than a test.
+pub(crate) fn transport() -> Transport {
+    static SHARED: LazyLock<Transport> =
+        LazyLock::new(|| Transport::new(&TransportConfig::default()).expect("a transport"));
+    SHARED.clone()
+}
+
+pub(crate) fn post(url: &str) -> Post {
+    Post::json(Endpoint::parse(url).expect("an address"), b"{}".to_vec())
+}
+
+pub(crate) async fn server(reply: Reply) -> ModelServer {
+    ModelServer::start(move |_, _| reply.clone()).await.expect("a server")
+}
+
+/// All an answer says, to its end, with every sign of life.
+pub(crate) async fn hear(source: PieceSource) -> Vec<Result<Piece, ProviderError>> {
+    tokio::time::timeout(PATIENCE, source.collect()).await.expect("an end")
+}
+
+/// All an answer says, to its end. Where its bytes were cut shows in signs of life only.
+pub(crate) async fn read(source: PieceSource) -> Vec<Result<Piece, ProviderError>> {
+    let mut said = hear(source).await;
+    said.retain(|piece| *piece != Ok(Piece::Alive));
+    said
+}
+
+/// All that `reply` says.
+pub(crate) async fn answer(reply: Reply) -> Vec<Result<Piece, ProviderError>> {
+    let server = server(reply).await;
+    read(transport().stream(post(&server.url()), Echo)).await
+}
+
+/// Waits until `condition` holds.
+pub(crate) async fn until(condition: impl Fn() -> bool) {
+    let wait = async {
+        while !condition() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, wait).await.expect("the condition in time");
+}

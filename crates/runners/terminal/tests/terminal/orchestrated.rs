@@ -1,0 +1,103 @@
+//! The runner under an orchestrator, as in the binary.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_conformance::model::ScenarioProvider;
+use antiphon_core::port::{Provider, RandomIds, Runner, SystemClock};
+use antiphon_core::{
+    HandlingMode, ModelRef, PriceTable, RawJson, RunnerConfig, TaskStatus, UserMessage,
+};
+use antiphon_runtime::{Models, NewTask, NoTools, OpenGate, Orchestrator, RuntimeDeps, Settings};
+use chrono::Utc;
+use serde_json::json;
+use tokio::time::timeout;
+
+use crate::bench::{Bench, LONG, script, shell};
+use crate::processes;
+
+/// Nobody asks it.
+struct NoModel;
+
+impl Models for NoModel {
+    fn provider(
+        &self,
+        _: &ModelRef,
+        _: &[ModelRef],
+        _: Option<&RawJson>,
+    ) -> Result<Arc<dyn Provider>, String> {
+        Ok(Arc::new(ScenarioProvider::new(&[])))
+    }
+
+    fn window_tokens(&self, _: &ModelRef) -> Option<u64> {
+        None
+    }
+}
+
+fn orchestrator(bench: &Bench) -> Orchestrator {
+    Orchestrator::new(RuntimeDeps {
+        journal: Arc::clone(&bench.journal),
+        models: Arc::new(NoModel),
+        tools: Arc::new(NoTools),
+        gate: Arc::new(OpenGate),
+        agents: None,
+        runners: vec![Arc::clone(&bench.runner) as Arc<dyn Runner>],
+        prices: Arc::new(PriceTable::default()),
+        clock: Arc::new(SystemClock),
+        ids: Arc::new(RandomIds),
+        settings: Settings::default(),
+    })
+}
+
+fn task(text: &str) -> NewTask {
+    let model = ModelRef::parse("nobody/nothing").unwrap();
+    let runner = RunnerConfig::new("terminal").with_config(json!({ "profile": "test" }));
+    let message = UserMessage::text(text, Utc::now());
+    NewTask { runner: Some(runner), ..NewTask::new("tester", model, message) }
+}
+
+#[tokio::test]
+async fn a_task_is_typed_in_and_so_is_what_is_sent_to_it() {
+    let bench = Bench::new(shell());
+    let orchestrator = orchestrator(&bench);
+    let task_id = orchestrator.invoke(task("echo first > said")).await.unwrap();
+    for text in ["echo second >> said", "exit"] {
+        let message = UserMessage::text(text, Utc::now());
+        orchestrator.send(&task_id, message, HandlingMode::Queue).await.unwrap();
+    }
+    let state = timeout(LONG, orchestrator.wait(&task_id)).await.unwrap().unwrap();
+    assert_eq!(state.status, TaskStatus::Completed, "{:?}", state.detail);
+    let said = std::fs::read_to_string(bench.root().join("said")).unwrap();
+    assert_eq!(said, "first\nsecond\n");
+    assert!(state.queue.is_empty());
+    orchestrator.shutdown(Duration::from_secs(1)).await;
+}
+
+#[tokio::test]
+async fn a_cancel_from_a_door_reaches_the_program() {
+    let bench = Bench::new(script("echo go; sleep 8201 & sleep 8202"));
+    let orchestrator = orchestrator(&bench);
+    let task_id = orchestrator.invoke(task("")).await.unwrap();
+    processes::are(2, "sleep 820").await;
+    orchestrator.cancel(&task_id).await.unwrap();
+    let state = timeout(LONG, orchestrator.wait(&task_id)).await.unwrap().unwrap();
+    assert_eq!(state.status, TaskStatus::Canceled);
+    processes::are(0, "sleep 820").await;
+    orchestrator.shutdown(Duration::from_secs(1)).await;
+}
+
+#[tokio::test]
+async fn a_program_ends_with_the_orchestrator_and_its_task_says_so_afterwards() {
+    let bench = Bench::new(script("echo go; sleep 8301"));
+    let first = orchestrator(&bench);
+    let task_id = first.invoke(task("")).await.unwrap();
+    processes::are(1, "sleep 8301").await;
+    assert!(first.shutdown(Duration::from_secs(5)).await);
+    assert_eq!(processes::with("sleep 8301"), Vec::<i32>::new());
+    let second = orchestrator(&bench);
+    second.recover().await.unwrap();
+    let state = timeout(LONG, second.wait(&task_id)).await.unwrap().unwrap();
+    assert_eq!(state.status, TaskStatus::Failed);
+    assert_eq!(state.detail.unwrap()["code"], "interrupted");
+    second.shutdown(Duration::from_secs(1)).await;
+}

@@ -1,0 +1,199 @@
+//! The journal.
+
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::num::NonZeroUsize;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use antiphon_core::port::{
+    Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
+};
+use antiphon_core::{
+    Approval, DayRange, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending,
+    TaskSummary,
+};
+use async_trait::async_trait;
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use crate::owner::Owner;
+use crate::read_only::ReadOnlyJournal;
+use crate::reader::Readers;
+use crate::schema;
+use crate::writer::Writer;
+
+/// The journal in one SQLite file. Dropping it waits for what is being written.
+#[derive(Debug)]
+pub struct SqliteJournal {
+    /// Closed first: whoever closes the file last tidies it up, and readers cannot.
+    readers: Readers,
+    writer: Writer,
+    /// Given up last, when nobody writes any more.
+    _owner: Owner,
+}
+
+/// When an append counts as written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sync {
+    /// Once it is on the disk: it survives a loss of power.
+    #[default]
+    Full,
+    /// Once the system has it: it survives the end of the process, and a loss of power up to the
+    /// last checkpoint.
+    Normal,
+}
+
+/// Why a journal could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Stop the other one, or use it.
+    #[error("{} is in use by process {pid}: stop it, or talk to it", path.display())]
+    Owned {
+        /// Which journal.
+        path: PathBuf,
+        /// Who has it, where that is known.
+        pid: String,
+    },
+    /// Use a later Antiphon.
+    #[error(
+        "{} was written by a later version (schema {found}, this one knows {known})",
+        path.display()
+    )]
+    Later {
+        /// Which journal.
+        path: PathBuf,
+        /// Its schema.
+        found: u32,
+        /// The latest this program knows.
+        known: u32,
+    },
+    /// Open it once for writing.
+    #[error(
+        "{} was written by an earlier version (schema {found}, this one reads {known}): `antiphon \
+         run` or `antiphon serve` brings it up to date",
+        path.display()
+    )]
+    Earlier {
+        /// Which journal.
+        path: PathBuf,
+        /// Its schema.
+        found: u32,
+        /// The one this program reads.
+        known: u32,
+    },
+    /// Restore it from a backup.
+    #[error("{} is damaged or no journal: {reason}", path.display())]
+    Damaged {
+        /// Which journal.
+        path: PathBuf,
+        /// What SQLite said.
+        reason: String,
+    },
+    /// Look at the folder, its permissions and the disk.
+    #[error("cannot open {}: {reason}", path.display())]
+    Unusable {
+        /// Which journal.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl SqliteJournal {
+    /// Opens the journal at `path`, made if it is not there, for this process alone. Blocks while
+    /// an older file is made into a new one, and up to a second for an owner that is about to end.
+    pub fn open(path: &Path, sync: Sync) -> Result<Self, OpenError> {
+        let owner = Owner::claim(path)?;
+        create_private(path).map_err(|error| OpenError::Unusable {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        })?;
+        let mut connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+            .map_err(|error| open_error(path, &error))?;
+        schema::prepare(&mut connection, path, sync)?;
+        let writer = Writer::start(connection).map_err(|error| open_error(path, &error))?;
+        Ok(Self { writer, readers: Readers::new(path), _owner: owner })
+    }
+
+    /// Opens the journal at `path` for reading, also while another process owns it.
+    pub fn open_read_only(path: &Path) -> Result<ReadOnlyJournal, OpenError> {
+        ReadOnlyJournal::open(path)
+    }
+
+    /// Looks at every page of the file. Says what is wrong with it, if anything.
+    pub async fn verify(&self) -> Result<(), JournalError> {
+        self.readers.verify().await
+    }
+}
+
+#[async_trait]
+impl Journal for SqliteJournal {
+    async fn append(&self, append: Append) -> Result<Appended, JournalError> {
+        self.writer.append(append).await
+    }
+
+    async fn read(&self, read: Read) -> Result<Page, JournalError> {
+        self.readers.read(read).await
+    }
+
+    async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
+        self.readers.tasks(query).await
+    }
+
+    async fn sessions(&self, limit: NonZeroUsize) -> Result<Vec<SessionSummary>, JournalError> {
+        self.readers.sessions(limit).await
+    }
+
+    async fn approvals(&self, query: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
+        self.readers.approvals(query).await
+    }
+
+    async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
+        self.readers.agents(limit).await
+    }
+
+    async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
+        self.readers.queued(limit).await
+    }
+
+    async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
+        self.readers.reply(request).await
+    }
+
+    async fn spending(&self, days: DayRange) -> Result<Spending, JournalError> {
+        self.readers.spending(days).await
+    }
+
+    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
+        self.readers.answered(key.clone()).await
+    }
+}
+
+pub(crate) fn connect(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
+    let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    // A file that came with a clone may have anything in its schema.
+    connection.pragma_update(None, "trusted_schema", "OFF")?;
+    // A statement is planned once, not again for each value that it is given.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    Ok(connection)
+}
+
+/// SQLite gives the files it makes beside this one the same mode.
+fn create_private(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(about) if about.is_file() => Ok(()),
+        Ok(_) => Err(io::Error::other("it is not a file")),
+        Err(_) => OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map(drop),
+    }
+}
+
+pub(crate) fn open_error(path: &Path, error: &rusqlite::Error) -> OpenError {
+    let (path, reason) = (path.to_owned(), error.to_string());
+    match error.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+            OpenError::Damaged { path, reason }
+        }
+        Some(_) | None => OpenError::Unusable { path, reason },
+    }
+}

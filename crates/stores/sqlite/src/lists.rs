@@ -1,0 +1,333 @@
+//! What there is, at a glance: tasks, conversations, approvals, live agents, waiting messages.
+//!
+//! No list passes over more than it shows: each goes along an index, in its order. The joins are
+//! crossed, which keeps SQLite from taking the tables in another order.
+
+use std::num::NonZeroUsize;
+
+use antiphon_core::port::{ApprovalQuery, ApprovalSelector, JournalError, TaskQuery, TaskSelector};
+use antiphon_core::{
+    Approval, EventBody, InteractionId, LiveAgent, Position, Queued, Replied, SessionSummary,
+    TaskId, TaskSummary, Usage,
+};
+use rusqlite::types::Value;
+use rusqlite::{Connection, Params, Row};
+
+use crate::column::{read_text, read_time, read_usage, read_word};
+use crate::fault::fault;
+use crate::matching::matching;
+use crate::stored_event::{EVENT_COLUMNS, StoredEvent, event_columns};
+use crate::task_row::{read_agent, read_task, task_columns};
+
+/// Most rows in one list.
+pub const LIST_ROWS_MAX: usize = 1_000_000;
+
+type Listed<T> = Result<Vec<T>, JournalError>;
+
+macro_rules! task_list {
+    ($which:literal, $order:literal) => {
+        concat!(
+            "SELECT ",
+            task_columns!(),
+            " FROM tasks CROSS JOIN sessions ON sessions.id = session WHERE ",
+            $which,
+            " ORDER BY ",
+            $order,
+            " DESC LIMIT ?1"
+        )
+    };
+}
+
+const ALL: &str = task_list!("true", "tasks.id");
+/// By its index: many may have been dispatched since.
+const TOPS: &str = task_list!("parent IS NULL", "tasks.id");
+const UNFINISHED: &str = task_list!("NOT ended", "tasks.id");
+const ONE: &str = task_list!("task_id = ?2", "tasks.id");
+/// Many may begin so: they are sorted by their numbers alone. The plus keeps SQLite from going
+/// through all tasks in their order instead.
+const BEGINNING: &str = task_list!(
+    "tasks.id IN (SELECT id FROM tasks WHERE task_id >= ?2 AND task_id < ?3
+                  ORDER BY +id DESC LIMIT ?1)",
+    "tasks.id"
+);
+const TREE: &str = task_list!(
+    "tasks.id IN (SELECT id FROM tasks WHERE root = ?2
+                  UNION ALL SELECT id FROM tasks WHERE task_id = ?2 AND root IS NULL)",
+    "tasks.id"
+);
+const OF_SESSION: &str =
+    task_list!("session = (SELECT id FROM sessions WHERE session_id = ?2)", "tasks.id");
+
+const SPENT: &str = "SELECT input_tokens, output_tokens, cache_read_tokens, cache_write_tokens,
+                            model FROM usage WHERE task = ?";
+
+/// Tasks, with what they had spent at the same moment.
+pub(crate) fn tasks(connection: &mut Connection, query: &TaskQuery) -> Listed<TaskSummary> {
+    let moment = connection.transaction().map_err(|error| broken(&error))?;
+    let limit = limit(query.limit);
+    let mut found = match &query.which {
+        TaskSelector::All => select(&moment, ALL, [limit], numbered_task),
+        TaskSelector::Roots => select(&moment, TOPS, [limit], numbered_task),
+        TaskSelector::Unfinished => select(&moment, UNFINISHED, [limit], numbered_task),
+        TaskSelector::One(task_id) => {
+            select(&moment, ONE, (limit, task_id.as_str()), numbered_task)
+        }
+        TaskSelector::IdPrefix(start) if start.is_empty() => {
+            select(&moment, ALL, [limit], numbered_task)
+        }
+        TaskSelector::IdPrefix(start) => {
+            select(&moment, BEGINNING, (limit, start, behind_all(start)), numbered_task)
+        }
+        TaskSelector::Tree(root) => select(&moment, TREE, (limit, root.as_str()), numbered_task),
+        TaskSelector::Session(session_id) => {
+            select(&moment, OF_SESSION, (limit, session_id.as_str()), numbered_task)
+        }
+        TaskSelector::Matching(filter) => matching(&moment, filter, limit),
+    }?;
+    for (row, task) in &mut found {
+        task.spent = select(&moment, SPENT, [*row], spent_on)?.into_iter().collect();
+    }
+    Ok(found.into_iter().map(|(_, task)| task).collect())
+}
+
+const SESSIONS: &str = "SELECT session_id, first.title, sessions.tasks, last.task_id, last.status,
+                               first.created_s, first.created_ns, last.last_s, last.last_ns
+                        FROM sessions CROSS JOIN tasks AS first ON first.id = first_task
+                        CROSS JOIN tasks AS last ON last.id = last_task
+                        ORDER BY last_task DESC LIMIT ?";
+
+pub(crate) fn sessions(connection: &Connection, most: NonZeroUsize) -> Listed<SessionSummary> {
+    select(connection, SESSIONS, [limit(most)], |row| {
+        let session = || {
+            Ok(SessionSummary {
+                session_id: read_text(row, 0)?,
+                title: row.get(1)?,
+                tasks: row.get(2)?,
+                last_task: read_text(row, 3)?,
+                status: read_word(row, 4)?,
+                created_at: read_time(row, 5)?,
+                updated_at: read_time(row, 7)?,
+            })
+        };
+        session().map_err(|error| broken(&error))
+    })
+}
+
+macro_rules! approval_list {
+    ($which:literal) => {
+        concat!(
+            "SELECT task_id, approvals.status, decided, ",
+            event_columns!("question"),
+            ", ",
+            event_columns!("answer"),
+            " FROM approvals CROSS JOIN tasks ON tasks.id = approvals.task
+             CROSS JOIN events AS question ON question.position = asked
+             LEFT JOIN events AS answer ON answer.position = decided
+             WHERE ",
+            $which,
+            " ORDER BY asked LIMIT ?1"
+        )
+    };
+}
+
+const APPROVALS: &str = approval_list!("true");
+const PENDING: &str = approval_list!("approvals.status = 'pending'");
+const ONE_APPROVAL: &str = approval_list!("approval_id = ?2");
+
+pub(crate) fn approvals(connection: &Connection, query: &ApprovalQuery) -> Listed<Approval> {
+    let limit = limit(query.limit);
+    match &query.which {
+        ApprovalSelector::All => select(connection, APPROVALS, [limit], approval),
+        ApprovalSelector::Pending => select(connection, PENDING, [limit], approval),
+        ApprovalSelector::One(approval_id) => {
+            select(connection, ONE_APPROVAL, (limit, approval_id.as_str()), approval)
+        }
+    }
+}
+
+const AGENTS: &str = "SELECT agent, task_id, agent_id, state, agents.last_s, agents.last_ns,
+                             messages_processed
+                      FROM agents CROSS JOIN tasks ON tasks.id = agents.task
+                      ORDER BY agents.task DESC LIMIT ?";
+
+pub(crate) fn agents(connection: &Connection, most: NonZeroUsize) -> Listed<LiveAgent> {
+    let found = select(connection, AGENTS, [limit(most)], |row| {
+        let agent = || Ok((row.get(0)?, read_text(row, 1)?, read_agent(row, 2)?));
+        agent().map_err(|error| broken(&error))
+    })?;
+    let live = |(agent, task_id, status): (_, _, Option<_>)| {
+        Some(LiveAgent { agent, task_id, status: status? })
+    };
+    Ok(found.into_iter().filter_map(live).collect())
+}
+
+const QUEUED: &str = concat!(
+    "SELECT task_id, ",
+    event_columns!("events"),
+    " FROM inbox CROSS JOIN events ON events.position = inbox.position
+     CROSS JOIN tasks ON tasks.id = inbox.task
+     ORDER BY inbox.position LIMIT ?"
+);
+
+pub(crate) fn queued(connection: &Connection, most: NonZeroUsize) -> Listed<Queued> {
+    select(connection, QUEUED, [limit(most)], |row| {
+        let task_id = read_text(row, 0).map_err(|error| broken(&error))?;
+        let StoredEvent { position, at, body, .. } = StoredEvent::read(row, 1, Position(0))?;
+        let EventBody::MessageQueued(queued) = body else {
+            return Err(misplaced(position, &body));
+        };
+        Ok(Queued { task_id, at, message: queued })
+    })
+}
+
+const REPLY: &str = concat!(
+    "SELECT ",
+    event_columns!("events"),
+    " FROM replies CROSS JOIN events ON events.position = replies.position WHERE request = ?"
+);
+
+pub(crate) fn reply(
+    connection: &Connection,
+    request: InteractionId,
+) -> Result<Option<Replied>, JournalError> {
+    let found = select(connection, REPLY, [request.to_string()], |row| {
+        let StoredEvent { position, body, .. } = StoredEvent::read(row, 0, Position(0))?;
+        let EventBody::Replied(replied) = body else {
+            return Err(misplaced(position, &body));
+        };
+        Ok(replied)
+    })?;
+    Ok(found.into_iter().next())
+}
+
+pub(crate) fn select<T>(
+    connection: &Connection,
+    statement: &str,
+    params: impl Params,
+    mut read: impl FnMut(&Row<'_>) -> Result<T, JournalError>,
+) -> Listed<T> {
+    let mut statement = connection.prepare_cached(statement).map_err(|error| broken(&error))?;
+    let mut rows = statement.query(params).map_err(|error| broken(&error))?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next().map_err(|error| broken(&error))? {
+        found.push(read(row)?);
+    }
+    Ok(found)
+}
+
+pub(crate) fn numbered_task(row: &Row<'_>) -> Result<(i64, TaskSummary), JournalError> {
+    let task = || Ok((row.get(0)?, read_task(row)?));
+    task().map_err(|error| broken(&error))
+}
+
+fn spent_on(row: &Row<'_>) -> Result<(String, Usage), JournalError> {
+    let spent = || Ok((row.get(4)?, read_usage(row, 0)?));
+    spent().map_err(|error| broken(&error))
+}
+
+fn approval(row: &Row<'_>) -> Result<Approval, JournalError> {
+    let task_id: TaskId = read_text(row, 0).map_err(|error| broken(&error))?;
+    let question = StoredEvent::read(row, 3, Position(0))?;
+    let EventBody::ApprovalRequested(request) = &question.body else {
+        return Err(misplaced(question.position, &question.body));
+    };
+    let mut approval = Approval::asked(task_id, request, question.at);
+    let decided: Option<u64> = row.get(2).map_err(|error| broken(&error))?;
+    if let Some(position) = decided {
+        let answer = StoredEvent::read(row, 3 + EVENT_COLUMNS, Position(position))?;
+        let EventBody::ApprovalDecided(decided) = &answer.body else {
+            return Err(misplaced(answer.position, &answer.body));
+        };
+        approval.decide(decided, answer.at);
+    }
+    approval.status = read_word(row, 1).map_err(|error| broken(&error))?;
+    Ok(approval)
+}
+
+/// The first text behind all that begin so, in the order of their bytes. Where there is none, a
+/// blob, which is behind every text.
+fn behind_all(start: &str) -> Value {
+    let mut text = start.to_owned();
+    while let Some(last) = text.pop() {
+        if let Some(next) = (last..=char::MAX).nth(1) {
+            text.push(next);
+            return Value::Text(text);
+        }
+    }
+    Value::Blob(Vec::new())
+}
+
+fn limit(most: NonZeroUsize) -> usize {
+    most.get().min(LIST_ROWS_MAX)
+}
+
+pub(crate) fn broken(error: &rusqlite::Error) -> JournalError {
+    fault(Position(0), error)
+}
+
+fn misplaced(position: Position, body: &EventBody) -> JournalError {
+    let reason = format!("there should not be a `{}` there", body.event_type());
+    JournalError::Corrupt { position, reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::in_memory;
+    use crate::tables::SETTLED;
+
+    #[test]
+    fn what_begins_with_a_text_is_before_what_is_behind_all_of_it() {
+        assert_eq!(behind_all("0197"), Value::Text("0198".to_owned()));
+        assert_eq!(behind_all("a\u{D7FF}"), Value::Text("a\u{E000}".to_owned()));
+        assert_eq!(behind_all("a\u{10FFFF}"), Value::Text("b".to_owned()));
+        assert_eq!(behind_all("\u{10FFFF}\u{10FFFF}"), Value::Blob(vec![]));
+    }
+
+    #[test]
+    fn a_blob_is_behind_every_text() {
+        let connection = in_memory().unwrap();
+        let behind = "SELECT ?1 < ?2";
+        let text = "\u{10FFFF}\u{10FFFF}a";
+        let found: bool = connection
+            .query_row(behind, (text, behind_all("\u{10FFFF}")), |row| row.get(0))
+            .unwrap();
+        assert!(found);
+    }
+
+    /// With a million tasks, ten of them are ten rows.
+    #[test]
+    fn a_short_list_looks_at_few_rows() {
+        let connection = in_memory().unwrap();
+        let in_order = [ALL, UNFINISHED, ONE, OF_SESSION, SESSIONS, AGENTS, QUEUED];
+        for statement in in_order.iter().chain(&[APPROVALS, PENDING, ONE_APPROVAL]) {
+            let plan = plan(&connection, statement);
+            assert!(!plan.contains("TEMP B-TREE"), "{statement}\n{plan}");
+        }
+        // The rows of the first loop are shown; those of the others are found by their keys.
+        for statement in in_order.iter().chain(&[BEGINNING, TREE, SPENT, APPROVALS, PENDING]) {
+            let plan = plan(&connection, statement);
+            assert!(
+                !plan.lines().skip(1).any(|line| line.starts_with("SCAN")),
+                "{statement}\n{plan}"
+            );
+        }
+        let beginning = plan(&connection, BEGINNING);
+        assert!(beginning.contains("COVERING INDEX"), "{beginning}");
+        assert!(beginning.contains("task_id>? AND task_id<?"), "{beginning}");
+        for statement in [REPLY, SETTLED] {
+            let plan = plan(&connection, statement);
+            assert!(!plan.contains("TEMP B-TREE") && !plan.contains("SCAN"), "{plan}");
+        }
+        let tree = plan(&connection, TREE);
+        assert!(tree.contains("tasks_by_root") && !tree.contains("SCAN"), "{tree}");
+    }
+
+    fn plan(connection: &Connection, statement: &str) -> String {
+        let mut explain = connection.prepare(&format!("EXPLAIN QUERY PLAN {statement}")).unwrap();
+        let nothing = vec![rusqlite::types::Null; explain.parameter_count()];
+        let nothing = rusqlite::params_from_iter(nothing);
+        let lines = explain.query_map(nothing, |row| row.get::<_, String>(3)).unwrap();
+        lines.map(Result::unwrap).collect::<Vec<_>>().join("\n")
+    }
+}

@@ -1,0 +1,94 @@
+//! The journal for those who only look, also while somebody else writes.
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use antiphon_core::port::{
+    Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
+};
+use antiphon_core::{
+    Approval, DayRange, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending,
+    TaskSummary,
+};
+use async_trait::async_trait;
+
+use crate::header::schema_of;
+use crate::journal::OpenError;
+use crate::owner::Owner;
+use crate::reader::Readers;
+use crate::schema::SCHEMA;
+
+/// A journal that can be read and not written. It asks nobody for leave: whoever owns the file
+/// goes on writing, and the next read sees what was written.
+#[derive(Debug)]
+pub struct ReadOnlyJournal {
+    readers: Readers,
+}
+
+impl ReadOnlyJournal {
+    pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
+        if let Err(error) = fs::metadata(path) {
+            let reason = error.to_string();
+            return Err(OpenError::Unusable { path: path.to_owned(), reason });
+        }
+        let found = schema_of(path, SCHEMA)?;
+        if found < SCHEMA {
+            return Err(OpenError::Earlier { path: path.to_owned(), found, known: SCHEMA });
+        }
+        Ok(Self { readers: Readers::new(path) })
+    }
+
+    /// Looks at every page of the file. Says what is wrong with it, if anything.
+    pub async fn verify(&self) -> Result<(), JournalError> {
+        self.readers.verify().await
+    }
+}
+
+#[async_trait]
+impl Journal for ReadOnlyJournal {
+    async fn append(&self, _: Append) -> Result<Appended, JournalError> {
+        let path = self.readers.path();
+        let reason = match Owner::of(path) {
+            Some(pid) => format!("{} belongs to process {pid}: tell that one", path.display()),
+            None => format!("{} is open for reading only", path.display()),
+        };
+        Err(JournalError::Unavailable { reason })
+    }
+
+    async fn read(&self, read: Read) -> Result<Page, JournalError> {
+        self.readers.read(read).await
+    }
+
+    async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
+        self.readers.tasks(query).await
+    }
+
+    async fn sessions(&self, limit: NonZeroUsize) -> Result<Vec<SessionSummary>, JournalError> {
+        self.readers.sessions(limit).await
+    }
+
+    async fn approvals(&self, query: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
+        self.readers.approvals(query).await
+    }
+
+    async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
+        self.readers.agents(limit).await
+    }
+
+    async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
+        self.readers.queued(limit).await
+    }
+
+    async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
+        self.readers.reply(request).await
+    }
+
+    async fn spending(&self, days: DayRange) -> Result<Spending, JournalError> {
+        self.readers.spending(days).await
+    }
+
+    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
+        self.readers.answered(key.clone()).await
+    }
+}

@@ -1,0 +1,137 @@
+//! Those who read, each on a connection of its own and on a thread that may block.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use antiphon_core::port::{
+    Appended, ApprovalQuery, IdempotencyKey, JournalError, Page, Read, TaskQuery,
+};
+use antiphon_core::{
+    Approval, DayRange, InteractionId, LiveAgent, Position, Queued, Replied, SessionSummary,
+    Spending, TaskSummary,
+};
+use rusqlite::{Connection, OpenFlags};
+use tokio::sync::Semaphore;
+
+use crate::fault::fault;
+use crate::journal::connect;
+use crate::ledger::answered;
+use crate::lists;
+use crate::page::page;
+use crate::spending;
+
+/// Readers at a time; the next one waits.
+const READERS_MAX: usize = 4;
+
+#[derive(Debug)]
+pub(crate) struct Readers {
+    path: Arc<Path>,
+    places: Arc<Semaphore>,
+    /// Connections that nobody uses at the moment.
+    idle: Arc<Mutex<Vec<Connection>>>,
+}
+
+impl Readers {
+    pub(crate) fn new(path: &Path) -> Self {
+        Self {
+            path: path.into(),
+            places: Arc::new(Semaphore::new(READERS_MAX)),
+            idle: Arc::default(),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) async fn read(&self, read: Read) -> Result<Page, JournalError> {
+        self.with(move |connection| page(connection, &read)).await
+    }
+
+    pub(crate) async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
+        self.with(move |connection| lists::tasks(connection, &query)).await
+    }
+
+    pub(crate) async fn sessions(
+        &self,
+        limit: NonZeroUsize,
+    ) -> Result<Vec<SessionSummary>, JournalError> {
+        self.with(move |connection| lists::sessions(connection, limit)).await
+    }
+
+    pub(crate) async fn approvals(
+        &self,
+        query: ApprovalQuery,
+    ) -> Result<Vec<Approval>, JournalError> {
+        self.with(move |connection| lists::approvals(connection, &query)).await
+    }
+
+    pub(crate) async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
+        self.with(move |connection| lists::agents(connection, limit)).await
+    }
+
+    pub(crate) async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
+        self.with(move |connection| lists::queued(connection, limit)).await
+    }
+
+    pub(crate) async fn reply(
+        &self,
+        request: InteractionId,
+    ) -> Result<Option<Replied>, JournalError> {
+        self.with(move |connection| lists::reply(connection, request)).await
+    }
+
+    pub(crate) async fn spending(&self, days: DayRange) -> Result<Spending, JournalError> {
+        self.with(move |connection| spending::during(connection, days)).await
+    }
+
+    pub(crate) async fn answered(
+        &self,
+        key: IdempotencyKey,
+    ) -> Result<Option<Appended>, JournalError> {
+        self.with(move |connection| {
+            answered(connection, &key).map_err(|error| fault(Position(0), &error))
+        })
+        .await
+    }
+
+    /// Looks at every page of the file.
+    pub(crate) async fn verify(&self) -> Result<(), JournalError> {
+        self.with(|connection| {
+            let found: String = connection
+                .query_row("PRAGMA integrity_check(1)", (), |row| row.get(0))
+                .map_err(|error| fault(Position(0), &error))?;
+            match found.as_str() {
+                "ok" => Ok(()),
+                _ => Err(JournalError::Corrupt { position: Position(0), reason: found }),
+            }
+        })
+        .await
+    }
+
+    /// Lends a connection to `work`, away from the threads that must not block.
+    async fn with<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> Result<T, JournalError> + Send + 'static,
+    ) -> Result<T, JournalError> {
+        let unavailable = |reason: String| JournalError::Unavailable { reason };
+        let place = Arc::clone(&self.places).acquire_owned();
+        let place = place.await.map_err(|error| unavailable(error.to_string()))?;
+        let (path, idle) = (Arc::clone(&self.path), Arc::clone(&self.idle));
+        let read = tokio::task::spawn_blocking(move || {
+            let waiting = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let mut connection = match waiting {
+                Some(connection) => connection,
+                None => connect(&path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+                    .map_err(|error| fault(Position(0), &error))?,
+            };
+            let result = work(&mut connection);
+            idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+            // Given up here: whoever asked may have gone, the connection was in use till now.
+            drop(place);
+            result
+        });
+        read.await.map_err(|error| unavailable(error.to_string()))?
+    }
+}

@@ -1,0 +1,130 @@
+//! The rules that hold in one place, checked against their own examples.
+
+use antiphon_core::RawJson;
+use antiphon_core::port::{GateRequest, Rule};
+
+use crate::call::{Call, Subject};
+use crate::commands::{Item, Role};
+use crate::config::{ConfigError, RuleEntry};
+use crate::rule::{Match, Naming, ParsedRule};
+
+/// A rule that is in force.
+#[derive(Debug, Clone)]
+pub(crate) struct Loaded {
+    pub(crate) rule: ParsedRule,
+    pub(crate) reason: Option<String>,
+}
+
+/// What becomes of a call that a rule matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Allow,
+    Restrict,
+}
+
+impl Loaded {
+    /// Reads rules and tries their examples; `root` is the workspace.
+    pub(crate) fn all(
+        entries: &[RuleEntry],
+        kind: Kind,
+        root: &str,
+    ) -> Result<Vec<Self>, ConfigError> {
+        entries.iter().map(|entry| Self::read(entry, kind, root)).collect()
+    }
+
+    fn read(entry: &RuleEntry, kind: Kind, root: &str) -> Result<Self, ConfigError> {
+        let bad = |reason| ConfigError::Rule { rule: entry.rule.clone(), reason };
+        let rule = ParsedRule::parse(&entry.rule.0).map_err(bad)?;
+        let tried = |example: &String| {
+            matches(&rule, kind, example, root)
+                .map_err(|reason| bad(format!("its example `{example}` cannot be read: {reason}")))
+        };
+        for example in &entry.examples {
+            if !tried(example)? {
+                let (rule, example) = (entry.rule.clone(), example.clone());
+                return Err(ConfigError::Example { rule, example });
+            }
+        }
+        for example in &entry.not {
+            if tried(example)? {
+                let (rule, example) = (entry.rule.clone(), example.clone());
+                return Err(ConfigError::CounterExample { rule, example });
+            }
+        }
+        Ok(Self { rule, reason: entry.reason.clone() })
+    }
+
+    /// The rule as a reader sees it, with its reason.
+    pub(crate) fn shown(&self) -> String {
+        match &self.reason {
+            Some(reason) => format!("the rule `{}` ({reason})", self.rule.text),
+            None => format!("the rule `{}`", self.rule.text),
+        }
+    }
+
+    /// The rule as it is written.
+    pub(crate) fn text(&self) -> Rule {
+        Rule(self.rule.text.clone())
+    }
+}
+
+/// Whether a rule matches an example as a user writes it.
+fn matches(rule: &ParsedRule, kind: Kind, example: &str, root: &str) -> Result<bool, String> {
+    let (tool, arguments) = example_call(rule, example)?;
+    let call = Call::of(&GateRequest { tool: &tool, arguments: &arguments, granted: &[] }, root);
+    if rule.is_whole(&tool) {
+        return Ok(true);
+    }
+    Ok(match &call.subject {
+        Subject::Malformed(reason) => return Err(reason.clone()),
+        Subject::Script { text, items } => rule.is_script(text) || in_items(rule, kind, items),
+        Subject::File { place, .. } => {
+            rule.is_for(&tool)
+                && rule.path().is_some_and(|pattern| pattern.matches(place) == Match::Certain)
+        }
+        Subject::Other => {
+            rule.is_for(&tool)
+                && rule
+                    .argument()
+                    .is_some_and(|pattern| pattern.matches(&call.arguments) == Match::Certain)
+        }
+    })
+}
+
+/// A rule that allows must cover every command; one that restricts must see one.
+fn in_items(rule: &ParsedRule, kind: Kind, items: &[Item]) -> bool {
+    let Some(pattern) = rule.command() else { return false };
+    let mut commands = items.iter().filter_map(|item| match item {
+        Item::Command(command) => Some(command),
+        Item::File(_) | Item::Function(_) | Item::Doubt(_) => None,
+    });
+    match kind {
+        Kind::Restrict => {
+            commands.any(|command| pattern.matches(&command.words, Naming::Name) == Match::Certain)
+        }
+        Kind::Allow => {
+            let mut programs = commands.filter(|command| command.role == Role::Program).peekable();
+            programs.peek().is_some()
+                && programs.all(|command| {
+                    pattern.matches(&command.words, Naming::AsWritten) == Match::Certain
+                })
+        }
+    }
+}
+
+fn example_call(rule: &ParsedRule, example: &str) -> Result<(String, RawJson), String> {
+    let arguments = |name: &str, value: &str| {
+        RawJson::of(&serde_json::json!({ name: value })).map_err(|error| error.to_string())
+    };
+    if rule.names_tool() && rule.is_for("bash") {
+        return Ok(("bash".to_owned(), arguments("command", example)?));
+    }
+    if rule.names_tool()
+        && let Some(tool) = crate::call::FILE_TOOLS.iter().find(|tool| rule.is_for(tool))
+    {
+        return Ok(((*tool).to_owned(), arguments("path", example)?));
+    }
+    let (tool, json) = example.split_once(' ').unwrap_or((example, "{}"));
+    let json = RawJson::parse(json).map_err(|error| error.to_string())?;
+    Ok((tool.to_owned(), json))
+}
