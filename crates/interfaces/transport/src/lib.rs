@@ -1,0 +1,1 @@
+//! What every HTTP interface shares: authentication, limits, streams, errors.
