@@ -123,8 +123,7 @@ impl Serve {
         let webhooks = webhooks(&config.webhooks)?;
         let mut team = Team::of(&project, models.config(), &allowed, &hands, &rules)?;
         let orchestrator = project.orchestrator(models, hands, &team)?;
-        let keys =
-            Keys::new(project.keys()?).map_err(|error| Failure::failed(error.to_string()))?;
+        let keys = Some(keys(&project)?);
         let papers = ServerFiles::new(&project.folder());
         let token = papers.token(folder)?;
         secrets.add(token.secret());
@@ -161,12 +160,8 @@ impl Serve {
             gone: std::mem::replace(&mut team.gone, mpsc::channel(1).1),
         };
         let watching = Watching::begin(&orchestrator, &telemetry).await?;
-        let house = ServerConfig {
-            doors,
-            keys: Some(keys),
-            telemetry: Some(telemetry),
-            webhooks: Some(webhooks),
-        };
+        let (telemetry, webhooks) = (Some(telemetry), Some(webhooks));
+        let house = ServerConfig { doors, keys, telemetry, webhooks };
         let served = self.serve(house, &papers, needs).await;
         papers.forget();
         orchestrator.shutdown(PATIENCE).await;
@@ -298,4 +293,8 @@ fn announce(at: Where<'_>, papers: &ServerFiles, beginning: &Beginning) {
          curl -H \"Authorization: Bearer $(cat '{token}')\" -H 'Content-Type: application/json' \\\n    \
          -d '{{\"message\": \"Hello\"}}' {url}/v1/tasks\n\n"
     ));
+}
+
+fn keys(project: &Project) -> Result<Keys, Failure> {
+    Keys::new(project.keys()?).map_err(|error| Failure::failed(error.to_string()))
 }
