@@ -1,14 +1,17 @@
-# make run     build, and see Antiphon at work offline (docs/demo.md); MODEL=PROVIDER/NAME the same
-#              on a real model, with a key; MODEL=local a question to a small model, on each wire
-# make test    everything CI runs: format, lints, tests, doctests, docs
-# make check   the quick half of it: format and lints
-# make crash   kill it N times wherever it writes, and see that nothing is lost (N=2000 by default)
-# make bench   benchmarks, each beside a baseline
-# make fuzz    look for inputs that break the parsers (needs a nightly toolchain), T seconds each
-# make deny    licences, sources and duplicate versions of what we depend on
+# make run         build quickly and play the offline tour (docs/demo.md); MODEL=PROVIDER/NAME plays it on a
+#                  real model, with its key; MODEL=local asks a small local model a question on each wire
+# make install     build an optimized binary and install it into PREFIX/bin (~/.local/bin)
+# make test        everything CI runs: test-core, then test-peers
+# make test-core   format, lints, tests, doctests, docs; nothing but Rust is needed
+# make test-peers  tests against real peers: MCP servers, a local model, OpenAI's client, Schemathesis; make deny
+# make check       format and lints
+# make crash       kill the binary N times wherever it writes, and check that nothing is lost (N=2000 by default)
+# make bench       benchmarks, each beside a baseline
+# make fuzz        search for inputs that break the parsers (needs a nightly toolchain), T seconds each
+# make deny        check licenses, sources, banned crates, and advisories where their database is installed
 #
-# Each installs what it needs and is not there yet. Compiled code is kept outside of the
-# clone, in ANTIPHON_CACHE, so that the next clone starts warm.
+# Each installs what it needs. Compiled code stays outside of the clone, in ANTIPHON_CACHE, so that another clone
+# builds quickly too.
 
 ANTIPHON_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/antiphon
 export ANTIPHON_CACHE
@@ -16,18 +19,20 @@ export CARGO_TARGET_DIR ?= $(ANTIPHON_CACHE)/target
 export PATH := $(ANTIPHON_CACHE)/bin:$(PATH)
 
 CARGO := cargo
-# A binary that is there is taken as it is: `make run ANTIPHON=…`.
-HERE := $(CARGO_TARGET_DIR)/release/antiphon
-ANTIPHON ?= $(HERE)
+# `make run ANTIPHON=…` plays the tour with an existing binary.
+TOUR := $(CARGO_TARGET_DIR)/tour/antiphon
+ANTIPHON ?= $(TOUR)
+RELEASE := $(CARGO_TARGET_DIR)/release/antiphon
+PREFIX ?= $(HOME)/.local
 T ?= 60
 N ?= 2000
 
-.PHONY: run test check crash bench fuzz deny setup
+.PHONY: run install test test-core test-peers check crash bench fuzz deny setup
 .DEFAULT_GOAL := test
 
-run: $(if $(filter $(HERE),$(ANTIPHON)),setup)
-ifeq ($(ANTIPHON),$(HERE))
-	@scripts/step "Building" $(CARGO) build --release --package antiphon --locked
+run: $(if $(filter $(TOUR),$(ANTIPHON)),setup)
+ifeq ($(ANTIPHON),$(TOUR))
+	@scripts/step "Building (a few minutes the first time)" $(CARGO) build --profile tour --package antiphon --locked
 endif
 ifeq ($(MODEL),local)
 	@echo "The small local model chats, poorly, and cannot use tools: it is asked a question in place of the demo."
@@ -44,16 +49,28 @@ check: setup
 	@scripts/step "Format" $(CARGO) fmt --all --check
 	@scripts/step "Lints" $(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
-test: check
+install: setup
+	@scripts/step "Building with optimization" $(CARGO) build --release --package antiphon --locked
+	@install -D -m 755 $(RELEASE) $(PREFIX)/bin/antiphon
+	@echo "Installed $(PREFIX)/bin/antiphon"
+
+test: test-core test-peers
+
+test-core: check
+	@scripts/need cargo-nextest
+	@scripts/step "Tests" $(CARGO) nextest run --workspace --locked --profile core
+	@scripts/step "Doctests" $(CARGO) test --workspace --doc --locked --quiet
+	@RUSTDOCFLAGS="-D warnings" scripts/step "Docs" \
+		$(CARGO) doc --workspace --no-deps --document-private-items --locked --quiet
+
+test-peers: setup
 	@scripts/need cargo-nextest python3 python3-venv npm
 	@scripts/step "MCP servers" scripts/mcp-servers
 	@scripts/step "A small model" scripts/local-model true
 	@scripts/step "OpenAI's client" python3 crates/interfaces/http/tests/chat/openai_sdk.py --install
 	@scripts/step "Schemathesis" python3 crates/interfaces/http/tests/server/fuzz.py --install
-	@scripts/step "Tests" $(CARGO) nextest run --workspace --locked --profile ci
-	@scripts/step "Doctests" $(CARGO) test --workspace --doc --locked --quiet
-	@RUSTDOCFLAGS="-D warnings" scripts/step "Docs" \
-		$(CARGO) doc --workspace --no-deps --document-private-items --locked --quiet
+	@scripts/step "Tests against real peers" $(CARGO) nextest run --workspace --locked --profile peers
+	@$(MAKE) --no-print-directory deny
 
 crash: setup
 	@scripts/step "Building" $(CARGO) test --package antiphon --test crash --no-run --locked
@@ -63,7 +80,7 @@ crash: setup
 bench: setup
 	@scripts/need rg
 	@scripts/step "Building" $(CARGO) build --release --package antiphon --locked
-	@ANTIPHON=$(ANTIPHON) scripts/step "Benchmarks" $(CARGO) bench --package antiphon-bench --locked
+	@ANTIPHON=$(RELEASE) scripts/step "Benchmarks" $(CARGO) bench --package antiphon-bench --locked
 
 fuzz: setup
 	@scripts/need cargo-fuzz
@@ -74,9 +91,13 @@ fuzz: setup
 			-- -max_total_time=$(T) -rss_limit_mb=4096 || exit 1; \
 	done
 
+# The advisory database is a git repository: it is checked where `cargo deny fetch` has been able to clone it.
+ADVISORIES := $(if $(wildcard $(or $(CARGO_HOME),$(HOME)/.cargo)/advisory-dbs/*),advisories)
+
 deny: setup
 	@scripts/need cargo-deny
-	@scripts/step "Dependencies" $(CARGO) deny check bans licenses sources
+	@scripts/step "Dependencies: bans, licenses, sources $(ADVISORIES)" \
+		$(CARGO) deny --all-features --offline check --disable-fetch --hide-inclusion-graph bans licenses sources $(ADVISORIES)
 
 setup:
 	@scripts/need cargo cc

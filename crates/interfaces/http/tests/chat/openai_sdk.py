@@ -5,35 +5,16 @@ Installs the client once, into ANTIPHON_CACHE, and runs itself again in there; w
 place of URL and KEY, that is all it does.
 """
 
-import fcntl
 import json
 import os
 import pathlib
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[5] / "scripts"))
+import python_env  # noqa: E402
+
 PACKAGES = ["openai==3.49.0"]
-
-
-def cache() -> pathlib.Path:
-    home = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
-    return pathlib.Path(os.environ.get("ANTIPHON_CACHE") or pathlib.Path(home) / "antiphon")
-
-
-def install() -> pathlib.Path:
-    """The Python that has PACKAGES. Called several times at once, one call installs."""
-    root = cache()
-    root.mkdir(parents=True, exist_ok=True)
-    folder = root / "openai-sdk"
-    mark = folder / "installed"
-    with open(root / "openai-sdk.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not mark.exists() or mark.read_text() != "\n".join(PACKAGES):
-            subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
-            pip = [folder / "bin/pip", "install", "--quiet", "--disable-pip-version-check"]
-            subprocess.run([*pip, *PACKAGES], check=True, stdout=sys.stderr)
-            mark.write_text("\n".join(PACKAGES))
-    return folder / "bin/python"
 
 
 def main(url: str, key: str) -> None:
@@ -125,11 +106,4 @@ def main(url: str, key: str) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] != ["--install"] and len(sys.argv) != 3:
-        sys.exit(__doc__)
-    python = install()
-    if sys.argv[1] == "--install":
-        sys.exit()
-    if pathlib.Path(sys.prefix) != python.parent.parent:
-        os.execv(python, [str(python), *sys.argv])
-    main(*sys.argv[1:])
+    main(*python_env.run_inside("openai-sdk", PACKAGES, __doc__, arguments=2))

@@ -9,7 +9,6 @@ Installs Schemathesis once, into ANTIPHON_CACHE, and runs itself again in there;
 place of URL and TOKEN, that is all it does.
 """
 
-import fcntl
 import itertools
 import json
 import os
@@ -19,6 +18,9 @@ import sys
 import tempfile
 import time
 import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[5] / "scripts"))
+import python_env  # noqa: E402
 
 PACKAGES = ["schemathesis==4.32.5"]
 
@@ -38,27 +40,6 @@ CHECKS = [
 
 # Known ids, by the beginning of the path they belong to.
 KNOWN = json.loads(os.environ.get("FUZZ_KNOWN", "{}"))
-
-
-def cache() -> pathlib.Path:
-    home = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
-    return pathlib.Path(os.environ.get("ANTIPHON_CACHE") or pathlib.Path(home) / "antiphon")
-
-
-def install() -> pathlib.Path:
-    """The Python that has PACKAGES. Called several times at once, one call installs."""
-    root = cache()
-    root.mkdir(parents=True, exist_ok=True)
-    folder = root / "schemathesis"
-    mark = folder / "installed"
-    with open(root / "schemathesis.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not mark.exists() or mark.read_text() != "\n".join(PACKAGES):
-            subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
-            pip = [folder / "bin/pip", "install", "--quiet", "--disable-pip-version-check"]
-            subprocess.run([*pip, *PACKAGES], check=True, stdout=sys.stderr)
-            mark.write_text("\n".join(PACKAGES))
-    return folder / "bin/python"
 
 
 def prepare(url: str, token: str) -> dict:
@@ -164,11 +145,4 @@ if KNOWN:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] != ["--install"] and len(sys.argv) != 3:
-        sys.exit(__doc__)
-    python = install()
-    if sys.argv[1] == "--install":
-        sys.exit()
-    if pathlib.Path(sys.prefix) != python.parent.parent:
-        os.execv(python, [str(python), *sys.argv])
-    main(*sys.argv[1:])
+    main(*python_env.run_inside("schemathesis", PACKAGES, __doc__, arguments=2))
