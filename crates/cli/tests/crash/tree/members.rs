@@ -1,4 +1,4 @@
-//! Who is in the tree: everybody who was named, once, and nobody else.
+//! The tasks of the tree: each dispatched task once, and no other.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,8 @@ use antiphon_core::{Dispatched, EventBody, TaskId, TaskStatus};
 
 use super::{Task, Tree};
 
-/// How a task may end, by what it was asked. One that may be missing is one whose parent was
-/// canceled.
-const FATES: [(&str, &[TaskStatus]); 33] = [
+/// The statuses a task may end with, by its prompt. A child of a canceled task may be missing.
+const EXPECTED: [(&str, &[TaskStatus]); 33] = [
     ("go", &[TaskStatus::Completed]),
     ("A1", &[TaskStatus::Completed]),
     ("A1.1", &[TaskStatus::Completed]),
@@ -45,71 +44,75 @@ const FATES: [(&str, &[TaskStatus]); 33] = [
 ];
 
 impl Tree {
-    /// Every child that was named is there once, below whoever named it, and there is nobody else.
-    /// Everybody was asked what they should be, and ended as they may.
-    pub(crate) fn check_family(&self) {
-        let (top, named) = (self.top(), self.named_children());
+    /// Every dispatched child exists once, below the task that dispatched it, and no other task exists.
+    /// Every task has an expected prompt and status.
+    pub(crate) fn check_members(&self) {
+        let (top, children) = (self.top(), self.dispatched_children());
         for (task_id, task) in &self.tasks {
-            let parent = named.get(task_id).copied();
-            assert_eq!(task.created.parent.as_ref(), parent, "{}", self.at(task));
-            assert_eq!(task.created.root.as_ref(), parent.map(|_| top), "{}", self.at(task));
-            let fate = FATES.iter().find(|(asked, _)| *asked == task.asked);
+            let parent = children.get(task_id).copied();
+            assert_eq!(task.created.parent.as_ref(), parent, "{}", self.describe(task));
+            assert_eq!(task.created.root.as_ref(), parent.map(|_| top), "{}", self.describe(task));
+            let expected = EXPECTED.iter().find(|(prompt, _)| *prompt == task.prompt);
             assert!(
-                fate.is_some_and(|(_, fate)| fate.contains(&task.status)),
+                expected.is_some_and(|(_, statuses)| statuses.contains(&task.status)),
                 "{:?}: {}",
                 task.content,
-                self.at(task)
+                self.describe(task)
             );
         }
-        for (child, parent) in &named {
-            let there = self.tasks.contains_key(*child) || self.tasks[*parent].is_canceled();
-            assert!(there, "{child} was named and is not there: {}", self.at(&self.tasks[*parent]));
+        for (child, parent) in &children {
+            let exists = self.tasks.contains_key(*child) || self.tasks[*parent].is_canceled();
+            assert!(
+                exists,
+                "{child} was dispatched and does not exist: {}",
+                self.describe(&self.tasks[*parent])
+            );
         }
-        for (asked, _) in FATES {
-            let count = self.tasks.values().filter(|task| task.asked == asked).count();
-            let expected = if asked.starts_with("A2.3.") { 0..=1 } else { 1..=1 };
-            assert!(expected.contains(&count), "{asked} is there {count} times: {}", self.place);
+        for (prompt, _) in EXPECTED {
+            let count = self.tasks.values().filter(|task| task.prompt == prompt).count();
+            let expected = if prompt.starts_with("A2.3.") { 0..=1 } else { 1..=1 };
+            assert!(expected.contains(&count), "{prompt} exists {count} times: {}", self.context);
         }
     }
 
-    /// Everybody who got to the end delivered what they should.
+    /// Every completed task has the expected result.
     pub(crate) fn check_results(&self) {
         for task in self.tasks.values().filter(|task| task.status == TaskStatus::Completed) {
-            let expected = match task.asked.as_str() {
+            let expected = match task.prompt.as_str() {
                 "go" => "That was all.".to_owned(),
                 "A1" | "A2" | "A3" | "A4" | "A5" => "So it is.".to_owned(),
                 leaf => format!("{leaf} is done."),
             };
-            assert_eq!(task.content, expected, "{}", self.at(task));
+            assert_eq!(task.content, expected, "{}", self.describe(task));
         }
     }
 
-    /// Who named whom. Nobody is named twice.
-    fn named_children(&self) -> BTreeMap<&TaskId, &TaskId> {
-        let mut named = BTreeMap::new();
+    /// The parent of each child. Checks that no child was dispatched twice.
+    fn dispatched_children(&self) -> BTreeMap<&TaskId, &TaskId> {
+        let mut parents = BTreeMap::new();
         for (parent, task) in &self.tasks {
             for child in task.dispatches().flat_map(|dispatched| &dispatched.children) {
-                let before = named.insert(child, parent);
-                assert_eq!(before, None, "{child} was named twice: {}", self.at(task));
+                let earlier = parents.insert(child, parent);
+                assert_eq!(earlier, None, "{child} was dispatched twice: {}", self.describe(task));
             }
         }
-        named
+        parents
     }
 
-    /// The task at the top: the one that nobody dispatched.
+    /// The task at the top, which has no parent.
     fn top(&self) -> &TaskId {
         let tops = self.tasks.iter().filter(|(_, task)| task.created.parent.is_none());
         let tops: Vec<&TaskId> = tops.map(|(task_id, _)| task_id).collect();
-        let [top] = tops[..] else { panic!("not one top: {tops:?}: {}", self.place) };
+        let [top] = tops[..] else { panic!("not one top: {tops:?}: {}", self.context) };
         top
     }
 
-    /// Who should have run elsewhere was sent there, and nobody else.
-    pub(crate) fn check_housing(&self, is_elsewhere: impl Fn(&str) -> bool) {
+    /// The expected tasks ran in the sandbox, and no others.
+    pub(crate) fn check_placement(&self, is_sandboxed: impl Fn(&str) -> bool) {
         for task in self.tasks.values() {
             let runner = task.created.runner.as_ref().map(|runner| runner.kind.as_str());
-            let expected = is_elsewhere(&task.created.agent).then_some("sandbox");
-            assert_eq!(runner, expected, "{}", self.at(task));
+            let expected = is_sandboxed(&task.created.agent).then_some("sandbox");
+            assert_eq!(runner, expected, "{}", self.describe(task));
         }
     }
 }

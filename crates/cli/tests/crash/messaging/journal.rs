@@ -1,7 +1,7 @@
-//! What the journal tells of an office, and what must hold of it.
+//! The tasks in the journal, and the guarantees about them.
 
-mod books;
-mod promises;
+mod guarantees;
+mod receipts;
 
 use std::collections::BTreeMap;
 
@@ -9,36 +9,36 @@ use antiphon_core::{
     EventBody, InteractionId, MessageQueued, Replied, RequestSent, TaskCreated, TaskId,
 };
 
-/// What the journal tells of an office.
-pub(crate) struct Ledger {
-    /// Where to look when something does not hold.
-    place: String,
+/// The events of the journal by task.
+pub(crate) struct RecordedTasks {
+    /// Seed and kills of the run, for failure messages.
+    context: String,
     tasks: BTreeMap<TaskId, Vec<EventBody>>,
 }
 
-impl Ledger {
-    /// Every task begins once, and nothing follows its end.
-    pub(crate) fn of(tasks: BTreeMap<TaskId, Vec<EventBody>>, place: &str) -> Self {
+impl RecordedTasks {
+    /// Checks that every task is created once, and that no event follows its end.
+    pub(crate) fn of(tasks: BTreeMap<TaskId, Vec<EventBody>>, context: &str) -> Self {
         for (task_id, bodies) in &tasks {
             let created = bodies.iter().filter(|body| matches!(body, EventBody::TaskCreated(_)));
-            assert_eq!(created.count(), 1, "{task_id}: {place}");
-            assert!(matches!(bodies[0], EventBody::TaskCreated(_)), "{task_id}: {place}");
+            assert_eq!(created.count(), 1, "{task_id}: {context}");
+            assert!(matches!(bodies[0], EventBody::TaskCreated(_)), "{task_id}: {context}");
             let before_last = &bodies[..bodies.len() - 1];
-            assert!(!before_last.iter().any(EventBody::ends_task), "{task_id}: {place}");
+            assert!(!before_last.iter().any(EventBody::ends_task), "{task_id}: {context}");
         }
-        Self { place: place.to_owned(), tasks }
+        Self { context: context.to_owned(), tasks }
     }
 
     fn created(&self, task_id: &TaskId) -> &TaskCreated {
         let EventBody::TaskCreated(created) = &self.tasks[task_id][0] else {
-            panic!("{task_id} does not begin: {}", self.place);
+            panic!("{task_id} has no creation: {}", self.context);
         };
         created
     }
 
-    /// Whose task it is, for whoever reads that something does not hold.
-    fn at(&self, task_id: &TaskId) -> String {
-        format!("{} {task_id}: {}", self.created(task_id).agent, self.place)
+    /// Describes a task in failure messages.
+    fn describe(&self, task_id: &TaskId) -> String {
+        format!("{} {task_id}: {}", self.created(task_id).agent, self.context)
     }
 
     fn bodies(&self) -> impl Iterator<Item = (&TaskId, usize, &EventBody)> {
@@ -47,8 +47,8 @@ impl Ledger {
         })
     }
 
-    /// Everything that arrived, with where and when in its task.
-    fn arrivals(&self) -> impl Iterator<Item = (&TaskId, usize, &MessageQueued)> {
+    /// Every queued interaction, with its task and the index of the event.
+    fn queued(&self) -> impl Iterator<Item = (&TaskId, usize, &MessageQueued)> {
         self.bodies().filter_map(|(task_id, index, body)| {
             if let EventBody::MessageQueued(queued) = body {
                 Some((task_id, index, queued))
@@ -58,9 +58,9 @@ impl Ledger {
         })
     }
 
-    /// Where something joined a conversation.
-    fn joined(&self, id: InteractionId) -> Vec<(&TaskId, usize)> {
-        let joined = self.bodies().filter_map(|(task_id, index, body)| {
+    /// Where an interaction was appended to a conversation.
+    fn appended(&self, id: InteractionId) -> Vec<(&TaskId, usize)> {
+        let appended = self.bodies().filter_map(|(task_id, index, body)| {
             if let EventBody::MessageAppended(appended) = body
                 && appended.queued == Some(id)
             {
@@ -69,10 +69,10 @@ impl Ledger {
                 None
             }
         });
-        joined.collect()
+        appended.collect()
     }
 
-    /// The final answers to a request, as they were given.
+    /// The final answers to a request.
     fn answers(&self, request: InteractionId) -> Vec<(&TaskId, &Replied)> {
         let answers = self.bodies().filter_map(|(task_id, _, body)| {
             if let EventBody::Replied(replied) = body
@@ -97,11 +97,11 @@ impl Ledger {
         self.tasks[task_id].last().is_some_and(EventBody::ends_task)
     }
 
-    /// The arrivals in whose text a word stands, each once: what was carried over to the next task of
-    /// an agent is the same.
+    /// The queued interactions that contain a word, each once: one that was carried over to the next
+    /// task of an agent is the same.
     fn with_word(&self, word: &str) -> Vec<InteractionId> {
-        let said = |queued: &MessageQueued| serde_json::to_string(&queued.content).unwrap();
-        let found = self.arrivals().filter(|(.., queued)| said(queued).contains(word));
+        let text = |queued: &MessageQueued| serde_json::to_string(&queued.content).unwrap();
+        let found = self.queued().filter(|(.., queued)| text(queued).contains(word));
         let mut ids: Vec<InteractionId> = found.map(|(.., queued)| queued.id).collect();
         ids.sort();
         ids.dedup();

@@ -1,57 +1,57 @@
-//! HTTP as the clients of a server that dies speak it: one connection per request, and what broke off
-//! did not come.
+//! HTTP for clients of a server that may die: one connection per request, and an incomplete response is
+//! an error.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// How long nothing may come. Whoever waits longer comes back.
-const SILENCE_MAX: Duration = Duration::from_secs(20);
+/// Time without data after which a client reconnects.
+const READ_WAIT: Duration = Duration::from_secs(20);
 
-/// Where the server is when it is there, and what it is asked with.
+/// The address of the server, and the token for it.
 #[derive(Debug, Clone)]
 pub(crate) struct Address {
     pub(crate) socket: SocketAddr,
     pub(crate) token: String,
 }
 
-/// The beginning of an answer.
-pub(crate) struct Answer {
+/// A response whose body has not been read.
+pub(crate) struct Response {
     pub(crate) status: u16,
-    /// The task that a chat is.
+    /// The task of a chat.
     pub(crate) task: Option<String>,
     body: BufReader<TcpStream>,
-    /// How long it is, where that was said: less of it is a part.
+    /// The announced length of the body; a shorter body is incomplete.
     length: Option<usize>,
 }
 
 impl Address {
-    /// Asks. `headers` are whole lines.
-    pub(crate) fn ask(
+    /// Sends a request. Each of the `headers` ends with a line break.
+    pub(crate) fn request(
         &self,
         method: &str,
         path: &str,
         headers: &str,
         body: &str,
-    ) -> io::Result<Answer> {
+    ) -> io::Result<Response> {
         let Self { socket: address, token } = self;
         let mut socket = TcpStream::connect(address)?;
-        socket.set_read_timeout(Some(SILENCE_MAX))?;
+        socket.set_read_timeout(Some(READ_WAIT))?;
         let length = body.len();
-        let asked = format!(
+        let request = format!(
             "{method} {path} HTTP/1.0\r\nhost: {address}\r\nauthorization: Bearer {token}\r\n\
              {headers}content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
         );
-        socket.write_all(asked.as_bytes())?;
-        Answer::read(BufReader::new(socket))
+        socket.write_all(request.as_bytes())?;
+        Response::read(BufReader::new(socket))
     }
 }
 
-impl Answer {
+impl Response {
     fn read(mut body: BufReader<TcpStream>) -> io::Result<Self> {
         let first = line(&mut body)?;
         let status = first.split(' ').nth(1).and_then(|word| word.parse().ok());
-        let status = status.ok_or_else(|| broken(&first))?;
+        let status = status.ok_or_else(|| incomplete(&first))?;
         let (mut task, mut length) = (None, None);
         loop {
             let line = line(&mut body)?;
@@ -59,7 +59,7 @@ impl Answer {
             if line.is_empty() {
                 return Ok(Self { status, task, body, length });
             }
-            let (name, value) = line.split_once(": ").ok_or_else(|| broken(line))?;
+            let (name, value) = line.split_once(": ").ok_or_else(|| incomplete(line))?;
             match name {
                 "x-antiphon-task" => task = Some(value.to_owned()),
                 "content-length" => length = value.parse().ok(),
@@ -68,17 +68,17 @@ impl Answer {
         }
     }
 
-    /// The whole body, or an error when it broke off.
+    /// The body; an error when it is incomplete.
     pub(crate) fn text(mut self) -> io::Result<String> {
         let mut text = String::new();
         self.body.read_to_string(&mut text)?;
         match self.length {
-            Some(length) if length != text.len() => Err(broken(&text)),
+            Some(length) if length != text.len() => Err(incomplete(&text)),
             Some(_) | None => Ok(text),
         }
     }
 
-    /// The next server-sent event that is whole: its lines. `None` is the end, wherever it came.
+    /// The lines of the next complete server-sent event. `None` when the stream has ended.
     pub(crate) fn event(&mut self) -> Option<Vec<String>> {
         let mut lines = Vec::new();
         loop {
@@ -86,7 +86,7 @@ impl Answer {
             match line.trim_end() {
                 "" if lines.is_empty() => {}
                 "" => return Some(lines),
-                // A sign of life.
+                // A sign of process.
                 line if line.starts_with(':') => {}
                 line => lines.push(line.to_owned()),
             }
@@ -94,13 +94,13 @@ impl Answer {
     }
 }
 
-/// A line that is whole.
+/// A complete line.
 fn line(from: &mut impl BufRead) -> io::Result<String> {
     let mut line = String::new();
     from.read_line(&mut line)?;
-    if line.ends_with('\n') { Ok(line) } else { Err(broken(&line)) }
+    if line.ends_with('\n') { Ok(line) } else { Err(incomplete(&line)) }
 }
 
-fn broken(at: &str) -> io::Error {
-    io::Error::other(format!("it broke off at {at:?}"))
+fn incomplete(at: &str) -> io::Error {
+    io::Error::other(format!("incomplete at {at:?}"))
 }

@@ -1,4 +1,4 @@
-//! One life of the server: from its start until it is killed, or told to end.
+//! One run of the server: from its start until it is killed or terminated.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -14,33 +14,34 @@ use serde_json::Value;
 use crate::kill::Kill;
 use crate::project::Project;
 
-/// How long an answer may take. One that takes longer did not come.
-const ANSWER_MAX: Duration = Duration::from_secs(20);
+/// Time for a response; a later one counts as lost.
+const RESPONSE_WAIT: Duration = Duration::from_secs(20);
 
-/// How often it is looked whether it is still there.
-const LOOK_EVERY: Duration = Duration::from_millis(1);
+/// How often the process is polled.
+const POLL: Duration = Duration::from_millis(1);
 
-/// A server, from its start to its death. It is killed when it is dropped.
+/// A server process. Dropping it kills it.
 pub(crate) struct Server<'a> {
     project: &'a Project,
     process: Child,
-    dies: Option<Instant>,
-    door: &'a Door,
+    kill_at: Option<Instant>,
+    endpoint: &'a Endpoint,
 }
 
-/// Where it listens, for everybody who talks to it.
+/// The address of the server, shared by all senders.
 #[derive(Default)]
-pub(crate) struct Door {
+pub(crate) struct Endpoint {
+    /// Address and token, once the server listens.
     address: OnceLock<(String, String)>,
     gone: AtomicBool,
 }
 
 impl<'a> Server<'a> {
-    /// Starts it. Where it listens is known once it says so.
+    /// Starts the server. The endpoint gets its address when it listens.
     pub(crate) fn start<'scope>(
         project: &'a Project,
         kill: Option<Kill>,
-        door: &'a Door,
+        endpoint: &'a Endpoint,
         scope: &'scope Scope<'scope, '_>,
     ) -> Self
     where
@@ -55,27 +56,27 @@ impl<'a> Server<'a> {
         }
         let mut process = command.spawn().unwrap();
         let out = BufReader::new(process.stdout.take().unwrap());
-        scope.spawn(move || door.listen(out, project));
-        let dies = kill.and_then(Kill::time).map(|time| Instant::now() + time);
-        Self { project, process, dies, door }
+        scope.spawn(move || endpoint.read_address(out, project));
+        let kill_at = kill.and_then(Kill::time).map(|time| Instant::now() + time);
+        Self { project, process, kill_at, endpoint }
     }
 
-    /// Looks after it for a moment. Says whether it is dead.
+    /// Kills it when its time has come. Returns whether it is dead.
     pub(crate) fn is_dead(&mut self) -> bool {
-        if self.dies.is_some_and(|at| Instant::now() >= at) {
+        if self.kill_at.is_some_and(|at| Instant::now() >= at) {
             self.process.kill().unwrap();
             self.process.wait().unwrap();
         }
         let Some(status) = self.process.try_wait().unwrap() else {
-            std::thread::sleep(LOOK_EVERY);
+            std::thread::sleep(POLL);
             return false;
         };
         assert_eq!(status.code(), None, "it ended by itself: {}", self.project.text("err"));
         true
     }
 
-    /// Ends in order, as far as it is not killed before.
-    pub(crate) fn end(&mut self) {
+    /// Terminates it, unless it is killed before.
+    pub(crate) fn stop(&mut self) {
         let id = self.process.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
         let status = self.process.wait().unwrap();
@@ -85,14 +86,14 @@ impl<'a> Server<'a> {
 
 impl Drop for Server<'_> {
     fn drop(&mut self) {
-        self.door.gone.store(true, Ordering::Relaxed);
+        self.endpoint.gone.store(true, Ordering::Relaxed);
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-impl Door {
-    fn listen(&self, mut out: impl BufRead, project: &Project) {
+impl Endpoint {
+    fn read_address(&self, mut out: impl BufRead, project: &Project) {
         let mut line = String::new();
         while out.read_line(&mut line).is_ok_and(|length| length > 0) {
             if let Some(address) = line.trim().strip_prefix("listening on http://") {
@@ -103,22 +104,21 @@ impl Door {
         }
     }
 
-    /// Whether nobody is behind it any more.
+    /// Whether the server is gone.
     pub(crate) fn is_gone(&self) -> bool {
         self.gone.load(Ordering::Relaxed)
     }
 
-    /// Waits a little, for as long as somebody is there.
+    /// Waits, unless the server is gone.
     pub(crate) fn pause(&self, pause: Duration) {
         let until = Instant::now() + pause;
         while !self.is_gone() && Instant::now() < until {
-            std::thread::sleep(LOOK_EVERY);
+            std::thread::sleep(POLL);
         }
     }
 
-    /// Asks for something until there is an answer: its status and its body. `None` is a server
-    /// that died before.
-    pub(crate) fn ask(
+    /// Repeats a request until there is a response: its status and body. `None` when the server is gone.
+    pub(crate) fn request(
         &self,
         method: &str,
         path: &str,
@@ -126,17 +126,19 @@ impl Door {
         body: &str,
     ) -> Option<(u16, Value)> {
         while !self.is_gone() {
-            let known = self.address.get();
-            match known.map(|(address, token)| once(address, token, method, path, key, body)) {
-                Some(Ok((503, _)) | Err(_)) | None => self.pause(LOOK_EVERY),
-                Some(Ok(answer)) => return Some(answer),
+            let address = self.address.get();
+            match address
+                .map(|(address, token)| request_once(address, token, method, path, key, body))
+            {
+                Some(Ok((503, _)) | Err(_)) | None => self.pause(POLL),
+                Some(Ok(response)) => return Some(response),
             }
         }
         None
     }
 }
 
-fn once(
+fn request_once(
     address: &str,
     token: &str,
     method: &str,
@@ -145,19 +147,20 @@ fn once(
     body: &str,
 ) -> io::Result<(u16, Value)> {
     let mut socket = TcpStream::connect(address)?;
-    socket.set_read_timeout(Some(ANSWER_MAX))?;
-    let (length, named) = (body.len(), if key.is_empty() { "" } else { "idempotency-key: " });
+    socket.set_read_timeout(Some(RESPONSE_WAIT))?;
+    let (length, header) = (body.len(), if key.is_empty() { "" } else { "idempotency-key: " });
     let end = if key.is_empty() { "" } else { "\r\n" };
-    let asked = format!(
+    let request = format!(
         "{method} {path} HTTP/1.0\r\nhost: {address}\r\nauthorization: Bearer {token}\r\n\
-         {named}{key}{end}content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+         {header}{key}{end}content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
     );
-    socket.write_all(asked.as_bytes())?;
+    socket.write_all(request.as_bytes())?;
     let mut text = String::new();
     socket.read_to_string(&mut text)?;
-    let broken = || io::Error::other("it broke off");
-    let (head, body) = text.split_once("\r\n\r\n").ok_or_else(broken)?;
-    let status = head.split(' ').nth(1).and_then(|word| word.parse().ok()).ok_or_else(broken)?;
-    // Killed in the middle of an answer: there was none.
-    Ok((status, serde_json::from_str(body).map_err(|_| broken())?))
+    let incomplete = || io::Error::other("the response is incomplete");
+    let (head, body) = text.split_once("\r\n\r\n").ok_or_else(incomplete)?;
+    let status =
+        head.split(' ').nth(1).and_then(|word| word.parse().ok()).ok_or_else(incomplete)?;
+    // A server that is killed while it responds leaves half a body.
+    Ok((status, serde_json::from_str(body).map_err(|_| incomplete())?))
 }

@@ -1,12 +1,11 @@
-//! One task: a scripted model works with real tools. What became of it is compared with what an
-//! undisturbed run says.
+//! One task: a scripted model uses real tools. Its outcome is compared with that of an undisturbed run.
 
 use serde_json::Value;
 
 use crate::kill::Kill;
-use crate::project::{Fate, Project};
+use crate::project::{Exit, Project};
 
-/// Appends to a file again and again, beside tools that may be run again.
+/// Appends to a file several times, between calls that may run again.
 const SCRIPT: &str = r#"
 name = "crash"
 chunk_chars = 5
@@ -51,96 +50,97 @@ step = [{ text = "That was all." }]
 /// The lines that are appended, each once at most.
 const EFFECTS: [&str; 5] = ["a", "b", "c", "d", "e"];
 
-/// What became of a task.
-pub(crate) struct Told {
+/// The outcome of a task.
+pub(crate) struct Outcome {
     pub(crate) status: String,
-    /// What was said, without times and without what differs from run to run.
-    pub(crate) said: Vec<String>,
+    /// The conversation as JSON, without times and other values that differ between runs.
+    pub(crate) messages: Vec<String>,
 }
 
-impl Told {
-    /// Calls that were cut off and not run again.
-    pub(crate) fn cut_off(&self) -> usize {
-        self.said.iter().filter(|said| said.contains("outcome unknown")).count()
+impl Outcome {
+    /// Calls that were interrupted and not run again.
+    pub(crate) fn interrupted(&self) -> usize {
+        self.messages.iter().filter(|message| message.contains("outcome unknown")).count()
     }
 }
 
-/// A project.
-pub(crate) struct Scene {
+/// A project with one task.
+pub(crate) struct SingleTask {
     project: Project,
 }
 
-impl Scene {
+impl SingleTask {
     pub(crate) fn new() -> Self {
         Self { project: Project::new(&[("crash.toml", SCRIPT), ("notes.txt", "a note\n")]) }
     }
 
-    /// Begins the task, or goes on with it, and dies if told to.
-    pub(crate) fn start(&self, kill: Option<Kill>) -> Fate {
+    /// Creates the task or resumes it. The program dies at `kill`.
+    pub(crate) fn start(&self, kill: Option<Kill>) -> Exit {
         match self.task() {
             None => {
-                let begin = ["run", "go", "--model", "scripted/crash", "--script", "crash.toml"];
-                self.project.start(&begin, kill)
+                let arguments =
+                    ["run", "go", "--model", "scripted/crash", "--script", "crash.toml"];
+                self.project.start(&arguments, kill)
             }
-            Some(task) if task["status"] == "completed" => Fate::Ended,
+            Some(task) if task["status"] == "completed" => Exit::Completed,
             Some(_) => self.project.start(&["run", "--resume", "last"], kill),
         }
     }
 
     fn task(&self) -> Option<Value> {
-        let output = self.project.look(&["tasks", "list", "--json"]);
+        let output = self.project.output(&["tasks", "list", "--json"]);
         let tasks: Value = serde_json::from_slice(&output).ok()?;
         assert!(tasks.as_array().unwrap().len() <= 1, "{tasks}");
         tasks.get(0).cloned()
     }
 
-    pub(crate) fn told(&self) -> Told {
-        let output = self.project.look(&["tasks", "show", "last", "--json"]);
+    pub(crate) fn outcome(&self) -> Outcome {
+        let output = self.project.output(&["tasks", "show", "last", "--json"]);
         let shown: Value = serde_json::from_slice(&output).unwrap();
-        let said = |message: &Value| {
+        let comparable = |message: &Value| {
             let mut message = message.clone();
             message.as_object_mut().unwrap().remove("timestamp");
-            // A call that was cut off makes the rest a little longer.
+            // An interrupted call makes the later requests longer.
             message.as_object_mut().unwrap().remove("usage");
             let differs = message["tool_name"] == "bash" || message["tool_name"] == "write";
             if differs && !message.to_string().contains("outcome unknown") {
-                // One says how long it took, the other what was there before.
+                // One contains a time, the other the earlier content of the file.
                 message.as_object_mut().unwrap().remove("content");
             }
             message.to_string()
         };
-        Told {
+        Outcome {
             status: shown["status"].as_str().unwrap().to_owned(),
-            said: shown["conversation"].as_array().unwrap().iter().map(said).collect(),
+            messages: shown["conversation"].as_array().unwrap().iter().map(comparable).collect(),
         }
     }
 
-    /// Positions and seqs count from one without a gap, and nothing follows the end.
-    pub(crate) fn check_events(&self, place: &str) {
+    /// Positions and sequence numbers count from one without a gap, and no event follows the end.
+    pub(crate) fn check_events(&self, context: &str) {
         let events = self.project.events();
         for (number, event) in (1..).zip(&events) {
-            assert_eq!((event.position.0, event.seq.0), (number, number), "{place}");
+            assert_eq!((event.position.0, event.seq.0), (number, number), "{context}");
         }
         let ends = events.iter().filter(|event| event.body.ends_task()).count();
-        assert_eq!(ends, 1, "{place}");
-        assert!(events.last().unwrap().body.ends_task(), "{place}");
+        assert_eq!(ends, 1, "{context}");
+        assert!(events.last().unwrap().body.ends_task(), "{context}");
     }
 
-    /// Each line was appended once; one whose call was cut off, once at most.
-    pub(crate) fn check_effects(&self, told: &Told, place: &str) {
+    /// Each line was appended once; the line of an interrupted call, at most once.
+    pub(crate) fn check_effects(&self, outcome: &Outcome, context: &str) {
         let log = self.project.text("log");
-        let cut_off = told.cut_off();
+        let interrupted = outcome.interrupted();
         let mut missing = 0;
         for effect in EFFECTS {
             let times = log.lines().filter(|line| *line == effect).count();
-            assert!(times <= 1, "{effect} was done {times} times: {place}\n{log}");
+            assert!(times <= 1, "{effect} was done {times} times: {context}\n{log}");
             missing += usize::from(times == 0);
         }
-        assert!(missing <= cut_off, "{missing} of {log:?} are missing: {place}");
-        assert_eq!(log.lines().count(), EFFECTS.len() - missing, "{place}");
-        if cut_off == 0 {
-            assert_eq!(self.project.text("new/file.txt"), "written\n", "{place}");
-            assert_eq!(self.project.text("notes.txt"), "a note, edited\n", "{place}");
+        assert!(missing <= interrupted, "{missing} of {log:?} are missing: {context}");
+        assert_eq!(log.lines().count(), EFFECTS.len() - missing, "{context}");
+        if interrupted == 0 {
+            assert_eq!(self.project.text("new/file.txt"), "written\n", "{context}");
+            assert_eq!(self.project.text("notes.txt"), "a note, edited\n", "{context}");
         }
     }
 }
