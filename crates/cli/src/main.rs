@@ -11,7 +11,6 @@ mod config;
 mod desk;
 mod failure;
 mod hands;
-mod ink;
 mod keyboard;
 mod log;
 mod models;

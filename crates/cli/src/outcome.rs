@@ -1,17 +1,18 @@
-//! How a task ended, for the shell and for people.
+//! How a task ended: the exit code of the command, and the last line on the terminal.
 
-use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::time::Instant;
 
-use antiphon_core::{PriceTable, TaskId, TaskStatus, TokenUsage, Usage, WaitingFor};
-use antiphon_runtime::{TaskState, Totals};
+use antiphon_core::{PriceTable, TaskStatus, WaitingFor};
+use antiphon_runtime::TaskState;
+pub(crate) use antiphon_view::cost_text as cost;
+use antiphon_view::text::elapsed;
+use antiphon_view::usage_text;
 
 use crate::failure::{Exit, Failure};
-use crate::screen::elapsed;
 use crate::watch::Watched;
 
-/// What the end of a task means to the shell.
+/// The failure a task ended or stopped with; a completed task is none.
 pub(crate) fn outcome(state: &TaskState) -> Result<(), Failure> {
     let detail = state.detail.as_ref();
     let text = |field: &str| detail.and_then(|detail| detail[field].as_str()).unwrap_or_default();
@@ -23,21 +24,21 @@ pub(crate) fn outcome(state: &TaskState) -> Result<(), Failure> {
             "task {id} waits for an answer: see `antiphon approvals list`, answer with `antiphon \
              approvals allow` or `deny`, then `antiphon run --resume {id}`"
         ))),
-        // Somebody wanted it so.
+        // The user paused it, so this is no failure of the task.
         (TaskStatus::InputRequired, Some(WaitingFor::Resume)) => Err(Failure {
             exit: Exit::Interrupted,
-            message: format!("task {id} is paused: go on with `antiphon run --resume {id}`"),
+            message: format!("task {id} is paused: resume it with `antiphon run --resume {id}`"),
         }),
         (TaskStatus::InputRequired, Some(WaitingFor::Budget)) => Err(Failure::refused(format!(
-            "task {id} waits: {}; then `antiphon run --resume {id}`, unless a server works on it",
+            "task {id} waits: {}; then `antiphon run --resume {id}`, unless a server runs it",
             text("error")
         ))),
         (TaskStatus::InputRequired, Some(WaitingFor::ToolResult)) => Err(Failure::refused(
-            format!("task {id} waits for its client to say what came of a call"),
+            format!("task {id} waits for its client to send the result of a tool call"),
         )),
         (TaskStatus::InputRequired, None) | (TaskStatus::Pending | TaskStatus::Running, _) => {
             Err(Failure::unavailable(format!(
-                "task {id} rests: go on with `antiphon run --resume {id}`"
+                "task {id} is suspended: resume it with `antiphon run --resume {id}`"
             )))
         }
         (TaskStatus::Failed, _) => {
@@ -53,33 +54,15 @@ pub(crate) fn outcome(state: &TaskState) -> Result<(), Failure> {
     }
 }
 
-/// On a terminal, what a task took with everything below it: `31 + 12 tokens, $0.0003, 1.4 s`.
+/// Prints what a task and its descendants spent, if standard error is a terminal:
+/// `31 + 12 tokens, $0.0003, 1.4 s, task 0199… and 5 below it`.
 pub(crate) fn account(watched: &Watched, prices: &PriceTable, started: Instant) {
     if std::io::stderr().is_terminal() {
-        let time = elapsed(started.elapsed());
-        let (id, below) = (&watched.task_id, watched.below as u64);
-        eprintln!("{}, {time}, {}", took(&watched.totals, prices), named(id, below));
+        let (usage, time) = (usage_text(&watched.totals.spent, prices), elapsed(started.elapsed()));
+        let task = match watched.descendants {
+            0 => format!("task {}", watched.task_id),
+            below => format!("task {} and {below} below it", watched.task_id),
+        };
+        eprintln!("{usage}, {time}, {task}");
     }
-}
-
-/// `31 + 12 tokens, $0.0003`.
-fn took(totals: &Totals, prices: &PriceTable) -> String {
-    let mut usage = Usage::default();
-    for spent in totals.spent.values() {
-        usage += *spent;
-    }
-    let tokens = TokenUsage::from(usage);
-    let (read, written) = (tokens.prompt_tokens, tokens.completion_tokens);
-    format!("{read} + {written} tokens, {}", cost(&totals.spent, prices))
-}
-
-/// `task 0199…`, or `task 0199… and 5 below it`.
-fn named(id: &TaskId, below: u64) -> String {
-    if below == 0 { format!("task {id}") } else { format!("task {id} and {below} below it") }
-}
-
-/// What models cost, as far as that is known.
-pub(crate) fn cost(spent: &BTreeMap<String, Usage>, prices: &PriceTable) -> String {
-    antiphon_runtime::cost(spent, prices)
-        .map_or_else(|_| "cost unknown".to_owned(), |cost| cost.to_string())
 }

@@ -32,7 +32,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use door::{BY, Door};
-pub(crate) use following::Lost;
+pub(crate) use following::Events;
 pub(crate) use inbox::{Answer, Letter, Rejected, Taken, Told, Word};
 use papers::{Notice, Place};
 

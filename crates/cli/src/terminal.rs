@@ -1,24 +1,36 @@
-//! Output that people and programs read.
+//! Standard output and standard error of this process: what is written there, their width and colors.
 
 use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 
 use antiphon_core::visible;
+use antiphon_view::Colors;
+pub(crate) use antiphon_view::text::{age, count, table};
 use serde::Serialize;
 
 use crate::failure::Failure;
 
-/// Prints to standard output. A reader that has seen enough, such as `head`, is no failure.
+/// Rows of a terminal whose size is unknown.
+const ROWS_DEFAULT: usize = 24;
+
+/// Prints to standard output. A reader that closes the pipe early, such as `head`, is no failure.
 pub(crate) fn print(text: &str) {
     let mut out = std::io::stdout().lock();
-    // What a model, a file or a provider said must not drive the terminal.
+    // Text of a model, a file or a provider must not control the terminal.
     let text = if out.is_terminal() { Cow::Owned(visible(text)) } else { Cow::Borrowed(text) };
     let _ = out.write_all(text.as_bytes());
 }
 
-/// Prints to standard error, where nobody may be listening.
+/// Prints to standard error. A closed standard error is no failure.
 pub(crate) fn note(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Writes text to standard output as it is, and flushes it. The caller has removed control characters.
+pub(crate) fn write(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.map_err(|error| Failure::unwritable(&error))
 }
 
 /// Indented JSON with a line break at the end.
@@ -27,36 +39,28 @@ pub(crate) fn json(value: &impl Serialize) -> Result<String, Failure> {
     text.map(|text| text + "\n").map_err(|error| Failure::failed(error.to_string()))
 }
 
-/// Rows with their columns one below the other.
-pub(crate) fn table<R: AsRef<[String]>>(rows: &[R]) -> String {
-    let mut widths: Vec<usize> = Vec::new();
-    for row in rows {
-        widths.resize(row.as_ref().len().max(widths.len()), 0);
-        for (width, cell) in widths.iter_mut().zip(row.as_ref()) {
-            *width = cell.chars().count().max(*width);
-        }
-    }
-    let line = |row: &R| {
-        let cells = row.as_ref().iter().zip(&widths);
-        let cells = cells.map(|(cell, width)| format!("{cell:width$}"));
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
-    };
-    rows.iter().map(line).collect()
+/// Columns of the terminal: 80 when unknown, at least 20.
+pub(crate) fn width() -> usize {
+    crossterm::terminal::size().map_or(80, |(columns, _)| usize::from(columns)).max(20)
 }
 
-/// `1 turn`, `2 turns`.
-pub(crate) fn count(number: u64, thing: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {thing}{plural}")
+/// Rows of the terminal: 24 when unknown, at least 4.
+pub(crate) fn rows() -> usize {
+    crossterm::terminal::size().map_or(ROWS_DEFAULT, |(_, rows)| usize::from(rows)).max(4)
 }
 
-/// `12s`, `5m`, `3h`, `2d`.
-pub(crate) fn age(time: chrono::TimeDelta) -> String {
-    let seconds = time.num_seconds().max(0);
-    match seconds {
-        0..120 => format!("{seconds}s"),
-        120..7_200 => format!("{}m", seconds / 60),
-        7_200..172_800 => format!("{}h", seconds / 3_600),
-        _ => format!("{}d", seconds / 86_400),
-    }
+/// Colors for standard error: on a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`.
+pub(crate) fn stderr_colors() -> Colors {
+    colors(std::io::stderr().is_terminal())
+}
+
+/// Colors for standard output, under the same conditions.
+pub(crate) fn stdout_colors() -> Colors {
+    colors(std::io::stdout().is_terminal())
+}
+
+fn colors(terminal: bool) -> Colors {
+    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    if terminal && !refused && !dumb { Colors::On } else { Colors::Off }
 }

@@ -1,16 +1,10 @@
-//! Watching a task with everything it dispatched, and talking to it: typed lines steer it, and
-//! answer what it or any task below it asks.
+//! Watches a task and its descendants on the terminal. Lines the user types steer the task or answer
+//! approvals of the task and its descendants.
 //!
-//! Only the watched task's own text is shown as the answer; the tasks below it are told of in notes.
-//! It ends when the task has ended, or when nothing goes on without somebody who is not here.
+//! Only the text of the watched task is shown as the answer; descendants are shown in notes. Watching
+//! ends when the task has ended, or when it is suspended and the user is not present to resume it.
 
-mod below;
-mod descendant;
-mod family;
-mod held;
-mod member;
-mod note;
-mod questions;
+mod approvals;
 
 use std::ops::Deref;
 use std::time::Duration;
@@ -20,6 +14,7 @@ use antiphon_core::{
     Approval, Event, EventBody, HandlingMode, Position, TaskId, TaskStatus, UserMessage,
 };
 use antiphon_runtime::{Delta, Follower, Orchestrator, OrchestratorError, TaskState, Totals};
+use antiphon_view::{DeferredOutput, Descendants, Note, TaskTree};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::signal::unix::{SignalKind, signal};
@@ -27,36 +22,30 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinSet;
 
-use below::Below;
-pub(crate) use family::{Family, Sum, TASKS_MAX};
-use held::Held;
-pub(crate) use member::{Detail, Member};
-pub(crate) use note::{Note, Tone};
-
 use crate::failure::Failure;
 use crate::keyboard::Keyboard;
 use crate::screen::Screen;
 
-/// How often the line at the bottom is drawn.
+/// How often the status line is drawn.
 const TICK: Duration = Duration::from_millis(100);
 
-/// A task that is watched.
+/// A task to watch, and where.
 pub(crate) struct Watch<'a> {
     pub(crate) orchestrator: &'a Orchestrator,
     pub(crate) task_id: &'a TaskId,
     pub(crate) screen: Screen,
     pub(crate) keyboard: Keyboard,
-    /// What somebody is being asked.
+    /// The approval the user is asked for now.
     pub(crate) asking: Option<Approval>,
 }
 
-/// A task that was watched, as it is now.
+/// The state of a task after it was watched.
 pub(crate) struct Watched {
     state: TaskState,
-    /// What it took with everything below it.
+    /// What the task and its descendants spent.
     pub(crate) totals: Totals,
-    /// Tasks below it.
-    pub(crate) below: usize,
+    /// The number of its descendants.
+    pub(crate) descendants: usize,
 }
 
 impl Deref for Watched {
@@ -68,51 +57,51 @@ impl Deref for Watched {
 }
 
 impl Watch<'_> {
-    /// Shows a task from `after` on until it ends or has to wait for somebody who is not here.
-    /// Ctrl-C cancels it; a second one ends the program at once. `deltas` must have been asked for
-    /// before the task was begun.
+    /// Shows the task from `after` on until it ends, or is suspended with no user present. Ctrl-C
+    /// cancels it; a second one ends the program at once. The caller subscribes to `deltas` before it
+    /// starts the task.
     pub(crate) async fn run(
         self,
         after: Position,
         deltas: broadcast::Receiver<Delta>,
     ) -> Result<Watched, Failure> {
-        let mut below = Below::new(self.task_id.clone());
-        let begins = if after == Position(0) {
+        let mut descendants = Descendants::new(self.task_id.clone());
+        let start = if after == Position(0) {
             creation(self.orchestrator, self.task_id).await?
         } else {
-            below.already(&family(self.orchestrator, self.task_id).await?);
+            descendants.add_existing(&read_tree(self.orchestrator, self.task_id).await?);
             after
         };
-        let follower = self.orchestrator.follow(None, begins);
-        let rest = rest(self.orchestrator, self.task_id);
-        let mut watching = Watching {
+        let follower = self.orchestrator.follow(None, start);
+        let suspended = suspended(self.orchestrator, self.task_id);
+        let mut session = WatchSession {
             watch: self,
-            below,
-            held: Held::default(),
-            rest,
-            rests: false,
-            begun: false,
+            descendants,
+            deferred: DeferredOutput::default(),
+            suspended,
+            is_suspended: false,
+            has_begun: false,
         };
-        watching.until_it_rests(follower, deltas).await?;
-        watching.end().await
+        session.run(follower, deltas).await?;
+        session.finish().await
     }
 }
 
-/// A task that is being watched, and what is known of those below it.
-struct Watching<'a> {
+/// A task while it is watched.
+struct WatchSession<'a> {
     watch: Watch<'a>,
-    below: Below,
-    held: Held,
-    /// Resolves when nothing goes on without somebody.
-    rest: BoxFuture<'static, Result<TaskState, OrchestratorError>>,
-    /// It has.
-    rests: bool,
-    /// An event of the task was shown: in JSON, none of its deltas comes before.
-    begun: bool,
+    descendants: Descendants,
+    deferred: DeferredOutput,
+    /// Resolves when the task has ended or is suspended.
+    suspended: BoxFuture<'static, Result<TaskState, OrchestratorError>>,
+    /// `suspended` has resolved.
+    is_suspended: bool,
+    /// An event of the task was shown: in JSON no delta precedes the first event.
+    has_begun: bool,
 }
 
-impl Watching<'_> {
-    async fn until_it_rests(
+impl WatchSession<'_> {
+    async fn run(
         &mut self,
         mut follower: Follower,
         mut deltas: broadcast::Receiver<Delta>,
@@ -121,18 +110,18 @@ impl Watching<'_> {
             .map_err(|error| Failure::failed(format!("cannot listen for Ctrl-C: {error}")))?;
         let mut ticks = tokio::time::interval(TICK);
         let mut canceling: Option<JoinSet<()>> = None;
-        let live = self.watch.screen.is_live();
+        let has_status_line = self.watch.screen.has_status_line();
         loop {
             let next = tokio::select! {
-                // What is said comes before what is written of it.
+                // Deltas before the event that completes their answer.
                 biased;
                 _ = interrupts.recv() => {
                     if canceling.is_some() {
-                        // At once: what its tools started ends with this process.
+                        // At once: processes of its tools end with this process.
                         std::process::exit(130);
                     }
                     canceling = Some(self.cancel());
-                    Next::GoOn
+                    Next::Continue
                 }
                 delta = deltas.recv() => self.delta(delta)?,
                 event = follower.next() => {
@@ -140,30 +129,30 @@ impl Watching<'_> {
                     self.event(&event).await?
                 }
                 typed = self.watch.keyboard.line() => {
-                    let next = self.hear(typed).await?;
-                    self.watch_rest();
+                    let next = self.typed(typed).await?;
+                    self.watch_suspension();
                     next
                 }
-                state = &mut self.rest => {
-                    (self.rest, self.rests) = (std::future::pending().boxed(), true);
+                state = &mut self.suspended => {
+                    (self.suspended, self.is_suspended) = (std::future::pending().boxed(), true);
                     let state = state?;
                     match self.catch_up(&mut follower).await? {
-                        Next::GoOn => self.rested(&state).await?,
-                        Next::Leave => Next::Leave,
+                        Next::Continue => self.on_suspended(&state).await?,
+                        Next::Stop => Next::Stop,
                     }
                 }
-                _ = ticks.tick(), if live => {
+                _ = ticks.tick(), if has_status_line => {
                     if self.watch.asking.is_none() {
                         self.watch.screen.tick();
                     }
-                    Next::GoOn
+                    Next::Continue
                 }
             };
-            if next == Next::Leave {
+            if next == Next::Stop {
                 break;
             }
         }
-        // The top ends first; what is below it is still being canceled.
+        // The top ends first; its descendants are still being canceled.
         if let Some(canceling) = &mut canceling {
             tokio::select! {
                 _ = interrupts.recv() => std::process::exit(130),
@@ -173,98 +162,102 @@ impl Watching<'_> {
         Ok(())
     }
 
-    /// Shows everything that was written until now.
+    /// Shows all events up to the head of the journal.
     async fn catch_up(&mut self, follower: &mut Follower) -> Result<Next, Failure> {
         let head = self.watch.orchestrator.head().await?;
         while follower.position() < head {
             let event = follower.next().await;
             let event = event.map_err(|error| Failure::unavailable(error.to_string()))?;
-            if self.event(&event).await? == Next::Leave {
-                return Ok(Next::Leave);
+            if self.event(&event).await? == Next::Stop {
+                return Ok(Next::Stop);
             }
         }
-        Ok(Next::GoOn)
+        Ok(Next::Continue)
     }
 
     fn delta(&mut self, delta: Result<Delta, RecvError>) -> Result<Next, Failure> {
         let top = self.watch.task_id;
         match delta {
-            Ok(delta) if delta.task_id == *top && (self.begun || !self.watch.screen.is_json()) => {
+            Ok(delta)
+                if delta.task_id == *top && (self.has_begun || !self.watch.screen.is_json()) =>
+            {
                 self.watch.screen.delta(&delta)?;
             }
-            // Only the task's own text is the answer.
+            // Text of descendants is not shown.
             Ok(_) if !self.watch.screen.is_json() => {}
-            Ok(delta) if self.below.contains(&delta.task_id) => self.watch.screen.delta(&delta)?,
+            Ok(delta) if self.descendants.contains(&delta.task_id) => {
+                self.watch.screen.delta(&delta)?;
+            }
             Ok(delta) => {
-                if let Some(count) = self.held.keep(delta) {
+                if let Some(count) = self.deferred.push_delta(delta) {
                     self.watch.screen.missed(top, count)?;
                 }
             }
-            // What they said is in the journal, whole.
+            // The journal has the complete text.
             Err(RecvError::Lagged(count)) => self.watch.screen.missed(top, count)?,
             Err(RecvError::Closed) => return Err(Failure::failed("the orchestrator has ended")),
         }
-        Ok(Next::GoOn)
+        Ok(Next::Continue)
     }
 
     async fn event(&mut self, event: &Event) -> Result<Next, Failure> {
         if event.task_id == *self.watch.task_id {
             self.watch.screen.event(event)?;
-            self.below.top_did(&event.body);
-            self.begun = true;
-            for delta in self.held.take(&event.task_id) {
+            self.descendants.apply_to_top(&event.body);
+            self.has_begun = true;
+            for delta in self.deferred.take_deltas(&event.task_id) {
                 self.watch.screen.delta(&delta)?;
             }
-        } else if self.below.concerns(event) {
-            self.event_below(event)?;
+        } else if self.descendants.concerns(event) {
+            self.descendant_event(event)?;
         } else {
-            self.held.take(&event.task_id);
-            return Ok(Next::GoOn);
+            self.deferred.take_deltas(&event.task_id);
+            return Ok(Next::Continue);
         }
-        self.watch.screen.waiting(self.below.waiting());
+        self.watch.screen.set_waiting(self.descendants.waiting_text());
         if event.task_id == *self.watch.task_id && event.body.ends_task() {
-            return Ok(Next::Leave);
+            return Ok(Next::Stop);
         }
-        self.mind(event).await
+        self.track_approvals(event).await
     }
 
-    fn event_below(&mut self, event: &Event) -> Result<(), Failure> {
-        let notes = self.below.hear(event);
+    fn descendant_event(&mut self, event: &Event) -> Result<(), Failure> {
+        let notes = self.descendants.apply(event);
         if self.watch.screen.is_json() {
             self.watch.screen.event(event)?;
-            for delta in self.held.take(&event.task_id) {
+            for delta in self.deferred.take_deltas(&event.task_id) {
                 self.watch.screen.delta(&delta)?;
             }
             return Ok(());
         }
         if let EventBody::UsageRecorded(recorded) = &event.body {
-            self.watch.screen.spend(recorded);
+            self.watch.screen.add_usage(recorded);
         }
         for note in notes {
-            self.tell(note);
+            self.note(note);
         }
         Ok(())
     }
 
-    /// Notes wait while somebody is asked: the question stays in sight.
-    fn tell(&mut self, note: Note) {
+    /// Shows a note, after the pending question if there is one: the question stays in sight.
+    fn note(&mut self, note: Note) {
         if self.watch.asking.is_some() {
-            self.held.keep_note(note);
+            self.deferred.push_note(note);
         } else {
-            self.watch.screen.note_below(&note);
+            self.watch.screen.note_about_descendant(&note);
         }
     }
 
-    fn tell_held(&mut self) {
-        for note in self.held.take_notes() {
-            self.watch.screen.note_below(&note);
+    fn show_deferred_notes(&mut self) {
+        for note in self.deferred.take_notes() {
+            self.watch.screen.note_about_descendant(&note);
         }
     }
 
-    /// Has it told again when nothing goes on without somebody.
-    fn watch_rest(&mut self) {
-        if std::mem::take(&mut self.rests) {
-            self.rest = rest(self.watch.orchestrator, self.watch.task_id);
+    /// Waits for the next suspension: the task may have been resumed.
+    fn watch_suspension(&mut self) {
+        if std::mem::take(&mut self.is_suspended) {
+            self.suspended = suspended(self.watch.orchestrator, self.watch.task_id);
         }
     }
 
@@ -282,79 +275,77 @@ impl Watching<'_> {
             "/cancel" => drop(orchestrator.cancel(task_id).await),
             "/pause" => {
                 orchestrator.pause(task_id).await?;
-                screen.note("it rests at the next safe point");
+                screen.note("Queued: the task pauses after the current step");
             }
             _ if line.starts_with('/') => {
-                screen.note("/pause, /cancel, or anything else for the model to hear");
+                screen.note("Type /pause, /cancel, or a message for the agent");
             }
             _ => {
-                let said = UserMessage::text(line, SystemClock.now());
-                match orchestrator.send(task_id, said, HandlingMode::Steer).await {
-                    Ok(_) => screen.note("it hears that at the next safe point"),
+                let message = UserMessage::text(line, SystemClock.now());
+                match orchestrator.send(task_id, message, HandlingMode::Steer).await {
+                    Ok(_) => screen.note("Queued: the agent reads it after the current step"),
                     // Too late: the end is about to be shown.
                     Err(OrchestratorError::Ended { .. }) => {}
                     Err(error) => screen.note(&error.to_string()),
                 }
             }
         }
-        Ok(Next::GoOn)
+        Ok(Next::Continue)
     }
 
-    /// The task as it is now.
-    async fn end(mut self) -> Result<Watched, Failure> {
+    /// Shows the rest, and reads the state of the task.
+    async fn finish(mut self) -> Result<Watched, Failure> {
         self.watch.asking = None;
-        self.tell_held();
-        self.watch.screen.end();
-        self.watch.screen.clear();
+        self.show_deferred_notes();
+        self.watch.screen.finish();
         let Watch { orchestrator, task_id, screen, .. } = &mut self.watch;
         let state = orchestrator.task(task_id).await?;
-        let family = family(orchestrator, task_id).await?;
-        let unfinished = family.members().iter().skip(1);
+        let tree = read_tree(orchestrator, task_id).await?;
+        let descendants = tree.tasks().iter().skip(1);
         let unfinished =
-            unfinished.filter(|member| !member.summary.status.is_terminal()).count() as u64;
+            descendants.filter(|task| !task.summary.status.is_terminal()).count() as u64;
         if state.status.is_terminal() && unfinished > 0 && !screen.is_json() {
             let tasks = crate::terminal::count(unfinished, "task");
             screen.note(&format!(
-                "still to do below it: {tasks}; see `antiphon tasks tree {task_id}`, go on with \
+                "unfinished below it: {tasks}; see `antiphon tasks tree {task_id}`, resume with \
                  `antiphon tasks resume`"
             ));
         }
-        // A task below it asks, and it waits for that one.
+        // The task waits for a descendant that needs an approval.
         if matches!(state.status, TaskStatus::Pending | TaskStatus::Running)
-            && let Some(asks) = self.pending().await?.first()
+            && let Some(approval) = self.pending().await?.first()
         {
             return Err(Failure::refused(format!(
                 "{} waits for an answer: see `antiphon approvals list`, answer with `antiphon \
                  approvals allow` or `deny`, then `antiphon run --resume {}`",
-                self.who(asks),
+                self.task_name(approval),
                 self.watch.task_id
             )));
         }
-        let totals = Totals::of(family.members().iter().map(|member| &member.summary));
-        Ok(Watched { state, totals, below: family.members().len() - 1 })
+        let totals = Totals::of(tree.tasks().iter().map(|task| &task.summary));
+        Ok(Watched { state, totals, descendants: tree.tasks().len() - 1 })
     }
 }
 
-/// The place before a task was created.
+/// The position before the creation of a task.
 async fn creation(orchestrator: &Orchestrator, task_id: &TaskId) -> Result<Position, Failure> {
     let first = orchestrator.follow(Some(task_id.clone()), Position(0)).next().await;
     let first = first.map_err(|error| Failure::unavailable(error.to_string()))?;
     Ok(Position(first.position.0.saturating_sub(1)))
 }
 
-/// A task and everything below it.
-async fn family(orchestrator: &Orchestrator, task_id: &TaskId) -> Result<Family, Failure> {
+/// A task and its descendants, or the task alone when its tree is too large.
+async fn read_tree(orchestrator: &Orchestrator, task_id: &TaskId) -> Result<TaskTree, Failure> {
     let limit = std::num::NonZeroUsize::MIN;
     let one = TaskQuery { which: TaskSelector::One(task_id.clone()), limit };
-    let gone = || Failure::failed(format!("task {task_id} is not in the journal any more"));
-    let one = orchestrator.tasks(one).await?.into_iter().next().ok_or_else(gone)?;
-    let tree = orchestrator.tasks(Family::query(&one.root)).await?;
-    // A tree that is larger than what is looked at: at least the task itself.
-    Family::new(task_id, tree).or_else(|| Family::new(task_id, vec![one])).ok_or_else(gone)
+    let missing = || Failure::failed(format!("task {task_id} is no longer in the journal"));
+    let one = orchestrator.tasks(one).await?.into_iter().next().ok_or_else(missing)?;
+    let all = orchestrator.tasks(TaskTree::query(&one.root)).await?;
+    TaskTree::new(task_id, all).or_else(|| TaskTree::new(task_id, vec![one])).ok_or_else(missing)
 }
 
-/// Resolves when nobody works on the task, nor on anything it waits for.
-fn rest(
+/// Resolves when the task has ended, or when neither it nor a descendant it waits for runs.
+fn suspended(
     orchestrator: &Orchestrator,
     task_id: &TaskId,
 ) -> BoxFuture<'static, Result<TaskState, OrchestratorError>> {
@@ -362,9 +353,9 @@ fn rest(
     async move { orchestrator.wait(&task_id).await }.boxed()
 }
 
-/// Whether to go on watching.
+/// Whether watching continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
-    GoOn,
-    Leave,
+    Continue,
+    Stop,
 }

@@ -67,6 +67,8 @@ fn adapters_know_the_core_and_not_each_other() {
         ),
         ("antiphon-shell", &["antiphon-core", "antiphon-sandbox"]),
         ("antiphon-sandboxed", &["antiphon-core", "antiphon-sandbox"]),
+        ("antiphon-demo", &["antiphon-core", "antiphon-view"]),
+        ("antiphon-view", &["antiphon-core", "antiphon-runtime"]),
         ("antiphon-core", &[]),
     ]);
     for (name, needed) in dependencies() {

@@ -1,4 +1,4 @@
-//! `antiphon demo` as somebody meets it who has just built the binary: no key, no network, no terminal.
+//! `antiphon demo` in the environment of a new user: no key, no network, no terminal.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,19 +11,19 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// How long what a demo started may take to be gone.
-const GONE_AFTER: Duration = Duration::from_secs(10);
+/// Time for the processes of a demo to end.
+const EXIT_WAIT: Duration = Duration::from_secs(10);
 
-/// Everything that is shown, in order.
+/// The chapters in order, as JSON names them.
 const SCENES: [&str; 8] =
     ["plan", "fan_out", "steer", "approval", "kill", "recovery", "tests", "summary"];
 
-/// A place for a demo, with nothing of the user's own.
-struct Place {
+/// A folder for a demo, without a user's configuration.
+struct Environment {
     folder: tempfile::TempDir,
 }
 
-impl Place {
+impl Environment {
     fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
     }
@@ -48,8 +48,8 @@ impl Place {
         self.command(Path::new(env!("CARGO_BIN_EXE_antiphon")), &arguments)
     }
 
-    /// Begins a demo and waits until it shows this scene.
-    fn begin(&self, arguments: &[&str], scene: &str) -> Child {
+    /// Starts a demo and waits until it shows this chapter.
+    fn start_until(&self, arguments: &[&str], scene: &str) -> Child {
         let mut command = self.demo(&[&["--json"], arguments].concat());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
@@ -58,20 +58,20 @@ impl Place {
         child
     }
 
-    /// Processes of a demo that are left, after a while.
+    /// The processes of a demo that are left after a while.
     fn processes_left(&self) -> Vec<String> {
-        let until = Instant::now() + GONE_AFTER;
+        let until = Instant::now() + EXIT_WAIT;
         loop {
             let left = processes_in(self.folder.path());
             if left.is_empty() || Instant::now() >= until {
                 return left;
             }
-            // Nobody tells when somebody else's process is gone.
+            // There is no notification for the end of a process that is not a child.
             std::thread::sleep(Duration::from_millis(5));
         }
     }
 
-    /// What is in it, by name.
+    /// The names of its entries.
     fn entries(&self) -> Vec<String> {
         let entries = fs::read_dir(self.folder.path()).unwrap();
         let name = |entry: fs::DirEntry| entry.file_name().into_string().unwrap();
@@ -79,16 +79,16 @@ impl Place {
     }
 }
 
-/// Processes that work in a folder or have it in their environment.
+/// Processes whose working folder or environment contains this folder.
 fn processes_in(folder: &Path) -> Vec<String> {
     let name = folder.as_os_str().as_bytes();
     let about = |process: &Path| {
         let cwd = fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(folder));
-        let told = fs::read(process.join("environ")).unwrap_or_default();
-        let told = told.windows(name.len()).any(|part| part == name);
+        let environ = fs::read(process.join("environ")).unwrap_or_default();
+        let mentions = environ.windows(name.len()).any(|part| part == name);
         let line = fs::read(process.join("cmdline")).unwrap_or_default();
-        // What is dead and not waited for has no command line.
-        ((cwd || told) && !line.is_empty()).then(|| String::from_utf8_lossy(&line).into_owned())
+        // A zombie has no command line.
+        ((cwd || mentions) && !line.is_empty()).then(|| String::from_utf8_lossy(&line).into_owned())
     };
     let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
     processes.filter_map(|process| about(&process.path())).collect()
@@ -103,8 +103,8 @@ fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// What stands in a text behind this, up to a blank.
-fn behind<'a>(text: &'a str, mark: &str) -> &'a str {
+/// The word behind this mark.
+fn word_after<'a>(text: &'a str, mark: &str) -> &'a str {
     assert!(text.contains(mark), "no `{mark}` in:\n{text}");
     text.split_once(mark).unwrap().1.split_whitespace().next().unwrap()
 }
@@ -115,29 +115,28 @@ fn objects(output: &Output) -> Vec<Value> {
 }
 
 #[test]
-fn a_team_mends_a_project_over_a_kill_and_what_is_left_can_be_looked_at() {
-    let place = Place::new();
-    let output = place.demo(&["--dir", "shown"]).output().unwrap();
+fn a_team_fixes_a_project_despite_a_kill_and_the_suggested_commands_work() {
+    let environment = Environment::new();
+    let output = environment.demo(&["--dir", "shown"]).output().unwrap();
     let (out, err) = (text(output.stdout), text(output.stderr));
     assert!(output.status.success(), "{err}\n{out}");
     assert_eq!(err, "");
     assert!(out.contains("The model is a script"), "{out}");
-    // Red, then green, in that order.
-    let (red, green) = out.split_once("Red has become green").unwrap();
-    assert!(red.contains("FAIL  10 pieces") && !green.contains("FAIL"), "{out}");
-    assert!(green.contains("ok    10 pieces at 250 cents are 2250"), "{out}");
-    // Two servers, and the first was killed.
-    let first = behind(&out, "antiphon serve is process ");
-    assert_eq!(behind(&out, "kill -9 "), first, "{out}");
-    let second = behind(&out, "✓ process ");
+    let (before, after) = out.split_once("The tests pass now").unwrap();
+    assert!(before.contains("FAIL  10 pieces") && !after.contains("FAIL"), "{out}");
+    assert!(after.contains("ok    10 pieces at 250 cents are 2250"), "{out}");
+    // There were two servers, and the first was killed.
+    let first = word_after(&out, "antiphon serve is process ");
+    assert_eq!(word_after(&out, "kill -9 "), first, "{out}");
+    let second = word_after(&out, "✓ process ");
     assert_ne!(second, first);
-    assert!(out.contains("✓ heard it") && out.contains("the demo answered for you"), "{out}");
-    assert!(out.contains("none was run again") && !green.contains('✗'), "{out}");
-    let project = place.path("shown/project");
+    assert!(out.contains("✓ read it") && out.contains("the demo answered for you"), "{out}");
+    assert!(out.contains("none was run again") && !after.contains('✗'), "{out}");
+    let project = environment.path("shown/project");
     let changes = fs::read_to_string(project.join("CHANGELOG.md")).unwrap();
     assert_eq!(changes.matches("(#42)").count(), 1, "{changes}");
-    assert_eq!(place.processes_left(), [""; 0]);
-    // What it says can be tried next works as it is printed.
+    assert_eq!(environment.processes_left(), [""; 0]);
+    // The suggested commands work as they are printed.
     let (_, next) = out.split_once("What to try next:").unwrap();
     let commands = next.lines().map(|line| line.split("  #").next().unwrap().trim());
     let is_short = |line: &&str| line.starts_with("antiphon tasks") || line.contains(" run ");
@@ -145,20 +144,22 @@ fn a_team_mends_a_project_over_a_kill_and_what_is_left_can_be_looked_at() {
     assert_eq!(commands.len(), 3, "{next}");
     assert!(next.contains(&format!("cd {}", project.canonicalize().unwrap().display())), "{next}");
     for line in commands {
-        let tried = place.command(Path::new("sh"), &["-c", line]).current_dir(&project).output();
-        let tried = tried.unwrap();
-        assert!(tried.status.success(), "{line}: {}", text(tried.stderr));
-        assert!(!tried.stdout.is_empty(), "{line}");
+        let output =
+            environment.command(Path::new("sh"), &["-c", line]).current_dir(&project).output();
+        let output = output.unwrap();
+        assert!(output.status.success(), "{line}: {}", text(output.stderr));
+        assert!(!output.stdout.is_empty(), "{line}");
     }
 }
 
 #[test]
-fn as_json_the_scenes_come_in_order_and_the_last_line_sums_up() {
-    let place = Place::new();
-    // A script needs nothing of the user's own, be it as broken as it may.
-    fs::create_dir_all(place.path("home/.config/antiphon")).unwrap();
-    fs::write(place.path("home/.config/antiphon/config.toml"), "broken = [").unwrap();
-    let output = place.demo(&["--json", "--rm"]).env("ANTIPHON_MODEL", "none").output().unwrap();
+fn as_json_the_chapters_come_in_order_and_the_last_line_is_a_summary() {
+    let environment = Environment::new();
+    // A scripted demo does not read the user's configuration.
+    fs::create_dir_all(environment.path("home/.config/antiphon")).unwrap();
+    fs::write(environment.path("home/.config/antiphon/config.toml"), "broken = [").unwrap();
+    let output =
+        environment.demo(&["--json", "--rm"]).env("ANTIPHON_MODEL", "none").output().unwrap();
     assert!(output.status.success(), "{}", text(output.stderr));
     let objects = objects(&output);
     let scenes = objects.iter().filter(|object| object["type"] == "scene");
@@ -173,73 +174,72 @@ fn as_json_the_scenes_come_in_order_and_the_last_line_sums_up() {
     assert!(summary["down_ms"].as_u64().unwrap() < 10_000, "{summary}");
     let checks = summary["checks"].as_array().unwrap();
     assert!(checks.len() >= 6 && checks.iter().all(|check| check["holds"] == true), "{summary}");
-    // It was asked to be removed.
-    assert_eq!(place.entries(), ["home"]);
-    assert_eq!(place.processes_left(), [""; 0]);
+    assert_eq!(environment.entries(), ["home"]);
+    assert_eq!(environment.processes_left(), [""; 0]);
 }
 
 #[test]
-fn ctrl_c_ends_everything_and_says_what_is_left() {
-    let place = Place::new();
-    let child = place.begin(&["--dir", "shown"], "approval");
+fn ctrl_c_ends_every_process_and_says_what_is_kept() {
+    let environment = Environment::new();
+    let child = environment.start_until(&["--dir", "shown"], "approval");
     signal(&child, "-INT");
     let output = child.wait_with_output().unwrap();
     let err = text(output.stderr);
     assert_eq!(output.status.code(), Some(130), "{err}");
     assert!(err.contains("no process is left") && err.contains("antiphon tasks tree"), "{err}");
-    assert_eq!(place.processes_left(), [""; 0]);
-    assert!(place.path("shown/project/.antiphon/journal.db").exists());
-    let child = place.begin(&["--rm"], "fan_out");
+    assert_eq!(environment.processes_left(), [""; 0]);
+    assert!(environment.path("shown/project/.antiphon/journal.db").exists());
+    let child = environment.start_until(&["--rm"], "fan_out");
     signal(&child, "-TERM");
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
-    assert_eq!(place.processes_left(), [""; 0]);
-    assert_eq!(place.entries(), ["shown"]);
+    assert_eq!(environment.processes_left(), [""; 0]);
+    assert_eq!(environment.entries(), ["shown"]);
 }
 
 #[test]
-fn a_demo_that_is_killed_itself_takes_its_server_with_it() {
-    let place = Place::new();
-    let mut child = place.begin(&[], "fan_out");
-    assert!(processes_in(place.folder.path()).len() > 1, "there is a server");
+fn a_killed_demo_ends_its_server() {
+    let environment = Environment::new();
+    let mut child = environment.start_until(&[], "fan_out");
+    assert!(processes_in(environment.folder.path()).len() > 1, "there is a server");
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(place.processes_left(), [""; 0]);
+    assert_eq!(environment.processes_left(), [""; 0]);
 }
 
 #[test]
-fn what_a_model_does_not_do_is_said() {
-    let place = Place::new();
-    // It says hello, and sends out nobody.
-    let output = place.demo(&["--model", "scripted/hello"]).output().unwrap();
+fn the_demo_says_which_parts_a_model_skipped() {
+    let environment = Environment::new();
+    // This model answers without a tool call.
+    let output = environment.demo(&["--model", "scripted/hello"]).output().unwrap();
     let (out, err) = (text(output.stdout), text(output.stderr));
     assert_eq!(output.status.code(), Some(1), "{err}");
     assert!(err.contains("the tests do not pass"), "{err}");
-    for said in ["Nobody was sent out", "Nobody was steered", "Nothing was asked", "kill -9 "] {
-        assert!(out.contains(said), "{said}: {out}");
+    for text in ["No agent was called", "No agent was steered", "No approval was", "kill -9 "] {
+        assert!(out.contains(text), "{text}: {out}");
     }
-    assert!(out.contains("It is still red") && out.contains("none was run again"), "{out}");
-    assert_eq!(place.processes_left(), [""; 0]);
+    assert!(out.contains("The tests still fail") && out.contains("none was run again"), "{out}");
+    assert_eq!(environment.processes_left(), [""; 0]);
 }
 
 #[test]
-fn a_folder_or_a_model_that_cannot_be_used_is_told_before_anything_is_begun() {
-    let place = Place::new();
-    fs::create_dir(place.path("full")).unwrap();
-    fs::write(place.path("full/mine"), "").unwrap();
-    fs::write(place.path("file"), "").unwrap();
-    let before = place.entries();
-    for (arguments, said) in [
-        (["--dir", "full"], "empty or not there yet with --dir"),
-        (["--dir", "file"], "empty or not there yet with --dir"),
-        (["--dir", "file/below"], "empty or not there yet with --dir"),
+fn a_folder_or_a_model_that_cannot_be_used_is_refused_before_anything_is_started() {
+    let environment = Environment::new();
+    fs::create_dir(environment.path("full")).unwrap();
+    fs::write(environment.path("full/mine"), "").unwrap();
+    fs::write(environment.path("file"), "").unwrap();
+    let before = environment.entries();
+    for (arguments, expected) in [
+        (["--dir", "full"], "Name an empty or new folder with --dir"),
+        (["--dir", "file"], "Name an empty or new folder with --dir"),
+        (["--dir", "file/below"], "Name an empty or new folder with --dir"),
         (["--model", "anthropic/claude-sonnet-4-5"], "ANTHROPIC_API_KEY"),
         (["--model", "nobody/nothing"], "there is no provider `nobody`"),
     ] {
-        let output = place.demo(&arguments).output().unwrap();
+        let output = environment.demo(&arguments).output().unwrap();
         let err = text(output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {err}");
-        assert!(err.contains(said), "{arguments:?}: {err}");
+        assert!(err.contains(expected), "{arguments:?}: {err}");
         assert_eq!(text(output.stdout), "");
     }
-    assert_eq!(place.entries(), before);
+    assert_eq!(environment.entries(), before);
 }

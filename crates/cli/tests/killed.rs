@@ -1,4 +1,4 @@
-//! Killed with SIGKILL wherever it stands, and started again, until it is done.
+//! `antiphon run`, killed with SIGKILL again and again, and resumed until the task is done.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -38,8 +38,8 @@ fn json(folder: &Path, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// What was said, without times.
-fn said(folder: &Path) -> Vec<Value> {
+/// The conversation, without times.
+fn conversation(folder: &Path) -> Vec<Value> {
     let task = json(folder, &["tasks", "list", "--json"])[0]["task_id"].clone();
     let shown = json(folder, &["tasks", "show", "--json", task.as_str().unwrap()]);
     assert_eq!(shown["status"], "completed", "{shown:#}");
@@ -59,29 +59,29 @@ fn folder() -> tempfile::TempDir {
 const MODEL: [&str; 4] = ["--model", "scripted/slow", "--script", "slow.toml"];
 
 #[test]
-fn a_task_that_is_killed_again_and_again_says_what_it_would_have_said() {
+fn a_task_that_is_killed_many_times_has_the_same_conversation_as_an_undisturbed_one() {
     let undisturbed = folder();
-    let whole = run(antiphon(undisturbed.path()).args(["run", "go"]).args(MODEL));
-    assert!(whole.status.success(), "{}", String::from_utf8_lossy(&whole.stderr));
+    let first = run(antiphon(undisturbed.path()).args(["run", "go"]).args(MODEL));
+    assert!(first.status.success(), "{}", String::from_utf8_lossy(&first.stderr));
 
     let folder = folder();
     let mut kills = 0;
-    // A little later each time, so that it dies at another place and gets on in the end.
-    for patience in (10..).step_by(7) {
+    // A little later each time, so that it dies at another point and completes in the end.
+    for delay_ms in (10..).step_by(7) {
         let mut command = antiphon(folder.path());
         match kills {
             0 => command.args(["run", "go"]).args(MODEL),
             _ => command.args(["run", "--resume", "last"]),
         };
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let deadline = std::time::Instant::now() + Duration::from_millis(patience);
+        let deadline = std::time::Instant::now() + Duration::from_millis(delay_ms);
         while child.try_wait().unwrap().is_none() && std::time::Instant::now() < deadline {
             std::thread::yield_now();
         }
         child.kill().unwrap();
         child.wait().unwrap();
         if !run(antiphon(folder.path()).args(["tasks", "list"])).status.success() {
-            // Killed before anything was accepted: there is nothing to go on with.
+            // Killed before the task was accepted: there is nothing to resume.
             continue;
         }
         match json(folder.path(), &["tasks", "list", "--json"])[0]["status"].as_str() {
@@ -91,5 +91,5 @@ fn a_task_that_is_killed_again_and_again_says_what_it_would_have_said() {
         }
     }
     assert!(kills >= 5, "{kills} kills");
-    assert_eq!(said(folder.path()), said(undisturbed.path()));
+    assert_eq!(conversation(folder.path()), conversation(undisturbed.path()));
 }

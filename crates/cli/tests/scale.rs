@@ -1,4 +1,4 @@
-//! Many tasks at once, and one that goes on and on, on a journal on the disk.
+//! Ten thousand tasks at once, and one task of five thousand turns, with a journal on disk.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -83,13 +83,13 @@ step = [{ text = "Done: {{last_user}}" }]
     assert_eq!(all.len(), 10_000);
     for task in all {
         assert_eq!(task.status, TaskStatus::Completed);
-        assert_eq!(task.preview.unwrap(), format!("Done: {}", task.title), "each its own");
+        assert_eq!(task.preview.unwrap(), format!("Done: {}", task.title), "its own answer");
     }
     assert!(orchestrator.shutdown(Duration::from_secs(10)).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_session_of_five_thousand_turns_completes_and_is_read_again() {
+async fn a_session_of_five_thousand_turns_completes_and_can_be_read_again() {
     let folder = tempfile::tempdir().unwrap();
     let script = r#"
 name = "scale"
@@ -110,16 +110,16 @@ step = [{ call = { name = "nothing", arguments = {} } }]
 }
 
 #[tokio::test]
-async fn a_second_process_is_told_who_has_the_journal_and_may_look() {
+async fn a_second_process_is_refused_with_the_owner_of_the_journal_and_may_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
     let owner = SqliteJournal::open(&path, Sync::Normal).unwrap();
     let refused = SqliteJournal::open(&path, Sync::Normal).unwrap_err();
     let pid = std::process::id().to_string();
     assert!(matches!(&refused, OpenError::Owned { pid: found, .. } if *found == pid), "{refused}");
-    let looking = SqliteJournal::open_read_only(&path).unwrap();
+    let reader = SqliteJournal::open_read_only(&path).unwrap();
     let limit = std::num::NonZeroUsize::MIN;
-    let tasks = looking.tasks(TaskQuery { which: TaskSelector::All, limit }).await.unwrap();
+    let tasks = reader.tasks(TaskQuery { which: TaskSelector::All, limit }).await.unwrap();
     assert_eq!(tasks, []);
     drop(owner);
 }

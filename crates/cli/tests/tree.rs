@@ -1,5 +1,5 @@
-//! Trees of tasks as a person meets them: `tasks tree` and `tasks watch`, on journals that are written
-//! event by event, as an orchestrator would; and `run`, with agents that call agents.
+//! Trees of tasks on the command line: `tasks tree` and `tasks watch`, on journals that the test writes
+//! event by event, and `run` with agents that call agents.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -19,7 +19,7 @@ use assert_cmd::Command;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
-/// A project whose journal is written by hand.
+/// A project whose journal the test writes.
 struct Project {
     folder: tempfile::TempDir,
     journal: SqliteJournal,
@@ -49,9 +49,9 @@ impl Project {
         self.journal.append(append).await.unwrap();
     }
 
-    /// A task that has begun: five events.
-    async fn begin(&self, task: &str, parent: Option<&str>, agent: &str) {
-        self.append(task, 0, 0, begun(task, parent, agent)).await;
+    /// Writes a running task: five events.
+    async fn start(&self, task: &str, parent: Option<&str>, agent: &str) {
+        self.append(task, 0, 0, start_events(task, parent, agent)).await;
     }
 
     async fn end(&self, task: &str, second: i64, status: TaskStatus, detail: Value) {
@@ -75,14 +75,14 @@ impl Project {
         serde_json::from_str(&self.shown(arguments)).unwrap()
     }
 
-    /// A planner with a researcher, who is done, and a writer, whose editor failed.
+    /// A planner, a researcher that is done, and a writer whose editor failed.
     async fn team(&self) {
-        self.begin("top", None, "planner").await;
-        self.begin("a", Some("top"), "researcher").await;
+        self.start("top", None, "planner").await;
+        self.start("a", Some("top"), "researcher").await;
         self.end("a", 12, TaskStatus::Completed, json!("It is\n12 places.")).await;
-        self.begin("b", Some("top"), "writer").await;
-        self.begin("b1", Some("b"), "editor").await;
-        let error = json!({ "code": "overloaded", "error": "the model is away" });
+        self.start("b", Some("top"), "writer").await;
+        self.start("b1", Some("b"), "editor").await;
+        let error = json!({ "code": "overloaded", "error": "the model is unavailable" });
         self.end("b1", 4, TaskStatus::Failed, error).await;
     }
 }
@@ -102,19 +102,19 @@ fn id(task: &str) -> TaskId {
     TaskId::parse(task).unwrap()
 }
 
-fn begun(task: &str, parent: Option<&str>, agent: &str) -> Vec<EventBody> {
+fn start_events(task: &str, parent: Option<&str>, agent: &str) -> Vec<EventBody> {
     let created = TaskCreated {
         parent: parent.map(id),
         root: parent.map(|_| id("top")),
         ..TaskCreated::new(agent, SessionId::parse(&format!("session-{task}")).unwrap())
     };
-    let asked = Message::from(UserMessage::text(format!("Work of {agent}."), Utc::now()));
+    let prompt = Message::from(UserMessage::text(format!("Work of {agent}."), Utc::now()));
     let usage = Usage { input_tokens: 1000, output_tokens: 200, ..Usage::default() };
     vec![
         created.into(),
-        MessageAppended::new(asked).into(),
+        MessageAppended::new(prompt).into(),
         StatusChanged::new(TaskStatus::Running).into(),
-        MessageAppended::new(answer(&format!("{agent} is at it."))).into(),
+        MessageAppended::new(answer(&format!("{agent} works on it."))).into(),
         UsageRecorded { model: "scripted/x".to_owned(), usage, purpose: None }.into(),
     ]
 }
@@ -131,7 +131,7 @@ fn answer(text: &str) -> Message {
 }
 
 #[tokio::test]
-async fn a_tree_is_drawn_with_its_sums_while_another_process_has_the_journal() {
+async fn a_tree_is_drawn_with_its_totals_while_another_process_owns_the_journal() {
     let project = Project::new();
     project.team().await;
     project.end("b", 65, TaskStatus::Completed, json!({ "pages": 3 })).await;
@@ -142,7 +142,7 @@ planner         ✓ completed   80 s  1200  $0.0020  Work of planner. │ Done.
 ├─ researcher   ✓ completed   12 s  1200  $0.0020  Work of researcher. │ 12 places.
 └─ writer       ✓ completed   65 s  1200  $0.0020  Work of writer. │ {\"pages\":3}
    │ Σ 1 below                      1200  $0.0020
-   └─ editor    ✗ failed     4.0 s  1200  $0.0020  Work of editor. │ the model is away
+   └─ editor    ✗ failed     4.0 s  1200  $0.0020  Work of editor. │ the model is unavailable
 4 tasks (3 completed, 1 failed) · 4800 tokens · $0.0080 · 80 s
 ";
     assert_eq!(project.shown(&["tasks", "tree"]), expected);
@@ -155,7 +155,7 @@ planner         ✓ completed   80 s  1200  $0.0020  Work of planner. │ Done.
 }
 
 #[tokio::test]
-async fn a_tree_in_json_is_nested_and_summed() {
+async fn a_tree_in_json_is_nested_and_has_totals() {
     let project = Project::new();
     project.team().await;
     let over = HandedOver {
@@ -180,22 +180,22 @@ async fn a_tree_in_json_is_nested_and_summed() {
     assert_eq!(researcher["output"], "12 places.");
     assert_eq!(researcher["children"], json!([]));
     assert_eq!((&writer["agent"], &writer["handovers"]), (&json!("author"), &json!(["writer"])));
-    assert_eq!(writer["children"][0]["output"], "the model is away");
+    assert_eq!(writer["children"][0]["output"], "the model is unavailable");
     assert_eq!(writer["usage_total"], json!({ "input_tokens": 2000, "output_tokens": 400 }));
 }
 
 #[tokio::test]
-async fn many_children_are_folded_unless_all_are_wanted() {
+async fn many_children_are_collapsed_unless_all_are_requested() {
     let project = Project::new();
-    project.begin("top", None, "planner").await;
+    project.start("top", None, "planner").await;
     for number in 0..40 {
         let task = format!("t{number}");
-        project.begin(&task, Some("top"), "worker").await;
+        project.start(&task, Some("top"), "worker").await;
         project.end(&task, 1, TaskStatus::Completed, json!("ok")).await;
     }
-    let folded = project.shown(&["tasks", "tree"]);
-    assert!(folded.contains("\n└─ … 28 more completed\n"), "{folded}");
-    assert_eq!(folded.matches("worker").count(), 2 * 12, "a name and a title each: {folded}");
+    let collapsed = project.shown(&["tasks", "tree"]);
+    assert!(collapsed.contains("\n└─ … 28 more completed\n"), "{collapsed}");
+    assert_eq!(collapsed.matches("worker").count(), 2 * 12, "a name and a title each: {collapsed}");
     let all = project.shown(&["tasks", "tree", "--all"]);
     assert_eq!(all.lines().count(), 43, "{all}");
     assert_eq!(
@@ -210,11 +210,11 @@ async fn the_last_task_is_the_top_of_its_tree() {
     project.team().await;
     assert!(project.shown(&["tasks", "show", "last"]).starts_with("task top, running"));
     assert_eq!(project.json(&["tasks", "show", "b1", "--json"])["task_id"], "b1");
-    let (code, _, err) = project.antiphon(&["tasks", "tree", "nobody"]);
-    assert_eq!((code, err.trim()), (2, "antiphon: there is no task `nobody` here"));
+    let (code, _, err) = project.antiphon(&["tasks", "tree", "missing"]);
+    assert_eq!((code, err.trim()), (2, "antiphon: there is no task `missing` here"));
 }
 
-/// A watcher, and what it says.
+/// A watcher process and its output.
 struct Watcher {
     process: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -241,7 +241,7 @@ impl Watcher {
     }
 
     fn end(mut self) -> i32 {
-        assert!(self.lines.next().is_none(), "it says no more");
+        assert!(self.lines.next().is_none(), "it prints no more");
         self.process.wait().unwrap().code().unwrap()
     }
 }
@@ -254,19 +254,19 @@ impl Drop for Watcher {
 }
 
 #[tokio::test]
-async fn a_watcher_in_another_process_sees_each_change_and_leaves_with_the_top() {
+async fn a_watcher_in_another_process_prints_each_change_and_ends_with_the_top() {
     let project = Project::new();
-    project.begin("top", None, "planner").await;
+    project.start("top", None, "planner").await;
     let mut watcher = Watcher::start(&project, &["tasks", "watch", "--json"]);
     let mut next = || serde_json::from_str::<Value>(&watcher.line()).unwrap();
     assert_eq!(next()["task_id"], "top");
-    project.begin("other", None, "stranger").await;
-    project.begin("a", Some("top"), "researcher").await;
-    let begun = next();
-    assert_eq!((&begun["task_id"], &begun["parent"]), (&json!("a"), &json!("top")));
+    project.start("other", None, "stranger").await;
+    project.start("a", Some("top"), "researcher").await;
+    let started = next();
+    assert_eq!((&started["task_id"], &started["parent"]), (&json!("a"), &json!("top")));
     assert_eq!(
-        (&begun["status"], &begun["output"]),
-        (&json!("running"), &json!("researcher is at it."))
+        (&started["status"], &started["output"]),
+        (&json!("running"), &json!("researcher works on it."))
     );
     project.end("a", 12, TaskStatus::Completed, json!("found it")).await;
     let done = next();
@@ -279,24 +279,24 @@ async fn a_watcher_in_another_process_sees_each_change_and_leaves_with_the_top()
 #[tokio::test]
 async fn without_a_terminal_a_watcher_prints_a_line_per_change() {
     let project = Project::new();
-    project.begin("top", None, "planner").await;
+    project.start("top", None, "planner").await;
     let mut watcher = Watcher::start(&project, &["tasks", "watch", "top"]);
     let mut next = || watcher.line().split_once(' ').unwrap().1.to_owned();
-    assert_eq!(next(), "planner (top) ● running 1200 tokens $0.0020 planner is at it.");
-    project.begin("a", Some("top"), "researcher").await;
-    assert_eq!(next(), "researcher (a) ● running 1200 tokens $0.0020 researcher is at it.");
-    let over = json!({ "error": "the model is away" });
+    assert_eq!(next(), "planner (top) ● running 1200 tokens $0.0020 planner works on it.");
+    project.start("a", Some("top"), "researcher").await;
+    assert_eq!(next(), "researcher (a) ● running 1200 tokens $0.0020 researcher works on it.");
+    let over = json!({ "error": "the model is unavailable" });
     project.end("a", 12, TaskStatus::Failed, over).await;
-    assert_eq!(next(), "researcher (a) ✗ failed 12 s 1200 tokens $0.0020 the model is away");
+    assert_eq!(next(), "researcher (a) ✗ failed 12 s 1200 tokens $0.0020 the model is unavailable");
     project.end("top", 80, TaskStatus::Canceled, Value::Null).await;
-    assert_eq!(next(), "planner (top) – canceled 80 s 1200 tokens $0.0020 planner is at it.");
+    assert_eq!(next(), "planner (top) – canceled 80 s 1200 tokens $0.0020 planner works on it.");
     assert_eq!(watcher.end(), 0);
 }
 
 #[tokio::test]
-async fn a_watcher_does_not_keep_others_from_the_journal() {
+async fn a_watcher_does_not_lock_the_journal() {
     let project = Project::new();
-    project.begin("top", None, "planner").await;
+    project.start("top", None, "planner").await;
     let mut watcher = Watcher::start(&project, &["tasks", "watch", "--json"]);
     watcher.line();
     let Project { folder, journal, .. } = project;
@@ -313,7 +313,7 @@ name = "x"
 [[reply]]
 when = { turn = 0, last_user_contains = "Review" }
 step = [
-    { text = "I ask somebody." },
+    { text = "I ask an agent." },
     { call = { name = "call_agent", arguments = { agent = "researcher", prompt = "Find it." } } },
 ]
 [[reply]]
@@ -324,7 +324,7 @@ step = [{ text = "Done: {{last_user}}\nThat is all." }]
 usage = { input_tokens = 1000, output_tokens = 200 }
 "#;
 
-/// A project with a researcher, and a configuration that asks about `echo`.
+/// A project with a researcher.
 fn team() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let agents = folder.path().join(".antiphon/agents");
@@ -346,7 +346,7 @@ fn run(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
 const REVIEW: [&str; 6] = ["run", "Review", "--model", "scripted/x", "--script", "x.toml"];
 
 #[test]
-fn of_a_task_below_there_are_notes_and_only_the_answer_is_on_standard_output() {
+fn a_descendant_is_shown_in_notes_and_only_the_answer_is_on_standard_output() {
     let folder = team();
     let (code, out, err) = run(folder.path(), &REVIEW);
     let notes = "  [researcher] begins: Find it.
@@ -355,33 +355,33 @@ fn of_a_task_below_there_are_notes_and_only_the_answer_is_on_standard_output() {
 ✓ call_agent, 1 line
 ";
     assert_eq!((code, err.as_str()), (0, notes));
-    assert_eq!(out, "I ask somebody.\nDone: Review\nThat is all.\n");
+    assert_eq!(out, "I ask an agent.\nDone: Review\nThat is all.\n");
     let (_, tree, _) = run(folder.path(), &["tasks", "tree"]);
     assert!(tree.contains("\n└─ researcher  ✓ completed"), "{tree}");
 }
 
 #[test]
-fn everything_of_a_tree_is_printed_as_json_and_a_task_begins_with_its_creation() {
+fn all_events_of_a_tree_are_printed_as_json_and_a_task_starts_with_its_creation() {
     let folder = team();
     let (code, out, err) = run(folder.path(), &[&REVIEW[..], &["--json"]].concat());
     assert_eq!((code, err.as_str()), (0, ""));
     let mut created = Vec::new();
-    let mut deltas_below = 0;
+    let mut descendant_deltas = 0;
     for line in out.lines() {
         let event: Value = serde_json::from_str(line).unwrap();
         if event["type"] == "task_created" {
             created.push(event["task_id"].clone());
         }
         assert!(created.contains(&event["task_id"]), "{line}");
-        let below = event["task_id"] != created[0];
-        deltas_below += usize::from(below && event["type"] == "text_delta");
+        let is_descendant = event["task_id"] != created[0];
+        descendant_deltas += usize::from(is_descendant && event["type"] == "text_delta");
     }
     assert_eq!(created.len(), 2);
-    assert!(deltas_below > 0, "{out}");
+    assert!(descendant_deltas > 0, "{out}");
 }
 
 #[test]
-fn a_task_below_that_asks_is_named_and_the_tree_goes_on_from_its_top() {
+fn a_descendant_that_needs_an_approval_is_named_and_the_tree_resumes_from_its_top() {
     let folder = team();
     let config = "[permissions]\nask = [\"bash(echo *)\"]\n";
     fs::write(folder.path().join("config.toml"), config).unwrap();

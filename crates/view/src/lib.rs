@@ -1,1 +1,30 @@
 //! What people see, as data and text: trees, transcripts, diffs, cost and status lines.
+//!
+//! Nothing here reads the environment or opens the terminal. Functions return values and strings, or
+//! write to a writer of the caller; the width, the colors and the time are arguments. Text of models,
+//! agents and tools is untrusted: everything that returns a line for a terminal removes control
+//! characters from it first.
+
+mod approval;
+mod canvas;
+mod colors;
+mod deferred;
+mod descendants;
+mod note;
+pub mod text;
+mod transcript;
+mod tree;
+mod wording;
+
+pub use approval::approval_question;
+pub use canvas::Canvas;
+pub use colors::Colors;
+pub use deferred::DeferredOutput;
+pub use descendants::Descendants;
+pub use note::{Note, Tone};
+pub use transcript::{Form, NotePlacement, Transcript, TranscriptOptions};
+pub use tree::{
+    Collapse, DisplayStatus, LastColumn, TASKS_MAX, TaskDetail, TaskRow, TaskTree, TreeDrawing,
+    TreeNode, TreeTask, TreeTotals, change_line, shown_tasks,
+};
+pub use wording::{cost_text, diff_lines, dispatch_text, tool_call_title, usage_text};

@@ -1,55 +1,38 @@
-//! `antiphon demo`: the offline tour. A server of its own, a team of agents in a scratch project, a
-//! question, a message, a `kill -9`, and what comes back.
-//!
-//! Whatever happens, no process of it is left: not after an error, not after Ctrl-C. The folder is kept,
-//! unless it was asked to be removed.
+//! `antiphon demo`: the arguments of the offline tour, and what the tour needs of this program.
 
-mod cues;
-mod ending;
-mod keys;
-mod proof;
-mod scratch;
-mod server;
-mod show;
-mod stage;
-mod streams;
-mod telling;
-mod trial;
-mod view;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use std::path::PathBuf;
-use std::time::Duration;
-
-use antiphon_core::ModelRef;
+use antiphon_core::port::{Cancel, Journal, ToolContext};
+use antiphon_core::{
+    ApprovalId, Decision, Event, HandlingMode, ModelRef, PriceTable, RawJson, Seq, TaskId,
+    ToolExecutor as _, ToolResult,
+};
+use antiphon_demo::{
+    ApprovalMode, ConfigSource, DemoError, DemoOptions, EventStream, FolderAtEnd, Host,
+    OutputFormat, ServerClient, Speed, StreamLost, Terminal,
+};
+use antiphon_permissions::Mode;
+use antiphon_sqlite::SqliteJournal;
+use async_trait::async_trait;
 use clap::Args;
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
+use crate::hands;
 use crate::models::Models;
+use crate::project::Project;
 use crate::route::Route;
-use crate::watch::Tone;
-use ending::Ending;
-use keys::Keys;
-use proof::Proof;
-use scratch::Scratch;
-use server::Server;
-use show::{Played, Show};
-use trial::Trial;
-use view::View;
+use crate::served::{Events, Served};
+use crate::terminal;
 
-/// The model of the script.
-const SCRIPTED: &str = "scripted/team";
-
-/// How long somebody has to read what is to come.
-const OPENING: Duration = Duration::from_millis(2500);
-
-/// See a team of agents at work, killed in the middle and going on: offline, in half a minute.
+/// See a team of agents at work, killed in the middle and resumed: offline, in half a minute.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A server is started in a folder of its own. A lead and three agents mend a small project there: one asks
-for permission, one is steered, and the server is killed with SIGKILL and started again. Without --model
-their words come from a script; everything else is real. The folder is kept, and its path printed.
+Starts a server in a folder of its own. A lead and three agents fix a small project there: one asks for
+permission, one is steered, and the server is killed with SIGKILL and started again. Without --model the
+answers come from a script; everything else is real. The folder is kept, and its path printed.
 
 Examples:
   antiphon demo
@@ -58,12 +41,11 @@ Examples:
   antiphon demo --fast --json | jq -c 'select(.type == \"summary\")'")]
 #[expect(clippy::struct_excessive_bools, reason = "flags of the command line")]
 pub(crate) struct Demo {
-    /// Who answers, as PROVIDER/MODEL; a script when absent.
+    /// The model, as PROVIDER/MODEL; a script when absent.
     #[arg(long, value_name = "PROVIDER/MODEL")]
     model: Option<ModelRef>,
 
-    /// Where to work: a folder that is empty or not there yet. A new one in the folder for temporary
-    /// files when absent.
+    /// The folder to work in, which must be empty or new; a temporary one when absent.
     #[arg(long, value_name = "DIR", visible_alias = "keep")]
     dir: Option<PathBuf>,
 
@@ -71,203 +53,182 @@ pub(crate) struct Demo {
     #[arg(long)]
     rm: bool,
 
-    /// No pauses, and a script that speaks fast.
+    /// Do not pause, and shorten the delays of the script.
     #[arg(long)]
     fast: bool,
 
-    /// Ask nobody: the demo answers what is asked.
+    /// Answer approvals automatically.
     #[arg(long)]
     yes: bool,
 
-    /// Print JSON: an object on each line, the last with everything that came out.
+    /// Print JSON: one object per line, a summary last.
     #[arg(long)]
     json: bool,
 }
 
-/// Who speaks.
-#[derive(Debug)]
-enum Cast {
-    /// A script that comes with the demo.
-    Script(ModelRef),
-    /// A model of the user's.
-    Model(ModelRef),
-}
-
-impl Cast {
-    fn is_scripted(&self) -> bool {
-        matches!(self, Self::Script(_))
-    }
-
-    fn model(&self) -> &ModelRef {
-        match self {
-            Self::Script(model) | Self::Model(model) => model,
-        }
-    }
-}
-
-/// For whom it is played.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Speed {
-    /// Somebody who reads.
-    Readable,
-    /// A program.
-    Fast,
-}
-
-/// What becomes of the folder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Keep {
-    Kept,
-    Removed,
-}
-
 impl Demo {
     pub(crate) async fn run(self) -> Result<(), Failure> {
-        let cast = self.cast()?;
-        let fault = |error| Failure::failed(format!("cannot hear signals: {error}"));
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(fault)?;
-        let mut terminate = signal(SignalKind::terminate()).map_err(fault)?;
-        let speed = if self.fast { Speed::Fast } else { Speed::Readable };
-        let scratch = Scratch::make(self.dir.as_deref(), speed)?;
-        let mut server = None;
-        let mut view = View::new(self.json);
-        let played = tokio::select! {
-            played = self.play(&cast, &scratch, speed, &mut view, &mut server) => played,
-            _ = interrupt.recv() => Err(Failure::interrupted()),
-            _ = terminate.recv() => Err(Failure::interrupted()),
-        };
-        // Nothing is drawn any more, and the cursor is there again.
-        drop(view);
-        if let Some(mut server) = server {
-            server.end().await;
+        if let Some(model) = &self.model {
+            // Before anything is started: fails when the model cannot be used.
+            Models::new(Config::load()?).provider(model, &Route::default())?;
         }
-        match (self.keep(), played) {
-            (Keep::Removed, played) => scratch.remove().and(played),
-            (Keep::Kept, Ok(())) => Ok(()),
-            (Keep::Kept, Err(failure)) => Err(kept(failure, &scratch)),
-        }
-    }
-
-    fn cast(&self) -> Result<Cast, Failure> {
-        let Some(model) = &self.model else {
-            let model = ModelRef::parse(SCRIPTED);
-            return model.map(Cast::Script).map_err(|error| Failure::failed(error.to_string()));
+        let json = if self.json { OutputFormat::Json } else { OutputFormat::Text };
+        let automatic = if self.yes { ApprovalMode::Automatic } else { ApprovalMode::AskUser };
+        let options = DemoOptions {
+            model: self.model,
+            folder: self.dir,
+            folder_at_end: if self.rm { FolderAtEnd::Remove } else { FolderAtEnd::Keep },
+            speed: if self.fast { Speed::Fast } else { Speed::Readable },
+            approvals: automatic,
+            format: json,
+            terminal: stdout_terminal(),
+            // This path stays valid when the file of the program is replaced.
+            program: "/proc/self/exe".into(),
+            missing_in_path: missing_in_path(),
         };
-        // Whether it can be asked at all is known before anything is begun.
-        Models::new(Config::load()?).provider(model, &Route::default())?;
-        Ok(Cast::Model(model.clone()))
+        antiphon_demo::run(&options, &ThisProgram).await.map_err(failure)
+    }
+}
+
+fn stdout_terminal() -> Terminal {
+    let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+    Terminal {
+        can_draw: std::io::stdout().is_terminal() && !dumb,
+        colors: terminal::stdout_colors(),
+        size: || (terminal::width(), terminal::rows()),
+    }
+}
+
+/// The folder of this program, unless the shell finds the program already.
+fn missing_in_path() -> Option<PathBuf> {
+    let own = std::env::current_exe().ok()?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let has_program =
+        |folder: PathBuf| folder.join("antiphon").canonicalize().is_ok_and(|found| found == own);
+    if std::env::split_paths(&path).any(has_program) {
+        return None;
+    }
+    own.parent().map(Path::to_owned)
+}
+
+/// The parts of this program that the demo uses.
+struct ThisProgram;
+
+#[async_trait]
+impl Host for ThisProgram {
+    fn prices(&self, config: ConfigSource<'_>) -> Result<PriceTable, DemoError> {
+        load(config).map(|config| config.prices).map_err(demo_error)
     }
 
-    fn keep(&self) -> Keep {
-        if self.rm { Keep::Removed } else { Keep::Kept }
+    async fn connect(&self, root: &Path) -> Result<Option<Arc<dyn ServerClient>>, DemoError> {
+        let found = Served::find(&Project::at(root.to_owned())).await.map_err(demo_error)?;
+        Ok(found.map(|served| Arc::new(Client(served)) as Arc<dyn ServerClient>))
     }
 
-    async fn play(
+    async fn run_command(
         &self,
-        cast: &Cast,
-        scratch: &Scratch,
-        speed: Speed,
-        view: &mut View,
-        place: &mut Option<Server>,
-    ) -> Result<(), Failure> {
-        let config = match cast {
-            Cast::Script(_) => Config::alone(&scratch.config())?,
-            Cast::Model(_) => Config::load()?,
-        };
-        opening(view, cast, scratch)?;
-        let before = Trial::run(&scratch.project(), &config).await;
-        red(view, &before)?;
-        let server = place.insert(Server::start(scratch, cast).await?);
-        let listens =
-            format!("antiphon serve is process {} and listens on {}.", server.pid, server.url);
-        view.say(Tone::Plain, &listens)?;
-        if view.is_drawn() && speed == Speed::Readable {
-            tokio::time::sleep(OPENING).await;
-        }
-        let keys = if self.yes || !view.is_drawn() { None } else { Keys::listen() };
-        let prices = &config.prices;
-        let played = Show { scratch, cast, speed, prices, view, keys, server }.play().await?;
-        if let Some(server) = place {
-            server.end().await;
-        }
-        self.end(cast, scratch, view, &played, &config).await
+        root: &Path,
+        config: ConfigSource<'_>,
+        command: &str,
+    ) -> Result<ToolResult, String> {
+        let config = load(config).map_err(|failure| failure.to_string())?;
+        let project = Project::at(root.to_owned());
+        project.prepare().map_err(|failure| failure.to_string())?;
+        let shell = hands::shell(&project, &config, Mode::Workspace, false)?;
+        let arguments = serde_json::json!({ "command": command }).to_string();
+        let arguments = RawJson::parse(&arguments).map_err(|error| error.to_string())?;
+        let context = ToolContext::trial(Cancel::never());
+        let task_id = context.task_id.clone();
+        let result = shell.execute("bash", &arguments, context).await;
+        shell.release(&task_id).await;
+        result.map_err(|error| error.to_string())
     }
 
-    async fn end(
+    fn open_journal(&self, root: &Path) -> Result<Arc<dyn Journal>, DemoError> {
+        let journal = SqliteJournal::open_read_only(&self.journal_path(root));
+        Ok(Arc::new(journal.map_err(|error| demo_error(error.into()))?))
+    }
+
+    fn journal_path(&self, root: &Path) -> PathBuf {
+        Project::at(root.to_owned()).journal_path()
+    }
+}
+
+fn load(config: ConfigSource<'_>) -> Result<Config, Failure> {
+    match config {
+        ConfigSource::User => Config::load(),
+        ConfigSource::File(path) => Config::alone(path),
+    }
+}
+
+/// The client of every command.
+struct Client(Served);
+
+#[async_trait]
+impl ServerClient for Client {
+    async fn create_task(
         &self,
-        cast: &Cast,
-        scratch: &Scratch,
-        view: &mut View,
-        played: &Played,
-        config: &Config,
-    ) -> Result<(), Failure> {
-        let trial = &Trial::run(&scratch.project(), config).await;
-        let killed = played.killed.map(|(killed, _)| killed);
-        let proof = &Proof::read(&scratch.project(), killed).await?;
-        let keep = self.keep();
-        let prices = &config.prices;
-        Ending { scratch, cast, keep, prices, played, proof, trial }.tell(view)?;
-        if !proof.holds() {
-            let message = "the journal does not say what was promised: please report this";
-            return Err(Failure::failed(message));
-        }
-        match trial {
-            Ok(trial) if !trial.passed => Err(Failure::failed("the tests do not pass")),
-            Ok(_) | Err(_) => Ok(()),
-        }
+        agent: &str,
+        model: &ModelRef,
+        prompt: &str,
+    ) -> Result<TaskId, DemoError> {
+        self.0.submit(agent, model, prompt).await.map_err(demo_error)
+    }
+
+    async fn send_message(
+        &self,
+        task_id: &TaskId,
+        text: &str,
+        mode: HandlingMode,
+    ) -> Result<(), DemoError> {
+        self.0.say(task_id, text, mode).await.map_err(demo_error)
+    }
+
+    async fn decide(
+        &self,
+        approval_id: &ApprovalId,
+        decision: Decision,
+        comment: Option<&str>,
+    ) -> Result<(), DemoError> {
+        self.0.decide(approval_id, decision, comment).await.map_err(demo_error)
+    }
+
+    async fn events(
+        &self,
+        task_id: &TaskId,
+        after: Seq,
+    ) -> Result<Box<dyn EventStream>, StreamLost> {
+        let events = self.0.events(task_id, after).await.map_err(|_| StreamLost)?;
+        Ok(Box::new(Stream(events)))
     }
 }
 
-fn opening(view: &mut View, cast: &Cast, scratch: &Scratch) -> Result<(), Failure> {
-    view.heading("antiphon demo")?;
-    view.say(
-        Tone::Plain,
-        "A lead and three agents mend a small project, and the server that runs them is killed.",
-    )?;
-    match cast {
-        Cast::Script(_) => view.say(
-            Tone::Plain,
-            "The model is a script: its words were written beforehand (project/team.toml). The rest is \
-             real: processes, tools, sandbox, journal, kill.",
-        )?,
-        Cast::Model(model) => view.say(
-            Tone::Plain,
-            &format!(
-                "The model is {model}: what it does is up to it, and what it costs is yours. If it does \
-                 not do something, the demo says so."
-            ),
-        )?,
+struct Stream(Events);
+
+#[async_trait]
+impl EventStream for Stream {
+    async fn next(&mut self) -> Result<Vec<Event>, StreamLost> {
+        self.0.next().await.map_err(|_| StreamLost)
     }
-    view.say(Tone::Faint, &format!("{}", scratch.folder().display()))?;
-    view.say(Tone::Plain, "")
 }
 
-/// The project as it is before anybody works on it.
-fn red(view: &mut View, before: &Result<Trial, String>) -> Result<(), Failure> {
-    match before {
-        Ok(trial) => view.quote(&trial.lines())?,
-        Err(reason) => {
-            let without = format!(
-                "There is no sandbox here, so commands are refused, and the agents do without: {reason}. \
-                 `antiphon doctor` says more."
-            );
-            view.say(Tone::Bad, &without)?;
-        }
+fn demo_error(failure: Failure) -> DemoError {
+    match failure.exit {
+        Exit::Failed => DemoError::Failed(failure.message),
+        Exit::Usage => DemoError::Usage(failure.message),
+        Exit::Refused => DemoError::Refused(failure.message),
+        Exit::Unavailable => DemoError::Unavailable(failure.message),
+        Exit::Interrupted => DemoError::Interrupted(failure.message),
     }
-    view.say(Tone::Plain, "")
 }
 
-/// What to do with what is left.
-fn kept(failure: Failure, scratch: &Scratch) -> Failure {
-    let folder = scratch.root();
-    let folder = folder.display();
-    let message = match failure.exit {
-        Exit::Interrupted => format!(
-            "interrupted; no process is left. What was begun is kept: `cd {folder} && antiphon tasks tree`"
-        ),
-        Exit::Failed | Exit::Usage | Exit::Refused | Exit::Unavailable => {
-            format!("{failure}\nlook for yourself in {folder}")
-        }
+fn failure(error: DemoError) -> Failure {
+    let (exit, message) = match error {
+        DemoError::Failed(message) => (Exit::Failed, message),
+        DemoError::Usage(message) => (Exit::Usage, message),
+        DemoError::Refused(message) => (Exit::Refused, message),
+        DemoError::Unavailable(message) => (Exit::Unavailable, message),
+        DemoError::Interrupted(message) => (Exit::Interrupted, message),
     };
-    Failure { message, ..failure }
+    Failure { exit, message }
 }

@@ -240,7 +240,7 @@ impl Run {
         let order = self.order()?;
         let keyboard = self.keyboard();
         let hands = Toolset::of(&project, models.config(), &self.allowed()).await?;
-        let hands = hands.asking(self.ask, keyboard.is_there());
+        let hands = hands.asking(self.ask, keyboard.is_present());
         let servers = hands.servers.clone();
         let rules = self.rules(&project, models.config());
         let team = Team::of(&project, models.config(), &self.allowed(), &hands, &rules)?;
@@ -319,7 +319,7 @@ impl Run {
     fn keyboard(&self) -> Keyboard {
         let reads_prompt = matches!(self.prompt.as_deref(), Some("-") | None);
         if self.json || (reads_prompt && self.resume.is_none()) {
-            return Keyboard::nobody();
+            return Keyboard::absent();
         }
         Keyboard::listen()
     }

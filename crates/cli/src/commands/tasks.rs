@@ -1,12 +1,11 @@
 //! `antiphon tasks`: work, done and undone.
 
-mod book;
 mod diff;
-pub(super) mod drawing;
 mod find;
-pub(super) mod live;
 mod resume;
 mod tree;
+mod tree_reader;
+mod watch;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -17,6 +16,7 @@ use antiphon_core::{
     WaitingFor, visible,
 };
 use antiphon_runtime::{Orchestrator, TaskState, is_resident};
+use antiphon_view::{Collapse, LastColumn};
 use clap::Subcommand;
 use serde::Serialize;
 
@@ -28,9 +28,8 @@ use crate::outcome;
 use crate::project::Project;
 use crate::served::Door;
 use crate::terminal;
-use book::Book;
-use drawing::{Fold, Telling};
 pub(super) use find::find;
+use tree_reader::TreeReader;
 
 /// Characters of a task's title that are listed.
 const TITLE_CHARS_MAX: usize = 60;
@@ -198,24 +197,24 @@ impl Tasks {
                 describe(&state, &summary, &prices, json)
             }
             Self::Tree { task, all, ids, json } => {
-                let book = Book::open(&project)?;
+                let reader = TreeReader::open(&project)?;
                 if json {
-                    return tree::print_json(book, &task, &prices).await;
+                    return tree::print_json(reader, &task, &prices).await;
                 }
-                let telling = if ids { Telling::Ids } else { Telling::Words };
-                let fold = if all { Fold::Nothing } else { tree::USUAL };
-                tree::show(book, &task, &prices, fold, telling).await
+                let last_column = if ids { LastColumn::Id } else { LastColumn::Output };
+                let collapse = if all { Collapse::Never } else { tree::COLLAPSE_DEFAULT };
+                tree::show(reader, &task, &prices, collapse, last_column).await
             }
             Self::Diff { task, below, json } => {
                 diff::show(&project.reader(models)?, &task, below, json).await
             }
             Self::Watch { task, all, json } => {
                 let form = match (json, all) {
-                    (true, _) => live::Form::Json,
-                    (false, true) => live::Form::Text(Fold::Nothing),
-                    (false, false) => live::Form::Text(tree::USUAL),
+                    (true, _) => watch::Form::Json,
+                    (false, true) => watch::Form::Text(Collapse::Never),
+                    (false, false) => watch::Form::Text(tree::COLLAPSE_DEFAULT),
                 };
-                live::watch(Book::open(&project)?, &task, &prices, form).await
+                watch::watch(TreeReader::open(&project)?, &task, &prices, form).await
             }
             Self::Resume { task } => resume::go_on(&project, models, task).await,
             Self::Cancel { task } => {

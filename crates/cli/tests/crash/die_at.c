@@ -1,6 +1,6 @@
-/* Preloaded into the program under test: ends it with SIGKILL at the Nth time it writes to, or
- * syncs, its journal or what the file drop writes. DIE_AT is "N:how": before the call, after it, or (a write) in the middle of
- * it. Processes that it starts do not inherit it. */
+/* Preloaded into the program under test: kills it with SIGKILL at the Nth write or sync of its journal
+ * or of a response of the file drop. DIE_AT is "N:how": before the call, after it, or (torn) in the middle
+ * of a write. Child processes do not inherit it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>
@@ -24,7 +24,7 @@ __attribute__((constructor)) static void begin(void) {
     unsetenv("DIE_AT");
 }
 
-static int is_kept(int fd) {
+static int is_durable_file(int fd) {
     char link[64], path[4096];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t length = readlink(link, path, sizeof path - 1);
@@ -34,9 +34,9 @@ static int is_kept(int fd) {
     return strstr(path, "journal.db") || strstr(path, "/.antiphon/requests/");
 }
 
-/* Whether this is the last call. */
-static int last(int fd) {
-    if (left <= 0 || !is_kept(fd)) return 0;
+/* Whether this is the Nth call. */
+static int is_nth(int fd) {
+    if (left <= 0 || !is_durable_file(fd)) return 0;
     return __sync_sub_and_fetch(&left, 1) == 0;
 }
 
@@ -45,7 +45,7 @@ static void die(void) { kill(getpid(), SIGKILL); }
 #define REAL(name) \
     static __typeof__(name) *real; \
     if (!real) real = (__typeof__(name) *)dlsym(RTLD_NEXT, #name); \
-    int ends = last(fd); \
+    int ends = is_nth(fd); \
     if (ends && how == BEFORE) die();
 
 ssize_t write(int fd, const void *bytes, size_t count) {

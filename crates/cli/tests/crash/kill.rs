@@ -1,44 +1,44 @@
-//! How the program dies.
+//! When the program is killed.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// How the program dies.
+/// When the program is killed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kill {
     /// Before its nth write to the journal, or to a response of the file drop.
-    PriorHistory(u64),
-    /// After it.
+    Before(u64),
+    /// After its nth write.
     After(u64),
-    /// When half of it is written.
+    /// In the middle of its nth write.
     Torn(u64),
-    /// After so many milliseconds.
+    /// After this many milliseconds.
     Time(u64),
 }
 
 impl Kill {
-    /// Has a command die at a write. Whoever starts it sees to one that dies at a time.
+    /// Makes a command die at a write. A caller of a command that dies at a time kills it itself.
     pub(crate) fn arm(self, command: &mut Command) {
         let die_at = match self {
             Self::Time(_) => return,
-            Self::PriorHistory(at) => format!("{at}:before"),
+            Self::Before(at) => format!("{at}:before"),
             Self::After(at) => format!("{at}:after"),
             Self::Torn(at) => format!("{at}:torn"),
         };
         command.env("LD_PRELOAD", die_at_library()).env("DIE_AT", die_at);
     }
 
-    /// How long it has, if that is what it dies of.
+    /// The time after which it is killed; `None` when it dies at a write.
     pub(crate) fn time(self) -> Option<Duration> {
         match self {
             Self::Time(millis) => Some(Duration::from_millis(millis)),
-            Self::PriorHistory(_) | Self::After(_) | Self::Torn(_) => None,
+            Self::Before(_) | Self::After(_) | Self::Torn(_) => None,
         }
     }
 
-    /// Runs a command until it dies, or until it ends before that.
+    /// Runs a command until it is killed or ends.
     pub(crate) fn run(self, mut command: Command) -> Output {
         self.arm(&mut command);
         let mut child = command.spawn().unwrap();
@@ -53,7 +53,7 @@ impl Kill {
     }
 }
 
-/// What is preloaded, compiled once.
+/// The preloaded library, compiled once.
 fn die_at_library() -> &'static Path {
     static LIBRARY: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
     let (_, path) = LIBRARY.get_or_init(|| {
@@ -66,7 +66,7 @@ fn die_at_library() -> &'static Path {
             .arg("-ldl")
             .status()
             .unwrap();
-        assert!(compiled.success(), "the C compiler could not make {}", path.display());
+        assert!(compiled.success(), "the C compiler failed to build {}", path.display());
         (folder, path)
     });
     path

@@ -1,9 +1,9 @@
-//! A server under load: clients ask it for tasks and chats from all sides, and others watch, while it is
-//! killed, told to end, and started again at the same address. The script is `load.toml`.
+//! A server under load: many clients create tasks and chats, and others watch, while the server is killed,
+//! terminated, and started again at the same address. The script is `load.toml`.
 
 mod client;
-mod site;
-mod wire;
+mod http;
+mod server;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,76 +14,79 @@ use std::time::{Duration, Instant};
 use antiphon_core::{AssistantBlock, EventBody, Message, TaskStatus};
 use serde_json::Value;
 
-use crate::project::{Fate, Project};
-use client::{Asks, Notes, Told, Watched};
-pub(crate) use site::Death;
-use site::Site;
+use crate::project::{Exit, Project};
+use client::{Answered, Records, RequestKind, WatchedTask};
+use server::RestartingServer;
+pub(crate) use server::Stop;
 
 const SCRIPT: &str = include_str!("load.toml");
 
 const CONFIG: &str = "model = \"scripted/load\"\n[scripts]\nload = \"load.toml\"\n";
 
-/// Who there is: a name, and what its file says of it.
+/// The agents: name and front matter.
 const AGENTS: [(&str, &str); 2] = [("boss", "tools: []\nagents: [hand]"), ("hand", "tools: bash")];
 
-/// What the clients ask for, one after the other.
-const CLIENTS: [Asks; 8] = [
-    Asks::Task(None),
-    Asks::Task(None),
-    Asks::Task(Some("hand")),
-    Asks::Task(Some("boss")),
-    Asks::Whole,
-    Asks::Whole,
-    Asks::Streamed,
-    Asks::Streamed,
+/// What each client requests.
+const CLIENTS: [RequestKind; 8] = [
+    RequestKind::Task(None),
+    RequestKind::Task(None),
+    RequestKind::Task(Some("hand")),
+    RequestKind::Task(Some("boss")),
+    RequestKind::Chat,
+    RequestKind::Chat,
+    RequestKind::StreamedChat,
+    RequestKind::StreamedChat,
 ];
 
-/// How often each of them asks.
-const ASKS: u64 = 4;
+/// Requests of each client.
+const REQUESTS: u64 = 4;
 
-/// How long all of it may take, however often it dies.
-const PATIENCE: Duration = Duration::from_secs(180);
+/// Time for a whole run, however often the server is killed.
+const TIMEOUT: Duration = Duration::from_secs(180);
 
 /// A project whose server is under load.
 pub(crate) struct Load {
     project: Project,
-    site: Site,
-    notes: Notes,
+    server: RestartingServer,
+    records: Records,
 }
 
-/// What was seen of a load that is done.
+/// What was checked in one or more runs.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct Counts {
     /// Requests that were answered.
     pub(crate) answers: usize,
-    /// How often they were sent.
+    /// How often requests were sent.
     pub(crate) attempts: usize,
-    /// Events that were watched.
+    /// Events that watchers got.
     pub(crate) events: usize,
-    /// How often those who watched came back.
-    pub(crate) returns: usize,
+    /// How often watchers connected.
+    pub(crate) connections: usize,
 }
 
-impl AddAssign for Seen {
+impl AddAssign for Counts {
     fn add_assign(&mut self, other: Self) {
         self.answers += other.answers;
         self.attempts += other.attempts;
         self.events += other.events;
-        self.returns += other.returns;
+        self.connections += other.connections;
     }
 }
 
-impl fmt::Display for Seen {
+impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { answers, attempts, events, returns } = self;
-        write!(f, "{answers} answers to {attempts} requests, {events} events in {returns} streams")
+        let Self { answers, attempts, events, connections } = self;
+        write!(
+            f,
+            "{answers} answers to {attempts} requests, {events} events in {connections} streams"
+        )
     }
 }
 
 impl Load {
     pub(crate) fn new() -> Self {
-        let agent = |(name, about): (&str, &str)| {
-            let file = format!("---\ndescription: Is {name}.\n{about}\n---\nYou are {name}.\n");
+        let agent = |(name, fields): (&str, &str)| {
+            let file = format!("---\ndescription: Is {name}.\n{fields}\n---\nYou are {name}.\n");
             (format!(".antiphon/agents/{name}.md"), file)
         };
         let agents = AGENTS.map(agent);
@@ -91,75 +94,84 @@ impl Load {
             vec![(".config/antiphon/config.toml", CONFIG), (".config/antiphon/load.toml", SCRIPT)];
         files.extend(agents.iter().map(|(path, file)| (path.as_str(), file.as_str())));
         let project = Project::new(&files);
-        // A token counts once there is a journal: then it is known before the server is there.
-        assert_eq!(project.start(&["agents", "list"], None), Fate::Ended);
-        assert_eq!(project.start(&["run", "hello"], None), Fate::Ended);
+        // With a journal, the server uses an existing token: clients know it before the server starts.
+        assert_eq!(project.start(&["agents", "list"], None), Exit::Completed);
+        assert_eq!(project.start(&["run", "hello"], None), Exit::Completed);
         let token = "0123456789abcdef".repeat(4);
         project.write_private(".antiphon/token", &token);
-        Self { project, site: Site::new(&token), notes: Notes::default() }
+        Self { project, server: RestartingServer::new(&token), records: Records::default() }
     }
 
-    /// Has all clients ask for everything, while the server dies as `deaths` says. Says how often it
-    /// did.
-    pub(crate) fn bear(&self, mut deaths: impl FnMut() -> Option<Death>) -> Vec<Death> {
-        let (Self { project, site, notes }, began) = (self, Instant::now());
-        let (at_work, mut died) = (AtomicUsize::new(CLIENTS.len()), Vec::new());
+    /// Runs all clients while the server is stopped as `next_stop` says. Returns the stops.
+    pub(crate) fn run(&self, mut next_stop: impl FnMut() -> Option<Stop>) -> Vec<Stop> {
+        let (Self { project, server, records }, began) = (self, Instant::now());
+        let (running, mut stops) = (AtomicUsize::new(CLIENTS.len()), Vec::new());
         std::thread::scope(|clients| {
             let work = clients.spawn(|| {
                 std::thread::scope(|scope| {
-                    for (number, asks) in CLIENTS.into_iter().enumerate() {
-                        let at_work = &at_work;
+                    for (number, kind) in CLIENTS.into_iter().enumerate() {
+                        let running = &running;
                         scope.spawn(move || {
-                            for nth in 0..ASKS {
-                                client::ask(site, notes, scope, format!("w{number}-{nth}-"), asks);
+                            for nth in 0..REQUESTS {
+                                let word = format!("w{number}-{nth}-");
+                                client::request(server, records, scope, word, kind);
                             }
-                            at_work.fetch_sub(1, Ordering::Relaxed);
+                            running.fetch_sub(1, Ordering::Relaxed);
                         });
                     }
                 });
             });
             while !work.is_finished() {
-                if began.elapsed() > PATIENCE {
-                    site.close();
+                if began.elapsed() > TIMEOUT {
+                    server.close();
                     break;
                 }
-                let death = deaths();
-                if site.live(project, death, || work.is_finished() || began.elapsed() > PATIENCE) {
-                    died.extend(death);
+                let stop = next_stop();
+                if server.run(project, stop, || work.is_finished() || began.elapsed() > TIMEOUT) {
+                    stops.extend(stop);
                 }
             }
         });
-        let left = at_work.load(Ordering::Relaxed);
-        let wrong = notes.wrong.lock().unwrap();
-        assert!(wrong.is_empty(), "{wrong:#?}: killed {died:?}");
-        assert!(began.elapsed() <= PATIENCE, "{left} clients still ask: killed {died:?}");
-        died
+        let left = running.load(Ordering::Relaxed);
+        let errors = records.errors.lock().unwrap();
+        assert!(errors.is_empty(), "{errors:#?}: stopped {stops:?}");
+        assert!(began.elapsed() <= TIMEOUT, "{left} clients are not done: stopped {stops:?}");
+        stops
     }
 
-    /// Checks everything that must hold when everybody has their answer.
-    pub(crate) fn check(&self, place: &str) -> Seen {
+    /// Checks every guarantee after all requests are answered.
+    pub(crate) fn check(&self, context: &str) -> Counts {
         let left = self.project.processes_left();
-        assert!(left.is_empty(), "processes are left: {left:?}: {place}");
+        assert!(left.is_empty(), "processes are left: {left:?}: {context}");
         let mut journal: BTreeMap<String, Vec<(Value, EventBody)>> = BTreeMap::new();
         for event in self.project.events() {
             let events = journal.entry(event.task_id.to_string()).or_default();
             events.push((serde_json::to_value(&event).unwrap(), event.body));
         }
-        let (told, watched) = (self.notes.told.lock().unwrap(), self.notes.watched.lock().unwrap());
-        check_made_once(&journal, &told, place);
-        told.iter().for_each(|told| check_told(&journal, told, place));
-        watched.iter().for_each(|watched| check_watched(&journal, watched, place));
+        let (answered, watched) =
+            (self.records.answered.lock().unwrap(), self.records.watched.lock().unwrap());
+        check_created_once(&journal, &answered, context);
+        answered.iter().for_each(|answer| check_answer(&journal, answer, context));
+        watched.iter().for_each(|watched| check_watched(&journal, watched, context));
         let seen: BTreeSet<&str> = watched.iter().map(|watched| watched.task.as_str()).collect();
-        // The first task was there before the server was.
-        assert_eq!((seen.len(), watched.len()), (journal.len() - 1, journal.len() - 1), "{place}");
+        // The first task was created before the server started.
+        assert_eq!(
+            (seen.len(), watched.len()),
+            (journal.len() - 1, journal.len() - 1),
+            "{context}"
+        );
         let marks = self.project.text("marks");
         let once: BTreeSet<&str> = marks.lines().collect();
-        assert_eq!(once.len(), marks.lines().count(), "a mark was left twice: {marks}: {place}");
-        Seen {
-            answers: told.len(),
-            attempts: told.iter().map(|told| told.attempts).sum(),
+        assert_eq!(
+            once.len(),
+            marks.lines().count(),
+            "a mark was written twice: {marks}: {context}"
+        );
+        Counts {
+            answers: answered.len(),
+            attempts: answered.iter().map(|answer| answer.attempts).sum(),
             events: watched.iter().map(|watched| watched.events.len()).sum(),
-            returns: watched.iter().map(|watched| watched.returns).sum(),
+            connections: watched.iter().map(|watched| watched.connections).sum(),
         }
     }
 }
@@ -167,47 +179,48 @@ impl Load {
 type ByTask = BTreeMap<String, Vec<(Value, EventBody)>>;
 
 /// There is one task for every request, however often it was sent, and all have ended.
-fn check_made_once(journal: &ByTask, told: &[Told], place: &str) {
-    let asked = CLIENTS.len() * usize::try_from(ASKS).unwrap();
-    assert_eq!(told.len(), asked, "{place}");
-    let tasks: BTreeSet<&str> = told.iter().map(|told| told.task.as_str()).collect();
-    assert_eq!(tasks.len(), asked, "two requests were one task: {place}");
+fn check_created_once(journal: &ByTask, answered: &[Answered], context: &str) {
+    let requests = CLIENTS.len() * usize::try_from(REQUESTS).unwrap();
+    assert_eq!(answered.len(), requests, "{context}");
+    let tasks: BTreeSet<&str> = answered.iter().map(|answer| answer.task.as_str()).collect();
+    assert_eq!(tasks.len(), requests, "two requests were one task: {context}");
     for (task, events) in journal {
         let Some((_, EventBody::TaskCreated(created))) = events.first() else {
-            panic!("{task} begins with {events:?}: {place}");
+            panic!("{task} starts with {events:?}: {context}");
         };
         let known = created.parent.is_some() || tasks.contains(task.as_str());
-        // The one that was there before the server was.
-        let first = events.iter().any(|(_, body)| is_said(body, "hello"));
-        assert!(known || first, "nobody asked for {task}: {place}");
+        // The first task was created before the server started.
+        let first = events.iter().any(|(_, body)| is_prompt(body, "hello"));
+        assert!(known || first, "no client requested {task}: {context}");
         let (_, last) = events.last().unwrap();
-        assert!(last.ends_task(), "{task} has not ended: {last:?}: {place}");
+        assert!(last.ends_task(), "{task} has not ended: {last:?}: {context}");
     }
 }
 
-fn is_said(body: &EventBody, text: &str) -> bool {
+/// Whether this is a user message that contains a text.
+fn is_prompt(body: &EventBody, text: &str) -> bool {
     let EventBody::MessageAppended(appended) = body else { return false };
     matches!(&*appended.message, Message::User(_))
         && serde_json::to_string(&appended.message).unwrap().contains(text)
 }
 
-/// What a client was told is what the journal says, about what it asked.
-fn check_told(journal: &ByTask, told: &Told, place: &str) {
-    let events = &journal[&told.task];
-    let asked = events.iter().any(|(_, body)| is_said(body, &told.word));
-    assert!(asked, "{told:?} is about something else: {place}");
+/// The answer of a client is the one in the journal, to its request.
+fn check_answer(journal: &ByTask, answer: &Answered, context: &str) {
+    let events = &journal[&answer.task];
+    let matches = events.iter().any(|(_, body)| is_prompt(body, &answer.word));
+    assert!(matches, "{answer:?} belongs to another request: {context}");
     let (ended, _) = events.last().unwrap();
-    assert_eq!(ended["data"]["status"], TaskStatus::Completed.as_str(), "{told:?}: {place}");
-    let said = events.iter().rev().find_map(|(_, body)| answer_in(body)).unwrap_or_default();
-    assert_eq!(told.content, said, "{told:?}: {place}");
-    let expected = match told.asks {
-        Asks::Task(_) => told.content.starts_with("This is what there is to say about "),
-        Asks::Whole | Asks::Streamed => told.content.contains(&told.word),
+    assert_eq!(ended["data"]["status"], TaskStatus::Completed.as_str(), "{answer:?}: {context}");
+    let text = events.iter().rev().find_map(|(_, body)| answer_in(body)).unwrap_or_default();
+    assert_eq!(answer.content, text, "{answer:?}: {context}");
+    let expected = match answer.kind {
+        RequestKind::Task(_) => answer.content.starts_with("This is what there is to say about "),
+        RequestKind::Chat | RequestKind::StreamedChat => answer.content.contains(&answer.word),
     };
-    assert!(expected, "{told:?}: {place}");
+    assert!(expected, "{answer:?}: {context}");
 }
 
-/// What the model said, if this is an answer of its.
+/// The text of an answer of the model.
 fn answer_in(body: &EventBody) -> Option<String> {
     let EventBody::MessageAppended(appended) = body else { return None };
     let Message::Assistant(answer) = &*appended.message else { return None };
@@ -220,10 +233,10 @@ fn answer_in(body: &EventBody) -> Option<String> {
     Some(answer.content.iter().filter_map(text).collect())
 }
 
-/// What somebody saw is what the journal says, event for event.
-fn check_watched(journal: &ByTask, watched: &Watched, place: &str) {
+/// A watcher got exactly the events in the journal.
+fn check_watched(journal: &ByTask, watched: &WatchedTask, context: &str) {
     let events = journal[&watched.task].iter().map(|(event, _)| event);
     let expected: Vec<&Value> = events.collect();
     let seen: Vec<&Value> = watched.events.iter().collect();
-    assert_eq!(seen, expected, "{}: {place}", watched.task);
+    assert_eq!(seen, expected, "{}: {context}", watched.task);
 }

@@ -1,60 +1,60 @@
 //! The crash harness: the real binary with real tools, killed with SIGKILL at a chosen write to its
-//! journal or at a random moment, and taken up again until its work is done.
+//! journal or at a random moment, and started again until its work is done.
 //!
-//! | scene      | after each                                                                          |
-//! |------------|-------------------------------------------------------------------------------------|
-//! | one task   | it completed, no tool with side effects ran twice, no event is lost, reordered or doubled, and what was said is what an undisturbed run says wherever no call was cut off |
-//! | a tree     | its top completed, every child that was named is there once and has ended, every join and every report tells how they ended, nothing was done twice, no process is left |
-//! | an office  | what was accepted is read once, every request has one final answer, every file has one response and one effect, no mark was left twice, no event is lost, reordered or doubled, no process is left |
-//! | under load | every request that was repeated until it was answered is one task with one answer, the one in the journal; whoever came back with the last event they saw missed none and saw none twice; no process is left |
+//! | scenario    | what holds after each                                                              |
+//! |-------------|------------------------------------------------------------------------------------|
+//! | single task | it completed, no tool with side effects ran twice, no event is lost, reordered or doubled, and its conversation is that of an undisturbed run wherever no call was interrupted |
+//! | tree        | its top completed, every dispatched child exists once and has ended, every join and every report says how they ended, nothing was done twice, no process is left |
+//! | messaging   | every accepted interaction is read once, every request has one final answer, every request file has one response and one effect, no mark was written twice, no event is lost, reordered or doubled, no process is left |
+//! | load        | every request that was repeated until it was answered is one task with one answer, the one in the journal; a watcher that returned with its last event missed none and saw none twice; no process is left |
 //!
 //! `make crash N=2000` asks for more kills than the few that every test run makes.
 //!
 //! | setting       | means                                                                            |
 //! |---------------|----------------------------------------------------------------------------------|
-//! | `CRASH_KILLS` | kills of all scenes together; 100 when absent. 30 % are of trees, 20 % of offices, 20 % under load |
-//! | `CRASH_SEED`  | where the dice begin; 1 when absent. A failure names it. Tasks and trees die at the same writes again; in an office and under load everybody works at the same time, so it is the same load and not the same moment |
+//! | `CRASH_KILLS` | kills of all scenarios together; 100 when absent. 30 % are of trees, 20 % of messaging, 20 % under load |
+//! | `CRASH_SEED`  | the seed of the random numbers; 1 when absent. A failure names it. Tasks and trees die at the same writes again; messaging and load run in parallel, so the work is the same and not the moment of the kill |
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-mod dice;
 mod kill;
 mod load;
-mod office;
+mod messaging;
 mod project;
-mod scene;
+mod random;
+mod single_task;
 mod team;
 mod tree;
 
 use std::time::Instant;
 
-use dice::Dice;
-use load::{Death, Load};
-use office::Office;
-use project::Fate;
-use scene::Scene;
-use team::{Housing, Team};
+use load::{Load, Stop};
+use messaging::Messaging;
+use project::Exit;
+use random::Random;
+use single_task::SingleTask;
+use team::{Placement, Team};
 
 /// Kills in an ordinary test run.
 const KILLS_DEFAULT: u64 = 100;
 
-/// How many of a hundred kills are those of trees.
+/// Percent of the kills that hit trees.
 const TREES_PERCENT: u64 = 30;
 
-/// How many are those of offices.
-const OFFICES_PERCENT: u64 = 20;
+/// Percent that hit messaging.
+const MESSAGING_PERCENT: u64 = 20;
 
-/// How many are those of servers under load.
+/// Percent that hit servers under load.
 const LOADS_PERCENT: u64 = 20;
 
-/// Writes of the journal within which one task dies.
+/// Writes to the journal within which a single task is killed.
 const TASK_WRITES: u64 = 60;
 
 /// The same for a tree, which writes more than a thousand times.
 const TREE_WRITES: u64 = 400;
 
-/// The same for an office: its journal, and the responses to its files.
-const OFFICE_WRITES: u64 = 400;
+/// The same for messaging: the journal, and the responses to request files.
+const MESSAGING_WRITES: u64 = 400;
 
 /// The same for a server under load.
 const LOAD_WRITES: u64 = 250;
@@ -63,157 +63,159 @@ fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
-/// How many kills are wanted of each scene.
-struct Wanted {
+/// Kills of each scenario.
+struct Kills {
     tasks: u64,
     trees: u64,
-    offices: u64,
+    messaging: u64,
     loads: u64,
 }
 
-fn wanted() -> Wanted {
+fn kills_wanted() -> Kills {
     let all = setting("CRASH_KILLS", KILLS_DEFAULT);
     let part = |percent| all * percent / 100;
-    let (trees, offices) = (part(TREES_PERCENT), part(OFFICES_PERCENT));
+    let (trees, messaging) = (part(TREES_PERCENT), part(MESSAGING_PERCENT));
     let loads = part(LOADS_PERCENT);
-    Wanted { tasks: all - trees - offices - loads, trees, offices, loads }
+    Kills { tasks: all - trees - messaging - loads, trees, messaging, loads }
 }
 
-/// How many milliseconds something takes that gets to its end.
-fn millis_of(work: impl FnOnce() -> Fate) -> u64 {
+/// Milliseconds of a run that is not killed.
+fn millis_of(work: impl FnOnce() -> Exit) -> u64 {
     let began = Instant::now();
-    assert_eq!(work(), Fate::Ended, "the undisturbed run");
+    assert_eq!(work(), Exit::Completed, "the undisturbed run");
     u64::try_from(began.elapsed().as_millis()).unwrap() + 1
 }
 
 #[test]
 fn nothing_is_lost_and_nothing_is_done_twice_however_often_it_is_killed() {
-    let (wanted, seed) = (wanted().tasks, setting("CRASH_SEED", 1));
-    let mut dice = Dice(seed);
+    let (wanted, seed) = (kills_wanted().tasks, setting("CRASH_SEED", 1));
+    let mut random = Random(seed);
     let began = Instant::now();
-    let undisturbed = Scene::new();
+    let undisturbed = SingleTask::new();
     let millis = millis_of(|| undisturbed.start(None));
-    let whole = undisturbed.told();
-    let (mut kills, mut tasks, mut cut_off) = (0, 0, 0);
+    let expected = undisturbed.outcome();
+    let (mut kills, mut tasks, mut interrupted) = (0, 0, 0);
     while kills < wanted {
-        let scene = Scene::new();
+        let task = SingleTask::new();
         let mut deaths = Vec::new();
         loop {
-            // Often at once, sometimes after a while: it dies in the beginning and gets on too.
-            let kill = dice.kill(TASK_WRITES, millis);
-            if scene.start(Some(kill)) == Fate::Ended {
+            // Early and late kills: it dies at the beginning, and makes progress too.
+            let kill = random.kill(TASK_WRITES, millis);
+            if task.start(Some(kill)) == Exit::Completed {
                 break;
             }
             deaths.push(kill);
         }
         kills += deaths.len() as u64;
         tasks += 1;
-        let told = scene.told();
-        let place = format!("seed {seed}, task {tasks}, killed {deaths:?}");
-        assert_eq!(told.status, "completed", "{place}");
-        scene.check_events(&place);
-        scene.check_effects(&told, &place);
-        assert_eq!(told.said.len(), whole.said.len(), "{place}");
-        for (said, expected) in told.said.iter().zip(&whole.said) {
-            if !said.contains("outcome unknown") {
-                assert_eq!(said, expected, "{place}");
+        let outcome = task.outcome();
+        let context = format!("seed {seed}, task {tasks}, killed {deaths:?}");
+        assert_eq!(outcome.status, "completed", "{context}");
+        task.check_events(&context);
+        task.check_effects(&outcome, &context);
+        assert_eq!(outcome.messages.len(), expected.messages.len(), "{context}");
+        for (message, expected) in outcome.messages.iter().zip(&expected.messages) {
+            if !message.contains("outcome unknown") {
+                assert_eq!(message, expected, "{context}");
             }
         }
-        cut_off += told.cut_off();
+        interrupted += outcome.interrupted();
     }
     println!(
-        "{kills} kills, {tasks} tasks, {cut_off} calls cut off, {:.0} s, seed {seed}",
+        "{kills} kills, {tasks} tasks, {interrupted} calls interrupted, {:.0} s, seed {seed}",
         began.elapsed().as_secs_f64()
     );
 }
 
 #[test]
-fn a_tree_is_whole_however_often_it_is_killed() {
-    let (wanted, seed) = (wanted().trees, setting("CRASH_SEED", 1));
-    let mut dice = Dice(seed);
+fn a_tree_is_complete_however_often_it_is_killed() {
+    let (wanted, seed) = (kills_wanted().trees, setting("CRASH_SEED", 1));
+    let mut random = Random(seed);
     let began = Instant::now();
-    let undisturbed = Team::new(Housing::Boxed);
+    let undisturbed = Team::new(Placement::Sandboxed);
     let millis = millis_of(|| undisturbed.start(None));
-    assert_eq!(undisturbed.check("undisturbed"), 0, "no call is cut off");
-    let (mut kills, mut trees, mut boxed, mut cut_off) = (0, 0, 0, 0);
+    assert_eq!(undisturbed.check("undisturbed"), 0, "no call is interrupted");
+    let (mut kills, mut trees, mut sandboxed, mut interrupted) = (0, 0, 0, 0);
     while kills < wanted {
-        let housing = if dice.below(3) == 0 { Housing::Boxed } else { Housing::Together };
-        let team = Team::new(housing);
+        let placement =
+            if random.below(3) == 0 { Placement::Sandboxed } else { Placement::InProcess };
+        let team = Team::new(placement);
         let mut deaths = Vec::new();
         loop {
-            let kill = dice.kill(TREE_WRITES, millis);
-            if team.start(Some(kill)) == Fate::Ended {
+            let kill = random.kill(TREE_WRITES, millis);
+            if team.start(Some(kill)) == Exit::Completed {
                 break;
             }
             deaths.push(kill);
         }
         kills += deaths.len() as u64;
         trees += 1;
-        boxed += u64::from(housing == Housing::Boxed);
-        let place = format!("seed {seed}, tree {trees}, {housing:?}, killed {deaths:?}");
-        cut_off += team.check(&place);
+        sandboxed += u64::from(placement == Placement::Sandboxed);
+        let context = format!("seed {seed}, tree {trees}, {placement:?}, killed {deaths:?}");
+        interrupted += team.check(&context);
     }
     println!(
-        "{kills} kills, {trees} trees ({boxed} of them with a sandbox), {cut_off} calls cut off, \
+        "{kills} kills, {trees} trees ({sandboxed} of them with a sandbox), {interrupted} calls interrupted, \
          {:.0} s, seed {seed}",
         began.elapsed().as_secs_f64()
     );
 }
 
 #[test]
-fn an_office_answers_everybody_once_however_often_it_is_killed() {
-    let (wanted, seed) = (wanted().offices, setting("CRASH_SEED", 1));
-    let mut dice = Dice(seed);
+fn every_interaction_is_handled_once_however_often_the_server_is_killed() {
+    let (wanted, seed) = (kills_wanted().messaging, setting("CRASH_SEED", 1));
+    let mut random = Random(seed);
     let began = Instant::now();
-    let mut undisturbed = Office::new(&mut dice);
-    let millis = millis_of(|| undisturbed.open(None));
-    let calm = undisturbed.check("undisturbed");
-    assert_eq!(calm.cut_off, 0, "no call is cut off");
-    let (mut kills, mut offices, mut whole) = (0, 0, office::Seen::default());
+    let mut undisturbed = Messaging::new(&mut random);
+    let millis = millis_of(|| undisturbed.run(None));
+    let counts = undisturbed.check("undisturbed");
+    assert_eq!(counts.interrupted, 0, "no call is interrupted");
+    let (mut kills, mut runs, mut counts) = (0, 0, messaging::Counts::default());
     while kills < wanted {
-        let mut office = Office::new(&mut dice);
+        let mut messaging = Messaging::new(&mut random);
         let mut deaths = Vec::new();
         loop {
-            let kill = dice.kill(OFFICE_WRITES, millis / 3);
-            if office.open(Some(kill)) == Fate::Ended {
+            let kill = random.kill(MESSAGING_WRITES, millis / 3);
+            if messaging.run(Some(kill)) == Exit::Completed {
                 break;
             }
             deaths.push(kill);
         }
         kills += deaths.len() as u64;
-        offices += 1;
-        let place = format!("seed {seed}, office {offices}, killed {deaths:?}");
-        whole += office.check(&place);
+        runs += 1;
+        let context = format!("seed {seed}, messaging {runs}, killed {deaths:?}");
+        counts += messaging.check(&context);
     }
     println!(
-        "{kills} kills, {offices} offices ({whole}), {millis} ms undisturbed, {:.0} s, seed {seed}",
+        "{kills} kills, {runs} runs ({counts}), {millis} ms undisturbed, {:.0} s, seed {seed}",
         began.elapsed().as_secs_f64()
     );
 }
 
 #[test]
-fn a_server_under_load_answers_everybody_once_and_nobody_misses_an_event() {
-    let (wanted, seed) = (wanted().loads, setting("CRASH_SEED", 1));
-    let mut dice = Dice(seed);
+fn a_server_under_load_answers_every_request_once_and_no_watcher_misses_an_event() {
+    let (wanted, seed) = (kills_wanted().loads, setting("CRASH_SEED", 1));
+    let mut random = Random(seed);
     let began = Instant::now();
     let undisturbed = Load::new();
     let millis = millis_of(|| {
-        let died = undisturbed.bear(|| None);
-        if died.is_empty() { Fate::Ended } else { Fate::Died }
+        let stops = undisturbed.run(|| None);
+        if stops.is_empty() { Exit::Completed } else { Exit::Killed }
     });
     undisturbed.check("undisturbed");
-    let (mut kills, mut told, mut loads, mut whole) = (0, 0, 0, load::Seen::default());
+    let (mut kills, mut terminated, mut loads, mut counts) = (0, 0, 0, load::Counts::default());
     while kills < wanted {
         let load = Load::new();
-        let deaths = load.bear(|| Some(Death::throw(&mut dice, LOAD_WRITES, millis / 3)));
-        let in_order = deaths.iter().filter(|death| matches!(death, Death::Told(_))).count() as u64;
-        kills += deaths.len() as u64 - in_order;
-        told += in_order;
+        let stops = load.run(|| Some(Stop::random(&mut random, LOAD_WRITES, millis / 3)));
+        let in_order =
+            stops.iter().filter(|stop| matches!(stop, Stop::Terminated(_))).count() as u64;
+        kills += stops.len() as u64 - in_order;
+        terminated += in_order;
         loads += 1;
-        whole += load.check(&format!("seed {seed}, load {loads}, killed {deaths:?}"));
+        counts += load.check(&format!("seed {seed}, load {loads}, stopped {stops:?}"));
     }
     println!(
-        "{kills} kills, {told} ends in order, {loads} loads ({whole}), {millis} ms undisturbed, {:.0} s, \
+        "{kills} kills, {terminated} terminations, {loads} loads ({counts}), {millis} ms undisturbed, {:.0} s, \
          seed {seed}",
         began.elapsed().as_secs_f64()
     );

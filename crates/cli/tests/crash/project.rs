@@ -1,6 +1,6 @@
-//! A project in which the real binary works, dies when it is told to, and is started again.
+//! A project in which the real binary runs, is killed, and is started again.
 //!
-//! The folder is removed with it, unless a check failed: then its path is printed.
+//! The folder is removed on drop, unless a check failed: then its path is printed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,19 +18,19 @@ use antiphon_sqlite::{SqliteJournal, Sync};
 
 use crate::kill::Kill;
 
-/// How long what a killed program started may take to be gone.
-const GONE_AFTER: Duration = Duration::from_secs(10);
+/// Time for the child processes of a killed program to end.
+const EXIT_WAIT: Duration = Duration::from_secs(10);
 
-/// How one start of the program ended.
+/// How one run of the program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
-    /// It got to its end.
-    Ended,
+pub(crate) enum Exit {
+    /// It exited by itself.
+    Completed,
     /// It was killed.
-    Died,
+    Killed,
 }
 
-/// A project.
+/// A project in a temporary folder.
 pub(crate) struct Project {
     folder: tempfile::TempDir,
 }
@@ -47,20 +47,20 @@ impl Project {
         Self { folder }
     }
 
-    /// A file of it; empty when it is not there.
+    /// The text of a file; empty when the file is missing.
     pub(crate) fn text(&self, path: &str) -> String {
         fs::read_to_string(self.folder.path().join(path)).unwrap_or_default()
     }
 
-    /// Makes a file that only its owner can read.
+    /// Creates a file that only its owner can read.
     pub(crate) fn write_private(&self, path: &str, content: &str) {
         let mut file = fs::OpenOptions::new();
         let file = file.write(true).create_new(true).mode(0o600);
         file.open(self.folder.path().join(path)).unwrap().write_all(content.as_bytes()).unwrap();
     }
 
-    /// Starts the program, which dies if told to. By SIGKILL, or at its end: it never fails.
-    pub(crate) fn start(&self, arguments: &[&str], kill: Option<Kill>) -> Fate {
+    /// Runs the program, which dies at `kill`. It must be killed or succeed.
+    pub(crate) fn start(&self, arguments: &[&str], kill: Option<Kill>) -> Exit {
         let mut command = self.antiphon();
         command.args(arguments);
         let output = match kill {
@@ -70,15 +70,14 @@ impl Project {
         let err = String::from_utf8_lossy(&output.stderr);
         let killed = output.status.code().is_none();
         assert!(output.status.success() || killed, "{arguments:?}, {kill:?}: {err}");
-        if killed { Fate::Died } else { Fate::Ended }
+        if killed { Exit::Killed } else { Exit::Completed }
     }
 
-    /// What a command that only looks prints.
-    pub(crate) fn look(&self, arguments: &[&str]) -> Vec<u8> {
+    /// The standard output of a read-only command.
+    pub(crate) fn output(&self, arguments: &[&str]) -> Vec<u8> {
         self.antiphon().args(arguments).stdout(Stdio::piped()).output().unwrap().stdout
     }
 
-    /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -96,7 +95,7 @@ impl Project {
         command
     }
 
-    /// Everything in its journal, which is whole.
+    /// All events of its journal, which is verified first.
     pub(crate) fn events(&self) -> Vec<Event> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let journal = self.folder.path().join(".antiphon/journal.db");
@@ -116,27 +115,27 @@ impl Project {
         })
     }
 
-    /// The same, by task: positions and seqs count from one without a gap.
-    pub(crate) fn by_task(&self, place: &str) -> BTreeMap<TaskId, Vec<EventBody>> {
+    /// The events by task. Checks that positions and sequence numbers count from one without a gap.
+    pub(crate) fn by_task(&self, context: &str) -> BTreeMap<TaskId, Vec<EventBody>> {
         let mut by_task: BTreeMap<TaskId, Vec<EventBody>> = BTreeMap::new();
         for (number, event) in (1..).zip(self.events()) {
-            assert_eq!(event.position.0, number, "{place}");
+            assert_eq!(event.position.0, number, "{context}");
             let bodies = by_task.entry(event.task_id.clone()).or_default();
-            assert_eq!(event.seq.0, bodies.len() as u64 + 1, "{}: {place}", event.task_id);
+            assert_eq!(event.seq.0, bodies.len() as u64 + 1, "{}: {context}", event.task_id);
             bodies.push(event.body);
         }
         by_task
     }
 
-    /// Waits until no process of this project is there, and says which are left if some stay.
+    /// Waits until no process of this project is left. Returns those that stay.
     pub(crate) fn processes_left(&self) -> Vec<String> {
-        let until = Instant::now() + GONE_AFTER;
+        let until = Instant::now() + EXIT_WAIT;
         loop {
             let left = processes_in(self.folder.path());
             if left.is_empty() || Instant::now() >= until {
                 return left;
             }
-            // Nobody tells when somebody else's process is gone.
+            // There is no notification for the end of a process that is not a child.
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -146,21 +145,21 @@ impl Drop for Project {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.folder.disable_cleanup(true);
-            eprintln!("kept to be looked at: {}", self.folder.path().display());
+            eprintln!("the folder is kept: {}", self.folder.path().display());
         }
     }
 }
 
-/// Processes that work in a folder or have it in their environment.
+/// Processes whose working folder or environment contains this folder.
 fn processes_in(folder: &Path) -> Vec<String> {
     let name = folder.as_os_str().as_bytes();
     let about = |process: &Path| {
         let cwd = fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(folder));
-        let told = fs::read(process.join("environ")).unwrap_or_default();
-        let told = told.windows(name.len()).any(|part| part == name);
+        let environ = fs::read(process.join("environ")).unwrap_or_default();
+        let mentions = environ.windows(name.len()).any(|part| part == name);
         let line = fs::read(process.join("cmdline")).unwrap_or_default();
-        // What is dead and not waited for has no command line.
-        ((cwd || told) && !line.is_empty()).then(|| String::from_utf8_lossy(&line).into_owned())
+        // A zombie has no command line.
+        ((cwd || mentions) && !line.is_empty()).then(|| String::from_utf8_lossy(&line).into_owned())
     };
     let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
     processes.filter_map(|process| about(&process.path())).collect()

@@ -1,15 +1,15 @@
-//! A tree of tasks: a scripted team of three levels and more, five agents side by side, every kind of
-//! join. The script, `team.toml`, draws it.
+//! A tree of tasks: a scripted team with more than three levels, five siblings, and every kind of join.
+//! The script, `team.toml`, contains a drawing of it.
 
 use serde_json::Value;
 
 use crate::kill::Kill;
-use crate::project::{Fate, Project};
+use crate::project::{Exit, Project};
 use crate::tree::Tree;
 
 const SCRIPT: &str = include_str!("team.toml");
 
-/// Who there is: a name, what its file says of it, and who it is in the script.
+/// The agents: name, front matter, and role in the script.
 const AGENTS: [(&str, &str, &str); 13] = [
     ("lead", "agents: any", "lead"),
     ("mapper", "agents: [worker, quitter, boxed]", "mapper"),
@@ -26,63 +26,66 @@ const AGENTS: [(&str, &str, &str); 13] = [
     ("stuck", "tools: []", "stuck"),
 ];
 
-/// The agents that run elsewhere where a team has a sandbox.
-const BOXED: [&str; 2] = ["boxed", "stuck"];
+/// The agents that run in the sandbox with `Placement::Sandboxed`.
+const SANDBOXED: [&str; 2] = ["boxed", "stuck"];
 
-/// Where some of the agents run.
+/// Where the agents run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Housing {
+pub(crate) enum Placement {
     /// All in the program itself.
-    Together,
+    InProcess,
     /// Some of them in the runner `sandbox`.
-    Boxed,
+    Sandboxed,
 }
 
 /// A project with a team.
 pub(crate) struct Team {
     project: Project,
-    housing: Housing,
+    placement: Placement,
 }
 
 impl Team {
-    pub(crate) fn new(housing: Housing) -> Self {
-        let agent = |(name, about, role): (&str, &str, &str)| {
-            let runtimes = match housing {
-                Housing::Boxed if BOXED.contains(&name) => "\nruntimes: [sandbox]",
-                Housing::Boxed | Housing::Together => "",
+    pub(crate) fn new(placement: Placement) -> Self {
+        let agent = |(name, fields, role): (&str, &str, &str)| {
+            let runtimes = match placement {
+                Placement::Sandboxed if SANDBOXED.contains(&name) => "\nruntimes: [sandbox]",
+                Placement::Sandboxed | Placement::InProcess => "",
             };
             let file =
-                format!("---\ndescription: Is {name}.\n{about}{runtimes}\n---\nYou are {role}.\n");
+                format!("---\ndescription: Is {name}.\n{fields}{runtimes}\n---\nYou are {role}.\n");
             (format!(".antiphon/agents/{name}.md"), file)
         };
         let agents = AGENTS.map(agent);
         let mut files = vec![("team.toml", SCRIPT)];
         files.extend(agents.iter().map(|(path, file)| (path.as_str(), file.as_str())));
-        Self { project: Project::new(&files), housing }
+        Self { project: Project::new(&files), placement }
     }
 
-    /// Begins the task at the top, or takes the tree up again, and dies if told to.
-    pub(crate) fn start(&self, kill: Option<Kill>) -> Fate {
-        let output = self.project.look(&["tasks", "tree", "--json"]);
+    /// Creates the task at the top or resumes the tree. The program dies at `kill`.
+    pub(crate) fn start(&self, kill: Option<Kill>) -> Exit {
+        let output = self.project.output(&["tasks", "tree", "--json"]);
         let Ok(top) = serde_json::from_slice::<Value>(&output) else {
-            let begin = ["run", "go", "--agent", "lead", "--model", "scripted/team"];
-            return self.project.start(&[&begin[..], &["--script", "team.toml"]].concat(), kill);
+            let arguments = ["run", "go", "--agent", "lead", "--model", "scripted/team"];
+            return self
+                .project
+                .start(&[&arguments[..], &["--script", "team.toml"]].concat(), kill);
         };
         if top["status"] == "completed" {
-            return Fate::Ended;
+            return Exit::Completed;
         }
         self.project.start(&["run", "--resume", top["task_id"].as_str().unwrap()], kill)
     }
 
-    /// Checks everything that must hold of a tree that has ended. Says how many calls were cut
-    /// off.
-    pub(crate) fn check(&self, place: &str) -> usize {
+    /// Checks a tree that has ended. Returns how many calls were interrupted.
+    pub(crate) fn check(&self, context: &str) -> usize {
         let left = self.project.processes_left();
-        assert!(left.is_empty(), "processes are left: {left:?}: {place}");
-        let tree = Tree::of(self.project.by_task(place), place);
-        tree.check_family();
+        assert!(left.is_empty(), "processes are left: {left:?}: {context}");
+        let tree = Tree::of(self.project.by_task(context), context);
+        tree.check_members();
         tree.check_results();
-        tree.check_housing(|agent| self.housing == Housing::Boxed && BOXED.contains(&agent));
+        tree.check_placement(|agent| {
+            self.placement == Placement::Sandboxed && SANDBOXED.contains(&agent)
+        });
         tree.check_calls();
         tree.check_joins();
         tree.check_waits();

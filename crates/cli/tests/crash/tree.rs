@@ -1,7 +1,7 @@
-//! A tree of tasks as its journal tells it, and what must hold of it.
+//! A tree of tasks as its journal records it, and the guarantees about it.
 
-mod family;
-mod promises;
+mod guarantees;
+mod members;
 
 use std::collections::BTreeMap;
 
@@ -11,75 +11,75 @@ use antiphon_core::{
 };
 use serde_json::Value;
 
-pub(crate) use promises::begins;
+pub(crate) use guarantees::starts_call;
 
 /// A tree of tasks.
 pub(crate) struct Tree {
-    /// Where to look when something does not hold.
-    place: String,
+    /// Seed and kills of the run, for failure messages.
+    context: String,
     tasks: BTreeMap<TaskId, Task>,
 }
 
 /// A task that has ended.
 struct Task {
     created: TaskCreated,
-    /// What it was asked first, by which it is known.
-    asked: String,
+    /// Its first prompt, which identifies it.
+    prompt: String,
     bodies: Vec<EventBody>,
     status: TaskStatus,
-    /// What whoever waits for it is told.
+    /// The result its caller gets.
     content: Value,
 }
 
 impl Tree {
-    /// The tree in a journal: every task begins once, and nothing follows its end.
-    pub(crate) fn of(by_task: BTreeMap<TaskId, Vec<EventBody>>, place: &str) -> Self {
+    /// The tree in a journal. Checks that every task is created once and ends once.
+    pub(crate) fn of(by_task: BTreeMap<TaskId, Vec<EventBody>>, context: &str) -> Self {
         let task = |(task_id, bodies): (TaskId, Vec<EventBody>)| {
-            let task = Task::of(bodies, &format!("{task_id}: {place}"));
+            let task = Task::of(bodies, &format!("{task_id}: {context}"));
             (task_id, task)
         };
-        Self { place: place.to_owned(), tasks: by_task.into_iter().map(task).collect() }
+        Self { context: context.to_owned(), tasks: by_task.into_iter().map(task).collect() }
     }
 
-    fn named(&self, asked: &str) -> &Task {
-        let found = self.tasks.values().find(|task| task.asked == asked);
-        found.unwrap_or_else(|| panic!("there is no task {asked}: {}", self.place))
+    fn with_prompt(&self, prompt: &str) -> &Task {
+        let found = self.tasks.values().find(|task| task.prompt == prompt);
+        found.unwrap_or_else(|| panic!("there is no task {prompt}: {}", self.context))
     }
 
-    /// Of a task, for whoever reads that something does not hold.
-    fn at(&self, task: &Task) -> String {
-        format!("{} ({}), {:?}: {}", task.asked, task.created.agent, task.status, self.place)
+    /// Describes a task in failure messages.
+    fn describe(&self, task: &Task) -> String {
+        format!("{} ({}), {:?}: {}", task.prompt, task.created.agent, task.status, self.context)
     }
 }
 
 impl Task {
-    fn of(bodies: Vec<EventBody>, place: &str) -> Self {
+    fn of(bodies: Vec<EventBody>, context: &str) -> Self {
         let Some(EventBody::TaskCreated(created)) = bodies.first() else {
-            panic!("it begins with {:?}: {place}", bodies.first());
+            panic!("it begins with {:?}: {context}", bodies.first());
         };
         let Some(EventBody::StatusChanged(end)) = bodies.last().filter(|last| last.ends_task())
         else {
-            panic!("{} has not ended, it is at {:?}: {place}", created.agent, bodies.last());
+            panic!("{} has not ended, it is at {:?}: {context}", created.agent, bodies.last());
         };
-        let created_often =
+        let created_count =
             bodies.iter().filter(|body| matches!(body, EventBody::TaskCreated(_))).count();
-        let ended_often = bodies.iter().filter(|body| body.ends_task()).count();
-        assert_eq!((created_often, ended_often), (1, 1), "{place}");
-        let asked = bodies.iter().find_map(|body| match message(body) {
+        let ended_count = bodies.iter().filter(|body| body.ends_task()).count();
+        assert_eq!((created_count, ended_count), (1, 1), "{context}");
+        let prompt = bodies.iter().find_map(|body| match message(body) {
             Some(Message::User(user)) => Some(text(&user.content)),
             Some(Message::Assistant(_) | Message::ToolResult(_)) | None => None,
         });
         let word = Value::String(end.status.as_str().to_owned());
         Self {
             created: created.clone(),
-            asked: asked.unwrap_or_default(),
+            prompt: prompt.unwrap_or_default(),
             status: end.status,
             content: end.detail.clone().unwrap_or(word),
             bodies,
         }
     }
 
-    /// Every call of a tool, in order.
+    /// Every tool call, in order.
     fn calls(&self) -> impl Iterator<Item = &ToolCallBlock> {
         self.bodies.iter().filter_map(message).flat_map(|message| match message {
             Message::Assistant(answer) => answer.tool_calls().collect(),
@@ -96,7 +96,7 @@ impl Task {
         self.bodies.iter().filter_map(result).collect()
     }
 
-    /// Whether somebody called it off: then it need not have done what it began.
+    /// Whether it was canceled: then its calls may have no results.
     fn is_canceled(&self) -> bool {
         self.status == TaskStatus::Canceled
     }

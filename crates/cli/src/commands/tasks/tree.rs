@@ -1,153 +1,68 @@
-//! `antiphon tasks tree`: one task and everything it dispatched, as it is now.
+//! `antiphon tasks tree`: one task and its descendants, as they are now.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 
+use antiphon_core::PriceTable;
 use antiphon_core::port::{Clock, SystemClock};
-use antiphon_core::{Cost, PriceTable, TaskSummary, Usage};
-use serde::Serialize;
+use antiphon_view::{Collapse, Colors, LastColumn, TaskTree, TreeDrawing, TreeNode, shown_tasks};
 
-use super::book::Book;
-use super::drawing::{Drawing, Fold, Telling, shown};
+use super::tree_reader::TreeReader;
 use crate::failure::Failure;
-use crate::ink::Ink;
-use crate::screen::terminal_width;
 use crate::terminal;
-use crate::watch::{Family, Member, Sum};
 
-/// So many tasks side by side are shown; the others are counted.
-pub(super) const USUAL: Fold = Fold::Beyond(12);
+/// Siblings that are shown by default; the others are counted.
+pub(super) const COLLAPSE_DEFAULT: Collapse = Collapse::Beyond(12);
 
-/// Levels of JSON below one another; readers of JSON have a limit, and this is below the usual one.
-const LEVELS_MAX: usize = 50;
-
-/// How wide a tree is drawn where there is no terminal.
+/// Width of a tree when standard output is not a terminal.
 const WIDTH: usize = 120;
 
-/// Shows the tree of a task.
+/// Prints the tree of a task.
 pub(super) async fn show(
-    mut book: Book,
+    mut reader: TreeReader,
     task: &str,
     prices: &PriceTable,
-    fold: Fold,
-    telling: Telling,
+    collapse: Collapse,
+    last_column: LastColumn,
 ) -> Result<(), Failure> {
-    let mut family = book.family(task).await?;
-    let members = shown(&family, fold);
-    book.learn(&mut family, members).await?;
-    print(&lines(&family, prices, fold, telling))
+    let mut tree = reader.tree(task).await?;
+    let shown = shown_tasks(&tree, collapse);
+    reader.read_details(&mut tree, shown).await?;
+    print(&lines(&tree, prices, collapse, last_column))
 }
 
 /// Prints the tree of a task as JSON.
 pub(super) async fn print_json(
-    mut book: Book,
+    mut reader: TreeReader,
     task: &str,
     prices: &PriceTable,
 ) -> Result<(), Failure> {
-    let mut family = book.family(task).await?;
-    let all = 0..family.members().len();
-    book.learn(&mut family, all).await?;
-    terminal::print(&terminal::json(&node(&family, &family.sums(prices), prices, 0, 0))?);
+    let mut tree = reader.tree(task).await?;
+    let all = 0..tree.tasks().len();
+    reader.read_details(&mut tree, all).await?;
+    terminal::print(&terminal::json(&TreeNode::of_tree(&tree, prices))?);
     Ok(())
 }
 
-/// A tree as it is drawn on standard output.
+/// A tree as lines for standard output.
 pub(super) fn lines(
-    family: &Family,
+    tree: &TaskTree,
     prices: &PriceTable,
-    fold: Fold,
-    telling: Telling,
+    collapse: Collapse,
+    last_column: LastColumn,
 ) -> Vec<String> {
-    let there = std::io::stdout().is_terminal();
-    let drawing = Drawing {
+    let on_terminal = std::io::stdout().is_terminal();
+    let drawing = TreeDrawing {
         prices,
         now: SystemClock.now(),
-        width: if there { terminal_width() } else { WIDTH },
-        fold,
-        telling,
-        ink: there.then(Ink::for_stderr),
+        width: if on_terminal { terminal::width() } else { WIDTH },
+        collapse,
+        last_column,
+        colors: if on_terminal { terminal::stderr_colors() } else { Colors::Off },
     };
-    drawing.lines(family)
+    drawing.lines(tree)
 }
 
-/// Prints lines that were made to be seen.
+/// Prints lines that have no control characters but colors.
 pub(super) fn print(lines: &[String]) -> Result<(), Failure> {
-    let mut text = lines.join("\n");
-    text.push('\n');
-    let mut out = std::io::stdout().lock();
-    let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    printed.map_err(|error| Failure::unwritable(&error))
-}
-
-/// A task in JSON.
-#[derive(Serialize)]
-pub(super) struct Row<'a> {
-    #[serde(flatten)]
-    summary: &'a TaskSummary,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    runner: Option<&'a str>,
-    /// Who had it before, in order.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    handovers: &'a [String],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output: Option<&'a str>,
-    usage: Usage,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cost: Option<Cost>,
-}
-
-/// A task in JSON, with those below it.
-#[derive(Serialize)]
-struct Node<'a> {
-    #[serde(flatten)]
-    row: Row<'a>,
-    tasks_total: usize,
-    usage_total: Usage,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cost_total: Option<Cost>,
-    children: Vec<Node<'a>>,
-    #[serde(skip_serializing_if = "is_zero")]
-    children_left_out: usize,
-}
-
-pub(super) fn row<'a>(member: &'a Member, prices: &PriceTable) -> Row<'a> {
-    let own = Sum::of(&member.summary, prices);
-    let detail = member.detail.as_ref();
-    Row {
-        summary: &member.summary,
-        runner: detail.and_then(|detail| detail.runner.as_deref()),
-        handovers: detail.map_or(&[], |detail| &detail.handovers),
-        output: member.output(),
-        usage: own.usage,
-        cost: own.cost,
-    }
-}
-
-fn node<'a>(
-    family: &'a Family,
-    sums: &[Sum],
-    prices: &PriceTable,
-    index: usize,
-    level: usize,
-) -> Node<'a> {
-    let member = &family.members()[index];
-    let (children, left_out) = if level + 1 < LEVELS_MAX {
-        let child = |child: &usize| node(family, sums, prices, *child, level + 1);
-        (member.children.iter().map(child).collect(), 0)
-    } else {
-        (Vec::new(), member.children.len())
-    };
-    let Sum { tasks, usage, cost } = sums[index];
-    Node {
-        row: row(member, prices),
-        tasks_total: tasks,
-        usage_total: usage,
-        cost_total: cost,
-        children,
-        children_left_out: left_out,
-    }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
-fn is_zero(count: &usize) -> bool {
-    *count == 0
+    terminal::write(&(lines.join("\n") + "\n"))
 }

@@ -1,95 +1,101 @@
-//! Those who ask, each under a key, again and again until they have their answer; and those who watch,
-//! who come back with the last event they saw.
+//! Clients that repeat a request with its idempotency key until it is answered, and watchers that
+//! reconnect with their last event.
 
 use std::sync::Mutex;
 use std::thread::Scope;
 
 use serde_json::{Value, json};
 
-use super::site::Site;
+use super::http::Response;
+use super::server::RestartingServer;
 
-/// What somebody asks for.
+/// What a client requests.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Asks {
-    /// A task, for an agent or for nobody in particular.
+pub(crate) enum RequestKind {
+    /// A task, of an agent or of none.
     Task(Option<&'static str>),
-    /// A chat, answered in one piece.
-    Whole,
-    /// A chat, answered as it is said.
-    Streamed,
+    /// A chat with one response.
+    Chat,
+    /// A chat with a streamed response.
+    StreamedChat,
 }
 
-/// What somebody was told.
+/// A request and its answer.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct Answered {
     pub(crate) word: String,
-    pub(crate) asks: Asks,
+    pub(crate) kind: RequestKind,
     pub(crate) task: String,
-    /// What the answer says.
+    /// The text of the answer.
     pub(crate) content: String,
-    /// How often it had to be asked for.
+    /// How often the request was sent.
     pub(crate) attempts: usize,
 }
 
-/// What somebody saw of a task, event by event.
+/// The events a watcher got of a task.
 #[derive(Debug)]
-pub(crate) struct Watched {
+pub(crate) struct WatchedTask {
     pub(crate) task: String,
     pub(crate) events: Vec<Value>,
-    /// How often they had to come back.
-    pub(crate) returns: usize,
+    /// How often the watcher connected.
+    pub(crate) connections: usize,
 }
 
-/// Everything that was told and seen.
+/// Everything the clients and watchers got.
 #[derive(Default)]
-pub(crate) struct Notes {
-    pub(crate) told: Mutex<Vec<Told>>,
-    pub(crate) watched: Mutex<Vec<Watched>>,
-    pub(crate) wrong: Mutex<Vec<String>>,
+pub(crate) struct Records {
+    pub(crate) answered: Mutex<Vec<Answered>>,
+    pub(crate) watched: Mutex<Vec<WatchedTask>>,
+    pub(crate) errors: Mutex<Vec<String>>,
 }
 
-impl Notes {
-    /// Keeps what somebody came to, or what was wrong: then all may go.
-    fn keep<T>(&self, site: &Site, list: &Mutex<Vec<T>>, came: Result<Option<T>, String>) {
-        match came {
-            Ok(Some(told)) => list.lock().unwrap().push(told),
+impl Records {
+    /// Records a result. An error stops all clients.
+    fn record<T>(
+        &self,
+        server: &RestartingServer,
+        list: &Mutex<Vec<T>>,
+        result: Result<Option<T>, String>,
+    ) {
+        match result {
+            Ok(Some(item)) => list.lock().unwrap().push(item),
             Ok(None) => {}
-            Err(wrong) => {
-                self.wrong.lock().unwrap().push(wrong);
-                site.close();
+            Err(error) => {
+                self.errors.lock().unwrap().push(error);
+                server.close();
             }
         }
     }
 }
 
-/// Asks for something and waits for it, while somebody watches what becomes of it.
-pub(crate) fn ask<'scope>(
-    site: &'scope Site,
-    notes: &'scope Notes,
+/// Sends a request and waits for the answer, while a watcher follows the task.
+pub(crate) fn request<'scope>(
+    server: &'scope RestartingServer,
+    records: &'scope Records,
     scope: &'scope Scope<'scope, '_>,
     word: String,
-    asks: Asks,
+    kind: RequestKind,
 ) {
-    let told = match asks {
-        Asks::Task(agent) => task(site, &word, agent, |id| {
+    let answered = match kind {
+        RequestKind::Task(agent) => task(server, &word, agent, |id| {
             let id = id.to_owned();
-            scope.spawn(move || watch(site, notes, scope, id));
+            scope.spawn(move || watch(server, records, scope, id));
         }),
-        Asks::Whole | Asks::Streamed => chat(site, &word, asks, |id| {
+        RequestKind::Chat | RequestKind::StreamedChat => chat(server, &word, kind, |id| {
             let id = id.to_owned();
-            scope.spawn(move || watch(site, notes, scope, id));
+            scope.spawn(move || watch(server, records, scope, id));
         }),
     };
-    notes.keep(site, &notes.told, told);
+    records.record(server, &records.answered, answered);
 }
 
 /// A task: accepted once, then waited for.
 fn task(
-    site: &Site,
+    server: &RestartingServer,
     word: &str,
     agent: Option<&str>,
     accepted: impl FnOnce(&str),
-) -> Result<Option<Told>, String> {
+) -> Result<Option<Answered>, String> {
     let mut body = json!({ "message": word });
     if let Some(agent) = agent {
         body["agent"] = json!(agent);
@@ -97,21 +103,23 @@ fn task(
     let (key, body) = (format!("idempotency-key: {word}\r\n"), body.to_string());
     let (mut attempts, mut id) = (0, None::<String>);
     let mut accepted = Some(accepted);
-    // Once more after it was accepted: it is the same.
+    // Once more after it was accepted: the task is the same.
     while attempts < 2 || id.is_none() {
-        let Some(answer) = site.ask("POST", "/v1/tasks", &key, &body) else { return Ok(None) };
+        let Some(response) = server.request("POST", "/v1/tasks", &key, &body) else {
+            return Ok(None);
+        };
         attempts += 1;
-        let status = answer.status;
-        let Ok(text) = answer.text() else { continue };
-        let said: Value = serde_json::from_str(&text).unwrap_or_default();
-        let Some(now) = said["task_id"].as_str().filter(|_| [200, 201].contains(&status)) else {
+        let status = response.status;
+        let Ok(text) = response.text() else { continue };
+        let body: Value = serde_json::from_str(&text).unwrap_or_default();
+        let Some(now) = body["task_id"].as_str().filter(|_| [200, 201].contains(&status)) else {
             return Err(format!("{word} was answered with {status}: {text}"));
         };
         match &id {
             Some(before) if before != now => {
-                return Err(format!("{word} is {before}, and is {now} when it is asked again"));
+                return Err(format!("{word} is {before}, and is {now} when it is repeated"));
             }
-            Some(_) if status != 200 => return Err(format!("{word} was made twice: {text}")),
+            Some(_) if status != 200 => return Err(format!("{word} was created twice: {text}")),
             Some(_) => {}
             None => {
                 id = Some(now.to_owned());
@@ -122,160 +130,160 @@ fn task(
         }
     }
     let Some(task) = id else { return Ok(None) };
-    rest(site, &task).map(|content| {
-        let (word, asks) = (word.to_owned(), Asks::Task(None));
-        content.map(|content| Told { word, asks, task, content, attempts })
+    result(server, &task).map(|content| {
+        let (word, kind) = (word.to_owned(), RequestKind::Task(None));
+        content.map(|content| Answered { word, kind, task, content, attempts })
     })
 }
 
-/// Waits until a task has ended. Says how.
-fn rest(site: &Site, task: &str) -> Result<Option<String>, String> {
+/// Waits until a task has completed. Returns its result.
+fn result(server: &RestartingServer, task: &str) -> Result<Option<String>, String> {
     let path = format!("/v1/tasks/{task}/rest?wait_s=5");
     loop {
-        let Some(answer) = site.ask("GET", &path, "", "") else { return Ok(None) };
-        let status = answer.status;
-        let Ok(text) = answer.text() else { continue };
-        let said: Value = serde_json::from_str(&text).unwrap_or_default();
-        match (status, said["rests"].as_bool()) {
+        let Some(response) = server.request("GET", &path, "", "") else { return Ok(None) };
+        let status = response.status;
+        let Ok(text) = response.text() else { continue };
+        let body: Value = serde_json::from_str(&text).unwrap_or_default();
+        match (status, body["rests"].as_bool()) {
             (200, Some(false)) => {}
-            (200, Some(true)) if said["status"] == "completed" => break,
-            // Those who end do not work on it any more; the next one does.
-            (409, None) if said["details"]["cause"] == "at_rest" => {}
-            _ => return Err(format!("{task} rests with {status}: {text}")),
+            (200, Some(true)) if body["status"] == "completed" => break,
+            // A server that shuts down has suspended it; the next one resumes it.
+            (409, None) if body["details"]["cause"] == "at_rest" => {}
+            _ => return Err(format!("{task} stopped with {status}: {text}")),
         }
     }
     loop {
-        let Some(answer) = site.ask("GET", &format!("/v1/tasks/{task}"), "", "") else {
+        let Some(response) = server.request("GET", &format!("/v1/tasks/{task}"), "", "") else {
             return Ok(None);
         };
-        let status = answer.status;
-        let Ok(text) = answer.text() else { continue };
-        let said: Value = serde_json::from_str(&text).unwrap_or_default();
-        let Some(result) = said["result"].as_str().filter(|_| status == 200) else {
+        let status = response.status;
+        let Ok(text) = response.text() else { continue };
+        let body: Value = serde_json::from_str(&text).unwrap_or_default();
+        let Some(result) = body["result"].as_str().filter(|_| status == 200) else {
             return Err(format!("{task} is shown with {status}: {text}"));
         };
         return Ok(Some(result.to_owned()));
     }
 }
 
-/// A chat, asked again until the whole answer is there.
+/// A chat, repeated until the answer is complete.
 fn chat(
-    site: &Site,
+    server: &RestartingServer,
     word: &str,
-    asks: Asks,
+    kind: RequestKind,
     accepted: impl FnOnce(&str),
-) -> Result<Option<Told>, String> {
-    let stream = matches!(asks, Asks::Streamed);
+) -> Result<Option<Answered>, String> {
+    let stream = matches!(kind, RequestKind::StreamedChat);
     let messages = json!([{ "role": "user", "content": word }]);
     let body = json!({ "model": "scripted/load", "messages": messages, "stream": stream });
     let (key, body) = (format!("idempotency-key: {word}\r\n"), body.to_string());
-    let (mut attempts, mut task, mut heard) = (0, None::<String>, String::new());
+    let (mut attempts, mut task, mut received) = (0, None::<String>, String::new());
     let mut accepted = Some(accepted);
     loop {
         let path = "/v1/chat/completions";
-        let Some(mut answer) = site.ask("POST", path, &key, &body) else { return Ok(None) };
+        let Some(mut response) = server.request("POST", path, &key, &body) else { return Ok(None) };
         attempts += 1;
-        if answer.status != 200 {
-            let status = answer.status;
-            return Err(format!("{word} was answered with {status}: {:?}", answer.text()));
+        if response.status != 200 {
+            let status = response.status;
+            return Err(format!("{word} was answered with {status}: {:?}", response.text()));
         }
-        let Some(now) = answer.task.clone() else { return Err(format!("{word} names no task")) };
+        let Some(now) = response.task.clone() else { return Err(format!("{word} names no task")) };
         if *task.get_or_insert_with(|| now.clone()) != now {
-            return Err(format!("{word} is {task:?}, and is {now} when it is asked again"));
+            return Err(format!("{word} is {task:?}, and is {now} when it is repeated"));
         }
         if let Some(accepted) = accepted.take() {
             accepted(&now);
         }
-        let (said, whole) = if stream {
-            streamed(&mut answer)?
+        let (text, complete) = if stream {
+            streamed_text(&mut response)?
         } else {
-            (answer.text().ok().as_deref().and_then(whole).unwrap_or_default(), true)
+            (response.text().ok().as_deref().and_then(chat_text).unwrap_or_default(), true)
         };
-        // What broke off was the beginning of the same.
-        if !said.starts_with(&heard) && !heard.starts_with(&said) {
-            return Err(format!("{word} was answered with {heard:?}, then with {said:?}"));
+        // An incomplete answer is the beginning of the complete one.
+        if !text.starts_with(&received) && !received.starts_with(&text) {
+            return Err(format!("{word} was answered with {received:?}, then with {text:?}"));
         }
-        if whole && !said.is_empty() {
-            return Ok(Some(Told {
+        if complete && !text.is_empty() {
+            return Ok(Some(Answered {
                 word: word.to_owned(),
-                asks,
+                kind,
                 task: now,
-                content: said,
+                content: text,
                 attempts,
             }));
         }
-        heard = if said.len() > heard.len() { said } else { heard };
+        received = if text.len() > received.len() { text } else { received };
     }
 }
 
-/// The content of an answer in one piece; nothing when it broke off, or the server ended.
-fn whole(text: &str) -> Option<String> {
-    let said: Value = serde_json::from_str(text).ok()?;
-    said["choices"][0]["message"]["content"].as_str().map(str::to_owned)
+/// The text of a chat response; `None` when it is incomplete.
+fn chat_text(text: &str) -> Option<String> {
+    let body: Value = serde_json::from_str(text).ok()?;
+    body["choices"][0]["message"]["content"].as_str().map(str::to_owned)
 }
 
-/// What a stream said, and whether it said that this was all.
-fn streamed(answer: &mut super::wire::Answer) -> Result<(String, bool), String> {
-    let mut said = String::new();
-    while let Some(lines) = answer.event() {
+/// The text of a streamed response, and whether it is complete.
+fn streamed_text(response: &mut Response) -> Result<(String, bool), String> {
+    let mut text = String::new();
+    while let Some(lines) = response.event() {
         for data in lines.iter().filter_map(|line| line.strip_prefix("data: ")) {
             if data == "[DONE]" {
-                return Ok((said, true));
+                return Ok((text, true));
             }
             let chunk: Value = serde_json::from_str(data).map_err(|error| error.to_string())?;
             if chunk["error"]["code"] == "closing" {
-                return Ok((said, false));
+                return Ok((text, false));
             }
             let Some(choice) = chunk["choices"].get(0) else { return Err(data.to_owned()) };
-            said.push_str(choice["delta"]["content"].as_str().unwrap_or_default());
+            text.push_str(choice["delta"]["content"].as_str().unwrap_or_default());
         }
     }
-    Ok((said, false))
+    Ok((text, false))
 }
 
-/// Watches a task to its end, and everything that it dispatches.
+/// Watches a task and its descendants to their ends.
 fn watch<'scope>(
-    site: &'scope Site,
-    notes: &'scope Notes,
+    server: &'scope RestartingServer,
+    records: &'scope Records,
     scope: &'scope Scope<'scope, '_>,
     task: String,
 ) {
-    let seen = watched(site, task, |child| {
+    let watched = watch_events(server, task, |child| {
         let child = child.to_owned();
-        scope.spawn(move || watch(site, notes, scope, child));
+        scope.spawn(move || watch(server, records, scope, child));
     });
-    notes.keep(site, &notes.watched, seen);
+    records.record(server, &records.watched, watched);
 }
 
-fn watched(
-    site: &Site,
+fn watch_events(
+    server: &RestartingServer,
     task: String,
     dispatched: impl Fn(&str),
-) -> Result<Option<Watched>, String> {
+) -> Result<Option<WatchedTask>, String> {
     let (path, mut events) = (format!("/v1/tasks/{task}/events"), Vec::<Value>::new());
-    let (mut ended, mut returns) = (false, 0);
+    let (mut ended, mut connections) = (false, 0);
     loop {
         let last = match events.len() {
             0 => String::new(),
             seen => format!("last-event-id: {seen}\r\n"),
         };
-        let Some(mut answer) = site.ask("GET", &path, &last, "") else { return Ok(None) };
-        returns += 1;
-        match answer.status {
+        let Some(mut response) = server.request("GET", &path, &last, "") else { return Ok(None) };
+        connections += 1;
+        match response.status {
             200 => {}
-            204 if ended => return Ok(Some(Watched { task, events, returns })),
-            // A child is named before it is there.
+            204 if ended => return Ok(Some(WatchedTask { task, events, connections })),
+            // A child is dispatched before it is created.
             404 if events.is_empty() => continue,
             status => {
                 let seen = events.len();
-                return Err(format!("{task} behind {seen}: {status}: {:?}", answer.text()));
+                return Err(format!("{task} behind {seen}: {status}: {:?}", response.text()));
             }
         }
-        while let Some(lines) = answer.event() {
+        while let Some(lines) = response.event() {
             let part = |name: &str| lines.iter().find_map(|line| line.strip_prefix(name));
             let next = (events.len() + 1).to_string();
             if part("id: ") != Some(next.as_str()) || ended {
-                return Err(format!("{task}: {lines:?} came where {next} should"));
+                return Err(format!("{task}: {lines:?} came instead of {next}"));
             }
             let event: Value = part("data: ")
                 .and_then(|data| serde_json::from_str(data).ok())

@@ -1,0 +1,123 @@
+//! Reads a tree of tasks from the journal, also while another process writes it. It takes no lock and
+//! delays no writer. It is not notified of new events: the caller polls.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use antiphon_core::port::{Journal, JournalError, Read, TaskSelector};
+use antiphon_core::{EventBody, Position, TaskId};
+use antiphon_sqlite::SqliteJournal;
+use antiphon_view::{TASKS_MAX, TaskDetail, TaskTree};
+
+use super::find::{choose, query};
+use crate::failure::Failure;
+use crate::project::Project;
+
+/// Events read at a time.
+const PAGE: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
+
+/// A task with more events gets no detail.
+const DETAIL_EVENTS_MAX: u64 = 20_000;
+
+/// Events that one call of `update` reads at most.
+const UPDATE_EVENTS_MAX: usize = 20_000;
+
+/// A read-only journal, and the position up to which it has been read.
+pub(super) struct TreeReader {
+    journal: Arc<dyn Journal>,
+    after: Position,
+}
+
+impl TreeReader {
+    pub(super) fn open(project: &Project) -> Result<Self, Failure> {
+        let journal = SqliteJournal::open_read_only(&project.journal_path())?;
+        Ok(Self { journal: Arc::new(journal), after: Position(0) })
+    }
+
+    /// The task of this name and its descendants.
+    pub(super) async fn tree(&mut self, name: &str) -> Result<TaskTree, Failure> {
+        // The head first: `update` reads what is appended meanwhile, and applies nothing twice.
+        let read = Read { task_id: None, after: Position(u64::MAX), limit: NonZeroUsize::MIN };
+        self.after = self.journal.read(read).await.map_err(unavailable)?.head;
+        let found =
+            self.journal.tasks(query(name, TaskSelector::All)).await.map_err(unavailable)?;
+        let task = choose(name, found)?;
+        let top = if name == "last" { &task.root } else { &task.task_id };
+        let all = self.journal.tasks(TaskTree::query(&task.root)).await.map_err(unavailable)?;
+        if all.len() > TASKS_MAX {
+            return Err(too_many(top));
+        }
+        TaskTree::new(top, all)
+            .ok_or_else(|| Failure::failed(format!("task {top} is not in the journal")))
+    }
+
+    /// Reads the details of these tasks from their events, unless they have been read.
+    pub(super) async fn read_details(
+        &self,
+        tree: &mut TaskTree,
+        indexes: impl IntoIterator<Item = usize>,
+    ) -> Result<(), Failure> {
+        for index in indexes {
+            let task = &tree.tasks()[index];
+            if task.detail.is_some() || task.summary.seq.0 > DETAIL_EVENTS_MAX {
+                continue;
+            }
+            let (task_id, seq) = (task.summary.task_id.clone(), task.summary.seq);
+            if let Some(detail) = self.detail(task_id, seq.0).await? {
+                tree.set_detail(index, detail);
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies the events since the last call, at most [`UPDATE_EVENTS_MAX`]. Returns the indexes of the
+    /// changed tasks in order, each once.
+    pub(super) async fn update(&mut self, tree: &mut TaskTree) -> Result<Vec<usize>, Failure> {
+        let mut changed = Vec::new();
+        let mut count = 0;
+        while count < UPDATE_EVENTS_MAX {
+            let read = Read { task_id: None, after: self.after, limit: PAGE };
+            let page = self.journal.read(read).await.map_err(unavailable)?;
+            if page.events.is_empty() {
+                break;
+            }
+            count += page.events.len();
+            self.after = page.next;
+            changed.extend(page.events.iter().filter_map(|event| tree.apply(event)));
+        }
+        changed.sort_unstable();
+        changed.dedup();
+        Ok(changed)
+    }
+
+    async fn detail(&self, task_id: TaskId, until: u64) -> Result<Option<TaskDetail>, Failure> {
+        let mut detail: Option<TaskDetail> = None;
+        let mut after = Position(0);
+        while detail.as_ref().is_none_or(|detail| detail.seq.0 < until) {
+            let read = Read { task_id: Some(task_id.clone()), after, limit: PAGE };
+            let page = self.journal.read(read).await.map_err(unavailable)?;
+            if page.events.is_empty() {
+                break;
+            }
+            after = page.next;
+            for event in page.events.iter().filter(|event| event.seq.0 <= until) {
+                match (&mut detail, &event.body) {
+                    (None, EventBody::TaskCreated(created)) => {
+                        detail = Some(TaskDetail::created(created));
+                    }
+                    (None, _) => return Ok(None),
+                    (Some(detail), _) => detail.apply(event),
+                }
+            }
+        }
+        Ok(detail)
+    }
+}
+
+fn unavailable(error: JournalError) -> Failure {
+    Failure::unavailable(error.to_string())
+}
+
+fn too_many(top: &TaskId) -> Failure {
+    Failure::refused(format!("the tree of task {top} has more than {TASKS_MAX} tasks"))
+}

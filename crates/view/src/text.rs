@@ -1,0 +1,146 @@
+//! Numbers, times and lines of text in the form every interface shows them.
+
+use std::time::Duration;
+
+use antiphon_core::visible;
+use chrono::TimeDelta;
+
+/// Characters of a call's arguments, or of a line of output, that are shown.
+const LINE_CHARS_MAX: usize = 120;
+
+/// The first 120 characters of `text`, with `…` behind them when there are more.
+pub fn cut(text: &str) -> String {
+    let mut chars = text.chars();
+    let mut cut: String = chars.by_ref().take(LINE_CHARS_MAX).collect();
+    if chars.next().is_some() {
+        cut.push('…');
+    }
+    cut
+}
+
+/// At most `width` characters of `text`; the last of them is `…` when there are more.
+pub fn fit(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let start: String = text.chars().take(width.saturating_sub(1)).collect();
+    if width == 0 { start } else { start + "…" }
+}
+
+/// Untrusted text on one line: without control characters, each run of white space as one space.
+pub fn one_line(text: &str) -> String {
+    visible(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// `text` in lines of at most `width` characters, broken between words where possible.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    if text.is_empty() {
+        return vec![String::new()];
+    }
+    let width = width.max(1);
+    let mut lines = Vec::new();
+    for part in text.lines() {
+        let (mut line, mut length) = (String::new(), 0);
+        for word in part.split(' ') {
+            let mut word: Vec<char> = word.chars().collect();
+            if length > 0 && length + 1 + word.len() > width {
+                lines.push(std::mem::take(&mut line));
+                length = 0;
+            }
+            while word.len() > width {
+                lines.push(word.drain(..width).collect());
+            }
+            if length > 0 {
+                line.push(' ');
+                length += 1;
+            }
+            length += word.len();
+            line.extend(word);
+        }
+        lines.push(line);
+    }
+    lines
+}
+
+/// `1 line`, `2 lines`: the number of lines in `text`.
+pub fn line_count(text: &str) -> String {
+    count(text.lines().count() as u64, "line")
+}
+
+/// `1 turn`, `2 turns`.
+pub fn count(number: u64, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
+/// `0.4 s`, `12 s`, `3 min 20 s`.
+pub fn elapsed(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..10 => format!("{:.1} s", time.as_secs_f64()),
+        10..120 => format!("{seconds} s"),
+        _ => format!("{} min {} s", seconds / 60, seconds % 60),
+    }
+}
+
+/// `12s`, `5m`, `3h`, `2d`. A negative time is `0s`.
+pub fn age(time: TimeDelta) -> String {
+    let seconds = time.num_seconds().max(0);
+    match seconds {
+        0..120 => format!("{seconds}s"),
+        120..7_200 => format!("{}m", seconds / 60),
+        7_200..172_800 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// Rows with aligned columns, each row on a line.
+pub fn table<R: AsRef<[String]>>(rows: &[R]) -> String {
+    let mut widths: Vec<usize> = Vec::new();
+    for row in rows {
+        widths.resize(row.as_ref().len().max(widths.len()), 0);
+        for (width, cell) in widths.iter_mut().zip(row.as_ref()) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+    let line = |row: &R| {
+        let cells = row.as_ref().iter().zip(&widths);
+        let cells = cells.map(|(cell, width)| format!("{cell:width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
+    };
+    rows.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_broken_between_words_and_within_a_word_that_is_too_long() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("a abcdefgh b", 4), ["a", "abcd", "efgh", "b"]);
+        assert_eq!(wrap("one\n\ntwo", 80), ["one", "", "two"]);
+        assert_eq!(wrap("", 80), [""]);
+    }
+
+    #[test]
+    fn a_text_that_does_not_fit_ends_in_an_ellipsis() {
+        assert_eq!(fit("abcdef", 6), "abcdef");
+        assert_eq!(fit("abcdef", 4), "abc…");
+        assert_eq!(fit("abcdef", 0), "");
+        assert_eq!(cut(&"x".repeat(121)), format!("{}…", "x".repeat(120)));
+    }
+
+    #[test]
+    fn columns_of_a_table_are_aligned_and_lines_have_no_trailing_space() {
+        let rows = [["TASK", "AGE"], ["a", ""]].map(|row| row.map(str::to_owned));
+        assert_eq!(table(&rows), "TASK  AGE\na\n");
+    }
+
+    #[test]
+    fn ages_are_in_the_largest_unit_that_is_at_least_two() {
+        for (seconds, expected) in [(-5, "0s"), (119, "119s"), (120, "2m"), (172_800, "2d")] {
+            assert_eq!(age(TimeDelta::seconds(seconds)), expected);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Tool calls, dispatches, diffs and costs in words, each on one line of bounded length.
+
+use std::collections::BTreeMap;
+
+use antiphon_core::{Dispatched, Join, PriceTable, TokenUsage, ToolCallBlock, Usage, visible};
+
+use crate::text;
+
+/// Lines of a diff that are shown.
+const DIFF_LINES_MAX: usize = 60;
+
+/// Names of agents that are listed when one call dispatches many.
+const TARGETS_MAX: usize = 120;
+
+/// Arguments that describe a call best, the best first.
+const DESCRIPTIVE_ARGUMENTS: [&str; 6] = ["command", "path", "pattern", "prompt", "query", "url"];
+
+/// `→ calls 3 agents and waits for all`. `None` for a single agent that is waited for: its own notes
+/// say enough.
+pub fn dispatch_text(dispatched: &Dispatched) -> Option<String> {
+    let count = dispatched.children.len();
+    let waits = match dispatched.join {
+        Join::Single => return None,
+        Join::All if count == 1 => return None,
+        Join::All => "waits for all".to_owned(),
+        Join::Any => "waits for the first to complete".to_owned(),
+        Join::Quorum { n } => format!("waits for {n} to complete"),
+        Join::Detached => "does not wait".to_owned(),
+    };
+    let agents = text::count(count as u64, "agent");
+    Some(format!("→ calls {agents} and {waits}"))
+}
+
+/// A tool call on one line: the name of the tool and its most descriptive argument.
+pub fn tool_call_title(call: &ToolCallBlock) -> String {
+    let arguments = call.arguments.object();
+    let descriptive = arguments
+        .and_then(|json| json.to::<serde_json::Map<String, serde_json::Value>>().ok())
+        .and_then(|map| {
+            let mut keys = DESCRIPTIVE_ARGUMENTS.iter();
+            let one = keys.find_map(|key| map.get(*key)?.as_str().map(str::to_owned));
+            one.or_else(|| target_names(map.get("targets")?))
+        });
+    let argument = descriptive
+        .or_else(|| arguments.map(|json| json.as_str().to_owned()).filter(|json| json != "{}"))
+        .unwrap_or_default();
+    let first = argument.lines().next().unwrap_or_default();
+    text::cut(visible(&format!("{} {first}", call.name)).trim_end())
+}
+
+/// The names of the agents that one call dispatches; an ad-hoc agent has none.
+fn target_names(targets: &serde_json::Value) -> Option<String> {
+    let targets = targets.as_array()?.iter().take(TARGETS_MAX);
+    let names = targets.map(|target| target["agent"].as_str().unwrap_or("(unnamed)"));
+    Some(names.collect::<Vec<_>>().join(", "))
+}
+
+/// The lines of the first diff in a tool's output, from its first `@@` on; none when there is no diff.
+pub fn diff_lines(text: &str) -> impl Iterator<Item = &str> {
+    let begins = text.lines().position(|line| line.starts_with("@@"));
+    let from = begins.unwrap_or(usize::MAX);
+    text.lines()
+        .skip(from)
+        .take_while(|line| line.is_empty() || line.starts_with(['@', '+', '-', ' ', '\\']))
+        .take(DIFF_LINES_MAX)
+}
+
+/// `31 + 12 tokens, $0.0003`: tokens read and written, and their cost.
+pub fn usage_text(spent: &BTreeMap<String, Usage>, prices: &PriceTable) -> String {
+    let mut usage = Usage::default();
+    for of_model in spent.values() {
+        usage += *of_model;
+    }
+    let tokens = TokenUsage::from(usage);
+    let (read, written) = (tokens.prompt_tokens, tokens.completion_tokens);
+    format!("{read} + {written} tokens, {}", cost_text(spent, prices))
+}
+
+/// The cost of the models in `spent`: `$0.0003`, or `cost unknown` when one of them has no price.
+pub fn cost_text(spent: &BTreeMap<String, Usage>, prices: &PriceTable) -> String {
+    antiphon_runtime::cost(spent, prices)
+        .map_or_else(|_| "cost unknown".to_owned(), |cost| cost.to_string())
+}
