@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{AgentName, HandlingMode, Salience, TaskStatus, visible};
-use antiphon_http::{Inboxes, Waiting, waiting};
+use antiphon_http::{Inboxes, QueuedInteraction, waiting};
 use antiphon_runtime::Orchestrator;
 use clap::Subcommand;
 use serde::Serialize;
@@ -119,7 +119,7 @@ async fn list(
 /// How the agents have ended that are not there.
 async fn endings(
     books: &Orchestrator,
-    found: &[Waiting],
+    found: &[QueuedInteraction],
 ) -> Result<HashMap<String, &'static str>, Failure> {
     let mut endings = HashMap::new();
     for waiting in found.iter().filter(|waiting| !waiting.live) {
@@ -136,7 +136,7 @@ async fn endings(
     Ok(endings)
 }
 
-fn table(found: &[Waiting], endings: &HashMap<String, &'static str>) -> String {
+fn table(found: &[QueuedInteraction], endings: &HashMap<String, &'static str>) -> String {
     if found.is_empty() {
         return "nothing waits\n".to_owned();
     }
