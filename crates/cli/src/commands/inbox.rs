@@ -16,10 +16,10 @@ use serde_json::Value;
 
 use super::agents;
 use crate::config::Config;
+use crate::connection::{ProjectServer, journal_reader};
 use crate::failure::Failure;
 use crate::models::Models;
 use crate::project::Project;
-use crate::served::Served;
 use crate::terminal;
 
 /// Characters of an interaction that are listed.
@@ -73,8 +73,8 @@ impl Inbox {
         let project = Project::known()?;
         let config = Config::load()?;
         let names = agents::names(&project, &config);
-        let books = match Served::find(&project).await? {
-            Some(_) => Served::books(&project)?,
+        let books = match ProjectServer::find(&project).await? {
+            Some(_) => journal_reader(&project)?,
             None => project.reader(Models::new(config))?,
         };
         match self {

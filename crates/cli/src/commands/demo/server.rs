@@ -14,8 +14,8 @@ use tokio::process::{Child, ChildStdout, Command};
 
 use super::Cast;
 use super::scratch::Scratch;
+use crate::connection::ProjectServer;
 use crate::failure::Failure;
-use crate::served::Served;
 
 /// How long it may take to listen.
 const START_WAIT: Duration = Duration::from_secs(30);
@@ -68,8 +68,8 @@ impl Server {
     }
 
     /// A client of it, found as every command finds it.
-    pub(super) async fn client(&self, scratch: &Scratch) -> Result<Served, Failure> {
-        let found = Served::find(&scratch.project()).await?;
+    pub(super) async fn client(&self, scratch: &Scratch) -> Result<ProjectServer, Failure> {
+        let found = ProjectServer::find(&scratch.project()).await?;
         found.ok_or_else(|| Failure::unavailable(format!("nobody answers at {}", self.url)))
     }
 

@@ -24,8 +24,8 @@ use super::telling::told;
 use super::view::View;
 use super::{Cast, Speed};
 use crate::commands::tasks::drawing::{Drawing, Fold, Telling};
+use crate::connection::ProjectServer;
 use crate::failure::Failure;
-use crate::served::Served;
 use crate::watch::{Family, Tone};
 use question::Question;
 
@@ -70,7 +70,7 @@ pub(super) struct Played {
 /// The show while it goes on.
 struct Scene<'a> {
     needs: Show<'a>,
-    served: Arc<Served>,
+    server_client: Arc<ProjectServer>,
     streams: Streams,
     stage: Stage,
     patience: Patience,
@@ -80,15 +80,15 @@ struct Scene<'a> {
 
 impl Show<'_> {
     pub(super) async fn play(self) -> Result<Played, Failure> {
-        let served = Arc::new(self.server.client(self.scratch).await?);
+        let server_client = Arc::new(self.server.client(self.scratch).await?);
         let patience = if self.cast.is_scripted() {
             Patience::with_script(self.speed)
         } else {
             Patience::with_model()
         };
         let scene = Scene {
-            streams: Streams::from(Arc::clone(&served)),
-            served,
+            streams: Streams::from(Arc::clone(&server_client)),
+            server_client,
             needs: self,
             stage: Stage::default(),
             patience,
@@ -150,7 +150,7 @@ impl Scene<'_> {
     async fn ask(&mut self) -> Result<(), Failure> {
         self.needs.view.scene("plan", "The lead plans")?;
         let model = self.needs.cast.model();
-        let task_id = self.served.submit("lead", model, PROMPT).await?;
+        let task_id = self.server_client.create_task("lead", model, PROMPT).await?;
         self.needs.view.agent("you", Tone::Plain, &format!("“{PROMPT}”"))?;
         let kept = format!(
             "POST /v1/tasks: task {}, on disk before it was answered",
@@ -234,7 +234,9 @@ impl Scene<'_> {
         let why = "A message reaches an agent in the middle of its turn, at the next safe point.";
         self.needs.view.say(Tone::Faint, why)?;
         self.needs.view.agent("you", Tone::Plain, &format!("“{STEERING}”"))?;
-        if let Err(failure) = self.served.say(task_id, STEERING, HandlingMode::Steer).await {
+        if let Err(failure) =
+            self.server_client.send_text(task_id, STEERING, HandlingMode::Steer).await
+        {
             // It may just have ended.
             self.needs.view.agent("you", Tone::Bad, &format!("✗ too late: {failure}"))?;
         }

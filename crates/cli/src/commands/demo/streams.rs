@@ -7,11 +7,12 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use antiphon_client::{ClientError, RetryPolicy};
 use antiphon_core::{Event, Seq, TaskId};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use crate::served::{Lost, Served};
+use crate::connection::ProjectServer;
 
 /// Events that wait to be told. Streams wait then, and the server with them.
 const EVENTS_MAX: usize = 256;
@@ -24,7 +25,7 @@ const AGAIN: Duration = Duration::from_millis(50);
 
 /// The streams, and who they come from.
 pub(super) struct Streams {
-    server: watch::Sender<Option<Arc<Served>>>,
+    server: watch::Sender<Option<Arc<ProjectServer>>>,
     sender: mpsc::Sender<Event>,
     events: mpsc::Receiver<Event>,
     followed: HashSet<TaskId>,
@@ -32,10 +33,10 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    pub(super) fn from(served: Arc<Served>) -> Self {
+    pub(super) fn from(server: Arc<ProjectServer>) -> Self {
         let (sender, events) = mpsc::channel(EVENTS_MAX);
         Self {
-            server: watch::Sender::new(Some(served)),
+            server: watch::Sender::new(Some(server)),
             sender,
             events,
             followed: HashSet::new(),
@@ -72,14 +73,14 @@ impl Streams {
     }
 
     /// Somebody is there again.
-    pub(super) fn go_on(&self, served: Arc<Served>) {
-        self.server.send_replace(Some(served));
+    pub(super) fn go_on(&self, server: Arc<ProjectServer>) {
+        self.server.send_replace(Some(server));
     }
 }
 
 async fn follow(
     task_id: TaskId,
-    mut server: watch::Receiver<Option<Arc<Served>>>,
+    mut server: watch::Receiver<Option<Arc<ProjectServer>>>,
     sender: mpsc::Sender<Event>,
 ) {
     let mut seen = Seq(0);
@@ -89,7 +90,7 @@ async fn follow(
         };
         let Some(there) = there else { continue };
         match listen(&there, &task_id, &mut seen, &sender).await {
-            Err(Lost) => tokio::time::sleep(AGAIN).await,
+            Err(_) => tokio::time::sleep(AGAIN).await,
             Ok(()) => return,
         }
     }
@@ -97,22 +98,18 @@ async fn follow(
 
 /// Passes on what is behind the last event that was seen, until the task has ended.
 async fn listen(
-    served: &Served,
+    server: &ProjectServer,
     task_id: &TaskId,
     seen: &mut Seq,
     sender: &mpsc::Sender<Event>,
-) -> Result<(), Lost> {
-    let mut events = served.events(task_id, *seen).await?;
-    loop {
-        for event in events.next().await? {
-            if event.seq <= *seen {
-                continue;
-            }
-            *seen = event.seq;
-            let ends = event.body.ends_task();
-            if sender.send(event).await.is_err() || ends {
-                return Ok(());
-            }
+) -> Result<(), ClientError> {
+    // The next connection may be to the next server.
+    let mut events = server.client.task_events(task_id.clone(), *seen, RetryPolicy::NEVER);
+    while let Some(event) = events.next().await? {
+        *seen = event.seq;
+        if sender.send(event).await.is_err() {
+            break;
         }
     }
+    Ok(())
 }

@@ -38,10 +38,10 @@ impl Scene<'_> {
         self.pause(SILENCE).await;
         let started = SystemClock.now();
         *self.needs.server = Server::start(self.needs.scratch, self.needs.cast).await?;
-        self.served = Arc::new(self.needs.server.client(self.needs.scratch).await?);
+        self.server_client = Arc::new(self.needs.server.client(self.needs.scratch).await?);
         self.back()?;
         self.pause(READING).await;
-        self.streams.go_on(Arc::clone(&self.served));
+        self.streams.go_on(Arc::clone(&self.server_client));
         self.played.killed = Some((killed, started));
         Ok(())
     }

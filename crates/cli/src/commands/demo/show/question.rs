@@ -113,7 +113,10 @@ impl Scene<'_> {
         }
         let question = self.questions.remove(0);
         let comment = (!decision.allows()).then_some("The person at the demo said no.");
-        let decided = self.served.decide(&question.approval_id, decision, comment).await;
+        let decided = self
+            .server_client
+            .decide(&question.approval_id, decision, comment.map(str::to_owned))
+            .await;
         let (tone, text) = match (decided, decision.allows(), by) {
             // Somebody was faster, at another terminal.
             (Err(failure), _, _) if failure.exit == Exit::Usage => {

@@ -9,8 +9,8 @@ use antiphon_core::{
 };
 use serde_json::json;
 
-use crate::here::{Here, STUBBORN, created, runner, said};
-use crate::there::There;
+use crate::local::{LocalSide, PERSISTENT, created, runner, said};
+use crate::peer_server::PeerServer;
 
 fn texts(events: &[antiphon_core::Event]) -> Vec<String> {
     let messages = events.iter().filter_map(|event| {
@@ -35,10 +35,10 @@ fn beginning(events: &[antiphon_core::Event]) -> &TaskCreated {
 
 #[tokio::test]
 async fn the_conversation_goes_along_with_what_was_said_before_it() {
-    let there = There::new().await;
+    let there = PeerServer::new().await;
     let history = Some(HistoryRef { task_id: TaskId::parse("second").unwrap(), seq: Seq(2) });
     let ours = TaskCreated { history, ..created() };
-    let here = Here::with(ours, vec![said("three"), said("four")]).await;
+    let here = LocalSide::with(ours, vec![said("three"), said("four")]).await;
     here.append("first", Expected::NoTask, vec![created().into(), said("one")]).await;
     let history = Some(HistoryRef { task_id: TaskId::parse("first").unwrap(), seq: Seq(2) });
     let second = TaskCreated { history, ..created() };
@@ -54,7 +54,7 @@ async fn the_conversation_goes_along_with_what_was_said_before_it() {
 
 #[tokio::test]
 async fn what_our_task_may_do_is_what_it_may_do_there() {
-    let there = There::new().await;
+    let there = PeerServer::new().await;
     let limits = TaskLimits {
         turns_max: NonZeroU32::new(7),
         depth_max: NonZeroU32::new(5),
@@ -69,12 +69,12 @@ async fn what_our_task_may_do_is_what_it_may_do_there() {
         output_schema: Some(schema.clone()),
         ..created()
     };
-    let here = Here::with(ours, vec![said("hi")]).await;
+    let here = LocalSide::with(ours, vec![said("hi")]).await;
     // What is left for it, which the orchestrator found out.
     let left = TaskLimits { depth_max: NonZeroU32::new(3), ..limits };
     let run = here.run_on(here.journal.clone(), json!({"peer": "there"}));
     let run = Run { limits: left, ..run };
-    runner(&there.url(), STUBBORN).run(run).await.unwrap();
+    runner(&there.url(), PERSISTENT).run(run).await.unwrap();
     let events = there.events().await;
     let theirs = beginning(&events);
     assert_eq!(theirs.limits.turns_max, NonZeroU32::new(7));
@@ -87,20 +87,20 @@ async fn what_our_task_may_do_is_what_it_may_do_there() {
 
 #[tokio::test]
 async fn what_is_as_deep_as_it_may_be_dispatches_nobody_there() {
-    let (there, here) = (There::new().await, Here::new("hi").await);
+    let (there, here) = (PeerServer::new().await, LocalSide::new("hi").await);
     let run = here.run_on(here.journal.clone(), json!({"peer": "there"}));
     let run = Run { dispatches: DispatchPermission::Denied, ..run };
-    runner(&there.url(), STUBBORN).run(run).await.unwrap();
+    runner(&there.url(), PERSISTENT).run(run).await.unwrap();
     assert!(beginning(&there.events().await).agents.is_nobody());
     there.end().await;
 }
 
 #[tokio::test]
 async fn an_agent_of_theirs_brings_its_own_scene_and_model() {
-    let (there, here) = (There::new().await, Here::new("hi").await);
+    let (there, here) = (PeerServer::new().await, LocalSide::new("hi").await);
     let config = json!({"peer": "there", "agent": "expert"});
     let run = here.run_on(here.journal.clone(), config);
-    runner(&there.url(), STUBBORN).run(run).await.unwrap();
+    runner(&there.url(), PERSISTENT).run(run).await.unwrap();
     let events = there.events().await;
     let theirs = beginning(&events);
     assert_eq!((theirs.agent.as_str(), theirs.system_prompt.as_str()), ("expert", "There."));
@@ -109,12 +109,12 @@ async fn an_agent_of_theirs_brings_its_own_scene_and_model() {
 
 #[tokio::test]
 async fn two_who_follow_the_same_task_begin_it_once_and_write_it_once() {
-    let (there, here) = (There::new().await, Here::new("laps").await);
+    let (there, here) = (PeerServer::new().await, LocalSide::new("laps").await);
     let url = there.url();
     let (first, second) = tokio::join!(here.run(&url), here.run(&url));
     first.unwrap();
     second.unwrap();
-    assert_eq!(here.relayed().await, crate::here::worked(&there).await);
+    assert_eq!(here.relayed().await, crate::local::worked(&there).await);
     let all = antiphon_core::port::TaskQuery {
         which: antiphon_core::port::TaskSelector::All,
         limit: std::num::NonZeroUsize::MAX,
@@ -125,7 +125,7 @@ async fn two_who_follow_the_same_task_begin_it_once_and_write_it_once() {
 
 #[tokio::test]
 async fn a_task_that_has_ended_is_not_begun() {
-    let (there, here) = (There::new().await, Here::new("hi").await);
+    let (there, here) = (PeerServer::new().await, LocalSide::new("hi").await);
     here.say(StatusChanged::new(TaskStatus::Failed)).await;
     let before = here.events().await;
     here.run(&there.url()).await.unwrap();

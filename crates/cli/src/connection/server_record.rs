@@ -1,58 +1,40 @@
-//! What a server leaves in the project's folder, as a client reads it: where it listens, and the token.
-//! What others could have read or written is refused, and so is an address off this machine.
+//! The files that a server writes into the project's folder: where it listens, and the token. A client
+//! refuses files that other users could read or write, and addresses outside of this machine.
 
-use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use antiphon_client::Endpoint;
 use antiphon_core::visible;
-use reqwest::header::HeaderValue;
+use secrecy::SecretString;
 use serde::Deserialize;
 
-use super::owner;
+use super::journal_owner;
 use crate::failure::Failure;
 
-/// Longest paper, in bytes.
-const PAPER_BYTES_MAX: u64 = 4096;
+/// Longest file, in bytes.
+const FILE_BYTES_MAX: u64 = 4096;
 
-/// Where a server says that it listens.
+/// `server.json`: where a server listens, and its process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Notice {
-    pub(super) place: Place,
+pub(super) struct ServerRecord {
+    pub(super) endpoint: Endpoint,
     pub(super) pid: u32,
 }
 
-/// Where a server is reached.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
-    /// On the loopback, in the clear.
-    Address(SocketAddr),
-    /// On the socket in the project's folder.
-    Socket(PathBuf),
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Address(address) => address.fmt(f),
-            Self::Socket(path) => path.display().fmt(f),
-        }
-    }
-}
-
 #[derive(Deserialize)]
-struct NoticeWire {
+struct RecordJson {
     url: Option<String>,
     pid: u32,
     #[serde(default)]
     socket: bool,
 }
 
-impl Notice {
-    /// What the server says, if there is anything.
+impl ServerRecord {
+    /// Reads the record, if there is one.
     pub(super) fn read(folder: &Path) -> Result<Option<Self>, Failure> {
         let path = folder.join("server.json");
         let text = match read_private(&path) {
@@ -61,51 +43,55 @@ impl Notice {
             Err(error) => return Err(distrust(&path, &error.to_string())),
         };
         let wire = serde_json::from_str(&text).ok();
-        let wire: NoticeWire =
-            wire.filter(|wire: &NoticeWire| wire.url.is_some() || wire.socket)
+        let wire: RecordJson =
+            wire.filter(|wire: &RecordJson| wire.url.is_some() || wire.socket)
                 .ok_or_else(|| distrust(&path, "no server of this version wrote it"))?;
         let url = wire.url.as_deref().unwrap_or_default();
-        let place = match (loopback(url), wire.socket) {
-            (Some(address), _) => Place::Address(address),
-            // With TLS, or on an address of the network, this machine has a shorter way.
-            (None, true) => Place::Socket(socket(folder)?),
+        let endpoint = match (loopback(url), wire.socket) {
+            (Some(address), _) => address_endpoint(&path, address)?,
+            // With TLS, or on a network address, the socket is the way on this machine.
+            (None, true) => Endpoint::Socket(socket(folder)?),
             (None, false) => {
                 let url = visible(url);
-                let reason = format!("the token goes to the loopback only, and not to `{url}`");
+                let reason = format!("a token is sent to the loopback only, and not to `{url}`");
                 return Err(distrust(&path, &reason));
             }
         };
-        Ok(Some(Self { place, pid: wire.pid }))
+        Ok(Some(Self { endpoint, pid: wire.pid }))
     }
 }
 
-/// The socket in the project's folder, which is the user's own.
+/// The socket in the project's folder, which has to belong to the user.
 fn socket(folder: &Path) -> Result<PathBuf, Failure> {
     let path = folder.join("server.sock");
     let about = fs::symlink_metadata(&path).map_err(|error| distrust(&path, &error.to_string()))?;
-    let user = owner::user().map_err(|error| distrust(&path, &error.to_string()))?;
+    let user = journal_owner::user().map_err(|error| distrust(&path, &error.to_string()))?;
     if !about.file_type().is_socket() || about.uid() != user {
-        return Err(distrust(&path, "it is no socket of yours"));
+        return Err(distrust(&path, "it is not a socket of this user"));
     }
     Ok(path)
 }
 
-/// The token, as it is shown.
-pub(super) fn token(folder: &Path) -> Result<HeaderValue, Failure> {
+/// The token of the server.
+pub(super) fn token(folder: &Path) -> Result<SecretString, Failure> {
     let path = folder.join("token");
     let text = read_private(&path).map_err(|error| distrust(&path, &error.to_string()))?;
-    let mut shown = HeaderValue::from_str(&format!("Bearer {}", text.trim()))
-        .map_err(|_| distrust(&path, "it holds no token"))?;
-    // Printed as `Sensitive`.
-    shown.set_sensitive(true);
-    Ok(shown)
+    let token = text.trim();
+    if token.is_empty() || !token.chars().all(|c| c.is_ascii_graphic()) {
+        return Err(distrust(&path, "it holds no token"));
+    }
+    Ok(token.into())
 }
 
-/// The address, if it is the loopback and nothing but an address.
+fn address_endpoint(path: &Path, address: SocketAddr) -> Result<Endpoint, Failure> {
+    Endpoint::parse(&format!("http://{address}")).map_err(|reason| distrust(path, &reason))
+}
+
+/// The address of a URL, if it is on the loopback and the URL holds nothing else.
 fn loopback(url: &str) -> Option<SocketAddr> {
     let address: SocketAddr = url.strip_prefix("http://")?.parse().ok()?;
     let ip = address.ip();
-    // Who listens everywhere listens there, too.
+    // A server that listens on all addresses listens on the loopback, too.
     let ip = match (ip.is_unspecified(), ip.is_ipv4()) {
         (true, true) => IpAddr::V4(Ipv4Addr::LOCALHOST),
         (true, false) => IpAddr::V6(Ipv6Addr::LOCALHOST),
@@ -114,7 +100,7 @@ fn loopback(url: &str) -> Option<SocketAddr> {
     (ip.is_loopback() && address.port() != 0).then(|| SocketAddr::new(ip, address.port()))
 }
 
-/// A file that only its owner, who is the user, could read or write.
+/// The text of a file that belongs to the user and that no other user can read or write.
 fn read_private(path: &Path) -> io::Result<String> {
     let named = fs::symlink_metadata(path)?;
     if !named.is_file() {
@@ -125,23 +111,23 @@ fn read_private(path: &Path) -> io::Result<String> {
     if (about.dev(), about.ino()) != (named.dev(), named.ino()) {
         return Err(io::Error::other("it was replaced while it was read"));
     }
-    if about.uid() != owner::user()? {
-        return Err(io::Error::other("it belongs to somebody else"));
+    if about.uid() != journal_owner::user()? {
+        return Err(io::Error::other("it belongs to another user"));
     }
     if about.permissions().mode() & 0o077 != 0 {
-        return Err(io::Error::other("others may read or write it"));
+        return Err(io::Error::other("other users may read or write it"));
     }
     let mut text = String::new();
-    file.take(PAPER_BYTES_MAX + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > PAPER_BYTES_MAX {
-        return Err(io::Error::other(format!("it has more than {PAPER_BYTES_MAX} bytes")));
+    file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > FILE_BYTES_MAX {
+        return Err(io::Error::other(format!("it has more than {FILE_BYTES_MAX} bytes")));
     }
     Ok(text)
 }
 
 fn distrust(path: &Path, reason: &str) -> Failure {
     Failure::refused(format!(
-        "{} is not to be trusted: {reason}. End the server and start it again",
+        "{} cannot be trusted: {reason}. Stop the server and start it again",
         path.display()
     ))
 }
@@ -153,18 +139,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_does_not_listen_on_the_loopback_is_reached_on_the_socket_if_there_is_one() {
+    fn a_server_outside_of_the_loopback_is_reached_on_its_socket_if_there_is_one() {
         let folder = tempfile::tempdir().unwrap();
-        let paper = folder.path().join("server.json");
+        let file = folder.path().join("server.json");
         let read = |url: &str, socket: bool| {
             let about = serde_json::json!({"url": url, "pid": 7, "socket": socket});
-            fs::write(&paper, about.to_string()).unwrap();
-            fs::set_permissions(&paper, fs::Permissions::from_mode(0o600)).unwrap();
-            Notice::read(folder.path())
+            fs::write(&file, about.to_string()).unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+            ServerRecord::read(folder.path())
         };
-        let loopback = Place::Address("127.0.0.1:7117".parse().unwrap());
-        let socket = Place::Socket(folder.path().join("server.sock"));
-        let reached = |place: &Place| Some(Notice { place: place.clone(), pid: 7 });
+        let loopback = Endpoint::parse("http://127.0.0.1:7117").unwrap();
+        let socket = Endpoint::Socket(folder.path().join("server.sock"));
+        let reached = |at: &Endpoint| Some(ServerRecord { endpoint: at.clone(), pid: 7 });
         let foreign = ["http://192.0.2.1:7117", "https://192.0.2.1:7117", "https://127.0.0.1:7117"];
         for url in foreign {
             assert!(read(url, true).is_err(), "{url}: there is no socket");
@@ -174,13 +160,13 @@ mod tests {
             assert_eq!(read(url, true).unwrap(), reached(&socket), "{url}");
             assert!(read(url, false).is_err(), "{url}");
         }
-        for said in [true, false] {
-            assert_eq!(read("http://0.0.0.0:7117", said).unwrap(), reached(&loopback));
+        for has_socket in [true, false] {
+            assert_eq!(read("http://0.0.0.0:7117", has_socket).unwrap(), reached(&loopback));
         }
     }
 
     #[test]
-    fn only_the_loopback_is_an_address_and_everywhere_is_there_too() {
+    fn only_a_loopback_address_is_used_and_the_unspecified_one_becomes_one() {
         for (url, expected) in [
             ("http://127.0.0.1:7117", "127.0.0.1:7117"),
             ("http://127.8.9.1:7117", "127.8.9.1:7117"),

@@ -9,13 +9,13 @@ use antiphon_core::{ModelRef, Position, RunnerConfig, TaskId, TaskStatus, UserMe
 use antiphon_runtime::{NewTask, Orchestrator};
 use serde_json::json;
 
-use crate::here::{STUBBORN, runner};
-use crate::there::{There, orchestrator};
+use crate::local::{PERSISTENT, runner};
+use crate::peer_server::{PeerServer, orchestrator};
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
-fn here(journal: &Arc<MemoryJournal>, there: &There) -> Orchestrator {
-    let loopback = Arc::new(runner(&there.url(), STUBBORN));
+fn here(journal: &Arc<MemoryJournal>, there: &PeerServer) -> Orchestrator {
+    let loopback = Arc::new(runner(&there.url(), PERSISTENT));
     orchestrator(Arc::clone(journal) as Arc<dyn Journal>, vec![loopback])
 }
 
@@ -33,7 +33,7 @@ async fn until(orchestrator: &Orchestrator, task_id: &TaskId, kind: &str) {
 
 #[tokio::test]
 async fn an_orchestrator_here_has_its_task_done_there() {
-    let there = There::new().await;
+    let there = PeerServer::new().await;
     let journal = Arc::new(MemoryJournal::new());
     let here = here(&journal, &there);
     let task_id = here.invoke(task("laps")).await.unwrap();
@@ -49,7 +49,7 @@ async fn an_orchestrator_here_has_its_task_done_there() {
 
 #[tokio::test]
 async fn an_orchestrator_here_cancels_what_runs_there() {
-    let there = There::new().await;
+    let there = PeerServer::new().await;
     let journal = Arc::new(MemoryJournal::new());
     let here = here(&journal, &there);
     let task_id = here.invoke(task("hang")).await.unwrap();
@@ -64,7 +64,7 @@ async fn an_orchestrator_here_cancels_what_runs_there() {
 
 #[tokio::test]
 async fn an_orchestrator_that_is_started_again_goes_on_with_what_runs_there() {
-    let there = There::new().await;
+    let there = PeerServer::new().await;
     let journal = Arc::new(MemoryJournal::new());
     let first = here(&journal, &there);
     let task_id = first.invoke(task("hang")).await.unwrap();
@@ -85,7 +85,7 @@ async fn an_orchestrator_that_is_started_again_goes_on_with_what_runs_there() {
 
 #[tokio::test]
 async fn a_task_that_nobody_there_can_take_fails_here_and_says_why() {
-    let there = There::new().await;
+    let there = PeerServer::new().await;
     let journal = Arc::new(MemoryJournal::new());
     let here = here(&journal, &there);
     let config = RunnerConfig { kind: "loopback".to_owned(), config: json!({"peer": "nobody"}) };

@@ -12,22 +12,22 @@ use antiphon_core::{
     Cancel, Event, EventBody, MessageAppended, ModelRef, Position, Relayed, Seq, SessionId,
     TaskCreated, TaskId, UserMessage,
 };
-use antiphon_remote::{Loopback, LoopbackPeers, Persistence};
+use antiphon_remote::{Peers, RemoteRunner, RetryPolicy};
 use antiphon_runtime::Models;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::there::{Scripted, TOKEN, There};
+use crate::peer_server::{PeerServer, Scripted, TOKEN};
 
 /// Asks again at once, and often.
-pub(crate) const STUBBORN: Persistence = Persistence {
+pub(crate) const PERSISTENT: RetryPolicy = RetryPolicy {
     attempts_max: 2000,
     first_wait: Duration::from_millis(1),
     wait_max: Duration::from_millis(5),
 };
 
 /// Our side.
-pub(crate) struct Here {
+pub(crate) struct LocalSide {
     pub(crate) journal: Arc<MemoryJournal>,
     pub(crate) task_id: TaskId,
     pub(crate) cancel: CancellationToken,
@@ -46,7 +46,7 @@ pub(crate) fn created() -> TaskCreated {
     }
 }
 
-impl Here {
+impl LocalSide {
     pub(crate) async fn new(text: &str) -> Self {
         Self::with(created(), vec![said(text)]).await
     }
@@ -101,7 +101,7 @@ impl Here {
     /// Has our task worked on by whoever is at this address.
     pub(crate) async fn run(&self, url: &str) -> Result<(), RunnerError> {
         let run = self.run_on(Arc::clone(&self.journal) as _, json!({"peer": "there"}));
-        runner(url, STUBBORN).run(run).await
+        runner(url, PERSISTENT).run(run).await
     }
 
     pub(crate) async fn events(&self) -> Vec<Event> {
@@ -136,7 +136,7 @@ impl Here {
 }
 
 /// What happened there, behind how it began.
-pub(crate) async fn worked(there: &There) -> Vec<EventBody> {
+pub(crate) async fn worked(there: &PeerServer) -> Vec<EventBody> {
     let events = there.events().await.into_iter().map(|event| event.body);
     let work = events.skip_while(|body| {
         matches!(body, EventBody::TaskCreated(_) | EventBody::MessageAppended(_))
@@ -144,10 +144,10 @@ pub(crate) async fn worked(there: &There) -> Vec<EventBody> {
     work.collect()
 }
 
-pub(crate) fn runner(url: &str, persistence: Persistence) -> Loopback {
-    let mut peers = LoopbackPeers::default();
+pub(crate) fn runner(url: &str, persistence: RetryPolicy) -> RemoteRunner {
+    let mut peers = Peers::default();
     peers.add("there", url, &TOKEN.into()).unwrap();
-    Loopback::new(peers, persistence)
+    RemoteRunner::new(peers, persistence)
 }
 
 pub(crate) async fn read(journal: &dyn Journal, task_id: &TaskId) -> Vec<Event> {

@@ -4,8 +4,8 @@ use antiphon_core::port::ApprovalSelector;
 use antiphon_core::{EventBody, StatusChanged, TaskStatus, WaitingFor};
 use serde_json::json;
 
-use crate::here::{Here, worked};
-use crate::there::There;
+use crate::local::{LocalSide, worked};
+use crate::peer_server::PeerServer;
 
 fn last(events: &[EventBody]) -> &StatusChanged {
     let Some(EventBody::StatusChanged(change)) = events.last() else { panic!("{events:?}") };
@@ -14,7 +14,7 @@ fn last(events: &[EventBody]) -> &StatusChanged {
 
 #[tokio::test]
 async fn everything_that_happens_there_is_written_here_and_the_end_comes_last() {
-    let (there, here) = (There::new().await, Here::new("laps").await);
+    let (there, here) = (PeerServer::new().await, LocalSide::new("laps").await);
     here.run(&there.url()).await.unwrap();
     let relayed = here.relayed().await;
     assert_eq!(relayed, worked(&there).await);
@@ -31,7 +31,7 @@ async fn everything_that_happens_there_is_written_here_and_the_end_comes_last() 
 
 #[tokio::test]
 async fn a_task_that_fails_there_fails_here_for_the_same_reason() {
-    let (there, here) = (There::new().await, Here::new("fail").await);
+    let (there, here) = (PeerServer::new().await, LocalSide::new("fail").await);
     here.run(&there.url()).await.unwrap();
     let relayed = here.relayed().await;
     assert_eq!(relayed, worked(&there).await);
@@ -42,7 +42,7 @@ async fn a_task_that_fails_there_fails_here_for_the_same_reason() {
 
 #[tokio::test]
 async fn a_question_is_asked_there_and_waited_for_here() {
-    let (there, here) = (There::new().await, Here::new("act").await);
+    let (there, here) = (PeerServer::new().await, LocalSide::new("act").await);
     let url = there.url();
     let answering = async {
         here.until("status_changed").await;

@@ -1,5 +1,5 @@
-//! Our task, as its events tell it: how it began, how far what happens there is written down, and
-//! what was said here since.
+//! The local task, read from its events: how it began, up to which remote event it is relayed, and which
+//! commands arrived since.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -9,39 +9,39 @@ use antiphon_core::{
     Event, EventBody, HistoryRef, Message, Position, Relayed, Seq, TaskCreated, TaskId, WaitingFor,
 };
 
-use crate::orders::Order;
+use crate::control::ControlCommand;
 
-/// Tasks that one history goes through, at most.
+/// Tasks of one history, at most. A longer history is refused.
 pub const HISTORY_TASKS_MAX: usize = 10_000;
 
 /// Events read at a time.
 const PAGE: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 
-/// Our task.
-pub(crate) struct Ours {
+/// The local task.
+pub(crate) struct LocalTask {
     pub(crate) task_id: TaskId,
     pub(crate) created: TaskCreated,
-    /// Its last event.
+    /// Number of its last event.
     pub(crate) seq: Seq,
     position: Position,
     pub(crate) ended: bool,
     waiting_for: Option<WaitingFor>,
-    /// How far it is written down.
+    /// The last remote event that is relayed.
     pub(crate) relayed: Option<Relayed>,
-    /// What was said here and has not been passed on.
-    pub(crate) orders: Vec<Order>,
-    /// What was said in it before anything happened there.
-    said: Vec<Arc<Message>>,
+    /// Commands that are not forwarded yet.
+    pub(crate) commands: Vec<ControlCommand>,
+    /// Messages from before the first relayed event.
+    messages: Vec<Arc<Message>>,
 }
 
-impl Ours {
-    /// Reads our task.
+impl LocalTask {
+    /// Reads the task.
     pub(crate) async fn read(journal: &dyn Journal, task_id: &TaskId) -> Result<Self, RunnerError> {
         let none = || RunnerError::Refused { reason: format!("there is no task {task_id}") };
         let page = page(journal, task_id, Position(0)).await?;
         let first = page.first().ok_or_else(none)?;
         let EventBody::TaskCreated(created) = &first.body else { return Err(none()) };
-        let mut ours = Self {
+        let mut task = Self {
             task_id: task_id.clone(),
             created: created.clone(),
             seq: first.seq,
@@ -49,14 +49,14 @@ impl Ours {
             ended: false,
             waiting_for: None,
             relayed: None,
-            orders: Vec::new(),
-            said: Vec::new(),
+            commands: Vec::new(),
+            messages: Vec::new(),
         };
-        ours.catch_up(journal).await?;
-        Ok(ours)
+        task.catch_up(journal).await?;
+        Ok(task)
     }
 
-    /// Reads what others wrote since.
+    /// Reads the events that other writers appended since.
     pub(crate) async fn catch_up(&mut self, journal: &dyn Journal) -> Result<(), JournalError> {
         loop {
             let events = page(journal, &self.task_id, self.position).await?;
@@ -66,15 +66,15 @@ impl Ours {
             for event in events {
                 (self.seq, self.position) = (event.seq, event.position);
                 if let EventBody::StatusChanged(change) = &event.body {
-                    self.orders.extend(Order::of(change, self.waiting_for));
+                    self.commands.extend(ControlCommand::of(change, self.waiting_for));
                 }
                 self.apply(&event.body);
             }
         }
     }
 
-    /// Notes what we wrote ourselves: there is nothing in it to pass on.
-    pub(crate) fn wrote(&mut self, events: &[EventBody], appended: &Appended) {
+    /// Applies the events that this runner appended: they hold no command to forward.
+    pub(crate) fn appended(&mut self, events: &[EventBody], appended: &Appended) {
         (self.seq, self.position) = (appended.seq, appended.position);
         for body in events {
             self.apply(body);
@@ -86,12 +86,12 @@ impl Ours {
         match body {
             EventBody::Relayed(relayed) => {
                 self.relayed = Some(relayed.clone());
-                // What was said before it had been passed on before it was written.
-                self.orders.clear();
+                // Commands before it were forwarded before it was appended.
+                self.commands.clear();
             }
             EventBody::StatusChanged(change) => self.waiting_for = change.waiting_for,
             EventBody::MessageAppended(appended) if self.relayed.is_none() => {
-                self.said.push(Arc::clone(&appended.message));
+                self.messages.push(Arc::clone(&appended.message));
             }
             EventBody::TaskCreated(_)
             | EventBody::StateChanged(_)
@@ -114,29 +114,28 @@ impl Ours {
         }
     }
 
-    /// Everything that was said before anything happened there, in other tasks and in this one.
-    pub(crate) async fn said(
+    /// All messages from before the first relayed event, of the tasks before this one and of this one.
+    pub(crate) async fn history(
         &self,
         journal: &dyn Journal,
     ) -> Result<Vec<Arc<Message>>, RunnerError> {
-        let mut chapters = vec![self.said.clone()];
+        let mut parts = vec![self.messages.clone()];
         let mut before = self.created.history.clone();
         while let Some(HistoryRef { task_id, seq }) = before.take() {
-            if chapters.len() == HISTORY_TASKS_MAX {
-                let reason =
-                    format!("its history goes through more than {HISTORY_TASKS_MAX} tasks");
+            if parts.len() == HISTORY_TASKS_MAX {
+                let reason = format!("its history has more than {HISTORY_TASKS_MAX} tasks");
                 return Err(RunnerError::Refused { reason });
             }
-            let (messages, next) = chapter(journal, &task_id, seq).await?;
-            chapters.push(messages);
+            let (messages, next) = messages_until(journal, &task_id, seq).await?;
+            parts.push(messages);
             before = next;
         }
-        Ok(chapters.into_iter().rev().flatten().collect())
+        Ok(parts.into_iter().rev().flatten().collect())
     }
 }
 
-/// What was said in another task up to one of its events, and what was said before that.
-async fn chapter(
+/// Messages of another task up to one of its events, and the history before that task.
+async fn messages_until(
     journal: &dyn Journal,
     task_id: &TaskId,
     until: Seq,

@@ -1,18 +1,16 @@
-//! What was said to our task here and is meant for the one there.
+//! Commands to the local task that the runner forwards to the remote one.
 
 use antiphon_core::{StatusChanged, TaskStatus, WaitingFor};
 
-/// Something to pass on.
+/// A command to forward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
-    /// Somebody paused it.
+pub(crate) enum ControlCommand {
     Pause,
-    /// Somebody let it go on.
     Resume,
 }
 
-impl Order {
-    /// What a new status of our task asks for, of a task that waits for this.
+impl ControlCommand {
+    /// The command behind a new status of the local task, which waited for `waiting_for`.
     pub(crate) fn of(change: &StatusChanged, waiting_for: Option<WaitingFor>) -> Option<Self> {
         match (change.status, change.waiting_for, waiting_for) {
             (TaskStatus::InputRequired, Some(WaitingFor::Resume), _) => Some(Self::Pause),

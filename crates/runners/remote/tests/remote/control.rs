@@ -2,12 +2,12 @@
 
 use antiphon_core::{EventBody, StatusChanged, TaskStatus, WaitingFor};
 
-use crate::here::{Here, worked};
-use crate::there::There;
+use crate::local::{LocalSide, worked};
+use crate::peer_server::PeerServer;
 
 #[tokio::test]
 async fn a_task_that_is_canceled_here_has_ended_there_before_anybody_returns() {
-    let (there, here) = (There::new().await, Here::new("hang").await);
+    let (there, here) = (PeerServer::new().await, LocalSide::new("hang").await);
     let url = there.url();
     let canceling = async {
         here.until("tool_started").await;
@@ -25,7 +25,7 @@ async fn a_task_that_is_canceled_here_has_ended_there_before_anybody_returns() {
 
 #[tokio::test]
 async fn a_task_that_was_canceled_before_anybody_followed_it_is_canceled_there() {
-    let (there, here) = (There::new().await, Here::new("hang").await);
+    let (there, here) = (PeerServer::new().await, LocalSide::new("hang").await);
     here.cancel.cancel();
     here.run(&there.url()).await.unwrap();
     let ended = StatusChanged::new(TaskStatus::Canceled).into();
@@ -36,7 +36,7 @@ async fn a_task_that_was_canceled_before_anybody_followed_it_is_canceled_there()
 
 #[tokio::test]
 async fn a_cancel_that_comes_too_late_changes_nothing() {
-    let (there, here) = (There::new().await, Here::new("hi").await);
+    let (there, here) = (PeerServer::new().await, LocalSide::new("hi").await);
     let url = there.url();
     let canceling = async {
         while !there.journal_ended().await {
@@ -52,7 +52,7 @@ async fn a_cancel_that_comes_too_late_changes_nothing() {
 
 #[tokio::test]
 async fn a_task_that_ended_here_for_another_reason_is_ended_there() {
-    let (there, here) = (There::new().await, Here::new("act").await);
+    let (there, here) = (PeerServer::new().await, LocalSide::new("act").await);
     let url = there.url();
     tokio::select! {
         ran = here.run(&url) => panic!("it waits for an answer there: {ran:?}"),
@@ -67,7 +67,7 @@ async fn a_task_that_ended_here_for_another_reason_is_ended_there() {
 
 #[tokio::test]
 async fn a_task_that_is_paused_and_resumed_here_is_paused_and_resumed_there() {
-    let (there, here) = (There::new().await, Here::new("act").await);
+    let (there, here) = (PeerServer::new().await, LocalSide::new("act").await);
     let url = there.url();
     tokio::select! {
         ran = here.run(&url) => panic!("it waits for an answer there: {ran:?}"),
@@ -101,7 +101,7 @@ async fn a_task_that_is_paused_and_resumed_here_is_paused_and_resumed_there() {
     there.end().await;
 }
 
-impl There {
+impl PeerServer {
     async fn journal_ended(&self) -> bool {
         let all = antiphon_core::port::TaskQuery {
             which: antiphon_core::port::TaskSelector::All,

@@ -20,7 +20,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-use crate::here::read;
+use crate::local::read;
 
 pub(crate) const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
@@ -68,10 +68,10 @@ impl Models for Scripted {
     }
 }
 
-struct Careful;
+struct AskBeforeAct;
 
 #[async_trait]
-impl Gate for Careful {
+impl Gate for AskBeforeAct {
     fn judge(&self, call: &GateRequest<'_>) -> Verdict {
         match call.tool {
             "act" => Verdict::Ask { reason: "It acts.".to_owned(), rule: Rule("act".to_owned()) },
@@ -84,10 +84,10 @@ impl Gate for Careful {
     }
 }
 
-struct Hands;
+struct TestTools;
 
 #[async_trait]
-impl ToolExecutor for Hands {
+impl ToolExecutor for TestTools {
     fn tools(&self) -> Vec<Tool> {
         let tool = |name: &str| Tool {
             name: name.to_owned(),
@@ -123,8 +123,8 @@ pub(crate) fn orchestrator(
     Orchestrator::new(RuntimeDeps {
         journal,
         models: Arc::new(Scripted),
-        tools: Arc::new(Hands),
-        gate: Arc::new(Careful),
+        tools: Arc::new(TestTools),
+        gate: Arc::new(AskBeforeAct),
         agents: None,
         runners,
         prices: Arc::new(PriceTable::default()),
@@ -134,10 +134,10 @@ pub(crate) fn orchestrator(
     })
 }
 
-struct AsAsked;
+struct TestTaskFactory;
 
 #[async_trait]
-impl TaskFactory for AsAsked {
+impl TaskFactory for TestTaskFactory {
     async fn task(&self, request: TaskRequest) -> Result<NewTask, ErrorResponse> {
         let model = request.model.unwrap_or_else(|| ModelRef::parse("scripted/there").unwrap());
         let agent = request.agent.unwrap_or_else(|| "default".to_owned());
@@ -158,7 +158,7 @@ impl TaskFactory for AsAsked {
 }
 
 /// The other orchestrator, at work.
-pub(crate) struct There {
+pub(crate) struct PeerServer {
     pub(crate) address: SocketAddr,
     pub(crate) orchestrator: Orchestrator,
     pub(crate) journal: Arc<MemoryJournal>,
@@ -166,7 +166,7 @@ pub(crate) struct There {
     serving: JoinSet<()>,
 }
 
-impl There {
+impl PeerServer {
     pub(crate) async fn new() -> Self {
         let address = "127.0.0.1:0".parse().unwrap();
         Self::again(Arc::new(MemoryJournal::new()), address).await
@@ -180,7 +180,7 @@ impl There {
         let address = listener.local_addr().unwrap();
         let doors = ServerDeps {
             orchestrator: orchestrator.clone(),
-            desk: Arc::new(AsAsked),
+            desk: Arc::new(TestTaskFactory),
             token: Token::new(TOKEN.into()).unwrap(),
             // Whoever comes through a proxy names the proxy.
             hosts: vec!["127.0.0.1".to_owned()],

@@ -16,15 +16,15 @@ use antiphon_core::{
 use async_trait::async_trait;
 use serde_json::json;
 
-use crate::here::{Here, STUBBORN, runner, worked};
+use crate::local::{LocalSide, PERSISTENT, runner, worked};
+use crate::peer_server::PeerServer;
 use crate::proxy::Proxy;
-use crate::there::There;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_that_breaks_anywhere_again_and_again_changes_nothing() {
     let mut cuts = 0;
     for seed in 0..24 {
-        let (there, here) = (There::new().await, Here::new("laps").await);
+        let (there, here) = (PeerServer::new().await, LocalSide::new("laps").await);
         let proxy = Proxy::new(there.address, seed, 3000).await;
         here.run(&format!("http://{}", proxy.address)).await.unwrap();
         assert_eq!(here.relayed().await, worked(&there).await, "seed {seed}");
@@ -37,7 +37,7 @@ async fn a_connection_that_breaks_anywhere_again_and_again_changes_nothing() {
 #[tokio::test]
 async fn a_cancel_crosses_over_connections_that_break() {
     for seed in 0..4 {
-        let (there, here) = (There::new().await, Here::new("hang").await);
+        let (there, here) = (PeerServer::new().await, LocalSide::new("hang").await);
         let proxy = Proxy::new(there.address, seed, 3000).await;
         let url = format!("http://{}", proxy.address);
         let canceling = async {
@@ -53,7 +53,7 @@ async fn a_cancel_crosses_over_connections_that_break() {
 
 #[tokio::test]
 async fn a_server_that_is_started_again_is_found_again() {
-    let (there, here) = (There::new().await, Here::new("act").await);
+    let (there, here) = (PeerServer::new().await, LocalSide::new("act").await);
     let url = there.url();
     let restarting = async {
         there.until("approval_requested").await;
@@ -61,7 +61,7 @@ async fn a_server_that_is_started_again_is_found_again() {
         let (journal, address) = there.end().await;
         // Nobody is there for a while: the runner asks in vain.
         tokio::time::sleep(std::time::Duration::from_millis(30)).await;
-        let there = There::again(journal, address).await;
+        let there = PeerServer::again(journal, address).await;
         let asked = there.orchestrator.approvals(ApprovalSelector::Pending).await.unwrap();
         let id = asked[0].approval_id.clone();
         there.orchestrator.decide(&id, Decision::AllowTask, "a test", None).await.unwrap();
@@ -84,7 +84,7 @@ async fn a_server_that_is_started_again_is_found_again() {
 
 #[tokio::test]
 async fn whoever_comes_to_rest_goes_on_where_the_events_end() {
-    let (there, here) = (There::new().await, Here::new("hang").await);
+    let (there, here) = (PeerServer::new().await, LocalSide::new("hang").await);
     let url = there.url();
     let resting = async {
         here.until("tool_started").await;
@@ -94,7 +94,7 @@ async fn whoever_comes_to_rest_goes_on_where_the_events_end() {
     ran.unwrap();
     let theirs = there.orchestrator.task(&there.task().await).await.unwrap();
     assert_eq!(theirs.status, TaskStatus::Running, "it goes on there");
-    let here = Here { rest: tokio_util::sync::CancellationToken::new(), ..here };
+    let here = LocalSide { rest: tokio_util::sync::CancellationToken::new(), ..here };
     here.cancel.cancel();
     here.run(&url).await.unwrap();
     assert_eq!(here.relayed().await, worked(&there).await);
@@ -161,8 +161,8 @@ impl Journal for Mortal {
 #[tokio::test]
 async fn whoever_dies_at_any_append_goes_on_where_the_events_end() {
     for wrote in [false, true] {
-        let (there, here) = (There::new().await, Here::new("laps").await);
-        let loopback = runner(&there.url(), STUBBORN);
+        let (there, here) = (PeerServer::new().await, LocalSide::new("laps").await);
+        let loopback = runner(&there.url(), PERSISTENT);
         let mut died = 0;
         // One more append each time, so that it dies at every one of them.
         for last in 0.. {

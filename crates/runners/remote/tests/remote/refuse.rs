@@ -3,26 +3,26 @@
 use std::time::Duration;
 
 use antiphon_core::port::{Runner, RunnerError};
-use antiphon_remote::{Loopback, LoopbackPeers, PeerError, Persistence};
+use antiphon_remote::{PeerError, Peers, RemoteRunner, RetryPolicy};
 use serde_json::{Value, json};
 
-use crate::here::{Here, STUBBORN, runner};
-use crate::there::{TOKEN, There};
+use crate::local::{LocalSide, PERSISTENT, runner};
+use crate::peer_server::{PeerServer, TOKEN};
 
-const HASTY: Persistence = Persistence {
+const HASTY: RetryPolicy = RetryPolicy {
     attempts_max: 3,
     first_wait: Duration::from_millis(1),
     wait_max: Duration::from_millis(1),
 };
 
-fn peers(token: &str, url: &str) -> LoopbackPeers {
-    let mut peers = LoopbackPeers::default();
+fn peers(token: &str, url: &str) -> Peers {
+    let mut peers = Peers::default();
     peers.add("there", url, &token.into()).unwrap();
     peers.add("other", url, &token.into()).unwrap();
     peers
 }
 
-async fn refused(loopback: &Loopback, here: &Here, config: Value) -> String {
+async fn refused(loopback: &RemoteRunner, here: &LocalSide, config: Value) -> String {
     let run = here.run_on(here.journal.clone(), config);
     match loopback.run(run).await {
         Err(RunnerError::Refused { reason }) => reason,
@@ -32,9 +32,9 @@ async fn refused(loopback: &Loopback, here: &Here, config: Value) -> String {
 
 #[tokio::test]
 async fn a_peer_that_does_not_take_the_token_refuses() {
-    let (there, here) = (There::new().await, Here::new("hi").await);
+    let (there, here) = (PeerServer::new().await, LocalSide::new("hi").await);
     let wrong = "x".repeat(32);
-    let loopback = Loopback::new(peers(&wrong, &there.url()), STUBBORN);
+    let loopback = RemoteRunner::new(peers(&wrong, &there.url()), PERSISTENT);
     let reason = refused(&loopback, &here, json!({"peer": "there"})).await;
     assert!(reason.contains("`there`") && reason.contains("token"), "{reason}");
     assert!(!reason.contains(&wrong), "{reason}");
@@ -44,8 +44,8 @@ async fn a_peer_that_does_not_take_the_token_refuses() {
 
 #[tokio::test]
 async fn a_peer_that_nobody_configured_is_refused_and_the_known_ones_are_named() {
-    let here = Here::new("hi").await;
-    let loopback = Loopback::new(peers(TOKEN, "http://127.0.0.1:1"), STUBBORN);
+    let here = LocalSide::new("hi").await;
+    let loopback = RemoteRunner::new(peers(TOKEN, "http://127.0.0.1:1"), PERSISTENT);
     let reason = refused(&loopback, &here, json!({"peer": "elsewhere"})).await;
     assert_eq!(reason, "there is no peer `elsewhere`, only other, there");
     assert_eq!(loopback.check(&json!({"peer": "elsewhere"})), Err(reason));
@@ -65,8 +65,8 @@ async fn a_peer_that_nobody_configured_is_refused_and_the_known_ones_are_named()
 
 #[tokio::test]
 async fn a_peer_that_is_not_there_is_unavailable_after_a_while() {
-    let here = Here::new("hi").await;
-    let (_, address) = There::new().await.end().await;
+    let here = LocalSide::new("hi").await;
+    let (_, address) = PeerServer::new().await.end().await;
     let run = here.run_on(here.journal.clone(), json!({"peer": "there"}));
     let stopped = runner(&format!("http://{address}"), HASTY).run(run).await;
     let Err(RunnerError::Unavailable { reason }) = stopped else { panic!("{stopped:?}") };
@@ -75,7 +75,7 @@ async fn a_peer_that_is_not_there_is_unavailable_after_a_while() {
 
 #[tokio::test]
 async fn a_task_that_is_gone_there_is_refused_and_not_begun_again() {
-    let (there, here) = (There::new().await, Here::new("act").await);
+    let (there, here) = (PeerServer::new().await, LocalSide::new("act").await);
     let url = there.url();
     tokio::select! {
         ran = here.run(&url) => panic!("it waits for an answer there: {ran:?}"),
@@ -83,8 +83,8 @@ async fn a_task_that_is_gone_there_is_refused_and_not_begun_again() {
     }
     let (_, address) = there.end().await;
     let journal = std::sync::Arc::new(antiphon_conformance::model::MemoryJournal::new());
-    let there = There::again(journal, address).await;
-    let loopback = runner(&there.url(), STUBBORN);
+    let there = PeerServer::again(journal, address).await;
+    let loopback = runner(&there.url(), PERSISTENT);
     let reason = refused(&loopback, &here, json!({"peer": "there"})).await;
     assert!(reason.contains("404"), "{reason}");
     there.end().await;
@@ -92,21 +92,23 @@ async fn a_task_that_is_gone_there_is_refused_and_not_begun_again() {
 
 #[tokio::test]
 async fn what_the_peer_cannot_accept_is_refused_in_its_words() {
-    let there = There::new().await;
+    let there = PeerServer::new().await;
     let schema = antiphon_core::RawJson::parse(r#"{"type":"nonsense"}"#).unwrap();
-    let ours = antiphon_core::TaskCreated { output_schema: Some(schema), ..crate::here::created() };
-    let here = Here::with(ours, vec![crate::here::said("hi")]).await;
-    let reason = refused(&runner(&there.url(), STUBBORN), &here, json!({"peer": "there"})).await;
+    let ours =
+        antiphon_core::TaskCreated { output_schema: Some(schema), ..crate::local::created() };
+    let here = LocalSide::with(ours, vec![crate::local::said("hi")]).await;
+    let reason = refused(&runner(&there.url(), PERSISTENT), &here, json!({"peer": "there"})).await;
     assert!(reason.contains("400") && reason.contains("schema"), "{reason}");
-    let silent = Here::with(crate::here::created(), Vec::new()).await;
-    let reason = refused(&runner(&there.url(), STUBBORN), &silent, json!({"peer": "there"})).await;
+    let silent = LocalSide::with(crate::local::created(), Vec::new()).await;
+    let reason =
+        refused(&runner(&there.url(), PERSISTENT), &silent, json!({"peer": "there"})).await;
     assert!(reason.contains("no question"), "{reason}");
     there.end().await;
 }
 
 #[test]
 fn a_token_is_sent_in_the_clear_to_nobody_but_this_machine() {
-    let mut peers = LoopbackPeers::default();
+    let mut peers = Peers::default();
     for fine in [
         "http://127.0.0.1:7117",
         "http://[::1]:7117",
