@@ -7,7 +7,7 @@ use antiphon_agent_files::{AgentCatalog, Watching};
 use antiphon_core::port::{Agents, Runner};
 use antiphon_core::{AgentName, visible};
 use antiphon_permissions::{Mode, Remembered, RuleEntry};
-use antiphon_remote::{Loopback, LoopbackPeers, Persistence};
+use antiphon_remote::{Peers, RemoteRunner, RetryPolicy};
 use antiphon_sandboxed::{SandboxRunner, WORKERS_DEFAULT, WorkerCommand};
 use antiphon_terminal::{GuardCommand, TerminalRunner, TerminalSettings};
 use tokio::sync::mpsc;
@@ -172,8 +172,8 @@ fn terminals(project: &Project, config: &Config) -> Result<Option<TerminalRunner
 }
 
 /// The runner `loopback`, to the peers that the user configured.
-fn loopback(config: &Config) -> Result<Loopback, Failure> {
-    let mut peers = LoopbackPeers::default();
+fn loopback(config: &Config) -> Result<RemoteRunner, Failure> {
+    let mut peers = Peers::default();
     for (name, peer) in &config.peers {
         let token = match peer.token(name) {
             Ok(token) => token,
@@ -187,5 +187,5 @@ fn loopback(config: &Config) -> Result<Loopback, Failure> {
             .add(name, &peer.url, &token)
             .map_err(|error| Failure::usage(format!("[peers.{name}]: {error}")))?;
     }
-    Ok(Loopback::new(peers, Persistence::default()))
+    Ok(RemoteRunner::new(peers, RetryPolicy::default()))
 }

@@ -41,7 +41,10 @@ fn a_task_is_told_something_paused_and_resumed_through_the_server() {
     let server = project.serve();
     let task = project.last();
     let said = project.antiphon(&["tasks", "send", "last", "--steer", "by the way"]);
-    assert_eq!((said.code, said.out.as_str()), (0, "kept; it hears it when it goes on\n"));
+    assert_eq!(
+        (said.code, said.out.as_str()),
+        (0, "kept; the agent reads it when the task goes on\n")
+    );
     let paused = project.antiphon(&["tasks", "pause", "last"]);
     let expected = format!("it rests; go on with `antiphon tasks resume {task}`\n");
     assert_eq!((paused.code, paused.out), (0, expected));
@@ -168,7 +171,7 @@ fn papers_that_others_could_have_written_are_refused_before_anybody_is_asked() {
     let refused = |why: &str| {
         let seen = project.antiphon(&["tasks", "cancel", "last"]);
         assert_eq!(seen.code, 3, "{seen:?}");
-        assert!(seen.err.contains("not to be trusted") && seen.err.contains(why), "{seen:?}");
+        assert!(seen.err.contains("cannot be trusted") && seen.err.contains(why), "{seen:?}");
         assert_eq!(forger.heard(), "", "{why}: nobody came");
     };
     for url in ["http://192.0.2.1:7117", "https://127.0.0.1:1", "http://localhost:1", "x"] {
@@ -184,7 +187,7 @@ fn papers_that_others_could_have_written_are_refused_before_anybody_is_asked() {
     for name in ["server.json", "token"] {
         let path = papers.join(name);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-        refused("others may read");
+        refused("other users may read");
         let elsewhere = project.path().join(name);
         fs::rename(&path, &elsewhere).unwrap();
         fs::set_permissions(&elsewhere, fs::Permissions::from_mode(0o600)).unwrap();
@@ -226,7 +229,7 @@ fn a_token_that_the_server_does_not_take_is_told() {
     fs::write(&token, "f".repeat(64)).unwrap();
     let seen = project.antiphon(&["tasks", "cancel", "last"]);
     assert_eq!(seen.code, 3, "{seen:?}");
-    assert!(seen.err.contains("does not take the token"), "{seen:?}");
+    assert!(seen.err.contains("does not accept the token"), "{seen:?}");
     server.end();
 }
 
@@ -248,31 +251,36 @@ fn a_server_that_goes_away_in_the_middle_is_told() {
     for cut in ["", "HTTP/1.1 503 X\r\ncontent-length: 9\r\n\r\n{"] {
         let seen = ask(cut);
         assert_eq!((seen.code, seen.out.as_str()), (4, ""), "{seen:?}");
-        assert!(seen.err.contains("went away"), "{seen:?}");
+        assert!(seen.err.contains("broke"), "{seen:?}");
     }
     // Nor is anybody followed who points elsewhere.
     let seen = ask("HTTP/1.1 307 X\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n");
     assert_eq!(seen.code, 4, "{seen:?}");
-    assert!(seen.err.contains("another language"), "{seen:?}");
+    assert!(seen.err.contains("unexpected answer"), "{seen:?}");
 }
 
 #[test]
 fn a_server_that_goes_away_while_it_is_waited_for_is_told() {
     let project = Project::that_asks("go");
     let forger = Forger::owning(&project);
+    let listed = project.antiphon(&["tasks", "list", "--json"]);
+    let listed: Value = serde_json::from_str(&listed.out).unwrap();
+    let mut task = listed[0].clone();
     forger.publish(&format!("http://{}", forger.address()));
     let order = project.spawn(&["tasks", "resume", "last"]);
     let closing = "HTTP/1.1 200 OK\r\nconnection: close\r\n";
-    forger.answer(&format!("{closing}content-length: 0\r\n\r\n"));
-    assert!(forger.answer(&format!("{closing}content-length: 2\r\n\r\n{{}}")).contains("/resume"));
-    let going_on = format!("{closing}content-length: 15\r\n\r\n{{\"rests\":false}}");
+    let answer = |body: &str| format!("{closing}content-length: {}\r\n\r\n{body}", body.len());
+    forger.answer(&answer(""));
+    assert!(forger.answer(&answer(&task.to_string())).contains("/resume"));
+    task["rests"] = false.into();
+    let going_on = answer(&task.to_string());
     for _ in 0..2 {
         assert!(forger.answer(&going_on).contains("/rest?wait_s=25"));
     }
     assert!(forger.answer("").contains("/rest?wait_s=25"));
     let seen = Seen::of(order.wait_with_output().unwrap());
     assert_eq!((seen.code, seen.out.as_str()), (4, ""), "{seen:?}");
-    assert!(seen.err.contains("went away"), "{seen:?}");
+    assert!(seen.err.contains("broke"), "{seen:?}");
 }
 
 #[test]

@@ -31,6 +31,7 @@
 mod agent;
 mod approval;
 mod budget;
+mod budget_status;
 mod chat;
 mod command;
 mod definition;
@@ -62,6 +63,7 @@ mod usage;
 pub use agent::{AgentState, AgentStatus};
 pub use approval::{Approval, ApprovalStatus, Decision};
 pub use budget::{PerWindow, SpendExceeded, SpendLimits, SpendWindow};
+pub use budget_status::{BudgetStatus, ScopeStatus, WindowStatus};
 pub use chat::{CanonicalMessage, ChatCompletionRequest, ChatCompletionResponse, Role, TokenUsage};
 pub use command::{Command, CommandError, OrchestratorRequest};
 pub use definition::{

@@ -8,11 +8,10 @@ use std::sync::Arc;
 
 use antiphon_core::port::{IdempotencyKey, TaskFilter, TaskQuery, TaskSelector};
 use antiphon_core::{
-    BudgetRaised, Cost, DayRange, SpendLimits, SpendWindow, Spending, TaskCreated, TaskId,
-    TaskStatus, WaitingFor,
+    BudgetRaised, BudgetStatus, Cost, DayRange, ScopeStatus, SpendLimits, SpendWindow, Spending,
+    TaskCreated, TaskId, TaskStatus, WaitingFor, WindowStatus,
 };
 use chrono::{DateTime, Utc};
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::arrival::Arrival;
@@ -43,48 +42,6 @@ pub struct Allowance {
     pub comment: Option<String>,
     /// Makes a repeated order harmless.
     pub key: Option<IdempotencyKey>,
-}
-
-/// How the budget stands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct BudgetStatus {
-    /// Of all together.
-    pub total: ScopeStatus,
-    /// Of keys that have limits, or that paid for something this month.
-    pub keys: Vec<ScopeStatus>,
-    /// Tasks that wait for it, the oldest first.
-    pub waiting: Vec<TaskId>,
-}
-
-/// How one budget stands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ScopeStatus {
-    /// Whose.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key_id: Option<String>,
-    /// This day.
-    pub day: WindowStatus,
-    /// This month.
-    pub month: WindowStatus,
-    /// Answers this month of which nobody knows what they cost. They are not counted.
-    pub unpriced_calls: u64,
-}
-
-/// How a budget stands in a day or a month.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct WindowStatus {
-    /// What was spent.
-    pub spent_nano_usd: Cost,
-    /// What may be, with what was allowed beyond it; anything when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit_nano_usd: Option<Cost>,
-    /// What was allowed beyond it.
-    pub raised_nano_usd: Cost,
-    /// When the next one begins.
-    pub resets_at: DateTime<Utc>,
 }
 
 impl Orchestrator {

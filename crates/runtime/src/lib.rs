@@ -70,8 +70,9 @@ mod tools;
 mod tree;
 mod world;
 
-pub use allowance::{ALLOWED_NANO_USD_MAX, Allowance, BudgetStatus, ScopeStatus, WindowStatus};
+pub use allowance::{ALLOWED_NANO_USD_MAX, Allowance};
 pub use antiphon_core::ORDERS;
+pub use antiphon_core::{BudgetStatus, ScopeStatus, WindowStatus};
 pub use arrival::{
     Arrival, INTENT_BYTES_MAX, INTERACTION_BYTES_MAX, PAYLOAD_BYTES_MAX, Receipt, Rejection,
     SENDER_KEY_BYTES_MAX, Wake,

@@ -8,11 +8,11 @@ use antiphon_runtime::Orchestrator;
 use clap::Subcommand;
 
 use crate::config::Config;
+use crate::connection::{Connection, ProjectServer, journal_reader};
 use crate::failure::Failure;
 use crate::hands::Toolset;
 use crate::models::Models;
 use crate::project::Project;
-use crate::served::{Door, Served};
 use crate::terminal;
 
 /// Characters of a call that are listed.
@@ -67,8 +67,8 @@ impl Approvals {
         match self {
             Self::List { all, json } => {
                 let which = if all { ApprovalSelector::All } else { ApprovalSelector::Pending };
-                let books = match Served::find(&project).await? {
-                    Some(_) => Served::books(&project)?,
+                let books = match ProjectServer::find(&project).await? {
+                    Some(_) => journal_reader(&project)?,
                     None => project.reader(models)?,
                 };
                 let approvals = books.approvals(which).await?;
@@ -94,38 +94,39 @@ impl Approvals {
                     (true, false) => Decision::AllowTask,
                     (false, false) => Decision::AllowOnce,
                 };
-                decide(&door(&project, models).await?, &approval, decision, None).await
+                decide(&connection(&project, models).await?, &approval, decision, None).await
             }
             Self::Deny { approval, comment } => {
-                decide(&door(&project, models).await?, &approval, Decision::Deny, comment).await
+                decide(&connection(&project, models).await?, &approval, Decision::Deny, comment)
+                    .await
             }
         }
     }
 }
 
 /// Who takes the answer; a rule that is allowed always is kept by the gate.
-async fn door(project: &Project, models: Models) -> Result<Door, Failure> {
+async fn connection(project: &Project, models: Models) -> Result<Connection, Failure> {
     let hands = Toolset::keeping(project, models.config())?;
-    Door::open(project, models, hands).await
+    Connection::open(project, models, hands).await
 }
 
 async fn decide(
-    door: &Door,
+    connection: &Connection,
     name: &str,
     decision: Decision,
     comment: Option<String>,
 ) -> Result<(), Failure> {
-    let approval = find(door.books(), name).await?;
-    door.decide(&approval.approval_id, decision, comment).await?;
+    let approval = find(connection.reader(), name).await?;
+    connection.decide(&approval.approval_id, decision, comment).await?;
     let word = if decision.allows() { "allowed" } else { "denied" };
-    let then = match door {
-        Door::Served(..) => "its task goes on".to_owned(),
-        Door::Alone(books) => {
+    let then = match connection {
+        Connection::Server(..) => "its task goes on".to_owned(),
+        Connection::Local(books) => {
             // What goes on is the whole tree.
             let which = TaskSelector::One(approval.task_id.clone());
             let task = books.tasks(TaskQuery { which, limit: NonZeroUsize::MIN }).await?;
             let root = task.into_iter().next().map_or(approval.task_id.clone(), |task| task.root);
-            format!("go on with {}", door.going_on(&root))
+            format!("go on with {}", connection.resume_command(&root))
         }
     };
     terminal::print(&format!("{word}: {}; {then}\n", call(&approval)));

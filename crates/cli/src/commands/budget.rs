@@ -7,11 +7,11 @@ use antiphon_runtime::{Allowance, BudgetStatus, ScopeStatus, WindowStatus};
 use clap::Subcommand;
 
 use crate::config::Config;
+use crate::connection::{self, Connection};
 use crate::failure::Failure;
 use crate::hands::Toolset;
 use crate::models::Models;
 use crate::project::Project;
-use crate::served::Door;
 use crate::terminal;
 
 /// Look at what may be spent and what was, and let more be spent (see docs/budget.md).
@@ -61,20 +61,23 @@ impl BudgetOf {
             Self::Allow { usd, key, comment, json } => {
                 let bad = || Failure::usage("an amount is from 0.000000001 to 1000000 dollars");
                 let by_nano_usd = nano_usd(usd).ok_or_else(bad)?;
-                let door = Door::open(&project, models, Toolset::none()).await?;
+                let connection = Connection::open(&project, models, Toolset::none()).await?;
                 let allowance = Allowance {
                     payer: key.map(String::from),
                     by_nano_usd,
-                    by: crate::served::BY.to_owned(),
+                    by: connection::DECIDER.to_owned(),
                     comment,
                     key: None,
                 };
-                let standing = door.allow(allowance).await?;
+                let standing = connection.allow(allowance).await?;
                 let amount = Cost { nano_usd: by_nano_usd };
                 if json {
                     terminal::print(&terminal::json(&standing)?);
                 } else {
-                    terminal::print(&format!("{amount} more may be spent; {}\n", then(&door)));
+                    terminal::print(&format!(
+                        "{amount} more may be spent; {}\n",
+                        then(&connection)
+                    ));
                 }
                 Ok(())
             }
@@ -82,10 +85,10 @@ impl BudgetOf {
     }
 }
 
-fn then(door: &Door) -> &'static str {
-    match door {
-        Door::Served(..) => "whoever waited for it goes on",
-        Door::Alone(_) => "go on with `antiphon tasks resume`",
+fn then(connection: &Connection) -> &'static str {
+    match connection {
+        Connection::Server(..) => "whoever waited for it goes on",
+        Connection::Local(_) => "go on with `antiphon tasks resume`",
     }
 }
 

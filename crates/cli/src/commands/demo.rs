@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use antiphon_client::RetryPolicy;
 use antiphon_core::port::{Cancel, Journal, ToolContext};
 use antiphon_core::{
     ApprovalId, Decision, Event, HandlingMode, ModelRef, PriceTable, RawJson, Seq, TaskId,
@@ -19,12 +20,12 @@ use async_trait::async_trait;
 use clap::Args;
 
 use crate::config::Config;
+use crate::connection::ProjectServer;
 use crate::failure::{Exit, Failure};
 use crate::hands;
 use crate::models::Models;
 use crate::project::Project;
 use crate::route::Route;
-use crate::served::{Events, Served};
 use crate::terminal;
 
 /// See a team of agents at work, killed in the middle and resumed: offline, in half a minute.
@@ -121,8 +122,8 @@ impl Host for ThisProgram {
     }
 
     async fn connect(&self, root: &Path) -> Result<Option<Arc<dyn ServerClient>>, DemoError> {
-        let found = Served::find(&Project::at(root.to_owned())).await.map_err(demo_error)?;
-        Ok(found.map(|served| Arc::new(Client(served)) as Arc<dyn ServerClient>))
+        let found = ProjectServer::find(&Project::at(root.to_owned())).await.map_err(demo_error)?;
+        Ok(found.map(|server| Arc::new(Client(server)) as Arc<dyn ServerClient>))
     }
 
     async fn run_command(
@@ -162,7 +163,7 @@ fn load(config: ConfigSource<'_>) -> Result<Config, Failure> {
 }
 
 /// The client of every command.
-struct Client(Served);
+struct Client(ProjectServer);
 
 #[async_trait]
 impl ServerClient for Client {
@@ -172,7 +173,7 @@ impl ServerClient for Client {
         model: &ModelRef,
         prompt: &str,
     ) -> Result<TaskId, DemoError> {
-        self.0.submit(agent, model, prompt).await.map_err(demo_error)
+        self.0.create_task(agent, model, prompt).await.map_err(demo_error)
     }
 
     async fn send_message(
@@ -181,7 +182,7 @@ impl ServerClient for Client {
         text: &str,
         mode: HandlingMode,
     ) -> Result<(), DemoError> {
-        self.0.say(task_id, text, mode).await.map_err(demo_error)
+        self.0.send_text(task_id, text, mode).await.map_err(demo_error)
     }
 
     async fn decide(
@@ -190,7 +191,7 @@ impl ServerClient for Client {
         decision: Decision,
         comment: Option<&str>,
     ) -> Result<(), DemoError> {
-        self.0.decide(approval_id, decision, comment).await.map_err(demo_error)
+        self.0.decide(approval_id, decision, comment.map(str::to_owned)).await.map_err(demo_error)
     }
 
     async fn events(
@@ -198,17 +199,18 @@ impl ServerClient for Client {
         task_id: &TaskId,
         after: Seq,
     ) -> Result<Box<dyn EventStream>, StreamLost> {
-        let events = self.0.events(task_id, after).await.map_err(|_| StreamLost)?;
+        // The demo reconnects by itself: the next connection may be to the next server.
+        let events = self.0.client.task_events(task_id.clone(), after, RetryPolicy::NEVER);
         Ok(Box::new(Stream(events)))
     }
 }
 
-struct Stream(Events);
+struct Stream(antiphon_client::EventStream);
 
 #[async_trait]
 impl EventStream for Stream {
     async fn next(&mut self) -> Result<Vec<Event>, StreamLost> {
-        self.0.next().await.map_err(|_| StreamLost)
+        self.0.next_batch().await.map_err(|_| StreamLost)
     }
 }
 

@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{AgentName, HandlingMode, Salience, TaskStatus, visible};
-use antiphon_http::{Inboxes, Waiting, waiting};
+use antiphon_http::{Inboxes, QueuedInteraction, waiting};
 use antiphon_runtime::Orchestrator;
 use clap::Subcommand;
 use serde::Serialize;
@@ -16,10 +16,10 @@ use serde_json::Value;
 
 use super::agents;
 use crate::config::Config;
+use crate::connection::{ProjectServer, journal_reader};
 use crate::failure::Failure;
 use crate::models::Models;
 use crate::project::Project;
-use crate::served::Served;
 use crate::terminal;
 
 /// Characters of an interaction that are listed.
@@ -73,8 +73,8 @@ impl Inbox {
         let project = Project::known()?;
         let config = Config::load()?;
         let names = agents::names(&project, &config);
-        let books = match Served::find(&project).await? {
-            Some(_) => Served::books(&project)?,
+        let books = match ProjectServer::find(&project).await? {
+            Some(_) => journal_reader(&project)?,
             None => project.reader(Models::new(config))?,
         };
         match self {
@@ -119,7 +119,7 @@ async fn list(
 /// How the agents have ended that are not there.
 async fn endings(
     books: &Orchestrator,
-    found: &[Waiting],
+    found: &[QueuedInteraction],
 ) -> Result<HashMap<String, &'static str>, Failure> {
     let mut endings = HashMap::new();
     for waiting in found.iter().filter(|waiting| !waiting.live) {
@@ -136,7 +136,7 @@ async fn endings(
     Ok(endings)
 }
 
-fn table(found: &[Waiting], endings: &HashMap<String, &'static str>) -> String {
+fn table(found: &[QueuedInteraction], endings: &HashMap<String, &'static str>) -> String {
     if found.is_empty() {
         return "nothing waits\n".to_owned();
     }

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::agents::folders;
 use crate::config::Config;
+use crate::connection::ProjectServer;
 use crate::desk::ProjectTaskFactory;
 use crate::failure::{Exit, Failure};
 use crate::hands::{Allowed, Toolset};
@@ -25,7 +26,6 @@ use crate::models::Models;
 use crate::orders::{ProjectOrders, Working, drop_settings};
 use crate::project::Project;
 use crate::prompt::Rules;
-use crate::served::Served;
 use crate::shelf::AgentFiles;
 use crate::team::Team;
 use crate::terminal;
@@ -64,7 +64,7 @@ impl Request {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         let request = self.read()?;
         let project = Project::here()?;
-        let response = if Served::find(&project).await?.is_some() {
+        let response = if ProjectServer::find(&project).await?.is_some() {
             self.drop_in(&project, request).await?
         } else {
             self.alone(&project, request).await?
@@ -104,7 +104,7 @@ impl Request {
             Ok(orchestrator) => orchestrator,
             Err(failure) => {
                 // A server may have been faster.
-                Served::instead(project, failure).await?;
+                ProjectServer::find_instead(project, failure).await?;
                 return self.drop_in(project, request).await;
             }
         };

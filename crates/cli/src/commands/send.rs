@@ -5,6 +5,7 @@ mod lines;
 
 use std::num::NonZeroU32;
 
+use antiphon_api::RequestState;
 use antiphon_core::{
     AgentName, HandlingMode, InteractionContent, RawJson, RenderMetadata, Salience, Sender,
     SourceName, visible,
@@ -17,10 +18,13 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::agents;
 use crate::config::Config;
+use crate::connection::{
+    AcceptedInteraction, Connection, OutgoingInteraction, ReceiptKind, RejectedInteraction,
+    RequestAnswer, SendOutcome,
+};
 use crate::failure::{Exit, Failure};
 use crate::models::Models;
 use crate::project::Project;
-use crate::served::{Answer, Door, Letter, Rejected, Taken, Told, Word};
 use crate::terminal;
 
 /// Longest key: behind it there is room for the number of a line.
@@ -131,25 +135,25 @@ impl Send {
             // Nothing is made for somebody who is not there.
             agents::defined(&project, &config, &self.agent)?;
         }
-        let door = Door::to_agents(&project, Models::new(config)).await?;
-        if self.wait && matches!(door, Door::Alone(_)) {
+        let connection = Connection::open_with_agents(&project, Models::new(config)).await?;
+        if self.wait && matches!(connection, Connection::Local(_)) {
             return Err(Failure::unavailable(
                 "nobody is at work here who would answer: begin `antiphon serve` and ask again, or leave \
                  out --wait",
             ));
         }
         if from_lines {
-            return lines::send(&self, &door).await;
+            return lines::send(&self, &connection).await;
         }
-        let letter = self.letter(content, self.key.clone(), timeout_s);
+        let outgoing = self.outgoing(content, self.key.clone(), timeout_s);
         // From here on Ctrl-C is heard where it can be told what goes on.
         let interrupts = if self.wait { Some(interrupts()?) } else { None };
-        match (door.admit(&letter).await?, interrupts) {
-            (Told::Taken(taken), Some(interrupts)) => {
-                self.wait(&door, &taken, timeout_s, interrupts).await
+        match (connection.admit(&outgoing).await?, interrupts) {
+            (SendOutcome::Accepted(accepted), Some(interrupts)) => {
+                self.wait(&connection, &accepted, timeout_s, interrupts).await
             }
-            (Told::Taken(taken), None) => self.print(&door, &taken),
-            (Told::Rejected(rejected), _) => {
+            (SendOutcome::Accepted(accepted), None) => self.print(&connection, &accepted),
+            (SendOutcome::Rejected(rejected), _) => {
                 if self.json {
                     terminal::print(&terminal::json(&rejection(&rejected))?);
                 }
@@ -177,12 +181,12 @@ impl Send {
         Ok(())
     }
 
-    fn letter(
+    fn outgoing(
         &self,
         content: InteractionContent,
         key: Option<String>,
         timeout_s: Option<u32>,
-    ) -> Letter {
+    ) -> OutgoingInteraction {
         let from = self.from.clone().map_or(Sender::User, Sender::External);
         let class = render_class(&from, &content);
         let shown = |level: Level| RenderMetadata { class, salience: level.into() };
@@ -197,7 +201,7 @@ impl Send {
             key,
             payload: None,
         };
-        Letter { arrival, timeout_s }
+        OutgoingInteraction { arrival, timeout_s }
     }
 
     fn params(&self) -> Result<Value, Failure> {
@@ -217,42 +221,48 @@ impl Send {
         })
     }
 
-    fn print(&self, door: &Door, taken: &Taken) -> Result<(), Failure> {
+    fn print(
+        &self,
+        connection: &Connection,
+        accepted: &AcceptedInteraction,
+    ) -> Result<(), Failure> {
         if self.json {
-            terminal::print(&terminal::json(taken)?);
+            terminal::print(&terminal::json(accepted)?);
             return Ok(());
         }
-        let word = match taken.receipt {
-            Word::Accepted => "accepted",
-            Word::Deduplicated => "had it before",
+        let word = match accepted.receipt {
+            ReceiptKind::Accepted => "accepted",
+            ReceiptKind::Deduplicated => "had it before",
         };
-        terminal::print(&format!("{word}: {}; {}\n", taken.id, self.reading(door)));
+        terminal::print(&format!("{word}: {}; {}\n", accepted.id, self.reading(connection)));
         Ok(())
     }
 
     /// Who reads it.
-    fn reading(&self, door: &Door) -> String {
-        match door {
-            Door::Alone(_) => {
+    fn reading(&self, connection: &Connection) -> String {
+        match connection {
+            Connection::Local(_) => {
                 format!("nobody is at work here: `{}` reads it under `antiphon serve`", self.agent)
             }
-            Door::Served(..) => format!("`{}` reads it", self.agent),
+            Connection::Server(..) => format!("`{}` reads it", self.agent),
         }
     }
 
     async fn wait(
         &self,
-        door: &Door,
-        taken: &Taken,
+        connection: &Connection,
+        accepted: &AcceptedInteraction,
         timeout_s: Option<u32>,
         mut interrupts: Signal,
     ) -> Result<(), Failure> {
-        let Door::Served(served, _) = door else { return self.print(door, taken) };
-        let see = format!("see `antiphon inbox show {}`", taken.id);
+        let Connection::Server(server, _) = connection else {
+            return self.print(connection, accepted);
+        };
+        let see = format!("see `antiphon inbox show {}`", accepted.id);
         let answer = tokio::select! {
-            answer = served.answer(taken.id, timeout_s) => answer,
+            answer = server.request_answer(accepted.id, timeout_s) => answer,
             _ = interrupts.recv() => {
-                let message = format!("you no longer wait, and request {} goes on: {see}", taken.id);
+                let message = format!("you no longer wait, and request {} goes on: {see}", accepted.id);
                 return Err(Failure { exit: Exit::Interrupted, message });
             }
         };
@@ -260,21 +270,25 @@ impl Send {
             let message = format!("{failure}; the request is in the journal: {see}");
             Failure { message, ..failure }
         })?;
-        let Some(Answer { state, result }) = answer else {
+        let Some(RequestAnswer { state, result }) = answer else {
             return Err(Failure::failed(format!("`{}` did not answer in time: {see}", self.agent)));
         };
         if self.json {
             let told = json!({
-                "id": taken.id,
-                "task_id": taken.task_id,
-                "status": state,
+                "id": accepted.id,
+                "task_id": accepted.task_id,
+                "status": state.as_str(),
                 "result": result,
             });
             terminal::print(&terminal::json(&told)?);
-        } else if state == "completed" {
+        } else if state == RequestState::Completed {
             terminal::print(&shown(&result)?);
         }
-        if state == "completed" { Ok(()) } else { Err(Failure::failed(reason(&result))) }
+        if state == RequestState::Completed {
+            Ok(())
+        } else {
+            Err(Failure::failed(reason(&result)))
+        }
     }
 }
 
@@ -284,7 +298,7 @@ fn interrupts() -> Result<Signal, Failure> {
 }
 
 /// A rejection in JSON.
-fn rejection(rejected: &Rejected) -> Value {
+fn rejection(rejected: &RejectedInteraction) -> Value {
     let message = &rejected.failure.message;
     json!({ "receipt": "rejected", "reason": rejected.reason, "message": message })
 }

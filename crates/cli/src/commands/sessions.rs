@@ -14,11 +14,11 @@ use antiphon_runtime::Orchestrator;
 use clap::Subcommand;
 
 use crate::config::Config;
+use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::hands::Toolset;
 use crate::models::Models;
 use crate::project::Project;
-use crate::served::Door;
 use crate::terminal;
 
 /// Sessions that are searched for the one that is meant.
@@ -97,13 +97,13 @@ impl Sessions {
             }
             Self::Import { file } => {
                 let session = from_file(&file)?;
-                let id = door().await?.import(session).await?;
+                let id = connection().await?.import(session).await?;
                 terminal::print(&going_on(&id));
             }
             Self::Fork { session } => {
-                let door = door().await?;
-                let summary = find(door.books(), &session).await?;
-                terminal::print(&going_on(&door.fork(&summary).await?));
+                let connection = connection().await?;
+                let summary = find(connection.reader(), &session).await?;
+                terminal::print(&going_on(&connection.fork(&summary).await?));
             }
         }
         Ok(())
@@ -119,8 +119,8 @@ fn reader() -> Result<Orchestrator, Failure> {
 }
 
 /// Who keeps conversations: this process, or the server that has the journal.
-async fn door() -> Result<Door, Failure> {
-    Door::open(&Project::here()?, Models::new(Config::load()?), Toolset::none()).await
+async fn connection() -> Result<Connection, Failure> {
+    Connection::open(&Project::here()?, Models::new(Config::load()?), Toolset::none()).await
 }
 
 /// The session that is meant: by its id, by the beginning of it, or the last one.

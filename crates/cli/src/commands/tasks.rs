@@ -21,12 +21,12 @@ use clap::Subcommand;
 use serde::Serialize;
 
 use crate::config::Config;
+use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::hands::Toolset;
 use crate::models::Models;
 use crate::outcome;
 use crate::project::Project;
-use crate::served::Door;
 use crate::terminal;
 pub(super) use find::find;
 use tree_reader::TreeReader;
@@ -218,15 +218,15 @@ impl Tasks {
             }
             Self::Resume { task } => resume::go_on(&project, models, task).await,
             Self::Cancel { task } => {
-                let (door, task) = unfinished(&project, models, &task).await?;
-                door.cancel(&task.task_id).await?;
+                let (connection, task) = unfinished(&project, models, &task).await?;
+                connection.cancel(&task.task_id).await?;
                 terminal::print(&format!("canceled {}: {}\n", task.task_id, titled(&task)));
                 Ok(())
             }
             Self::Pause { task } => {
-                let (door, task) = unfinished(&project, models, &task).await?;
-                door.pause(&task.task_id).await?;
-                let again = door.going_on(&task.task_id);
+                let (connection, task) = unfinished(&project, models, &task).await?;
+                connection.pause(&task.task_id).await?;
+                let again = connection.resume_command(&task.task_id);
                 terminal::print(&format!("it rests; go on with {again}\n"));
                 Ok(())
             }
@@ -234,10 +234,10 @@ impl Tasks {
                 if text.trim().is_empty() {
                     return Err(Failure::usage("there is nothing in it: say something"));
                 }
-                let (door, task) = unfinished(&project, models, &task).await?;
+                let (connection, task) = unfinished(&project, models, &task).await?;
                 let mode = if steer { HandlingMode::Steer } else { HandlingMode::Queue };
-                door.send(&task.task_id, text, mode).await?;
-                terminal::print(&format!("kept; {}\n", door.hearing(&task)));
+                connection.send(&task.task_id, text, mode).await?;
+                terminal::print(&format!("kept; {}\n", connection.reading_time(&task)));
                 Ok(())
             }
         }
@@ -249,10 +249,10 @@ async fn unfinished(
     project: &Project,
     models: Models,
     name: &str,
-) -> Result<(Door, TaskSummary), Failure> {
-    let door = Door::open(project, models, Toolset::none()).await?;
-    let task = find(door.books(), name, TaskSelector::Unfinished).await?;
-    Ok((door, task))
+) -> Result<(Connection, TaskSummary), Failure> {
+    let connection = Connection::open(project, models, Toolset::none()).await?;
+    let task = find(connection.reader(), name, TaskSelector::Unfinished).await?;
+    Ok((connection, task))
 }
 
 async fn list(

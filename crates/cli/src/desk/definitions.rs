@@ -15,8 +15,8 @@ pub(super) fn defined(entry: Entry) -> Defined {
     Defined {
         definition: entry.definition,
         origin: match entry.origin {
-            Origin::Project => antiphon_http::Origin::Project,
-            Origin::User => antiphon_http::Origin::User,
+            Origin::Project => antiphon_http::AgentOrigin::Project,
+            Origin::User => antiphon_http::AgentOrigin::User,
         },
         path: entry.path.display().to_string(),
         fault: entry.fault.map(|fault| format!("line {}: {}", fault.line, fault.reason)),

@@ -8,20 +8,15 @@ use std::sync::Arc;
 
 use aide::axum::ApiRouter;
 use aide::axum::routing::get_with;
-use antiphon_core::{
-    AgentDefinition, AgentName, CallableAgents, ErrorCode, ModelRef, RawJson, RunnerConfig,
-    Runtime, TaskLimits,
-};
+use antiphon_api::{AgentChange, AgentDetail, AgentList, AgentOrigin, CreateAgent};
+use antiphon_core::{AgentDefinition, AgentName, ErrorCode, RunnerConfig, Runtime};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
-use crate::agent_change::AgentChange;
 use crate::api_error::ApiError;
 use crate::caller::{Caller, Decider};
-use crate::desk::{Defined, Origin};
+use crate::desk::Defined;
 use crate::idempotency;
 use crate::json::Json;
 use crate::live::unknown;
@@ -45,10 +40,10 @@ pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
         let summary = "Defines an agent, in a file of the project.";
         let route = route.told("define_agent", Tag::Agents, summary).keyed();
         let route =
-            route.fails(&[409, 422]).response_with::<200, axum::Json<AgentShown>, _>(|told| {
+            route.fails(&[409, 422]).response_with::<200, axum::Json<AgentDetail>, _>(|told| {
                 told.description("The `Idempotency-Key` was used before: the agent that it made.")
             });
-        route.response::<201, axum::Json<AgentShown>>()
+        route.response::<201, axum::Json<AgentDetail>>()
     });
     let one = get_with(show, |route| {
         route.told("show_agent", Tag::Agents, "One agent, with what it is told.")
@@ -65,51 +60,6 @@ pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
     ApiRouter::new().api_route("/v1/agents", all).api_route("/v1/agents/{name}", one)
 }
 
-/// An agent, as it is defined.
-#[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Agent")]
-pub(crate) struct AgentShown {
-    /// What others call it.
-    name: AgentName,
-    /// What it is good for.
-    description: String,
-    /// Who answers; the caller's model when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    model: Option<ModelRef>,
-    /// Who answers when that one cannot, in order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    fallbacks: Vec<ModelRef>,
-    /// The tools it gets; all that its caller has when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tools: Option<Vec<String>>,
-    /// The agents it may call.
-    agents: CallableAgents,
-    /// Where it may run, the best first; here when empty.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    runtimes: Vec<RunnerConfig>,
-    /// How far it may go.
-    #[serde(default, skip_serializing_if = "TaskLimits::is_none")]
-    limits: TaskLimits,
-    /// What it can be asked for that has a schema.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    intents: Vec<String>,
-    /// JSON Schema of its result.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output_schema: Option<RawJson>,
-    /// Whose it is.
-    origin: Origin,
-    /// Its file.
-    path: String,
-    /// What is wrong with the file now, when this is what it said before.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fault: Option<String>,
-    /// Whether it is there for what arrives.
-    live: bool,
-    /// What it is told before anything else; only where one agent is shown.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    context: Option<String>,
-}
-
 /// How much of an agent is shown.
 #[derive(Clone, Copy)]
 enum Much {
@@ -117,31 +67,29 @@ enum Much {
     Whole,
 }
 
-impl AgentShown {
-    fn of(defined: &Defined, live: bool, much: Much) -> Self {
-        let AgentDefinition { name, description, model, fallbacks, tools, agents, .. } =
-            &*defined.definition;
-        let definition = &defined.definition;
-        Self {
-            name: name.clone(),
-            description: description.clone(),
-            model: model.clone(),
-            fallbacks: fallbacks.clone(),
-            tools: tools.clone(),
-            agents: agents.clone(),
-            runtimes: definition.runtimes.iter().map(runtime).collect(),
-            limits: definition.limits,
-            intents: definition.intents.keys().cloned().collect(),
-            output_schema: definition.output_schema.clone(),
-            origin: defined.origin,
-            path: defined.path.clone(),
-            fault: defined.fault.clone(),
-            live,
-            context: match much {
-                Much::AtAGlance => None,
-                Much::Whole => Some(definition.context.clone()),
-            },
-        }
+fn detail(defined: &Defined, live: bool, much: Much) -> AgentDetail {
+    let AgentDefinition { name, description, model, fallbacks, tools, agents, .. } =
+        &*defined.definition;
+    let definition = &defined.definition;
+    AgentDetail {
+        name: name.clone(),
+        description: description.clone(),
+        model: model.clone(),
+        fallbacks: fallbacks.clone(),
+        tools: tools.clone(),
+        agents: agents.clone(),
+        runtimes: definition.runtimes.iter().map(runtime).collect(),
+        limits: definition.limits,
+        intents: definition.intents.keys().cloned().collect(),
+        output_schema: definition.output_schema.clone(),
+        origin: defined.origin,
+        path: defined.path.clone(),
+        fault: defined.fault.clone(),
+        live,
+        context: match much {
+            Much::AtAGlance => None,
+            Much::Whole => Some(definition.context.clone()),
+        },
     }
 }
 
@@ -152,40 +100,21 @@ fn runtime(runtime: &Runtime) -> RunnerConfig {
     }
 }
 
-/// Agents that are defined.
-#[derive(JsonSchema, Serialize)]
-pub(crate) struct Agents {
-    /// By name.
-    agents: Vec<AgentShown>,
-}
-
-async fn list(State(room): State<Arc<AppState>>) -> Result<axum::Json<Agents>, ApiError> {
+async fn list(State(room): State<Arc<AppState>>) -> Result<axum::Json<AgentList>, ApiError> {
     let live = live(&room).await?;
     let shown = |defined: &Defined| {
         let is_live = live.contains(defined.definition.name.as_str());
-        AgentShown::of(defined, is_live, Much::AtAGlance)
+        detail(defined, is_live, Much::AtAGlance)
     };
-    Ok(axum::Json(Agents { agents: room.doors.desk.defined().iter().map(shown).collect() }))
+    Ok(axum::Json(AgentList { agents: room.doors.desk.defined().iter().map(shown).collect() }))
 }
 
 async fn show(
     State(room): State<Arc<AppState>>,
     Named(name): Named<AgentName>,
-) -> Result<axum::Json<AgentShown>, ApiError> {
+) -> Result<axum::Json<AgentDetail>, ApiError> {
     let defined = find(&room, &name)?;
     shown(&room, &defined).await.map(axum::Json)
-}
-
-/// A new agent.
-#[derive(Deserialize, JsonSchema)]
-#[schemars(rename = "NewAgent")]
-#[schemars(example = json!({ "name": "tester", "description": "Writes tests.", "context": "You write tests." }))]
-pub(crate) struct NewAgentWire {
-    /// What to call it: also the name of its file.
-    name: String,
-    #[serde(flatten)]
-    #[schemars(with = "AgentChange")]
-    rest: Map<String, Value>,
 }
 
 async fn create(
@@ -193,7 +122,7 @@ async fn create(
     _: Decider,
     caller: Caller,
     headers: HeaderMap,
-    Json(wire): Json<NewAgentWire>,
+    Json(wire): Json<CreateAgent>,
 ) -> Result<(StatusCode, axum::Json<Value>), ApiError> {
     let key = idempotency::key(&caller, "http-agent", &headers)?;
     let name = AgentName::parse(&wire.name)
@@ -228,7 +157,7 @@ async fn change(
     _: Decider,
     Named(name): Named<AgentName>,
     Json(change): Json<AgentChange>,
-) -> Result<axum::Json<AgentShown>, ApiError> {
+) -> Result<axum::Json<AgentDetail>, ApiError> {
     find(&room, &name)?;
     let defined = room.doors.desk.change_agent(&name, change).await?;
     shown(&room, &defined).await.map(axum::Json)
@@ -240,7 +169,7 @@ async fn delete(
     Named(name): Named<AgentName>,
 ) -> Result<StatusCode, ApiError> {
     let defined = find(&room, &name)?;
-    if defined.origin == Origin::User {
+    if defined.origin == AgentOrigin::User {
         let path = &defined.path;
         let message = format!("`{name}` is the user's own, and not this project's: remove {path}");
         return Err(ApiError::new(ErrorCode::Forbidden, message));
@@ -250,9 +179,9 @@ async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn shown(room: &AppState, defined: &Defined) -> Result<AgentShown, ApiError> {
+async fn shown(room: &AppState, defined: &Defined) -> Result<AgentDetail, ApiError> {
     let is_live = live(room).await?.contains(defined.definition.name.as_str());
-    Ok(AgentShown::of(defined, is_live, Much::Whole))
+    Ok(detail(defined, is_live, Much::Whole))
 }
 
 /// The names of those who are there for what arrives.

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use aide::axum::ApiRouter;
 use aide::axum::routing::{get_with, post_with};
+use antiphon_api::{ApprovalList, ApprovalQuery, DecideApproval};
 use antiphon_core::port::ApprovalSelector;
 use antiphon_core::{Approval, ApprovalId, Decision};
 use antiphon_runtime::OrchestratorError;
 use axum::extract::State;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::api_error::ApiError;
 use crate::caller::Decider;
@@ -17,19 +16,6 @@ use crate::json::Json;
 use crate::named::{Asked, Named};
 use crate::openapi::{Tag, Telling};
 use crate::room::AppState;
-
-#[derive(Deserialize, JsonSchema)]
-pub(crate) struct ListQuery {
-    /// Those that were answered, too.
-    #[serde(default)]
-    all: bool,
-}
-
-/// Questions, the oldest first.
-#[derive(JsonSchema, Serialize)]
-pub(crate) struct Approvals {
-    approvals: Vec<Approval>,
-}
 
 pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
     let list = get_with(list, |route| {
@@ -44,28 +30,18 @@ pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
 
 pub(crate) async fn list(
     State(room): State<Arc<AppState>>,
-    Asked(query): Asked<ListQuery>,
-) -> Result<axum::Json<Approvals>, ApiError> {
+    Asked(query): Asked<ApprovalQuery>,
+) -> Result<axum::Json<ApprovalList>, ApiError> {
     let which = if query.all { ApprovalSelector::All } else { ApprovalSelector::Pending };
     let approvals = room.doors.orchestrator.approvals(which).await?;
-    Ok(axum::Json(Approvals { approvals }))
-}
-
-/// An answer.
-#[derive(Deserialize, JsonSchema)]
-pub(crate) struct Deciding {
-    /// `expire` is only the clock's to say.
-    decision: Decision,
-    /// Why.
-    #[serde(default)]
-    comment: Option<String>,
+    Ok(axum::Json(ApprovalList { approvals }))
 }
 
 pub(crate) async fn decide(
     State(room): State<Arc<AppState>>,
     Decider { by }: Decider,
     Named(approval_id): Named<ApprovalId>,
-    Json(deciding): Json<Deciding>,
+    Json(deciding): Json<DecideApproval>,
 ) -> Result<axum::Json<Approval>, ApiError> {
     if deciding.decision == Decision::Expire {
         return Err(ApiError::invalid("`decision`: only the clock says `expire`"));

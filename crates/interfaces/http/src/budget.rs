@@ -5,15 +5,13 @@ use std::sync::Arc;
 
 use aide::axum::ApiRouter;
 use aide::axum::routing::{get_with, post_with};
-use antiphon_core::Cost;
-use antiphon_keys::KeyId;
-use antiphon_runtime::{Allowance, BudgetSpent, BudgetStatus};
+use antiphon_api::AllowSpending;
+use antiphon_core::{BudgetStatus, Cost};
+use antiphon_keys::{KeyId, KeyIdError};
+use antiphon_runtime::{Allowance, BudgetSpent};
 use axum::extract::State;
 use axum::http::HeaderMap;
 use chrono::{DateTime, SecondsFormat, Utc};
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::json;
 
 use crate::api_error::ApiError;
 use crate::caller::{Caller, Decider};
@@ -43,33 +41,21 @@ pub(crate) async fn show(
     Ok(axum::Json(room.doors.orchestrator.budget().await?))
 }
 
-/// More that may be spent.
-#[derive(Deserialize, JsonSchema)]
-#[schemars(example = json!({ "usd": 2.5, "comment": "To finish the release." }))]
-pub(crate) struct Allowing {
-    /// How much, in US dollars.
-    #[schemars(range(min = 0.000_000_001, max = 1_000_000.0))]
-    usd: f64,
-    /// With which key; by everybody together when absent.
-    #[schemars(with = "Option<String>")]
-    key_id: Option<KeyId>,
-    /// Why.
-    comment: Option<String>,
-}
-
 /// Lets more be spent. When this is answered, the journal has it.
 pub(crate) async fn allow(
     State(room): State<Arc<AppState>>,
     Decider { by }: Decider,
     caller: Caller,
     headers: HeaderMap,
-    Json(allowing): Json<Allowing>,
+    Json(allowing): Json<AllowSpending>,
 ) -> Result<axum::Json<BudgetStatus>, ApiError> {
     if allowing.comment.as_ref().is_some_and(|comment| comment.len() > COMMENT_BYTES_MAX) {
         return Err(ApiError::invalid(format!("`comment`: {COMMENT_BYTES_MAX} bytes at most")));
     }
+    let key_id: Option<KeyId> =
+        allowing.key_id.map(|id| id.parse()).transpose().map_err(bad_key)?;
     let allowance = Allowance {
-        payer: allowing.key_id.map(String::from),
+        payer: key_id.map(String::from),
         by_nano_usd: nano_usd(allowing.usd).ok_or_else(|| {
             ApiError::invalid("`usd`: an amount from 0.000000001 to 1000000 dollars")
         })?,
@@ -78,6 +64,10 @@ pub(crate) async fn allow(
         key: idempotency::key(&caller, "http-budget", &headers)?,
     };
     Ok(axum::Json(room.doors.orchestrator.allow(allowance).await?))
+}
+
+fn bad_key(error: KeyIdError) -> ApiError {
+    ApiError::invalid(format!("`key_id`: {error}"))
 }
 
 /// Dollars in the smallest unit there is, if that is an amount somebody may name.

@@ -3,11 +3,10 @@
 
 use std::sync::Arc;
 
+use antiphon_api::AgentOrigin;
 use antiphon_core::{AgentDefinition, AgentName, ErrorCode, ErrorResponse, ModelRef};
 use antiphon_runtime::NewTask;
 use async_trait::async_trait;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::agent_change::AgentChange;
 use crate::task_request::TaskRequest;
@@ -71,21 +70,11 @@ pub struct Defined {
     /// Who it is.
     pub definition: Arc<AgentDefinition>,
     /// Whose it is.
-    pub origin: Origin,
+    pub origin: AgentOrigin,
     /// Its file.
     pub path: String,
     /// What is wrong with the file now, when this is what it said before.
     pub fault: Option<String>,
-}
-
-/// Whose an agent is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Origin {
-    /// The project's: it can be changed.
-    Project,
-    /// The user's own: it is for all of their projects.
-    User,
 }
 
 fn unwritten() -> ErrorResponse {

@@ -11,18 +11,17 @@ use std::sync::Arc;
 
 use aide::axum::ApiRouter;
 use aide::axum::routing::get_with;
+use antiphon_api::DiffQuery;
+pub use antiphon_api::{FileChange, TaskDiff};
 use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_core::{
-    Event, EventBody, InputBlock, Message, Position, Seq, TaskId, ToolCallBlock, ToolCallId,
+    Event, EventBody, InputBlock, Message, Position, TaskId, ToolCallBlock, ToolCallId,
 };
 use antiphon_runtime::{Orchestrator, OrchestratorError};
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
-use chrono::{DateTime, Utc};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::api_error::ApiError;
@@ -53,40 +52,6 @@ pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
         route.also(200, "text/x-diff").also(200, "text/plain")
     });
     ApiRouter::new().api_route("/v1/tasks/{id}/diff", diff)
-}
-
-/// What was changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct TaskDiff {
-    /// Each change, in the order in which they happened.
-    pub changes: Vec<Change>,
-    /// There is more than is shown.
-    pub truncated: bool,
-    /// What this cannot tell.
-    pub note: &'static str,
-}
-
-/// One file that was changed by one call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Change {
-    /// The task that did it.
-    pub task_id: TaskId,
-    /// The event that holds the result of the call.
-    pub seq: Seq,
-    /// When that was.
-    pub at: DateTime<Utc>,
-    /// The call.
-    pub tool_call_id: ToolCallId,
-    /// `edit` or `write`.
-    pub tool: String,
-    /// The file, as the call named it.
-    pub path: String,
-    /// What changed, as a unified diff; empty when the tool could not tell.
-    pub diff: String,
-    /// The diff does not show all of it.
-    pub cut: bool,
-    #[serde(skip)]
-    position: Position,
 }
 
 /// Whose changes.
@@ -126,30 +91,19 @@ pub async fn task_diff(
     }
     let Gathering { mut changes, truncated, .. } = gathering;
     changes.sort_by_key(|change| change.position);
-    Ok(Some(TaskDiff { changes, truncated, note: UNSEEN }))
-}
-
-impl TaskDiff {
-    /// All of it as one text.
-    pub fn text(&self) -> String {
-        let mut text: String = self.changes.iter().map(|change| change.diff.as_str()).collect();
-        if self.truncated {
-            text.push_str("[there is more than is shown]\n");
-        }
-        text
-    }
+    Ok(Some(TaskDiff { changes, truncated, note: UNSEEN.into() }))
 }
 
 /// What was gathered, as far as there is room.
 #[derive(Default)]
 struct Gathering {
-    changes: Vec<Change>,
+    changes: Vec<FileChange>,
     bytes: usize,
     truncated: bool,
 }
 
 impl Gathering {
-    fn add(&mut self, change: Change) {
+    fn add(&mut self, change: FileChange) {
         self.bytes += change.diff.len();
         if self.changes.len() == CHANGES_MAX || self.bytes > DIFFS_BYTES_MAX {
             self.truncated = true;
@@ -169,7 +123,7 @@ struct Calls {
 
 impl Calls {
     /// The change that an event tells of.
-    fn read(&mut self, event: &Event) -> Option<Change> {
+    fn read(&mut self, event: &Event) -> Option<FileChange> {
         if let EventBody::ToolStarted(started) = &event.body {
             let call = self.asked.remove(&started.tool_call_id)?;
             self.started.insert(started.tool_call_id.clone(), call);
@@ -191,7 +145,7 @@ impl Calls {
                 let report: Vec<&str> = result.content.iter().filter_map(text).collect();
                 let path = arguments["path"].as_str()?.to_owned();
                 let (diff, is_cut) = of_report(&path, &arguments, &report.concat())?;
-                Some(Change {
+                Some(FileChange {
                     task_id: event.task_id.clone(),
                     seq: event.seq,
                     at: event.at,
@@ -220,14 +174,6 @@ fn text(block: &InputBlock) -> Option<&str> {
         InputBlock::Text(text) => Some(&text.text),
         InputBlock::Image(_) => None,
     }
-}
-
-/// Whose changes to show.
-#[derive(Deserialize, JsonSchema)]
-pub(crate) struct DiffQuery {
-    /// Also those of everything below the task.
-    #[serde(default)]
-    below: bool,
 }
 
 async fn diff(

@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use aide::axum::ApiRouter;
 use aide::axum::routing::get_with;
-use antiphon_core::{Position, Seq, SessionId, TaskId};
+use antiphon_api::{JournalEventQuery, TaskEventQuery};
+use antiphon_core::{Position, Seq, TaskId};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use schemars::{JsonSchema, json_schema};
-use serde::Deserialize;
+use schemars::json_schema;
 
 use crate::api_error::ApiError;
 use crate::event_filter::EventFilter;
@@ -22,35 +22,6 @@ use crate::named::{Asked, Named};
 use crate::openapi::{STREAM, Tag, Telling};
 use crate::room::AppState;
 use crate::watcher::{Deltas, Scope, stream_of};
-
-/// Where to begin in the events of a task.
-#[derive(Deserialize, JsonSchema)]
-pub(crate) struct FromQuery {
-    /// Behind this seq; from the beginning when absent.
-    after: Option<Seq>,
-    /// Whether pieces of what is still going on are shown, too.
-    #[serde(default)]
-    deltas: bool,
-}
-
-/// What to show of the whole journal.
-#[derive(Deserialize, JsonSchema)]
-pub(crate) struct JournalQuery {
-    /// Behind this position; what comes from now on when absent.
-    after: Option<Position>,
-    /// Only tasks that this agent works on.
-    agent: Option<String>,
-    /// Only these types, with commas between them.
-    #[serde(rename = "type")]
-    types: Option<String>,
-    /// Only tasks of this conversation.
-    session_id: Option<SessionId>,
-    /// Only this task, at the top of a tree, and everything below it.
-    root: Option<TaskId>,
-    /// Whether pieces of what is still going on are shown, too.
-    #[serde(default)]
-    deltas: bool,
-}
 
 pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
     let events = get_with(events, |route| {
@@ -78,7 +49,7 @@ pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
 pub(crate) async fn events(
     State(room): State<Arc<AppState>>,
     Named(task_id): Named<TaskId>,
-    Asked(query): Asked<FromQuery>,
+    Asked(query): Asked<TaskEventQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let after = last_seen(&headers)?.map(Seq).or(query.after).unwrap_or_default();
@@ -96,7 +67,7 @@ pub(crate) async fn events(
 
 async fn journal(
     State(room): State<Arc<AppState>>,
-    Asked(query): Asked<JournalQuery>,
+    Asked(query): Asked<JournalEventQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let types = query.types.as_deref().map(EventFilter::types).transpose()?;

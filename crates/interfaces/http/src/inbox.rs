@@ -5,18 +5,16 @@ use std::sync::Arc;
 
 use aide::axum::ApiRouter;
 use aide::axum::routing::{get_with, post_with};
+use antiphon_api::{InboxPage, InboxQuery, LISTED_MAX, RequestBody, SendInteraction};
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{
-    AgentName, ErrorCode, HandlingMode, InteractionContent, RawJson, RenderClass, RenderMetadata,
-    Salience, Sender, SourceName,
+    AgentName, ErrorCode, InteractionContent, RawJson, RenderClass, RenderMetadata, Sender,
+    SourceName,
 };
 use antiphon_runtime::{Arrival, REQUEST_TIMEOUT_S_DEFAULT, REQUEST_TIMEOUT_S_MAX, Receipt, Wake};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use chrono::{DateTime, TimeDelta, Utc};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use crate::api_error::ApiError;
 use crate::caller::Caller;
@@ -26,89 +24,51 @@ use crate::named::{Asked, Named};
 use crate::on_behalf;
 use crate::openapi::{Tag, Telling};
 use crate::room::AppState;
-use crate::tasks::{LISTED, LISTED_MAX};
-use crate::waiting::{Inboxes, Waiting, waiting};
+use crate::tasks::LISTED;
+use crate::waiting::{Inboxes, waiting};
 use crate::webhooks::Webhooks;
 
-/// What a client puts into an inbox.
-#[derive(Deserialize, JsonSchema)]
-#[schemars(
-    rename = "Arrival",
-    example = json!({ "from": "ci", "message": "The build is red." }),
-    example = json!({ "request": { "intent": "ask", "params": { "about": "the build" } }, "timeout_s": 60 }),
-    example = json!({ "content": { "type": "message", "body": "hello" }, "mode": "steer" }),
-)]
-pub(crate) struct ArrivalWire {
-    /// The source of an event; when absent, the user's own words, or those of the agent whose key it is.
-    from: Option<SourceName>,
-    /// An interaction as agents exchange them; this, `message` or `request`.
-    content: Option<InteractionContent>,
-    /// A text.
-    message: Option<String>,
-    /// Something to do, which is answered.
-    request: Option<RequestWire>,
-    /// When it may reach the model.
-    #[serde(default)]
-    mode: HandlingMode,
-    /// How urgent it is.
-    salience: Option<Salience>,
-    /// `false`: it wakes nobody.
-    wake: Option<bool>,
-    /// How long a request waits for its answer; 600 when absent.
-    #[schemars(range(max = REQUEST_TIMEOUT_S_MAX))]
-    timeout_s: Option<NonZeroU32>,
-}
+// The API document and this check name the same limit.
+const _: () = assert!(antiphon_api::REQUEST_TIMEOUT_S_MAX == REQUEST_TIMEOUT_S_MAX);
 
-/// Something to do.
-#[derive(Deserialize, JsonSchema)]
-#[schemars(rename = "Request")]
-struct RequestWire {
-    /// What.
-    intent: String,
-    /// With what.
-    #[serde(default)]
-    params: Value,
-}
-
-impl ArrivalWire {
-    fn arrival(
-        self,
-        webhooks: Option<&Webhooks>,
-        caller: &Caller,
-        to: AgentName,
-        key: Option<String>,
-    ) -> Result<Arrival, ApiError> {
-        let from = sender(webhooks, caller, self.from)?;
-        let content = match (self.content, self.message, self.request) {
-            (Some(content), None, None) => content,
-            (None, Some(body), None) => InteractionContent::Message { body, blocks: None },
-            (None, None, Some(RequestWire { intent, params })) => {
-                InteractionContent::Request { intent, params }
-            }
-            (None, None, None) | (Some(_), _, _) | (_, Some(_), _) => {
-                let message = "one of `message`, `request` and `content` is needed, and only one";
-                return Err(ApiError::invalid(message));
-            }
-        };
-        if let InteractionContent::Request { params, .. } = &content {
-            // What goes into the journal must come out of it again.
-            let kept = RawJson::of(params);
-            kept.map_err(|error| ApiError::invalid(format!("`params`: {error}")))?;
+/// The interaction that a client sends, checked.
+fn arrival(
+    body: SendInteraction,
+    webhooks: Option<&Webhooks>,
+    caller: &Caller,
+    to: AgentName,
+    key: Option<String>,
+) -> Result<Arrival, ApiError> {
+    let from = sender(webhooks, caller, body.from)?;
+    let content = match (body.content, body.message, body.request) {
+        (Some(content), None, None) => content,
+        (None, Some(text), None) => InteractionContent::Message { body: text, blocks: None },
+        (None, None, Some(RequestBody { intent, params })) => {
+            InteractionContent::Request { intent, params }
         }
-        let until = until(&from, &content, self.timeout_s, SystemClock.now())?;
-        let class = render_class(&from, &content);
-        Ok(Arrival {
-            to,
-            from,
-            content,
-            mode: self.mode,
-            render_metadata: self.salience.map(|salience| RenderMetadata { class, salience }),
-            wake: if self.wake == Some(false) { Wake::No } else { Wake::Yes },
-            until,
-            key,
-            payload: None,
-        })
+        (None, None, None) | (Some(_), _, _) | (_, Some(_), _) => {
+            let message = "one of `message`, `request` and `content` is needed, and only one";
+            return Err(ApiError::invalid(message));
+        }
+    };
+    if let InteractionContent::Request { params, .. } = &content {
+        // What goes into the journal must come out of it again.
+        let kept = RawJson::of(params);
+        kept.map_err(|error| ApiError::invalid(format!("`params`: {error}")))?;
     }
+    let until = until(&from, &content, body.timeout_s, SystemClock.now())?;
+    let class = render_class(&from, &content);
+    Ok(Arrival {
+        to,
+        from,
+        content,
+        mode: body.mode,
+        render_metadata: body.salience.map(|salience| RenderMetadata { class, salience }),
+        wake: if body.wake == Some(false) { Wake::No } else { Wake::Yes },
+        until,
+        key,
+        payload: None,
+    })
 }
 
 /// Who it is from. Nobody passes for a source whose events are signed, and an agent for nobody else.
@@ -184,7 +144,7 @@ pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
     let admit = post_with(admit, |route| {
         let summary = "Puts something into the inbox of an agent: it is on disk then.";
         let route = route.told("send_to_agent", Tag::Agents, summary).keyed();
-        route.fails(&[403, 404, 409, 422]).response::<202, axum::Json<Receipt>>()
+        route.fails(&[403, 404, 409, 422]).response::<202, axum::Json<antiphon_api::Receipt>>()
     });
     let list = get_with(list, |route| {
         route.told("list_waiting", Tag::Agents, "What waits in inboxes, in the order of arrival.")
@@ -198,11 +158,11 @@ pub(crate) async fn admit(
     caller: Caller,
     Named(name): Named<AgentName>,
     headers: HeaderMap,
-    Json(wire): Json<ArrivalWire>,
-) -> Result<(StatusCode, axum::Json<Receipt>), ApiError> {
+    Json(wire): Json<SendInteraction>,
+) -> Result<(StatusCode, axum::Json<antiphon_api::Receipt>), ApiError> {
     let key = idempotency::own_key(&headers)?;
     let key = key.map(|key| own_name(&caller, key));
-    let arrival = wire.arrival(room.webhooks.as_ref(), &caller, name, key)?;
+    let arrival = arrival(wire, room.webhooks.as_ref(), &caller, name, key)?;
     room.doors.orchestrator.afford_sending(caller.payer().as_deref(), &arrival).await?;
     let receipt = match caller.agent() {
         Some(_) => {
@@ -211,35 +171,21 @@ pub(crate) async fn admit(
         }
         None => room.doors.orchestrator.admit(arrival).await?,
     };
-    match receipt {
-        Receipt::Rejected(rejection) => Err(rejection.into()),
-        receipt @ (Receipt::Accepted { .. } | Receipt::Deduplicated { .. } | Receipt::Filtered) => {
-            Ok((StatusCode::ACCEPTED, axum::Json(receipt)))
+    let receipt = match receipt {
+        Receipt::Rejected(rejection) => return Err(rejection.into()),
+        Receipt::Accepted { id, task_id } => antiphon_api::Receipt::Accepted { id, task_id },
+        Receipt::Deduplicated { id, task_id } => {
+            antiphon_api::Receipt::Deduplicated { id, task_id }
         }
-    }
-}
-
-#[derive(Deserialize, JsonSchema)]
-pub(crate) struct ListQuery {
-    /// Whose inbox.
-    agent: Option<AgentName>,
-    /// How many, at most; 100 when absent.
-    #[schemars(range(max = LISTED_MAX))]
-    limit: Option<NonZeroUsize>,
-}
-
-/// What waits, in the order of arrival.
-#[derive(JsonSchema, Serialize)]
-pub(crate) struct Inbox {
-    waiting: Vec<Waiting>,
-    /// How many there are, also of those that are not listed.
-    total: usize,
+        Receipt::Filtered => antiphon_api::Receipt::Filtered,
+    };
+    Ok((StatusCode::ACCEPTED, axum::Json(receipt)))
 }
 
 pub(crate) async fn list(
     State(room): State<Arc<AppState>>,
-    Asked(query): Asked<ListQuery>,
-) -> Result<axum::Json<Inbox>, ApiError> {
+    Asked(query): Asked<InboxQuery>,
+) -> Result<axum::Json<InboxPage>, ApiError> {
     let limit = query.limit.map_or(LISTED, NonZeroUsize::get);
     if limit > LISTED_MAX {
         return Err(ApiError::invalid(format!("`limit`: {LISTED_MAX} at most")));
@@ -249,5 +195,5 @@ pub(crate) async fn list(
     let mut found = waiting(&room.doors.orchestrator, inboxes).await?;
     let total = found.len();
     found.truncate(limit);
-    Ok(axum::Json(Inbox { waiting: found, total }))
+    Ok(axum::Json(InboxPage { waiting: found, total }))
 }

@@ -114,9 +114,10 @@ mod webhooks;
 use antiphon_runtime::Orchestrator;
 
 pub use agent_change::AgentChange;
+pub use antiphon_api::AgentOrigin;
 pub use budget::{COMMENT_BYTES_MAX, dollars, nano_usd};
-pub use desk::{Defined, Origin, TaskFactory};
-pub use diff::{CHANGES_MAX, Change, DIFFS_BYTES_MAX, TaskDiff, Whose, task_diff};
+pub use desk::{Defined, TaskFactory};
+pub use diff::{CHANGES_MAX, DIFFS_BYTES_MAX, FileChange, TaskDiff, Whose, task_diff};
 pub use doors::{Limits, ServerDeps};
 pub use house::ServerConfig;
 pub use idempotency::KEY_BYTES_MAX;
@@ -136,7 +137,7 @@ pub use token::{TOKEN_BYTES_MIN, Token, TokenError};
 pub use usage::{
     USAGE_DAYS_MAX, USAGE_ROWS_MAX, UsageBy, UsageReport, UsageRow, usage_days, usage_report,
 };
-pub use waiting::{Inboxes, WAITING_MAX, Waiting, live_agents, waiting};
+pub use waiting::{Inboxes, QueuedInteraction, WAITING_MAX, live_agents, waiting};
 pub use watcher::LAG_EVENTS_MAX;
 pub use webhooks::{
     Reads, Scheme, TOLERANCE_S, WEBHOOK_BODY_BYTES_MAX, WEBHOOK_RATE_PER_MINUTE_DEFAULT,

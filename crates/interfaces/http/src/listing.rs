@@ -4,55 +4,18 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use antiphon_api::{LISTED_MAX, TaskPage, TaskQuery as ListQuery};
+use antiphon_core::TaskStatus;
 use antiphon_core::port::{TaskFilter, TaskQuery, TaskSelector};
-use antiphon_core::{SessionId, TaskId, TaskStatus, TaskSummary};
 use axum::extract::State;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::api_error::ApiError;
 use crate::named::Asked;
 use crate::room::AppState;
-use crate::tasks::{LISTED, LISTED_MAX};
+use crate::tasks::LISTED;
 
 /// Those that have not ended.
 const UNFINISHED: &str = "pending,running,input_required";
-
-/// Which tasks.
-#[derive(Deserialize, JsonSchema)]
-#[schemars(rename = "TasksQuery")]
-pub(crate) struct ListQuery {
-    /// How many, at most; 100 when absent.
-    #[schemars(range(max = LISTED_MAX))]
-    limit: Option<NonZeroUsize>,
-    /// Only those with one of these, with commas between them.
-    status: Option<String>,
-    /// Only those that have not ended.
-    #[serde(default)]
-    unfinished: bool,
-    /// Only those that this agent works on.
-    agent: Option<String>,
-    /// Only those of this conversation.
-    session_id: Option<SessionId>,
-    /// Only those that nobody dispatched.
-    #[serde(default)]
-    tops: bool,
-    /// Also what is kept of orders.
-    #[serde(default)]
-    all: bool,
-    /// The last task of the page before.
-    cursor: Option<TaskId>,
-}
-
-/// Tasks, at a glance.
-#[derive(JsonSchema, Serialize)]
-pub(crate) struct TaskPage {
-    /// The newest first.
-    tasks: Vec<TaskSummary>,
-    /// Where the next page begins, if there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next_cursor: Option<TaskId>,
-}
 
 pub(crate) async fn list(
     State(room): State<Arc<AppState>>,

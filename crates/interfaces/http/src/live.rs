@@ -6,12 +6,11 @@ use std::sync::Arc;
 
 use aide::axum::ApiRouter;
 use aide::axum::routing::{get_with, post_with};
-use antiphon_core::{AgentId, AgentName, AgentState, TaskId};
+pub use antiphon_api::AgentPresence;
+use antiphon_api::{AgentStarted, AgentStopped};
+use antiphon_core::{AgentName, AgentState, TaskId};
 use antiphon_runtime::{Orchestrator, OrchestratorError, Rejection, Started};
 use axum::extract::State;
-use chrono::{DateTime, Utc};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::api_error::ApiError;
 use crate::caller::Caller;
@@ -23,28 +22,6 @@ use crate::waiting::{WAITING_MAX, live_agents};
 
 /// Live agents that are shown, at most.
 pub const LIVE_MAX: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
-
-/// A live agent: it works on a task, or waits for what arrives.
-#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-pub struct AgentPresence {
-    /// Its definition.
-    pub agent: String,
-    /// What it works on, or its inbox.
-    pub task_id: TaskId,
-    /// Which; absent before it first did something.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<AgentId>,
-    /// Where it stands.
-    pub state: AgentState,
-    /// When something last happened.
-    pub last_activity: DateTime<Utc>,
-    /// How often it was told something.
-    pub messages_processed: u64,
-    /// Whether it stays when it is done.
-    pub standing: bool,
-    /// How much waits in its inbox.
-    pub waiting: usize,
-}
 
 /// Live agents, and where they stand.
 pub async fn agent_presences(
@@ -108,37 +85,17 @@ pub(crate) async fn status(
     Ok(axum::Json(agent_presences(&room.doors.orchestrator).await?))
 }
 
-/// An agent that is there.
-#[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Started")]
-pub(crate) struct StartedWire {
-    agent: AgentName,
-    task_id: TaskId,
-    /// It was there before.
-    already: bool,
-}
-
 pub(crate) async fn start(
     State(room): State<Arc<AppState>>,
     Named(name): Named<AgentName>,
-) -> Result<axum::Json<StartedWire>, ApiError> {
+) -> Result<axum::Json<AgentStarted>, ApiError> {
     let orchestrator = &room.doors.orchestrator;
     let known = room.doors.desk.agents();
     if !known.contains(&name) {
         return Err(unknown(&name, &known).into());
     }
     let Started { task_id, already } = orchestrator.start_agent(&name).await?;
-    Ok(axum::Json(StartedWire { agent: name, task_id, already }))
-}
-
-/// An agent that is not there any more.
-#[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Stopped")]
-pub(crate) struct StoppedWire {
-    agent: AgentName,
-    /// What it worked on; absent when it was not there.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    task_id: Option<TaskId>,
+    Ok(axum::Json(AgentStarted { agent: name, task_id, already }))
 }
 
 /// Stops an agent. When this is answered, the journal says so. One that is no longer defined can
@@ -148,7 +105,7 @@ pub(crate) async fn stop(
     caller: Caller,
     Named(name): Named<AgentName>,
     headers: axum::http::HeaderMap,
-) -> Result<axum::Json<StoppedWire>, ApiError> {
+) -> Result<axum::Json<AgentStopped>, ApiError> {
     let orchestrator = &room.doors.orchestrator;
     let known = room.doors.desk.agents();
     if !known.contains(&name) && orchestrator.agent_task(&name).await?.is_none() {
@@ -158,7 +115,7 @@ pub(crate) async fn stop(
     let key = idempotency::own_key(&headers)?;
     let key = key.map(|key| idempotency::named(&caller, "http-stop", &format!("{name}:{key}")));
     let task_id = orchestrator.stop_agent(&name, key).await?;
-    Ok(axum::Json(StoppedWire { agent: name, task_id }))
+    Ok(axum::Json(AgentStopped { agent: name, task_id }))
 }
 
 /// What is told of an agent that is not defined.

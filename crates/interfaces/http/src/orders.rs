@@ -4,15 +4,11 @@ use std::sync::Arc;
 
 use aide::axum::ApiRouter;
 use aide::axum::routing::post_with;
-use antiphon_core::schema::{BlocksOrText, MessageOrText};
-use antiphon_core::{HandlingMode, InteractionId, TaskId, TaskSummary, ToolCallId, ToolResult};
+use antiphon_api::{MessageAccepted, SendMessage, SendToolResult};
+use antiphon_core::{TaskId, TaskSummary, ToolResult};
 use antiphon_runtime::TaskMessage;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::json;
-use serde_json::value::RawValue;
 
 use crate::api_error::ApiError;
 use crate::caller::Caller;
@@ -38,7 +34,7 @@ pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
     });
     let say = post_with(say, |route| {
         let route = route.told("say_to_task", Tag::Tasks, "Says something to a task.");
-        route.fails(&[403, 409]).response::<202, axum::Json<Heard>>()
+        route.fails(&[403, 409]).response::<202, axum::Json<MessageAccepted>>()
     });
     let tool_result = post_with(tool_result, |route| {
         let summary = "What came of a call of a tool that the client runs.";
@@ -77,32 +73,13 @@ pub(crate) async fn resume(
     room.summary(&task_id).await.map(axum::Json)
 }
 
-/// Something to say to a task.
-#[derive(Deserialize, JsonSchema)]
-#[schemars(rename = "Saying")]
-#[schemars(example = json!({ "text": "Look at the tests, too.", "mode": "steer" }))]
-pub(crate) struct SayingWire {
-    /// What: a text, or text and images.
-    #[schemars(with = "MessageOrText")]
-    text: Box<RawValue>,
-    /// When it may reach the model.
-    #[serde(default)]
-    mode: HandlingMode,
-}
-
-/// What was said is in the journal.
-#[derive(JsonSchema, Serialize)]
-pub(crate) struct Heard {
-    interaction_id: InteractionId,
-}
-
 pub(crate) async fn say(
     State(room): State<Arc<AppState>>,
     caller: Caller,
     Named(task_id): Named<TaskId>,
     headers: HeaderMap,
-    Json(wire): Json<SayingWire>,
-) -> Result<(StatusCode, axum::Json<Heard>), ApiError> {
+    Json(wire): Json<SendMessage>,
+) -> Result<(StatusCode, axum::Json<MessageAccepted>), ApiError> {
     on_behalf::may_say(&room, &caller, &task_id).await?;
     let saying = TaskMessage {
         message: said::message("text", &wire.text)?,
@@ -113,27 +90,13 @@ pub(crate) async fn say(
     let orchestrator = &room.doors.orchestrator;
     orchestrator.afford_saying(caller.payer().as_deref(), &task_id, &saying).await?;
     let interaction_id = orchestrator.say(&task_id, saying).await?;
-    Ok((StatusCode::ACCEPTED, axum::Json(Heard { interaction_id })))
-}
-
-/// What came of a call of a tool that the client runs.
-#[derive(Deserialize, JsonSchema)]
-#[schemars(example = json!({ "tool_call_id": "c1", "content": "sun" }))]
-pub(crate) struct Outcome {
-    /// Which call.
-    tool_call_id: ToolCallId,
-    /// What the model gets to see: a text, or a list of blocks.
-    #[schemars(with = "BlocksOrText")]
-    content: Box<RawValue>,
-    /// It ran and failed.
-    #[serde(default)]
-    is_error: bool,
+    Ok((StatusCode::ACCEPTED, axum::Json(MessageAccepted { interaction_id })))
 }
 
 pub(crate) async fn tool_result(
     State(room): State<Arc<AppState>>,
     Named(task_id): Named<TaskId>,
-    Json(outcome): Json<Outcome>,
+    Json(outcome): Json<SendToolResult>,
 ) -> Answer {
     let content = said::blocks("content", &outcome.content)?;
     let result = ToolResult { content, is_error: outcome.is_error };

@@ -7,13 +7,11 @@ use std::time::Duration;
 
 use aide::axum::ApiRouter;
 use aide::axum::routing::get_with;
-use antiphon_core::{
-    AgentName, ErrorCode, EventBody, InteractionId, PeerInputClass, Replied, ResponseStatus, TaskId,
-};
+use antiphon_api::RequestWaitQuery;
+pub use antiphon_api::{RequestState, RequestStatus};
+use antiphon_core::{AgentName, ErrorCode, EventBody, InteractionId, PeerInputClass};
 use antiphon_runtime::{Orchestrator, OrchestratorError};
 use axum::extract::{Path, State};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::api_error::ApiError;
@@ -22,54 +20,6 @@ use crate::openapi::{Tag, Telling};
 use crate::rest::REST_WAIT_S_MAX;
 use crate::room::AppState;
 use crate::waiting::{Inboxes, live_agents, waiting};
-
-/// How far a request got.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RequestState {
-    /// It is in the inbox.
-    Waiting,
-    /// The agent has read it.
-    Taken,
-    /// The agent said that it will answer later.
-    Accepted,
-    /// It is done.
-    Completed,
-    /// It is not, and will not be.
-    Failed,
-}
-
-/// A request, and how far it got.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
-pub struct RequestStatus {
-    /// Which.
-    pub id: InteractionId,
-    /// How far it got.
-    pub state: RequestState,
-    /// The task it waits for, as long as it does.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub task_id: Option<TaskId>,
-    /// What came of it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub result: Option<Value>,
-}
-
-impl RequestStatus {
-    /// One that was answered for good.
-    pub fn answered(replied: Replied) -> Self {
-        let state = match replied.status {
-            ResponseStatus::Accepted => RequestState::Accepted,
-            ResponseStatus::Completed => RequestState::Completed,
-            ResponseStatus::Failed => RequestState::Failed,
-        };
-        let result = Some(replied.result);
-        Self { id: replied.in_reply_to, state, task_id: None, result }
-    }
-
-    fn open(id: InteractionId, state: RequestState, task_id: TaskId) -> Self {
-        Self { id, state, task_id: Some(task_id), result: None }
-    }
-}
 
 /// How far a request got; `None` when nobody knows it. `agents` are those whose inboxes count also
 /// while they are not there.
@@ -98,13 +48,6 @@ pub async fn request_status(
     Ok(orchestrator.reply(id).await?.map(RequestStatus::answered))
 }
 
-#[derive(Deserialize, JsonSchema)]
-pub(crate) struct WaitQuery {
-    /// How long to wait for the answer, in seconds; not at all when absent.
-    #[schemars(range(max = REST_WAIT_S_MAX))]
-    wait_s: Option<NonZeroU32>,
-}
-
 pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
     let show = get_with(show, |route| {
         let summary = "How far a request to an agent got.";
@@ -116,7 +59,7 @@ pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
 pub(crate) async fn show(
     State(room): State<Arc<AppState>>,
     Path(id): Path<String>,
-    Asked(query): Asked<WaitQuery>,
+    Asked(query): Asked<RequestWaitQuery>,
 ) -> Result<axum::Json<RequestStatus>, ApiError> {
     let none = || ApiError::new(ErrorCode::NotFound, format!("there is no request `{id}`"));
     let id: InteractionId =

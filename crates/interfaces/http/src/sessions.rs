@@ -8,17 +8,16 @@ use std::sync::Arc;
 
 use aide::axum::ApiRouter;
 use aide::axum::routing::{get_with, post_with};
+use antiphon_api::{
+    LISTED_MAX, SessionDetail, SessionFile, SessionImported, SessionList, SessionQuery,
+};
 use antiphon_core::port::{TaskQuery, TaskSelector};
-use antiphon_core::{ErrorCode, HistoryRef, Message, Session, SessionId, SessionSummary, TaskId};
+use antiphon_core::{ErrorCode, HistoryRef, Session, SessionId, SessionSummary, TaskId};
 use antiphon_runtime::{ImportedConversation, Orchestrator, OrchestratorError, PriorHistory};
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
 use crate::api_error::ApiError;
 use crate::caller::Caller;
@@ -28,7 +27,7 @@ use crate::named::{Asked, Named};
 use crate::on_behalf::forbidden;
 use crate::openapi::{Tag, Telling};
 use crate::room::AppState;
-use crate::tasks::{LISTED, LISTED_MAX};
+use crate::tasks::LISTED;
 
 /// Tasks of one conversation that are looked at, at most.
 const SESSION_TASKS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
@@ -42,10 +41,10 @@ pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
         let summary = "Keeps the conversation of a session file (version 1), to be gone on with.";
         let route = route.told("import_session", Tag::Sessions, summary).keyed();
         let route =
-            route.fails(&[403, 409]).response_with::<200, axum::Json<SessionKept>, _>(|told| {
+            route.fails(&[403, 409]).response_with::<200, axum::Json<SessionImported>, _>(|told| {
                 told.description("The `Idempotency-Key` was used before: what it kept.")
             });
-        route.response::<201, axum::Json<SessionKept>>()
+        route.response::<201, axum::Json<SessionImported>>()
     });
     let show = get_with(show, |route| {
         route.told("show_session", Tag::Sessions, "One conversation, with what was said.")
@@ -59,10 +58,10 @@ pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
         let summary =
             "Begins another conversation with everything that was said. Nothing is copied.";
         let route = route.told("fork_session", Tag::Sessions, summary).keyed();
-        let route = route.response_with::<200, axum::Json<SessionKept>, _>(|told| {
+        let route = route.response_with::<200, axum::Json<SessionImported>, _>(|told| {
             told.description("The `Idempotency-Key` was used before: what it kept.")
         });
-        route.response::<201, axum::Json<SessionKept>>()
+        route.response::<201, axum::Json<SessionImported>>()
     });
     ApiRouter::new()
         .api_route("/v1/sessions", all)
@@ -132,55 +131,27 @@ pub async fn forked(
     })
 }
 
-/// How many to list.
-#[derive(Deserialize, JsonSchema)]
-#[schemars(rename = "SessionsQuery")]
-pub(crate) struct ListQuery {
-    /// How many, at most; 100 when absent.
-    #[schemars(range(max = LISTED_MAX))]
-    limit: Option<NonZeroUsize>,
-}
-
-/// Conversations.
-#[derive(JsonSchema, Serialize)]
-pub(crate) struct Sessions {
-    /// The one with the newest task first.
-    sessions: Vec<SessionSummary>,
-}
-
 async fn list(
     State(room): State<Arc<AppState>>,
-    Asked(query): Asked<ListQuery>,
-) -> Result<axum::Json<Sessions>, ApiError> {
+    Asked(query): Asked<SessionQuery>,
+) -> Result<axum::Json<SessionList>, ApiError> {
     let limit = query.limit.map_or(LISTED, NonZeroUsize::get);
     if limit > LISTED_MAX {
         return Err(ApiError::invalid(format!("`limit`: {LISTED_MAX} at most")));
     }
     let limit = NonZeroUsize::new(limit).unwrap_or(NonZeroUsize::MIN);
     let sessions = room.doors.orchestrator.sessions(limit).await?;
-    Ok(axum::Json(Sessions { sessions }))
-}
-
-/// A conversation, with what was said.
-#[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Session")]
-pub(crate) struct SessionShown {
-    #[serde(flatten)]
-    summary: SessionSummary,
-    /// The scene.
-    system_prompt: String,
-    /// What was said, in order, as in a session file.
-    messages: Vec<Arc<Message>>,
+    Ok(axum::Json(SessionList { sessions }))
 }
 
 async fn show(
     State(room): State<Arc<AppState>>,
     Named(session_id): Named<SessionId>,
-) -> Result<axum::Json<SessionShown>, ApiError> {
+) -> Result<axum::Json<SessionDetail>, ApiError> {
     let summary = find(&room, &session_id).await?;
     let session = session_of(&room.doors.orchestrator, summary.clone()).await?;
     let Session { system_prompt, messages, .. } = session;
-    Ok(axum::Json(SessionShown { summary, system_prompt, messages }))
+    Ok(axum::Json(SessionDetail { summary, system_prompt, messages }))
 }
 
 async fn export(
@@ -194,27 +165,12 @@ async fn export(
     Ok(([(CONTENT_TYPE, "application/json")], file).into_response())
 }
 
-/// A conversation that is kept.
-#[derive(JsonSchema, Serialize)]
-pub(crate) struct SessionKept {
-    /// Which.
-    session_id: SessionId,
-    /// The task that holds it.
-    task_id: TaskId,
-}
-
-/// A session file (version 1).
-#[derive(Deserialize, JsonSchema)]
-#[serde(transparent)]
-#[schemars(rename = "SessionFile")]
-pub(crate) struct SessionFileWire(#[schemars(with = "Map<String, Value>")] Box<RawValue>);
-
 async fn import(
     State(room): State<Arc<AppState>>,
     caller: Caller,
     headers: HeaderMap,
-    Json(SessionFileWire(file)): Json<SessionFileWire>,
-) -> Result<(StatusCode, axum::Json<SessionKept>), ApiError> {
+    Json(SessionFile(file)): Json<SessionFile>,
+) -> Result<(StatusCode, axum::Json<SessionImported>), ApiError> {
     if caller.agent().is_some() {
         let message =
             "an agent's key brings no conversations: what is in one is read as the user's words";
@@ -231,7 +187,7 @@ async fn fork(
     caller: Caller,
     Named(session_id): Named<SessionId>,
     headers: HeaderMap,
-) -> Result<(StatusCode, axum::Json<SessionKept>), ApiError> {
+) -> Result<(StatusCode, axum::Json<SessionImported>), ApiError> {
     let key = idempotency::key(&caller, "http-fork", &headers)?;
     let last = find(&room, &session_id).await?.last_task;
     let kept = forked(&room.doors.orchestrator, last).await?;
@@ -242,14 +198,14 @@ async fn fork(
 async fn keep(
     room: &AppState,
     kept: ImportedConversation,
-) -> Result<(StatusCode, axum::Json<SessionKept>), ApiError> {
+) -> Result<(StatusCode, axum::Json<SessionImported>), ApiError> {
     let orchestrator = &room.doors.orchestrator;
     let before = if kept.key.is_some() { Some(orchestrator.head().await?) } else { None };
     let task_id = orchestrator.keep(kept).await?;
     let repeated = room.was_there(&task_id, before).await?;
     let session_id = room.summary(&task_id).await?.session_id;
     let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };
-    Ok((status, axum::Json(SessionKept { session_id, task_id })))
+    Ok((status, axum::Json(SessionImported { session_id, task_id })))
 }
 
 async fn find(room: &AppState, session_id: &SessionId) -> Result<SessionSummary, ApiError> {

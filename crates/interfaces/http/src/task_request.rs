@@ -2,21 +2,12 @@
 
 use std::sync::Arc;
 
-use antiphon_core::schema::MessageOrText;
+use antiphon_api::CreateTask;
+pub use antiphon_api::{HISTORY_MESSAGES_MAX, NAMES_MAX};
 use antiphon_core::{Message, ModelRef, RawJson, SessionId, TaskLimits, Tool, UserMessage};
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::json;
-use serde_json::value::RawValue;
 
 use crate::api_error::ApiError;
 use crate::said;
-
-/// Messages of a history, at most.
-pub const HISTORY_MESSAGES_MAX: usize = 10_000;
-
-/// Names of tools or agents, at most.
-pub const NAMES_MAX: usize = 1024;
 
 /// What a client asks for. What is absent is the desk's to say.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,50 +36,9 @@ pub struct TaskRequest {
     pub session_id: Option<SessionId>,
 }
 
-/// Work to be done. What is absent is the agent's to say, or the server's.
-#[derive(Deserialize, JsonSchema)]
-#[schemars(rename = "NewTask", example = json!({ "message": "What is in this folder?" }))]
-pub(crate) struct TaskWire {
-    /// Who works on it.
-    #[serde(default)]
-    agent: Option<String>,
-    /// Who answers.
-    #[serde(default)]
-    model: Option<ModelRef>,
-    /// What to do: a text, or text and images.
-    #[schemars(with = "MessageOrText")]
-    message: Box<RawValue>,
-    /// What was said before.
-    #[serde(default)]
-    #[schemars(length(max = HISTORY_MESSAGES_MAX))]
-    history: Vec<Arc<Message>>,
-    /// The scene, in place of the agent's own.
-    #[serde(default)]
-    system_prompt: Option<String>,
-    /// Names of the tools it may use; never more than its agent has.
-    #[serde(default)]
-    tools: Option<Vec<String>>,
-    /// Names of the agents it may call; never more than its agent may.
-    #[serde(default)]
-    agents: Option<Vec<String>>,
-    /// Tools that you run yourself.
-    #[serde(default)]
-    external_tools: Vec<Tool>,
-    /// How far it may go.
-    #[serde(default)]
-    limits: TaskLimits,
-    /// JSON Schema of its result.
-    #[serde(default)]
-    output_schema: Option<RawJson>,
-    /// The session it goes on with, in place of `history`.
-    #[serde(default)]
-    session_id: Option<SessionId>,
-}
-
-impl TryFrom<TaskWire> for TaskRequest {
-    type Error = ApiError;
-
-    fn try_from(wire: TaskWire) -> Result<Self, ApiError> {
+impl TaskRequest {
+    /// Checks the body of a request.
+    pub(crate) fn checked(wire: CreateTask) -> Result<Self, ApiError> {
         if wire.history.len() > HISTORY_MESSAGES_MAX {
             return Err(too_many("history", HISTORY_MESSAGES_MAX));
         }

@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use aide::axum::ApiRouter;
 use aide::axum::routing::get_with;
+pub use antiphon_api::LISTED_MAX;
+use antiphon_api::{CreateTask, TaskAccepted, TaskDetail, TaskTree};
 use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_core::{TaskId, TaskStatus, TaskSummary, WaitingFor};
 use antiphon_runtime::{NewTask, Orchestrator, OrchestratorError};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::Value;
 
 use crate::api_error::ApiError;
 use crate::caller::Caller;
@@ -20,11 +19,8 @@ use crate::json::Json;
 use crate::named::Named;
 use crate::openapi::{Tag, Telling};
 use crate::room::AppState;
-use crate::task_request::{TaskRequest, TaskWire};
+use crate::task_request::TaskRequest;
 use crate::{idempotency, listing, on_behalf};
-
-/// Tasks in one list, at most.
-pub const LISTED_MAX: usize = 1000;
 
 /// Tasks of one tree that are shown, at most. A larger tree is refused.
 pub const TREE_TASKS_MAX: usize = 20_000;
@@ -34,12 +30,6 @@ pub(crate) const LISTED: usize = 100;
 
 const TREE_LIMIT: NonZeroUsize = NonZeroUsize::new(TREE_TASKS_MAX + 1).unwrap();
 
-/// A task that was accepted.
-#[derive(JsonSchema, Serialize)]
-pub(crate) struct Accepted {
-    task_id: TaskId,
-}
-
 pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
     let list = get_with(listing::list, |route| {
         route.told("list_tasks", Tag::Tasks, "Tasks, page by page, the newest first.")
@@ -47,10 +37,10 @@ pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
     let list_and_accept = list.post_with(accept, |route| {
         let route = route.told("accept_task", Tag::Tasks, "Accepts a task: it is on disk then.");
         let route = route.keyed().traced().fails(&[404, 409, 422]);
-        let route = route.response_with::<200, axum::Json<Accepted>, _>(|answer| {
+        let route = route.response_with::<200, axum::Json<TaskAccepted>, _>(|answer| {
             answer.description("The `Idempotency-Key` was used before: the task that it named.")
         });
-        route.response::<201, axum::Json<Accepted>>()
+        route.response::<201, axum::Json<TaskAccepted>>()
     });
     let show = get_with(show, |route| {
         route.told("show_task", Tag::Tasks, "One task, with its result once it has ended.")
@@ -70,10 +60,10 @@ pub(crate) async fn accept(
     State(room): State<Arc<AppState>>,
     caller: Caller,
     headers: HeaderMap,
-    Json(wire): Json<TaskWire>,
-) -> Result<(StatusCode, axum::Json<Accepted>), ApiError> {
+    Json(wire): Json<CreateTask>,
+) -> Result<(StatusCode, axum::Json<TaskAccepted>), ApiError> {
     let key = idempotency::key(&caller, "http", &headers)?;
-    let request = on_behalf::bounded(&room, &caller, TaskRequest::try_from(wire)?)?;
+    let request = on_behalf::bounded(&room, &caller, TaskRequest::checked(wire)?)?;
     let orchestrator = &room.doors.orchestrator;
     let payer = caller.payer();
     orchestrator.afford(payer.as_deref(), key.as_ref()).await?;
@@ -86,37 +76,17 @@ pub(crate) async fn accept(
         room.trace(&headers, &task_id);
     }
     let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };
-    Ok((status, axum::Json(Accepted { task_id })))
-}
-
-/// Tasks, at a glance.
-#[derive(JsonSchema, Serialize)]
-pub(crate) struct Tasks {
-    tasks: Vec<TaskSummary>,
-}
-
-/// A task, and what came of it.
-#[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Task")]
-pub(crate) struct Shown {
-    #[serde(flatten)]
-    summary: TaskSummary,
-    /// What it delivered.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<Value>,
-    /// Why it delivered nothing.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<Value>,
+    Ok((status, axum::Json(TaskAccepted { task_id })))
 }
 
 pub(crate) async fn show(
     State(room): State<Arc<AppState>>,
     Named(task_id): Named<TaskId>,
-) -> Result<axum::Json<Shown>, ApiError> {
+) -> Result<axum::Json<TaskDetail>, ApiError> {
     let summary = room.summary(&task_id).await?;
     // Why it waits is told, too, where there is more to say than what for.
     if !summary.status.is_terminal() && summary.waiting_for != Some(WaitingFor::Budget) {
-        return Ok(axum::Json(Shown { summary, result: None, reason: None }));
+        return Ok(axum::Json(TaskDetail { summary, result: None, reason: None }));
     }
     let detail = room.doors.orchestrator.task(&task_id).await?.detail;
     let (result, reason) = match summary.status {
@@ -127,17 +97,17 @@ pub(crate) async fn show(
         | TaskStatus::Failed
         | TaskStatus::Canceled => (None, detail),
     };
-    Ok(axum::Json(Shown { summary, result, reason }))
+    Ok(axum::Json(TaskDetail { summary, result, reason }))
 }
 
 /// A task and everything below it, the oldest first: a parent before its children.
 pub(crate) async fn tree(
     State(room): State<Arc<AppState>>,
     Named(task_id): Named<TaskId>,
-) -> Result<axum::Json<Tasks>, ApiError> {
+) -> Result<axum::Json<TaskTree>, ApiError> {
     room.summary(&task_id).await?;
     match below(&room.doors.orchestrator, &task_id).await? {
-        Some(tasks) => Ok(axum::Json(Tasks { tasks })),
+        Some(tasks) => Ok(axum::Json(TaskTree { tasks })),
         None => Err(too_many_tasks()),
     }
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use aide::axum::ApiRouter;
 use aide::axum::routing::get_with;
+use antiphon_api::UsageQuery;
+pub use antiphon_api::{UsageBy, UsageReport, UsageRow};
 use antiphon_core::port::{Clock, SystemClock};
-use antiphon_core::{Account, Cost, DayRange, PriceTable, SpendWindow, Spent, Usage};
+use antiphon_core::{Account, Cost, DayRange, SpendWindow};
 use antiphon_runtime::{Orchestrator, OrchestratorError};
 use axum::extract::State;
 use chrono::{DateTime, NaiveDate, Utc};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::api_error::ApiError;
 use crate::named::Asked;
@@ -23,99 +23,6 @@ pub const USAGE_DAYS_MAX: i64 = 366;
 
 /// Rows of one report, at most. A longer one is refused.
 pub const USAGE_ROWS_MAX: usize = 10_000;
-
-/// What a report tells apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UsageBy {
-    /// Days, of UTC.
-    Day,
-    /// Models.
-    Model,
-    /// Agents.
-    Agent,
-    /// Who pays.
-    Payer,
-}
-
-impl UsageBy {
-    /// Every one.
-    pub const ALL: [Self; 4] = [Self::Day, Self::Model, Self::Agent, Self::Payer];
-
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Day => "day",
-            Self::Model => "model",
-            Self::Agent => "agent",
-            Self::Payer => "payer",
-        }
-    }
-
-    /// From words with commas between them.
-    pub fn parse(words: &str) -> Result<Vec<Self>, String> {
-        let one = |word: &str| {
-            let found = Self::ALL.into_iter().find(|by| by.as_str() == word.trim());
-            found.ok_or_else(|| format!("`{word}` is none of day, model, agent, payer"))
-        };
-        words.split(',').map(one).collect()
-    }
-}
-
-/// What was spent, and what that cost at the prices of today.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct UsageReport {
-    /// The first day.
-    pub from: NaiveDate,
-    /// The last.
-    pub to: NaiveDate,
-    /// In the order of what they are told apart by.
-    pub rows: Vec<UsageRow>,
-    /// All of them together.
-    pub totals: UsageRow,
-}
-
-/// One line of it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
-pub struct UsageRow {
-    /// The day.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub day: Option<NaiveDate>,
-    /// The model.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// The agent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub agent: Option<String>,
-    /// The key; in a list of payers, the owner when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub payer: Option<String>,
-    /// Answers of models.
-    pub calls: u64,
-    /// Tokens.
-    #[serde(flatten)]
-    pub usage: Usage,
-    /// What those cost whose price is known; nothing is known when absent.
-    pub cost_nano_usd: Option<Cost>,
-    /// Answers of which nobody knows what they cost.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub unpriced_calls: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
-fn is_zero(count: &u64) -> bool {
-    *count == 0
-}
-
-impl UsageRow {
-    fn add(&mut self, spent: &Spent, prices: &PriceTable) {
-        self.calls = self.calls.saturating_add(spent.calls);
-        self.usage += spent.usage;
-        match spent.cost(prices) {
-            Some(cost) => *self.cost_nano_usd.get_or_insert_default() += cost,
-            None => self.unpriced_calls = self.unpriced_calls.saturating_add(spent.calls),
-        }
-    }
-}
 
 type Group = (Option<NaiveDate>, Option<String>, Option<String>, Option<String>);
 
@@ -175,17 +82,6 @@ pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
         route.told("usage", Tag::Money, "What was spent, in tokens and in money.")
     });
     ApiRouter::new().api_route("/v1/usage", usage)
-}
-
-/// What of it.
-#[derive(Deserialize, JsonSchema)]
-pub(crate) struct UsageQuery {
-    /// The first day; the first of this month when absent.
-    from: Option<NaiveDate>,
-    /// The last; today when absent.
-    to: Option<NaiveDate>,
-    /// What to tell apart, with commas between them: `day`, `model`, `agent`, `payer`; days when absent.
-    by: Option<String>,
 }
 
 pub(crate) async fn usage(

@@ -5,81 +5,18 @@
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 
+pub use antiphon_api::QueuedInteraction;
 use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_core::{
-    AgentName, EventBody, HandlingMode, Interaction, InteractionContent, InteractionId,
-    MessageQueued, PeerInputClass, Position, Queued, Salience, Sender, TaskId, TaskSummary, render,
+    AgentName, EventBody, InteractionId, MessageQueued, Position, Queued, TaskId, TaskSummary,
 };
 use antiphon_runtime::{Orchestrator, OrchestratorError, is_resident};
-use chrono::{DateTime, Utc};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 /// Interactions of all inboxes that are looked at, at most.
 pub const WAITING_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
 
 /// Tasks that have not ended among which live agents are looked for.
 const TASKS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
-
-/// Something that waits in an inbox.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
-pub struct Waiting {
-    /// Whose inbox.
-    pub agent: String,
-    /// Whether its agent is there.
-    pub live: bool,
-    /// The task that reads it; of an agent that is not there, its last.
-    pub task_id: TaskId,
-    /// When it arrived.
-    pub at: DateTime<Utc>,
-    /// Which.
-    pub id: InteractionId,
-    /// Who sent it.
-    pub from: Sender,
-    /// What it is to the orchestrator.
-    pub class: PeerInputClass,
-    /// How urgent it is.
-    pub salience: Salience,
-    /// When it may reach the model.
-    pub mode: HandlingMode,
-    /// Whether an agent that does nothing begins a turn for it.
-    pub wakes: bool,
-    /// When an answer comes too late.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub until: Option<DateTime<Utc>>,
-    /// What it says.
-    pub content: InteractionContent,
-    /// What a model reads of it.
-    pub rendered_text: String,
-}
-
-impl Waiting {
-    /// What was queued, as it is shown.
-    pub fn of(agent: &str, live: bool, queued: Queued) -> Self {
-        let Queued { task_id, at, message } = queued;
-        Self {
-            agent: agent.to_owned(),
-            live,
-            task_id,
-            at,
-            id: message.id,
-            class: message.class,
-            salience: message.salience(),
-            mode: message.mode,
-            wakes: message.wakes(),
-            until: message.until,
-            rendered_text: render(&Interaction {
-                id: message.id,
-                from: message.from.clone(),
-                content: message.content.clone(),
-                handling_mode: message.mode,
-                render_metadata: message.render_metadata,
-            }),
-            from: message.from,
-            content: message.content,
-        }
-    }
-}
 
 /// Whose inboxes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,14 +31,14 @@ pub enum Inboxes<'a> {
 pub async fn waiting(
     orchestrator: &Orchestrator,
     inboxes: Inboxes<'_>,
-) -> Result<Vec<Waiting>, OrchestratorError> {
+) -> Result<Vec<QueuedInteraction>, OrchestratorError> {
     let live = live_agents(orchestrator).await?;
     let mut found = Vec::new();
     for queued in orchestrator.queued(WAITING_MAX).await? {
         if let Some(task) = live.get(&queued.task_id)
             && inboxes.hold(&task.agent)
         {
-            found.push(Waiting::of(&task.agent, true, queued));
+            found.push(QueuedInteraction::of(&task.agent, true, queued));
         }
     }
     let names = match inboxes {
@@ -114,7 +51,9 @@ pub async fn waiting(
         }
         if let Some(last) = orchestrator.agent_task(name).await? {
             let left = left_behind(orchestrator, &last).await?;
-            found.extend(left.into_iter().map(|queued| Waiting::of(&last.agent, false, queued)));
+            found.extend(
+                left.into_iter().map(|queued| QueuedInteraction::of(&last.agent, false, queued)),
+            );
         }
     }
     Ok(found)

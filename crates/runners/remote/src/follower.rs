@@ -1,72 +1,77 @@
-//! Follows a task there and writes down here what happens.
+//! Follows a remote task and appends its events to the local one.
 //!
-//! Everything it knows of how far it got is in our journal: cut off anywhere, the next one goes on
-//! behind the last `relayed`.
+//! The local journal holds all progress: after an interruption the next follower continues after the last
+//! `relayed` event.
 
 use std::sync::Arc;
 
+use antiphon_client::{ClientError, RetryPolicy};
 use antiphon_core::port::{
     Append, Clock, Expected, Journal, JournalError, RunnerError, SystemClock,
 };
 use antiphon_core::{Cancel, Event, EventBody, Relayed, Seq, TaskId};
 use backon::ExponentialBackoff;
 
-use crate::answer::Failure;
-use crate::loopback::Persistence;
-use crate::orders::Order;
-use crate::ours::Ours;
-use crate::peer::Peer;
-use crate::relay::{is_beginning, relayed};
-use crate::request::{Config, Room, TaskRequest};
+use crate::control::ControlCommand;
+use crate::local_task::LocalTask;
+use crate::peer::{Peer, PeerFailure};
+use crate::relay::{is_creation, local_event};
+use crate::task_request::{PeerConfig, RunLimits, create_task};
 
-/// Follows a task there.
+/// Follows a remote task.
 pub(crate) struct Follower<'a> {
     pub(crate) peer: &'a Peer,
-    pub(crate) config: Config,
-    pub(crate) persistence: Persistence,
-    /// What is left of our patience.
+    pub(crate) config: PeerConfig,
+    pub(crate) retry: RetryPolicy,
+    /// Pauses that are left until the next append.
     pub(crate) waits: ExponentialBackoff,
-    pub(crate) ours: Ours,
-    pub(crate) room: Room,
+    pub(crate) local: LocalTask,
+    pub(crate) limits: RunLimits,
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) cancel: Cancel,
-    /// The peer has been told.
+    /// The cancel is forwarded.
     pub(crate) canceled: bool,
 }
 
 /// Why following stops.
 enum Stop {
-    /// The task has ended, or waits for somebody here.
-    Left,
-    /// The peer did not do as asked.
-    Failed(Failure),
-    /// We cannot go on.
-    Broken(RunnerError),
+    /// The task has ended, or is paused here.
+    Done,
+    /// The peer did not do what it was asked.
+    Peer(PeerFailure),
+    /// The local journal failed, or the task cannot be sent.
+    Local(RunnerError),
 }
 
-impl From<Failure> for Stop {
-    fn from(failure: Failure) -> Self {
-        Self::Failed(failure)
+impl From<PeerFailure> for Stop {
+    fn from(failure: PeerFailure) -> Self {
+        Self::Peer(failure)
+    }
+}
+
+impl From<ClientError> for Stop {
+    fn from(error: ClientError) -> Self {
+        Self::Peer(error.into())
     }
 }
 
 impl From<RunnerError> for Stop {
     fn from(error: RunnerError) -> Self {
-        Self::Broken(error)
+        Self::Local(error)
     }
 }
 
 impl From<JournalError> for Stop {
     fn from(error: JournalError) -> Self {
-        Self::Broken(error.into())
+        Self::Local(error.into())
     }
 }
 
-/// How far a task there has been heard.
-struct Heard {
+/// How far the follower has read the remote task.
+struct Progress {
     task_id: TaskId,
     seq: Seq,
-    /// Its work has begun: what comes is no longer what we sent.
+    /// Its work has begun: further events are not part of its creation.
     at_work: bool,
 }
 
@@ -75,148 +80,159 @@ impl Follower<'_> {
         loop {
             let Err(stop) = self.attempt().await;
             let reason = match stop {
-                Stop::Left => return Ok(()),
-                Stop::Broken(error) => return Err(error),
-                Stop::Failed(Failure::Refused(reason) | Failure::Conflict(reason)) => {
+                Stop::Done => return Ok(()),
+                Stop::Local(error) => return Err(error),
+                Stop::Peer(PeerFailure::Refused(reason)) => {
                     let reason = format!("the peer `{}`: {reason}", self.peer.name);
                     return Err(RunnerError::Refused { reason });
                 }
-                Stop::Failed(Failure::Lost(reason)) => reason,
+                Stop::Peer(PeerFailure::Unreachable(reason)) => reason,
             };
             let reason = format!("the peer `{}`: {reason}", self.peer.name);
             let Some(wait) = self.waits.next() else {
                 return Err(RunnerError::Unavailable { reason });
             };
-            tracing::debug!(task.id = %self.ours.task_id, reason, "asks the peer again");
+            tracing::debug!(task.id = %self.local.task_id, reason, "tries the peer again");
             tokio::time::sleep(wait).await;
         }
     }
 
     /// Follows as long as the connection lasts.
     async fn attempt(&mut self) -> Result<std::convert::Infallible, Stop> {
-        if self.ours.ended && self.ours.relayed.is_none() {
-            return Err(Stop::Left);
+        if self.local.ended && self.local.relayed.is_none() {
+            return Err(Stop::Done);
         }
-        let task_id = self.begin().await?;
-        self.pass_on(&task_id).await?;
-        let relayed = self.ours.relayed.as_ref();
+        let task_id = self.create().await?;
+        self.forward(&task_id).await?;
+        let relayed = self.local.relayed.as_ref();
         let seq = relayed.map_or(Seq(0), |relayed| relayed.seq);
-        let mut heard = Heard { task_id, seq, at_work: relayed.is_some() };
-        let mut events = self.peer.events(&heard.task_id, heard.seq).await?;
+        let mut progress = Progress { task_id, seq, at_work: relayed.is_some() };
+        let mut events = self.peer.events(&progress.task_id, progress.seq);
         loop {
             tokio::select! {
                 () = &mut self.cancel, if !self.canceled => {
-                    self.peer.cancel(&heard.task_id).await?;
+                    self.peer.cancel(&progress.task_id).await?;
                     self.canceled = true;
                 }
-                next = events.next() => {
-                    let next = next?;
-                    if next.is_empty() {
-                        return Err(Failure::Lost("it hung up".to_owned()).into());
+                batch = events.next_batch() => {
+                    let batch = batch?;
+                    if batch.is_empty() {
+                        let reason = "the task has ended there, and here it has not";
+                        return Err(PeerFailure::Refused(reason.to_owned()).into());
                     }
-                    self.take(next, &mut heard).await?;
+                    self.relay(batch, &mut progress).await?;
                 }
             }
         }
     }
 
-    /// The task there: the one we know of, or the one that is begun now, once.
-    async fn begin(&mut self) -> Result<TaskId, Stop> {
-        if let Some(relayed) = &self.ours.relayed {
+    /// Id of the remote task. Creates it, once, if the local journal does not name it.
+    async fn create(&mut self) -> Result<TaskId, Stop> {
+        if let Some(relayed) = &self.local.relayed {
             return Ok(relayed.task_id.clone());
         }
-        let said = self.ours.said(&*self.journal).await?;
-        let task = TaskRequest::new(&self.config, &self.ours.created, self.room, &said);
+        let messages = self.local.history(&*self.journal).await?;
+        let task = create_task(&self.config, &self.local.created, self.limits, &messages);
         let task = task.map_err(|reason| RunnerError::Refused { reason })?;
-        Ok(self.peer.begin(&self.ours.task_id, &task).await?)
+        Ok(self.peer.create(&self.local.task_id, &task).await?)
     }
 
-    /// Tells the peer what was said here. A task that ended here ends there; one that rests here
-    /// is left until somebody lets it go on.
-    async fn pass_on(&mut self, task_id: &TaskId) -> Result<(), Stop> {
-        if self.ours.ended {
+    /// Forwards the commands that arrived here. A task that ended here is canceled there. The follower of
+    /// a task that is paused here ends.
+    async fn forward(&mut self, task_id: &TaskId) -> Result<(), Stop> {
+        if self.local.ended {
             self.peer.cancel(task_id).await?;
-            return Err(Stop::Left);
+            return Err(Stop::Done);
         }
-        let mut rests = false;
-        for order in &self.ours.orders {
-            self.peer.order(task_id, *order).await?;
-            rests = *order == Order::Pause;
+        let mut paused = false;
+        for command in &self.local.commands {
+            self.peer.control(task_id, *command).await?;
+            paused = *command == ControlCommand::Pause;
         }
-        if rests && !self.canceled && !is_ready(&mut self.cancel) {
-            return Err(Stop::Left);
+        if paused && !self.canceled && !is_ready(&mut self.cancel) {
+            return Err(Stop::Done);
         }
-        self.ours.orders.clear();
+        self.local.commands.clear();
         Ok(())
     }
 
-    /// Writes down what was heard.
-    async fn take(&mut self, events: Vec<Event>, heard: &mut Heard) -> Result<(), Stop> {
+    /// Appends remote events to the local task.
+    async fn relay(&mut self, events: Vec<Event>, progress: &mut Progress) -> Result<(), Stop> {
         let mut bodies = Vec::new();
         for event in events {
-            if event.task_id != heard.task_id {
-                return Err(Failure::Refused("it tells of another task".to_owned()).into());
+            if event.task_id != progress.task_id {
+                return Err(
+                    PeerFailure::Refused("it sent an event of another task".to_owned()).into()
+                );
             }
-            if event.seq <= heard.seq {
+            if event.seq <= progress.seq {
                 continue;
             }
-            if event.seq.0 != heard.seq.0 + 1 {
-                return Err(Failure::Lost("it left something out".to_owned()).into());
+            if event.seq.0 != progress.seq.0 + 1 {
+                return Err(PeerFailure::Unreachable("it skipped an event".to_owned()).into());
             }
-            heard.seq = event.seq;
-            heard.at_work |= !is_beginning(&event.body);
-            if heard.at_work {
-                bodies.extend(relayed(event.body, &self.peer.name, &heard.task_id));
+            progress.seq = event.seq;
+            progress.at_work |= !is_creation(&event.body);
+            if progress.at_work {
+                bodies.extend(local_event(event.body, &self.peer.name, &progress.task_id));
             }
         }
-        self.write(bodies, heard).await?;
-        if self.ours.ended { Err(Stop::Left) } else { Ok(()) }
+        self.append(bodies, progress).await?;
+        if self.local.ended { Err(Stop::Done) } else { Ok(()) }
     }
 
-    /// Appends what happened, and how far that is. When somebody else wrote first, what they said
-    /// is passed on first.
-    async fn write(&mut self, mut events: Vec<EventBody>, heard: &Heard) -> Result<(), Stop> {
+    /// Appends events with the mark of the last remote one. When another writer was faster, its commands
+    /// are forwarded first.
+    async fn append(
+        &mut self,
+        mut events: Vec<EventBody>,
+        progress: &Progress,
+    ) -> Result<(), Stop> {
         if events.is_empty() {
             return Ok(());
         }
-        let mark = Relayed { task_id: heard.task_id.clone(), seq: heard.seq };
-        // Nothing follows an end: what is written with it goes before it.
+        let mark = Relayed { task_id: progress.task_id.clone(), seq: progress.seq };
+        // No event may follow a terminal one: the mark goes before it.
         let ends = events.last().is_some_and(EventBody::ends_task);
         events.insert(events.len() - usize::from(ends), mark.into());
         loop {
             let append = Append {
-                task_id: self.ours.task_id.clone(),
-                expected: Expected::At(self.ours.seq),
+                task_id: self.local.task_id.clone(),
+                expected: Expected::At(self.local.seq),
                 at: SystemClock.now(),
                 events: events.clone(),
                 key: None,
             };
             match self.journal.append(append).await {
                 Ok(appended) => {
-                    self.ours.wrote(&events, &appended);
-                    self.waits = self.persistence.waits();
+                    self.local.appended(&events, &appended);
+                    self.waits = self.retry.waits();
                     return Ok(());
                 }
                 Err(JournalError::Stale { .. } | JournalError::Ended { .. }) => {
-                    self.meet(&heard.task_id).await?;
+                    self.catch_up(&progress.task_id).await?;
                 }
                 Err(error) => return Err(error.into()),
             }
         }
     }
 
-    /// Reads what others wrote here. Somebody who follows the same task got further: we start over.
-    async fn meet(&mut self, task_id: &TaskId) -> Result<(), Stop> {
-        let before = self.ours.relayed.clone();
-        self.ours.catch_up(&*self.journal).await?;
-        if self.ours.relayed != before {
-            return Err(Failure::Lost("somebody else follows the same task".to_owned()).into());
+    /// Reads what other writers appended here. If another follower of the same task got further, this one
+    /// starts over.
+    async fn catch_up(&mut self, task_id: &TaskId) -> Result<(), Stop> {
+        let before = self.local.relayed.clone();
+        self.local.catch_up(&*self.journal).await?;
+        if self.local.relayed != before {
+            return Err(PeerFailure::Unreachable(
+                "another follower of the same task is ahead".to_owned(),
+            )
+            .into());
         }
-        self.pass_on(task_id).await
+        self.forward(task_id).await
     }
 }
 
-/// Whether it has fired.
+/// Whether the task is canceled.
 fn is_ready(cancel: &mut Cancel) -> bool {
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     std::pin::Pin::new(cancel).poll(&mut context).is_ready()

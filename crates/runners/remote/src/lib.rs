@@ -1,58 +1,55 @@
-//! The runner `loopback`: a task is worked on by another orchestrator, over HTTP.
+//! The runner `loopback`: another orchestrator, a *peer*, works on a task over HTTP.
 //!
-//! [`Loopback`] begins the task there under a key of its own, so it is begun once; follows its
-//! events; and appends them to our task in the order they happened. Each append ends in a
-//! `relayed` event that says how far it got, so whoever takes the task up again goes on from there:
-//! after a broken connection, after a restart of either side, nothing is left out and nothing is
-//! written twice.
+//! [`RemoteRunner`] creates a task at the peer under an idempotency key, so there is one. It follows the
+//! events of that remote task and appends them to the local task in order. Each append ends with a
+//! `relayed` event that holds the number of the last remote event. The next run continues after it: a
+//! broken connection or a restart of either side neither loses nor repeats an event.
 //!
-//! Its configuration is `{"peer": "NAME", "agent"?: "…", "model"?: "…"}`. What a name stands for,
-//! an address and a token, is given by whoever makes the runner. A definition that came with a
-//! project can name neither.
+//! The configuration is `{"peer": "NAME", "agent"?: "…", "model"?: "…"}`. The address and the token of a
+//! peer come from the user's configuration ([`Peers`]). A definition that came with a project can name
+//! neither.
 //!
-//! # What is written down here
+//! # Remote events in the local journal
 //!
-//! | event there                                   | here                                            |
+//! | remote event                                  | local event                                     |
 //! |-----------------------------------------------|-------------------------------------------------|
-//! | `task_created`, the messages it began with    | not: they are ours                              |
-//! | `message_appended`                            | as it is; that it waited, it waited there       |
-//! | `state_changed`, `tool_started`, `tool_refused`, `usage_recorded`, `output_rejected` | as it is |
-//! | `status_changed`, `running`                   | as it is                                        |
-//! | `status_changed`, `input_required`            | the same, for nobody here: what it waits for is in its `detail`, with the peer and the task there. It is followed on |
-//! | `status_changed`, terminal                    | as it is, and last                              |
-//! | `approval_requested`, `approval_decided`      | not: the question is asked and answered there   |
-//! | `message_queued`, `tool_requested`            | not: whoever said or offered it, is there       |
-//! | `dispatched`, `awaited`, `handed_over`        | not: agents and tasks there are none of ours    |
-//! | `compacted`                                   | not: it counts the messages there               |
-//! | `relayed`                                     | not: it tells of a third orchestrator           |
+//! | `task_created`, the messages it began with    | none: the local task has them                   |
+//! | `message_appended`                            | the same, without the id of its queue entry     |
+//! | `state_changed`, `tool_started`, `tool_refused`, `usage_recorded`, `output_rejected` | the same |
+//! | `status_changed`, `running`                   | the same                                        |
+//! | `status_changed`, `input_required`            | the same, without `waiting_for`: `detail` holds it, with the peer and the remote task. The runner keeps following |
+//! | `status_changed`, terminal                    | the same, and last                              |
+//! | `approval_requested`, `approval_decided`      | none: the peer's user decides                   |
+//! | `message_queued`, `tool_requested`            | none: the sender or the client is at the peer   |
+//! | `dispatched`, `awaited`, `handed_over`        | none: these agents and tasks are the peer's     |
+//! | `compacted`                                   | none: it counts remote messages                 |
+//! | `relayed`                                     | none: it is about a third orchestrator          |
 //!
-//! # What goes there
+//! # The local task at the peer
 //!
-//! | ours                                          | there                                           |
+//! | local                                         | remote                                          |
 //! |-----------------------------------------------|-------------------------------------------------|
-//! | what was said, with what was said before it   | `history` and `message`                         |
+//! | the last message, and the messages before it  | `message` and `history`                         |
 //! | tools, agents, limits, schema                 | the same                                        |
-//! | the model and the scene                       | the same, unless `agent` or `model` say others  |
+//! | model and system prompt                       | the same, unless `agent` or `model` are configured |
 //! | canceled                                      | canceled, and followed to its end               |
-//! | ended here for another reason                 | canceled                                        |
+//! | ended for another reason                      | canceled                                        |
 //! | paused, resumed                               | paused, resumed                                 |
-//! | everything comes to rest                      | nothing: it goes on there                       |
+//! | the orchestrator shuts down                   | nothing: the remote task goes on                |
 //!
-//! Tools that a client offered here are not offered there, and a message that is sent to our task
-//! while it runs there does not cross over.
+//! The peer does not get tools that a client offered here, nor messages to the local task while the
+//! remote one runs.
 
-mod answer;
-mod events;
+mod control;
 mod follower;
-mod loopback;
-mod orders;
-mod ours;
+mod local_task;
 mod peer;
 mod peers;
 mod relay;
-mod request;
+mod runner;
+mod task_request;
 
-pub use events::EVENT_BYTES_MAX;
-pub use loopback::{Loopback, Persistence};
-pub use ours::HISTORY_TASKS_MAX;
-pub use peers::{LoopbackPeers, PeerError};
+pub use antiphon_client::{EVENT_BYTES_MAX, RetryPolicy};
+pub use local_task::HISTORY_TASKS_MAX;
+pub use peers::{PeerError, Peers};
+pub use runner::RemoteRunner;

@@ -1,21 +1,15 @@
-//! The other orchestrators, by name. Only whoever starts the program says who they are.
+//! The peers of this orchestrator, by name. They come from the user's configuration only.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
-use std::time::Duration;
 
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
-use reqwest::{Client, Url, redirect};
-use secrecy::{ExposeSecret, SecretString};
+use antiphon_client::{Client, ClientConfig, ConfigError, Endpoint, Timeouts};
+use secrecy::SecretString;
 
 use crate::peer::Peer;
 
-/// How long a peer may take to accept a connection.
-const CONNECT_WAIT: Duration = Duration::from_secs(10);
-
-/// The other orchestrators, by name. Their tokens do not print.
+/// The peers of this orchestrator, by name. Their tokens do not print.
 #[derive(Debug, Clone, Default)]
-pub struct LoopbackPeers {
+pub struct Peers {
     peers: BTreeMap<String, Peer>,
 }
 
@@ -23,37 +17,37 @@ pub struct LoopbackPeers {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PeerError {
     /// Write `http://HOST:PORT` or `https://HOST`.
-    #[error("the peer `{name}` has no address: {reason}")]
+    #[error("the address of the peer `{name}` is invalid: {reason}")]
     Url {
-        /// Which.
+        /// Name of the peer.
         name: String,
-        /// What is wrong with it.
+        /// What is wrong with the address.
         reason: String,
     },
     /// Use `https`, or a peer on this machine.
-    #[error("the peer `{name}` would get its token in the clear: use an https address")]
+    #[error("the token of the peer `{name}` would be sent in the clear: use an https address")]
     Insecure {
-        /// Which.
+        /// Name of the peer.
         name: String,
     },
     /// Set a token that fits into a header.
-    #[error("the token of the peer `{name}` cannot be sent: it has strange characters in it")]
+    #[error("the token of the peer `{name}` has characters that cannot be sent")]
     Token {
-        /// Which.
+        /// Name of the peer.
         name: String,
     },
-    /// See there.
-    #[error("the peer `{name}` cannot be asked: {reason}")]
+    /// The TLS configuration of this machine does not work.
+    #[error("no connection to the peer `{name}` can be made: {reason}")]
     Client {
-        /// Which.
+        /// Name of the peer.
         name: String,
-        /// Why.
+        /// What is wrong.
         reason: String,
     },
 }
 
-impl LoopbackPeers {
-    /// Adds the peer of this name, or replaces it.
+impl Peers {
+    /// Adds a peer, or replaces the one of this name. Nothing is sent yet.
     pub fn add(
         &mut self,
         name: impl Into<String>,
@@ -61,25 +55,15 @@ impl LoopbackPeers {
         token: &SecretString,
     ) -> Result<(), PeerError> {
         let name = name.into();
-        let address =
-            |reason: &str| PeerError::Url { name: name.clone(), reason: reason.to_owned() };
-        if url.contains('@') {
-            return Err(address("an address must not hold a user name or password"));
-        }
-        let url = Url::parse(url.trim()).map_err(|error| address(&error.to_string()))?;
-        if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-            return Err(address("it is not an http or https address"));
-        }
-        if url.scheme() == "http" && !is_loopback(&url) {
-            return Err(PeerError::Insecure { name });
-        }
-        let mut shown = HeaderValue::from_str(&format!("Bearer {}", token.expose_secret()))
-            .map_err(|_| PeerError::Token { name: name.clone() })?;
-        // Printed as `Sensitive`.
-        shown.set_sensitive(true);
-        let client = client(&url, shown)
-            .map_err(|reason| PeerError::Client { name: name.clone(), reason })?;
-        self.peers.insert(name.clone(), Peer::new(name, url, client));
+        let endpoint =
+            Endpoint::parse(url).map_err(|reason| PeerError::Url { name: name.clone(), reason })?;
+        let config = ClientConfig { endpoint, token: token.clone(), timeouts: Timeouts::default() };
+        let client = Client::new(config).map_err(|error| match error {
+            ConfigError::Insecure => PeerError::Insecure { name: name.clone() },
+            ConfigError::Token => PeerError::Token { name: name.clone() },
+            ConfigError::Transport { reason } => PeerError::Client { name: name.clone(), reason },
+        })?;
+        self.peers.insert(name.clone(), Peer::new(name, client));
         Ok(())
     }
 
@@ -87,34 +71,8 @@ impl LoopbackPeers {
         self.peers.get(name)
     }
 
-    /// Their names.
+    /// Names of all peers, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.peers.keys().map(String::as_str)
     }
-}
-
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let literal = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || literal.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
-}
-
-fn client(url: &Url, shown: HeaderValue) -> Result<Client, String> {
-    // Fails when one is installed already, which is as good.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut builder = Client::builder()
-        .user_agent(concat!("antiphon/", env!("CARGO_PKG_VERSION")))
-        .default_headers(HeaderMap::from_iter([(AUTHORIZATION, shown)]))
-        .connect_timeout(CONNECT_WAIT)
-        // A redirect would carry the token to whoever it names.
-        .redirect(redirect::Policy::none())
-        .tcp_nodelay(true);
-    if is_loopback(url) {
-        builder = builder.no_proxy();
-    }
-    if url.scheme() == "http" {
-        // The system's certificates are many, and nobody asks for one.
-        builder = builder.tls_certs_only([]);
-    }
-    builder.build().map_err(|error| error.to_string())
 }

@@ -1,14 +1,14 @@
-//! What of the events there is written down here. The table is in the documentation of the crate.
+//! Which remote events the local journal gets. The table is in the documentation of the crate.
 
 use antiphon_core::{EventBody, MessageAppended, StatusChanged, TaskId, TaskStatus};
 use serde_json::json;
 
-/// What is written down of an event of this task at this peer.
-pub(crate) fn relayed(body: EventBody, peer: &str, task_id: &TaskId) -> Option<EventBody> {
+/// The local event for a remote event of this task at this peer, if there is one.
+pub(crate) fn local_event(body: EventBody, peer: &str, task_id: &TaskId) -> Option<EventBody> {
     match body {
         EventBody::StatusChanged(change) => status(change, peer, task_id).map(Into::into),
-        // It waited there, if it did.
-        EventBody::MessageAppended(said) => Some(MessageAppended::new(said.message).into()),
+        // An id of the peer's queue means nothing here.
+        EventBody::MessageAppended(remote) => Some(MessageAppended::new(remote.message).into()),
         EventBody::StateChanged(_)
         | EventBody::ToolRefused(_)
         | EventBody::ToolStarted(_)
@@ -30,25 +30,25 @@ pub(crate) fn relayed(body: EventBody, peer: &str, task_id: &TaskId) -> Option<E
     }
 }
 
-/// A status here. Whatever a task waits for there, nobody here can do anything about it.
+/// The local status. A user here cannot give what a remote task waits for.
 fn status(change: StatusChanged, peer: &str, task_id: &TaskId) -> Option<StatusChanged> {
     match change.status {
-        // Nothing becomes pending again.
+        // No task becomes pending again.
         TaskStatus::Pending => None,
         TaskStatus::Running | TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Canceled => {
             Some(StatusChanged { waiting_for: None, ..change })
         }
         TaskStatus::InputRequired => {
             let (status, waiting_for) = (change.status, change.waiting_for);
-            let place = json!({ "peer": peer, "task_id": task_id, "waiting_for": waiting_for });
-            Some(StatusChanged { detail: Some(place), ..StatusChanged::new(status) })
+            let remote = json!({ "peer": peer, "task_id": task_id, "waiting_for": waiting_for });
+            Some(StatusChanged { detail: Some(remote), ..StatusChanged::new(status) })
         }
     }
 }
 
-/// Whether an event belongs to how the task began there: its creation, and the messages that came
-/// with it. The first event of any other kind is the first of its work.
-pub(crate) fn is_beginning(body: &EventBody) -> bool {
+/// Whether an event belongs to the creation of the remote task: its first event, and the messages that it
+/// was created with. The first event of any other kind is the first of its work.
+pub(crate) fn is_creation(body: &EventBody) -> bool {
     match body {
         EventBody::TaskCreated(_) => true,
         EventBody::MessageAppended(appended) => appended.queued.is_none(),

@@ -7,27 +7,27 @@ use serde_json::json;
 
 use super::defined;
 use crate::config::Config;
+use crate::connection::{Connection, ProjectServer};
 use crate::failure::Failure;
 use crate::models::Models;
 use crate::project::Project;
-use crate::served::{Door, Served};
 use crate::terminal;
 
 /// Starts an agent.
 pub(super) async fn start(config: Config, name: &AgentName, json: bool) -> Result<(), Failure> {
     let project = Project::here()?;
     defined(&project, &config, name)?;
-    let door = Door::to_agents(&project, Models::new(config)).await?;
-    let started = door.start_agent(name).await?;
+    let connection = Connection::open_with_agents(&project, Models::new(config)).await?;
+    let started = connection.start_agent(name).await?;
     if json {
         let told = json!({ "agent": name, "task_id": started.task_id, "already": started.already });
         terminal::print(&terminal::json(&told)?);
         return Ok(());
     }
     let word = if started.already { "is there already" } else { "is started" };
-    let then = match door {
-        Door::Served(..) => "",
-        Door::Alone(_) => "; `antiphon serve` works on what arrives",
+    let then = match connection {
+        Connection::Server(..) => "",
+        Connection::Local(_) => "; `antiphon serve` works on what arrives",
     };
     terminal::print(&format!("`{name}` {word}: task {}{then}\n", started.task_id));
     Ok(())
@@ -40,24 +40,24 @@ pub(super) async fn stop(config: Config, name: &AgentName, json: bool) -> Result
     if let (Some(unknown), false) = (&unknown, project.has_journal()) {
         return Err(Failure::usage(unknown.message.clone()));
     }
-    let door = Door::to_agents(&project, Models::new(config)).await?;
-    let last = door.books().agent_task(name).await?;
+    let connection = Connection::open_with_agents(&project, Models::new(config)).await?;
+    let last = connection.reader().agent_task(name).await?;
     if let (Some(unknown), None) = (unknown, &last) {
         return Err(unknown);
     }
-    let elsewhere = match (&door, &last) {
-        (Door::Alone(books), Some(last)) if !last.status.is_terminal() => {
-            let runner = books.task(&last.task_id).await?.created.runner;
+    let elsewhere = match (&connection, &last) {
+        (Connection::Local(orchestrator), Some(last)) if !last.status.is_terminal() => {
+            let runner = orchestrator.task(&last.task_id).await?.created.runner;
             runner.is_some_and(|runner| runner.kind == "loopback")
         }
-        (Door::Alone(_) | Door::Served(..), _) => false,
+        (Connection::Local(_) | Connection::Server(..), _) => false,
     };
     if elsewhere {
         return Err(Failure::refused(
             "a peer works on it, and nobody here could tell it: begin `antiphon serve`, then stop it",
         ));
     }
-    let stopped = door.stop_agent(name).await?;
+    let stopped = connection.stop_agent(name).await?;
     if json {
         let told = match &stopped {
             Some(task_id) => json!({ "agent": name, "task_id": task_id }),
@@ -79,8 +79,8 @@ pub(super) async fn stop(config: Config, name: &AgentName, json: bool) -> Result
 /// Shows who is there. A server knows where they stand; without one nobody does anything.
 pub(super) async fn status(config: Config, json: bool) -> Result<(), Failure> {
     let project = Project::known()?;
-    let agents = match Served::find(&project).await? {
-        Some(served) => served.agent_presences().await?,
+    let agents = match ProjectServer::find(&project).await? {
+        Some(server) => server.agent_presences().await?,
         None => agent_presences(&project.reader(Models::new(config))?).await?,
     };
     terminal::print(&if json { terminal::json(&agents)? } else { table(&agents) });

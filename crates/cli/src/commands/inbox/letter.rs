@@ -8,7 +8,9 @@ use antiphon_core::{
     AgentName, EventBody, InteractionContent, InteractionId, PeerInputClass, Position, Queued,
     TaskSummary, visible,
 };
-use antiphon_http::{Inboxes, RequestState, Waiting, live_agents, request_status, waiting};
+use antiphon_http::{
+    Inboxes, QueuedInteraction, RequestState, live_agents, request_status, waiting,
+};
 use antiphon_runtime::{Orchestrator, session_of};
 use serde::Serialize;
 use serde_json::Value;
@@ -24,7 +26,7 @@ const TASKS_MAX: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 #[derive(Serialize)]
 struct Shown<'a> {
     #[serde(flatten)]
-    interaction: &'a Waiting,
+    interaction: &'a QueuedInteraction,
     state: &'static str,
     /// What came of a request.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -33,7 +35,7 @@ struct Shown<'a> {
 
 /// Where an interaction is.
 struct Found {
-    interaction: Waiting,
+    interaction: QueuedInteraction,
     waits: bool,
 }
 
@@ -108,7 +110,7 @@ async fn find_read(
     for task in live_agents(books).await?.into_values() {
         names.extend(AgentName::parse(&task.agent).ok().filter(|name| !names.contains(name)));
     }
-    let mut found: Option<Waiting> = None;
+    let mut found: Option<QueuedInteraction> = None;
     for name in names {
         let query =
             TaskQuery { which: TaskSelector::Session(session_of(&name)?), limit: TASKS_MAX };
@@ -129,7 +131,7 @@ async fn arrived(
     books: &Orchestrator,
     task: &TaskSummary,
     id: &str,
-) -> Result<Vec<Waiting>, Failure> {
+) -> Result<Vec<QueuedInteraction>, Failure> {
     let mut found = Vec::new();
     let mut events = books.follow(Some(task.task_id.clone()), Position(0));
     loop {
@@ -142,7 +144,7 @@ async fn arrived(
         {
             let queued = Queued { task_id: event.task_id, at: event.at, message };
             let live = !task.status.is_terminal();
-            found.push(Waiting::of(&task.agent, live, queued));
+            found.push(QueuedInteraction::of(&task.agent, live, queued));
         }
         if seq >= task.seq {
             return Ok(found);

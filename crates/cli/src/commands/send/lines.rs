@@ -14,8 +14,8 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
 use super::{Send, rejection};
+use crate::connection::{Connection, ReceiptKind, RejectedInteraction, SendOutcome};
 use crate::failure::{Exit, Failure};
-use crate::served::{Door, Rejected, Told, Word};
 use crate::terminal;
 
 /// Lines that were read and not sent; whoever writes them waits then.
@@ -46,7 +46,7 @@ struct Tally {
 }
 
 /// Sends every line.
-pub(super) async fn send(send: &Send, door: &Door) -> Result<(), Failure> {
+pub(super) async fn send(send: &Send, connection: &Connection) -> Result<(), Failure> {
     let mut lines = read();
     let mut tally = Tally::default();
     let mut number: u64 = 0;
@@ -58,32 +58,32 @@ pub(super) async fn send(send: &Send, door: &Door) -> Result<(), Failure> {
             Line::Bad(reason) => {
                 let reason_word = "invalid".to_owned();
                 let failure = Failure::usage(reason);
-                tally.reject(send, number, &Rejected { reason: reason_word, failure });
+                tally.reject(send, number, &RejectedInteraction { reason: reason_word, failure });
                 continue;
             }
         };
-        let told = deliver(send, door, number, text).await.map_err(|failure| {
+        let told = deliver(send, connection, number, text).await.map_err(|failure| {
             let message = format!("line {number}: {failure}; {} before it", tally.words());
             Failure { message, ..failure }
         })?;
         match told {
-            Told::Rejected(rejected) => tally.reject(send, number, &rejected),
-            Told::Taken(taken) => {
-                match taken.receipt {
-                    Word::Accepted => tally.accepted += 1,
-                    Word::Deduplicated => tally.before += 1,
+            SendOutcome::Rejected(rejected) => tally.reject(send, number, &rejected),
+            SendOutcome::Accepted(accepted) => {
+                match accepted.receipt {
+                    ReceiptKind::Accepted => tally.accepted += 1,
+                    ReceiptKind::Deduplicated => tally.before += 1,
                 }
                 if send.json {
-                    let told = json!({ "line": number, "receipt": taken.receipt, "id": taken.id,
-                        "task_id": taken.task_id });
+                    let told = json!({ "line": number, "receipt": accepted.receipt, "id": accepted.id,
+                        "task_id": accepted.task_id });
                     terminal::print(&format!("{told}\n"));
                 } else {
-                    terminal::print(&format!("{}\n", taken.id));
+                    terminal::print(&format!("{}\n", accepted.id));
                 }
             }
         }
     }
-    terminal::note(&format!("{}; {}\n", tally.words(), send.reading(door)));
+    terminal::note(&format!("{}; {}\n", tally.words(), send.reading(connection)));
     match tally.worst {
         None => Ok(()),
         Some(exit) => {
@@ -106,7 +106,7 @@ impl Tally {
         format!("{} accepted{before}{rejected}", terminal::count(self.accepted, "line"))
     }
 
-    fn reject(&mut self, send: &Send, number: u64, rejected: &Rejected) {
+    fn reject(&mut self, send: &Send, number: u64, rejected: &RejectedInteraction) {
         self.rejected += 1;
         if send.json {
             let mut told = rejection(rejected);
@@ -124,18 +124,23 @@ impl Tally {
 }
 
 /// Sends a line, again and again while there is no room for it.
-async fn deliver(send: &Send, door: &Door, number: u64, text: String) -> Result<Told, Failure> {
+async fn deliver(
+    send: &Send,
+    connection: &Connection,
+    number: u64,
+    text: String,
+) -> Result<SendOutcome, Failure> {
     let content = InteractionContent::Message { body: text, blocks: None };
     let key = send.key.as_ref().map(|key| format!("{key}:{number}"));
-    let letter = send.letter(content, key, None);
+    let outgoing = send.outgoing(content, key, None);
     let end = Instant::now() + FULL_PATIENCE;
     let mut pause = PAUSE_MIN;
     loop {
-        match door.admit(&letter).await? {
+        match connection.admit(&outgoing).await? {
             // Alone nobody reads: there will be no room either.
-            Told::Rejected(rejected)
+            SendOutcome::Rejected(rejected)
                 if rejected.may_pass()
-                    && matches!(door, Door::Served(..))
+                    && matches!(connection, Connection::Server(..))
                     && Instant::now() + pause < end =>
             {
                 if pause == PAUSE_MIN {
@@ -144,7 +149,7 @@ async fn deliver(send: &Send, door: &Door, number: u64, text: String) -> Result<
                 sleep(pause).await;
                 pause = (pause * 2).min(PAUSE_MAX);
             }
-            told @ (Told::Taken(_) | Told::Rejected(_)) => return Ok(told),
+            outcome @ (SendOutcome::Accepted(_) | SendOutcome::Rejected(_)) => return Ok(outcome),
         }
     }
 }

@@ -6,13 +6,13 @@ use antiphon_core::{MessageQueued, TaskId, visible};
 use antiphon_runtime::Recovered;
 
 use super::find::find;
+use crate::connection::Connection;
 use crate::failure::{Exit, Failure};
 use crate::hands::{Allowed, Toolset};
 use crate::models::Models;
 use crate::outcome;
 use crate::project::Project;
 use crate::saved;
-use crate::served::Door;
 use crate::team::Team;
 use crate::terminal;
 
@@ -22,32 +22,32 @@ pub(super) async fn go_on(
     models: Models,
     task: Option<String>,
 ) -> Result<(), Failure> {
-    if let Some(door) = Door::served(project).await? {
-        return resume(&door, task).await;
+    if let Some(connection) = Connection::server(project).await? {
+        return resume(&connection, task).await;
     }
     let allowed = Allowed::default();
     let hands = Toolset::of(project, models.config(), &allowed).await?;
     let team = Team::usual(project, models.config(), &allowed, &hands)?;
-    let door = match project.orchestrator(models, hands, &team) {
-        Ok(orchestrator) => Ok(Door::Alone(orchestrator)),
-        Err(failure) => Door::instead(project, failure).await,
+    let connection = match project.orchestrator(models, hands, &team) {
+        Ok(orchestrator) => Ok(Connection::Local(orchestrator)),
+        Err(failure) => Connection::server_instead(project, failure).await,
     };
-    let resumed = match door {
-        Ok(door) => resume(&door, task).await,
+    let resumed = match connection {
+        Ok(connection) => resume(&connection, task).await,
         Err(failure) => Err(failure),
     };
     team.disband().await;
     resumed
 }
 
-async fn resume(door: &Door, task: Option<String>) -> Result<(), Failure> {
+async fn resume(connection: &Connection, task: Option<String>) -> Result<(), Failure> {
     let Recovered { begun, waiting, ended } = match task {
         Some(name) => {
-            let task = find(door.books(), &name, TaskSelector::Unfinished).await?.task_id;
-            door.resume(&task).await?;
+            let task = find(connection.reader(), &name, TaskSelector::Unfinished).await?.task_id;
+            connection.resume(&task).await?;
             Recovered { begun: vec![task], ..Recovered::default() }
         }
-        None => door.recover().await?,
+        None => connection.recover().await?,
     };
     if !ended.is_empty() {
         let count = terminal::count(ended.len() as u64, "task");
@@ -57,19 +57,21 @@ async fn resume(door: &Door, task: Option<String>) -> Result<(), Failure> {
         terminal::print("nothing was cut off\n");
     }
     for task_id in waiting {
-        if let Err(failure) = outcome::outcome(&door.books().task(&task_id).await?) {
+        if let Err(failure) = outcome::outcome(&connection.reader().task(&task_id).await?) {
             terminal::note(&format!("{}\n", visible(&failure.to_string())));
         }
     }
     let mut first_failure = None;
     for task_id in begun {
-        let ended = match door.rest(&task_id).await {
+        let ended = match connection.wait(&task_id).await {
             Ok(state) => {
                 terminal::print(&format!("{task_id} {}\n", state.status.as_str()));
                 saved::save(&state).and_then(|()| outcome::outcome(&state))
             }
             // A live agent never ends by itself: it has done what there was to do.
-            Err(failure) if failure.exit == Exit::Unavailable && idles(door, &task_id).await? => {
+            Err(failure)
+                if failure.exit == Exit::Unavailable && idles(connection, &task_id).await? =>
+            {
                 terminal::print(&format!("{task_id} idle\n"));
                 Ok(())
             }
@@ -89,8 +91,8 @@ async fn resume(door: &Door, task: Option<String>) -> Result<(), Failure> {
 }
 
 /// Whether a task is a live agent's, with nothing in its inbox that it would begin a turn for.
-async fn idles(door: &Door, task_id: &TaskId) -> Result<bool, Failure> {
-    let state = door.books().task(task_id).await?;
+async fn idles(connection: &Connection, task_id: &TaskId) -> Result<bool, Failure> {
+    let state = connection.reader().task(task_id).await?;
     let idle = !state.status.is_terminal() && !state.queue.iter().any(MessageQueued::wakes);
     Ok(state.created.standing && idle)
 }

@@ -7,7 +7,7 @@ use antiphon_core::{
     AgentDefinition, AgentName, CallableAgents, InputBlock, Message, ModelRef, Position,
     RunnerConfig, Runtime, TaskId, TaskLimits, UserMessage,
 };
-use antiphon_http::{Defined, Origin};
+use antiphon_http::{AgentOrigin, Defined};
 use antiphon_keys::{Holder, Level, NewKey};
 use antiphon_runtime::NewTask;
 use chrono::Utc;
@@ -156,7 +156,7 @@ async fn it_starts_nobody_and_says_nothing_where_nothing_bounds_what_is_done() {
         runtimes: vec![Runtime::Runner(unbound())],
         ..AgentDefinition::new(name, "You are a shell.")
     });
-    let (origin, path) = (Origin::Project, "agents/shell.md".to_owned());
+    let (origin, path) = (AgentOrigin::Project, "agents/shell.md".to_owned());
     let shell = Defined { definition, origin, path, fault: None };
     keyed.served.desk.written.lock().unwrap().push(shell);
     let run = json!({"message": "id > /tmp/pwned"});

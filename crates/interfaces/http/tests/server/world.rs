@@ -16,7 +16,7 @@ use antiphon_core::{
     PriceTable, Provider, RawJson, TaskLimits, Tool, ToolError, ToolExecutor, ToolResult,
 };
 use antiphon_http::{
-    AgentChange, Defined, Limits, Listeners, Origin, ServerConfig, ServerDeps, TaskFactory,
+    AgentChange, AgentOrigin, Defined, Limits, Listeners, ServerConfig, ServerDeps, TaskFactory,
     TaskRequest, Token, serve,
 };
 use antiphon_runtime::{
@@ -189,7 +189,7 @@ impl Keeping {
         let mut agent =
             AgentDefinition::new(name.clone(), change.context.clone().unwrap_or_default());
         agent.description = change.description.clone().unwrap_or_default();
-        let (origin, path) = (Origin::Project, format!("agents/{name}.md"));
+        let (origin, path) = (AgentOrigin::Project, format!("agents/{name}.md"));
         Defined { definition: Arc::new(agent), origin, path, fault: None }
     }
 }
@@ -207,7 +207,7 @@ impl TaskFactory for Keeping {
     fn defined(&self) -> Vec<Defined> {
         let listed = |definition: Arc<AgentDefinition>| {
             let name = definition.name.as_str();
-            let origin = if name == "mute" { Origin::User } else { Origin::Project };
+            let origin = if name == "mute" { AgentOrigin::User } else { AgentOrigin::Project };
             Defined { path: format!("agents/{name}.md"), origin, definition, fault: None }
         };
         let mut defined: Vec<Defined> = Folk.list().into_iter().map(listed).collect();

@@ -1,0 +1,138 @@
+//! Agents: their definitions, and the live ones.
+
+use antiphon_core::{
+    AgentId, AgentName, AgentState, CallableAgents, ModelRef, RawJson, RunnerConfig, TaskId,
+    TaskLimits,
+};
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The definition of an agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Agent"))]
+pub struct AgentDetail {
+    /// Name of the agent, unique in the project.
+    pub name: AgentName,
+    /// What the agent does, for its callers.
+    pub description: String,
+    /// Model that answers; the caller's model when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelRef>,
+    /// Models to try when the model does not answer, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallbacks: Vec<ModelRef>,
+    /// Names of its tools; all tools of its caller when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<String>>,
+    /// The agents it may call.
+    pub agents: CallableAgents,
+    /// Runners to try, in order of preference; this process when empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runtimes: Vec<RunnerConfig>,
+    /// Limits of its tasks.
+    #[serde(default, skip_serializing_if = "TaskLimits::is_none")]
+    pub limits: TaskLimits,
+    /// Intents of requests that have a JSON Schema.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub intents: Vec<String>,
+    /// JSON Schema of its results.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<RawJson>,
+    /// Where the definition comes from.
+    pub origin: AgentOrigin,
+    /// Path of its file.
+    pub path: String,
+    /// What is wrong with the file now; the rest is then the last valid definition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+    /// `true` when the agent is started and reads its inbox.
+    pub live: bool,
+    /// Its system prompt; absent in lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
+}
+
+/// Where the definition of an agent comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Origin"))]
+#[serde(rename_all = "snake_case")]
+pub enum AgentOrigin {
+    /// A file of the project, which the API can change.
+    Project,
+    /// A file of the user, for all projects. The API does not change it.
+    User,
+}
+
+/// All agents that are defined.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Agents"))]
+pub struct AgentList {
+    /// Agents, sorted by name.
+    pub agents: Vec<AgentDetail>,
+}
+
+/// An agent to define.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(
+        rename = "NewAgent",
+        example = serde_json::json!({ "name": "tester", "description": "Writes tests.", "context": "You write tests." })
+    )
+)]
+pub struct CreateAgent {
+    /// Name of the agent, which is also the name of its file.
+    pub name: String,
+    /// The fields of an [`AgentChange`](crate::AgentChange).
+    #[serde(flatten)]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::AgentChange"))]
+    pub rest: Map<String, Value>,
+}
+
+/// A live agent: it works on a task, or waits for interactions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AgentPresence {
+    /// Name of the agent.
+    pub agent: String,
+    /// Id of the task it works on. The task of a resident agent reads its inbox.
+    pub task_id: TaskId,
+    /// Id of the live agent; absent before its first turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<AgentId>,
+    /// Its state in the state machine of agents.
+    pub state: AgentState,
+    /// Time of the last event.
+    pub last_activity: DateTime<Utc>,
+    /// Number of messages it has read.
+    pub messages_processed: u64,
+    /// `true` for a resident agent: it stays live after its turn and reads its inbox.
+    pub standing: bool,
+    /// Number of interactions in its inbox.
+    pub waiting: usize,
+}
+
+/// An agent that is live.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Started"))]
+pub struct AgentStarted {
+    /// Name of the agent.
+    pub agent: AgentName,
+    /// Id of the task that reads its inbox.
+    pub task_id: TaskId,
+    /// `true` when the agent was live before the request.
+    pub already: bool,
+}
+
+/// An agent that is not live any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Stopped"))]
+pub struct AgentStopped {
+    /// Name of the agent.
+    pub agent: AgentName,
+    /// Id of the task that ended; absent when the agent was not live.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<TaskId>,
+}

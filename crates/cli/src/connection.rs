@@ -1,0 +1,338 @@
+//! Where a command runs: in this process, which owns the journal, or through the server that owns it.
+//! The answer is the same, and once a command returns, the journal has it.
+
+mod discovery;
+mod inbox;
+mod journal_owner;
+mod server_failure;
+mod server_record;
+mod sessions;
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use antiphon_api::{AllowSpending, CreateTask, DecideApproval, SendMessage};
+use antiphon_core::port::{Clock, RandomIds, SystemClock, TaskQuery, TaskSelector};
+use antiphon_core::{
+    ApprovalId, BudgetStatus, Decision, HandlingMode, ModelRef, PriceTable, Provider, RawJson,
+    TaskId, TaskSummary, UserMessage, WaitingFor,
+};
+use antiphon_runtime::{
+    Allowance, NoTools, OpenGate, Orchestrator, Recovered, RuntimeDeps, Settings, TaskState,
+};
+use antiphon_sqlite::SqliteJournal;
+
+pub(crate) use discovery::ProjectServer;
+pub(crate) use inbox::{
+    AcceptedInteraction, OutgoingInteraction, ReceiptKind, RejectedInteraction, RequestAnswer,
+    SendOutcome,
+};
+
+use crate::failure::Failure;
+use crate::hands::{Allowed, Toolset};
+use crate::models::Models;
+use crate::project::Project;
+use crate::team::Team;
+
+/// Name of the decider of an approval in the journal.
+pub(crate) const DECIDER: &str = "the command line";
+
+/// Tasks that one command resumes at a server, at most. More are refused.
+const RESUMED_MAX: usize = 10_000;
+
+const RESUMED_LIMIT: NonZeroUsize = NonZeroUsize::new(RESUMED_MAX + 1).unwrap();
+
+/// Where a command runs.
+pub(crate) enum Connection {
+    /// In this process.
+    Local(Orchestrator),
+    /// Through the server, with a reader of the journal beside it.
+    Server(ProjectServer, Orchestrator),
+}
+
+impl Connection {
+    /// The server of the project, or else an orchestrator in this process that resumes no task.
+    pub(crate) async fn open(
+        project: &Project,
+        models: Models,
+        tools: Toolset,
+    ) -> Result<Self, Failure> {
+        if let Some(connection) = Self::server(project).await? {
+            return Ok(connection);
+        }
+        match project.keeper(models, tools) {
+            Ok(orchestrator) => Ok(Self::Local(orchestrator)),
+            Err(failure) => Self::server_instead(project, failure).await,
+        }
+    }
+
+    /// The same, with an orchestrator that knows the agents.
+    pub(crate) async fn open_with_agents(
+        project: &Project,
+        models: Models,
+    ) -> Result<Self, Failure> {
+        if let Some(connection) = Self::server(project).await? {
+            return Ok(connection);
+        }
+        let tools = Toolset::none();
+        let team = Team::usual(project, models.config(), &Allowed::default(), &tools)?;
+        let orchestrator = project.keeper_of(models, tools, &team);
+        // The orchestrator has the agents: no watcher of their files is needed any more.
+        team.disband().await;
+        match orchestrator {
+            Ok(orchestrator) => Ok(Self::Local(orchestrator)),
+            Err(failure) => Self::server_instead(project, failure).await,
+        }
+    }
+
+    /// The server of the project, if there is one.
+    pub(crate) async fn server(project: &Project) -> Result<Option<Self>, Failure> {
+        let server = ProjectServer::find(project).await?;
+        server.map(|server| Ok(Self::Server(server, journal_reader(project)?))).transpose()
+    }
+
+    /// The server that took the journal before this process could, or the reason why `failure` stays.
+    pub(crate) async fn server_instead(
+        project: &Project,
+        failure: Failure,
+    ) -> Result<Self, Failure> {
+        let server = ProjectServer::find_instead(project, failure).await?;
+        Ok(Self::Server(server, journal_reader(project)?))
+    }
+
+    /// An orchestrator to read tasks, sessions and approvals with.
+    pub(crate) fn reader(&self) -> &Orchestrator {
+        match self {
+            Self::Local(reader) | Self::Server(_, reader) => reader,
+        }
+    }
+
+    pub(crate) async fn cancel(&self, task_id: &TaskId) -> Result<(), Failure> {
+        match self {
+            Self::Local(orchestrator) => {
+                let runner = orchestrator.task(task_id).await?.created.runner;
+                if runner.is_some_and(|runner| runner.kind == "loopback") {
+                    return Err(Failure::refused(
+                        "a peer works on the task, and only a server can reach it: start `antiphon \
+                         serve`, then cancel the task",
+                    ));
+                }
+                Ok(orchestrator.cancel(task_id).await?)
+            }
+            Self::Server(server, _) => {
+                let sent = server.client.cancel_task(task_id).await;
+                sent.map(drop).map_err(|error| server.failure(error))
+            }
+        }
+    }
+
+    pub(crate) async fn pause(&self, task_id: &TaskId) -> Result<(), Failure> {
+        match self {
+            Self::Local(orchestrator) => Ok(orchestrator.pause(task_id).await?),
+            Self::Server(server, _) => {
+                let sent = server.client.pause_task(task_id).await;
+                sent.map(drop).map_err(|error| server.failure(error))
+            }
+        }
+    }
+
+    pub(crate) async fn resume(&self, task_id: &TaskId) -> Result<(), Failure> {
+        match self {
+            Self::Local(orchestrator) => Ok(orchestrator.resume(task_id).await?),
+            Self::Server(server, _) => {
+                let sent = server.client.resume_task(task_id).await;
+                sent.map(drop).map_err(|error| server.failure(error))
+            }
+        }
+    }
+
+    pub(crate) async fn send(
+        &self,
+        task_id: &TaskId,
+        text: String,
+        mode: HandlingMode,
+    ) -> Result<(), Failure> {
+        match self {
+            Self::Local(orchestrator) => {
+                let message = UserMessage::text(text, SystemClock.now());
+                orchestrator.send(task_id, message, mode).await?;
+                Ok(())
+            }
+            Self::Server(server, _) => server.send_text(task_id, &text, mode).await,
+        }
+    }
+
+    pub(crate) async fn decide(
+        &self,
+        approval_id: &ApprovalId,
+        decision: Decision,
+        comment: Option<String>,
+    ) -> Result<(), Failure> {
+        match self {
+            Self::Local(orchestrator) => {
+                Ok(orchestrator.decide(approval_id, decision, DECIDER, comment).await?)
+            }
+            Self::Server(server, _) => server.decide(approval_id, decision, comment).await,
+        }
+    }
+
+    /// Adds to a spend limit.
+    pub(crate) async fn allow(&self, allowance: Allowance) -> Result<BudgetStatus, Failure> {
+        match self {
+            Self::Local(orchestrator) => Ok(orchestrator.allow(allowance).await?),
+            Self::Server(server, _) => {
+                let amount = AllowSpending {
+                    usd: dollars(allowance.by_nano_usd),
+                    key_id: allowance.payer,
+                    comment: allowance.comment,
+                };
+                let sent = server.client.allow_spending(&amount, None).await;
+                sent.map_err(|error| server.failure(error))
+            }
+        }
+    }
+
+    /// Resumes every task that was interrupted.
+    pub(crate) async fn recover(&self) -> Result<Recovered, Failure> {
+        let (server, reader) = match self {
+            Self::Local(orchestrator) => return Ok(orchestrator.recover().await?),
+            Self::Server(server, reader) => (server, reader),
+        };
+        let query = TaskQuery { which: TaskSelector::Unfinished, limit: RESUMED_LIMIT };
+        let mut unfinished = reader.tasks(query).await?;
+        if unfinished.len() > RESUMED_MAX {
+            return Err(Failure::refused(format!(
+                "more than {RESUMED_MAX} tasks have not ended: resume them one by one, or restart the \
+                 server"
+            )));
+        }
+        unfinished.reverse();
+        let (waiting, begun): (Vec<TaskSummary>, Vec<TaskSummary>) =
+            unfinished.into_iter().partition(|task| task.waiting_for.is_some());
+        for task in &begun {
+            if let Err(error) = server.client.resume_task(&task.task_id).await {
+                // The server works meanwhile: a task that has ended by now needs no resume.
+                if !reader.task(&task.task_id).await?.status.is_terminal() {
+                    return Err(server.failure(error));
+                }
+            }
+        }
+        let ids = |tasks: Vec<TaskSummary>| tasks.into_iter().map(|task| task.task_id).collect();
+        Ok(Recovered { begun: ids(begun), waiting: ids(waiting), ended: Vec::new() })
+    }
+
+    /// A task, once it has ended or is suspended.
+    pub(crate) async fn wait(&self, task_id: &TaskId) -> Result<TaskState, Failure> {
+        match self {
+            Self::Local(orchestrator) => Ok(orchestrator.wait(task_id).await?),
+            Self::Server(server, reader) => {
+                let waited = server.client.wait_for_task(task_id).await;
+                waited.map_err(|error| server.failure(error))?;
+                Ok(reader.task(task_id).await?)
+            }
+        }
+    }
+
+    /// The command that resumes a suspended task.
+    pub(crate) fn resume_command(&self, task_id: &TaskId) -> String {
+        match self {
+            Self::Local(_) => format!("`antiphon run --resume {task_id}`"),
+            Self::Server(..) => format!("`antiphon tasks resume {task_id}`"),
+        }
+    }
+
+    /// When a task reads a message that was sent to it.
+    pub(crate) fn reading_time(&self, task: &TaskSummary) -> String {
+        match (self, task.waiting_for) {
+            (Self::Local(_), _) | (Self::Server(..), Some(WaitingFor::Resume)) => {
+                format!("the agent reads it with {}", self.resume_command(&task.task_id))
+            }
+            (
+                Self::Server(..),
+                Some(WaitingFor::Approval | WaitingFor::ToolResult | WaitingFor::Budget),
+            ) => "the agent reads it when the task goes on".to_owned(),
+            (Self::Server(..), None) => "the agent reads it while it works".to_owned(),
+        }
+    }
+}
+
+impl ProjectServer {
+    /// Creates a task with this text. Once this returns, the journal has it.
+    pub(crate) async fn create_task(
+        &self,
+        agent: &str,
+        model: &ModelRef,
+        text: &str,
+    ) -> Result<TaskId, Failure> {
+        let task = CreateTask::text(text)
+            .map_err(|error| Failure::failed(format!("the text cannot be sent: {error}")))?;
+        let (agent, model) = (Some(agent.to_owned()), Some(model.clone()));
+        let sent = self.client.create_task(&CreateTask { agent, model, ..task }, None).await;
+        Ok(sent.map_err(|error| self.failure(error))?.task_id)
+    }
+
+    /// Decides an approval.
+    pub(crate) async fn decide(
+        &self,
+        approval_id: &ApprovalId,
+        decision: Decision,
+        comment: Option<String>,
+    ) -> Result<(), Failure> {
+        let body = DecideApproval { decision, comment };
+        let sent = self.client.decide_approval(approval_id, &body).await;
+        sent.map(drop).map_err(|error| self.failure(error))
+    }
+
+    /// Sends a text to a task.
+    pub(crate) async fn send_text(
+        &self,
+        task_id: &TaskId,
+        text: &str,
+        mode: HandlingMode,
+    ) -> Result<(), Failure> {
+        let message = SendMessage::text(text, mode)
+            .map_err(|error| Failure::failed(format!("the text cannot be sent: {error}")))?;
+        let sent = self.client.send_message(task_id, &message, None).await;
+        sent.map(drop).map_err(|error| self.failure(error))
+    }
+}
+
+/// An orchestrator that reads the journal beside its owner and changes nothing.
+pub(crate) fn journal_reader(project: &Project) -> Result<Orchestrator, Failure> {
+    let journal = SqliteJournal::open_read_only(&project.journal_path())?;
+    Ok(Orchestrator::at_rest(RuntimeDeps {
+        journal: Arc::new(journal),
+        prices: Arc::new(PriceTable::default()),
+        models: Arc::new(NoModels),
+        tools: Arc::new(NoTools),
+        gate: Arc::new(OpenGate),
+        agents: None,
+        runners: Vec::new(),
+        clock: Arc::new(SystemClock),
+        ids: Arc::new(RandomIds),
+        settings: Settings::default(),
+    }))
+}
+
+/// A reader calls no model.
+struct NoModels;
+
+impl antiphon_runtime::Models for NoModels {
+    fn provider(
+        &self,
+        model: &ModelRef,
+        _: &[ModelRef],
+        _: Option<&RawJson>,
+    ) -> Result<Arc<dyn Provider>, String> {
+        Err(format!("only the server calls {model}"))
+    }
+
+    fn window_tokens(&self, _: &ModelRef) -> Option<u64> {
+        None
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "at most 10^15, which is exact")]
+fn dollars(nano_usd: u64) -> f64 {
+    nano_usd as f64 / 1e9
+}

@@ -1,0 +1,76 @@
+//! Finds the server that owns a project's journal.
+//!
+//! A client believes nothing in the project's folder by itself. The process that `server.json` names has to
+//! own the journal and has to belong to the user; `server.json` and `token` have to be private files; the
+//! address has to be the loopback or the socket in the folder. Only then is the token sent. Files that a
+//! dead server left are ignored.
+
+use std::time::Duration;
+
+use antiphon_client::{Client, ClientConfig, ClientError, Timeouts};
+
+use super::server_record::{self, ServerRecord};
+use super::{journal_owner, server_failure};
+use crate::failure::{Exit, Failure};
+use crate::project::Project;
+
+/// How long a server on this machine may take to accept a connection and to report that it is alive.
+const CONNECT_WAIT: Duration = Duration::from_secs(2);
+
+/// The server that owns the journal of a project.
+#[derive(Debug)]
+pub(crate) struct ProjectServer {
+    pub(crate) client: Client,
+}
+
+impl ProjectServer {
+    /// The server that owns the project's journal, if there is one and it answers. Files that no server of
+    /// this user can have written are an error.
+    pub(crate) async fn find(project: &Project) -> Result<Option<Self>, Failure> {
+        let Some(record) = record(project)? else { return Ok(None) };
+        let token = server_record::token(&project.folder())?;
+        let timeouts = Timeouts { connect: CONNECT_WAIT, ..Timeouts::default() };
+        let config = ClientConfig { endpoint: record.endpoint, token, timeouts };
+        let client = Client::new(config).map_err(|error| Failure::failed(error.to_string()))?;
+        Ok(client.is_alive().await.then_some(Self { client }))
+    }
+
+    /// The server that took the journal before this process could, or the reason why `failure` stays.
+    pub(crate) async fn find_instead(project: &Project, failure: Failure) -> Result<Self, Failure> {
+        if failure.exit != Exit::Unavailable {
+            return Err(failure);
+        }
+        Self::find(project).await?.ok_or_else(|| busy(project).unwrap_or(failure))
+    }
+
+    /// A failed request as a failure of the command.
+    pub(crate) fn failure(&self, error: ClientError) -> Failure {
+        server_failure::failure(self.client.endpoint(), error)
+    }
+}
+
+/// The record of the process that owns the journal, if it is a server of this user.
+fn record(project: &Project) -> Result<Option<ServerRecord>, Failure> {
+    let Some(owner) = journal_owner::owner_of(&project.journal_path()) else { return Ok(None) };
+    // The folder may be a link, or another user's.
+    project.prepare()?;
+    let record = ServerRecord::read(&project.folder())?;
+    Ok(record.filter(|record| record.pid == owner && journal_owner::is_users(owner)))
+}
+
+/// Why the owner of the journal takes no commands, if there is an owner.
+fn busy(project: &Project) -> Option<Failure> {
+    let owner = journal_owner::owner_of(&project.journal_path())?;
+    Some(match record(project) {
+        Err(failure) => failure,
+        Ok(Some(record)) => Failure::unavailable(format!(
+            "the server at {} (process {owner}) does not answer: it may be shutting down; try again, or \
+             stop it",
+            record.endpoint
+        )),
+        Ok(None) => Failure::unavailable(format!(
+            "process {owner} works on the tasks of this project and takes no commands: wait for it, or \
+             stop it. `antiphon serve` takes commands while it works"
+        )),
+    })
+}

@@ -1,0 +1,225 @@
+//! Inboxes and live agents, through this process or through the server that owns the journal. The answers
+//! are the same.
+
+use std::num::NonZeroU32;
+use std::time::{Duration, Instant};
+
+use antiphon_api::{AgentPresence, Receipt, RequestState, RequestStatus, SendInteraction};
+use antiphon_client::ClientError;
+use antiphon_core::port::{Clock, SystemClock};
+use antiphon_core::{AgentName, InteractionContent, InteractionId, Sender, TaskId};
+use antiphon_runtime::{
+    Arrival, Orchestrator, REQUEST_TIMEOUT_S_DEFAULT, Rejection, Started, Wake,
+};
+use chrono::TimeDelta;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Connection, ProjectServer};
+use crate::failure::Failure;
+
+/// How long one request waits at the server for an answer, in seconds.
+const ANSWER_WAIT_S: u32 = 25;
+
+/// How much longer than the agent's time limit a command waits for an answer.
+const ANSWER_GRACE: Duration = Duration::from_secs(2);
+
+/// An interaction to send to an agent.
+#[derive(Debug, Clone)]
+pub(crate) struct OutgoingInteraction {
+    pub(crate) arrival: Arrival,
+    /// Time the agent has to answer a request, in seconds.
+    pub(crate) timeout_s: Option<u32>,
+}
+
+/// What became of it.
+#[derive(Debug)]
+pub(crate) enum SendOutcome {
+    Accepted(AcceptedInteraction),
+    Rejected(RejectedInteraction),
+}
+
+/// The receipt of an interaction that the inbox has.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct AcceptedInteraction {
+    pub(crate) receipt: ReceiptKind,
+    pub(crate) id: InteractionId,
+    pub(crate) task_id: TaskId,
+}
+
+/// Whether the inbox had it before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ReceiptKind {
+    Accepted,
+    Deduplicated,
+}
+
+/// An interaction that the inbox did not accept.
+#[derive(Debug)]
+pub(crate) struct RejectedInteraction {
+    /// Code of the reason: `full`, `stopped`, …
+    pub(crate) reason: String,
+    pub(crate) failure: Failure,
+}
+
+impl RejectedInteraction {
+    /// Whether the same interaction may be accepted later.
+    pub(crate) fn may_pass(&self) -> bool {
+        ["full", "sender_full"].contains(&self.reason.as_str())
+    }
+}
+
+impl From<Rejection> for RejectedInteraction {
+    fn from(rejection: Rejection) -> Self {
+        let json = serde_json::to_value(&rejection).unwrap_or_default();
+        let reason = json["reason"].as_str().unwrap_or("rejected").to_owned();
+        Self { reason, failure: rejection.into() }
+    }
+}
+
+/// The final answer to a request.
+#[derive(Debug, Clone)]
+pub(crate) struct RequestAnswer {
+    /// `completed` or `failed`.
+    pub(crate) state: RequestState,
+    pub(crate) result: Value,
+}
+
+impl ProjectServer {
+    async fn admit(&self, outgoing: &OutgoingInteraction) -> Result<SendOutcome, Failure> {
+        let arrival = &outgoing.arrival;
+        let from = match &arrival.from {
+            Sender::External(source) => Some(source.clone()),
+            Sender::User | Sender::Peer(_) => None,
+        };
+        let body = SendInteraction {
+            from,
+            content: Some(arrival.content.clone()),
+            message: None,
+            request: None,
+            mode: arrival.mode,
+            salience: arrival.render_metadata.map(|metadata| metadata.salience),
+            wake: Some(arrival.wake == Wake::Yes),
+            timeout_s: outgoing.timeout_s.and_then(NonZeroU32::new),
+        };
+        let sent = self.client.send_interaction(&arrival.to, &body, arrival.key.as_deref()).await;
+        match sent {
+            Ok(Receipt::Accepted { id, task_id }) => {
+                Ok(accepted(ReceiptKind::Accepted, id, task_id))
+            }
+            Ok(Receipt::Deduplicated { id, task_id }) => {
+                Ok(accepted(ReceiptKind::Deduplicated, id, task_id))
+            }
+            Ok(Receipt::Filtered) => Err(filtered()),
+            Err(error) => self.rejected(error).map(SendOutcome::Rejected),
+        }
+    }
+
+    /// A rejection has its reason among its details; every other error is a failure.
+    fn rejected(&self, error: ClientError) -> Result<RejectedInteraction, Failure> {
+        let reason = match &error {
+            ClientError::Refused { error, .. } => {
+                error.details.as_ref().and_then(|details| details.get("reason")).cloned()
+            }
+            ClientError::Unreachable { .. }
+            | ClientError::Unauthorized
+            | ClientError::Protocol { .. }
+            | ClientError::StreamLost { .. } => None,
+        };
+        let failure = self.failure(error);
+        match reason {
+            Some(reason) => Ok(RejectedInteraction { reason, failure }),
+            None => Err(failure),
+        }
+    }
+
+    /// Live agents, and their states.
+    pub(crate) async fn agent_presences(&self) -> Result<Vec<AgentPresence>, Failure> {
+        self.client.agent_presences().await.map_err(|error| self.failure(error))
+    }
+
+    /// Waits for the answer to a request, a little longer than the agent's time limit. `None` when there is
+    /// no answer by then.
+    pub(crate) async fn request_answer(
+        &self,
+        id: InteractionId,
+        timeout_s: Option<u32>,
+    ) -> Result<Option<RequestAnswer>, Failure> {
+        let timeout_s = timeout_s.unwrap_or(REQUEST_TIMEOUT_S_DEFAULT);
+        let end = Instant::now() + Duration::from_secs(timeout_s.into()) + ANSWER_GRACE;
+        loop {
+            let left = end.saturating_duration_since(Instant::now()).as_secs();
+            let wait_s = u32::try_from(left).unwrap_or(ANSWER_WAIT_S).min(ANSWER_WAIT_S);
+            let Some(wait_s) = NonZeroU32::new(wait_s) else { return Ok(None) };
+            let status = self.client.request_status(id, Some(wait_s)).await;
+            let RequestStatus { state, result, .. } =
+                status.map_err(|error| self.failure(error))?;
+            if state.is_final() {
+                return Ok(Some(RequestAnswer { state, result: result.unwrap_or_default() }));
+            }
+        }
+    }
+}
+
+impl Connection {
+    /// Sends an interaction. Once this returns an acceptance, the journal has it.
+    pub(crate) async fn admit(
+        &self,
+        outgoing: &OutgoingInteraction,
+    ) -> Result<SendOutcome, Failure> {
+        match self {
+            Self::Local(orchestrator) => admit_local(orchestrator, outgoing).await,
+            Self::Server(server, _) => server.admit(outgoing).await,
+        }
+    }
+
+    pub(crate) async fn start_agent(&self, name: &AgentName) -> Result<Started, Failure> {
+        match self {
+            Self::Local(orchestrator) => Ok(orchestrator.start_agent(name).await?),
+            Self::Server(server, _) => {
+                let started = server.client.start_agent(name).await;
+                let started = started.map_err(|error| server.failure(error))?;
+                Ok(Started { task_id: started.task_id, already: started.already })
+            }
+        }
+    }
+
+    pub(crate) async fn stop_agent(&self, name: &AgentName) -> Result<Option<TaskId>, Failure> {
+        match self {
+            Self::Local(orchestrator) => Ok(orchestrator.stop_agent(name, None).await?),
+            Self::Server(server, _) => {
+                let stopped = server.client.stop_agent(name).await;
+                Ok(stopped.map_err(|error| server.failure(error))?.task_id)
+            }
+        }
+    }
+}
+
+async fn admit_local(
+    orchestrator: &Orchestrator,
+    outgoing: &OutgoingInteraction,
+) -> Result<SendOutcome, Failure> {
+    let is_request = matches!(outgoing.arrival.content, InteractionContent::Request { .. });
+    let timeout_s = outgoing.timeout_s.unwrap_or(REQUEST_TIMEOUT_S_DEFAULT);
+    let until = is_request.then(|| SystemClock.now() + TimeDelta::seconds(timeout_s.into()));
+    let receipt = orchestrator.admit(Arrival { until, ..outgoing.arrival.clone() }).await?;
+    Ok(match receipt {
+        antiphon_runtime::Receipt::Accepted { id, task_id } => {
+            accepted(ReceiptKind::Accepted, id, task_id)
+        }
+        antiphon_runtime::Receipt::Deduplicated { id, task_id } => {
+            accepted(ReceiptKind::Deduplicated, id, task_id)
+        }
+        antiphon_runtime::Receipt::Rejected(rejection) => SendOutcome::Rejected(rejection.into()),
+        antiphon_runtime::Receipt::Filtered => return Err(filtered()),
+    })
+}
+
+fn accepted(receipt: ReceiptKind, id: InteractionId, task_id: TaskId) -> SendOutcome {
+    SendOutcome::Accepted(AcceptedInteraction { receipt, id, task_id })
+}
+
+fn filtered() -> Failure {
+    Failure::usage("an acknowledgment is not stored: send a message or a request")
+}

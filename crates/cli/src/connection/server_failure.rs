@@ -1,0 +1,54 @@
+//! Failures of a server as failures of a command: the same sentence and the same exit code as when this
+//! process does the work.
+
+use antiphon_client::{ClientError, Endpoint};
+use antiphon_core::{ErrorCode, ErrorResponse};
+
+use crate::failure::Failure;
+
+/// What a failed request means to the shell.
+pub(super) fn failure(endpoint: &Endpoint, error: ClientError) -> Failure {
+    match error {
+        ClientError::Unreachable { reason } | ClientError::StreamLost { reason } => {
+            Failure::unavailable(format!(
+                "the connection to the server at {endpoint} broke ({reason}): see the state of the task \
+                 with `antiphon tasks list`, and start the server again"
+            ))
+        }
+        ClientError::Unauthorized => Failure::refused(format!(
+            "the server at {endpoint} does not accept the token: stop the server and start it again, or \
+             use another token"
+        )),
+        ClientError::Refused { error, .. } => refusal(error),
+        ClientError::Protocol { reason } => Failure::unavailable(format!(
+            "the server at {endpoint} sent an unexpected answer: is it of this version? ({reason})"
+        )),
+    }
+}
+
+fn refusal(error: ErrorResponse) -> Failure {
+    let ErrorResponse { code, message, details } = error;
+    let cause = details.as_ref().and_then(|details| details.get("cause")).map(String::as_str);
+    match (code, cause) {
+        (_, Some("limit" | "budget")) => Failure::refused(message),
+        (_, Some("model" | "rule")) => Failure::usage(message),
+        (_, Some("at_rest")) => Failure::unavailable(message),
+        (ErrorCode::Unauthorized, _) => {
+            Failure::refused(format!("the server does not accept the token: {message}"))
+        }
+        (ErrorCode::Forbidden, _) => Failure::refused(message),
+        (ErrorCode::RateLimitExceeded | ErrorCode::ServiceUnavailable, _) => {
+            Failure::unavailable(message)
+        }
+        (ErrorCode::InternalError, _) => Failure::failed(message),
+        (
+            ErrorCode::InvalidRequest
+            | ErrorCode::NotFound
+            | ErrorCode::Conflict
+            | ErrorCode::InvalidStateTransition
+            | ErrorCode::InvalidMessage
+            | ErrorCode::DomainViolation,
+            _,
+        ) => Failure::usage(message),
+    }
+}

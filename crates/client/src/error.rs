@@ -1,0 +1,78 @@
+//! Why a request failed, as what the caller does next.
+
+use antiphon_core::{ErrorResponse, visible};
+
+/// Why a request failed. Each variant is something the caller does next.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ClientError {
+    /// Retry later: the server does not answer, or the connection broke. With a command that
+    /// carries no idempotency key, look first whether the server has carried it out.
+    #[error("{reason}")]
+    Unreachable {
+        /// The innermost cause.
+        reason: String,
+    },
+    /// Use another token.
+    #[error("the server does not accept the token")]
+    Unauthorized,
+    /// Report the server's reason. [`ClientError::is_transient`] says whether a retry can help.
+    #[error("HTTP {status}{}", suffix(.error))]
+    Refused {
+        /// HTTP status.
+        status: u16,
+        /// The server's reason.
+        error: ErrorResponse,
+    },
+    /// Give up: the server is not Antiphon, or has another version.
+    #[error("{reason}")]
+    Protocol {
+        /// What was unexpected.
+        reason: String,
+    },
+    /// Open the stream again after the last event: it broke, and its retries are used up.
+    #[error("{reason}")]
+    StreamLost {
+        /// The cause of the last failure.
+        reason: String,
+    },
+}
+
+impl ClientError {
+    /// Whether the same request may succeed later.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } | Self::StreamLost { .. } => true,
+            Self::Refused { status, .. } => matches!(status, 408 | 429 | 500..),
+            Self::Unauthorized | Self::Protocol { .. } => false,
+        }
+    }
+
+    /// Whether the server is in a state that excludes the command: it is carried out already, or cannot
+    /// be any more.
+    pub fn is_conflict(&self) -> bool {
+        match self {
+            Self::Refused { status, .. } => *status == 409,
+            Self::Unreachable { .. }
+            | Self::StreamLost { .. }
+            | Self::Unauthorized
+            | Self::Protocol { .. } => false,
+        }
+    }
+
+    pub(crate) fn protocol(reason: impl Into<String>) -> Self {
+        Self::Protocol { reason: reason.into() }
+    }
+
+    /// A connection that failed. The innermost cause counts: the outer ones say "error sending request".
+    pub(crate) fn unreachable(error: &reqwest::Error) -> Self {
+        let mut cause: &dyn std::error::Error = error;
+        while let Some(inner) = cause.source() {
+            cause = inner;
+        }
+        Self::Unreachable { reason: cause.to_string() }
+    }
+}
+
+fn suffix(error: &ErrorResponse) -> String {
+    if error.message.is_empty() { String::new() } else { format!(": {}", visible(&error.message)) }
+}

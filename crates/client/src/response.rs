@@ -1,0 +1,57 @@
+//! Reading a response: bounded, and typed.
+
+use antiphon_core::ErrorResponse;
+use reqwest::{Response, StatusCode};
+use serde::de::DeserializeOwned;
+
+use crate::error::ClientError;
+
+/// Largest response that is not a stream, in bytes. A larger one is a protocol error.
+pub const RESPONSE_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+/// A response whose status is a success.
+pub(crate) async fn success(response: Response) -> Result<Response, ClientError> {
+    let status = response.status();
+    if status.is_success() {
+        return Ok(response);
+    }
+    if status == StatusCode::UNAUTHORIZED {
+        return Err(ClientError::Unauthorized);
+    }
+    let body = body(response).await?;
+    let status = status.as_u16();
+    match serde_json::from_slice::<ErrorResponse>(&body) {
+        Ok(error) => Err(ClientError::Refused { status, error }),
+        // A proxy on the way may answer for a server that does not.
+        Err(_) if matches!(status, 408 | 429 | 500..) => {
+            Err(ClientError::Unreachable { reason: format!("HTTP {status}") })
+        }
+        Err(_) => Err(ClientError::protocol(format!(
+            "HTTP {status} without an error of Antiphon: is it a server of this version?"
+        ))),
+    }
+}
+
+/// The JSON body of a response.
+pub(crate) async fn read<T: DeserializeOwned>(response: Response) -> Result<T, ClientError> {
+    let body = body(response).await?;
+    serde_json::from_slice(&body).map_err(|error| {
+        ClientError::protocol(format!(
+            "the response cannot be read: is it a server of this version? ({error})"
+        ))
+    })
+}
+
+/// The whole body of a response.
+pub(crate) async fn body(mut response: Response) -> Result<Vec<u8>, ClientError> {
+    let mut body = Vec::new();
+    let lost = |error| ClientError::unreachable(&error);
+    while let Some(chunk) = response.chunk().await.map_err(lost)? {
+        if body.len() + chunk.len() > RESPONSE_BYTES_MAX {
+            let reason = format!("the response has more than {RESPONSE_BYTES_MAX} bytes");
+            return Err(ClientError::protocol(reason));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}

@@ -1,0 +1,30 @@
+//! Commands to the local task that the runner forwards to the remote one.
+
+use antiphon_core::{StatusChanged, TaskStatus, WaitingFor};
+
+/// A command to forward.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ControlCommand {
+    Pause,
+    Resume,
+}
+
+impl ControlCommand {
+    /// The command behind a new status of the local task, which waited for `waiting_for`.
+    pub(crate) fn of(change: &StatusChanged, waiting_for: Option<WaitingFor>) -> Option<Self> {
+        match (change.status, change.waiting_for, waiting_for) {
+            (TaskStatus::InputRequired, Some(WaitingFor::Resume), _) => Some(Self::Pause),
+            (TaskStatus::Running, _, Some(WaitingFor::Resume)) => Some(Self::Resume),
+            (
+                TaskStatus::Pending
+                | TaskStatus::Running
+                | TaskStatus::InputRequired
+                | TaskStatus::Completed
+                | TaskStatus::Failed
+                | TaskStatus::Canceled,
+                _,
+                _,
+            ) => None,
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Our side: a journal with a task in it that is to be worked on elsewhere.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_conformance::model::MemoryJournal;
+use antiphon_core::port::{
+    Append, Clock, Expected, Journal, Read, Run, Runner, RunnerError, SystemClock,
+};
+use antiphon_core::{
+    Cancel, Event, EventBody, MessageAppended, ModelRef, Position, Relayed, Seq, SessionId,
+    TaskCreated, TaskId, UserMessage,
+};
+use antiphon_remote::{Peers, RemoteRunner, RetryPolicy};
+use antiphon_runtime::Models;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::peer_server::{PeerServer, Scripted, TOKEN};
+
+/// Asks again at once, and often.
+pub(crate) const PERSISTENT: RetryPolicy = RetryPolicy {
+    attempts_max: 2000,
+    first_wait: Duration::from_millis(1),
+    wait_max: Duration::from_millis(5),
+};
+
+/// Our side.
+pub(crate) struct LocalSide {
+    pub(crate) journal: Arc<MemoryJournal>,
+    pub(crate) task_id: TaskId,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) rest: CancellationToken,
+}
+
+pub(crate) fn said(text: &str) -> EventBody {
+    MessageAppended::new(UserMessage::text(text, SystemClock.now())).into()
+}
+
+pub(crate) fn created() -> TaskCreated {
+    TaskCreated {
+        model: Some(ModelRef::parse("scripted/there").unwrap()),
+        system_prompt: "Ours.".to_owned(),
+        ..TaskCreated::new("tester", SessionId::parse("s").unwrap())
+    }
+}
+
+impl LocalSide {
+    pub(crate) async fn new(text: &str) -> Self {
+        Self::with(created(), vec![said(text)]).await
+    }
+
+    pub(crate) async fn with(created: TaskCreated, said: Vec<EventBody>) -> Self {
+        let here = Self {
+            journal: Arc::new(MemoryJournal::new()),
+            task_id: TaskId::parse("ours").unwrap(),
+            cancel: CancellationToken::new(),
+            rest: CancellationToken::new(),
+        };
+        let events = [created.into()].into_iter().chain(said).collect();
+        here.append("ours", Expected::NoTask, events).await;
+        here
+    }
+
+    pub(crate) async fn append(&self, task: &str, expected: Expected, events: Vec<EventBody>) {
+        let task_id = TaskId::parse(task).unwrap();
+        let append = Append { task_id, expected, at: SystemClock.now(), events, key: None };
+        self.journal.append(append).await.unwrap();
+    }
+
+    /// Writes behind what there is of our task.
+    pub(crate) async fn say(&self, body: impl Into<EventBody>) {
+        let body = body.into();
+        loop {
+            let at = Expected::At(Seq(self.events().await.len() as u64));
+            let (task_id, at_time) = (self.task_id.clone(), SystemClock.now());
+            let events = vec![body.clone()];
+            let append = Append { task_id, expected: at, at: at_time, events, key: None };
+            if self.journal.append(append).await.is_ok() {
+                return;
+            }
+        }
+    }
+
+    pub(crate) fn run_on(&self, journal: Arc<dyn Journal>, config: Value) -> Run {
+        let model = ModelRef::parse("scripted/there").unwrap();
+        Run {
+            task_id: self.task_id.clone(),
+            config,
+            journal,
+            provider: Scripted.provider(&model, &[], None).unwrap(),
+            cancel: Cancel::when(self.cancel.clone().cancelled_owned()),
+            rest: Cancel::when(self.rest.clone().cancelled_owned()),
+            limits: antiphon_core::TaskLimits::default(),
+            dispatches: antiphon_core::port::DispatchPermission::Allowed,
+            news: Box::new(antiphon_core::port::NoTaskUpdates),
+        }
+    }
+
+    /// Has our task worked on by whoever is at this address.
+    pub(crate) async fn run(&self, url: &str) -> Result<(), RunnerError> {
+        let run = self.run_on(Arc::clone(&self.journal) as _, json!({"peer": "there"}));
+        runner(url, PERSISTENT).run(run).await
+    }
+
+    pub(crate) async fn events(&self) -> Vec<Event> {
+        read(&*self.journal, &self.task_id).await
+    }
+
+    /// Waits until our task has got an event of this type.
+    pub(crate) async fn until(&self, kind: &str) {
+        while !self.events().await.iter().any(|event| event.body.event_type() == kind) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    /// What was written of the work there, without how far it was.
+    pub(crate) async fn relayed(&self) -> Vec<EventBody> {
+        let events = self.events().await.into_iter().map(|event| event.body);
+        let work = events.skip_while(|body| {
+            matches!(body, EventBody::TaskCreated(_) | EventBody::MessageAppended(_))
+        });
+        work.filter(|body| !matches!(body, EventBody::Relayed(_))).collect()
+    }
+
+    /// How far it was, time after time.
+    pub(crate) async fn marks(&self) -> Vec<Relayed> {
+        let events = self.events().await.into_iter();
+        let marks = events.filter_map(|event| {
+            let EventBody::Relayed(relayed) = event.body else { return None };
+            Some(relayed)
+        });
+        marks.collect()
+    }
+}
+
+/// What happened there, behind how it began.
+pub(crate) async fn worked(there: &PeerServer) -> Vec<EventBody> {
+    let events = there.events().await.into_iter().map(|event| event.body);
+    let work = events.skip_while(|body| {
+        matches!(body, EventBody::TaskCreated(_) | EventBody::MessageAppended(_))
+    });
+    work.collect()
+}
+
+pub(crate) fn runner(url: &str, persistence: RetryPolicy) -> RemoteRunner {
+    let mut peers = Peers::default();
+    peers.add("there", url, &TOKEN.into()).unwrap();
+    RemoteRunner::new(peers, persistence)
+}
+
+pub(crate) async fn read(journal: &dyn Journal, task_id: &TaskId) -> Vec<Event> {
+    let (mut events, mut after) = (Vec::new(), Position(0));
+    loop {
+        let read = Read { task_id: Some(task_id.clone()), after, limit: NonZeroUsize::MAX };
+        let page = journal.read(read).await.unwrap();
+        if page.events.is_empty() {
+            return events;
+        }
+        after = page.next;
+        events.extend(page.events);
+    }
+}

@@ -1,0 +1,13 @@
+//! The runner against a real server on a loopback port: two journals, one task.
+
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod control;
+mod create;
+mod local;
+mod orchestrators;
+mod peer_server;
+mod proxy;
+mod reconnect;
+mod refuse;
+mod relay;

@@ -1,0 +1,132 @@
+//! Those who cannot or will not work on a task, and what is said about it.
+
+use std::time::Duration;
+
+use antiphon_core::port::{Runner, RunnerError};
+use antiphon_remote::{PeerError, Peers, RemoteRunner, RetryPolicy};
+use serde_json::{Value, json};
+
+use crate::local::{LocalSide, PERSISTENT, runner};
+use crate::peer_server::{PeerServer, TOKEN};
+
+const HASTY: RetryPolicy = RetryPolicy {
+    attempts_max: 3,
+    first_wait: Duration::from_millis(1),
+    wait_max: Duration::from_millis(1),
+};
+
+fn peers(token: &str, url: &str) -> Peers {
+    let mut peers = Peers::default();
+    peers.add("there", url, &token.into()).unwrap();
+    peers.add("other", url, &token.into()).unwrap();
+    peers
+}
+
+async fn refused(loopback: &RemoteRunner, here: &LocalSide, config: Value) -> String {
+    let run = here.run_on(here.journal.clone(), config);
+    match loopback.run(run).await {
+        Err(RunnerError::Refused { reason }) => reason,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_peer_that_does_not_take_the_token_refuses() {
+    let (there, here) = (PeerServer::new().await, LocalSide::new("hi").await);
+    let wrong = "x".repeat(32);
+    let loopback = RemoteRunner::new(peers(&wrong, &there.url()), PERSISTENT);
+    let reason = refused(&loopback, &here, json!({"peer": "there"})).await;
+    assert!(reason.contains("`there`") && reason.contains("token"), "{reason}");
+    assert!(!reason.contains(&wrong), "{reason}");
+    assert_eq!(here.events().await.len(), 2, "nothing is written");
+    there.end().await;
+}
+
+#[tokio::test]
+async fn a_peer_that_nobody_configured_is_refused_and_the_known_ones_are_named() {
+    let here = LocalSide::new("hi").await;
+    let loopback = RemoteRunner::new(peers(TOKEN, "http://127.0.0.1:1"), PERSISTENT);
+    let reason = refused(&loopback, &here, json!({"peer": "elsewhere"})).await;
+    assert_eq!(reason, "there is no peer `elsewhere`, only other, there");
+    assert_eq!(loopback.check(&json!({"peer": "elsewhere"})), Err(reason));
+    assert_eq!(loopback.check(&json!({"peer": "there"})), Ok(()));
+    // Neither an address nor a secret comes from a configuration.
+    for config in [
+        json!({}),
+        json!("there"),
+        json!({"peer": "there", "url": "http://evil.example"}),
+        json!({"peer": "there", "token": "x"}),
+        json!({"peer": "there", "model": "nonsense"}),
+    ] {
+        assert!(loopback.check(&config).is_err(), "{config}");
+    }
+    assert_eq!((loopback.kind(), loopback.is_orchestrator()), ("loopback", true));
+}
+
+#[tokio::test]
+async fn a_peer_that_is_not_there_is_unavailable_after_a_while() {
+    let here = LocalSide::new("hi").await;
+    let (_, address) = PeerServer::new().await.end().await;
+    let run = here.run_on(here.journal.clone(), json!({"peer": "there"}));
+    let stopped = runner(&format!("http://{address}"), HASTY).run(run).await;
+    let Err(RunnerError::Unavailable { reason }) = stopped else { panic!("{stopped:?}") };
+    assert!(reason.contains("`there`") && reason.contains("refused"), "{reason}");
+}
+
+#[tokio::test]
+async fn a_task_that_is_gone_there_is_refused_and_not_begun_again() {
+    let (there, here) = (PeerServer::new().await, LocalSide::new("act").await);
+    let url = there.url();
+    tokio::select! {
+        ran = here.run(&url) => panic!("it waits for an answer there: {ran:?}"),
+        () = here.until("relayed") => {}
+    }
+    let (_, address) = there.end().await;
+    let journal = std::sync::Arc::new(antiphon_conformance::model::MemoryJournal::new());
+    let there = PeerServer::again(journal, address).await;
+    let loopback = runner(&there.url(), PERSISTENT);
+    let reason = refused(&loopback, &here, json!({"peer": "there"})).await;
+    assert!(reason.contains("404"), "{reason}");
+    there.end().await;
+}
+
+#[tokio::test]
+async fn what_the_peer_cannot_accept_is_refused_in_its_words() {
+    let there = PeerServer::new().await;
+    let schema = antiphon_core::RawJson::parse(r#"{"type":"nonsense"}"#).unwrap();
+    let ours =
+        antiphon_core::TaskCreated { output_schema: Some(schema), ..crate::local::created() };
+    let here = LocalSide::with(ours, vec![crate::local::said("hi")]).await;
+    let reason = refused(&runner(&there.url(), PERSISTENT), &here, json!({"peer": "there"})).await;
+    assert!(reason.contains("400") && reason.contains("schema"), "{reason}");
+    let silent = LocalSide::with(crate::local::created(), Vec::new()).await;
+    let reason =
+        refused(&runner(&there.url(), PERSISTENT), &silent, json!({"peer": "there"})).await;
+    assert!(reason.contains("no question"), "{reason}");
+    there.end().await;
+}
+
+#[test]
+fn a_token_is_sent_in_the_clear_to_nobody_but_this_machine() {
+    let mut peers = Peers::default();
+    for fine in [
+        "http://127.0.0.1:7117",
+        "http://[::1]:7117",
+        "http://localhost:1",
+        "https://team.example/antiphon/",
+    ] {
+        peers.add("fine", fine, &TOKEN.into()).unwrap();
+    }
+    let insecure = peers.add("team", "http://team.example", &TOKEN.into());
+    assert_eq!(insecure, Err(PeerError::Insecure { name: "team".to_owned() }));
+    for bad in ["nonsense", "ftp://team.example", "https://user:secret@team.example", "file:///etc"]
+    {
+        let refused = peers.add("bad", bad, &TOKEN.into()).unwrap_err();
+        assert!(matches!(refused, PeerError::Url { .. }), "{refused}");
+        assert!(!refused.to_string().contains("secret"), "{refused}");
+    }
+    let refused = peers.add("bad", "https://team.example", &"a\nb".into());
+    assert_eq!(refused, Err(PeerError::Token { name: "bad".to_owned() }));
+    assert_eq!(peers.names().collect::<Vec<_>>(), ["fine"]);
+    assert!(!format!("{peers:?}").contains(TOKEN));
+}

@@ -1,0 +1,73 @@
+//! What happens there is written down here, in the order it happened.
+
+use antiphon_core::port::ApprovalSelector;
+use antiphon_core::{EventBody, StatusChanged, TaskStatus, WaitingFor};
+use serde_json::json;
+
+use crate::local::{LocalSide, worked};
+use crate::peer_server::PeerServer;
+
+fn last(events: &[EventBody]) -> &StatusChanged {
+    let Some(EventBody::StatusChanged(change)) = events.last() else { panic!("{events:?}") };
+    change
+}
+
+#[tokio::test]
+async fn everything_that_happens_there_is_written_here_and_the_end_comes_last() {
+    let (there, here) = (PeerServer::new().await, LocalSide::new("laps").await);
+    here.run(&there.url()).await.unwrap();
+    let relayed = here.relayed().await;
+    assert_eq!(relayed, worked(&there).await);
+    assert_eq!(last(&relayed).detail, Some(json!("Done with laps")));
+    let marks = here.marks().await;
+    assert!(marks.windows(2).all(|two| two[0].seq < two[1].seq), "{marks:?}");
+    let task = there.task().await;
+    assert!(marks.iter().all(|mark| mark.task_id == task));
+    assert_eq!(marks.last().unwrap().seq, there.events().await.last().unwrap().seq);
+    let events = here.events().await;
+    assert!(matches!(events[events.len() - 2].body, EventBody::Relayed(_)));
+    there.end().await;
+}
+
+#[tokio::test]
+async fn a_task_that_fails_there_fails_here_for_the_same_reason() {
+    let (there, here) = (PeerServer::new().await, LocalSide::new("fail").await);
+    here.run(&there.url()).await.unwrap();
+    let relayed = here.relayed().await;
+    assert_eq!(relayed, worked(&there).await);
+    assert_eq!(last(&relayed).status, TaskStatus::Failed);
+    assert!(last(&relayed).detail.as_ref().unwrap().to_string().contains("not so"));
+    there.end().await;
+}
+
+#[tokio::test]
+async fn a_question_is_asked_there_and_waited_for_here() {
+    let (there, here) = (PeerServer::new().await, LocalSide::new("act").await);
+    let url = there.url();
+    let answering = async {
+        here.until("status_changed").await;
+        while !here.relayed().await.iter().any(is_input_required) {
+            tokio::task::yield_now().await;
+        }
+        let asked = there.orchestrator.approvals(ApprovalSelector::Pending).await.unwrap();
+        let id = asked[0].approval_id.clone();
+        let yes = antiphon_core::Decision::AllowTask;
+        there.orchestrator.decide(&id, yes, "a test", None).await.unwrap();
+    };
+    let (ran, ()) = tokio::join!(here.run(&url), answering);
+    ran.unwrap();
+    let relayed = here.relayed().await;
+    let waiting = relayed.iter().find(|body| is_input_required(body)).unwrap();
+    let EventBody::StatusChanged(waiting) = waiting else { panic!("{waiting:?}") };
+    let task = there.task().await;
+    let place = json!({"peer": "there", "task_id": task, "waiting_for": WaitingFor::Approval});
+    assert_eq!((&waiting.detail, waiting.waiting_for), (&Some(place), None));
+    assert_eq!(last(&relayed).status, TaskStatus::Completed);
+    let kinds: Vec<&str> = relayed.iter().map(EventBody::event_type).collect();
+    assert!(!kinds.iter().any(|kind| kind.starts_with("approval")), "{kinds:?}");
+    there.end().await;
+}
+
+fn is_input_required(body: &EventBody) -> bool {
+    matches!(body, EventBody::StatusChanged(change) if change.status == TaskStatus::InputRequired)
+}
