@@ -48,7 +48,7 @@ test: check
 	@scripts/need cargo-nextest python3 python3-venv npm
 	@scripts/step "MCP servers" scripts/mcp-servers
 	@scripts/step "A small model" scripts/local-model true
-	@scripts/step "OpenAI's client" python3 crates/interfaces/http/tests/chat/openai_sdk.py --install
+	@scripts/step "OpenAI's client" python3 crates/interfaces/openai_api/tests/chat/openai_sdk.py --install
 	@scripts/step "Schemathesis" python3 crates/interfaces/http/tests/server/fuzz.py --install
 	@scripts/step "Tests" $(CARGO) nextest run --workspace --locked --profile ci
 	@scripts/step "Doctests" $(CARGO) test --workspace --doc --locked --quiet

@@ -8,7 +8,7 @@ use antiphon_core::{
     AgentName, ErrorResponse, HandlingMode, InteractionContent, InteractionId, Salience, Sender,
     SourceName, TaskId,
 };
-use antiphon_http::AgentPresence;
+use antiphon_project::AgentPresence;
 use antiphon_runtime::{
     Arrival, Orchestrator, REQUEST_TIMEOUT_S_DEFAULT, Receipt, Rejection, Started, Wake,
 };

@@ -2,7 +2,7 @@
 //! journal.
 
 use antiphon_core::{Session, SessionId, SessionSummary};
-use antiphon_http::{forked, imported};
+use antiphon_project::{forked, imported};
 use reqwest::Method;
 use reqwest::header::CONTENT_TYPE;
 use serde::Deserialize;
