@@ -11,7 +11,7 @@ use antiphon_core::{
     AgentDefinition, AgentName, CallableAgents, ErrorCode, ErrorResponse, HistoryRef, ModelRef,
     SessionId, TaskLimits,
 };
-use antiphon_http::{AgentChange, Defined, TaskFactory, TaskRequest};
+use antiphon_project::{AgentChange, DefinedAgent, TaskFactory, TaskRequest};
 use antiphon_runtime::{NewTask, Orchestrator, OrchestratorError, PriorHistory};
 use async_trait::async_trait;
 
@@ -106,7 +106,7 @@ impl TaskFactory for ProjectTaskFactory {
         self.shelf.agents.system_prompt(PromptSource::AdHoc(prompt))
     }
 
-    fn defined(&self) -> Vec<Defined> {
+    fn defined(&self) -> Vec<DefinedAgent> {
         self.shelf.agents.entries().into_iter().map(definitions::defined).collect()
     }
 
@@ -114,7 +114,7 @@ impl TaskFactory for ProjectTaskFactory {
         &self,
         name: &AgentName,
         change: AgentChange,
-    ) -> Result<Defined, ErrorResponse> {
+    ) -> Result<DefinedAgent, ErrorResponse> {
         definitions::create(&self.shelf, name, change).await
     }
 
@@ -122,7 +122,7 @@ impl TaskFactory for ProjectTaskFactory {
         &self,
         name: &AgentName,
         change: AgentChange,
-    ) -> Result<Defined, ErrorResponse> {
+    ) -> Result<DefinedAgent, ErrorResponse> {
         definitions::change(&self.shelf, name, change).await
     }
 

@@ -17,7 +17,7 @@ use antiphon_core::{
     TaskLimits, TaskStatus, UserMessage,
 };
 use antiphon_file_drop::{Done, DoneStatus, Order, OrderError, Orders, Wait};
-use antiphon_http::{TaskFactory, TaskRequest, render_class, unknown};
+use antiphon_project::{TaskFactory, TaskRequest, render_class, unknown_agent};
 use antiphon_runtime::{
     Arrival, NewTask, Orchestrator, OrchestratorError, REQUEST_TIMEOUT_S_DEFAULT, Receipt,
 };
@@ -290,7 +290,7 @@ impl ProjectOrders {
     }
 
     fn nobody(&self, name: &AgentName) -> OrderError {
-        rejected(&unknown(name, &self.desk.agents()))
+        rejected(&unknown_agent(name, &self.desk.agents()))
     }
 }
 

@@ -55,14 +55,36 @@ fn adapters_know_the_core_and_not_each_other() {
         ("antiphon-gemini", &["antiphon-core", "antiphon-model-transport"]),
         ("antiphon-openai", &["antiphon-core", "antiphon-model-transport"]),
         ("antiphon-model-server", &["antiphon-conformance", "antiphon-core"]),
+        ("antiphon-project", &["antiphon-core", "antiphon-runtime"]),
+        (
+            "antiphon-interface-transport",
+            &[
+                "antiphon-core",
+                "antiphon-keys",
+                "antiphon-project",
+                "antiphon-runtime",
+                "antiphon-telemetry",
+            ],
+        ),
         (
             "antiphon-http",
             &[
                 "antiphon-core",
+                "antiphon-interface-transport",
                 "antiphon-keys",
+                "antiphon-project",
                 "antiphon-runtime",
                 "antiphon-session-file",
                 "antiphon-telemetry",
+            ],
+        ),
+        (
+            "antiphon-openai-api",
+            &[
+                "antiphon-core",
+                "antiphon-interface-transport",
+                "antiphon-project",
+                "antiphon-runtime",
             ],
         ),
         ("antiphon-shell", &["antiphon-core", "antiphon-sandbox"]),
@@ -80,4 +102,12 @@ fn adapters_know_the_core_and_not_each_other() {
             assert!(allowed.contains(&ours.as_str()), "{name} must not need {ours}");
         }
     }
+}
+
+#[test]
+fn only_the_transport_of_interfaces_needs_the_openapi_generator() {
+    let all = dependencies();
+    let needing: Vec<&String> =
+        all.iter().filter(|(_, needed)| needed.contains("aide")).map(|(name, _)| name).collect();
+    assert_eq!(needing, ["antiphon-interface-transport"]);
 }

@@ -1,1 +1,45 @@
 //! What a project is, for every interface: settings, agent files, prompts, wiring of runtime and tools.
+
+// What interfaces ask of the orchestrator, without a wire format.
+mod agent_change;
+mod arrival;
+mod diff;
+mod dollars;
+mod invocation;
+mod invocation_target;
+mod on_behalf;
+mod presence;
+mod principal;
+mod request_error;
+mod requests;
+mod sessions;
+mod task_factory;
+mod task_request;
+mod task_tree;
+mod usage;
+mod user_input;
+mod waiting;
+
+pub use agent_change::AgentChange;
+pub use arrival::{render_class, request_deadline};
+pub use diff::{CHANGES_MAX, Change, DIFFS_BYTES_MAX, DiffScope, TaskDiff, task_diff};
+pub use dollars::{dollars, nano_usd};
+pub use invocation::{
+    Dispatch, INVOCATION_TARGETS_MAX, check_invocation, invocation_results, joined_result,
+};
+pub use on_behalf::{
+    check_message_allowed, check_send_allowed, check_start_allowed, labeled, restrict_to_agent,
+};
+pub use presence::{AgentPresence, LIVE_MAX, agent_presences, live_agents, unknown_agent};
+pub use principal::Principal;
+pub use request_error::{RequestError, forbidden, invalid_request};
+pub use requests::{RequestState, RequestStatus, request_answer, request_status};
+pub use sessions::{forked, imported, session_of, session_summary};
+pub use task_factory::{DefinedAgent, Origin, TaskFactory};
+pub use task_request::{HISTORY_MESSAGES_MAX, NAMES_MAX, TaskRequest};
+pub use task_tree::{TREE_TASKS_MAX, task_and_descendants};
+pub use usage::{
+    USAGE_DAYS_MAX, USAGE_ROWS_MAX, UsageBy, UsageReport, UsageRow, usage_days, usage_report,
+};
+pub use user_input::{check_message, parse_blocks, parse_message};
+pub use waiting::{Inboxes, WAITING_MAX, Waiting, waiting};

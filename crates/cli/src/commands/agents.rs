@@ -160,7 +160,11 @@ pub(crate) fn names(project: &Project, config: &Config) -> Vec<AgentName> {
 /// Whether there is such an agent; an error says who there is.
 pub(crate) fn defined(project: &Project, config: &Config, name: &AgentName) -> Result<(), Failure> {
     let known = names(project, config);
-    if known.contains(name) { Ok(()) } else { Err(antiphon_http::unknown(name, &known).into()) }
+    if known.contains(name) {
+        Ok(())
+    } else {
+        Err(antiphon_project::unknown_agent(name, &known).into())
+    }
 }
 
 /// For those who only look: nobody is told anything.

@@ -1,8 +1,8 @@
 //! `antiphon budget`: what may be spent, and letting more be spent.
 
 use antiphon_core::Cost;
-use antiphon_http::nano_usd;
 use antiphon_keys::KeyId;
+use antiphon_project::nano_usd;
 use antiphon_runtime::{Allowance, BudgetStatus, ScopeStatus, WindowStatus};
 use clap::Subcommand;
 

@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{AgentName, HandlingMode, Salience, TaskStatus, visible};
-use antiphon_http::{Inboxes, QueuedInteraction, waiting};
+use antiphon_project::{Inboxes, Waiting, waiting};
 use antiphon_runtime::Orchestrator;
 use clap::Subcommand;
 use serde::Serialize;
@@ -97,7 +97,7 @@ async fn list(
         && !names.contains(agent)
         && books.agent_task(agent).await?.is_none()
     {
-        return Err(antiphon_http::unknown(agent, names).into());
+        return Err(antiphon_project::unknown_agent(agent, names).into());
     }
     let inboxes = agent.map_or(Inboxes::All(names), Inboxes::Of);
     let mut found = waiting(books, inboxes).await?;

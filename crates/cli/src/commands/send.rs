@@ -10,7 +10,7 @@ use antiphon_core::{
     AgentName, HandlingMode, InteractionContent, RawJson, RenderMetadata, Salience, Sender,
     SourceName, visible,
 };
-use antiphon_http::render_class;
+use antiphon_project::render_class;
 use antiphon_runtime::{Arrival, REQUEST_TIMEOUT_S_MAX, SENDER_KEY_BYTES_MAX, Wake};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};

@@ -9,8 +9,10 @@ mod watching;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_http::{Keys, Limits, ServerConfig, ServerDeps, live_agents, serve};
+use antiphon_http::Webhooks;
+use antiphon_interface_transport::{Interface, Keys, Limits, ServerConfig, ServerDeps, serve};
 use antiphon_permissions::Mode;
+use antiphon_project::live_agents;
 use antiphon_telemetry::{Metrics, Telemetry, Traces};
 use clap::Args;
 use rustix::process::{Signal, set_parent_process_death_signal};
@@ -139,7 +141,7 @@ impl Serve {
         });
         let doors = ServerDeps {
             orchestrator: orchestrator.clone(),
-            desk: Arc::clone(&desk) as _,
+            task_factory: Arc::clone(&desk) as _,
             token,
             hosts: self.allow_host.clone(),
             limits,
@@ -160,8 +162,8 @@ impl Serve {
             gone: std::mem::replace(&mut team.gone, mpsc::channel(1).1),
         };
         let watching = Watching::begin(&orchestrator, &telemetry).await?;
-        let (telemetry, webhooks) = (Some(telemetry), Some(webhooks));
-        let house = ServerConfig { doors, keys, telemetry, webhooks };
+        let (telemetry, interface) = (Some(telemetry), interface(webhooks));
+        let house = ServerConfig { deps: doors, keys, telemetry, interface };
         let served = self.serve(house, &papers, needs).await;
         papers.forget();
         orchestrator.shutdown(PATIENCE).await;
@@ -210,7 +212,7 @@ impl Serve {
     ) -> Result<(), Failure> {
         let ended = ended()?;
         let opened = self.listening.open(papers.folder()).await?;
-        let orchestrator = &house.doors.orchestrator;
+        let orchestrator = &house.deps.orchestrator;
         let recovered = orchestrator.recover().await?;
         let live = live_agents(orchestrator).await?;
         let schedules = needs.schedules.iter().count();
@@ -235,6 +237,11 @@ impl Serve {
         attendants.end().await;
         served
     }
+}
+
+/// All HTTP interfaces.
+fn interface(webhooks: Webhooks) -> Interface {
+    antiphon_http::interface(Some(webhooks)).merge(antiphon_openai_api::interface())
 }
 
 /// Who counts what a server does, and tells a collector if the user has one.

@@ -9,7 +9,7 @@ use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{
     AssistantBlock, InputBlock, Message, Session, SessionId, SessionSummary, UserMessage, visible,
 };
-use antiphon_http::session_of;
+use antiphon_project::session_of;
 use antiphon_runtime::Orchestrator;
 use clap::Subcommand;
 

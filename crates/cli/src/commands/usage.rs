@@ -2,7 +2,7 @@
 
 use antiphon_core::TokenUsage;
 use antiphon_core::port::{Clock, SystemClock};
-use antiphon_http::{UsageBy, UsageReport, UsageRow, usage_days, usage_report};
+use antiphon_project::{UsageBy, UsageReport, UsageRow, usage_days, usage_report};
 use chrono::NaiveDate;
 use clap::Args;
 

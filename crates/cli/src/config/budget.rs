@@ -1,7 +1,7 @@
 //! What may be spent in all, as the user says.
 
 use antiphon_core::SpendLimits;
-use antiphon_http::nano_usd;
+use antiphon_project::nano_usd;
 use serde::Deserialize;
 use std::num::NonZeroU64;
 

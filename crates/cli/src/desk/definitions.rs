@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use antiphon_agent_files::{Entry, Origin};
 use antiphon_core::{AgentName, ErrorCode, ErrorResponse};
-use antiphon_http::{AgentChange, Defined};
+use antiphon_project::{AgentChange, DefinedAgent};
 
 use super::refusal;
 use crate::agent_file::{self, FileError};
 use crate::shelf::AgentFiles;
 
 /// An agent, as a client is told of it.
-pub(super) fn defined(entry: Entry) -> Defined {
-    Defined {
+pub(super) fn defined(entry: Entry) -> DefinedAgent {
+    DefinedAgent {
         definition: entry.definition,
         origin: match entry.origin {
-            Origin::Project => antiphon_http::AgentOrigin::Project,
-            Origin::User => antiphon_http::AgentOrigin::User,
+            Origin::Project => antiphon_project::Origin::Project,
+            Origin::User => antiphon_project::Origin::User,
         },
         path: entry.path.display().to_string(),
         fault: entry.fault.map(|fault| format!("line {}: {}", fault.line, fault.reason)),
@@ -27,7 +27,7 @@ pub(super) async fn create(
     shelf: &AgentFiles,
     name: &AgentName,
     change: AgentChange,
-) -> Result<Defined, ErrorResponse> {
+) -> Result<DefinedAgent, ErrorResponse> {
     let (folder, new) = (shelf.folder.clone(), name.clone());
     let mut fields = change.fields();
     fields.retain(|(_, value)| !value.is_null());
@@ -41,7 +41,7 @@ pub(super) async fn change(
     shelf: &AgentFiles,
     name: &AgentName,
     change: AgentChange,
-) -> Result<Defined, ErrorResponse> {
+) -> Result<DefinedAgent, ErrorResponse> {
     let entry = own(shelf, name).await?;
     let definition = Arc::clone(&entry.definition);
     let written = shelf
@@ -75,7 +75,7 @@ async fn own(shelf: &AgentFiles, name: &AgentName) -> Result<Entry, ErrorRespons
 }
 
 /// An agent that was just written.
-fn found(shelf: &AgentFiles, name: &AgentName) -> Result<Defined, ErrorResponse> {
+fn found(shelf: &AgentFiles, name: &AgentName) -> Result<DefinedAgent, ErrorResponse> {
     let none = || {
         let message = format!("`{name}` was written, and is not taken: see `antiphon agents list`");
         refusal(ErrorCode::Conflict, message)

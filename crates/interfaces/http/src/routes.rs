@@ -1,108 +1,79 @@
-//! Which request goes where. Each module brings its routes, described: one that is not in the `OpenAPI`
-//! document fails a test.
+//! The routes of the native API, one module per resource.
 
+pub(crate) mod agents;
+mod approvals;
+pub(crate) mod budget;
+mod health;
+mod invocations;
+mod metrics;
+mod sessions;
+pub(crate) mod tasks;
+mod usage;
+
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use aide::axum::ApiRouter;
-use antiphon_core::ErrorCode;
-use axum::extract::DefaultBodyLimit;
-use axum::http::StatusCode;
-use axum::{Extension, Router, middleware};
+use antiphon_interface_transport::openapi::ApiRouter;
+use antiphon_interface_transport::{ApiError, Interface};
+use axum::Extension;
 
-use crate::api_error::ApiError;
-use crate::openapi::Document;
-use crate::room::AppState;
-use crate::{
-    agents, approvals, budget, chat, diff, events, guard, health, inbox, invocations, live,
-    metrics, openapi, orders, requests, rest, sessions, tasks, usage, webhooks,
-};
+use crate::webhooks::{self, ConfiguredWebhooks, Webhooks};
 
-/// Every route.
-pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
-    ApiRouter::new()
+/// Items in one page, at most.
+pub const PAGE_MAX: usize = 1000;
+
+/// Items in one page, by default.
+const PAGE_DEFAULT: usize = 100;
+
+/// All routes. Without webhooks no event is accepted.
+pub fn interface(webhooks: Option<Webhooks>) -> Interface {
+    let routes = ApiRouter::new()
         .merge(tasks::routes())
-        .merge(rest::routes())
-        .merge(events::routes())
-        .merge(orders::routes())
-        .merge(diff::routes())
         .merge(invocations::routes())
         .merge(agents::routes())
-        .merge(live::routes())
-        .merge(inbox::routes())
-        .merge(requests::routes())
         .merge(webhooks::routes())
         .merge(sessions::routes())
         .merge(approvals::routes())
         .merge(usage::routes())
         .merge(budget::routes())
-        .merge(chat::routes())
         .merge(health::routes())
         .merge(metrics::routes())
-        .merge(openapi::routes())
+        .layer(Extension(ConfiguredWebhooks(webhooks.map(Arc::new))))
+        .layer(Extension(metrics::ScrapeLock::default()));
+    Interface {
+        open: vec!["/health", "/health/live", "/health/ready"],
+        signed: vec![webhooks::ROUTE],
+        agent_writable: vec!["/v1/agents/{name}/inbox", "/v1/tasks", "/v1/tasks/{id}/messages"],
+        ..Interface::new(routes)
+    }
 }
 
-pub(crate) fn router(room: Arc<AppState>) -> Router {
-    let (router, document) = Document::of(routes());
-    router
-        .fallback(nowhere)
-        .method_not_allowed_fallback(not_so)
-        .layer(Extension(Arc::new(document)))
-        .layer(DefaultBodyLimit::max(room.doors.limits.body_bytes_max))
-        .layer(middleware::from_fn_with_state(Arc::clone(&room), guard::guard))
-        .layer(middleware::from_fn_with_state(Arc::clone(&room), metrics::count))
-        .with_state(room)
-}
-
-async fn nowhere() -> ApiError {
-    ApiError::new(ErrorCode::NotFound, "there is nothing here: see /docs")
-}
-
-async fn not_so() -> ApiError {
-    ApiError::with_status(
-        StatusCode::METHOD_NOT_ALLOWED,
-        ErrorCode::InvalidRequest,
-        "this place does not take this method: see the header `allow`",
-    )
+/// The size of a page: [`PAGE_DEFAULT`] when absent. Refuses more than [`PAGE_MAX`].
+fn page_size(limit: Option<NonZeroUsize>) -> Result<usize, ApiError> {
+    let limit = limit.map_or(PAGE_DEFAULT, NonZeroUsize::get);
+    if limit > PAGE_MAX {
+        return Err(ApiError::invalid(format!("`limit`: at most {PAGE_MAX}")));
+    }
+    Ok(limit)
 }
 
 #[cfg(test)]
 mod tests {
+    use antiphon_interface_transport::openapi::undescribed_paths;
+
     use super::*;
-
-    /// Paths of a router, which it tells nobody but a debugger.
-    fn told(router: &Router<Arc<AppState>>) -> Vec<String> {
-        let told = format!("{router:?}");
-        let quoted = told.split('"').skip(1).step_by(2);
-        quoted.filter(|text| text.starts_with('/')).map(str::to_owned).collect()
-    }
-
-    /// Those that are there because somebody put them there.
-    fn paths(router: &Router<Arc<AppState>>) -> Vec<String> {
-        let mut found = told(router);
-        for always in told(&Router::new()) {
-            if let Some(index) = found.iter().position(|path| *path == always) {
-                found.swap_remove(index);
-            }
-        }
-        found
-    }
 
     #[test]
     fn every_route_is_in_the_document() {
-        let (router, document) = Document::of(routes());
-        let found = paths(&router);
-        assert!(found.len() > 20, "{found:?}");
-        let document: serde_json::Value =
-            serde_json::from_slice(&document.json()).expect("a document");
-        for path in found {
-            let described = &document["paths"][path.replace("{*", "{")];
-            assert!(described.is_object(), "`{path}` is not described: use `api_route`");
-        }
+        assert_eq!(undescribed_paths(interface(None)), Vec::<String>::new());
     }
 
     #[test]
-    fn a_route_that_is_not_described_is_found() {
-        let (router, _) = Document::of(routes().route("/v1/secret", axum::routing::get(nowhere)));
-        assert!(paths(&router).contains(&"/v1/secret".to_owned()));
+    fn a_route_without_a_description_is_found() {
+        let whole = interface(None);
+        let route = axum::routing::get(|| async {});
+        let routes = whole.routes.route("/v1/secret", route);
+        let found = undescribed_paths(Interface::new(routes));
+        assert_eq!(found, ["/v1/secret"]);
     }
 }

@@ -1,17 +1,17 @@
-//! Events from outside: `POST /v1/events/{source}`, as the user's configuration names the sources.
+//! Webhook events: `POST /v1/events/{source}`. The user's configuration names the sources.
 //!
-//! Whoever knows the secret of a source may say that something happened, and nothing else. The same
-//! delivery is taken once, also after a restart: its name is the key in the journal. Nothing in it is
-//! fetched, followed or obeyed.
+//! A sender with the secret of a source may report events, and nothing else. A repeated delivery is accepted
+//! once, also after a restart: its id is the idempotency key in the journal. The event is data: nothing in it
+//! is fetched, followed or executed.
 //!
-//! | asked, in this order                                 | otherwise                              |
-//! |------------------------------------------------------|----------------------------------------|
-//! | the source is configured, and its secret is set      | 404, one as the other                  |
-//! | the body is not too large, and not too slow          | 413, 408                               |
-//! | the signature is that of the secret, and not old     | 401, whatever is wrong; the log knows  |
-//! | the source does not come too often                   | 429; strangers do not count            |
-//! | the body is JSON                                     | 415, 400                               |
-//! | there is room in the inbox of the agent              | 429; 503 when nobody can read it       |
+//! | check, in this order                                 | otherwise                                      |
+//! |------------------------------------------------------|------------------------------------------------|
+//! | the source is configured, and its secret is set      | 404 for both                                   |
+//! | the body is within its size and time limits          | 413, 408                                       |
+//! | the signature is valid and recent                    | 401; the log has the reason                    |
+//! | the source is within its rate limit                  | 429; unsigned requests do not count            |
+//! | the body is JSON                                     | 415, 400                                       |
+//! | the inbox of the agent is not full                   | 429; 503 when the agent cannot be started      |
 
 mod delivery;
 mod signature;
@@ -19,95 +19,91 @@ mod signature;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use aide::axum::ApiRouter;
-use aide::axum::routing::post_with;
 use antiphon_core::{AgentName, HandlingMode, Salience, SourceName};
+use antiphon_interface_transport::AppState;
+use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, post_with};
 use antiphon_keys::{KeyId, Limiter, RateLimit, RateLimitError};
 use antiphon_runtime::{PAYLOAD_BYTES_MAX, Wake};
-use axum::http::Method;
-
-use crate::openapi::{Tag, Telling};
-use crate::room::AppState;
 
 pub use signature::{
     Scheme, TOLERANCE_S, WEBHOOK_SECRET_BYTES_MIN, WebhookSecret, WebhookSecretError,
 };
 
-/// Where events arrive.
+/// The route of webhook events.
 pub(crate) const ROUTE: &str = "/v1/events/{source}";
 
-/// Sources, at most.
+/// Configured sources, at most.
 pub const WEBHOOKS_MAX: usize = 256;
 
-/// Largest body of an event, unless the configuration says less.
+/// Largest body of an event, in bytes, unless the configuration sets a lower limit.
 pub const WEBHOOK_BODY_BYTES_MAX: usize = PAYLOAD_BYTES_MAX;
 
-/// Events a minute of a source whose limit nobody configured.
+/// Events per minute of a source without a configured rate limit.
 pub const WEBHOOK_RATE_PER_MINUTE_DEFAULT: u32 = 120;
 
-/// Most of an event that a model reads, in bytes.
+/// Text of an event that the model reads, in bytes, at most.
 pub const WEBHOOK_TEXT_BYTES_MAX: usize = 16 * 1024;
 
-/// One source of events.
+/// A source of webhook events.
 #[derive(Debug)]
 pub struct Webhook {
-    /// What it is called, in the address and in the label that the model reads.
+    /// Name of the source, in the URL and in the label that the model reads.
     pub source: SourceName,
-    /// Who reads what it says.
+    /// The agent that receives its events.
     pub agent: AgentName,
-    /// What it signs with.
+    /// The secret that it signs with.
     pub secret: WebhookSecret,
-    /// How it signs.
+    /// The scheme of its signatures.
     pub scheme: Scheme,
-    /// What of an event the model reads.
+    /// Which part of an event the model reads.
     pub reads: Reads,
-    /// Whether an event wakes the agent.
+    /// Whether an event wakes an idle agent.
     pub wake: Wake,
-    /// When it may reach the model.
+    /// When the agent reads an event.
     pub mode: HandlingMode,
-    /// How urgent it is.
+    /// Urgency of its events, as the model reads it.
     pub salience: Option<Salience>,
-    /// Largest body.
+    /// Largest body, in bytes.
     pub body_bytes_max: usize,
-    /// How often it may come; [`WEBHOOK_RATE_PER_MINUTE_DEFAULT`] when absent.
+    /// Rate limit; [`WEBHOOK_RATE_PER_MINUTE_DEFAULT`] when absent.
     pub rate: Option<RateLimit>,
 }
 
-/// What of an event the model reads, as far as [`WEBHOOK_TEXT_BYTES_MAX`].
+/// Which part of an event the model reads, up to [`WEBHOOK_TEXT_BYTES_MAX`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reads {
-    /// The text in its field `body`, or only that there was one.
+    /// The text in its field `body`; empty when there is none.
     Body,
-    /// All of it.
+    /// The whole event.
     Payload,
 }
 
-/// The sources of events, and how often each comes.
+/// The configured sources, and their rate limits.
 #[derive(Debug)]
 pub struct Webhooks {
     sources: HashMap<String, (KeyId, Webhook)>,
     limiter: Limiter,
 }
 
-/// Why there are no such sources.
+/// Why sources cannot be configured.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WebhooksError {
-    /// Take some away.
-    #[error("there may be {WEBHOOKS_MAX} sources of events at most")]
+    /// Too many sources: remove some.
+    #[error("at most {WEBHOOKS_MAX} webhook sources can be configured")]
     TooMany,
-    /// Name them apart.
-    #[error("there are two sources `{source_name}`")]
+    /// Two sources have the same name: rename one.
+    #[error("two webhook sources are named `{source_name}`")]
     Twice {
-        /// The name.
+        /// The repeated name.
         source_name: SourceName,
     },
-    /// Name another limit.
+    /// A rate limit is out of range.
     #[error(transparent)]
     Rate(#[from] RateLimitError),
 }
 
 impl Webhooks {
-    /// These sources, which have names of their own.
+    /// Sources with distinct names.
     pub fn new(webhooks: Vec<Webhook>) -> Result<Self, WebhooksError> {
         if webhooks.len() > WEBHOOKS_MAX {
             return Err(WebhooksError::TooMany);
@@ -115,7 +111,7 @@ impl Webhooks {
         let limiter = Limiter::new(RateLimit::per_minute(WEBHOOK_RATE_PER_MINUTE_DEFAULT)?);
         let mut sources = HashMap::new();
         for (n, webhook) in webhooks.into_iter().enumerate() {
-            // Eight digits are an id.
+            // A key id has eight digits.
             let id = format!("{n:08}").parse().map_err(|_| WebhooksError::TooMany)?;
             let name = webhook.source.clone();
             if sources.insert(name.to_string(), (id, webhook)).is_some() {
@@ -125,24 +121,30 @@ impl Webhooks {
         Ok(Self { sources, limiter })
     }
 
-    /// Whether a source goes by this name.
-    pub(crate) fn has(&self, source: &SourceName) -> bool {
+    /// Whether a source of this name is configured.
+    fn has(&self, source: &SourceName) -> bool {
         self.sources.contains_key(source.as_str())
     }
 }
 
-pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
-    let take = post_with(delivery::take, |route| {
-        let summary =
-            "Takes a signed event of a source that is configured. The signature is the credential.";
-        let route = route.told("take_event", Tag::Agents, summary);
-        let route = route.fails(&[400, 401, 408, 413, 415, 429]);
-        route.response::<202, axum::Json<delivery::Taken>>()
-    });
-    ApiRouter::new().api_route(ROUTE, take)
+/// The webhook sources of a server, as its handlers take them. Without any, no event is accepted.
+#[derive(Clone)]
+pub(crate) struct ConfiguredWebhooks(pub(crate) Option<Arc<Webhooks>>);
+
+impl ConfiguredWebhooks {
+    /// Whether a source of this name is configured.
+    pub(crate) fn has(&self, source: &SourceName) -> bool {
+        self.0.as_ref().is_some_and(|webhooks| webhooks.has(source))
+    }
 }
 
-/// Whether a request needs no token because it is signed.
-pub(crate) fn is_signed(method: &Method, route: Option<&str>) -> bool {
-    *method == Method::POST && route == Some(ROUTE)
+pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
+    let accept = post_with(delivery::accept, |route| {
+        let summary =
+            "Accepts a signed event of a configured source. The signature is the credential.";
+        let route = route.describe("take_event", Tag::Agents, summary);
+        let route = route.fails(&[400, 401, 408, 413, 415, 429]);
+        route.response::<202, axum::Json<delivery::EventAccepted>>()
+    });
+    ApiRouter::new().api_route(ROUTE, accept)
 }

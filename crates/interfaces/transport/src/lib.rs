@@ -1,1 +1,53 @@
-//! What every HTTP interface shares: authentication, limits, streams, errors.
+//! What every HTTP interface shares: listeners and TLS, authentication, limits, event streams, the error
+//! shape and the `OpenAPI` document.
+//!
+//! An interface is a crate that offers an [`Interface`]: described routes, and how each may be reached. The
+//! binary collects the interfaces in a [`ServerConfig`] and gives it to [`serve()`] with [`Listeners`] and a
+//! shutdown signal. Interfaces know this crate and not each other.
+//!
+//! Every request passes these checks, in this order:
+//!
+//! | check                                                                              | otherwise                                   |
+//! |------------------------------------------------------------------------------------|---------------------------------------------|
+//! | `Host` is a name of this server                                                    | 403                                         |
+//! | `Origin`, if present, is this server                                               | 403                                         |
+//! | the token or an API key, compared in constant time; not for open and signed routes | 401; 503 when the keys cannot be read       |
+//! | the key is within its rate limit                                                   | 429                                         |
+//! | the level of the key: `read` to look, `write` to change, `admin` and no agent's key to decide | 403                              |
+//! | the body is within its limit                                                       | 413                                         |
+//!
+//! A client that sends slowly, reads slowly or opens too many connections costs a bounded amount of time and
+//! memory. The bounds are [`Limits`].
+
+mod access;
+mod api_error;
+mod connection;
+mod interface;
+mod limits;
+pub mod openapi;
+mod request;
+mod request_log;
+mod router;
+mod server_config;
+mod state;
+mod stream;
+
+pub use access::api_keys::{Keys, RATE_PER_MINUTE_DEFAULT};
+pub use access::caller::{Caller, Decider};
+pub use access::guard::set_rate_limit_headers;
+pub use access::token::{TOKEN_BYTES_MIN, Token, TokenError};
+pub use api_error::{ApiError, RETRY_AFTER_S, budget_details, budget_retry_after_s};
+pub use connection::listeners::{Listeners, UnixSocket};
+pub use connection::serve::serve;
+pub use connection::tls::{Tls, TlsError};
+pub use interface::Interface;
+pub use limits::Limits;
+pub use request::headers::single_header;
+pub use request::idempotency;
+pub use request::idempotency::KEY_BYTES_MAX;
+pub use request::json::{Json, check_content_type, read_body};
+pub use request::params::{PathId, QueryParams};
+pub use server_config::{ServerConfig, ServerDeps};
+pub use state::AppState;
+pub use stream::event_filter::EventFilter;
+pub use stream::event_stream::{Deltas, LAG_EVENTS_MAX, StreamScope, event_stream, stream_slot};

@@ -2,7 +2,7 @@
 
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{AgentName, AgentState, visible};
-use antiphon_http::{AgentPresence, agent_presences};
+use antiphon_project::{AgentPresence, agent_presences};
 use serde_json::json;
 
 use super::defined;

@@ -8,9 +8,7 @@ use antiphon_core::{
     AgentName, EventBody, InteractionContent, InteractionId, PeerInputClass, Position, Queued,
     TaskSummary, visible,
 };
-use antiphon_http::{
-    Inboxes, QueuedInteraction, RequestState, live_agents, request_status, waiting,
-};
+use antiphon_project::{Inboxes, RequestState, Waiting, live_agents, request_status, waiting};
 use antiphon_runtime::{Orchestrator, session_of};
 use serde::Serialize;
 use serde_json::Value;

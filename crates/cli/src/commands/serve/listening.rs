@@ -11,7 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use antiphon_http::{Listeners, Tls, UnixSocket};
+use antiphon_interface_transport::{Listeners, Tls, UnixSocket};
 use clap::Args;
 use tokio::net::{TcpListener, UnixListener};
 

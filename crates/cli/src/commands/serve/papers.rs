@@ -7,7 +7,7 @@ use std::io::{self, Read, Write as _};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use antiphon_http::Token;
+use antiphon_interface_transport::Token;
 use serde_json::json;
 
 use crate::failure::Failure;

@@ -2,7 +2,7 @@
 
 use antiphon_core::port::TaskSelector;
 use antiphon_core::visible;
-use antiphon_http::{TREE_TASKS_MAX, Whose, task_diff};
+use antiphon_project::{DiffScope, TREE_TASKS_MAX, task_diff};
 use antiphon_runtime::Orchestrator;
 
 use super::find;
@@ -16,7 +16,7 @@ pub(super) async fn show(
     json: bool,
 ) -> Result<(), Failure> {
     let task_id = find(orchestrator, task, TaskSelector::All).await?.task_id;
-    let whose = if below { Whose::Below } else { Whose::Own };
+    let whose = if below { DiffScope::Tree } else { DiffScope::Task };
     let found = task_diff(orchestrator, &task_id, whose).await?;
     let found = found
         .ok_or_else(|| Failure::usage(format!("its tree has more than {TREE_TASKS_MAX} tasks")))?;

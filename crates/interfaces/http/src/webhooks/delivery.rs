@@ -1,10 +1,14 @@
-//! One event on its way to an inbox.
+//! Accepts one webhook event into the inbox of its agent.
 
 use std::sync::Arc;
 
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{ErrorCode, InteractionContent, RawJson, RenderClass, RenderMetadata, Sender};
+use antiphon_interface_transport::{
+    ApiError, AppState, PathId, check_content_type, read_body, set_rate_limit_headers,
+};
 use antiphon_runtime::{Arrival, Receipt, Rejection};
+use axum::Extension;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -12,72 +16,69 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Reads, WEBHOOK_TEXT_BYTES_MAX, Webhook, signature};
-use crate::api_error::ApiError;
-use crate::guard::count_down;
-use crate::json::{check_kind, read};
-use crate::named::Named;
-use crate::room::AppState;
+use super::{ConfiguredWebhooks, Reads, WEBHOOK_TEXT_BYTES_MAX, Webhook, signature};
 
-/// What the sender is told. It does not learn who reads it, nor where.
+/// The response to the sender, which does not learn which agent reads the event.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "EventTaken")]
-pub(crate) struct Taken {
+pub(crate) struct EventAccepted {
+    /// `accepted`, `deduplicated` for a repeated delivery, or `filtered` when the agent ignores such events.
     receipt: &'static str,
 }
 
-/// Takes an event. When this is answered, the journal has it.
-pub(crate) async fn take(
-    State(room): State<Arc<AppState>>,
-    Named(source): Named<String>,
+/// Accepts an event. It is durable before the response.
+pub(crate) async fn accept(
+    State(state): State<Arc<AppState>>,
+    Extension(ConfiguredWebhooks(webhooks)): Extension<ConfiguredWebhooks>,
+    PathId(source): PathId<String>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let hooks = room.webhooks.as_ref();
-    let known = hooks.and_then(|hooks| Some((&hooks.limiter, hooks.sources.get(&source)?)));
+    let webhooks = webhooks.as_deref();
+    let known = webhooks.and_then(|all| Some((&all.limiter, all.sources.get(&source)?)));
     let Some((limiter, (id, webhook))) = known else {
         return Err(ApiError::new(ErrorCode::NotFound, "there is nothing of this name"));
     };
     let headers = request.headers().clone();
-    let body = read(request, &room, webhook.body_bytes_max).await?;
+    let body = read_body(request, &state, webhook.body_bytes_max).await?;
     let now = SystemClock.now();
-    let proven = signature::verify(webhook.scheme, &webhook.secret, &headers, &body, now);
-    let name = proven.map_err(|why| {
-        tracing::info!(webhook.source = %webhook.source, %why, "an event was refused");
-        ApiError::new(ErrorCode::Unauthorized, "the signature is missing, too old or not good")
+    let verified = signature::verify(webhook.scheme, &webhook.secret, &headers, &body, now);
+    let delivery_id = verified.map_err(|reason| {
+        tracing::info!(webhook.source = %webhook.source, %reason, "a webhook event was refused");
+        ApiError::new(ErrorCode::Unauthorized, "the signature is missing, too old or invalid")
     })?;
     let verdict = limiter.check(*id, webhook.rate, now);
     let mut response = if verdict.is_allowed() {
-        admit(&room, webhook, &headers, &body, &name).await.into_response()
+        admit(&state, webhook, &headers, &body, &delivery_id).await.into_response()
     } else {
-        ApiError::too_often(&verdict).into_response()
+        ApiError::rate_limited(&verdict).into_response()
     };
-    count_down(response.headers_mut(), Some(&verdict));
+    set_rate_limit_headers(response.headers_mut(), Some(&verdict));
     Ok(response)
 }
 
 async fn admit(
-    room: &AppState,
+    state: &AppState,
     webhook: &Webhook,
     headers: &HeaderMap,
     body: &[u8],
-    name: &str,
-) -> Result<(StatusCode, axum::Json<Taken>), ApiError> {
-    check_kind(headers)?;
-    let arrival = arrival(webhook, body, name)?;
-    let receipt = match room.doors.orchestrator.admit(arrival).await? {
+    delivery_id: &str,
+) -> Result<(StatusCode, axum::Json<EventAccepted>), ApiError> {
+    check_content_type(headers)?;
+    let arrival = arrival(webhook, body, delivery_id)?;
+    let receipt = match state.deps.orchestrator.admit(arrival).await? {
         Receipt::Accepted { .. } => "accepted",
         Receipt::Deduplicated { .. } => "deduplicated",
         Receipt::Filtered => "filtered",
         Receipt::Rejected(rejection) => return Err(rejected(webhook, rejection)),
     };
-    Ok((StatusCode::ACCEPTED, axum::Json(Taken { receipt })))
+    Ok((StatusCode::ACCEPTED, axum::Json(EventAccepted { receipt })))
 }
 
-fn arrival(webhook: &Webhook, body: &[u8], name: &str) -> Result<Arrival, ApiError> {
-    let wrong = |error: String| ApiError::invalid(format!("the body: {error}"));
-    let text = std::str::from_utf8(body).map_err(|error| wrong(error.to_string()))?;
-    let payload = RawJson::parse(text).map_err(|error| wrong(error.to_string()))?;
-    let value: Value = payload.to().map_err(|error| wrong(error.to_string()))?;
+fn arrival(webhook: &Webhook, body: &[u8], delivery_id: &str) -> Result<Arrival, ApiError> {
+    let invalid = |error: String| ApiError::invalid(format!("the body: {error}"));
+    let text = std::str::from_utf8(body).map_err(|error| invalid(error.to_string()))?;
+    let payload = RawJson::parse(text).map_err(|error| invalid(error.to_string()))?;
+    let value: Value = payload.to().map_err(|error| invalid(error.to_string()))?;
     let text = match webhook.reads {
         Reads::Body => value.get("body").and_then(Value::as_str).unwrap_or_default().to_owned(),
         Reads::Payload => serde_json::to_string_pretty(&value).unwrap_or_default(),
@@ -91,13 +92,13 @@ fn arrival(webhook: &Webhook, body: &[u8], name: &str) -> Result<Arrival, ApiErr
         render_metadata: webhook.salience.map(shown),
         wake: webhook.wake,
         until: None,
-        // Apart from the names that clients with a token give to what they send.
-        key: Some(format!("webhook:{name}")),
+        // A prefix of its own: never collides with the keys of other clients.
+        key: Some(format!("webhook:{delivery_id}")),
         payload: Some(payload),
     })
 }
 
-/// As much of it as a model reads, and how much that leaves out.
+/// The text up to the limit, with a note about how much is left out.
 fn shortened(text: String) -> String {
     let end = text.floor_char_boundary(WEBHOOK_TEXT_BYTES_MAX);
     match text.len() - end {
@@ -106,24 +107,24 @@ fn shortened(text: String) -> String {
     }
 }
 
-/// What is not in the inbox. Why is for whoever configured it: a sender learns whether to come again.
+/// The response to a rejected event. The log has the reason; the sender learns only whether to retry.
 fn rejected(webhook: &Webhook, rejection: Rejection) -> ApiError {
     tracing::warn!(
         webhook.source = %webhook.source,
         agent.name = %webhook.agent,
         reason = %rejection,
-        "an event was not taken"
+        "a webhook event was rejected"
     );
     match rejection {
         Rejection::Full { .. } | Rejection::SenderFull { .. } => {
-            let message = "too much waits to be read: send it again later";
+            let message = "the inbox is full: send the event again later";
             ApiError::new(ErrorCode::RateLimitExceeded, message)
         }
         Rejection::UnknownAgent { .. }
         | Rejection::NotStarted { .. }
         | Rejection::Stopped { .. }
         | Rejection::CannotStart { .. } => {
-            let message = "nobody is there to read it: send it again later";
+            let message = "the agent is not available: send the event again later";
             ApiError::new(ErrorCode::ServiceUnavailable, message)
         }
         Rejection::TooLong { .. } | Rejection::Invalid { .. } => rejection.into(),

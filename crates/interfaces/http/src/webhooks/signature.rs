@@ -1,10 +1,10 @@
-//! Whether whoever sends an event knows the secret. Pure: headers, bytes and a time go in. What is wrong is
-//! said for the log alone; a stranger is told only that it was not good.
+//! Verifies the signature of a delivery. Pure: takes headers, bytes and a time. The reason of a failure is for
+//! the log; the sender learns only that the signature is invalid.
 //!
-//! | scheme     | signed              | when                         | what a delivery is called           |
+//! | scheme     | signed              | age                          | id of a delivery                    |
 //! |------------|---------------------|------------------------------|-------------------------------------|
 //! | `standard` | `id.timestamp.body` | within [`TOLERANCE_S`]       | `webhook-id`                        |
-//! | `github`   | the body            | whenever: nobody signs a time | its signature: nobody signs the id |
+//! | `github`   | the body            | any: the time is not signed  | its signature: the id is not signed |
 
 use std::fmt;
 
@@ -16,21 +16,21 @@ use ring::hmac;
 use secrecy::{ExposeSecret, SecretString};
 use subtle::{Choice, ConstantTimeEq};
 
-use crate::guard::only;
+use antiphon_interface_transport::single_header;
 
-/// How far from now a signature may say it was made, in seconds, either way.
+/// Largest difference between now and the time of a signature, in seconds, either way.
 pub const TOLERANCE_S: u64 = 300;
 
-/// Shortest secret, in bytes. Anything shorter could be guessed.
+/// Shortest secret, in bytes. A shorter one could be guessed.
 pub const WEBHOOK_SECRET_BYTES_MIN: usize = 16;
 
 /// Longest id of a delivery, in bytes.
 const ID_BYTES_MAX: usize = 160;
 
-/// Signatures of one delivery that are looked at: while a secret is changed there are two.
+/// Signatures of one delivery that are checked, at most. There are two while a secret is replaced.
 const SIGNATURES_MAX: usize = 8;
 
-/// What a secret begins with that is written in base64.
+/// Prefix of a secret in base64.
 const ENCODED: &str = "whsec_";
 
 const ID: HeaderName = HeaderName::from_static("webhook-id");
@@ -38,33 +38,33 @@ const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
 const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 const GITHUB_SIGNATURE: HeaderName = HeaderName::from_static("x-hub-signature-256");
 
-/// How a sender signs.
+/// A signature scheme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
-    /// As Standard Webhooks has it.
+    /// Standard Webhooks.
     Standard,
-    /// As GitHub does.
+    /// GitHub.
     Github,
 }
 
-/// What a sender and this server both know. It is never printed.
+/// A secret that the sender and this server share. It is never printed.
 pub struct WebhookSecret(hmac::Key);
 
-/// Why a text is no secret. It is not repeated.
+/// Why a text cannot be a secret. The error does not contain the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WebhookSecretError {
-    /// Make a longer one.
+    /// The secret is too short.
     #[error(
         "a secret has at least {WEBHOOK_SECRET_BYTES_MIN} bytes: make one with `openssl rand -base64 32`"
     )]
     TooShort,
-    /// Copy it again, whole.
-    #[error("behind `{ENCODED}` a secret is base64")]
+    /// The secret is not valid base64: it may be incomplete.
+    #[error("expected base64 after `{ENCODED}`")]
     NotBase64,
 }
 
 impl WebhookSecret {
-    /// Takes a text as a secret: `whsec_BASE64`, or the bytes of anything else.
+    /// A secret from a text: `whsec_BASE64`, or the bytes of any other text.
     pub fn new(text: &SecretString) -> Result<Self, WebhookSecretError> {
         let text = text.expose_secret();
         let bytes = match text.strip_prefix(ENCODED) {
@@ -84,25 +84,25 @@ impl fmt::Debug for WebhookSecret {
     }
 }
 
-/// Why nobody vouches for a delivery.
+/// Why a signature is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Unproven {
-    #[error("`{0}` is missing, there twice, or makes no sense")]
+pub(super) enum SignatureError {
+    #[error("header `{0}` is missing, repeated or malformed")]
     Header(&'static str),
-    #[error("it was signed more than {TOLERANCE_S} seconds from now")]
+    #[error("signed more than {TOLERANCE_S} seconds from now")]
     Stale,
-    #[error("the signature is not that of the secret")]
+    #[error("the signature does not match the secret")]
     Signature,
 }
 
-/// What a delivery is called, if its sender knows the secret. The same delivery has the same name.
+/// The id of a delivery with a valid signature. A repeated delivery has the same id.
 pub(super) fn verify(
     scheme: Scheme,
     secret: &WebhookSecret,
     headers: &HeaderMap,
     body: &[u8],
     now: DateTime<Utc>,
-) -> Result<String, Unproven> {
+) -> Result<String, SignatureError> {
     match scheme {
         Scheme::Standard => standard(secret, headers, body, now),
         Scheme::Github => github(secret, headers, body),
@@ -114,31 +114,33 @@ fn standard(
     headers: &HeaderMap,
     body: &[u8],
     now: DateTime<Utc>,
-) -> Result<String, Unproven> {
+) -> Result<String, SignatureError> {
     // A full stop in it would let it be read as another id with another time.
     let is_id = |id: &&str| (1..=ID_BYTES_MAX).contains(&id.len()) && !id.contains('.');
-    let id = only(headers, &ID).filter(is_id).ok_or(Unproven::Header("webhook-id"))?;
+    let id =
+        single_header(headers, &ID).filter(is_id).ok_or(SignatureError::Header("webhook-id"))?;
     let digits = |text: &&str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let timestamp = only(headers, &TIMESTAMP).filter(digits);
+    let timestamp = single_header(headers, &TIMESTAMP).filter(digits);
     let seconds = timestamp.and_then(|text| text.parse::<i64>().ok());
     let (Some(timestamp), Some(seconds)) = (timestamp, seconds) else {
-        return Err(Unproven::Header("webhook-timestamp"));
+        return Err(SignatureError::Header("webhook-timestamp"));
     };
-    let shown = only(headers, &SIGNATURE).ok_or(Unproven::Header("webhook-signature"))?;
+    let presented =
+        single_header(headers, &SIGNATURE).ok_or(SignatureError::Header("webhook-signature"))?;
     let mut signing = hmac::Context::with_key(key);
     for part in [id.as_bytes(), b".", timestamp.as_bytes(), b".", body] {
         signing.update(part);
     }
     let own = format!("v1,{}", STANDARD.encode(signing.sign()));
     let mut good = Choice::from(0);
-    for shown in shown.split(' ').take(SIGNATURES_MAX) {
-        good |= own.as_bytes().ct_eq(shown.as_bytes());
+    for one in presented.split(' ').take(SIGNATURES_MAX) {
+        good |= own.as_bytes().ct_eq(one.as_bytes());
     }
     if !bool::from(good) {
-        return Err(Unproven::Signature);
+        return Err(SignatureError::Signature);
     }
     if seconds.abs_diff(now.timestamp()) > TOLERANCE_S {
-        return Err(Unproven::Stale);
+        return Err(SignatureError::Stale);
     }
     Ok(id.to_owned())
 }
@@ -147,13 +149,14 @@ fn github(
     WebhookSecret(key): &WebhookSecret,
     headers: &HeaderMap,
     body: &[u8],
-) -> Result<String, Unproven> {
-    let shown = only(headers, &GITHUB_SIGNATURE).ok_or(Unproven::Header("x-hub-signature-256"))?;
+) -> Result<String, SignatureError> {
+    let presented = single_header(headers, &GITHUB_SIGNATURE)
+        .ok_or(SignatureError::Header("x-hub-signature-256"))?;
     let tag = hmac::sign(key, body);
     let own =
         tag.as_ref().iter().fold("sha256=".to_owned(), |text, byte| format!("{text}{byte:02x}"));
-    if !bool::from(own.as_bytes().ct_eq(shown.to_ascii_lowercase().as_bytes())) {
-        return Err(Unproven::Signature);
+    if !bool::from(own.as_bytes().ct_eq(presented.to_ascii_lowercase().as_bytes())) {
+        return Err(SignatureError::Signature);
     }
     Ok(own)
 }
@@ -184,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn signatures_of_others_are_understood() {
+    fn published_example_signatures_are_valid() {
         let signed = headers(&[
             ("webhook-id", "msg_p5jXN8AQM9LWM0D4loKWxJek"),
             ("webhook-timestamp", "1614265330"),
@@ -219,12 +222,12 @@ mod tests {
             assert!(good(1_614_265_330 + seconds).is_ok(), "{seconds}");
         }
         for seconds in [301, -301, 1_000_000, -1_614_265_330] {
-            assert_eq!(good(1_614_265_330 + seconds), Err(Unproven::Stale), "{seconds}");
+            assert_eq!(good(1_614_265_330 + seconds), Err(SignatureError::Stale), "{seconds}");
         }
     }
 
     #[test]
-    fn secrets_that_could_be_guessed_or_were_cut_are_none() {
+    fn short_and_incomplete_secrets_are_refused() {
         let refused = |text: &str| WebhookSecret::new(&text.into()).map(|_| ());
         for short in ["", "secret", "fifteen letters", "whsec_", "whsec_c2VjcmV0"] {
             assert_eq!(refused(short), Err(WebhookSecretError::TooShort), "{short}");

@@ -7,8 +7,8 @@ use antiphon_core::{
     AgentDefinition, AgentName, CallableAgents, InputBlock, Message, ModelRef, Position,
     RunnerConfig, Runtime, TaskId, TaskLimits, UserMessage,
 };
-use antiphon_http::{AgentOrigin, Defined};
 use antiphon_keys::{Holder, Level, NewKey};
+use antiphon_project::{DefinedAgent, Origin};
 use antiphon_runtime::NewTask;
 use chrono::Utc;
 use serde_json::{Value, json};
@@ -156,8 +156,8 @@ async fn it_starts_nobody_and_says_nothing_where_nothing_bounds_what_is_done() {
         runtimes: vec![Runtime::Runner(unbound())],
         ..AgentDefinition::new(name, "You are a shell.")
     });
-    let (origin, path) = (AgentOrigin::Project, "agents/shell.md".to_owned());
-    let shell = Defined { definition, origin, path, fault: None };
+    let (origin, path) = (Origin::Project, "agents/shell.md".to_owned());
+    let shell = DefinedAgent { definition, origin, path, fault: None };
     keyed.served.desk.written.lock().unwrap().push(shell);
     let run = json!({"message": "id > /tmp/pwned"});
     let reply = keyed.ask(&key, "POST", "/v1/agents/shell/inbox", Some(&run)).await;

@@ -1,6 +1,6 @@
 //! Those who should not come in, and those who ask for nonsense.
 
-use antiphon_http::Limits;
+use antiphon_interface_transport::Limits;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

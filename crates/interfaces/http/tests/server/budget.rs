@@ -6,8 +6,8 @@ use antiphon_core::port::IdempotencyKey;
 use antiphon_core::{
     AgentName, EventBody, ModelRef, Position, SpendLimits, TaskId, TaskStatus, UserMessage,
 };
-use antiphon_http::dollars;
 use antiphon_keys::{Holder, Level, NewKey};
+use antiphon_project::dollars;
 use antiphon_runtime::NewTask;
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use antiphon_http::Limits;
+use antiphon_interface_transport::Limits;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 

@@ -4,10 +4,10 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use antiphon_http::ServerConfig;
+use antiphon_interface_transport::ServerConfig;
 use antiphon_telemetry::{Metrics, Telemetry, Traces};
 
-use crate::world::{Served, TOKEN};
+use crate::world::{Served, TOKEN, server_config};
 
 async fn python(served: &Served) -> Output {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server/fuzz.py");
@@ -20,8 +20,7 @@ async fn python(served: &Served) -> Output {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_is_asked_the_answer_is_in_the_document() {
     let telemetry = Telemetry { metrics: Metrics::new(), traces: Traces::new(), exporter: None };
-    let house =
-        |doors| ServerConfig { doors, keys: None, telemetry: Some(telemetry), webhooks: None };
+    let house = |deps| ServerConfig { telemetry: Some(telemetry), ..server_config(deps) };
     let served = Served::in_house(house).await;
     let output = python(&served).await;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();

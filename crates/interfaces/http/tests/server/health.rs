@@ -11,7 +11,7 @@ use antiphon_core::{
     Approval, DayRange, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending,
     TaskSummary,
 };
-use antiphon_http::Limits;
+use antiphon_interface_transport::Limits;
 use async_trait::async_trait;
 use serde_json::json;
 

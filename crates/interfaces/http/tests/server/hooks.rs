@@ -1,9 +1,8 @@
 //! A server that takes events, and a sender that signs them.
 
 use antiphon_core::{AgentName, HandlingMode, Salience, SourceName};
-use antiphon_http::{
-    Limits, Reads, Scheme, ServerConfig, WEBHOOK_BODY_BYTES_MAX, Webhook, WebhookSecret, Webhooks,
-};
+use antiphon_http::{Reads, Scheme, WEBHOOK_BODY_BYTES_MAX, Webhook, WebhookSecret, Webhooks};
+use antiphon_interface_transport::Limits;
 use antiphon_keys::RateLimit;
 use antiphon_runtime::Wake;
 use base64::Engine as _;
@@ -12,7 +11,7 @@ use chrono::Utc;
 use ring::hmac;
 
 use crate::client::{Reply, say};
-use crate::world::Served;
+use crate::world::{Served, with_webhooks};
 
 pub(crate) const SECRET: &str = "a secret of the source, and of nobody else";
 
@@ -50,10 +49,9 @@ pub(crate) async fn hooked() -> Served {
 }
 
 pub(crate) async fn hooked_with(limits: Limits) -> Served {
-    Served::in_house(|mut doors| {
-        doors.limits = limits;
-        let webhooks = Some(Webhooks::new(sources()).unwrap());
-        ServerConfig { webhooks, ..ServerConfig::from(doors) }
+    Served::in_house(|mut deps| {
+        deps.limits = limits;
+        with_webhooks(deps, Some(Webhooks::new(sources()).unwrap()))
     })
     .await
 }

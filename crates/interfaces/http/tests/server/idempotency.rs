@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use antiphon_core::port::Journal;
-use antiphon_http::Limits;
+use antiphon_interface_transport::Limits;
 use antiphon_keys::Level;
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use antiphon_core::{
     EventBody, HistoryRef, MessageAppended, SessionId, StatusChanged, TaskCreated, TaskId,
     TaskStatus, UserMessage,
 };
-use antiphon_http::LAG_EVENTS_MAX;
+use antiphon_interface_transport::LAG_EVENTS_MAX;
 use serde_json::json;
 
 use crate::client::{Hearing, Said, get, post, request, say};

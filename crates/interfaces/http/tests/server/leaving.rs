@@ -12,7 +12,7 @@ use antiphon_core::{
     Approval, DayRange, EventBody, InteractionId, LiveAgent, Position, Queued, Replied,
     SessionSummary, Spending, TaskSummary,
 };
-use antiphon_http::Limits;
+use antiphon_interface_transport::Limits;
 use async_trait::async_trait;
 use serde_json::json;
 use tokio::sync::Semaphore;

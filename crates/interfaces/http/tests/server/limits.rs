@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use antiphon_core::TaskStatus;
-use antiphon_http::Limits;
+use antiphon_interface_transport::Limits;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

@@ -3,20 +3,19 @@
 use std::collections::BTreeMap;
 
 use antiphon_core::{AgentName, Position};
-use antiphon_http::ServerConfig;
+use antiphon_interface_transport::ServerConfig;
 use antiphon_telemetry::{Exporter, ExporterConfig, Metrics, Telemetry, TraceParent, Traces};
 use serde_json::json;
 
 use crate::client::{get, post, request, say};
 use crate::tasks::accepted;
-use crate::world::Served;
+use crate::world::{Served, server_config};
 
 /// A server that is counted, by somebody who follows its journal when told to.
 async fn counted(exporter: Option<Exporter>) -> (Served, Telemetry) {
     let telemetry = Telemetry { metrics: Metrics::new(), traces: Traces::new(), exporter };
     let counting = telemetry.clone();
-    let house =
-        |doors| ServerConfig { doors, keys: None, telemetry: Some(counting), webhooks: None };
+    let house = |deps| ServerConfig { telemetry: Some(counting), ..server_config(deps) };
     (Served::in_house(house).await, telemetry)
 }
 

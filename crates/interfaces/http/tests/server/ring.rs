@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use antiphon_core::port::{Clock, SystemClock};
-use antiphon_http::{Keys, ServerConfig};
+use antiphon_interface_transport::{Keys, ServerConfig};
 use antiphon_keys::{Key, KeyRing, LOOK_EVERY, Level, NewKey, SpendLimits};
 use antiphon_runtime::{Budget, SpendLimitSource};
 use chrono::{DateTime, Utc};
@@ -15,7 +15,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::client::{Reply, request, say};
-use crate::world::{Served, TOKEN};
+use crate::world::{Served, TOKEN, server_config};
 
 /// A clock that is set by hand.
 struct Wall(Mutex<DateTime<Utc>>);
@@ -57,8 +57,7 @@ impl Keyed {
         let clock = Arc::new(Wall(Mutex::new(SystemClock.now())));
         let ring = || KeyRing::open_at(&path, Arc::clone(&clock) as Arc<dyn Clock>).unwrap();
         let keys = Keys::new(ring()).unwrap();
-        let house =
-            |doors| ServerConfig { doors, keys: Some(keys), telemetry: None, webhooks: None };
+        let house = |deps| ServerConfig { keys: Some(keys), ..server_config(deps) };
         let served = Served::in_house(house).await;
         Self { served, beside: ring(), path, clock, _folder: folder }
     }
@@ -70,8 +69,7 @@ impl Keyed {
         let clock = Arc::new(Wall(Mutex::new(SystemClock.now())));
         let ring = || KeyRing::open_at(&path, Arc::clone(&clock) as Arc<dyn Clock>).unwrap();
         let keys = Keys::new(ring()).unwrap();
-        let house =
-            |doors| ServerConfig { doors, keys: Some(keys), telemetry: None, webhooks: None };
+        let house = |deps| ServerConfig { keys: Some(keys), ..server_config(deps) };
         let budget = Budget { total, spend_limits: Arc::new(Paying(ring())) };
         let served = Served::paying(budget, house).await;
         Self { served, beside: ring(), path, clock, _folder: folder }

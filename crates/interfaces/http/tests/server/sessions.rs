@@ -1,7 +1,7 @@
 //! Conversations over HTTP.
 
 use antiphon_core::TaskId;
-use antiphon_http::{session_of, session_summary};
+use antiphon_project::{session_of, session_summary};
 use serde_json::{Value, json};
 
 use crate::client::{get, order, post, post_as, request, say};

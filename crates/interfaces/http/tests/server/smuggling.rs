@@ -4,14 +4,15 @@
 use std::io::ErrorKind;
 
 use antiphon_core::Position;
-use antiphon_http::{Limits, ServerConfig, Webhooks};
+use antiphon_http::Webhooks;
+use antiphon_interface_transport::Limits;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::client::{Reply, get, post, request, say};
 use crate::hooks::{Delivery, sources};
-use crate::world::{Served, TOKEN};
+use crate::world::{Served, TOKEN, with_webhooks};
 
 /// Says all of it at once and hears everything until the server hangs up.
 async fn heard(served: &Served, text: &str) -> String {
@@ -107,11 +108,8 @@ async fn a_request_that_names_two_servers_is_for_none() {
 
 #[tokio::test]
 async fn no_spelling_of_an_address_comes_past_the_token_or_to_another_place() {
-    let served = Served::in_house(|doors| {
-        let webhooks = Some(Webhooks::new(sources()).unwrap());
-        ServerConfig { webhooks, ..ServerConfig::from(doors) }
-    })
-    .await;
+    let served =
+        Served::in_house(|deps| with_webhooks(deps, Some(Webhooks::new(sources()).unwrap()))).await;
     let own = served.address;
     let paths = [
         "//v1/tasks",
@@ -153,11 +151,8 @@ async fn no_spelling_of_an_address_comes_past_the_token_or_to_another_place() {
 
 #[tokio::test]
 async fn nothing_that_is_said_makes_the_server_fetch_an_address() {
-    let served = Served::in_house(|doors| {
-        let webhooks = Some(Webhooks::new(sources()).unwrap());
-        ServerConfig { webhooks, ..ServerConfig::from(doors) }
-    })
-    .await;
+    let served =
+        Served::in_house(|deps| with_webhooks(deps, Some(Webhooks::new(sources()).unwrap()))).await;
     let trap = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/x", trap.local_addr().unwrap());
     let image = json!({"type": "image_url", "image_url": {"url": url}});

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use antiphon_http::Limits;
+use antiphon_interface_transport::Limits;
 use serde_json::json;
 
 use crate::client::{Hearing, Said, get, order, request, say};

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_http::{Limits, Listeners, Tls, TlsError, UnixSocket};
+use antiphon_interface_transport::{Limits, Listeners, Tls, TlsError, UnixSocket};
 use rcgen::{CertifiedKey, KeyPair, generate_simple_self_signed};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};

@@ -8,14 +8,13 @@ use antiphon_core::port::Journal;
 use antiphon_core::{
     AgentName, EventBody, InputBlock, Message, MessageQueued, Position, UserMessage,
 };
-use antiphon_http::{
-    Limits, Scheme, ServerConfig, WEBHOOK_TEXT_BYTES_MAX, Webhooks, WebhooksError,
-};
+use antiphon_http::{Scheme, WEBHOOK_TEXT_BYTES_MAX, Webhooks, WebhooksError};
+use antiphon_interface_transport::Limits;
 use serde_json::{Value, json};
 
 use crate::client::{get, post, request, say};
 use crate::hooks::{Delivery, github, hooked, hooked_with, sources, webhook};
-use crate::world::{Served, world};
+use crate::world::{Served, with_webhooks, world};
 
 /// Everything that was put into inboxes.
 async fn arrived(served: &Served) -> Vec<MessageQueued> {
@@ -113,10 +112,7 @@ async fn an_event_that_comes_again_is_taken_once_also_after_a_restart() {
     let journal = Arc::new(MemoryJournal::new());
     let served = || {
         let used = Arc::clone(&journal) as Arc<dyn Journal>;
-        let hooks = |doors| ServerConfig {
-            webhooks: Some(Webhooks::new(sources()).unwrap()),
-            ..ServerConfig::from(doors)
-        };
+        let hooks = |deps| with_webhooks(deps, Some(Webhooks::new(sources()).unwrap()));
         Served::built(world(used).into(), Arc::clone(&journal), Limits::default(), hooks)
     };
     let delivery = Delivery::new("ci", "msg_1", r#"{"body": "red"}"#);

@@ -15,10 +15,9 @@ use antiphon_core::{
     AgentDefinition, AgentName, CallableAgents, Effect, ErrorCode, ErrorResponse, ModelRef,
     PriceTable, Provider, RawJson, TaskLimits, Tool, ToolError, ToolExecutor, ToolResult,
 };
-use antiphon_http::{
-    AgentChange, AgentOrigin, Defined, Limits, Listeners, ServerConfig, ServerDeps, TaskFactory,
-    TaskRequest, Token, serve,
-};
+use antiphon_http::Webhooks;
+use antiphon_interface_transport::{Limits, Listeners, ServerConfig, ServerDeps, Token, serve};
+use antiphon_project::{AgentChange, DefinedAgent, Origin, TaskFactory, TaskRequest};
 use antiphon_runtime::{
     Budget, Models, NewTask, Orchestrator, PriorHistory, RuntimeConfig, RuntimeDeps, Settings,
 };
@@ -180,17 +179,17 @@ impl Agents for Folk {
 #[derive(Default)]
 pub(crate) struct Keeping {
     pub(crate) asked: Mutex<Vec<TaskRequest>>,
-    pub(crate) written: Mutex<Vec<Defined>>,
+    pub(crate) written: Mutex<Vec<DefinedAgent>>,
 }
 
 impl Keeping {
     /// An agent of the project; `mute` is the user's own.
-    fn define(name: &AgentName, change: &AgentChange) -> Defined {
+    fn define(name: &AgentName, change: &AgentChange) -> DefinedAgent {
         let mut agent =
             AgentDefinition::new(name.clone(), change.context.clone().unwrap_or_default());
         agent.description = change.description.clone().unwrap_or_default();
-        let (origin, path) = (AgentOrigin::Project, format!("agents/{name}.md"));
-        Defined { definition: Arc::new(agent), origin, path, fault: None }
+        let (origin, path) = (Origin::Project, format!("agents/{name}.md"));
+        DefinedAgent { definition: Arc::new(agent), origin, path, fault: None }
     }
 }
 
@@ -204,13 +203,13 @@ impl TaskFactory for Keeping {
         format!("You are an agent.\n\n{prompt}")
     }
 
-    fn defined(&self) -> Vec<Defined> {
+    fn defined(&self) -> Vec<DefinedAgent> {
         let listed = |definition: Arc<AgentDefinition>| {
             let name = definition.name.as_str();
-            let origin = if name == "mute" { AgentOrigin::User } else { AgentOrigin::Project };
-            Defined { path: format!("agents/{name}.md"), origin, definition, fault: None }
+            let origin = if name == "mute" { Origin::User } else { Origin::Project };
+            DefinedAgent { path: format!("agents/{name}.md"), origin, definition, fault: None }
         };
-        let mut defined: Vec<Defined> = Folk.list().into_iter().map(listed).collect();
+        let mut defined: Vec<DefinedAgent> = Folk.list().into_iter().map(listed).collect();
         defined.extend(self.written.lock().unwrap().iter().cloned());
         defined
     }
@@ -219,7 +218,7 @@ impl TaskFactory for Keeping {
         &self,
         name: &AgentName,
         change: AgentChange,
-    ) -> Result<Defined, ErrorResponse> {
+    ) -> Result<DefinedAgent, ErrorResponse> {
         if self.defined().iter().any(|defined| defined.definition.name == *name) {
             let (code, message) = (ErrorCode::Conflict, "it is there".to_owned());
             return Err(ErrorResponse { code, message, details: None });
@@ -233,7 +232,7 @@ impl TaskFactory for Keeping {
         &self,
         name: &AgentName,
         change: AgentChange,
-    ) -> Result<Defined, ErrorResponse> {
+    ) -> Result<DefinedAgent, ErrorResponse> {
         self.delete_agent(name).await?;
         self.create_agent(name, change).await
     }
@@ -271,6 +270,17 @@ impl TaskFactory for Keeping {
     }
 }
 
+/// A server of all interfaces without webhooks, API keys and telemetry.
+pub(crate) fn server_config(deps: ServerDeps) -> ServerConfig {
+    with_webhooks(deps, None)
+}
+
+/// The same, with webhooks.
+pub(crate) fn with_webhooks(deps: ServerDeps, webhooks: Option<Webhooks>) -> ServerConfig {
+    let interface = antiphon_http::interface(webhooks).merge(antiphon_openai_api::interface());
+    ServerConfig::new(deps, interface)
+}
+
 /// A server at work.
 pub(crate) struct Served {
     pub(crate) address: SocketAddr,
@@ -297,7 +307,7 @@ impl Served {
         journal: Arc<MemoryJournal>,
         limits: Limits,
     ) -> Self {
-        Self::built(world(used).into(), journal, limits, ServerConfig::from).await
+        Self::built(world(used).into(), journal, limits, server_config).await
     }
 
     /// Where answers cost something, and so much may be spent.
@@ -335,7 +345,7 @@ impl Served {
     ) -> Self {
         let journal = Arc::new(MemoryJournal::new());
         let used = Arc::clone(&journal) as Arc<dyn Journal>;
-        Self::listening(world(used).into(), journal, limits, ServerConfig::from, listeners).await
+        Self::listening(world(used).into(), journal, limits, server_config, listeners).await
     }
 
     async fn listening(
@@ -349,14 +359,14 @@ impl Served {
         let desk = Arc::new(Keeping::default());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let doors = ServerDeps {
+        let deps = ServerDeps {
             orchestrator: orchestrator.clone(),
-            desk: Arc::clone(&desk) as Arc<dyn TaskFactory>,
+            task_factory: Arc::clone(&desk) as Arc<dyn TaskFactory>,
             token: Token::new(TOKEN.into()).unwrap(),
             hosts: vec!["team.example".to_owned()],
             limits,
         };
-        let (house, listeners) = (house(doors), listeners(listener));
+        let (house, listeners) = (house(deps), listeners(listener));
         let (stop, stopped) = oneshot::channel::<()>();
         let mut serving = JoinSet::new();
         serving.spawn(async move {

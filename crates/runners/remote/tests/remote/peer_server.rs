@@ -12,7 +12,8 @@ use antiphon_core::{
     AgentName, CallableAgents, Effect, ErrorResponse, Event, ModelRef, Position, PriceTable,
     Provider, RawJson, TaskId, Tool, ToolError, ToolExecutor, ToolResult,
 };
-use antiphon_http::{Limits, ServerDeps, TaskFactory, TaskRequest, Token, serve};
+use antiphon_interface_transport::{Limits, ServerConfig, ServerDeps, Token, serve};
+use antiphon_project::{TaskFactory, TaskRequest};
 use antiphon_runtime::{Models, NewTask, Orchestrator, PriorHistory, RuntimeDeps, Settings};
 use antiphon_scripted::{Script, ScriptedProvider};
 use async_trait::async_trait;
@@ -178,9 +179,9 @@ impl PeerServer {
         orchestrator.recover().await.unwrap();
         let listener = TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let doors = ServerDeps {
+        let deps = ServerDeps {
             orchestrator: orchestrator.clone(),
-            desk: Arc::new(TestTaskFactory),
+            task_factory: Arc::new(AsAsked),
             token: Token::new(TOKEN.into()).unwrap(),
             // Whoever comes through a proxy names the proxy.
             hosts: vec!["127.0.0.1".to_owned()],
@@ -190,7 +191,8 @@ impl PeerServer {
         let mut serving = JoinSet::new();
         serving.spawn(async move {
             let stopped = async { drop(stopped.await) };
-            serve(listener, doors, stopped).await.unwrap();
+            let config = ServerConfig::new(deps, antiphon_http::interface(None));
+            serve(listener, config, stopped).await.unwrap();
         });
         Self { address, orchestrator, journal, stop, serving }
     }

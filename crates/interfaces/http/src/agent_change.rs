@@ -1,3 +1,0 @@
-//! A change of an agent's definition.
-
-pub use antiphon_api::AgentChange;

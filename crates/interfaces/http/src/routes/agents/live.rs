@@ -1,0 +1,90 @@
+//! Live agents: listed, started and stopped.
+
+use std::sync::Arc;
+
+use antiphon_core::{AgentName, TaskId};
+use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with, post_with};
+use antiphon_interface_transport::{ApiError, AppState, Caller, PathId, idempotency};
+use antiphon_project::{AgentPresence, agent_presences, unknown_agent};
+use antiphon_runtime::Started;
+use axum::extract::State;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
+    let status = get_with(status, |route| {
+        route.describe("list_live_agents", Tag::Agents, "Lists live agents with their states.")
+    });
+    let start = post_with(start, |route| {
+        route.describe("start_agent", Tag::Agents, "Starts a resident agent.").fails(&[409])
+    });
+    let stop = post_with(stop, |route| {
+        let route = route.describe("stop_agent", Tag::Agents, "Stops a resident agent.");
+        route.with_idempotency_key().fails(&[400, 409])
+    });
+    ApiRouter::new()
+        .api_route("/v1/agents/status", status)
+        .api_route("/v1/agents/{name}/start", start)
+        .api_route("/v1/agents/{name}/stop", stop)
+}
+
+pub(crate) async fn status(
+    State(state): State<Arc<AppState>>,
+) -> Result<axum::Json<Vec<AgentPresence>>, ApiError> {
+    Ok(axum::Json(agent_presences(&state.deps.orchestrator).await?))
+}
+
+/// A resident agent that is live.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Started")]
+pub(crate) struct StartedWire {
+    agent: AgentName,
+    /// The task that holds its inbox.
+    task_id: TaskId,
+    /// Whether it was live before.
+    already: bool,
+}
+
+pub(crate) async fn start(
+    State(state): State<Arc<AppState>>,
+    PathId(name): PathId<AgentName>,
+) -> Result<axum::Json<StartedWire>, ApiError> {
+    let orchestrator = &state.deps.orchestrator;
+    let known = state.deps.task_factory.agents();
+    if !known.contains(&name) {
+        return Err(unknown_agent(&name, &known).into());
+    }
+    let Started { task_id, already } = orchestrator.start_agent(&name).await?;
+    Ok(axum::Json(StartedWire { agent: name, task_id, already }))
+}
+
+/// A resident agent that is stopped.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Stopped")]
+pub(crate) struct StoppedWire {
+    agent: AgentName,
+    /// The task that held its inbox; absent when the agent was not live.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task_id: Option<TaskId>,
+}
+
+/// Stops an agent. The stop is durable before the response. An agent that is no longer defined can still be
+/// stopped.
+pub(crate) async fn stop(
+    State(state): State<Arc<AppState>>,
+    caller: Caller,
+    PathId(name): PathId<AgentName>,
+    headers: axum::http::HeaderMap,
+) -> Result<axum::Json<StoppedWire>, ApiError> {
+    let orchestrator = &state.deps.orchestrator;
+    let known = state.deps.task_factory.agents();
+    if !known.contains(&name) && orchestrator.agent_task(&name).await?.is_none() {
+        return Err(unknown_agent(&name, &known).into());
+    }
+    // A kind of its own: the key of a stop never collides with the key of a task.
+    let key = idempotency::own_key(&headers)?;
+    let key =
+        key.map(|key| caller.principal().idempotency_key("http-stop", &format!("{name}:{key}")));
+    let task_id = orchestrator.stop_agent(&name, key).await?;
+    Ok(axum::Json(StoppedWire { agent: name, task_id }))
+}

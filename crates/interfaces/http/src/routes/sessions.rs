@@ -1,0 +1,187 @@
+//! Sessions: listed, shown, exported, imported and forked. Only a person may import a session, because the
+//! model reads its messages later as the user's words.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use antiphon_core::{ErrorCode, Message, Session, SessionId, SessionSummary, TaskId};
+use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with, post_with};
+use antiphon_interface_transport::{
+    ApiError, AppState, Caller, Json, PathId, QueryParams, idempotency,
+};
+use antiphon_project::{forbidden, forked, imported, session_of, session_summary};
+use antiphon_runtime::ImportedConversation;
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use crate::routes::{PAGE_MAX, page_size};
+
+pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
+    let all = get_with(list, |route| {
+        let summary = "Lists sessions, the one with the newest task first.";
+        route.describe("list_sessions", Tag::Sessions, summary)
+    });
+    let all = all.post_with(import, |route| {
+        let summary =
+            "Imports a session file (version 1), so that a task can continue the session.";
+        let route = route.describe("import_session", Tag::Sessions, summary).with_idempotency_key();
+        let route =
+            route.fails(&[403, 409]).response_with::<200, axum::Json<SessionKept>, _>(|response| {
+                response
+                    .description("The `Idempotency-Key` was used before: the session from then.")
+            });
+        route.response::<201, axum::Json<SessionKept>>()
+    });
+    let show = get_with(show, |route| {
+        route.describe("show_session", Tag::Sessions, "A session with its messages.")
+    });
+    let export = get_with(export, |route| {
+        let route = route.describe(
+            "export_session",
+            Tag::Sessions,
+            "Exports a session as a session file (version 1).",
+        );
+        route.responds(200, "application/json", "The session file.")
+    });
+    let fork = post_with(fork, |route| {
+        let summary = "Starts a new session with the messages of this one. No message is copied.";
+        let route = route.describe("fork_session", Tag::Sessions, summary).with_idempotency_key();
+        let route = route.response_with::<200, axum::Json<SessionKept>, _>(|response| {
+            response.description("The `Idempotency-Key` was used before: the session from then.")
+        });
+        route.response::<201, axum::Json<SessionKept>>()
+    });
+    ApiRouter::new()
+        .api_route("/v1/sessions", all)
+        .api_route("/v1/sessions/{id}", show)
+        .api_route("/v1/sessions/{id}/export", export)
+        .api_route("/v1/sessions/{id}/fork", fork)
+}
+
+/// Which sessions to list.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "SessionsQuery")]
+pub(crate) struct ListQuery {
+    /// Sessions to list, at most; 100 when absent.
+    #[schemars(range(max = PAGE_MAX))]
+    limit: Option<NonZeroUsize>,
+}
+
+/// Sessions.
+#[derive(JsonSchema, Serialize)]
+pub(crate) struct Sessions {
+    /// The one with the newest task first.
+    sessions: Vec<SessionSummary>,
+}
+
+async fn list(
+    State(state): State<Arc<AppState>>,
+    QueryParams(query): QueryParams<ListQuery>,
+) -> Result<axum::Json<Sessions>, ApiError> {
+    let limit = NonZeroUsize::new(page_size(query.limit)?).unwrap_or(NonZeroUsize::MIN);
+    let sessions = state.deps.orchestrator.sessions(limit).await?;
+    Ok(axum::Json(Sessions { sessions }))
+}
+
+/// A session with its messages.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Session")]
+pub(crate) struct SessionShown {
+    #[serde(flatten)]
+    summary: SessionSummary,
+    /// System prompt of its last task.
+    system_prompt: String,
+    /// The messages in order, as in a session file.
+    messages: Vec<Arc<Message>>,
+}
+
+async fn show(
+    State(state): State<Arc<AppState>>,
+    PathId(session_id): PathId<SessionId>,
+) -> Result<axum::Json<SessionShown>, ApiError> {
+    let summary = find(&state, &session_id).await?;
+    let session = session_of(&state.deps.orchestrator, summary.clone()).await?;
+    let Session { system_prompt, messages, .. } = session;
+    Ok(axum::Json(SessionShown { summary, system_prompt, messages }))
+}
+
+async fn export(
+    State(state): State<Arc<AppState>>,
+    PathId(session_id): PathId<SessionId>,
+) -> Result<Response, ApiError> {
+    let summary = find(&state, &session_id).await?;
+    let session = session_of(&state.deps.orchestrator, summary).await?;
+    let file = antiphon_session_file::to_json(&session);
+    let file = file.map_err(|error| ApiError::new(ErrorCode::InternalError, error.to_string()))?;
+    Ok(([(CONTENT_TYPE, "application/json")], file).into_response())
+}
+
+/// A session that is stored.
+#[derive(JsonSchema, Serialize)]
+pub(crate) struct SessionKept {
+    /// Id of the session.
+    session_id: SessionId,
+    /// The task that holds its messages.
+    task_id: TaskId,
+}
+
+/// A session file (version 1).
+#[derive(Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(rename = "SessionFile")]
+pub(crate) struct SessionFileWire(#[schemars(with = "Map<String, Value>")] Box<RawValue>);
+
+async fn import(
+    State(state): State<Arc<AppState>>,
+    caller: Caller,
+    headers: HeaderMap,
+    Json(SessionFileWire(file)): Json<SessionFileWire>,
+) -> Result<(StatusCode, axum::Json<SessionKept>), ApiError> {
+    if caller.agent().is_some() {
+        let message =
+            "an agent's key cannot import sessions: the model reads them as the user's words";
+        return Err(forbidden(message).into());
+    }
+    let key = idempotency::key(&caller, "http-import", &headers)?;
+    let session = antiphon_session_file::parse(file.get());
+    let session = session.map_err(|error| ApiError::invalid(error.to_string()))?;
+    store(&state, ImportedConversation { key, ..imported(session) }).await
+}
+
+async fn fork(
+    State(state): State<Arc<AppState>>,
+    caller: Caller,
+    PathId(session_id): PathId<SessionId>,
+    headers: HeaderMap,
+) -> Result<(StatusCode, axum::Json<SessionKept>), ApiError> {
+    let key = idempotency::key(&caller, "http-fork", &headers)?;
+    let last = find(&state, &session_id).await?.last_task;
+    let fork = forked(&state.deps.orchestrator, last).await?;
+    store(&state, ImportedConversation { key, ..fork }).await
+}
+
+/// Stores a session. It is durable before the response.
+async fn store(
+    state: &AppState,
+    session: ImportedConversation,
+) -> Result<(StatusCode, axum::Json<SessionKept>), ApiError> {
+    let orchestrator = &state.deps.orchestrator;
+    let before = if session.key.is_some() { Some(orchestrator.head().await?) } else { None };
+    let task_id = orchestrator.keep(session).await?;
+    let repeated = state.existed(&task_id, before).await?;
+    let session_id = state.summary(&task_id).await?.session_id;
+    let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };
+    Ok((status, axum::Json(SessionKept { session_id, task_id })))
+}
+
+async fn find(state: &AppState, session_id: &SessionId) -> Result<SessionSummary, ApiError> {
+    let found = session_summary(&state.deps.orchestrator, session_id).await?;
+    let none = || format!("there is no session `{session_id}`: see GET /v1/sessions");
+    found.ok_or_else(|| ApiError::new(ErrorCode::NotFound, none()))
+}

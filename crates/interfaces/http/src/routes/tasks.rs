@@ -1,0 +1,148 @@
+//! Tasks: created and shown.
+
+mod control;
+mod diff;
+mod events;
+pub(crate) mod list;
+mod new_task;
+pub(crate) mod wait;
+
+use std::sync::Arc;
+
+use antiphon_core::{TaskId, TaskStatus, TaskSummary, WaitingFor};
+use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with};
+use antiphon_interface_transport::{ApiError, AppState, Caller, Json, PathId, idempotency};
+use antiphon_project::{
+    TREE_TASKS_MAX, TaskRequest, check_start_allowed, restrict_to_agent, task_and_descendants,
+};
+use antiphon_runtime::NewTask;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use self::new_task::TaskWire;
+
+/// A task that was created.
+#[derive(JsonSchema, Serialize)]
+pub(crate) struct Accepted {
+    /// Id of the task.
+    task_id: TaskId,
+}
+
+pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
+    let tasks = get_with(list::list, |route| {
+        route.describe("list_tasks", Tag::Tasks, "Lists tasks by page, the newest first.")
+    });
+    let tasks = tasks.post_with(create, |route| {
+        let route = route.describe(
+            "accept_task",
+            Tag::Tasks,
+            "Creates a task. It is durable before the response.",
+        );
+        let route = route.with_idempotency_key().with_traceparent().fails(&[404, 409, 422]);
+        let route = route.response_with::<200, axum::Json<Accepted>, _>(|response| {
+            response.description("The `Idempotency-Key` was used before: the task from then.")
+        });
+        route.response::<201, axum::Json<Accepted>>()
+    });
+    let show = get_with(show, |route| {
+        route.describe("show_task", Tag::Tasks, "A task, with its result once it has ended.")
+    });
+    let tree = get_with(tree, |route| {
+        let summary = "A task and its descendants, a parent before its children.";
+        route.describe("show_tree", Tag::Tasks, summary).fails(&[400])
+    });
+    ApiRouter::new()
+        .api_route("/v1/tasks", tasks)
+        .api_route("/v1/tasks/{id}", show)
+        .api_route("/v1/tasks/{id}/tree", tree)
+        .merge(wait::routes())
+        .merge(events::routes())
+        .merge(control::routes())
+        .merge(diff::routes())
+}
+
+/// Creates a task. It is durable before the response.
+pub(crate) async fn create(
+    State(state): State<Arc<AppState>>,
+    caller: Caller,
+    headers: HeaderMap,
+    Json(wire): Json<TaskWire>,
+) -> Result<(StatusCode, axum::Json<Accepted>), ApiError> {
+    let key = idempotency::key(&caller, "http", &headers)?;
+    let (factory, principal) = (&*state.deps.task_factory, caller.principal());
+    let request = restrict_to_agent(factory, &principal, TaskRequest::try_from(wire)?)?;
+    let orchestrator = &state.deps.orchestrator;
+    let payer = caller.payer();
+    orchestrator.afford(payer.as_deref(), key.as_ref()).await?;
+    let task = NewTask { payer, ..factory.task(request).await? };
+    check_start_allowed(orchestrator, &principal, &task)?;
+    let before = if key.is_some() { Some(orchestrator.head().await?) } else { None };
+    let task_id = orchestrator.invoke(NewTask { key, ..task }).await?;
+    let repeated = state.existed(&task_id, before).await?;
+    if !repeated {
+        state.trace(&headers, &task_id);
+    }
+    let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };
+    Ok((status, axum::Json(Accepted { task_id })))
+}
+
+/// Summaries of tasks.
+#[derive(JsonSchema, Serialize)]
+pub(crate) struct Tasks {
+    /// A parent before its children.
+    tasks: Vec<TaskSummary>,
+}
+
+/// A task, and its outcome.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Task")]
+pub(crate) struct Shown {
+    #[serde(flatten)]
+    summary: TaskSummary,
+    /// The result of a completed task: a text, or JSON that matches its output schema.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<Value>,
+    /// Why the task failed, was canceled, or waits for budget; absent otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<Value>,
+}
+
+pub(crate) async fn show(
+    State(state): State<Arc<AppState>>,
+    PathId(task_id): PathId<TaskId>,
+) -> Result<axum::Json<Shown>, ApiError> {
+    let summary = state.summary(&task_id).await?;
+    // A task that waits for budget has details beside `waiting_for`.
+    if !summary.status.is_terminal() && summary.waiting_for != Some(WaitingFor::Budget) {
+        return Ok(axum::Json(Shown { summary, result: None, reason: None }));
+    }
+    let detail = state.deps.orchestrator.task(&task_id).await?.detail;
+    let (result, reason) = match summary.status {
+        TaskStatus::Completed => (detail, None),
+        TaskStatus::Pending
+        | TaskStatus::Running
+        | TaskStatus::InputRequired
+        | TaskStatus::Failed
+        | TaskStatus::Canceled => (None, detail),
+    };
+    Ok(axum::Json(Shown { summary, result, reason }))
+}
+
+pub(crate) async fn tree(
+    State(state): State<Arc<AppState>>,
+    PathId(task_id): PathId<TaskId>,
+) -> Result<axum::Json<Tasks>, ApiError> {
+    state.summary(&task_id).await?;
+    match task_and_descendants(&state.deps.orchestrator, &task_id).await? {
+        Some(tasks) => Ok(axum::Json(Tasks { tasks })),
+        None => Err(tree_too_large()),
+    }
+}
+
+/// The error for a tree that is too large.
+fn tree_too_large() -> ApiError {
+    ApiError::invalid(format!("the tree of the task has more than {TREE_TASKS_MAX} tasks"))
+}

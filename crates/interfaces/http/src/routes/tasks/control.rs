@@ -1,0 +1,144 @@
+//! Commands to a task: cancel, pause, resume, a message, the result of an external tool.
+
+use std::sync::Arc;
+
+use antiphon_core::schema::{BlocksOrText, MessageOrText};
+use antiphon_core::{HandlingMode, InteractionId, TaskId, TaskSummary, ToolCallId, ToolResult};
+use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, post_with};
+use antiphon_interface_transport::{ApiError, AppState, Caller, Json, PathId, idempotency};
+use antiphon_project::{check_message_allowed, parse_blocks, parse_message};
+use antiphon_runtime::TaskMessage;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use serde_json::value::RawValue;
+
+type Answer = Result<axum::Json<TaskSummary>, ApiError>;
+
+pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
+    let cancel = post_with(cancel, |route| {
+        route
+            .describe("cancel_task", Tag::Tasks, "Cancels a task and its descendants.")
+            .fails(&[409])
+    });
+    let pause = post_with(pause, |route| {
+        route.describe("pause_task", Tag::Tasks, "Pauses a task.").fails(&[409])
+    });
+    let resume = post_with(resume, |route| {
+        route
+            .describe(
+                "resume_task",
+                Tag::Tasks,
+                "Resumes a task that is paused or was interrupted.",
+            )
+            .fails(&[409])
+    });
+    let messages = post_with(send_message, |route| {
+        let route = route.describe("say_to_task", Tag::Tasks, "Sends a message to a task.");
+        route.fails(&[403, 409]).response::<202, axum::Json<MessageAccepted>>()
+    });
+    let tool_result = post_with(tool_result, |route| {
+        let summary = "Gives the result of a tool that the client runs.";
+        route.describe("give_tool_result", Tag::Tasks, summary).fails(&[409])
+    });
+    ApiRouter::new()
+        .api_route("/v1/tasks/{id}/cancel", cancel)
+        .api_route("/v1/tasks/{id}/pause", pause)
+        .api_route("/v1/tasks/{id}/resume", resume)
+        .api_route("/v1/tasks/{id}/messages", messages)
+        .api_route("/v1/tasks/{id}/tool_results", tool_result)
+}
+
+/// Cancels a task and its descendants. The cancellation is durable before the response.
+pub(crate) async fn cancel(
+    State(state): State<Arc<AppState>>,
+    PathId(task_id): PathId<TaskId>,
+) -> Answer {
+    state.deps.orchestrator.cancel(&task_id).await?;
+    state.summary(&task_id).await.map(axum::Json)
+}
+
+pub(crate) async fn pause(
+    State(state): State<Arc<AppState>>,
+    PathId(task_id): PathId<TaskId>,
+) -> Answer {
+    state.deps.orchestrator.pause(&task_id).await?;
+    state.summary(&task_id).await.map(axum::Json)
+}
+
+pub(crate) async fn resume(
+    State(state): State<Arc<AppState>>,
+    PathId(task_id): PathId<TaskId>,
+) -> Answer {
+    state.deps.orchestrator.resume(&task_id).await?;
+    state.summary(&task_id).await.map(axum::Json)
+}
+
+/// A message to a task.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "Saying")]
+#[schemars(example = json!({ "text": "Look at the tests, too.", "mode": "steer" }))]
+pub(crate) struct MessageWire {
+    /// The message: a text, or a user message with text and images.
+    #[schemars(with = "MessageOrText")]
+    text: Box<RawValue>,
+    /// When the agent reads it: `queue` after its current work, `steer` after the current step; `queue` when
+    /// absent.
+    #[serde(default)]
+    mode: HandlingMode,
+}
+
+/// A message that is in the journal.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Heard")]
+pub(crate) struct MessageAccepted {
+    /// Id of the message.
+    interaction_id: InteractionId,
+}
+
+pub(crate) async fn send_message(
+    State(state): State<Arc<AppState>>,
+    caller: Caller,
+    PathId(task_id): PathId<TaskId>,
+    headers: HeaderMap,
+    Json(wire): Json<MessageWire>,
+) -> Result<(StatusCode, axum::Json<MessageAccepted>), ApiError> {
+    let orchestrator = &state.deps.orchestrator;
+    check_message_allowed(orchestrator, &caller.principal(), &task_id).await?;
+    let message = TaskMessage {
+        message: parse_message("text", &wire.text)?,
+        mode: wire.mode,
+        from: caller.sender()?,
+        key: idempotency::key(&caller, "http-said", &headers)?,
+    };
+    orchestrator.afford_saying(caller.payer().as_deref(), &task_id, &message).await?;
+    let interaction_id = orchestrator.say(&task_id, message).await?;
+    Ok((StatusCode::ACCEPTED, axum::Json(MessageAccepted { interaction_id })))
+}
+
+/// The result of a tool that the client runs.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "Outcome", example = json!({ "tool_call_id": "c1", "content": "sun" }))]
+pub(crate) struct ToolOutcome {
+    /// Id of the tool call.
+    tool_call_id: ToolCallId,
+    /// What the model reads: a text, or a list of blocks.
+    #[schemars(with = "BlocksOrText")]
+    content: Box<RawValue>,
+    /// `true`: the tool ran and failed; `false` when absent.
+    #[serde(default)]
+    is_error: bool,
+}
+
+pub(crate) async fn tool_result(
+    State(state): State<Arc<AppState>>,
+    PathId(task_id): PathId<TaskId>,
+    Json(outcome): Json<ToolOutcome>,
+) -> Answer {
+    let content = parse_blocks("content", &outcome.content)?;
+    let result = ToolResult { content, is_error: outcome.is_error };
+    state.deps.orchestrator.tool_result(&task_id, &outcome.tool_call_id, result).await?;
+    state.summary(&task_id).await.map(axum::Json)
+}

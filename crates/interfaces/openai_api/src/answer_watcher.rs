@@ -1,0 +1,334 @@
+//! Watches the task of a chat request: yields its text as it is generated, and how it ends.
+//!
+//! Text comes from live deltas; the journal has the final messages. Text that was missed is taken from the
+//! journal: a watcher that falls behind yields whole messages from then on, and loses nothing. Text that was
+//! sent cannot be taken back: a message that does not start with it ends in an error.
+
+use std::collections::HashSet;
+use std::pin::Pin;
+
+use antiphon_core::port::JournalError;
+use antiphon_core::{
+    AssistantMessage, Event, EventBody, Message, Position, StatusChanged, StopReason, StreamEvent,
+    TaskId, TaskStatus, ToolCallBlock, ToolCallId, Usage, WaitingFor,
+};
+use antiphon_runtime::{Delta, DeltaEvent, Follower, Orchestrator, OrchestratorError, TaskState};
+use axum::http::StatusCode;
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use crate::chat_error::ChatError;
+
+/// Separator between the texts of two turns.
+const SEPARATOR: &str = "\n\n";
+
+/// A part of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum AnswerPart {
+    /// More text.
+    Text(String),
+    /// The answer is complete.
+    End(AnswerEnd),
+}
+
+/// How an answer ended.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct AnswerEnd {
+    pub(crate) reason: FinishReason,
+    /// Tool calls for the client.
+    pub(crate) calls: Vec<ToolCallBlock>,
+    pub(crate) usage: Usage,
+}
+
+/// Why an answer ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FinishReason {
+    Stop,
+    Length,
+    ToolCalls,
+    ContentFilter,
+}
+
+/// The pending read of the next journal event. It survives deltas, because every new read starts with a look
+/// at the journal.
+type Reading = Pin<Box<dyn Future<Output = (Follower, Result<Event, JournalError>)> + Send>>;
+
+type Waiting = Pin<Box<dyn Future<Output = Result<TaskState, OrchestratorError>> + Send>>;
+
+/// Watches the task of a chat request.
+pub(crate) struct AnswerWatcher {
+    orchestrator: Orchestrator,
+    task_id: TaskId,
+    reading: Reading,
+    /// Absent after a gap.
+    deltas: Option<mpsc::Receiver<Delta>>,
+    /// A delta of a turn that the journal has not reached.
+    held: Option<Delta>,
+    /// Ready when the task ends or is suspended.
+    waiting: Option<Waiting>,
+    /// Whether `conclude` was called since the last journal event.
+    concluded: bool,
+    answer: AnswerState,
+}
+
+/// The form of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Form {
+    /// The text of the messages.
+    #[default]
+    Text,
+    /// The result of the task, as JSON.
+    Json,
+}
+
+/// The answer so far.
+#[derive(Default)]
+struct AnswerState {
+    /// Whether the task has started. Earlier messages are the history that the client sent.
+    started: bool,
+    form: Form,
+    turn: u32,
+    /// Text of this turn that was yielded.
+    yielded: String,
+    /// Whether the journal has the message of this turn.
+    whole: bool,
+    /// Whether an earlier turn had text.
+    has_earlier_text: bool,
+    stop: Option<StopReason>,
+    /// Tool calls of the last message without a result.
+    open: Vec<ToolCallBlock>,
+    /// Tool calls for the client.
+    requested: HashSet<ToolCallId>,
+    usage: Usage,
+    end: Option<AnswerEnd>,
+}
+
+impl AnswerWatcher {
+    /// `follower` and `deltas` start at the beginning of the task.
+    pub(crate) fn new(
+        orchestrator: &Orchestrator,
+        task_id: TaskId,
+        follower: Option<Follower>,
+        deltas: Option<mpsc::Receiver<Delta>>,
+    ) -> Self {
+        let from_journal = || orchestrator.follow(Some(task_id.clone()), Position(0));
+        Self {
+            reading: read_on(follower.unwrap_or_else(from_journal)),
+            orchestrator: orchestrator.clone(),
+            task_id,
+            deltas,
+            held: None,
+            waiting: None,
+            concluded: false,
+            answer: AnswerState::default(),
+        }
+    }
+
+    /// The next part. Cancel safe: a part that was not returned is returned by the next call.
+    pub(crate) async fn next(&mut self) -> Result<AnswerPart, ChatError> {
+        loop {
+            if let Some(end) = self.answer.end.take() {
+                return Ok(AnswerPart::End(end));
+            }
+            if !self.concluded && self.answer.waits_for_client() {
+                self.conclude().await?;
+            }
+            if let Some(delta) = self.held.take_if(|delta| delta.turn <= self.answer.turn)
+                && let Some(text) = self.answer.add_delta(delta)
+            {
+                return Ok(AnswerPart::Text(text));
+            }
+            let receives = self.held.is_none();
+            let waiting = self.waiting.get_or_insert_with(|| {
+                let (orchestrator, task_id) = (self.orchestrator.clone(), self.task_id.clone());
+                Box::pin(async move { orchestrator.wait(&task_id).await })
+            });
+            tokio::select! {
+                biased;
+                (follower, event) = &mut self.reading => {
+                    self.reading = read_on(follower);
+                    let event = match event {
+                        Ok(event) => event,
+                        Err(error) => {
+                            return Err(ChatError::native(OrchestratorError::from(error)).await);
+                        }
+                    };
+                    self.concluded = false;
+                    if let Some(text) = self.answer.read(event)? {
+                        return Ok(AnswerPart::Text(text));
+                    }
+                }
+                delta = receive(&mut self.deltas), if receives => match delta {
+                    Some(delta) => self.held = Some(delta),
+                    None => self.deltas = None,
+                },
+                stopped = waiting => match stopped {
+                    // The client does not wait until the spend limit resets.
+                    Ok(state) if state.waiting_for == Some(WaitingFor::Budget) => {
+                        let payer = state.created.payer;
+                        let spent = self.orchestrator.afford(payer.as_deref(), None).await;
+                        self.waiting = Some(Box::pin(std::future::pending()));
+                        if let Err(error) = spent {
+                            return Err(ChatError::of(error).await);
+                        }
+                    }
+                    // The task is suspended, or the journal is about to record its end.
+                    Ok(_) => self.waiting = Some(Box::pin(std::future::pending())),
+                    Err(error) => return Err(ChatError::native(error).await),
+                },
+            }
+        }
+    }
+
+    /// Ends the task with the tool calls for the client.
+    async fn conclude(&mut self) -> Result<(), ChatError> {
+        match self.orchestrator.conclude(&self.task_id).await {
+            // The journal has the remaining work, or the end.
+            Ok(_) | Err(OrchestratorError::Ended { .. }) => self.concluded = true,
+            Err(error) => return Err(ChatError::native(error).await),
+        }
+        Ok(())
+    }
+}
+
+fn read_on(mut follower: Follower) -> Reading {
+    Box::pin(async move {
+        let event = follower.next().await;
+        (follower, event)
+    })
+}
+
+/// The next delta; `None` after a gap, and never again then.
+async fn receive(deltas: &mut Option<mpsc::Receiver<Delta>>) -> Option<Delta> {
+    match deltas {
+        None => std::future::pending().await,
+        Some(deltas) => deltas.recv().await,
+    }
+}
+
+impl AnswerState {
+    /// New text of this turn. Text that was yielded before is left out. A delta after a gap is ignored: the
+    /// journal has the whole message.
+    fn add_delta(&mut self, delta: Delta) -> Option<String> {
+        match delta.event {
+            DeltaEvent::Answer(StreamEvent::TextDelta { delta: text })
+                if delta.turn == self.turn && self.form == Form::Text && !self.whole =>
+            {
+                let known = self.yielded.len().checked_sub(delta.text_at)?;
+                text.get(known..).and_then(|more| self.add_text(more))
+            }
+            DeltaEvent::Answer(_) | DeltaEvent::Tool(_) => None,
+        }
+    }
+
+    fn add_text(&mut self, text: &str) -> Option<String> {
+        if text.is_empty() {
+            return None;
+        }
+        let separator =
+            if self.has_earlier_text && self.yielded.is_empty() { SEPARATOR } else { "" };
+        self.yielded.push_str(text);
+        Some(format!("{separator}{text}"))
+    }
+
+    /// New text of a journal event.
+    fn read(&mut self, event: Event) -> Result<Option<String>, ChatError> {
+        if let EventBody::TaskCreated(created) = &event.body {
+            let structured = created.output_schema.is_some();
+            self.form = if structured { Form::Json } else { Form::Text };
+        } else if let EventBody::StatusChanged(change) = &event.body {
+            self.started = true;
+            return self.change(change);
+        } else if let EventBody::MessageAppended(appended) = &event.body
+            && self.started
+        {
+            return self.append(&appended.message);
+        } else if let EventBody::UsageRecorded(recorded) = &event.body {
+            self.usage += recorded.usage;
+            if recorded.purpose.is_none() {
+                self.turn += 1;
+                self.whole = false;
+                self.has_earlier_text |= !self.yielded.is_empty();
+                self.yielded.clear();
+            }
+        } else if let EventBody::ToolRequested(requested) = event.body {
+            self.requested.insert(requested.tool_call_id);
+        }
+        Ok(None)
+    }
+
+    fn append(&mut self, message: &Message) -> Result<Option<String>, ChatError> {
+        match message {
+            Message::Assistant(answer) => return self.answer(answer),
+            Message::ToolResult(result) => {
+                self.open.retain(|call| call.id != result.tool_call_id);
+            }
+            Message::User(_) => {}
+        }
+        Ok(None)
+    }
+
+    /// Text of a whole or interrupted message that was not yielded.
+    fn answer(&mut self, answer: &AssistantMessage) -> Result<Option<String>, ChatError> {
+        self.whole = true;
+        self.stop = Some(answer.stop_reason);
+        self.open = answer.tool_calls().cloned().collect();
+        self.requested.clear();
+        if self.form == Form::Json {
+            return Ok(None);
+        }
+        let text = answer.text();
+        let Some(rest) = text.strip_prefix(self.yielded.as_str()) else {
+            let message = "the model started its answer again, and it differs from the text already sent: ask again";
+            let error = ChatError::new(StatusCode::BAD_GATEWAY, message);
+            return Err(error.coded("begun_again"));
+        };
+        Ok(self.add_text(rest))
+    }
+
+    /// Whether all open tool calls are for the client.
+    fn waits_for_client(&self) -> bool {
+        let is_for_client = |call: &ToolCallBlock| self.requested.contains(&call.id);
+        !self.open.is_empty() && self.open.iter().all(is_for_client)
+    }
+
+    fn change(&mut self, change: &StatusChanged) -> Result<Option<String>, ChatError> {
+        match change.status {
+            TaskStatus::Pending | TaskStatus::Running | TaskStatus::InputRequired => Ok(None),
+            TaskStatus::Completed => Ok(self.complete(change.detail.as_ref())),
+            TaskStatus::Canceled => Err(ChatError::canceled()),
+            TaskStatus::Failed => {
+                let refused = |detail: &Value| detail["code"] == "refused";
+                if change.detail.as_ref().is_some_and(refused) {
+                    self.end(FinishReason::ContentFilter, Vec::new());
+                    return Ok(None);
+                }
+                Err(ChatError::failed(change.detail.as_ref()))
+            }
+        }
+    }
+
+    fn complete(&mut self, result: Option<&Value>) -> Option<String> {
+        let calls: Vec<ToolCallBlock> = std::mem::take(&mut self.open);
+        let calls: Vec<_> =
+            calls.into_iter().filter(|call| self.requested.contains(&call.id)).collect();
+        if !calls.is_empty() {
+            self.end(FinishReason::ToolCalls, calls);
+            return None;
+        }
+        let length = self.stop == Some(StopReason::Length);
+        self.end(if length { FinishReason::Length } else { FinishReason::Stop }, Vec::new());
+        // A result that no message contains.
+        match result {
+            Some(result) if self.form == Form::Json => Some(result.to_string()),
+            Some(Value::String(text)) if !self.has_earlier_text => self.add_text(text),
+            Some(Value::Null | Value::String(_)) | None => None,
+            Some(result) if !self.has_earlier_text => Some(result.to_string()),
+            Some(_) => None,
+        }
+    }
+
+    fn end(&mut self, reason: FinishReason, calls: Vec<ToolCallBlock>) {
+        self.end = Some(AnswerEnd { reason, calls, usage: self.usage });
+    }
+}

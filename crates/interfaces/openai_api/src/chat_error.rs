@@ -1,0 +1,170 @@
+//! Errors of chat requests: in OpenAI's shape, or in the native shape for canonical requests.
+
+use antiphon_core::port::{Clock, SystemClock};
+use antiphon_core::{ErrorCode, ErrorResponse};
+use antiphon_interface_transport::{ApiError, RETRY_AFTER_S, budget_details, budget_retry_after_s};
+use antiphon_runtime::{BudgetSpent, OrchestratorError};
+use axum::Json;
+use axum::body::to_bytes;
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+/// Longest native error that is converted, in bytes.
+const NATIVE_BYTES_MAX: usize = 64 * 1024;
+
+/// OpenAI's code for a spend limit that is reached.
+const QUOTA: &str = "insufficient_quota";
+
+/// The shape of a request, of its response and of its errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    OpenAi,
+    /// Canonical messages, which have `id` and `timestamp`.
+    Canonical,
+}
+
+/// A chat request that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ChatError {
+    pub(crate) status: StatusCode,
+    pub(crate) message: String,
+    /// The field that is wrong.
+    pub(crate) param: Option<String>,
+    /// A stable code for programs.
+    pub(crate) code: Option<String>,
+    /// The spend limit that is reached.
+    pub(crate) spent: Option<Box<BudgetSpent>>,
+}
+
+impl ChatError {
+    /// A field is wrong: 400.
+    pub(crate) fn field(param: impl Into<String>, message: impl std::fmt::Display) -> Self {
+        let param = param.into();
+        let message = format!("`{param}`: {message}");
+        let status = StatusCode::BAD_REQUEST;
+        Self { status, message, param: Some(param), code: None, spent: None }
+    }
+
+    pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self { status, message: message.into(), param: None, code: None, spent: None }
+    }
+
+    pub(crate) fn coded(self, code: &str) -> Self {
+        Self { code: Some(code.to_owned()), ..self }
+    }
+
+    /// A message breaks a rule of canonical messages: 422.
+    pub(crate) fn message(message: String) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, message).coded("invalid_message")
+    }
+
+    pub(crate) fn closing() -> Self {
+        let message = "the server is shutting down: ask again later";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, message).coded("closing")
+    }
+
+    /// An error of the orchestrator.
+    pub(crate) async fn of(error: OrchestratorError) -> Self {
+        let OrchestratorError::Budget(spent) = error else { return Self::native(error).await };
+        let error = Self::new(StatusCode::SERVICE_UNAVAILABLE, spent.to_string());
+        Self { spent: Some(Box::new(spent)), ..error.coded(QUOTA) }
+    }
+
+    /// An error in the native shape.
+    pub(crate) async fn native(error: impl Into<ApiError>) -> Self {
+        let response = error.into().into_response();
+        let status = response.status();
+        let body = to_bytes(response.into_body(), NATIVE_BYTES_MAX).await.unwrap_or_default();
+        let message = match serde_json::from_slice::<ErrorResponse>(&body) {
+            Ok(body) => body.message,
+            Err(_) => status.canonical_reason().unwrap_or("the request failed").to_owned(),
+        };
+        Self::new(status, message)
+    }
+
+    /// The error of a failed task.
+    pub(crate) fn failed(detail: Option<&Value>) -> Self {
+        let text = |name: &str| detail.and_then(|detail| detail.get(name)).and_then(Value::as_str);
+        let code = text("code").unwrap_or("failed");
+        let status = match code {
+            "invalid_request" | "context_overflow" | "limit_reached" => StatusCode::BAD_REQUEST,
+            "not_found" => StatusCode::NOT_FOUND,
+            "rate_limited" => StatusCode::TOO_MANY_REQUESTS,
+            "overloaded" => StatusCode::SERVICE_UNAVAILABLE,
+            "invalid_output" => StatusCode::UNPROCESSABLE_ENTITY,
+            "interrupted" | "failed" => StatusCode::INTERNAL_SERVER_ERROR,
+            // All other codes are errors of the provider.
+            _ => StatusCode::BAD_GATEWAY,
+        };
+        let code = if code == "context_overflow" { "context_length_exceeded" } else { code };
+        Self::new(status, text("error").unwrap_or("the task failed")).coded(code)
+    }
+
+    /// The task was canceled by another caller. The status tells clients not to retry.
+    pub(crate) fn canceled() -> Self {
+        Self::new(StatusCode::GONE, "the task was canceled").coded("canceled")
+    }
+
+    /// The body, also used as the last line of a stream.
+    pub(crate) fn body(&self, shape: Shape) -> Value {
+        match shape {
+            Shape::OpenAi => json!({ "error": {
+                "message": self.message, "type": self.kind(), "param": self.param, "code": self.code,
+            }}),
+            Shape::Canonical => {
+                let mut body = json!({ "code": self.native_code(), "message": self.message });
+                let details = [("field", &self.param), ("cause", &self.code)];
+                for (name, value) in details {
+                    if let Some(value) = value {
+                        body["details"][name] = json!(value);
+                    }
+                }
+                if let Some(spent) = &self.spent {
+                    body["details"] = json!(budget_details(spent));
+                }
+                body
+            }
+        }
+    }
+
+    pub(crate) fn into_response(self, shape: Shape) -> Response {
+        let mut response = (self.status, Json(self.body(shape))).into_response();
+        if matches!(self.status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
+            let wait = self
+                .spent
+                .as_ref()
+                .map_or(RETRY_AFTER_S, |spent| budget_retry_after_s(spent, SystemClock.now()));
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(wait));
+        }
+        response
+    }
+
+    fn kind(&self) -> &'static str {
+        match self.status {
+            _ if self.spent.is_some() => QUOTA,
+            StatusCode::UNAUTHORIZED => "authentication_error",
+            StatusCode::FORBIDDEN => "permission_error",
+            StatusCode::TOO_MANY_REQUESTS => "rate_limit_error",
+            status if status.is_server_error() => "server_error",
+            _ => "invalid_request_error",
+        }
+    }
+
+    fn native_code(&self) -> ErrorCode {
+        match self.status {
+            StatusCode::UNAUTHORIZED => ErrorCode::Unauthorized,
+            StatusCode::FORBIDDEN => ErrorCode::Forbidden,
+            StatusCode::NOT_FOUND => ErrorCode::NotFound,
+            StatusCode::CONFLICT | StatusCode::GONE => ErrorCode::Conflict,
+            StatusCode::TOO_MANY_REQUESTS => ErrorCode::RateLimitExceeded,
+            StatusCode::UNPROCESSABLE_ENTITY => ErrorCode::InvalidMessage,
+            StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE => {
+                ErrorCode::ServiceUnavailable
+            }
+            StatusCode::INTERNAL_SERVER_ERROR => ErrorCode::InternalError,
+            _ => ErrorCode::InvalidRequest,
+        }
+    }
+}

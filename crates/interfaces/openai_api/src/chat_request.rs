@@ -1,0 +1,278 @@
+//! A chat request, read from its JSON. A field that cannot be honored is refused by name; unknown fields are
+//! ignored.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+
+use antiphon_core::{RawJson, Temperature, Tool, ToolChoice};
+use antiphon_project::HISTORY_MESSAGES_MAX;
+use axum::http::StatusCode;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::chat_error::{ChatError, Shape};
+use crate::conversation::Conversation;
+use crate::{canonical, openai};
+
+/// The fields of a body, not yet parsed.
+pub(crate) type Fields = BTreeMap<String, Box<RawValue>>;
+
+/// A chat request.
+#[derive(Debug)]
+pub(crate) struct ChatRequest {
+    pub(crate) model: Option<String>,
+    pub(crate) conversation: Conversation,
+    pub(crate) temperature: Option<Temperature>,
+    pub(crate) max_tokens: Option<NonZeroU32>,
+    pub(crate) tools: Vec<Tool>,
+    pub(crate) tool_choice: ToolChoice,
+    pub(crate) schema: Option<RawJson>,
+    pub(crate) stream: bool,
+    pub(crate) include_usage: bool,
+}
+
+/// Fields that are accepted only with their default value.
+const DEFAULT_ONLY: &[(&str, &str)] = &[
+    ("n", "1"),
+    ("top_p", "1"),
+    ("presence_penalty", "0"),
+    ("frequency_penalty", "0"),
+    ("logprobs", "false"),
+    ("top_logprobs", "0"),
+    ("logit_bias", "{}"),
+    ("stop", "[]"),
+    ("parallel_tool_calls", "true"),
+    ("modalities", "[\"text\"]"),
+];
+
+/// Fields that are never accepted.
+const UNSUPPORTED: &[&str] = &[
+    "seed",
+    "audio",
+    "functions",
+    "function_call",
+    "web_search_options",
+    "reasoning_effort",
+    "verbosity",
+];
+
+/// The shape of a request: canonical messages have `id` and `timestamp`.
+pub(crate) fn shape(fields: &Fields) -> Shape {
+    #[derive(Deserialize)]
+    struct Marks {
+        id: Option<serde::de::IgnoredAny>,
+        timestamp: Option<serde::de::IgnoredAny>,
+    }
+    let messages = fields.get("messages").and_then(|raw| serde_json::from_str(raw.get()).ok());
+    let messages: Vec<&RawValue> = messages.unwrap_or_default();
+    let canonical = |message: &&RawValue| {
+        let marks = serde_json::from_str::<Marks>(message.get());
+        marks.is_ok_and(|marks| marks.id.is_some() && marks.timestamp.is_some())
+    };
+    if messages.iter().any(canonical) { Shape::Canonical } else { Shape::OpenAi }
+}
+
+impl ChatRequest {
+    pub(crate) fn read(fields: &Fields, shape: Shape) -> Result<Self, ChatError> {
+        check_supported(fields)?;
+        let messages: Vec<Box<RawValue>> = field(fields, "messages")?.unwrap_or_default();
+        if messages.is_empty() {
+            return Err(ChatError::field(
+                "messages",
+                "missing or empty: send at least one message",
+            ));
+        }
+        if messages.len() > HISTORY_MESSAGES_MAX {
+            return Err(ChatError::field("messages", format!("at most {HISTORY_MESSAGES_MAX}")));
+        }
+        let conversation = match shape {
+            Shape::OpenAi => openai::read(&messages)?,
+            Shape::Canonical => canonical::read(&messages)?,
+        };
+        let temperature: Option<f64> = field(fields, "temperature")?;
+        let temperature = temperature.map(Temperature::new).transpose();
+        let tools = tools(fields)?;
+        let options: Option<StreamOptions> = field(fields, "stream_options")?;
+        let stream: bool = field(fields, "stream")?.unwrap_or_default();
+        if options.is_some() && !stream {
+            return Err(ChatError::field("stream_options", "allowed only with `stream`: true"));
+        }
+        Ok(Self {
+            model: field(fields, "model")?,
+            conversation,
+            temperature: temperature.map_err(|error| {
+                ChatError::field("temperature", format!("must be from 0 to 2, not {}", error.found))
+            })?,
+            max_tokens: max_tokens(fields)?,
+            tool_choice: tool_choice(fields, &tools)?,
+            tools,
+            schema: schema(fields)?,
+            stream,
+            include_usage: options.is_some_and(|options| options.include_usage == Some(true)),
+        })
+    }
+}
+
+#[derive(Deserialize)]
+struct StreamOptions {
+    include_usage: Option<bool>,
+}
+
+/// The value of a field; `None` when absent or `null`.
+fn field<T: DeserializeOwned>(fields: &Fields, name: &str) -> Result<Option<T>, ChatError> {
+    let Some(raw) = fields.get(name) else { return Ok(None) };
+    serde_json::from_str(raw.get()).map_err(|error| ChatError::field(name, error))
+}
+
+fn check_supported(fields: &Fields) -> Result<(), ChatError> {
+    for (name, default) in DEFAULT_ONLY {
+        let found: Value = field(fields, name)?.unwrap_or_default();
+        let default_value: Value = serde_json::from_str(default).unwrap_or_default();
+        let same = match (found.as_f64(), default_value.as_f64()) {
+            (Some(found), Some(default)) => (found - default).abs() < f64::EPSILON,
+            (Some(_) | None, _) => found == default_value,
+        };
+        if !same && !found.is_null() {
+            return Err(unsupported(name));
+        }
+    }
+    for name in UNSUPPORTED {
+        if field::<Value>(fields, name)?.is_some_and(|value| !value.is_null()) {
+            return Err(unsupported(name));
+        }
+    }
+    Ok(())
+}
+
+fn unsupported(name: &str) -> ChatError {
+    let message = match name {
+        "functions" | "function_call" => {
+            format!("`{name}` is not supported; use `tools` and `tool_choice`")
+        }
+        _ => format!("`{name}` is not supported; omit it"),
+    };
+    let error = ChatError::new(StatusCode::BAD_REQUEST, message);
+    ChatError { param: Some(name.to_owned()), ..error.coded("unsupported_parameter") }
+}
+
+fn max_tokens(fields: &Fields) -> Result<Option<NonZeroU32>, ChatError> {
+    let read = |name| -> Result<Option<NonZeroU32>, ChatError> {
+        let tokens: Option<u32> = field(fields, name)?;
+        let some =
+            |n| NonZeroU32::new(n).ok_or_else(|| ChatError::field(name, "must be more than 0"));
+        tokens.map(some).transpose()
+    };
+    match (read("max_tokens")?, read("max_completion_tokens")?) {
+        (Some(one), Some(other)) if one != other => Err(ChatError::field(
+            "max_tokens",
+            "differs from `max_completion_tokens`: send one of them",
+        )),
+        (one, other) => Ok(one.or(other)),
+    }
+}
+
+#[derive(Deserialize)]
+struct ToolWire {
+    r#type: String,
+    function: Option<FunctionWire>,
+}
+
+#[derive(Deserialize)]
+struct FunctionWire {
+    name: String,
+    description: Option<String>,
+    parameters: Option<RawJson>,
+}
+
+fn tools(fields: &Fields) -> Result<Vec<Tool>, ChatError> {
+    let wires: Vec<ToolWire> = field(fields, "tools")?.unwrap_or_default();
+    let mut tools = Vec::new();
+    for (index, wire) in wires.into_iter().enumerate() {
+        let field = format!("tools[{index}]");
+        let Some(function) = wire.function.filter(|_| wire.r#type == "function") else {
+            return Err(ChatError::field(
+                field,
+                "expected a tool of type `function`, with a `function`",
+            ));
+        };
+        let parameters = match function.parameters {
+            Some(parameters) if parameters.is_object() => parameters,
+            Some(_) => {
+                return Err(ChatError::field(field, "`parameters` must be a JSON Schema object"));
+            }
+            None => no_parameters(&field)?,
+        };
+        let description = function.description.unwrap_or_default();
+        tools.push(Tool { name: function.name, description, parameters });
+    }
+    Ok(tools)
+}
+
+fn no_parameters(field: &str) -> Result<RawJson, ChatError> {
+    let none = json!({ "type": "object", "properties": {} });
+    RawJson::of(&none).map_err(|error| ChatError::field(field, error))
+}
+
+fn tool_choice(fields: &Fields, tools: &[Tool]) -> Result<ToolChoice, ChatError> {
+    let refuse = |message: &str| Err(ChatError::field("tool_choice", message));
+    let choice: Value = field(fields, "tool_choice")?.unwrap_or_default();
+    let choice = match (&choice, choice.as_str()) {
+        (Value::Null, _) => return Ok(ToolChoice::Auto),
+        (_, Some("auto")) => ToolChoice::Auto,
+        (_, Some("none")) => ToolChoice::None,
+        (_, Some("required")) => ToolChoice::Required,
+        (_, Some(_)) => return refuse("expected `auto`, `none`, `required`, or a function"),
+        (choice, None) => match choice["function"]["name"].as_str() {
+            Some(name) if choice["type"] == "function" => ToolChoice::Named(name.to_owned()),
+            Some(_) | None => {
+                return refuse("expected {\"type\": \"function\", \"function\": {\"name\": …}}");
+            }
+        },
+    };
+    match &choice {
+        ToolChoice::Required if tools.is_empty() => refuse("there are no `tools`"),
+        ToolChoice::Named(name) if !tools.iter().any(|tool| tool.name == *name) => {
+            refuse("no such tool in `tools`")
+        }
+        ToolChoice::Auto | ToolChoice::None | ToolChoice::Required | ToolChoice::Named(_) => {
+            Ok(choice)
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct FormatWire {
+    r#type: String,
+    json_schema: Option<SchemaWire>,
+}
+
+#[derive(Deserialize)]
+struct SchemaWire {
+    schema: Option<RawJson>,
+}
+
+fn schema(fields: &Fields) -> Result<Option<RawJson>, ChatError> {
+    const NAME: &str = "response_format";
+    let Some(format) = field::<Option<FormatWire>>(fields, NAME)?.flatten() else {
+        return Ok(None);
+    };
+    let object = || {
+        let object = json!({ "type": "object" });
+        RawJson::of(&object).map_err(|error| ChatError::field(NAME, error))
+    };
+    match (format.r#type.as_str(), format.json_schema) {
+        ("text", _) => Ok(None),
+        ("json_object", _) => object().map(Some),
+        ("json_schema", Some(SchemaWire { schema: Some(schema) })) => {
+            antiphon_runtime::check_schema(&schema)
+                .map_err(|reason| ChatError::field("response_format.json_schema.schema", reason))?;
+            Ok(Some(schema))
+        }
+        ("json_schema", _) => {
+            Err(ChatError::field("response_format.json_schema.schema", "missing"))
+        }
+        _ => Err(ChatError::field(NAME, "expected `text`, `json_object` or `json_schema`")),
+    }
+}

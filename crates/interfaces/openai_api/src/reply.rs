@@ -1,0 +1,186 @@
+//! The response to a chat request: whole, or streamed. When the client disconnects, its task is canceled,
+//! unless the client asked that the task continues.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_interface_transport::{AppState, stream_slot};
+use antiphon_runtime::AttachedTask;
+use axum::body::{Body, Bytes};
+use axum::http::header::CONTENT_TYPE;
+use axum::response::sse::{self, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use serde_json::{Value, json};
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::answer_watcher::{AnswerEnd, AnswerPart, AnswerWatcher};
+use crate::canonical;
+use crate::chat_error::{ChatError, Shape};
+use crate::completion::{CompletionHeader, call_delta};
+
+/// The response to a chat request.
+pub(crate) struct Reply {
+    pub(crate) state: Arc<AppState>,
+    pub(crate) shape: Shape,
+    pub(crate) header: CompletionHeader,
+    pub(crate) include_usage: bool,
+    pub(crate) watcher: AnswerWatcher,
+    /// Cancels the task when dropped; absent for a task that continues without the client.
+    pub(crate) attached: Option<AttachedTask>,
+    /// Text so far.
+    pub(crate) text: String,
+}
+
+impl Reply {
+    /// How long an error may still set the status. After that the response begins, so that it does not exceed
+    /// the time limit of a response.
+    fn status_wait(&self) -> Duration {
+        self.state.deps.limits.answer_wait / 4 * 3
+    }
+
+    /// The whole completion.
+    pub(crate) async fn whole(mut self) -> Response {
+        match tokio::time::timeout(self.status_wait(), self.collect()).await {
+            Ok(Ok(body)) => axum::Json(body).into_response(),
+            Ok(Err(error)) => error.into_response(self.shape),
+            Err(_) => {
+                let body = Body::from_stream(stream::unfold(Some(self), late_chunk));
+                ([(CONTENT_TYPE, "application/json")], body).into_response()
+            }
+        }
+    }
+
+    /// Waits for the whole answer. Cancel safe.
+    async fn collect(&mut self) -> Result<Value, ChatError> {
+        loop {
+            match self.next().await? {
+                AnswerPart::Text(text) => self.text.push_str(&text),
+                AnswerPart::End(end) => return Ok(self.body(&end)),
+            }
+        }
+    }
+
+    fn body(&self, end: &AnswerEnd) -> Value {
+        match self.shape {
+            Shape::OpenAi => self.header.whole(&self.text, end),
+            Shape::Canonical => {
+                let AnswerEnd { calls, usage, .. } = end;
+                json!(canonical::response(&self.header.model, &self.text, calls, *usage))
+            }
+        }
+    }
+
+    /// The next part, or an error when the server shuts down.
+    async fn next(&mut self) -> Result<AnswerPart, ChatError> {
+        let part = tokio::select! {
+            () = self.state.closing.cancelled() => return Err(ChatError::closing()),
+            part = self.watcher.next() => part?,
+        };
+        if let AnswerPart::End(_) = &part
+            && let Some(attached) = self.attached.take()
+        {
+            attached.let_go();
+        }
+        Ok(part)
+    }
+
+    /// The completion as server-sent events.
+    pub(crate) async fn streamed(mut self) -> Response {
+        let slot = match stream_slot(&self.state) {
+            Ok(slot) => slot,
+            Err(error) => return ChatError::native(error).await.into_response(self.shape),
+        };
+        let mut lines = VecDeque::new();
+        if self.shape == Shape::OpenAi {
+            let role = json!({ "role": "assistant", "content": "" });
+            lines.push_back(self.header.chunk(&role, None).to_string());
+        }
+        let ended = match tokio::time::timeout(self.status_wait(), self.next()).await {
+            Ok(Err(error)) => return error.into_response(self.shape),
+            Ok(Ok(part)) => self.lines(part, &mut lines),
+            Err(_) => false,
+        };
+        let heartbeat = KeepAlive::new().interval(self.state.deps.limits.heartbeat).text("alive");
+        let streaming = Streaming { reply: self, lines, ended, _slot: slot };
+        let events = stream::unfold(streaming, Streaming::next);
+        Sse::new(events).keep_alive(heartbeat).into_response()
+    }
+
+    /// Adds the lines of a part. Returns whether they are the last.
+    fn lines(&mut self, part: AnswerPart, lines: &mut VecDeque<String>) -> bool {
+        match (part, self.shape) {
+            (AnswerPart::Text(text), Shape::OpenAi) => {
+                let delta = json!({ "content": text });
+                lines.push_back(self.header.chunk(&delta, None).to_string());
+                false
+            }
+            (AnswerPart::Text(text), Shape::Canonical) => {
+                lines.push_back(json!({ "delta": text }).to_string());
+                self.text.push_str(&text);
+                false
+            }
+            (AnswerPart::End(end), Shape::OpenAi) => {
+                for (index, call) in end.calls.iter().enumerate() {
+                    lines.push_back(self.header.chunk(&call_delta(index, call), None).to_string());
+                }
+                lines.push_back(self.header.chunk(&json!({}), Some(end.reason)).to_string());
+                if self.include_usage {
+                    lines.push_back(self.header.usage_chunk(end.usage).to_string());
+                }
+                lines.push_back("[DONE]".to_owned());
+                true
+            }
+            (AnswerPart::End(end), Shape::Canonical) => {
+                lines.push_back(self.body(&end).to_string());
+                lines.push_back("[DONE]".to_owned());
+                true
+            }
+        }
+    }
+}
+
+/// A completion that is being streamed.
+struct Streaming {
+    reply: Reply,
+    lines: VecDeque<String>,
+    ended: bool,
+    _slot: OwnedSemaphorePermit,
+}
+
+impl Streaming {
+    async fn next(mut self) -> Option<(Result<sse::Event, Infallible>, Self)> {
+        loop {
+            if let Some(line) = self.lines.pop_front() {
+                return Some((Ok(sse::Event::default().data(line)), self));
+            }
+            if self.ended {
+                return None;
+            }
+            self.ended = match self.reply.next().await {
+                Ok(part) => self.reply.lines(part, &mut self.lines),
+                Err(error) => {
+                    // Too late for a status: the error is the last line, without `[DONE]`.
+                    self.lines.push_back(error.body(self.reply.shape).to_string());
+                    true
+                }
+            };
+        }
+    }
+}
+
+/// The next chunk of a whole completion that takes long: blanks, which JSON ignores, then the completion or the
+/// error.
+async fn late_chunk(reply: Option<Reply>) -> Option<(Result<Bytes, Infallible>, Option<Reply>)> {
+    let mut reply = reply?;
+    let heartbeat = reply.state.deps.limits.heartbeat;
+    match tokio::time::timeout(heartbeat, reply.collect()).await {
+        Err(_) => Some((Ok(Bytes::from_static(b" ")), Some(reply))),
+        Ok(ended) => {
+            let body = ended.unwrap_or_else(|error| error.body(reply.shape));
+            Some((Ok(Bytes::from(body.to_string())), None))
+        }
+    }
+}

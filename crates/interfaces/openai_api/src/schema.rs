@@ -1,0 +1,235 @@
+//! Schemas of chat requests and responses, for the `OpenAPI` document alone. The bodies themselves are read
+//! field by field and written as JSON.
+#![expect(dead_code, reason = "only their schemas are used")]
+
+use antiphon_core::{
+    ChatCompletionRequest, ChatCompletionResponse, ErrorResponse, RawJson, TokenUsage,
+};
+use antiphon_interface_transport::openapi::{
+    DescribedStatus, EVENT_STREAM, MediaType, ReferenceOr, ResponseDescription, SchemaObject,
+    TransformOperation, event_schema, in_context,
+};
+use schemars::{JsonSchema, Schema};
+use serde_json::{Value, json};
+
+/// A chat request: canonical when its messages have `id` and `timestamp`, OpenAI's otherwise.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum ChatRequest {
+    Canonical(ChatCompletionRequest),
+    OpenAi(OpenAiRequest),
+}
+
+/// A chat request as OpenAI's clients send it. Unsupported fields are refused by name.
+#[derive(JsonSchema)]
+#[schemars(
+    example = json!({ "model": "scripted/hello", "messages": [{ "role": "user", "content": "hi" }] }),
+    example = json!({
+        "model": "scripted/hello", "stream": true, "messages": [{ "role": "user", "content": "hi" }],
+    }),
+)]
+pub(crate) struct OpenAiRequest {
+    /// Name of an agent, or `PROVIDER/MODEL`: see `GET /v1/models`.
+    model: String,
+    /// The conversation so far; the last message is a user's, or the result of a tool call.
+    #[schemars(length(min = 1))]
+    messages: Vec<OpenAiMessage>,
+    /// Sampling temperature, from 0 to 2; the default of the model when absent.
+    #[schemars(range(min = 0.0, max = 2.0))]
+    temperature: Option<f64>,
+    /// Tokens of the completion, at most; the limit of the model when absent.
+    #[schemars(range(min = 1))]
+    max_tokens: Option<u32>,
+    /// The same as `max_tokens`.
+    #[schemars(range(min = 1))]
+    max_completion_tokens: Option<u32>,
+    /// Tools that the client runs.
+    tools: Option<Vec<OpenAiTool>>,
+    /// `auto`, `none`, `required`, or a function by name; `auto` when absent.
+    tool_choice: Option<Value>,
+    /// Format of the completion: `text`, `json_object` or `json_schema`; `text` when absent.
+    response_format: Option<Value>,
+    /// `true`: the response is server-sent events; `false` when absent.
+    stream: Option<bool>,
+    /// Only with `stream`.
+    stream_options: Option<StreamOptions>,
+}
+
+/// A message in OpenAI's shape.
+#[derive(JsonSchema)]
+struct OpenAiMessage {
+    role: OpenAiRole,
+    /// A text, or a list of parts: `text`, or `image_url` with a `data:` URL.
+    content: Option<Value>,
+    tool_calls: Option<Vec<OpenAiCall>>,
+    tool_call_id: Option<String>,
+}
+
+#[derive(JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum OpenAiRole {
+    System,
+    Developer,
+    User,
+    Assistant,
+    Tool,
+}
+
+/// A tool that the client runs.
+#[derive(JsonSchema)]
+struct OpenAiTool {
+    r#type: Function,
+    function: OpenAiFunction,
+}
+
+#[derive(JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Function {
+    Function,
+}
+
+#[derive(JsonSchema)]
+struct OpenAiFunction {
+    name: String,
+    description: Option<String>,
+    /// JSON Schema of its arguments; none when absent.
+    parameters: Option<RawJson>,
+}
+
+/// A call of a tool that the client runs.
+#[derive(JsonSchema)]
+struct OpenAiCall {
+    id: String,
+    r#type: Function,
+    function: OpenAiCalled,
+}
+
+#[derive(JsonSchema)]
+struct OpenAiCalled {
+    name: String,
+    /// The arguments: JSON as a text.
+    arguments: String,
+}
+
+#[derive(JsonSchema)]
+struct StreamOptions {
+    /// `true`: the last chunk has the token usage.
+    include_usage: Option<bool>,
+}
+
+/// A completion in the shape of the request.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum ChatAnswer {
+    Canonical(ChatCompletionResponse),
+    OpenAi(OpenAiAnswer),
+}
+
+/// A completion in OpenAI's shape.
+#[derive(JsonSchema)]
+pub(crate) struct OpenAiAnswer {
+    id: String,
+    object: String,
+    created: i64,
+    model: String,
+    choices: Vec<OpenAiChoice>,
+    usage: TokenUsage,
+}
+
+#[derive(JsonSchema)]
+struct OpenAiChoice {
+    index: u32,
+    message: OpenAiAnswerMessage,
+    finish_reason: FinishReason,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename = "OpenAiSaid")]
+struct OpenAiAnswerMessage {
+    role: OpenAiRole,
+    content: Option<String>,
+    tool_calls: Option<Vec<OpenAiCall>>,
+}
+
+#[derive(JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum FinishReason {
+    Stop,
+    Length,
+    ToolCalls,
+    ContentFilter,
+}
+
+/// An error in OpenAI's shape.
+#[derive(JsonSchema)]
+struct OpenAiError {
+    error: OpenAiFault,
+}
+
+#[derive(JsonSchema)]
+struct OpenAiFault {
+    message: String,
+    r#type: String,
+    /// The field that is wrong.
+    param: Option<String>,
+    code: Option<String>,
+}
+
+/// An error in the shape of the request, or in the native shape when authentication fails.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+enum ChatError {
+    OpenAi(OpenAiError),
+    Native(ErrorResponse),
+}
+
+/// Agents and models that a completion can name.
+#[derive(JsonSchema)]
+pub(crate) struct Models {
+    object: String,
+    data: Vec<Model>,
+}
+
+/// An agent or a model.
+#[derive(JsonSchema)]
+pub(crate) struct Model {
+    /// Value for `model` of a chat request.
+    id: String,
+    object: String,
+    created: i64,
+    owned_by: String,
+}
+
+/// Describes that the response may be streamed.
+pub(crate) fn with_stream(mut route: TransformOperation<'_>) -> TransformOperation<'_> {
+    let responses = route.inner_mut().responses.get_or_insert_default();
+    if let Some(ReferenceOr::Item(response)) =
+        responses.responses.get_mut(&DescribedStatus::Code(200))
+    {
+        response.content.insert(EVENT_STREAM.to_owned(), media(event_schema()));
+    }
+    route
+}
+
+/// Describes errors in the shape of the request.
+pub(crate) fn with_errors<'t>(
+    mut route: TransformOperation<'t>,
+    statuses: &[u16],
+) -> TransformOperation<'t> {
+    let schema = in_context(|context| context.schema.subschema_for::<ChatError>());
+    let responses = route.inner_mut().responses.get_or_insert_default();
+    for status in statuses {
+        let mut failure = ResponseDescription {
+            description: "An error in the shape of the request.".to_owned(),
+            ..ResponseDescription::default()
+        };
+        failure.content.insert("application/json".to_owned(), media(schema.clone()));
+        responses.responses.insert(DescribedStatus::Code(*status), ReferenceOr::Item(failure));
+    }
+    route
+}
+
+fn media(json_schema: Schema) -> MediaType {
+    let schema = SchemaObject { json_schema, external_docs: None, example: None };
+    MediaType { schema: Some(schema), ..MediaType::default() }
+}

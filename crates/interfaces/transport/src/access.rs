@@ -1,0 +1,7 @@
+//! Who may ask for what: credentials, callers, host names, and the guard that checks them.
+
+pub(crate) mod api_keys;
+pub(crate) mod caller;
+pub(crate) mod guard;
+pub(crate) mod hosts;
+pub(crate) mod token;

@@ -1,0 +1,176 @@
+//! The caller of a request: the owner, who has the token, or the holder of an API key.
+//!
+//! A caller without valid credentials always gets the same response, whatever is wrong with them. Only a file
+//! of keys that cannot be read is told apart, as 503, because the key may be valid.
+//!
+//! | request                                                            | needs                       |
+//! |--------------------------------------------------------------------|-----------------------------|
+//! | `GET`, `HEAD`, `OPTIONS`                                           | level `read`                |
+//! | any other method                                                   | level `write`               |
+//! | a handler with a [`Decider`]                                       | level `admin`, a person     |
+//! | a change through a route that is not writable by agents' keys      | a person                    |
+
+use antiphon_core::{AgentName, ErrorCode, Sender};
+use antiphon_keys::{Allowed, Holder, Level, Refused, Verdict, parse_authorization};
+use antiphon_project::Principal;
+use axum::extract::FromRequestParts;
+use axum::http::Method;
+use axum::http::request::Parts;
+use chrono::{DateTime, Utc};
+
+use crate::api_error::ApiError;
+use crate::openapi::{GenContext, LEVEL, Operation, OperationInput};
+use crate::state::AppState;
+
+/// The name of the owner in recorded decisions.
+const OWNER: &str = "http";
+
+/// The caller of a request, as a handler takes it.
+#[derive(Debug, Clone)]
+pub enum Caller {
+    /// The owner, who has the token and may do everything.
+    Owner,
+    /// The holder of an API key.
+    Key(Box<Allowed>),
+}
+
+impl Caller {
+    /// The caller with these credentials, and the verdict of the rate limit for a key.
+    pub(crate) fn authenticate(
+        state: &AppState,
+        authorization: &str,
+        now: DateTime<Utc>,
+    ) -> Result<(Self, Option<Verdict>), ApiError> {
+        let credentials = authorization.as_bytes();
+        if state.deps.token.matches(credentials) {
+            return Ok((Self::Owner, None));
+        }
+        let Some(keys) = &state.keys else { return Err(unauthorized()) };
+        let presented = parse_authorization(credentials).map_err(|_| unauthorized())?;
+        let id = presented.claimed_id();
+        let allowed = keys.ring.check(&presented).map_err(|refused| match refused {
+            Refused::Unknown | Refused::Expired | Refused::Revoked | Refused::Malformed => {
+                tracing::info!(key.id = %id, reason = %refused, "a key was refused");
+                unauthorized()
+            }
+            Refused::Unavailable { reason } => {
+                tracing::warn!(reason, "API keys cannot be read: none is accepted");
+                let message =
+                    "API keys cannot be checked now: see the server's log, or retry later";
+                ApiError::new(ErrorCode::ServiceUnavailable, message)
+            }
+        })?;
+        let verdict = keys.limiter.check(allowed.id, allowed.rate_per_minute, now);
+        Ok((Self::Key(Box::new(allowed)), Some(verdict)))
+    }
+
+    /// Refuses a method that the level of the key does not allow, and a change by an agent's key through a
+    /// route that is not `agent_writable`.
+    pub(crate) fn check_allowed(
+        &self,
+        method: &Method,
+        agent_writable: bool,
+    ) -> Result<(), ApiError> {
+        let Self::Key(allowed) = self else { return Ok(()) };
+        let needed = level_for(method);
+        if !allowed.may(needed) {
+            return Err(too_low(needed, allowed.level));
+        }
+        if self.agent().is_some() && needed != Level::Read && !agent_writable {
+            let message = "an agent's key may only read, send messages in its own name, and create tasks \
+                           within the agent's own permissions";
+            return Err(ApiError::new(ErrorCode::Forbidden, message));
+        }
+        Ok(())
+    }
+
+    /// The agent that the key was issued to; absent for a person.
+    pub fn agent(&self) -> Option<&AgentName> {
+        match self {
+            Self::Owner => None,
+            Self::Key(allowed) => match &allowed.holder {
+                Holder::Person => None,
+                Holder::Agent(agent) => Some(agent),
+            },
+        }
+    }
+
+    /// Id of the key that pays for the caller's tasks; absent for the owner.
+    pub fn payer(&self) -> Option<String> {
+        match self {
+            Self::Owner => None,
+            Self::Key(allowed) => Some(allowed.id.to_string()),
+        }
+    }
+
+    /// The sender of messages that name none. An agent never speaks as the user.
+    pub fn sender(&self) -> Result<Sender, ApiError> {
+        Ok(self.principal().sender()?)
+    }
+
+    /// On whose authority the request is made.
+    pub fn principal(&self) -> Principal {
+        Principal { key_id: self.payer(), agent: self.agent().cloned() }
+    }
+}
+
+/// The level that a key needs for a method.
+pub(crate) fn level_for(method: &Method) -> Level {
+    let reads = [Method::GET, Method::HEAD, Method::OPTIONS].contains(method);
+    if reads { Level::Read } else { Level::Write }
+}
+
+impl OperationInput for Caller {}
+
+impl<S: Send + Sync> FromRequestParts<S> for Caller {
+    type Rejection = ApiError;
+
+    /// Fails on a route without authentication, where no caller is known.
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        parts.extensions.get::<Self>().cloned().ok_or_else(unauthorized)
+    }
+}
+
+/// A person with level `admin`, who may decide. Recorded with each decision.
+#[derive(Debug)]
+pub struct Decider {
+    /// Name of the decider in the journal.
+    pub by: String,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Decider {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let allowed = match Caller::from_request_parts(parts, state).await? {
+            Caller::Owner => return Ok(Self { by: OWNER.to_owned() }),
+            Caller::Key(allowed) => allowed,
+        };
+        if allowed.may_decide(Level::Admin) {
+            return Ok(Self { by: format!("{OWNER}, key {} ({})", allowed.id, allowed.name) });
+        }
+        Err(match allowed.holder {
+            Holder::Agent(_) => {
+                let message = "an agent's key may not decide: use a person's key";
+                ApiError::new(ErrorCode::Forbidden, message)
+            }
+            Holder::Person => too_low(Level::Admin, allowed.level),
+        })
+    }
+}
+
+impl OperationInput for Decider {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        operation.extensions.insert(LEVEL.to_owned(), Level::Admin.to_string().into());
+    }
+}
+
+fn too_low(needed: Level, level: Level) -> ApiError {
+    let message = format!("this needs a key of level `{needed}`; yours is `{level}`");
+    ApiError::new(ErrorCode::Forbidden, message)
+}
+
+fn unauthorized() -> ApiError {
+    let message = "Missing or invalid token: send a token or key as `Authorization: Bearer KEY`";
+    ApiError::new(ErrorCode::Unauthorized, message)
+}

@@ -1,0 +1,157 @@
+//! The guard around every request: checks it, limits its time, catches panics and adds security headers.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use antiphon_core::ErrorCode;
+use antiphon_core::port::{Clock, SystemClock};
+use antiphon_keys::Verdict;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header::{
+    AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, HOST,
+    ORIGIN, REFERRER_POLICY, TRANSFER_ENCODING, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
+
+use crate::access::caller::Caller;
+use crate::api_error::ApiError;
+use crate::connection::listeners::ListenerKind;
+use crate::request::headers::single_header;
+use crate::request::json::too_large;
+use crate::state::AppState;
+
+/// Headers of every response that does not set them itself.
+const DEFAULT_HEADERS: [(HeaderName, &str); 5] = [
+    (CACHE_CONTROL, "no-store"),
+    (CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
+    (REFERRER_POLICY, "no-referrer"),
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (X_FRAME_OPTIONS, "DENY"),
+];
+
+/// Passes a request on to its handler, or refuses it.
+pub(crate) async fn guard(
+    State(state): State<Arc<AppState>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    // A chunked request may hide another one after it when its length is given too (request smuggling):
+    // it is the last of its connection.
+    let is_last = request.headers().contains_key(TRANSFER_ENCODING);
+    let mut response = match check(&state, &request) {
+        Ok((caller, verdict)) => {
+            let mut response =
+                match check_allowed(&state, caller.as_ref(), verdict.as_ref(), &request) {
+                    Ok(()) => answer(&state, caller, request, next).await,
+                    Err(refused) => refused.into_response(),
+                };
+            set_rate_limit_headers(response.headers_mut(), verdict.as_ref());
+            response
+        }
+        Err(refused) => refused.into_response(),
+    };
+    if is_last {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    for (name, value) in DEFAULT_HEADERS {
+        response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    response
+}
+
+async fn answer(
+    state: &AppState,
+    caller: Option<Caller>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    if let Some(caller) = caller {
+        request.extensions_mut().insert(caller);
+    }
+    let answering = AssertUnwindSafe(next.run(request)).catch_unwind();
+    match tokio::time::timeout(state.deps.limits.answer_wait, answering).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(_)) => {
+            tracing::error!(http.method = %method, http.path = path, "a request panicked");
+            let message = "internal error: see the server's log";
+            ApiError::new(ErrorCode::InternalError, message).into_response()
+        }
+        Err(_) => {
+            let message =
+                "the response took too long: what was accepted continues; ask again later";
+            ApiError::new(ErrorCode::ServiceUnavailable, message).into_response()
+        }
+    }
+}
+
+/// Checks host, origin and credentials. The caller is absent on open and signed routes.
+fn check(
+    state: &AppState,
+    request: &Request,
+) -> Result<(Option<Caller>, Option<Verdict>), ApiError> {
+    let headers = request.headers();
+    let refuse = |message| ApiError::new(ErrorCode::Forbidden, message);
+    let listener = request.extensions().get::<ListenerKind>().copied();
+    let listener = listener.unwrap_or(ListenerKind::Tcp);
+    if !single_header(headers, &HOST).is_some_and(|host| state.hosts.has_host(host, listener)) {
+        return Err(refuse("unknown host name: add it with `--allow-host`"));
+    }
+    if headers.contains_key(ORIGIN)
+        && !single_header(headers, &ORIGIN).is_some_and(|origin| state.hosts.has_origin(origin))
+    {
+        return Err(refuse("requests from pages of other origins are refused"));
+    }
+    if state.access.is_open(request.uri().path()) {
+        return Ok((None, None));
+    }
+    if state.access.is_signed(request.method(), route(request)) {
+        if headers.contains_key(ORIGIN) {
+            return Err(refuse("requests from pages may not send events"));
+        }
+        return Ok((None, None));
+    }
+    let credentials = single_header(headers, &AUTHORIZATION).unwrap_or_default();
+    let (caller, verdict) = Caller::authenticate(state, credentials, SystemClock.now())?;
+    Ok((Some(caller), verdict))
+}
+
+/// The route that matches the request, if any.
+fn route(request: &Request) -> Option<&str> {
+    request.extensions().get::<MatchedPath>().map(MatchedPath::as_str)
+}
+
+/// Checks the rate limit, the level of the key and the announced length of the body.
+fn check_allowed(
+    state: &AppState,
+    caller: Option<&Caller>,
+    verdict: Option<&Verdict>,
+    request: &Request,
+) -> Result<(), ApiError> {
+    if let Some(verdict) = verdict.filter(|verdict| !verdict.is_allowed()) {
+        return Err(ApiError::rate_limited(verdict));
+    }
+    if let Some(caller) = caller {
+        let agent_writable = state.access.is_agent_writable(route(request));
+        caller.check_allowed(request.method(), agent_writable)?;
+    }
+    let length = single_header(request.headers(), &CONTENT_LENGTH);
+    let length = length.and_then(|length| length.parse::<u64>().ok());
+    let bytes_max = state.deps.limits.body_bytes_max;
+    if length.is_some_and(|length| length > bytes_max as u64) {
+        return Err(too_large(bytes_max));
+    }
+    Ok(())
+}
+
+/// Adds the `X-RateLimit-…` headers of a verdict to a response.
+pub fn set_rate_limit_headers(headers: &mut HeaderMap, verdict: Option<&Verdict>) {
+    for (name, value) in verdict.map(Verdict::headers).unwrap_or_default() {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            headers.insert(name, value);
+        }
+    }
+}

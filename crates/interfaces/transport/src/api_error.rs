@@ -1,0 +1,272 @@
+//! The error shape of the native API, with its HTTP status.
+
+use std::collections::BTreeMap;
+
+use antiphon_core::port::{Clock, JournalError, SystemClock};
+use antiphon_core::{ErrorCode, ErrorResponse};
+use antiphon_keys::Verdict;
+use antiphon_project::{RequestError, dollars};
+use antiphon_runtime::{BudgetSpent, OrchestratorError, Rejection, ReplayError};
+use axum::Json;
+use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde_json::Value;
+
+use crate::openapi::{
+    DescribedStatus, GenContext, Operation, OperationOutput, ResponseDescription, fails,
+};
+
+/// Default of `retry-after`, in seconds.
+pub const RETRY_AFTER_S: u64 = 1;
+
+/// A request that failed: an [`ErrorResponse`] with its HTTP status.
+#[derive(Debug)]
+pub struct ApiError {
+    status: StatusCode,
+    body: ErrorResponse,
+    /// Value of `retry-after`, in seconds, for statuses that have the header.
+    retry_after_s: u64,
+}
+
+impl ApiError {
+    /// An error with the status of its code.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self::with_status(status(code), code, message)
+    }
+
+    /// An error of HTTP itself, whose status does not follow from the code.
+    pub fn with_status(status: StatusCode, code: ErrorCode, message: impl Into<String>) -> Self {
+        let body = ErrorResponse { code, message: message.into(), details: None };
+        Self { status, body, retry_after_s: RETRY_AFTER_S }
+    }
+
+    /// A request that cannot be understood or breaks a limit: 400.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::InvalidRequest, message)
+    }
+
+    /// The same error, about a part of the request.
+    fn about(mut self, part: &str) -> Self {
+        self.body.message = format!("{part}: {}", self.body.message);
+        self
+    }
+
+    /// A key or webhook source beyond its rate limit: 429, with the limit in `details`.
+    pub fn rate_limited(verdict: &Verdict) -> Self {
+        let message = "rate limit exceeded: retry after `retry-after` seconds";
+        let mut refused = Self::new(ErrorCode::RateLimitExceeded, message);
+        refused.body.details = details(verdict.details());
+        refused
+    }
+
+    /// The spend limit is reached: 503 until the limit resets.
+    fn budget_spent(spent: &BudgetSpent) -> Self {
+        let mut refused = Self::new(ErrorCode::ServiceUnavailable, spent.to_string());
+        refused.body.details = Some(budget_details(spent));
+        refused.retry_after_s = budget_retry_after_s(spent, SystemClock.now());
+        refused
+    }
+}
+
+/// Details of an error for a spend limit that is reached: which limit, how much, and when it resets.
+pub fn budget_details(spent: &BudgetSpent) -> BTreeMap<String, String> {
+    let resets_at = spent.resets_at.to_rfc3339_opts(SecondsFormat::AutoSi, true);
+    let mut details: BTreeMap<String, String> = [
+        ("cause", "budget".to_owned()),
+        ("scope", spent.scope.as_str().to_owned()),
+        ("period", spent.window.as_str().to_owned()),
+        ("limit_usd", dollars(spent.limit)),
+        ("spent_usd", dollars(spent.spent)),
+        ("resets_at", resets_at),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into();
+    if let Some(id) = spent.scope.key_id() {
+        details.insert("key_id".to_owned(), id.to_owned());
+    }
+    details
+}
+
+/// Seconds from `now` until a spend limit resets, rounded up.
+pub fn budget_retry_after_s(spent: &BudgetSpent, now: DateTime<Utc>) -> u64 {
+    let wait = (spent.resets_at - now).to_std().unwrap_or_default();
+    wait.as_secs().saturating_add(1)
+}
+
+/// The fields of an object, as text.
+fn details(value: Value) -> Option<BTreeMap<String, String>> {
+    let text = |value: Value| match value {
+        Value::String(text) => text,
+        Value::Array(names) => {
+            let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
+            names.join(", ")
+        }
+        other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) => {
+            other.to_string()
+        }
+    };
+    match value {
+        Value::Object(fields) => {
+            Some(fields.into_iter().map(|(name, value)| (name, text(value))).collect())
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            None
+        }
+    }
+}
+
+/// The status of every error with this code.
+fn status(code: ErrorCode) -> StatusCode {
+    match code {
+        ErrorCode::InvalidRequest => StatusCode::BAD_REQUEST,
+        ErrorCode::Unauthorized => StatusCode::UNAUTHORIZED,
+        ErrorCode::Forbidden => StatusCode::FORBIDDEN,
+        ErrorCode::NotFound => StatusCode::NOT_FOUND,
+        ErrorCode::Conflict | ErrorCode::InvalidStateTransition => StatusCode::CONFLICT,
+        ErrorCode::RateLimitExceeded => StatusCode::TOO_MANY_REQUESTS,
+        ErrorCode::InternalError => StatusCode::INTERNAL_SERVER_ERROR,
+        ErrorCode::ServiceUnavailable => StatusCode::SERVICE_UNAVAILABLE,
+        ErrorCode::InvalidMessage | ErrorCode::DomainViolation => StatusCode::UNPROCESSABLE_ENTITY,
+    }
+}
+
+fn journal_code(error: &JournalError) -> ErrorCode {
+    match error {
+        JournalError::Stale { .. } | JournalError::Ended { .. } => ErrorCode::Conflict,
+        JournalError::Invalid { .. } => ErrorCode::InvalidRequest,
+        JournalError::Unavailable { .. } => ErrorCode::ServiceUnavailable,
+        JournalError::Corrupt { .. } => ErrorCode::InternalError,
+    }
+}
+
+fn code(error: &OrchestratorError) -> ErrorCode {
+    match error {
+        OrchestratorError::Journal(error) => journal_code(error),
+        OrchestratorError::Replay(ReplayError::NoTask { .. })
+        | OrchestratorError::NoApproval { .. }
+        | OrchestratorError::NoSuchCall { .. } => ErrorCode::NotFound,
+        OrchestratorError::Replay(ReplayError::OutOfOrder { .. } | ReplayError::TooDeep { .. })
+        | OrchestratorError::Fault { .. } => ErrorCode::InternalError,
+        OrchestratorError::MailboxFull { .. } => ErrorCode::RateLimitExceeded,
+        OrchestratorError::Limit(_)
+        | OrchestratorError::BadSchema { .. }
+        | OrchestratorError::BadTool { .. }
+        | OrchestratorError::NoAllowance { .. }
+        | OrchestratorError::ResultTooLong { .. } => ErrorCode::InvalidRequest,
+        OrchestratorError::AtRest { .. }
+        | OrchestratorError::CannotStart { .. }
+        | OrchestratorError::Ended { .. }
+        | OrchestratorError::SessionThere { .. }
+        | OrchestratorError::Decided { .. } => ErrorCode::Conflict,
+        OrchestratorError::Budget(_)
+        | OrchestratorError::NoModel { .. }
+        | OrchestratorError::NotRemembered { .. }
+        | OrchestratorError::Silent { .. } => ErrorCode::ServiceUnavailable,
+    }
+}
+
+/// The cause in one word, where the code alone does not say what to fix.
+fn cause(error: &OrchestratorError) -> Option<&'static str> {
+    match error {
+        OrchestratorError::Limit(_) => Some("limit"),
+        OrchestratorError::NoModel { .. } => Some("model"),
+        OrchestratorError::NotRemembered { .. } => Some("rule"),
+        OrchestratorError::AtRest { .. } => Some("at_rest"),
+        OrchestratorError::Budget(_) => Some("budget"),
+        OrchestratorError::Journal(_)
+        | OrchestratorError::Replay(_)
+        | OrchestratorError::MailboxFull { .. }
+        | OrchestratorError::BadSchema { .. }
+        | OrchestratorError::BadTool { .. }
+        | OrchestratorError::NoAllowance { .. }
+        | OrchestratorError::NoSuchCall { .. }
+        | OrchestratorError::ResultTooLong { .. }
+        | OrchestratorError::NoApproval { .. }
+        | OrchestratorError::Decided { .. }
+        | OrchestratorError::CannotStart { .. }
+        | OrchestratorError::Ended { .. }
+        | OrchestratorError::SessionThere { .. }
+        | OrchestratorError::Fault { .. }
+        | OrchestratorError::Silent { .. } => None,
+    }
+}
+
+impl From<OrchestratorError> for ApiError {
+    fn from(error: OrchestratorError) -> Self {
+        if let OrchestratorError::Budget(spent) = &error {
+            return Self::budget_spent(spent);
+        }
+        let details = cause(&error).map(|cause| ("cause".to_owned(), cause.to_owned()));
+        let mut refused = Self::new(code(&error), error.to_string());
+        refused.body.details = details.map(|detail| BTreeMap::from([detail]));
+        refused
+    }
+}
+
+/// A rejected interaction, with its reason and the fields of the rejection in `details`.
+impl From<Rejection> for ApiError {
+    fn from(rejection: Rejection) -> Self {
+        let code = match &rejection {
+            Rejection::UnknownAgent { .. } => ErrorCode::NotFound,
+            Rejection::NotStarted { .. }
+            | Rejection::Stopped { .. }
+            | Rejection::CannotStart { .. } => ErrorCode::Conflict,
+            Rejection::Full { .. } | Rejection::SenderFull { .. } => ErrorCode::RateLimitExceeded,
+            Rejection::TooLong { .. } => ErrorCode::InvalidRequest,
+            Rejection::Invalid { .. } => ErrorCode::InvalidMessage,
+        };
+        let mut refused = Self::new(code, rejection.to_string());
+        if matches!(rejection, Rejection::TooLong { .. }) {
+            refused.status = StatusCode::PAYLOAD_TOO_LARGE;
+        }
+        refused.body.details = serde_json::to_value(&rejection).ok().and_then(details);
+        refused
+    }
+}
+
+impl From<RequestError> for ApiError {
+    fn from(error: RequestError) -> Self {
+        match error {
+            RequestError::Refused(refused) => refused.into(),
+            RequestError::Orchestrator(error) => error.into(),
+            RequestError::About { part, error } => Self::from(*error).about(&part),
+        }
+    }
+}
+
+impl From<ErrorResponse> for ApiError {
+    fn from(body: ErrorResponse) -> Self {
+        Self { status: status(body.code), body, retry_after_s: RETRY_AFTER_S }
+    }
+}
+
+/// Any handler that uses the journal may fail with 500 or 503; a route describes its other errors itself.
+impl OperationOutput for ApiError {
+    type Inner = ErrorResponse;
+
+    fn inferred_responses(
+        _: &mut GenContext,
+        operation: &mut Operation,
+    ) -> Vec<(Option<DescribedStatus>, ResponseDescription)> {
+        fails(operation, &[500, 503]);
+        Vec::new()
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let is_retryable =
+            matches!(self.status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS);
+        let is_unauthorized = self.status == StatusCode::UNAUTHORIZED;
+        let mut response = (self.status, Json(self.body)).into_response();
+        if is_unauthorized {
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if is_retryable {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(self.retry_after_s));
+        }
+        response
+    }
+}

@@ -1,0 +1,69 @@
+//! An HTTP interface: its routes, and how each may be reached.
+
+use std::sync::Arc;
+
+use axum::http::Method;
+
+use crate::openapi::ApiRouter;
+use crate::state::AppState;
+
+/// The routes of one HTTP interface. A route that no list names needs the token or a person's API key.
+pub struct Interface {
+    /// The routes, described for the `OpenAPI` document.
+    pub routes: ApiRouter<Arc<AppState>>,
+    /// Routes that need no credentials.
+    pub open: Vec<&'static str>,
+    /// Routes whose `POST` requests are signed by the sender and need no other credentials. The handler
+    /// verifies the signature.
+    pub signed: Vec<&'static str>,
+    /// Routes through which an agent's key may change something. Their handlers restrict what the agent may
+    /// ask for.
+    pub agent_writable: Vec<&'static str>,
+}
+
+impl Interface {
+    /// Routes that all need the token or a person's API key.
+    pub fn new(routes: ApiRouter<Arc<AppState>>) -> Self {
+        Self { routes, open: Vec::new(), signed: Vec::new(), agent_writable: Vec::new() }
+    }
+
+    /// The routes of both interfaces.
+    #[must_use]
+    pub fn merge(mut self, other: Self) -> Self {
+        self.open.extend(other.open);
+        self.signed.extend(other.signed);
+        self.agent_writable.extend(other.agent_writable);
+        Self { routes: self.routes.merge(other.routes), ..self }
+    }
+}
+
+/// How routes may be reached.
+#[derive(Debug, Default)]
+pub(crate) struct RouteAccess {
+    open: Vec<&'static str>,
+    signed: Vec<&'static str>,
+    agent_writable: Vec<&'static str>,
+}
+
+impl RouteAccess {
+    /// Takes the routes and their access apart.
+    pub(crate) fn split(interface: Interface) -> (ApiRouter<Arc<AppState>>, Self) {
+        let Interface { routes, open, signed, agent_writable } = interface;
+        (routes, Self { open, signed, agent_writable })
+    }
+
+    /// Whether a route needs no credentials.
+    pub(crate) fn is_open(&self, route: &str) -> bool {
+        self.open.contains(&route)
+    }
+
+    /// Whether a request needs no credentials because its sender signs it.
+    pub(crate) fn is_signed(&self, method: &Method, route: Option<&str>) -> bool {
+        *method == Method::POST && route.is_some_and(|route| self.signed.contains(&route))
+    }
+
+    /// Whether an agent's key may change something through a route.
+    pub(crate) fn is_agent_writable(&self, route: Option<&str>) -> bool {
+        route.is_some_and(|route| self.agent_writable.contains(&route))
+    }
+}

@@ -1,0 +1,71 @@
+//! The state that all handlers share.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use antiphon_core::port::{TaskQuery, TaskSelector};
+use antiphon_core::{Position, TaskId, TaskSummary};
+use antiphon_runtime::{OrchestratorError, ReplayError};
+use antiphon_telemetry::{Telemetry, TraceParent};
+use axum::http::{HeaderMap, HeaderName};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::access::api_keys::Keys;
+use crate::access::hosts::Hosts;
+use crate::api_error::ApiError;
+use crate::interface::RouteAccess;
+use crate::request::headers::single_header;
+use crate::server_config::ServerDeps;
+
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+
+/// The state that all handlers share.
+pub struct AppState {
+    /// What handlers depend on.
+    pub deps: ServerDeps,
+    /// Counts requests, if configured.
+    pub telemetry: Option<Telemetry>,
+    /// Canceled when the server shuts down.
+    pub closing: CancellationToken,
+    pub(crate) keys: Option<Keys>,
+    pub(crate) hosts: Hosts,
+    pub(crate) access: RouteAccess,
+    /// One permit per open event stream.
+    pub(crate) streams: Arc<Semaphore>,
+}
+
+impl AppState {
+    /// Adds a new task to the trace that the request belongs to. An invalid `traceparent` is ignored, as its
+    /// specification demands.
+    pub fn trace(&self, headers: &HeaderMap, task_id: &TaskId) {
+        let Some(telemetry) = &self.telemetry else { return };
+        let parent = single_header(headers, &TRACEPARENT);
+        let parent = parent.and_then(|text| text.parse::<TraceParent>().ok());
+        if let Some(parent) = parent.filter(|_| telemetry.exporter.is_some()) {
+            telemetry.traces.set_parent(task_id, parent);
+        }
+    }
+
+    /// Whether a task that was just accepted existed at position `before` already, because its idempotency
+    /// key was used before. `before` is absent for a request without a key.
+    pub async fn existed(
+        &self,
+        task_id: &TaskId,
+        before: Option<Position>,
+    ) -> Result<bool, ApiError> {
+        let Some(before) = before else { return Ok(false) };
+        let mut events = self.deps.orchestrator.follow(Some(task_id.clone()), Position(0));
+        let created = events.next().await.map_err(OrchestratorError::from)?;
+        Ok(created.position <= before)
+    }
+
+    /// The summary of a task; 404 when there is no such task.
+    pub async fn summary(&self, task_id: &TaskId) -> Result<TaskSummary, ApiError> {
+        let query =
+            TaskQuery { which: TaskSelector::One(task_id.clone()), limit: NonZeroUsize::MIN };
+        let found = self.deps.orchestrator.tasks(query).await?.into_iter().next();
+        let none = || ReplayError::NoTask { task_id: task_id.clone() };
+        found.ok_or_else(|| OrchestratorError::from(none()).into())
+    }
+}

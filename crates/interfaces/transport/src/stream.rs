@@ -1,0 +1,5 @@
+//! Streams of server-sent events.
+
+mod delta_order;
+pub(crate) mod event_filter;
+pub(crate) mod event_stream;

@@ -1,0 +1,96 @@
+//! Live agents: resident agents, and agents that work on a task.
+
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
+
+use antiphon_core::port::{TaskQuery, TaskSelector};
+use antiphon_core::{AgentId, AgentName, AgentState, TaskId, TaskSummary};
+use antiphon_runtime::{Orchestrator, OrchestratorError, Rejection, is_resident};
+use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::waiting::WAITING_MAX;
+
+/// Live agents in one list, at most.
+pub const LIVE_MAX: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
+
+/// Unfinished tasks among which resident agents are searched, at most.
+const TASKS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
+
+/// A live agent: it works on a task, or is resident and waits for messages.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct AgentPresence {
+    /// Name of its definition.
+    pub agent: String,
+    /// The task it works on; for a resident agent, the task that holds its inbox.
+    pub task_id: TaskId,
+    /// Id of the live agent; absent before its first activity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<AgentId>,
+    /// State of the agent.
+    pub state: AgentState,
+    /// Time of its last event.
+    pub last_activity: DateTime<Utc>,
+    /// Number of messages it has processed.
+    pub messages_processed: u64,
+    /// Whether it is resident: it stays when its work is done.
+    pub standing: bool,
+    /// Number of interactions that wait in its inbox.
+    pub waiting: usize,
+}
+
+/// Live agents, ordered by name; at most [`LIVE_MAX`].
+pub async fn agent_presences(
+    orchestrator: &Orchestrator,
+) -> Result<Vec<AgentPresence>, OrchestratorError> {
+    let mut residents = live_agents(orchestrator).await?;
+    let mut counts: HashMap<TaskId, usize> = HashMap::new();
+    for queued in orchestrator.queued(WAITING_MAX).await? {
+        *counts.entry(queued.task_id).or_default() += 1;
+    }
+    let waiting = |task_id: &TaskId| counts.get(task_id).copied().unwrap_or_default();
+    let mut found = Vec::new();
+    for live in orchestrator.agents(LIVE_MAX).await? {
+        found.push(AgentPresence {
+            standing: residents.remove(&live.task_id).is_some(),
+            waiting: waiting(&live.task_id),
+            agent: live.agent,
+            task_id: live.task_id,
+            id: Some(live.status.id),
+            state: live.status.state,
+            last_activity: live.status.last_activity,
+            messages_processed: live.status.messages_processed,
+        });
+    }
+    // Residents that have received nothing yet.
+    found.extend(residents.into_values().map(|task| AgentPresence {
+        standing: true,
+        waiting: waiting(&task.task_id),
+        agent: task.agent,
+        task_id: task.task_id,
+        id: None,
+        state: AgentState::Idle,
+        last_activity: task.last_event_at,
+        messages_processed: 0,
+    }));
+    found.sort_by(|one, other| (&one.agent, &one.task_id).cmp(&(&other.agent, &other.task_id)));
+    found.truncate(LIVE_MAX.get());
+    Ok(found)
+}
+
+/// The tasks of resident agents that have not ended, by task id.
+pub async fn live_agents(
+    orchestrator: &Orchestrator,
+) -> Result<HashMap<TaskId, TaskSummary>, OrchestratorError> {
+    let query = TaskQuery { which: TaskSelector::Unfinished, limit: TASKS_MAX };
+    let unfinished = orchestrator.tasks(query).await?;
+    let residents = unfinished.into_iter().filter(is_resident);
+    Ok(residents.map(|task| (task.task_id.clone(), task)).collect())
+}
+
+/// The rejection of a request to an agent that is not defined.
+pub fn unknown_agent(name: &AgentName, known: &[AgentName]) -> Rejection {
+    let known = known.iter().map(AgentName::to_string).collect();
+    Rejection::UnknownAgent { agent: name.to_string(), known }
+}

@@ -1,0 +1,33 @@
+//! The principal of a request: the owner of the project, or the holder of an API key.
+
+use antiphon_core::port::IdempotencyKey;
+use antiphon_core::{AgentName, ErrorResponse, Sender, SourceName};
+
+use crate::request_error::invalid_request;
+
+/// On whose authority a request is made. The default is the owner.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Principal {
+    /// Id of the API key; absent for the owner. The key pays for the tasks of its requests.
+    pub key_id: Option<String>,
+    /// The agent that the key was issued to; absent for the owner and for a person's key.
+    pub agent: Option<AgentName>,
+}
+
+impl Principal {
+    /// The sender of messages that name none. An agent never speaks as the user.
+    pub fn sender(&self) -> Result<Sender, ErrorResponse> {
+        let Some(agent) = &self.agent else { return Ok(Sender::User) };
+        let source = SourceName::parse(agent.as_str());
+        source.map(Sender::External).map_err(|error| invalid_request(error.to_string()))
+    }
+
+    /// The idempotency key `key` among the requests of `kind`. Keys of different principals and of
+    /// different kinds never collide.
+    pub fn idempotency_key(&self, kind: &str, key: &str) -> IdempotencyKey {
+        IdempotencyKey(match &self.key_id {
+            None => format!("{kind}:{key}"),
+            Some(id) => format!("{kind}@{id}:{key}"),
+        })
+    }
+}

@@ -1,0 +1,74 @@
+//! Sessions of the journal: summarized, read whole, imported and forked.
+//!
+//! An imported session keeps its messages as they are. The model reads them later as the user's words, so
+//! only a person may import one.
+
+use std::num::NonZeroUsize;
+
+use antiphon_core::port::{TaskQuery, TaskSelector};
+use antiphon_core::{HistoryRef, Session, SessionId, SessionSummary, TaskId};
+use antiphon_runtime::{ImportedConversation, Orchestrator, OrchestratorError, PriorHistory};
+
+/// Tasks of one session that are read, at most.
+const SESSION_TASKS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
+
+/// Summary of a session; `None` when the journal has no such session.
+pub async fn session_summary(
+    orchestrator: &Orchestrator,
+    session_id: &SessionId,
+) -> Result<Option<SessionSummary>, OrchestratorError> {
+    let which = TaskSelector::Session(session_id.clone());
+    let tasks = orchestrator.tasks(TaskQuery { which, limit: SESSION_TASKS_MAX }).await?;
+    let (Some(newest), Some(oldest)) = (tasks.first(), tasks.last()) else { return Ok(None) };
+    Ok(Some(SessionSummary {
+        session_id: session_id.clone(),
+        title: oldest.title.clone(),
+        tasks: tasks.len() as u64,
+        last_task: newest.task_id.clone(),
+        status: newest.status,
+        created_at: oldest.created_at,
+        updated_at: newest.last_event_at,
+    }))
+}
+
+/// A session with all of its messages.
+pub async fn session_of(
+    orchestrator: &Orchestrator,
+    summary: SessionSummary,
+) -> Result<Session, OrchestratorError> {
+    let state = orchestrator.task(&summary.last_task).await?;
+    Ok(Session {
+        id: summary.session_id,
+        system_prompt: state.created.system_prompt.clone(),
+        created_at: summary.created_at,
+        updated_at: summary.updated_at,
+        messages: state.messages().to_vec(),
+    })
+}
+
+/// A session from elsewhere, ready to be stored under its own id.
+pub fn imported(session: Session) -> ImportedConversation {
+    ImportedConversation {
+        agent: "import".to_owned(),
+        session_id: Some(session.id),
+        system_prompt: session.system_prompt,
+        before: PriorHistory::Messages(session.messages),
+        key: None,
+    }
+}
+
+/// A new session that starts with the messages of task `last`, ready to be stored. The new session refers
+/// to the messages; none is copied.
+pub async fn forked(
+    orchestrator: &Orchestrator,
+    last: TaskId,
+) -> Result<ImportedConversation, OrchestratorError> {
+    let state = orchestrator.task(&last).await?;
+    Ok(ImportedConversation {
+        agent: "fork".to_owned(),
+        session_id: None,
+        system_prompt: state.created.system_prompt.clone(),
+        before: PriorHistory::Task(HistoryRef { task_id: last, seq: state.seq }),
+        key: None,
+    })
+}

@@ -1,0 +1,94 @@
+//! How a request becomes a task, and where agents are defined. The process that starts a server
+//! implements it.
+
+use std::sync::Arc;
+
+use antiphon_core::{AgentDefinition, AgentName, ErrorResponse, ModelRef};
+use antiphon_runtime::NewTask;
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::agent_change::AgentChange;
+use crate::request_error::forbidden;
+use crate::task_request::TaskRequest;
+
+/// Builds tasks from requests, and knows the agents and the models of a project.
+#[async_trait]
+pub trait TaskFactory: Send + Sync {
+    /// The task that is requested, with its agent, model and system prompt. The client reads the
+    /// error.
+    async fn task(&self, request: TaskRequest) -> Result<NewTask, ErrorResponse>;
+
+    /// Names of the agents that are defined.
+    fn agents(&self) -> Vec<AgentName>;
+
+    /// Models that are known to exist, the default model first.
+    fn models(&self) -> Vec<ModelRef> {
+        Vec::new()
+    }
+
+    /// The system prompt of an ad-hoc agent: the part that every agent has, followed by `prompt`.
+    fn system_prompt(&self, prompt: &str) -> String {
+        prompt.to_owned()
+    }
+
+    /// The agents that are defined, ordered by name.
+    fn defined(&self) -> Vec<DefinedAgent> {
+        Vec::new()
+    }
+
+    /// Defines a new agent. Repeating the call with the same change, while the file is unchanged,
+    /// returns the same agent.
+    async fn create_agent(
+        &self,
+        name: &AgentName,
+        change: AgentChange,
+    ) -> Result<DefinedAgent, ErrorResponse> {
+        let _ = (name, change);
+        Err(not_writable())
+    }
+
+    /// Changes the definition of an agent of the project.
+    async fn change_agent(
+        &self,
+        name: &AgentName,
+        change: AgentChange,
+    ) -> Result<DefinedAgent, ErrorResponse> {
+        let _ = (name, change);
+        Err(not_writable())
+    }
+
+    /// Deletes the definition of an agent of the project.
+    async fn delete_agent(&self, name: &AgentName) -> Result<(), ErrorResponse> {
+        let _ = name;
+        Err(not_writable())
+    }
+}
+
+/// An agent that is defined, and where.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DefinedAgent {
+    /// The definition in use.
+    pub definition: Arc<AgentDefinition>,
+    /// Whether the agent belongs to the project or to the user.
+    pub origin: Origin,
+    /// Path of its file.
+    pub path: String,
+    /// What is wrong with the file now, while the definition from before is still in use.
+    pub fault: Option<String>,
+}
+
+/// Where an agent is defined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// In the project. The API can change it.
+    Project,
+    /// In the user's own settings, for all of their projects. The API cannot change it.
+    User,
+}
+
+fn not_writable() -> ErrorResponse {
+    forbidden("this server does not define agents: write their files")
+}

@@ -1,0 +1,159 @@
+//! Interactions that wait in inboxes: of live agents, and of agents that are not live, whose unread
+//! interactions wait for their next start. Read from the journal, without changing anything.
+
+use std::num::NonZeroUsize;
+
+use antiphon_core::{
+    AgentName, EventBody, InteractionId, MessageQueued, Position, Queued, TaskId, TaskSummary,
+};
+use antiphon_runtime::{Orchestrator, OrchestratorError};
+use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::presence::live_agents;
+
+/// Interactions of all inboxes that are read, at most.
+pub const WAITING_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
+
+/// An interaction that waits in an inbox.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+pub struct Waiting {
+    /// Name of the agent whose inbox it is in.
+    pub agent: String,
+    /// Whether that agent is live.
+    pub live: bool,
+    /// The task that holds the inbox; for an agent that is not live, its last task.
+    pub task_id: TaskId,
+    /// Time of arrival.
+    pub at: DateTime<Utc>,
+    /// Id of the interaction.
+    pub id: InteractionId,
+    /// The sender.
+    pub from: Sender,
+    /// How the orchestrator classified it.
+    pub class: PeerInputClass,
+    /// Its urgency.
+    pub salience: Salience,
+    /// When the agent reads it: `queue` after its current work, `steer` after the current step.
+    pub mode: HandlingMode,
+    /// Whether it wakes an idle agent.
+    pub wakes: bool,
+    /// When a request expires; absent for an interaction that gets no answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<DateTime<Utc>>,
+    /// The content.
+    pub content: InteractionContent,
+    /// The text that the model reads.
+    pub rendered_text: String,
+}
+
+impl Waiting {
+    /// A queued interaction of `agent`.
+    pub fn of(agent: &str, live: bool, queued: Queued) -> Self {
+        let Queued { task_id, at, message } = queued;
+        Self {
+            agent: agent.to_owned(),
+            live,
+            task_id,
+            at,
+            id: message.id,
+            class: message.class,
+            salience: message.salience(),
+            mode: message.mode,
+            wakes: message.wakes(),
+            until: message.until,
+            rendered_text: render(&Interaction {
+                id: message.id,
+                from: message.from.clone(),
+                content: message.content.clone(),
+                handling_mode: message.mode,
+                render_metadata: message.render_metadata,
+            }),
+            from: message.from,
+            content: message.content,
+        }
+    }
+}
+
+/// Whose inboxes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Inboxes<'a> {
+    /// Inboxes of live agents, and of the named agents that are not live.
+    All(&'a [AgentName]),
+    /// The inbox of one agent.
+    Of(&'a AgentName),
+}
+
+/// Interactions that wait, in the order of arrival, those of live agents first.
+pub async fn waiting(
+    orchestrator: &Orchestrator,
+    inboxes: Inboxes<'_>,
+) -> Result<Vec<QueuedInteraction>, OrchestratorError> {
+    let live = live_agents(orchestrator).await?;
+    let mut found = Vec::new();
+    for queued in orchestrator.queued(WAITING_MAX).await? {
+        if let Some(task) = live.get(&queued.task_id)
+            && inboxes.include(&task.agent)
+        {
+            found.push(QueuedInteraction::of(&task.agent, true, queued));
+        }
+    }
+    let names = match inboxes {
+        Inboxes::All(names) => names,
+        Inboxes::Of(name) => std::slice::from_ref(name),
+    };
+    for name in names {
+        if live.values().any(|task| task.agent == name.as_str()) {
+            continue;
+        }
+        if let Some(last) = orchestrator.agent_task(name).await? {
+            let unread = unread(orchestrator, &last).await?;
+            found.extend(unread.into_iter().map(|queued| Waiting::of(&last.agent, false, queued)));
+        }
+    }
+    Ok(found)
+}
+
+impl Inboxes<'_> {
+    fn include(&self, agent: &str) -> bool {
+        match self {
+            Self::All(_) => true,
+            Self::Of(name) => name.as_str() == agent,
+        }
+    }
+}
+
+/// Interactions that a task had not read when it ended, in the order of arrival.
+async fn unread(
+    orchestrator: &Orchestrator,
+    last: &TaskSummary,
+) -> Result<Vec<Queued>, OrchestratorError> {
+    let mut unread: Vec<Queued> = Vec::new();
+    let mut events = orchestrator.follow(Some(last.task_id.clone()), Position(0));
+    loop {
+        let event = events.next().await?;
+        let seq = event.seq;
+        let read = read_by(&event.body);
+        unread.retain(|queued| Some(queued.message.id) != read);
+        if let EventBody::MessageQueued(message) = event.body {
+            unread.push(Queued { task_id: event.task_id, at: event.at, message });
+        }
+        if seq >= last.seq {
+            return Ok(unread);
+        }
+    }
+}
+
+/// The interaction that an event takes out of the inbox.
+fn read_by(body: &EventBody) -> Option<InteractionId> {
+    if let EventBody::MessageQueued(MessageQueued { replaces, .. }) = body {
+        *replaces
+    } else if let EventBody::MessageAppended(appended) = body {
+        appended.queued
+    } else if let EventBody::Replied(replied) = body {
+        Some(replied.in_reply_to)
+    } else {
+        None
+    }
+}
