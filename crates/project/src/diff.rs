@@ -10,14 +10,12 @@ mod hunks;
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 
+use antiphon_api::{FileChange, TaskDiff};
 use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_core::{
-    Event, EventBody, InputBlock, Message, Position, Seq, TaskId, ToolCallBlock, ToolCallId,
+    Event, EventBody, InputBlock, Message, Position, TaskId, ToolCallBlock, ToolCallId,
 };
 use antiphon_runtime::{Orchestrator, OrchestratorError};
-use chrono::{DateTime, Utc};
-use schemars::JsonSchema;
-use serde::Serialize;
 use serde_json::Value;
 
 use self::hunks::{diff_of_report, is_cut};
@@ -31,40 +29,6 @@ pub const DIFFS_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// What no diff includes.
 const NOTE: &str = "only changes by the tools edit and write; changes by commands are not included";
-
-/// Changes that the file tools of a task made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct TaskDiff {
-    /// The changes, in the order in which they happened.
-    pub changes: Vec<Change>,
-    /// Whether changes beyond the limits are left out.
-    pub truncated: bool,
-    /// What the diff does not include, for people.
-    pub note: &'static str,
-}
-
-/// One change of one file by one tool call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Change {
-    /// The task that made the call.
-    pub task_id: TaskId,
-    /// Sequence number, in that task, of the event with the result of the call.
-    pub seq: Seq,
-    /// Time of that event.
-    pub at: DateTime<Utc>,
-    /// Id of the tool call.
-    pub tool_call_id: ToolCallId,
-    /// Name of the tool: `edit` or `write`.
-    pub tool: String,
-    /// Path of the file, as the call named it.
-    pub path: String,
-    /// The change as a unified diff; empty when the tool reported none.
-    pub diff: String,
-    /// Whether `diff` leaves out part of the change.
-    pub cut: bool,
-    #[serde(skip)]
-    position: Position,
-}
 
 /// Tasks whose changes a diff includes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,30 +67,19 @@ pub async fn task_diff(
     }
     let Collected { mut changes, truncated, .. } = collected;
     changes.sort_by_key(|change| change.position);
-    Ok(Some(TaskDiff { changes, truncated, note: NOTE }))
-}
-
-impl TaskDiff {
-    /// All changes as one text.
-    pub fn text(&self) -> String {
-        let mut text: String = self.changes.iter().map(|change| change.diff.as_str()).collect();
-        if self.truncated {
-            text.push_str("[truncated: there are more changes]\n");
-        }
-        text
-    }
+    Ok(Some(TaskDiff { changes, truncated, note: NOTE.into() }))
 }
 
 /// Changes within the limits.
 #[derive(Default)]
 struct Collected {
-    changes: Vec<Change>,
+    changes: Vec<FileChange>,
     bytes: usize,
     truncated: bool,
 }
 
 impl Collected {
-    fn add(&mut self, change: Change) {
+    fn add(&mut self, change: FileChange) {
         self.bytes += change.diff.len();
         if self.changes.len() == CHANGES_MAX || self.bytes > DIFFS_BYTES_MAX {
             self.truncated = true;
@@ -146,7 +99,7 @@ struct Calls {
 
 impl Calls {
     /// The change that an event completes, if any.
-    fn read(&mut self, event: &Event) -> Option<Change> {
+    fn read(&mut self, event: &Event) -> Option<FileChange> {
         if let EventBody::ToolStarted(started) = &event.body {
             let call = self.requested.remove(&started.tool_call_id)?;
             self.started.insert(started.tool_call_id.clone(), call);
@@ -168,7 +121,7 @@ impl Calls {
                 let report: Vec<&str> = result.content.iter().filter_map(text).collect();
                 let path = arguments["path"].as_str()?.to_owned();
                 let (diff, incomplete) = diff_of_report(&path, &arguments, &report.concat())?;
-                Some(Change {
+                Some(FileChange {
                     task_id: event.task_id.clone(),
                     seq: event.seq,
                     at: event.at,

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use antiphon_api::NAMES_MAX;
 use antiphon_core::{
     AgentDefinition, AgentRef, ErrorCode, ErrorResponse, Executor, ExecutorHint, RunnerConfig,
     Runtime, Target, TaskLimits, ToolPolicy,
@@ -13,7 +14,7 @@ use crate::on_behalf::{check_start_allowed, restrict_to_agent};
 use crate::principal::Principal;
 use crate::request_error::{invalid_request, refused};
 use crate::task_factory::TaskFactory;
-use crate::task_request::{NAMES_MAX, TaskRequest};
+use crate::task_request::TaskRequest;
 use crate::user_input::check_message;
 
 /// The tool that calls other agents. A tool policy grants it by this name.

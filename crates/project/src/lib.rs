@@ -1,7 +1,6 @@
 //! What a project is, for every interface: settings, agent files, prompts, wiring of runtime and tools.
 
 // What interfaces ask of the orchestrator, without a wire format.
-mod agent_change;
 mod arrival;
 mod diff;
 mod dollars;
@@ -20,9 +19,8 @@ mod usage;
 mod user_input;
 mod waiting;
 
-pub use agent_change::AgentChange;
 pub use arrival::{render_class, request_deadline};
-pub use diff::{CHANGES_MAX, Change, DIFFS_BYTES_MAX, DiffScope, TaskDiff, task_diff};
+pub use diff::{CHANGES_MAX, DIFFS_BYTES_MAX, DiffScope, task_diff};
 pub use dollars::{dollars, nano_usd};
 pub use invocation::{
     Dispatch, INVOCATION_TARGETS_MAX, check_invocation, invocation_results, joined_result,
@@ -30,16 +28,14 @@ pub use invocation::{
 pub use on_behalf::{
     check_message_allowed, check_send_allowed, check_start_allowed, labeled, restrict_to_agent,
 };
-pub use presence::{AgentPresence, LIVE_MAX, agent_presences, live_agents, unknown_agent};
+pub use presence::{LIVE_MAX, agent_presences, live_agents, unknown_agent};
 pub use principal::Principal;
 pub use request_error::{RequestError, forbidden, invalid_request};
-pub use requests::{RequestState, RequestStatus, request_answer, request_status};
+pub use requests::{request_answer, request_status};
 pub use sessions::{forked, imported, session_of, session_summary};
-pub use task_factory::{DefinedAgent, Origin, TaskFactory};
-pub use task_request::{HISTORY_MESSAGES_MAX, NAMES_MAX, TaskRequest};
+pub use task_factory::{DefinedAgent, TaskFactory};
+pub use task_request::TaskRequest;
 pub use task_tree::{TREE_TASKS_MAX, task_and_descendants};
-pub use usage::{
-    USAGE_DAYS_MAX, USAGE_ROWS_MAX, UsageBy, UsageReport, UsageRow, usage_days, usage_report,
-};
+pub use usage::{USAGE_DAYS_MAX, USAGE_ROWS_MAX, usage_days, usage_report};
 pub use user_input::{check_message, parse_blocks, parse_message};
-pub use waiting::{Inboxes, WAITING_MAX, Waiting, waiting};
+pub use waiting::{Inboxes, WAITING_MAX, waiting};

@@ -3,12 +3,10 @@
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 
+use antiphon_api::AgentPresence;
 use antiphon_core::port::{TaskQuery, TaskSelector};
-use antiphon_core::{AgentId, AgentName, AgentState, TaskId, TaskSummary};
+use antiphon_core::{AgentName, AgentState, TaskId, TaskSummary};
 use antiphon_runtime::{Orchestrator, OrchestratorError, Rejection, is_resident};
-use chrono::{DateTime, Utc};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::waiting::WAITING_MAX;
 
@@ -17,28 +15,6 @@ pub const LIVE_MAX: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
 
 /// Unfinished tasks among which resident agents are searched, at most.
 const TASKS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
-
-/// A live agent: it works on a task, or is resident and waits for messages.
-#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-pub struct AgentPresence {
-    /// Name of its definition.
-    pub agent: String,
-    /// The task it works on; for a resident agent, the task that holds its inbox.
-    pub task_id: TaskId,
-    /// Id of the live agent; absent before its first activity.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<AgentId>,
-    /// State of the agent.
-    pub state: AgentState,
-    /// Time of its last event.
-    pub last_activity: DateTime<Utc>,
-    /// Number of messages it has processed.
-    pub messages_processed: u64,
-    /// Whether it is resident: it stays when its work is done.
-    pub standing: bool,
-    /// Number of interactions that wait in its inbox.
-    pub waiting: usize,
-}
 
 /// Live agents, ordered by name; at most [`LIVE_MAX`].
 pub async fn agent_presences(

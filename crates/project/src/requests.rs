@@ -1,63 +1,11 @@
 //! The status of a request to an agent.
 
-use antiphon_core::{
-    AgentName, EventBody, InteractionId, PeerInputClass, Position, Replied, ResponseStatus, TaskId,
-};
+use antiphon_api::{RequestState, RequestStatus};
+use antiphon_core::{AgentName, EventBody, InteractionId, PeerInputClass, Position};
 use antiphon_runtime::{Orchestrator, OrchestratorError};
-use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::Value;
 
 use crate::presence::live_agents;
 use crate::waiting::{Inboxes, waiting};
-
-/// State of a request to an agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RequestState {
-    /// The request is in the inbox.
-    Waiting,
-    /// The agent has read the request.
-    Taken,
-    /// The agent has promised an answer.
-    Accepted,
-    /// The agent has done what was requested.
-    Completed,
-    /// The request failed or expired.
-    Failed,
-}
-
-/// A request to an agent and its state.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
-pub struct RequestStatus {
-    /// Id of the request.
-    pub id: InteractionId,
-    /// Its state.
-    pub state: RequestState,
-    /// The task that has to answer; absent once it is answered.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub task_id: Option<TaskId>,
-    /// The answer; absent until there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub result: Option<Value>,
-}
-
-impl RequestStatus {
-    /// The status of a request that was answered.
-    pub fn answered(replied: Replied) -> Self {
-        let state = match replied.status {
-            ResponseStatus::Accepted => RequestState::Accepted,
-            ResponseStatus::Completed => RequestState::Completed,
-            ResponseStatus::Failed => RequestState::Failed,
-        };
-        let result = Some(replied.result);
-        Self { id: replied.in_reply_to, state, task_id: None, result }
-    }
-
-    fn open(id: InteractionId, state: RequestState, task_id: TaskId) -> Self {
-        Self { id, state, task_id: Some(task_id), result: None }
-    }
-}
 
 /// The status of a request; `None` when there is no such request. Searches the inboxes of live agents, and
 /// of `agents` that are not live.

@@ -3,13 +3,11 @@
 
 use std::sync::Arc;
 
+use antiphon_api::{AgentChange, AgentOrigin};
 use antiphon_core::{AgentDefinition, AgentName, ErrorResponse, ModelRef};
 use antiphon_runtime::NewTask;
 use async_trait::async_trait;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use crate::agent_change::AgentChange;
 use crate::request_error::forbidden;
 use crate::task_request::TaskRequest;
 
@@ -72,21 +70,11 @@ pub struct DefinedAgent {
     /// The definition in use.
     pub definition: Arc<AgentDefinition>,
     /// Whether the agent belongs to the project or to the user.
-    pub origin: Origin,
+    pub origin: AgentOrigin,
     /// Path of its file.
     pub path: String,
     /// What is wrong with the file now, while the definition from before is still in use.
     pub fault: Option<String>,
-}
-
-/// Where an agent is defined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Origin {
-    /// In the project. The API can change it.
-    Project,
-    /// In the user's own settings, for all of their projects. The API cannot change it.
-    User,
 }
 
 fn not_writable() -> ErrorResponse {

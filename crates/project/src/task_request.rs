@@ -4,12 +4,6 @@ use std::sync::Arc;
 
 use antiphon_core::{Message, ModelRef, RawJson, SessionId, TaskLimits, Tool, UserMessage};
 
-/// Messages of a history, at most.
-pub const HISTORY_MESSAGES_MAX: usize = 10_000;
-
-/// Names of tools or agents in one list, at most.
-pub const NAMES_MAX: usize = 1024;
-
 /// A request for a task. The task factory decides what is absent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskRequest {

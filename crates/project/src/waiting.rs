@@ -3,78 +3,16 @@
 
 use std::num::NonZeroUsize;
 
+use antiphon_api::QueuedInteraction;
 use antiphon_core::{
-    AgentName, EventBody, InteractionId, MessageQueued, Position, Queued, TaskId, TaskSummary,
+    AgentName, EventBody, InteractionId, MessageQueued, Position, Queued, TaskSummary,
 };
 use antiphon_runtime::{Orchestrator, OrchestratorError};
-use chrono::{DateTime, Utc};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use crate::presence::live_agents;
 
 /// Interactions of all inboxes that are read, at most.
 pub const WAITING_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
-
-/// An interaction that waits in an inbox.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
-pub struct Waiting {
-    /// Name of the agent whose inbox it is in.
-    pub agent: String,
-    /// Whether that agent is live.
-    pub live: bool,
-    /// The task that holds the inbox; for an agent that is not live, its last task.
-    pub task_id: TaskId,
-    /// Time of arrival.
-    pub at: DateTime<Utc>,
-    /// Id of the interaction.
-    pub id: InteractionId,
-    /// The sender.
-    pub from: Sender,
-    /// How the orchestrator classified it.
-    pub class: PeerInputClass,
-    /// Its urgency.
-    pub salience: Salience,
-    /// When the agent reads it: `queue` after its current work, `steer` after the current step.
-    pub mode: HandlingMode,
-    /// Whether it wakes an idle agent.
-    pub wakes: bool,
-    /// When a request expires; absent for an interaction that gets no answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub until: Option<DateTime<Utc>>,
-    /// The content.
-    pub content: InteractionContent,
-    /// The text that the model reads.
-    pub rendered_text: String,
-}
-
-impl Waiting {
-    /// A queued interaction of `agent`.
-    pub fn of(agent: &str, live: bool, queued: Queued) -> Self {
-        let Queued { task_id, at, message } = queued;
-        Self {
-            agent: agent.to_owned(),
-            live,
-            task_id,
-            at,
-            id: message.id,
-            class: message.class,
-            salience: message.salience(),
-            mode: message.mode,
-            wakes: message.wakes(),
-            until: message.until,
-            rendered_text: render(&Interaction {
-                id: message.id,
-                from: message.from.clone(),
-                content: message.content.clone(),
-                handling_mode: message.mode,
-                render_metadata: message.render_metadata,
-            }),
-            from: message.from,
-            content: message.content,
-        }
-    }
-}
 
 /// Whose inboxes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,7 +47,9 @@ pub async fn waiting(
         }
         if let Some(last) = orchestrator.agent_task(name).await? {
             let unread = unread(orchestrator, &last).await?;
-            found.extend(unread.into_iter().map(|queued| Waiting::of(&last.agent, false, queued)));
+            found.extend(
+                unread.into_iter().map(|queued| QueuedInteraction::of(&last.agent, false, queued)),
+            );
         }
     }
     Ok(found)

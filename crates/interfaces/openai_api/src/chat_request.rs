@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
+use antiphon_api::HISTORY_MESSAGES_MAX;
 use antiphon_core::{RawJson, Temperature, Tool, ToolChoice};
-use antiphon_project::HISTORY_MESSAGES_MAX;
 use axum::http::StatusCode;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

@@ -10,15 +10,16 @@ pub(crate) mod requests;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use antiphon_api::{AgentChange, AgentDetail, AgentList, AgentOrigin, CreateAgent};
 use antiphon_core::{
-    AgentDefinition, AgentName, CallableAgents, ErrorCode, ModelRef, RawJson, RunnerConfig,
-    Runtime, TaskLimits,
+    AgentDefinition, AgentName, ErrorCode, RunnerConfig,
+    Runtime,
 };
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with};
 use antiphon_interface_transport::{
     ApiError, AppState, Caller, Decider, Json, PathId, idempotency,
 };
-use antiphon_project::{AgentChange, DefinedAgent, Origin, live_agents, unknown_agent};
+use antiphon_project::{DefinedAgent, live_agents, unknown_agent};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use serde_json::Value;
@@ -38,7 +39,7 @@ pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
         let summary = "Defines an agent in a file of the project.";
         let route = route.describe("define_agent", Tag::Agents, summary).with_idempotency_key();
         let route =
-            route.fails(&[409, 422]).response_with::<200, axum::Json<AgentShown>, _>(|response| {
+            route.fails(&[409, 422]).response_with::<200, axum::Json<AgentDetail>, _>(|response| {
                 response.description("The `Idempotency-Key` was used before: the agent from then.")
             });
         route.response::<201, axum::Json<AgentDetail>>()
@@ -63,51 +64,6 @@ pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
         .merge(requests::routes())
 }
 
-/// An agent definition.
-#[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Agent")]
-pub(crate) struct AgentShown {
-    /// Name of the agent.
-    name: AgentName,
-    /// What the agent is for.
-    description: String,
-    /// The model, as `PROVIDER/MODEL`; the caller's model when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    model: Option<ModelRef>,
-    /// Models that are tried in order when the model fails.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    fallbacks: Vec<ModelRef>,
-    /// Names of its tools; all tools of its caller when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tools: Option<Vec<String>>,
-    /// Agents that it may call.
-    agents: CallableAgents,
-    /// Runtimes, the preferred one first; local when empty.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    runtimes: Vec<RunnerConfig>,
-    /// Limits of its tasks.
-    #[serde(default, skip_serializing_if = "TaskLimits::is_none")]
-    limits: TaskLimits,
-    /// Intents of requests that have a schema.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    intents: Vec<String>,
-    /// JSON Schema that the result of its tasks has to match.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output_schema: Option<RawJson>,
-    /// `project`, or `user` for an agent of the user, which the API cannot change.
-    origin: Origin,
-    /// Path of its file.
-    path: String,
-    /// What is wrong with the file now, while this definition from before is still in use.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fault: Option<String>,
-    /// Whether the agent is resident and live.
-    live: bool,
-    /// Instructions of the agent; absent in lists.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    context: Option<String>,
-}
-
 /// Whether an agent is shown with its instructions.
 #[derive(Clone, Copy)]
 enum Detail {
@@ -115,31 +71,30 @@ enum Detail {
     Full,
 }
 
-impl AgentShown {
-    fn of(defined: &DefinedAgent, live: bool, detail: Detail) -> Self {
-        let AgentDefinition { name, description, model, fallbacks, tools, agents, .. } =
-            &*defined.definition;
-        let definition = &defined.definition;
-        Self {
-            name: name.clone(),
-            description: description.clone(),
-            model: model.clone(),
-            fallbacks: fallbacks.clone(),
-            tools: tools.clone(),
-            agents: agents.clone(),
-            runtimes: definition.runtimes.iter().map(runtime).collect(),
-            limits: definition.limits,
-            intents: definition.intents.keys().cloned().collect(),
-            output_schema: definition.output_schema.clone(),
-            origin: defined.origin,
-            path: defined.path.clone(),
-            fault: defined.fault.clone(),
-            live,
-            context: match detail {
-                Detail::Summary => None,
-                Detail::Full => Some(definition.context.clone()),
-            },
-        }
+/// A definition as the API shows it.
+fn agent_detail(defined: &DefinedAgent, live: bool, detail: Detail) -> AgentDetail {
+    let AgentDefinition { name, description, model, fallbacks, tools, agents, .. } =
+        &*defined.definition;
+    let definition = &defined.definition;
+    AgentDetail {
+        name: name.clone(),
+        description: description.clone(),
+        model: model.clone(),
+        fallbacks: fallbacks.clone(),
+        tools: tools.clone(),
+        agents: agents.clone(),
+        runtimes: definition.runtimes.iter().map(runtime).collect(),
+        limits: definition.limits,
+        intents: definition.intents.keys().cloned().collect(),
+        output_schema: definition.output_schema.clone(),
+        origin: defined.origin,
+        path: defined.path.clone(),
+        fault: defined.fault.clone(),
+        live,
+        context: match detail {
+            Detail::Summary => None,
+            Detail::Full => Some(definition.context.clone()),
+        },
     }
 }
 
@@ -150,40 +105,23 @@ fn runtime(runtime: &Runtime) -> RunnerConfig {
     }
 }
 
-/// Agent definitions.
-#[derive(JsonSchema, Serialize)]
-pub(crate) struct Agents {
-    /// Ordered by name.
-    agents: Vec<AgentShown>,
-}
-
-async fn list(State(state): State<Arc<AppState>>) -> Result<axum::Json<Agents>, ApiError> {
+async fn list(State(state): State<Arc<AppState>>) -> Result<axum::Json<AgentList>, ApiError> {
     let live = live(&state).await?;
     let shown = |defined: &DefinedAgent| {
         let is_live = live.contains(defined.definition.name.as_str());
-        AgentShown::of(defined, is_live, Detail::Summary)
+        agent_detail(defined, is_live, Detail::Summary)
     };
-    Ok(axum::Json(Agents { agents: state.deps.task_factory.defined().iter().map(shown).collect() }))
+    Ok(axum::Json(AgentList {
+        agents: state.deps.task_factory.defined().iter().map(shown).collect(),
+    }))
 }
 
 async fn show(
     State(state): State<Arc<AppState>>,
     PathId(name): PathId<AgentName>,
-) -> Result<axum::Json<AgentShown>, ApiError> {
+) -> Result<axum::Json<AgentDetail>, ApiError> {
     let defined = find(&state, &name)?;
     shown(&state, &defined).await.map(axum::Json)
-}
-
-/// A new agent definition.
-#[derive(Deserialize, JsonSchema)]
-#[schemars(rename = "NewAgent")]
-#[schemars(example = json!({ "name": "tester", "description": "Writes tests.", "context": "You write tests." }))]
-pub(crate) struct NewAgentWire {
-    /// Name of the agent, and of its file.
-    name: String,
-    #[serde(flatten)]
-    #[schemars(with = "AgentChange")]
-    rest: Map<String, Value>,
 }
 
 async fn create(
@@ -224,7 +162,7 @@ async fn change(
     _: Decider,
     PathId(name): PathId<AgentName>,
     Json(change): Json<AgentChange>,
-) -> Result<axum::Json<AgentShown>, ApiError> {
+) -> Result<axum::Json<AgentDetail>, ApiError> {
     find(&state, &name)?;
     let defined = state.deps.task_factory.change_agent(&name, change).await?;
     shown(&state, &defined).await.map(axum::Json)
@@ -236,7 +174,7 @@ async fn delete(
     PathId(name): PathId<AgentName>,
 ) -> Result<StatusCode, ApiError> {
     let defined = find(&state, &name)?;
-    if defined.origin == Origin::User {
+    if defined.origin == AgentOrigin::User {
         let path = &defined.path;
         let message =
             format!("`{name}` is an agent of the user, not of this project: delete {path}");
@@ -247,9 +185,9 @@ async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn shown(state: &AppState, defined: &DefinedAgent) -> Result<AgentShown, ApiError> {
+async fn shown(state: &AppState, defined: &DefinedAgent) -> Result<AgentDetail, ApiError> {
     let is_live = live(state).await?.contains(defined.definition.name.as_str());
-    Ok(AgentShown::of(defined, is_live, Detail::Full))
+    Ok(agent_detail(defined, is_live, Detail::Full))
 }
 
 /// Names of the resident agents that are live.

@@ -2,26 +2,13 @@
 
 use std::sync::Arc;
 
+use antiphon_api::{ApprovalList, ApprovalQuery, DecideApproval};
 use antiphon_core::port::ApprovalSelector;
 use antiphon_core::{Approval, ApprovalId, Decision};
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with, post_with};
 use antiphon_interface_transport::{ApiError, AppState, Decider, Json, PathId, QueryParams};
 use antiphon_runtime::OrchestratorError;
 use axum::extract::State;
-
-#[derive(Deserialize, JsonSchema)]
-pub(crate) struct ListQuery {
-    /// `true`: also approvals that were decided; `false` when absent.
-    #[serde(default)]
-    all: bool,
-}
-
-/// Approvals.
-#[derive(JsonSchema, Serialize)]
-pub(crate) struct Approvals {
-    /// The oldest first.
-    approvals: Vec<Approval>,
-}
 
 pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
     let list = get_with(list, |route| {
@@ -36,28 +23,18 @@ pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
 
 pub(crate) async fn list(
     State(state): State<Arc<AppState>>,
-    QueryParams(query): QueryParams<ListQuery>,
-) -> Result<axum::Json<Approvals>, ApiError> {
+    QueryParams(query): QueryParams<ApprovalQuery>,
+) -> Result<axum::Json<ApprovalList>, ApiError> {
     let which = if query.all { ApprovalSelector::All } else { ApprovalSelector::Pending };
     let approvals = state.deps.orchestrator.approvals(which).await?;
-    Ok(axum::Json(Approvals { approvals }))
-}
-
-/// A decision.
-#[derive(Deserialize, JsonSchema)]
-pub(crate) struct Deciding {
-    /// The decision; `expire` is not allowed, because only time expires an approval.
-    decision: Decision,
-    /// Reason for the decision, for people.
-    #[serde(default)]
-    comment: Option<String>,
+    Ok(axum::Json(ApprovalList { approvals }))
 }
 
 pub(crate) async fn decide(
     State(state): State<Arc<AppState>>,
     Decider { by }: Decider,
     PathId(approval_id): PathId<ApprovalId>,
-    Json(deciding): Json<Deciding>,
+    Json(deciding): Json<DecideApproval>,
 ) -> Result<axum::Json<Approval>, ApiError> {
     if deciding.decision == Decision::Expire {
         return Err(ApiError::invalid(

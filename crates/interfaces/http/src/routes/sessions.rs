@@ -4,7 +4,8 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use antiphon_core::{ErrorCode, Message, Session, SessionId, SessionSummary, TaskId};
+use antiphon_api::{SessionDetail, SessionFile, SessionImported, SessionList, SessionQuery};
+use antiphon_core::{ErrorCode, Session, SessionId, SessionSummary};
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with, post_with};
 use antiphon_interface_transport::{
     ApiError, AppState, Caller, Json, PathId, QueryParams, idempotency,
@@ -15,12 +16,8 @@ use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
-use crate::routes::{PAGE_MAX, page_size};
+use crate::routes::page_size;
 
 pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
     let all = get_with(list, |route| {
@@ -31,12 +28,13 @@ pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
         let summary =
             "Imports a session file (version 1), so that a task can continue the session.";
         let route = route.describe("import_session", Tag::Sessions, summary).with_idempotency_key();
-        let route =
-            route.fails(&[403, 409]).response_with::<200, axum::Json<SessionKept>, _>(|response| {
+        let route = route.fails(&[403, 409]).response_with::<200, axum::Json<SessionImported>, _>(
+            |response| {
                 response
                     .description("The `Idempotency-Key` was used before: the session from then.")
-            });
-        route.response::<201, axum::Json<SessionKept>>()
+            },
+        );
+        route.response::<201, axum::Json<SessionImported>>()
     });
     let show = get_with(show, |route| {
         route.describe("show_session", Tag::Sessions, "A session with its messages.")
@@ -52,10 +50,10 @@ pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
     let fork = post_with(fork, |route| {
         let summary = "Starts a new session with the messages of this one. No message is copied.";
         let route = route.describe("fork_session", Tag::Sessions, summary).with_idempotency_key();
-        let route = route.response_with::<200, axum::Json<SessionKept>, _>(|response| {
+        let route = route.response_with::<200, axum::Json<SessionImported>, _>(|response| {
             response.description("The `Idempotency-Key` was used before: the session from then.")
         });
-        route.response::<201, axum::Json<SessionKept>>()
+        route.response::<201, axum::Json<SessionImported>>()
     });
     ApiRouter::new()
         .api_route("/v1/sessions", all)
@@ -64,51 +62,23 @@ pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
         .api_route("/v1/sessions/{id}/fork", fork)
 }
 
-/// Which sessions to list.
-#[derive(Deserialize, JsonSchema)]
-#[schemars(rename = "SessionsQuery")]
-pub(crate) struct ListQuery {
-    /// Sessions to list, at most; 100 when absent.
-    #[schemars(range(max = PAGE_MAX))]
-    limit: Option<NonZeroUsize>,
-}
-
-/// Sessions.
-#[derive(JsonSchema, Serialize)]
-pub(crate) struct Sessions {
-    /// The one with the newest task first.
-    sessions: Vec<SessionSummary>,
-}
-
 async fn list(
     State(state): State<Arc<AppState>>,
-    QueryParams(query): QueryParams<ListQuery>,
-) -> Result<axum::Json<Sessions>, ApiError> {
+    QueryParams(query): QueryParams<SessionQuery>,
+) -> Result<axum::Json<SessionList>, ApiError> {
     let limit = NonZeroUsize::new(page_size(query.limit)?).unwrap_or(NonZeroUsize::MIN);
     let sessions = state.deps.orchestrator.sessions(limit).await?;
-    Ok(axum::Json(Sessions { sessions }))
-}
-
-/// A session with its messages.
-#[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Session")]
-pub(crate) struct SessionShown {
-    #[serde(flatten)]
-    summary: SessionSummary,
-    /// System prompt of its last task.
-    system_prompt: String,
-    /// The messages in order, as in a session file.
-    messages: Vec<Arc<Message>>,
+    Ok(axum::Json(SessionList { sessions }))
 }
 
 async fn show(
     State(state): State<Arc<AppState>>,
     PathId(session_id): PathId<SessionId>,
-) -> Result<axum::Json<SessionShown>, ApiError> {
+) -> Result<axum::Json<SessionDetail>, ApiError> {
     let summary = find(&state, &session_id).await?;
     let session = session_of(&state.deps.orchestrator, summary.clone()).await?;
     let Session { system_prompt, messages, .. } = session;
-    Ok(axum::Json(SessionShown { summary, system_prompt, messages }))
+    Ok(axum::Json(SessionDetail { summary, system_prompt, messages }))
 }
 
 async fn export(
@@ -122,27 +92,12 @@ async fn export(
     Ok(([(CONTENT_TYPE, "application/json")], file).into_response())
 }
 
-/// A session that is stored.
-#[derive(JsonSchema, Serialize)]
-pub(crate) struct SessionKept {
-    /// Id of the session.
-    session_id: SessionId,
-    /// The task that holds its messages.
-    task_id: TaskId,
-}
-
-/// A session file (version 1).
-#[derive(Deserialize, JsonSchema)]
-#[serde(transparent)]
-#[schemars(rename = "SessionFile")]
-pub(crate) struct SessionFileWire(#[schemars(with = "Map<String, Value>")] Box<RawValue>);
-
 async fn import(
     State(state): State<Arc<AppState>>,
     caller: Caller,
     headers: HeaderMap,
-    Json(SessionFileWire(file)): Json<SessionFileWire>,
-) -> Result<(StatusCode, axum::Json<SessionKept>), ApiError> {
+    Json(SessionFile(file)): Json<SessionFile>,
+) -> Result<(StatusCode, axum::Json<SessionImported>), ApiError> {
     if caller.agent().is_some() {
         let message =
             "an agent's key cannot import sessions: the model reads them as the user's words";
@@ -159,7 +114,7 @@ async fn fork(
     caller: Caller,
     PathId(session_id): PathId<SessionId>,
     headers: HeaderMap,
-) -> Result<(StatusCode, axum::Json<SessionKept>), ApiError> {
+) -> Result<(StatusCode, axum::Json<SessionImported>), ApiError> {
     let key = idempotency::key(&caller, "http-fork", &headers)?;
     let last = find(&state, &session_id).await?.last_task;
     let fork = forked(&state.deps.orchestrator, last).await?;
@@ -170,14 +125,14 @@ async fn fork(
 async fn store(
     state: &AppState,
     session: ImportedConversation,
-) -> Result<(StatusCode, axum::Json<SessionKept>), ApiError> {
+) -> Result<(StatusCode, axum::Json<SessionImported>), ApiError> {
     let orchestrator = &state.deps.orchestrator;
     let before = if session.key.is_some() { Some(orchestrator.head().await?) } else { None };
     let task_id = orchestrator.keep(session).await?;
     let repeated = state.existed(&task_id, before).await?;
     let session_id = state.summary(&task_id).await?.session_id;
     let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };
-    Ok((status, axum::Json(SessionKept { session_id, task_id })))
+    Ok((status, axum::Json(SessionImported { session_id, task_id })))
 }
 
 async fn find(state: &AppState, session_id: &SessionId) -> Result<SessionSummary, ApiError> {

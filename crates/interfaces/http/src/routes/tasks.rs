@@ -9,27 +9,16 @@ pub(crate) mod wait;
 
 use std::sync::Arc;
 
-use antiphon_core::{TaskId, TaskStatus, TaskSummary, WaitingFor};
+use antiphon_api::{CreateTask, TaskAccepted, TaskDetail, TaskTree};
+use antiphon_core::{TaskId, TaskStatus, WaitingFor};
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with};
 use antiphon_interface_transport::{ApiError, AppState, Caller, Json, PathId, idempotency};
 use antiphon_project::{
-    TREE_TASKS_MAX, TaskRequest, check_start_allowed, restrict_to_agent, task_and_descendants,
+    TREE_TASKS_MAX, check_start_allowed, restrict_to_agent, task_and_descendants,
 };
 use antiphon_runtime::NewTask;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::Value;
-
-use self::new_task::TaskWire;
-
-/// A task that was created.
-#[derive(JsonSchema, Serialize)]
-pub(crate) struct Accepted {
-    /// Id of the task.
-    task_id: TaskId,
-}
 
 pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
     let tasks = get_with(list::list, |route| {
@@ -42,10 +31,10 @@ pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
             "Creates a task. It is durable before the response.",
         );
         let route = route.with_idempotency_key().with_traceparent().fails(&[404, 409, 422]);
-        let route = route.response_with::<200, axum::Json<Accepted>, _>(|response| {
+        let route = route.response_with::<200, axum::Json<TaskAccepted>, _>(|response| {
             response.description("The `Idempotency-Key` was used before: the task from then.")
         });
-        route.response::<201, axum::Json<Accepted>>()
+        route.response::<201, axum::Json<TaskAccepted>>()
     });
     let show = get_with(show, |route| {
         route.describe("show_task", Tag::Tasks, "A task, with its result once it has ended.")
@@ -69,11 +58,11 @@ pub(crate) async fn create(
     State(state): State<Arc<AppState>>,
     caller: Caller,
     headers: HeaderMap,
-    Json(wire): Json<TaskWire>,
-) -> Result<(StatusCode, axum::Json<Accepted>), ApiError> {
+    Json(wire): Json<CreateTask>,
+) -> Result<(StatusCode, axum::Json<TaskAccepted>), ApiError> {
     let key = idempotency::key(&caller, "http", &headers)?;
     let (factory, principal) = (&*state.deps.task_factory, caller.principal());
-    let request = restrict_to_agent(factory, &principal, TaskRequest::try_from(wire)?)?;
+    let request = restrict_to_agent(factory, &principal, new_task::task_request(wire)?)?;
     let orchestrator = &state.deps.orchestrator;
     let payer = caller.payer();
     orchestrator.afford(payer.as_deref(), key.as_ref()).await?;
@@ -86,38 +75,17 @@ pub(crate) async fn create(
         state.trace(&headers, &task_id);
     }
     let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };
-    Ok((status, axum::Json(Accepted { task_id })))
-}
-
-/// Summaries of tasks.
-#[derive(JsonSchema, Serialize)]
-pub(crate) struct Tasks {
-    /// A parent before its children.
-    tasks: Vec<TaskSummary>,
-}
-
-/// A task, and its outcome.
-#[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Task")]
-pub(crate) struct Shown {
-    #[serde(flatten)]
-    summary: TaskSummary,
-    /// The result of a completed task: a text, or JSON that matches its output schema.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<Value>,
-    /// Why the task failed, was canceled, or waits for budget; absent otherwise.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<Value>,
+    Ok((status, axum::Json(TaskAccepted { task_id })))
 }
 
 pub(crate) async fn show(
     State(state): State<Arc<AppState>>,
     PathId(task_id): PathId<TaskId>,
-) -> Result<axum::Json<Shown>, ApiError> {
+) -> Result<axum::Json<TaskDetail>, ApiError> {
     let summary = state.summary(&task_id).await?;
     // A task that waits for budget has details beside `waiting_for`.
     if !summary.status.is_terminal() && summary.waiting_for != Some(WaitingFor::Budget) {
-        return Ok(axum::Json(Shown { summary, result: None, reason: None }));
+        return Ok(axum::Json(TaskDetail { summary, result: None, reason: None }));
     }
     let detail = state.deps.orchestrator.task(&task_id).await?.detail;
     let (result, reason) = match summary.status {
@@ -128,16 +96,16 @@ pub(crate) async fn show(
         | TaskStatus::Failed
         | TaskStatus::Canceled => (None, detail),
     };
-    Ok(axum::Json(Shown { summary, result, reason }))
+    Ok(axum::Json(TaskDetail { summary, result, reason }))
 }
 
 pub(crate) async fn tree(
     State(state): State<Arc<AppState>>,
     PathId(task_id): PathId<TaskId>,
-) -> Result<axum::Json<Tasks>, ApiError> {
+) -> Result<axum::Json<TaskTree>, ApiError> {
     state.summary(&task_id).await?;
     match task_and_descendants(&state.deps.orchestrator, &task_id).await? {
-        Some(tasks) => Ok(axum::Json(Tasks { tasks })),
+        Some(tasks) => Ok(axum::Json(TaskTree { tasks })),
         None => Err(tree_too_large()),
     }
 }

@@ -2,31 +2,18 @@
 
 use std::sync::Arc;
 
+use antiphon_api::{UsageBy, UsageQuery, UsageReport};
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with};
 use antiphon_interface_transport::{ApiError, AppState, QueryParams};
-use antiphon_project::{USAGE_ROWS_MAX, UsageBy, UsageReport, usage_days, usage_report};
+use antiphon_project::{USAGE_ROWS_MAX, usage_days, usage_report};
 use axum::extract::State;
-use chrono::NaiveDate;
-use schemars::JsonSchema;
-use serde::Deserialize;
 
 pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
     let usage = get_with(usage, |route| {
         route.describe("usage", Tag::Money, "Usage in tokens, and its cost.")
     });
     ApiRouter::new().api_route("/v1/usage", usage)
-}
-
-/// What a usage report covers.
-#[derive(Deserialize, JsonSchema)]
-pub(crate) struct UsageQuery {
-    /// First day, in UTC; the first of the current month when absent.
-    from: Option<NaiveDate>,
-    /// Last day, in UTC; today when absent.
-    to: Option<NaiveDate>,
-    /// Columns to group by, separated by commas: `day`, `model`, `agent`, `payer`; `day` when absent.
-    by: Option<String>,
 }
 
 pub(crate) async fn usage(

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use antiphon_core::{AgentName, TaskId};
+use antiphon_api::{AgentPresence, AgentStarted, AgentStopped};
+use antiphon_core::AgentName;
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with, post_with};
 use antiphon_interface_transport::{ApiError, AppState, Caller, PathId, idempotency};
-use antiphon_project::{AgentPresence, agent_presences, unknown_agent};
+use antiphon_project::{agent_presences, unknown_agent};
 use antiphon_runtime::Started;
 use axum::extract::State;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
     let status = get_with(status, |route| {
@@ -34,38 +33,17 @@ pub(crate) async fn status(
     Ok(axum::Json(agent_presences(&state.deps.orchestrator).await?))
 }
 
-/// A resident agent that is live.
-#[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Started")]
-pub(crate) struct StartedWire {
-    agent: AgentName,
-    /// The task that holds its inbox.
-    task_id: TaskId,
-    /// Whether it was live before.
-    already: bool,
-}
-
 pub(crate) async fn start(
     State(state): State<Arc<AppState>>,
     PathId(name): PathId<AgentName>,
-) -> Result<axum::Json<StartedWire>, ApiError> {
+) -> Result<axum::Json<AgentStarted>, ApiError> {
     let orchestrator = &state.deps.orchestrator;
     let known = state.deps.task_factory.agents();
     if !known.contains(&name) {
         return Err(unknown_agent(&name, &known).into());
     }
     let Started { task_id, already } = orchestrator.start_agent(&name).await?;
-    Ok(axum::Json(StartedWire { agent: name, task_id, already }))
-}
-
-/// A resident agent that is stopped.
-#[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Stopped")]
-pub(crate) struct StoppedWire {
-    agent: AgentName,
-    /// The task that held its inbox; absent when the agent was not live.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    task_id: Option<TaskId>,
+    Ok(axum::Json(AgentStarted { agent: name, task_id, already }))
 }
 
 /// Stops an agent. The stop is durable before the response. An agent that is no longer defined can still be
@@ -75,7 +53,7 @@ pub(crate) async fn stop(
     caller: Caller,
     PathId(name): PathId<AgentName>,
     headers: axum::http::HeaderMap,
-) -> Result<axum::Json<StoppedWire>, ApiError> {
+) -> Result<axum::Json<AgentStopped>, ApiError> {
     let orchestrator = &state.deps.orchestrator;
     let known = state.deps.task_factory.agents();
     if !known.contains(&name) && orchestrator.agent_task(&name).await?.is_none() {
@@ -86,5 +64,5 @@ pub(crate) async fn stop(
     let key =
         key.map(|key| caller.principal().idempotency_key("http-stop", &format!("{name}:{key}")));
     let task_id = orchestrator.stop_agent(&name, key).await?;
-    Ok(axum::Json(StoppedWire { agent: name, task_id }))
+    Ok(axum::Json(AgentStopped { agent: name, task_id }))
 }

@@ -1,27 +1,18 @@
 //! `GET /v1/requests/{id}`: the status of a request to an agent. A client may wait for the answer, up to a
 //! limit. Waiting ends when the server shuts down.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
+use antiphon_api::{RequestStatus, RequestWaitQuery};
 use antiphon_core::{ErrorCode, InteractionId};
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with};
 use antiphon_interface_transport::{ApiError, AppState, QueryParams};
-use antiphon_project::{RequestStatus, request_answer, request_status};
+use antiphon_project::{request_answer, request_status};
 use axum::extract::{Path, State};
-use schemars::JsonSchema;
-use serde::Deserialize;
 use serde_json::Value;
 
-use crate::routes::tasks::wait::{WAIT_S_MAX, shutting_down, wait_time};
-
-#[derive(Deserialize, JsonSchema)]
-pub(crate) struct WaitQuery {
-    /// How long to wait for the answer, in seconds; does not wait when absent.
-    #[schemars(range(max = WAIT_S_MAX))]
-    wait_s: Option<NonZeroU32>,
-}
+use crate::routes::tasks::wait::{shutting_down, wait_time};
 
 pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
     let show = get_with(show, |route| {
@@ -34,7 +25,7 @@ pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
 pub(crate) async fn show(
     State(state): State<Arc<AppState>>,
     Path(id): Path<String>,
-    QueryParams(query): QueryParams<WaitQuery>,
+    QueryParams(query): QueryParams<RequestWaitQuery>,
 ) -> Result<axum::Json<RequestStatus>, ApiError> {
     let none = || ApiError::new(ErrorCode::NotFound, format!("there is no request `{id}`"));
     let id: InteractionId =

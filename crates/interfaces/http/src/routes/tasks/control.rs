@@ -2,18 +2,14 @@
 
 use std::sync::Arc;
 
-use antiphon_core::schema::{BlocksOrText, MessageOrText};
-use antiphon_core::{HandlingMode, InteractionId, TaskId, TaskSummary, ToolCallId, ToolResult};
+use antiphon_api::{MessageAccepted, SendMessage, SendToolResult};
+use antiphon_core::{TaskId, TaskSummary, ToolResult};
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, post_with};
 use antiphon_interface_transport::{ApiError, AppState, Caller, Json, PathId, idempotency};
 use antiphon_project::{check_message_allowed, parse_blocks, parse_message};
 use antiphon_runtime::TaskMessage;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::json;
-use serde_json::value::RawValue;
 
 type Answer = Result<axum::Json<TaskSummary>, ApiError>;
 
@@ -76,34 +72,12 @@ pub(crate) async fn resume(
     state.summary(&task_id).await.map(axum::Json)
 }
 
-/// A message to a task.
-#[derive(Deserialize, JsonSchema)]
-#[schemars(rename = "Saying")]
-#[schemars(example = json!({ "text": "Look at the tests, too.", "mode": "steer" }))]
-pub(crate) struct MessageWire {
-    /// The message: a text, or a user message with text and images.
-    #[schemars(with = "MessageOrText")]
-    text: Box<RawValue>,
-    /// When the agent reads it: `queue` after its current work, `steer` after the current step; `queue` when
-    /// absent.
-    #[serde(default)]
-    mode: HandlingMode,
-}
-
-/// A message that is in the journal.
-#[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Heard")]
-pub(crate) struct MessageAccepted {
-    /// Id of the message.
-    interaction_id: InteractionId,
-}
-
 pub(crate) async fn send_message(
     State(state): State<Arc<AppState>>,
     caller: Caller,
     PathId(task_id): PathId<TaskId>,
     headers: HeaderMap,
-    Json(wire): Json<MessageWire>,
+    Json(wire): Json<SendMessage>,
 ) -> Result<(StatusCode, axum::Json<MessageAccepted>), ApiError> {
     let orchestrator = &state.deps.orchestrator;
     check_message_allowed(orchestrator, &caller.principal(), &task_id).await?;
@@ -118,24 +92,10 @@ pub(crate) async fn send_message(
     Ok((StatusCode::ACCEPTED, axum::Json(MessageAccepted { interaction_id })))
 }
 
-/// The result of a tool that the client runs.
-#[derive(Deserialize, JsonSchema)]
-#[schemars(rename = "Outcome", example = json!({ "tool_call_id": "c1", "content": "sun" }))]
-pub(crate) struct ToolOutcome {
-    /// Id of the tool call.
-    tool_call_id: ToolCallId,
-    /// What the model reads: a text, or a list of blocks.
-    #[schemars(with = "BlocksOrText")]
-    content: Box<RawValue>,
-    /// `true`: the tool ran and failed; `false` when absent.
-    #[serde(default)]
-    is_error: bool,
-}
-
 pub(crate) async fn tool_result(
     State(state): State<Arc<AppState>>,
     PathId(task_id): PathId<TaskId>,
-    Json(outcome): Json<ToolOutcome>,
+    Json(outcome): Json<SendToolResult>,
 ) -> Answer {
     let content = parse_blocks("content", &outcome.content)?;
     let result = ToolResult { content, is_error: outcome.is_error };

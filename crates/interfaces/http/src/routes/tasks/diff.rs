@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
+use antiphon_api::{DiffQuery, TaskDiff};
 use antiphon_core::TaskId;
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with};
 use antiphon_interface_transport::{ApiError, AppState, PathId, QueryParams};
-use antiphon_project::{DiffScope, TaskDiff, task_diff};
+use antiphon_project::{DiffScope, task_diff};
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
-use schemars::JsonSchema;
-use serde::Deserialize;
 
 use super::tree_too_large;
 
@@ -27,14 +26,6 @@ pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
         route.or_media_type(200, "text/x-diff").or_media_type(200, "text/plain")
     });
     ApiRouter::new().api_route("/v1/tasks/{id}/diff", diff)
-}
-
-/// Tasks whose changes to show.
-#[derive(Deserialize, JsonSchema)]
-pub(crate) struct DiffQuery {
-    /// `true`: also the changes of its descendants; `false` when absent.
-    #[serde(default)]
-    below: bool,
 }
 
 async fn diff(

@@ -7,7 +7,8 @@
 
 use std::sync::Arc;
 
-use antiphon_core::{Position, Seq, SessionId, TaskId};
+use antiphon_api::{JournalEventQuery, TaskEventQuery};
+use antiphon_core::{Position, Seq, TaskId};
 use antiphon_interface_transport::openapi::{
     ApiRouter, DescribeRoute, EVENT_STREAM, Tag, get_with,
 };
@@ -17,39 +18,7 @@ use antiphon_interface_transport::{
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use schemars::{JsonSchema, json_schema};
-use serde::Deserialize;
-
-/// Where the stream of a task starts.
-#[derive(Deserialize, JsonSchema)]
-pub(crate) struct FromQuery {
-    /// Sequence number of the last event that was seen; all events are sent when absent.
-    after: Option<Seq>,
-    /// `true`: also sends live deltas of messages and tool output, which are not in the journal; `false` when
-    /// absent.
-    #[serde(default)]
-    deltas: bool,
-}
-
-/// What the stream of the journal sends.
-#[derive(Deserialize, JsonSchema)]
-pub(crate) struct JournalQuery {
-    /// Position of the last event that was seen; only new events are sent when absent.
-    after: Option<Position>,
-    /// Only events of tasks of this agent.
-    agent: Option<String>,
-    /// Only events of these types, separated by commas (see events.schema.json).
-    #[serde(rename = "type")]
-    types: Option<String>,
-    /// Only events of tasks of this session.
-    session_id: Option<SessionId>,
-    /// Only events of this task, which has no parent, and of its descendants.
-    root: Option<TaskId>,
-    /// `true`: also sends live deltas of messages and tool output, which are not in the journal; `false` when
-    /// absent.
-    #[serde(default)]
-    deltas: bool,
-}
+use schemars::json_schema;
 
 pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
     let events = get_with(events, |route| {
@@ -77,7 +46,7 @@ pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
 pub(crate) async fn events(
     State(state): State<Arc<AppState>>,
     PathId(task_id): PathId<TaskId>,
-    QueryParams(query): QueryParams<FromQuery>,
+    QueryParams(query): QueryParams<TaskEventQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let after = last_seen(&headers)?.map(Seq).or(query.after).unwrap_or_default();
@@ -96,7 +65,7 @@ pub(crate) async fn events(
 
 async fn journal(
     State(state): State<Arc<AppState>>,
-    QueryParams(query): QueryParams<JournalQuery>,
+    QueryParams(query): QueryParams<JournalEventQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let types = query.types.as_deref().map(EventFilter::types).transpose()?;

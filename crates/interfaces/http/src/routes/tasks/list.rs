@@ -3,54 +3,16 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use antiphon_api::{LISTED_MAX, TaskPage, TaskQuery as ListQuery};
+use antiphon_api::{TaskPage, TaskQuery as ListQuery};
 use antiphon_core::TaskStatus;
 use antiphon_core::port::{TaskFilter, TaskQuery, TaskSelector};
-use antiphon_core::{SessionId, TaskId, TaskStatus, TaskSummary};
 use antiphon_interface_transport::{ApiError, AppState, QueryParams};
 use axum::extract::State;
 
-use crate::routes::{PAGE_MAX, page_size};
+use crate::routes::page_size;
 
 /// Statuses of tasks that have not ended.
 const UNFINISHED: &str = "pending,running,input_required";
-
-/// Which tasks to list.
-#[derive(Deserialize, JsonSchema)]
-#[schemars(rename = "TasksQuery")]
-pub(crate) struct ListQuery {
-    /// Tasks in the page, at most; 100 when absent.
-    #[schemars(range(max = PAGE_MAX))]
-    limit: Option<NonZeroUsize>,
-    /// Only tasks with one of these statuses, separated by commas: `pending`, `running`, `input_required`,
-    /// `completed`, `failed`, `canceled`.
-    status: Option<String>,
-    /// `true`: only tasks that have not ended; excludes `status`.
-    #[serde(default)]
-    unfinished: bool,
-    /// Only tasks of this agent.
-    agent: Option<String>,
-    /// Only tasks of this session.
-    session_id: Option<SessionId>,
-    /// `true`: only tasks without a parent.
-    #[serde(default)]
-    tops: bool,
-    /// `true`: also tasks that only record a command.
-    #[serde(default)]
-    all: bool,
-    /// `next_cursor` of the previous page; the first page when absent.
-    cursor: Option<TaskId>,
-}
-
-/// One page of tasks.
-#[derive(JsonSchema, Serialize)]
-pub(crate) struct TaskPage {
-    /// The newest first.
-    tasks: Vec<TaskSummary>,
-    /// Cursor of the next page; absent on the last page.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next_cursor: Option<TaskId>,
-}
 
 pub(crate) async fn list(
     State(state): State<Arc<AppState>>,

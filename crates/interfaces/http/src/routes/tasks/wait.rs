@@ -5,32 +5,14 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::{ErrorCode, TaskId, TaskSummary};
+use antiphon_api::{TaskRest, TaskWaitQuery};
+use antiphon_core::{ErrorCode, TaskId};
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with};
 use antiphon_interface_transport::{ApiError, AppState, PathId, QueryParams};
 use axum::extract::State;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Longest wait of one request, in seconds: less than a response may take.
 pub const WAIT_S_MAX: u32 = 30;
-
-#[derive(Deserialize, JsonSchema)]
-pub(crate) struct WaitQuery {
-    /// How long to wait, in seconds; 30 when absent.
-    #[schemars(range(max = WAIT_S_MAX))]
-    wait_s: Option<NonZeroU32>,
-}
-
-/// A task, and whether it still runs.
-#[derive(JsonSchema, Serialize)]
-pub(crate) struct Resting {
-    /// Whether the task has ended or is suspended: it does nothing until a message, a decision or a budget
-    /// arrives.
-    rests: bool,
-    #[serde(flatten)]
-    summary: TaskSummary,
-}
 
 pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
     let wait = get_with(wait, |route| {
@@ -43,15 +25,15 @@ pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
 pub(crate) async fn wait(
     State(state): State<Arc<AppState>>,
     PathId(task_id): PathId<TaskId>,
-    QueryParams(query): QueryParams<WaitQuery>,
-) -> Result<axum::Json<Resting>, ApiError> {
+    QueryParams(query): QueryParams<TaskWaitQuery>,
+) -> Result<axum::Json<TaskRest>, ApiError> {
     let timeout = wait_time(query.wait_s)?;
     let waiting = tokio::time::timeout(timeout, state.deps.orchestrator.wait(&task_id));
     let rests = tokio::select! {
         () = state.closing.cancelled() => return Err(shutting_down()),
         waited = waiting => waited.ok().transpose()?.is_some(),
     };
-    Ok(axum::Json(Resting { rests, summary: state.summary(&task_id).await? }))
+    Ok(axum::Json(TaskRest { rests, summary: state.summary(&task_id).await? }))
 }
 
 /// The time that a request waits: [`WAIT_S_MAX`] when absent. Refuses a longer one.
