@@ -77,7 +77,7 @@ async fn an_agents_key_sends_no_system_prompt_no_history_and_no_tools() {
         (&key, "/v1/tasks", json!({"message": "x", "external_tools": tool}), "external_tools"),
         (&key, "/v1/invocations", json!({"targets": [ad_hoc]}), "in its own name"),
         (&key, "/v1/sessions", session, "in its own name"),
-        (&gone, "/v1/tasks", json!({"message": "x"}), "not defined"),
+        (&gone, "/v1/tasks", json!({"message": "x"}), "no longer defined"),
     ] {
         let reply = keyed.ask(key, "POST", path, Some(&body)).await;
         assert_eq!((reply.status, reply.code().as_str()), (403, "FORBIDDEN"), "{path} {body}");
