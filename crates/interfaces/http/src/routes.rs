@@ -14,7 +14,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use antiphon_interface_transport::openapi::ApiRouter;
-use antiphon_interface_transport::{ApiError, Interface};
+use antiphon_interface_transport::{ApiError, AppState, Interface};
 use axum::Extension;
 
 use crate::webhooks::{self, ConfiguredWebhooks, Webhooks};
@@ -27,7 +27,17 @@ const PAGE_DEFAULT: usize = 100;
 
 /// All routes. Without webhooks no event is accepted.
 pub fn interface(webhooks: Option<Webhooks>) -> Interface {
-    let routes = ApiRouter::new()
+    let webhooks = ConfiguredWebhooks(webhooks.map(Arc::new));
+    Interface {
+        open: vec!["/health", "/health/live", "/health/ready"],
+        signed: vec![webhooks::ROUTE],
+        agent_writable: vec!["/v1/agents/{name}/inbox", "/v1/tasks", "/v1/tasks/{id}/messages"],
+        ..Interface::new(move || routes(webhooks))
+    }
+}
+
+fn routes(webhooks: ConfiguredWebhooks) -> ApiRouter<Arc<AppState>> {
+    ApiRouter::new()
         .merge(tasks::routes())
         .merge(invocations::routes())
         .merge(agents::routes())
@@ -38,14 +48,8 @@ pub fn interface(webhooks: Option<Webhooks>) -> Interface {
         .merge(budget::routes())
         .merge(health::routes())
         .merge(metrics::routes())
-        .layer(Extension(ConfiguredWebhooks(webhooks.map(Arc::new))))
-        .layer(Extension(metrics::ScrapeLock::default()));
-    Interface {
-        open: vec!["/health", "/health/live", "/health/ready"],
-        signed: vec![webhooks::ROUTE],
-        agent_writable: vec!["/v1/agents/{name}/inbox", "/v1/tasks", "/v1/tasks/{id}/messages"],
-        ..Interface::new(routes)
-    }
+        .layer(Extension(webhooks))
+        .layer(Extension(metrics::ScrapeLock::default()))
 }
 
 /// The size of a page: [`PAGE_DEFAULT`] when absent. Refuses more than [`PAGE_MAX`].
@@ -70,9 +74,10 @@ mod tests {
 
     #[test]
     fn a_route_without_a_description_is_found() {
-        let whole = interface(None);
-        let route = axum::routing::get(|| async {});
-        let routes = whole.routes.route("/v1/secret", route);
+        let routes = || {
+            let route = axum::routing::get(|| async {});
+            routes(ConfiguredWebhooks(None)).route("/v1/secret", route)
+        };
         let found = undescribed_paths(Interface::new(routes));
         assert_eq!(found, ["/v1/secret"]);
     }

@@ -55,6 +55,10 @@ const CONTINUE: HeaderName = HeaderName::from_static("x-antiphon-continue");
 
 /// The routes of chat completions and models.
 pub fn interface() -> Interface {
+    Interface { agent_writable: vec![ROUTE], ..Interface::new(routes) }
+}
+
+fn routes() -> ApiRouter<Arc<AppState>> {
     let completions = post_with(completions, |route| {
         let route = route.describe("chat", Tag::Chat, "A chat completion, whole or streamed.");
         let route = route.description(
@@ -81,11 +85,10 @@ pub fn interface() -> Interface {
         let route = route.describe("show_model", Tag::Chat, "An agent or a model.");
         with_errors(route.response::<200, axum::Json<Model>>(), &[404])
     });
-    let routes = ApiRouter::new()
+    ApiRouter::new()
         .api_route(ROUTE, completions)
         .api_route("/v1/models", list)
-        .api_route("/v1/models/{*id}", show);
-    Interface { agent_writable: vec![ROUTE], ..Interface::new(routes) }
+        .api_route("/v1/models/{*id}", show)
 }
 
 async fn completions(

@@ -7,10 +7,14 @@ use axum::http::Method;
 use crate::openapi::ApiRouter;
 use crate::state::AppState;
 
+/// Builds described routes. The generator of the document collects schemas per thread, so the routes of all
+/// interfaces are built together, where the document is made.
+pub type RouteBuilder = Box<dyn FnOnce() -> ApiRouter<Arc<AppState>> + Send>;
+
 /// The routes of one HTTP interface. A route that no list names needs the token or a person's API key.
 pub struct Interface {
-    /// The routes, described for the `OpenAPI` document.
-    pub routes: ApiRouter<Arc<AppState>>,
+    /// Builds the routes, described for the `OpenAPI` document.
+    pub routes: RouteBuilder,
     /// Routes that need no credentials.
     pub open: Vec<&'static str>,
     /// Routes whose `POST` requests are signed by the sender and need no other credentials. The handler
@@ -23,8 +27,13 @@ pub struct Interface {
 
 impl Interface {
     /// Routes that all need the token or a person's API key.
-    pub fn new(routes: ApiRouter<Arc<AppState>>) -> Self {
-        Self { routes, open: Vec::new(), signed: Vec::new(), agent_writable: Vec::new() }
+    pub fn new(routes: impl FnOnce() -> ApiRouter<Arc<AppState>> + Send + 'static) -> Self {
+        Self {
+            routes: Box::new(routes),
+            open: Vec::new(),
+            signed: Vec::new(),
+            agent_writable: Vec::new(),
+        }
     }
 
     /// The routes of both interfaces.
@@ -33,7 +42,8 @@ impl Interface {
         self.open.extend(other.open);
         self.signed.extend(other.signed);
         self.agent_writable.extend(other.agent_writable);
-        Self { routes: self.routes.merge(other.routes), ..self }
+        let (routes, others) = (self.routes, other.routes);
+        Self { routes: Box::new(move || routes().merge(others())), ..self }
     }
 }
 
@@ -46,10 +56,10 @@ pub(crate) struct RouteAccess {
 }
 
 impl RouteAccess {
-    /// Takes the routes and their access apart.
+    /// Builds the routes, and takes their access apart.
     pub(crate) fn split(interface: Interface) -> (ApiRouter<Arc<AppState>>, Self) {
         let Interface { routes, open, signed, agent_writable } = interface;
-        (routes, Self { open, signed, agent_writable })
+        (routes(), Self { open, signed, agent_writable })
     }
 
     /// Whether a route needs no credentials.

@@ -40,7 +40,7 @@ pub use api_error::{ApiError, RETRY_AFTER_S, budget_details, budget_retry_after_
 pub use connection::listeners::{Listeners, UnixSocket};
 pub use connection::serve::serve;
 pub use connection::tls::{Tls, TlsError};
-pub use interface::Interface;
+pub use interface::{Interface, RouteBuilder};
 pub use limits::Limits;
 pub use request::headers::single_header;
 pub use request::idempotency;

@@ -21,9 +21,14 @@ pub use self::error_responses::fails;
 pub use self::generator::*;
 pub use self::operation::{DescribeRoute, EVENT_STREAM, LEVEL, Tag, event_schema, path_parameter};
 use crate::interface::Interface;
+use crate::state::AppState;
 
 /// The routes of the document and of the page.
 pub(crate) fn interface() -> Interface {
+    Interface { open: vec!["/openapi.json", "/docs"], ..Interface::new(routes) }
+}
+
+fn routes() -> ApiRouter<Arc<AppState>> {
     let json = get_with(json, |route| {
         let route = route.describe("openapi", Tag::About, "This description, as OpenAPI 3.1.");
         route.responds(200, "application/json", "The document.")
@@ -32,8 +37,7 @@ pub(crate) fn interface() -> Interface {
         let route = route.describe("docs", Tag::About, "This description, as an HTML page.");
         route.responds(200, "text/html", "The page.")
     });
-    let routes = ApiRouter::new().api_route("/openapi.json", json).api_route("/docs", docs);
-    Interface { open: vec!["/openapi.json", "/docs"], ..Interface::new(routes) }
+    ApiRouter::new().api_route("/openapi.json", json).api_route("/docs", docs)
 }
 
 async fn json(Extension(document): Extension<Arc<Document>>) -> Response {

@@ -5,17 +5,17 @@ use antiphon_keys::{Holder, Level, NewKey};
 use serde_json::{Value, json};
 
 use crate::client::{get, post, request, say};
-use crate::ring::Keyed;
-use crate::world::Served;
+use crate::key_server::Keyed;
+use crate::world::TestServer;
 
 const AGENTS: &str = "/v1/agents";
 
 #[tokio::test]
-async fn agents_are_listed_without_and_shown_with_their_context() {
-    let served = Served::new().await;
+async fn a_list_of_agents_has_no_context_and_a_single_agent_has() {
+    let server = TestServer::new().await;
     let reviewer = AgentName::parse("reviewer").unwrap();
-    served.orchestrator.start_agent(&reviewer).await.unwrap();
-    let listed = get(served.address, AGENTS).await.json();
+    server.orchestrator.start_agent(&reviewer).await.unwrap();
+    let listed = get(server.address, AGENTS).await.json();
     let listed = listed["agents"].as_array().unwrap();
     let brief = |agent: &Value| ["name", "origin", "live"].map(|field| agent[field].clone());
     assert_eq!(
@@ -26,7 +26,7 @@ async fn agents_are_listed_without_and_shown_with_their_context() {
         ]
     );
     assert!(listed.iter().all(|agent| agent.get("context").is_none()), "{listed:?}");
-    let shown = get(served.address, &format!("{AGENTS}/reviewer")).await.json();
+    let shown = get(server.address, &format!("{AGENTS}/reviewer")).await.json();
     assert_eq!(
         shown,
         json!({
@@ -36,62 +36,62 @@ async fn agents_are_listed_without_and_shown_with_their_context() {
             "context": "You are here.",
         })
     );
-    let none = get(served.address, &format!("{AGENTS}/nobody")).await;
+    let none = get(server.address, &format!("{AGENTS}/nobody")).await;
     assert_eq!((none.status, none.code().as_str()), (404, "NOT_FOUND"));
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn an_agent_is_made_changed_and_taken_away_and_what_lives_is_stopped_first() {
-    let served = Served::new().await;
+async fn an_agent_is_defined_changed_and_deleted_and_stopped_first_while_live() {
+    let server = TestServer::new().await;
     let body = json!({"name": "scribe", "description": "Writes.", "context": "Write."});
-    let made = post(served.address, AGENTS, &body).await;
+    let made = post(server.address, AGENTS, &body).await;
     assert_eq!((made.status, &made.json()["context"]), (201, &json!("Write.")), "{made:?}");
-    assert_eq!(post(served.address, AGENTS, &body).await.status, 409);
+    assert_eq!(post(server.address, AGENTS, &body).await.status, 409);
     let put = |path: &str, body: &Value| {
-        request(served.address, "PUT", &format!("{AGENTS}/{path}"), Some(&body.to_string()))
+        request(server.address, "PUT", &format!("{AGENTS}/{path}"), Some(&body.to_string()))
     };
-    let changed = say(served.address, &put("scribe", &json!({"context": "Write more."}))).await;
+    let changed = say(server.address, &put("scribe", &json!({"context": "Write more."}))).await;
     assert_eq!((changed.status, &changed.json()["context"]), (200, &json!("Write more.")));
-    let delete = |path: &str| request(served.address, "DELETE", &format!("{AGENTS}/{path}"), None);
-    assert_eq!(say(served.address, &delete("scribe")).await.status, 204);
-    assert_eq!(say(served.address, &delete("scribe")).await.status, 404);
-    let mute = say(served.address, &delete("mute")).await;
+    let delete = |path: &str| request(server.address, "DELETE", &format!("{AGENTS}/{path}"), None);
+    assert_eq!(say(server.address, &delete("scribe")).await.status, 204);
+    assert_eq!(say(server.address, &delete("scribe")).await.status, 404);
+    let mute = say(server.address, &delete("mute")).await;
     assert_eq!((mute.status, mute.code().as_str()), (403, "FORBIDDEN"), "the user's own");
     let reviewer = AgentName::parse("reviewer").unwrap();
-    let live = served.orchestrator.start_agent(&reviewer).await.unwrap();
-    assert_eq!(say(served.address, &delete("reviewer")).await.status, 204);
-    assert!(served.orchestrator.task(&live.task_id).await.unwrap().status.is_terminal());
-    served.ended().await;
+    let live = server.orchestrator.start_agent(&reviewer).await.unwrap();
+    assert_eq!(say(server.address, &delete("reviewer")).await.status, 204);
+    assert!(server.orchestrator.task(&live.task_id).await.unwrap().status.is_terminal());
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn what_could_not_be_reached_or_is_no_agent_is_refused() {
-    let served = Served::new().await;
+async fn reserved_names_and_invalid_definitions_are_refused() {
+    let server = TestServer::new().await;
     for (body, status, named) in [
-        (json!({"name": "status", "context": "x"}), 422, "word of this API"),
+        (json!({"name": "status", "context": "x"}), 422, "a route of this API"),
         (json!({"name": "user", "context": "x"}), 400, "reserved"),
         (json!({"name": "../x", "context": "x"}), 400, "name"),
         (json!({"name": "x", "context": "x", "nonsense": 1}), 400, "nonsense"),
         (json!({"context": "x"}), 400, "name"),
         (json!([]), 400, "the body"),
     ] {
-        let reply = post(served.address, AGENTS, &body).await;
+        let reply = post(server.address, AGENTS, &body).await;
         assert_eq!(reply.status, status, "{body}: {reply:?}");
         assert!(reply.body.contains(named), "{body}: {}", reply.body);
     }
     for method in ["PUT", "DELETE"] {
         let body = (method == "PUT").then_some("{}");
-        let text = request(served.address, method, &format!("{AGENTS}/status"), body);
-        let reply = say(served.address, &text).await;
+        let text = request(server.address, method, &format!("{AGENTS}/status"), body);
+        let reply = say(server.address, &text).await;
         assert_eq!(reply.status, 405, "{reply:?}");
     }
-    assert!(served.desk.written.lock().unwrap().is_empty());
-    served.ended().await;
+    assert!(server.task_factory.written.lock().unwrap().is_empty());
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn only_a_person_with_level_admin_writes_who_may_do_what() {
+async fn only_a_person_with_level_admin_writes_definitions() {
     let keyed = Keyed::new().await;
     let holder = Holder::Agent(AgentName::parse("reviewer").unwrap());
     let agents = NewKey { holder, ..NewKey::new("helper".parse().unwrap(), Level::Write) };
@@ -113,5 +113,5 @@ async fn only_a_person_with_level_admin_writes_who_may_do_what() {
         ];
         assert_eq!(got, expected);
     }
-    keyed.served.ended().await;
+    keyed.server.ended().await;
 }

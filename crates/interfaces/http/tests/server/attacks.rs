@@ -6,40 +6,40 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::client::{Reply, get, post, request, say};
-use crate::world::{Served, TOKEN};
+use crate::world::{TOKEN, TestServer};
 
 /// `GET /v1/tasks` with these lines for a head.
-async fn head(served: &Served, lines: &[&str]) -> Reply {
-    say(served.address, &format!("GET /v1/tasks HTTP/1.0\r\n{}\r\n\r\n", lines.join("\r\n"))).await
+async fn head(server: &TestServer, lines: &[&str]) -> Reply {
+    say(server.address, &format!("GET /v1/tasks HTTP/1.0\r\n{}\r\n\r\n", lines.join("\r\n"))).await
 }
 
 #[tokio::test]
-async fn nobody_comes_in_without_the_token() {
-    let served = Served::new().await;
-    let host = format!("host: {}", served.address);
+async fn a_request_without_the_token_is_refused() {
+    let server = TestServer::new().await;
+    let host = format!("host: {}", server.address);
     let longer = format!("Bearer {TOKEN}x");
     let shorter = format!("Bearer {}", &TOKEN[1..]);
     let twice = format!("Bearer {TOKEN}\r\nauthorization: Bearer {TOKEN}");
     let basic = format!("Basic {TOKEN}");
     for wrong in ["", "Bearer", "Bearer ", &longer, &shorter, &twice, &basic, TOKEN] {
-        let reply = head(&served, &[&host, &format!("authorization: {wrong}")]).await;
+        let reply = head(&server, &[&host, &format!("authorization: {wrong}")]).await;
         assert_eq!((reply.status, reply.code().as_str()), (401, "UNAUTHORIZED"), "{wrong}");
         assert!(reply.head.contains("www-authenticate: bearer"), "{reply:?}");
         assert!(!reply.body.contains(TOKEN));
     }
-    assert_eq!(head(&served, &[&host]).await.status, 401);
+    assert_eq!(head(&server, &[&host]).await.status, 401);
     for right in [format!("Bearer {TOKEN}"), format!("bearer  {TOKEN}"), format!("ApiKey {TOKEN}")]
     {
-        let reply = head(&served, &[&host, &format!("authorization: {right}")]).await;
+        let reply = head(&server, &[&host, &format!("authorization: {right}")]).await;
         assert_eq!(reply.status, 200, "{right}");
     }
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn nobody_without_the_token_learns_what_there_is() {
-    let served = Served::new().await;
-    let address = served.address;
+async fn a_request_without_the_token_does_not_learn_which_routes_exist() {
+    let server = TestServer::new().await;
+    let address = server.address;
     for line in [
         "GET /v1/nothing",
         "POST /v1/tasks",
@@ -56,14 +56,14 @@ async fn nobody_without_the_token_learns_what_there_is() {
         let reply = say(address, &format!("{line} HTTP/1.0\r\nhost: {address}\r\n\r\n")).await;
         assert_eq!((reply.status, reply.code().as_str()), (401, "UNAUTHORIZED"), "{line}");
     }
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn a_name_that_was_made_to_point_here_is_turned_away() {
-    let served = Served::new().await;
+async fn a_foreign_host_name_is_refused() {
+    let server = TestServer::new().await;
     let token = format!("authorization: Bearer {TOKEN}");
-    let port = served.address.port();
+    let port = server.address.port();
     for host in [
         "host: evil.example".to_owned(),
         format!("host: evil.example:{port}"),
@@ -72,21 +72,21 @@ async fn a_name_that_was_made_to_point_here_is_turned_away() {
         format!("host: localhost:{port}\r\nhost: evil.example"),
         format!("x-forwarded-host: localhost:{port}"),
     ] {
-        let reply = head(&served, &[&host, &token]).await;
+        let reply = head(&server, &[&host, &token]).await;
         assert_eq!((reply.status, reply.code().as_str()), (403, "FORBIDDEN"), "{host}");
     }
     for host in [format!("localhost:{port}"), format!("[::1]:{port}"), "team.example".to_owned()] {
-        assert_eq!(head(&served, &[&format!("host: {host}"), &token]).await.status, 200, "{host}");
+        assert_eq!(head(&server, &[&format!("host: {host}"), &token]).await.status, 200, "{host}");
     }
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn a_page_from_elsewhere_is_turned_away_and_told_nothing() {
-    let served = Served::new().await;
+async fn a_page_of_another_origin_is_refused() {
+    let server = TestServer::new().await;
     let (host, token) =
-        (format!("host: {}", served.address), format!("authorization: Bearer {TOKEN}"));
-    let port = served.address.port();
+        (format!("host: {}", server.address), format!("authorization: Bearer {TOKEN}"));
+    let port = server.address.port();
     for origin in [
         "http://evil.example".to_owned(),
         "null".to_owned(),
@@ -94,25 +94,25 @@ async fn a_page_from_elsewhere_is_turned_away_and_told_nothing() {
         format!("http://localhost:{}", port - 1),
         format!("http://localhost:{port}\r\norigin: http://evil.example"),
     ] {
-        let reply = head(&served, &[&host, &token, &format!("origin: {origin}")]).await;
+        let reply = head(&server, &[&host, &token, &format!("origin: {origin}")]).await;
         assert_eq!((reply.status, reply.code().as_str()), (403, "FORBIDDEN"), "{origin}");
         assert!(!reply.head.contains("access-control"), "{reply:?}");
     }
     let own = format!("origin: http://localhost:{port}");
-    let reply = head(&served, &[&host, &token, &own]).await;
+    let reply = head(&server, &[&host, &token, &own]).await;
     assert_eq!(reply.status, 200);
     assert!(!reply.head.contains("access-control"), "{reply:?}");
     assert!(reply.head.contains("x-content-type-options: nosniff"), "{reply:?}");
     assert!(reply.head.contains("cache-control: no-store"), "{reply:?}");
-    let preflight = request(served.address, "OPTIONS", "/v1/tasks", None);
-    assert_eq!(say(served.address, &preflight).await.status, 405);
-    served.ended().await;
+    let preflight = request(server.address, "OPTIONS", "/v1/tasks", None);
+    assert_eq!(say(server.address, &preflight).await.status, 405);
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn what_is_not_there_and_what_is_not_done_have_the_one_shape() {
-    let served = Served::new().await;
-    let address = served.address;
+async fn unknown_routes_and_methods_have_the_one_error_shape() {
+    let server = TestServer::new().await;
+    let address = server.address;
     for path in [
         "/",
         "/v1",
@@ -142,13 +142,13 @@ async fn what_is_not_there_and_what_is_not_done_have_the_one_shape() {
         assert_eq!((reply.status, reply.code().as_str()), (405, "INVALID_REQUEST"), "{path}");
         assert!(reply.head.contains("allow: "), "{reply:?}");
     }
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
 async fn bodies_that_are_not_json_are_refused() {
-    let served = Served::new().await;
-    let address = served.address;
+    let server = TestServer::new().await;
+    let address = server.address;
     let deep = format!(
         "{{\"message\":\"x\",\"output_schema\":{}1{}}}",
         "[".repeat(5000),
@@ -164,13 +164,13 @@ async fn bodies_that_are_not_json_are_refused() {
         assert_eq!((reply.status, reply.code().as_str()), (415, "INVALID_REQUEST"), "{kind}");
     }
     assert_eq!(get(address, "/v1/tasks").await.json(), json!({"tasks": []}));
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
 async fn a_body_that_is_too_large_is_refused_however_it_is_announced() {
-    let served = Served::with(Limits { body_bytes_max: 1000, ..Limits::default() }).await;
-    let address = served.address;
+    let server = TestServer::with(Limits { body_bytes_max: 1000, ..Limits::default() }).await;
+    let address = server.address;
     let body = json!({"message": "x".repeat(1000)}).to_string();
     let announced = request(address, "POST", "/v1/tasks", Some(&body));
     let (head, _) = announced.split_once("\r\n\r\n").unwrap();
@@ -186,26 +186,26 @@ async fn a_body_that_is_too_large_is_refused_however_it_is_announced() {
     let mut answer = String::new();
     socket.read_to_string(&mut answer).await.unwrap();
     assert_eq!(Reply::read(&answer).status, 413, "{answer}");
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
 async fn a_head_that_is_too_large_is_refused() {
-    let served = Served::new().await;
+    let server = TestServer::new().await;
     let line = format!("x-much: {}", "x".repeat(1_000_000));
-    let host = format!("host: {}", served.address);
-    let reply = head(&served, &[&host, &line]).await;
+    let host = format!("host: {}", server.address);
+    let reply = head(&server, &[&host, &line]).await;
     assert!([431, 400, 0].contains(&reply.status), "{reply:?}");
-    assert_eq!(get(served.address, "/health").await.status, 200);
-    served.ended().await;
+    assert_eq!(get(server.address, "/health").await.status, 200);
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn a_fault_of_ours_is_told_as_one_and_hurts_nobody_else() {
-    let served = Served::new().await;
-    let reply = post(served.address, "/v1/tasks", &json!({"message": "x", "agent": "panic"})).await;
+async fn a_panic_is_an_internal_error_and_affects_no_other_request() {
+    let server = TestServer::new().await;
+    let reply = post(server.address, "/v1/tasks", &json!({"message": "x", "agent": "panic"})).await;
     assert_eq!((reply.status, reply.code().as_str()), (500, "INTERNAL_ERROR"));
     assert!(!reply.body.contains("as asked"), "{}", reply.body);
-    assert_eq!(get(served.address, "/v1/tasks").await.status, 200);
-    served.ended().await;
+    assert_eq!(get(server.address, "/v1/tasks").await.status, 200);
+    server.ended().await;
 }

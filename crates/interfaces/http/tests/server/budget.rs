@@ -13,7 +13,7 @@ use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use crate::client::{Reply, request, say};
-use crate::ring::Keyed;
+use crate::key_server::Keyed;
 use crate::world::TOKEN;
 
 /// Less than any answer costs.
@@ -29,7 +29,7 @@ async fn done(keyed: &Keyed, key: &str) -> Reply {
     let reply = keyed.ask(key, "POST", "/v1/tasks", Some(&json!({"message": "hi"}))).await;
     if reply.status == 201 {
         let task_id = serde_json::from_value(reply.json()["task_id"].clone()).unwrap();
-        let state = keyed.served.orchestrator.wait(&task_id).await.unwrap();
+        let state = keyed.server.orchestrator.wait(&task_id).await.unwrap();
         assert_eq!(state.status, TaskStatus::Completed);
     }
     reply
@@ -40,10 +40,10 @@ async fn with_name(keyed: &Keyed, path: &str, body: &Value, name: &str) -> Reply
 }
 
 async fn named_by(keyed: &Keyed, key: &str, path: &str, body: &Value, name: &str) -> Reply {
-    let text = request(keyed.served.address, "POST", path, Some(&body.to_string()));
+    let text = request(keyed.server.address, "POST", path, Some(&body.to_string()));
     let text = text.replacen(TOKEN, key, 1);
     let named = text.replacen("\r\n", &format!("\r\nidempotency-key: {name}\r\n"), 1);
-    say(keyed.served.address, &named).await
+    say(keyed.server.address, &named).await
 }
 
 fn is_spent(reply: &Reply, scope: &str) {
@@ -64,13 +64,13 @@ fn is_spent(reply: &Reply, scope: &str) {
 }
 
 #[tokio::test]
-async fn new_work_is_refused_while_the_budget_is_spent() {
+async fn new_tasks_are_refused_while_the_budget_is_spent() {
     let keyed = Keyed::paying(LITTLE).await;
     let hi = json!({"message": "hi"});
     let first = with_name(&keyed, "/v1/tasks", &hi, "once").await;
     assert_eq!(first.status, 201);
     let task_id = serde_json::from_value(first.json()["task_id"].clone()).unwrap();
-    keyed.served.orchestrator.wait(&task_id).await.unwrap();
+    keyed.server.orchestrator.wait(&task_id).await.unwrap();
     is_spent(&done(&keyed, TOKEN).await, "total");
     let inbox = "/v1/agents/reviewer/inbox";
     is_spent(&keyed.ask(TOKEN, "POST", inbox, Some(&hi)).await, "total");
@@ -100,11 +100,11 @@ async fn new_work_is_refused_while_the_budget_is_spent() {
     }
     assert_eq!(done(&keyed, TOKEN).await.status, 201);
     assert_eq!(keyed.ask(TOKEN, "POST", inbox, Some(&hi)).await.status, 202);
-    keyed.served.ended().await;
+    keyed.server.ended().await;
 }
 
 #[tokio::test]
-async fn a_key_that_has_spent_its_budget_stops_nobody_else_and_sends_nothing() {
+async fn a_key_that_has_spent_its_budget_sends_nothing_and_stops_no_other_key() {
     let keyed = Keyed::paying(SpendLimits::default()).await;
     let (poor, secret) = keyed.make(key(Level::Write, LITTLE));
     let other = keyed.person(Level::Write);
@@ -132,12 +132,12 @@ async fn a_key_that_has_spent_its_budget_stops_nobody_else_and_sends_nothing() {
     let more = json!({"usd": 100, "key_id": poor.id.to_string()});
     assert_eq!(keyed.ask(TOKEN, "POST", "/v1/budget/allow", Some(&more)).await.status, 200);
     assert_eq!(done(&keyed, &secret).await.status, 201);
-    keyed.served.orchestrator.cancel(&task_id.parse().unwrap()).await.ok();
-    keyed.served.ended().await;
+    keyed.server.orchestrator.cancel(&task_id.parse().unwrap()).await.ok();
+    keyed.server.ended().await;
 }
 
 #[tokio::test]
-async fn what_was_accepted_under_a_name_is_answered_as_before_when_the_budget_is_spent() {
+async fn a_repeated_idempotency_key_is_answered_as_before_when_the_budget_is_spent() {
     let keyed = Keyed::paying(SpendLimits::default()).await;
     let (poor, secret) = keyed.make(key(Level::Write, LITTLE));
     let hang = keyed.ask(TOKEN, "POST", "/v1/tasks", Some(&json!({"message": "hang"}))).await;
@@ -154,8 +154,8 @@ async fn what_was_accepted_under_a_name_is_answered_as_before_when_the_budget_is
         payer: Some(poor.id.to_string()),
         ..NewTask::new("reviewer", model, UserMessage::text("one", Utc::now()))
     };
-    let first = keyed.served.orchestrator.invoke(first).await.unwrap();
-    keyed.served.orchestrator.wait(&first).await.unwrap();
+    let first = keyed.server.orchestrator.invoke(first).await.unwrap();
+    keyed.server.orchestrator.wait(&first).await.unwrap();
 
     is_spent(&named_by(&keyed, &secret, &messages, &hurry, "other").await, "key");
     let again = named_by(&keyed, &secret, &messages, &hurry, "said").await;
@@ -164,12 +164,12 @@ async fn what_was_accepted_under_a_name_is_answered_as_before_when_the_budget_is
     is_spent(&named_by(&keyed, &secret, "/v1/invocations", &targets, "other").await, "key");
     let found = named_by(&keyed, &secret, "/v1/invocations", &targets, "once").await;
     assert_eq!((found.status, &found.json()["task_ids"]), (202, &json!([first])), "{found:?}");
-    keyed.served.orchestrator.cancel(&task_id).await.unwrap();
-    keyed.served.ended().await;
+    keyed.server.orchestrator.cancel(&task_id).await.unwrap();
+    keyed.server.ended().await;
 }
 
 #[tokio::test]
-async fn only_a_person_with_an_admin_key_lets_more_be_spent() {
+async fn only_a_person_with_an_admin_key_raises_a_spend_limit() {
     let keyed = Keyed::paying(LITTLE).await;
     let agents = NewKey {
         holder: Holder::Agent(AgentName::parse("reviewer").unwrap()),
@@ -187,7 +187,7 @@ async fn only_a_person_with_an_admin_key_lets_more_be_spent() {
         assert_eq!(reply.status, status, "{made:?}");
         assert_eq!(keyed.ask(&secret, "GET", "/v1/budget", None).await.status, 200);
     }
-    let mut events = keyed.served.orchestrator.follow(None, Position(0));
+    let mut events = keyed.server.orchestrator.follow(None, Position(0));
     let raised = loop {
         if let EventBody::BudgetRaised(raised) = events.next().await.unwrap().body {
             break raised;
@@ -196,7 +196,7 @@ async fn only_a_person_with_an_admin_key_lets_more_be_spent() {
     assert_eq!((raised.nano_usd, raised.payer), (5_000_000_000, None));
     assert!(raised.by.starts_with("http, key "), "{}", raised.by);
     assert_eq!(raised.comment.as_deref(), Some("go on"));
-    keyed.served.ended().await;
+    keyed.server.ended().await;
 }
 
 #[test]

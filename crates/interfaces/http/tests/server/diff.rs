@@ -5,7 +5,7 @@ use antiphon_core::{EventBody, SessionId, TaskCreated, TaskId};
 use serde_json::{Value, json};
 
 use crate::client::{get, request, say};
-use crate::world::Served;
+use crate::world::TestServer;
 
 const REPORT: &str = "Edited a.txt: 1 replacement at line 1.\n@@ -1 +1 @@\n-a\n+b\n";
 
@@ -36,7 +36,7 @@ fn result(id: &str, name: &str, text: &str, is_error: bool) -> EventBody {
     EventBody::parse("message_appended", &data.to_string()).unwrap()
 }
 
-async fn written(served: &Served, task: &str, parent: Option<&str>, events: Vec<EventBody>) {
+async fn written(server: &TestServer, task: &str, parent: Option<&str>, events: Vec<EventBody>) {
     let parent = parent.map(|parent| TaskId::parse(parent).unwrap());
     let created = TaskCreated {
         root: parent.clone(),
@@ -50,18 +50,18 @@ async fn written(served: &Served, task: &str, parent: Option<&str>, events: Vec<
         events: [created.into()].into_iter().chain(events).collect(),
         key: None,
     };
-    served.journal.append(append).await.unwrap();
+    server.journal.append(append).await.unwrap();
 }
 
-async fn diff(served: &Served, path: &str) -> Value {
-    let reply = get(served.address, path).await;
+async fn diff(server: &TestServer, path: &str) -> Value {
+    let reply = get(server.address, path).await;
     assert_eq!(reply.status, 200, "{reply:?}");
     reply.json()
 }
 
 #[tokio::test]
-async fn what_was_edited_and_written_is_told_and_nothing_else_is() {
-    let served = Served::new().await;
+async fn a_diff_has_all_edits_and_writes_and_nothing_else() {
+    let server = TestServer::new().await;
     let edit = |id: &str, path: &str| call(id, "edit", &json!({"path": path, "edits": []}));
     let write =
         |id: &str, path: &str| call(id, "write", &json!({"path": path, "content": "one\ntwo"}));
@@ -98,8 +98,8 @@ async fn what_was_edited_and_written_is_told_and_nothing_else_is() {
         ),
         result("shell", "bash", "@@ -1 +1 @@\n-a\n+b\n", false),
     ];
-    written(&served, "t", None, events).await;
-    let found = diff(&served, "/v1/tasks/t/diff").await;
+    written(&server, "t", None, events).await;
+    let found = diff(&server, "/v1/tasks/t/diff").await;
     let changes: Vec<Value> = found["changes"].as_array().unwrap().clone();
     let brief = |change: &Value| {
         ["tool_call_id", "tool", "path", "seq", "cut"].map(|field| change[field].clone())
@@ -120,42 +120,42 @@ async fn what_was_edited_and_written_is_told_and_nothing_else_is() {
     assert_eq!((&changes[2]["diff"], &found["truncated"]), (&json!(""), &json!(false)));
     assert!(found["note"].as_str().unwrap().contains("commands"), "{found}");
     for kind in ["text/x-diff", "text/plain; q=0.9"] {
-        let text = request(served.address, "GET", "/v1/tasks/t/diff", None);
+        let text = request(server.address, "GET", "/v1/tasks/t/diff", None);
         let text = text.replacen("\r\n", &format!("\r\naccept: {kind}\r\n"), 1);
-        let reply = say(served.address, &text).await;
+        let reply = say(server.address, &text).await;
         assert!(reply.head.contains("content-type: text/"), "{reply:?}");
         let one = changes.iter().map(|change| change["diff"].as_str().unwrap()).collect::<String>();
         assert_eq!(reply.body, one);
     }
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn the_tree_below_is_told_to_whoever_asks_for_it_and_names_cannot_forge_a_diff() {
-    let served = Served::new().await;
+async fn a_diff_may_include_descendants_and_file_names_cannot_forge_it() {
+    let server = TestServer::new().await;
     let change = |id: &str, path: &str| {
         let call = call(id, "edit", &json!({"path": path, "edits": []}));
         vec![answer(&[call]), started(id, "edit"), result(id, "edit", REPORT, false)]
     };
-    written(&served, "top", None, change("c1", "top.txt")).await;
-    written(&served, "low", Some("top"), change("c1", "x\n--- a/forged\n+++ b/forged")).await;
-    let own = diff(&served, "/v1/tasks/top/diff").await;
+    written(&server, "top", None, change("c1", "top.txt")).await;
+    written(&server, "low", Some("top"), change("c1", "x\n--- a/forged\n+++ b/forged")).await;
+    let own = diff(&server, "/v1/tasks/top/diff").await;
     assert_eq!(own["changes"].as_array().unwrap().len(), 1);
-    let all = diff(&served, "/v1/tasks/top/diff?below=true").await;
+    let all = diff(&server, "/v1/tasks/top/diff?below=true").await;
     let all = all["changes"].as_array().unwrap();
     let tasks: Vec<&Value> = all.iter().map(|change| &change["task_id"]).collect();
     assert_eq!(tasks, ["top", "low"]);
     let forged = all[1]["diff"].as_str().unwrap();
     assert_eq!(forged.lines().filter(|line| line.starts_with("--- ")).count(), 1, "{forged}");
     for (path, status) in [("/v1/tasks/nobody/diff", 404), ("/v1/tasks/top/diff?below=x", 400)] {
-        assert_eq!(get(served.address, path).await.status, status);
+        assert_eq!(get(server.address, path).await.status, status);
     }
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn more_than_is_shown_is_left_out_and_said() {
-    let served = Served::new().await;
+async fn a_diff_beyond_the_limits_is_marked_as_truncated() {
+    let server = TestServer::new().await;
     let content = "x".repeat(60 * 1024);
     let mut events = Vec::new();
     for n in 0..90 {
@@ -167,9 +167,9 @@ async fn more_than_is_shown_is_left_out_and_said() {
             result(&id, "write", "Created f: 61440 bytes, 1 lines.\n", false),
         ]);
     }
-    written(&served, "t", None, events).await;
-    let found = diff(&served, "/v1/tasks/t/diff").await;
+    written(&server, "t", None, events).await;
+    let found = diff(&server, "/v1/tasks/t/diff").await;
     assert_eq!(found["truncated"], true);
     assert!(found["changes"].as_array().unwrap().len() < 90);
-    served.ended().await;
+    server.ended().await;
 }

@@ -7,25 +7,25 @@ use std::process::{Command, Output};
 use antiphon_interface_transport::ServerConfig;
 use antiphon_telemetry::{Metrics, Telemetry, Traces};
 
-use crate::world::{Served, TOKEN, server_config};
+use crate::world::{TOKEN, TestServer, server_config};
 
-async fn python(served: &Served) -> Output {
+async fn python(server: &TestServer) -> Output {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server/fuzz.py");
-    let url = format!("http://{}", served.address);
+    let url = format!("http://{}", server.address);
     let run = move || Command::new("python3").arg(script).arg(url).arg(TOKEN).output();
     let output = tokio::task::spawn_blocking(run).await.unwrap();
     output.unwrap_or_else(|error| panic!("python3 is needed: {error}"))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whatever_is_asked_the_answer_is_in_the_document() {
+async fn every_response_is_in_the_document() {
     let telemetry = Telemetry { metrics: Metrics::new(), traces: Traces::new(), exporter: None };
-    let house = |deps| ServerConfig { telemetry: Some(telemetry), ..server_config(deps) };
-    let served = Served::in_house(house).await;
-    let output = python(&served).await;
+    let config = |deps| ServerConfig { telemetry: Some(telemetry), ..server_config(deps) };
+    let server = TestServer::with_config(config).await;
+    let output = python(&server).await;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let wrong = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{said}\n{wrong}");
     assert!(said.contains("No issues found"), "{said}");
-    served.ended().await;
+    server.ended().await;
 }

@@ -16,7 +16,7 @@ use async_trait::async_trait;
 use serde_json::json;
 
 use crate::client::{get, post, say};
-use crate::world::Served;
+use crate::world::TestServer;
 
 /// A journal whose disk is gone.
 struct Gone;
@@ -69,9 +69,9 @@ impl Journal for Gone {
 }
 
 #[tokio::test]
-async fn anybody_may_ask_whether_it_works() {
-    let served = Served::new().await;
-    let address = served.address;
+async fn health_needs_no_credentials() {
+    let server = TestServer::new().await;
+    let address = server.address;
     for (path, status) in
         [("/health", "healthy"), ("/health/ready", "ready"), ("/health/live", "alive")]
     {
@@ -79,14 +79,14 @@ async fn anybody_may_ask_whether_it_works() {
         assert_eq!((reply.status, &reply.json()["status"]), (200, &json!(status)), "{path}");
         assert!(reply.json()["timestamp"].as_str().unwrap().ends_with('Z'), "{}", reply.body);
     }
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn without_its_journal_it_is_alive_and_does_not_work() {
+async fn without_its_journal_the_server_is_alive_and_unhealthy() {
     let journal = Arc::new(MemoryJournal::new());
-    let served = Served::over(Arc::new(Gone), journal, Limits::default()).await;
-    let address = served.address;
+    let server = TestServer::over(Arc::new(Gone), journal, Limits::default()).await;
+    let address = server.address;
     assert_eq!(get(address, "/health/live").await.status, 200);
     for path in ["/health", "/health/ready"] {
         let reply = get(address, path).await;
@@ -100,5 +100,5 @@ async fn without_its_journal_it_is_alive_and_does_not_work() {
     for path in ["/v1/inbox", "/v1/agents/status"] {
         assert_eq!(get(address, path).await.code(), "SERVICE_UNAVAILABLE", "{path}");
     }
-    served.ended().await;
+    server.ended().await;
 }

@@ -9,9 +9,9 @@ use antiphon_keys::Level;
 use serde_json::{Value, json};
 
 use crate::client::{Reply, get, post_as, request, say};
-use crate::ring::Keyed;
+use crate::key_server::Keyed;
 use crate::tasks::accepted;
-use crate::world::{Served, TOKEN};
+use crate::world::{TOKEN, TestServer};
 
 fn session(id: &str) -> Value {
     json!({"version": 1, "id": id, "created_at": "2026-01-02T03:04:05Z",
@@ -19,18 +19,18 @@ fn session(id: &str) -> Value {
 }
 
 /// The same world after a restart.
-async fn again(served: Served) -> Served {
-    let journal = Arc::clone(&served.journal);
-    served.ended().await;
-    Served::over(Arc::clone(&journal) as Arc<dyn Journal>, journal, Limits::default()).await
+async fn again(server: TestServer) -> TestServer {
+    let journal = Arc::clone(&server.journal);
+    server.ended().await;
+    TestServer::over(Arc::clone(&journal) as Arc<dyn Journal>, journal, Limits::default()).await
 }
 
 #[tokio::test]
-async fn every_post_that_makes_something_makes_it_once_over_a_restart_too() {
-    let served = Served::new().await;
-    let task_id = accepted(&served, "act").await;
-    served.orchestrator.wait(&task_id).await.unwrap();
-    assert_eq!(post_as(served.address, "i", "/v1/sessions", &session("talk")).await.status, 201);
+async fn a_repeated_post_is_done_once_also_after_a_restart() {
+    let server = TestServer::new().await;
+    let task_id = accepted(&server, "act").await;
+    server.orchestrator.wait(&task_id).await.unwrap();
+    assert_eq!(post_as(server.address, "i", "/v1/sessions", &session("talk")).await.status, 201);
     let target = json!({"agent": {"type": "named", "agent_id": "mute"}, "message": "x"});
     let messages = format!("/v1/tasks/{task_id}/messages");
     let posts = [
@@ -43,45 +43,45 @@ async fn every_post_that_makes_something_makes_it_once_over_a_restart_too() {
     ];
     let mut firsts = Vec::new();
     for (path, body, status, repeated) in &posts {
-        let first = post_as(served.address, "k", path, body).await;
+        let first = post_as(server.address, "k", path, body).await;
         assert_eq!(first.status, *status, "{path}: {first:?}");
-        let second = post_as(served.address, "k", path, body).await;
+        let second = post_as(server.address, "k", path, body).await;
         assert_eq!((second.status, second.json()), (*repeated, first.json()), "{path}");
         firsts.push(first.json());
     }
     let count = |reply: Reply| reply.json()["tasks"].as_array().unwrap().len();
-    let tasks = count(get(served.address, "/v1/tasks?limit=1000").await);
+    let tasks = count(get(server.address, "/v1/tasks?limit=1000").await);
     // Whoever says it again after the task has ended hears the same, too.
-    served.orchestrator.cancel(&task_id).await.unwrap();
-    let served = again(served).await;
+    server.orchestrator.cancel(&task_id).await.unwrap();
+    let server = again(server).await;
     for ((path, body, _, repeated), first) in posts.iter().zip(firsts) {
-        let reply = post_as(served.address, "k", path, body).await;
+        let reply = post_as(server.address, "k", path, body).await;
         assert_eq!((reply.status, reply.json()), (*repeated, first), "{path}");
     }
-    assert_eq!(count(get(served.address, "/v1/tasks?limit=1000").await), tasks);
-    let late = post_as(served.address, "other", &messages, &json!({"text": "x"})).await;
+    assert_eq!(count(get(server.address, "/v1/tasks?limit=1000").await), tasks);
+    let late = post_as(server.address, "other", &messages, &json!({"text": "x"})).await;
     assert_eq!((late.status, late.code().as_str()), (409, "CONFLICT"));
     for (path, body, ..) in &posts {
-        let reply = post_as(served.address, "", path, body).await;
+        let reply = post_as(server.address, "", path, body).await;
         assert_eq!((reply.status, reply.code().as_str()), (400, "INVALID_REQUEST"), "{path}");
     }
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn the_names_of_different_callers_never_meet() {
+async fn idempotency_keys_of_different_callers_never_collide() {
     let keyed = Keyed::new().await;
     let (one, other) = (keyed.person(Level::Admin), keyed.person(Level::Admin));
     let reviewer = antiphon_core::AgentName::parse("reviewer").unwrap();
-    let live = keyed.served.orchestrator.start_agent(&reviewer).await.unwrap();
-    keyed.served.orchestrator.pause(&live.task_id).await.unwrap();
+    let live = keyed.server.orchestrator.start_agent(&reviewer).await.unwrap();
+    keyed.server.orchestrator.pause(&live.task_id).await.unwrap();
     // There is one session of an id: who asks under the same name is told, and does not get another's.
     for (key, status) in [(TOKEN, 201), (&one, 409), (&other, 409), (TOKEN, 200)] {
         let body = session("talk").to_string();
-        let text = request(keyed.served.address, "POST", "/v1/sessions", Some(&body));
+        let text = request(keyed.server.address, "POST", "/v1/sessions", Some(&body));
         let text = text.replacen(TOKEN, key, 1);
         let text = text.replacen("\r\n", "\r\nidempotency-key: k\r\n", 1);
-        assert_eq!(say(keyed.served.address, &text).await.status, status, "{key}");
+        assert_eq!(say(keyed.server.address, &text).await.status, status, "{key}");
     }
     let target = json!({"agent": {"type": "named", "agent_id": "mute"}, "message": "x"});
     let messages = format!("/v1/tasks/{}/messages", live.task_id);
@@ -94,15 +94,15 @@ async fn the_names_of_different_callers_never_meet() {
     ] {
         let mut made = Vec::new();
         for key in [TOKEN, &one, &other, TOKEN, &one, &other] {
-            let text = request(keyed.served.address, "POST", path, Some(&body.to_string()));
+            let text = request(keyed.server.address, "POST", path, Some(&body.to_string()));
             let text = text.replacen(TOKEN, key, 1);
             let text = text.replacen("\r\n", "\r\nidempotency-key: k\r\n", 1);
-            let reply = say(keyed.served.address, &text).await;
+            let reply = say(keyed.server.address, &text).await;
             assert!((200..300).contains(&reply.status), "{path}: {reply:?}");
             made.push(reply.json()[field].clone());
         }
         assert_eq!(made[..3], made[3..], "{path}: the same again");
         assert!(made[0] != made[1] && made[1] != made[2] && made[0] != made[2], "{path}: {made:?}");
     }
-    keyed.served.ended().await;
+    keyed.server.ended().await;
 }

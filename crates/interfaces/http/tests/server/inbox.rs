@@ -7,7 +7,7 @@ use antiphon_runtime::{Arrival, INBOX_OF_SENDER_MAX, Receipt};
 use serde_json::{Value, json};
 
 use crate::client::{Reply, get, order, post, request, say};
-use crate::world::Served;
+use crate::world::TestServer;
 
 const INBOX: &str = "/v1/agents/reviewer/inbox";
 
@@ -15,26 +15,26 @@ fn name() -> AgentName {
     AgentName::parse("reviewer").unwrap()
 }
 
-async fn sent(served: &Served, body: Value) -> Value {
-    let reply = post(served.address, INBOX, &body).await;
+async fn sent(server: &TestServer, body: Value) -> Value {
+    let reply = post(server.address, INBOX, &body).await;
     assert_eq!(reply.status, 202, "{reply:?}");
     reply.json()
 }
 
 /// The same with a key.
-async fn keyed(served: &Served, key: &str, body: &Value) -> Reply {
-    let text = request(served.address, "POST", INBOX, Some(&body.to_string()));
+async fn keyed(server: &TestServer, key: &str, body: &Value) -> Reply {
+    let text = request(server.address, "POST", INBOX, Some(&body.to_string()));
     let text = text.replacen("\r\n", &format!("\r\nidempotency-key: {key}\r\n"), 1);
-    say(served.address, &text).await
+    say(server.address, &text).await
 }
 
-async fn task(served: &Served) -> TaskId {
-    served.orchestrator.agent_task(&name()).await.unwrap().unwrap().task_id
+async fn task(server: &TestServer) -> TaskId {
+    server.orchestrator.agent_task(&name()).await.unwrap().unwrap().task_id
 }
 
 /// Waits until the agent has said something that ends so.
-async fn said(served: &Served, end: &str) {
-    let mut events = served.orchestrator.follow(Some(task(served).await), Position(0));
+async fn said(server: &TestServer, end: &str) {
+    let mut events = server.orchestrator.follow(Some(task(server).await), Position(0));
     loop {
         if let EventBody::MessageAppended(appended) = events.next().await.unwrap().body
             && let Message::Assistant(answer) = &*appended.message
@@ -46,76 +46,76 @@ async fn said(served: &Served, end: &str) {
 }
 
 /// Has the agent there, and at rest.
-async fn resting(served: &Served) -> TaskId {
-    let started = served.orchestrator.start_agent(&name()).await.unwrap();
-    served.orchestrator.pause(&started.task_id).await.unwrap();
+async fn resting(server: &TestServer) -> TaskId {
+    let started = server.orchestrator.start_agent(&name()).await.unwrap();
+    server.orchestrator.pause(&started.task_id).await.unwrap();
     started.task_id
 }
 
 #[tokio::test]
-async fn what_is_put_into_an_inbox_is_read_once() {
-    let served = Served::new().await;
+async fn an_interaction_in_an_inbox_is_read_once() {
+    let server = TestServer::new().await;
     let body = json!({"message": "hi"});
-    let first = keyed(&served, "k1", &body).await;
+    let first = keyed(&server, "k1", &body).await;
     assert_eq!(first.status, 202, "{first:?}");
-    let (id, task_id) = (first.json()["id"].clone(), task(&served).await);
+    let (id, task_id) = (first.json()["id"].clone(), task(&server).await);
     assert_eq!(first.json(), json!({"receipt": "accepted", "id": id, "task_id": task_id}));
-    said(&served, "Done with hi").await;
-    let again = keyed(&served, "k1", &body).await;
+    said(&server, "Done with hi").await;
+    let again = keyed(&server, "k1", &body).await;
     assert_eq!(again.json(), json!({"receipt": "deduplicated", "id": id, "task_id": task_id}));
     // Another sender's key is another key.
-    let event = keyed(&served, "k1", &json!({"from": "ci", "message": "red"})).await;
+    let event = keyed(&server, "k1", &json!({"from": "ci", "message": "red"})).await;
     assert_eq!((event.status, &event.json()["receipt"]), (202, &json!("accepted")));
-    said(&served, "Done with [EVENT via ci] red").await;
-    let state = served.orchestrator.task(&task_id).await.unwrap();
+    said(&server, "Done with [EVENT via ci] red").await;
+    let state = server.orchestrator.task(&task_id).await.unwrap();
     assert_eq!(state.messages().len(), 4, "two were said, two were answered");
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn a_request_is_answered_and_who_waits_is_told() {
-    let served = Served::new().await;
+async fn a_client_that_waits_for_a_request_gets_the_answer() {
+    let server = TestServer::new().await;
     let asked =
         json!({"request": {"intent": "review", "params": {"branch": "b"}}, "timeout_s": 60});
-    let id = sent(&served, asked).await["id"].as_str().unwrap().to_owned();
-    let answer = get(served.address, &format!("/v1/requests/{id}?wait_s=20")).await;
+    let id = sent(&server, asked).await["id"].as_str().unwrap().to_owned();
+    let answer = get(server.address, &format!("/v1/requests/{id}?wait_s=20")).await;
     assert_eq!(answer.status, 200, "{answer:?}");
     let result = format!("Done with [REQUEST {id} from user: review] {{\"branch\":\"b\"}}");
     assert_eq!(answer.json(), json!({"id": id, "state": "completed", "result": result}));
     // Without patience it is the same.
-    let shown = get(served.address, &format!("/v1/requests/{id}")).await;
+    let shown = get(server.address, &format!("/v1/requests/{id}")).await;
     assert_eq!(shown.json(), answer.json());
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn a_request_is_waiting_then_taken_then_failed_when_its_agent_is_stopped() {
-    let served = Served::new().await;
-    let task_id = resting(&served).await;
-    let id = sent(&served, json!({"request": {"intent": "hang"}})).await["id"].clone();
+async fn a_request_is_waiting_then_taken_then_failed_when_its_agent_stops() {
+    let server = TestServer::new().await;
+    let task_id = resting(&server).await;
+    let id = sent(&server, json!({"request": {"intent": "hang"}})).await["id"].clone();
     let path = format!("/v1/requests/{}", id.as_str().unwrap());
     let open = |state: &str| json!({"id": id, "state": state, "task_id": task_id});
-    assert_eq!(get(served.address, &path).await.json(), open("waiting"));
-    served.orchestrator.resume(&task_id).await.unwrap();
-    let mut events = served.orchestrator.follow(Some(task_id.clone()), Position(0));
+    assert_eq!(get(server.address, &path).await.json(), open("waiting"));
+    server.orchestrator.resume(&task_id).await.unwrap();
+    let mut events = server.orchestrator.follow(Some(task_id.clone()), Position(0));
     while events.next().await.unwrap().body.event_type() != "tool_started" {}
-    assert_eq!(get(served.address, &format!("{path}?wait_s=1")).await.json(), open("taken"));
-    let stopped = order(served.address, "/v1/agents/reviewer/stop").await;
+    assert_eq!(get(server.address, &format!("{path}?wait_s=1")).await.json(), open("taken"));
+    let stopped = order(server.address, "/v1/agents/reviewer/stop").await;
     assert_eq!(stopped.json(), json!({"agent": "reviewer", "task_id": task_id}));
-    let failed = get(served.address, &format!("{path}?wait_s=20")).await.json();
+    let failed = get(server.address, &format!("{path}?wait_s=20")).await.json();
     assert_eq!(
         (&failed["state"], &failed["result"]["code"]),
         (&json!("failed"), &json!("stopped"))
     );
     for unknown in [uuid(), "x".to_owned()] {
-        let reply = get(served.address, &format!("/v1/requests/{unknown}")).await;
+        let reply = get(server.address, &format!("/v1/requests/{unknown}")).await;
         assert_eq!((reply.status, reply.code().as_str()), (404, "NOT_FOUND"), "{unknown}");
     }
     for bad in ["0", "31", "x"] {
-        let reply = get(served.address, &format!("{path}?wait_s={bad}")).await;
+        let reply = get(server.address, &format!("{path}?wait_s={bad}")).await;
         assert_eq!((reply.status, reply.code().as_str()), (400, "INVALID_REQUEST"), "{bad}");
     }
-    served.ended().await;
+    server.ended().await;
 }
 
 fn uuid() -> String {
@@ -123,38 +123,38 @@ fn uuid() -> String {
 }
 
 #[tokio::test]
-async fn who_waits_for_an_answer_is_let_go_when_the_server_ends() {
-    let mut served = Served::new().await;
-    resting(&served).await;
-    let id = sent(&served, json!({"request": {"intent": "x"}})).await["id"].clone();
+async fn waiting_for_an_answer_ends_when_the_server_shuts_down() {
+    let mut server = TestServer::new().await;
+    resting(&server).await;
+    let id = sent(&server, json!({"request": {"intent": "x"}})).await["id"].clone();
     let path = format!("/v1/requests/{}?wait_s=30", id.as_str().unwrap());
-    let address = served.address;
+    let address = server.address;
     let waiting = get(address, &path);
     tokio::pin!(waiting);
     tokio::select! {
         reply = &mut waiting => panic!("nobody has answered: {reply:?}"),
-        () = tokio::time::sleep(std::time::Duration::from_millis(300)) => served.stop(),
+        () = tokio::time::sleep(std::time::Duration::from_millis(300)) => server.stop(),
     }
     let reply = waiting.await;
     assert_eq!((reply.status, reply.code().as_str()), (503, "SERVICE_UNAVAILABLE"));
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn what_is_not_accepted_says_why() {
-    let served = Served::new().await;
+async fn a_rejection_has_its_reason() {
+    let server = TestServer::new().await;
     let message = json!({"message": "hi"});
     let refused = |reply: &Reply, status: u16, code: &str, reason: &str| {
         assert_eq!((reply.status, reply.code().as_str()), (status, code), "{reply:?}");
         assert_eq!(reply.json()["details"]["reason"], reason, "{reply:?}");
     };
-    let nobody = post(served.address, "/v1/agents/nobody/inbox", &message).await;
+    let nobody = post(server.address, "/v1/agents/nobody/inbox", &message).await;
     refused(&nobody, 404, "NOT_FOUND", "unknown_agent");
     assert_eq!(nobody.json()["details"]["known"], "mute, reviewer");
-    let mute = post(served.address, "/v1/agents/mute/inbox", &message).await;
+    let mute = post(server.address, "/v1/agents/mute/inbox", &message).await;
     refused(&mute, 409, "CONFLICT", "cannot_start");
     let long = json!({"message": "x".repeat(300 * 1024)});
-    refused(&post(served.address, INBOX, &long).await, 413, "INVALID_REQUEST", "too_long");
+    refused(&post(server.address, INBOX, &long).await, 413, "INVALID_REQUEST", "too_long");
     for invalid in [
         json!({"message": "  "}),
         json!({"request": {"intent": " "}}),
@@ -162,20 +162,20 @@ async fn what_is_not_accepted_says_why() {
         json!({"request": {"intent": "mob.peer_added", "params": {"peer": "x"}}}),
         json!({"content": {"type": "response", "in_reply_to": uuid(), "status": "completed"}}),
     ] {
-        let reply = post(served.address, INBOX, &invalid).await;
+        let reply = post(server.address, INBOX, &invalid).await;
         refused(&reply, 422, "INVALID_MESSAGE", "invalid");
     }
-    let key = keyed(&served, &"k".repeat(201), &message).await;
+    let key = keyed(&server, &"k".repeat(201), &message).await;
     refused(&key, 422, "INVALID_MESSAGE", "invalid");
-    order(served.address, "/v1/agents/reviewer/start").await;
-    order(served.address, "/v1/agents/reviewer/stop").await;
-    refused(&post(served.address, INBOX, &message).await, 409, "CONFLICT", "stopped");
-    served.ended().await;
+    order(server.address, "/v1/agents/reviewer/start").await;
+    order(server.address, "/v1/agents/reviewer/stop").await;
+    refused(&post(server.address, INBOX, &message).await, 409, "CONFLICT", "stopped");
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn a_body_that_makes_no_sense_is_refused() {
-    let served = Served::new().await;
+async fn an_invalid_interaction_is_refused() {
+    let server = TestServer::new().await;
     for bad in [
         json!({}),
         json!([]),
@@ -192,44 +192,44 @@ async fn a_body_that_makes_no_sense_is_refused() {
         json!({"request": {"params": {}}}),
         json!({"from": "ci", "request": {"intent": "b"}, "timeout_s": 5}),
     ] {
-        let reply = post(served.address, INBOX, &bad).await;
+        let reply = post(server.address, INBOX, &bad).await;
         assert_eq!((reply.status, reply.code().as_str()), (400, "INVALID_REQUEST"), "{bad}");
     }
-    let empty = keyed(&served, " ", &json!({"message": "a"})).await;
+    let empty = keyed(&server, " ", &json!({"message": "a"})).await;
     assert_eq!((empty.status, empty.code().as_str()), (400, "INVALID_REQUEST"));
-    let named = post(served.address, "/v1/agents/..%2Fx/inbox", &json!({"message": "a"})).await;
+    let named = post(server.address, "/v1/agents/..%2Fx/inbox", &json!({"message": "a"})).await;
     assert_eq!(named.status, 404, "{named:?}");
-    assert_eq!(served.orchestrator.agent_task(&name()).await.unwrap(), None);
-    served.ended().await;
+    assert_eq!(server.orchestrator.agent_task(&name()).await.unwrap(), None);
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn an_inbox_that_is_full_for_one_sender_is_told_and_has_room_for_another() {
-    let served = Served::new().await;
-    resting(&served).await;
+async fn an_inbox_that_is_full_for_one_sender_accepts_another_sender() {
+    let server = TestServer::new().await;
+    resting(&server).await;
     for number in 0..INBOX_OF_SENDER_MAX {
         let arrival = Arrival::message(name(), Sender::User, number.to_string());
-        let receipt = served.orchestrator.admit(arrival).await.unwrap();
+        let receipt = server.orchestrator.admit(arrival).await.unwrap();
         assert!(matches!(receipt, Receipt::Accepted { .. }), "{receipt:?}");
     }
-    let full = post(served.address, INBOX, &json!({"message": "one more"})).await;
+    let full = post(server.address, INBOX, &json!({"message": "one more"})).await;
     assert_eq!((full.status, full.code().as_str()), (429, "RATE_LIMIT_EXCEEDED"));
     assert_eq!(full.json()["details"]["reason"], "sender_full");
     assert!(full.head.contains("retry-after: 1"), "{full:?}");
-    sent(&served, json!({"from": "ci", "message": "another's"})).await;
-    let listed = get(served.address, "/v1/inbox?limit=3").await.json();
+    sent(&server, json!({"from": "ci", "message": "another's"})).await;
+    let listed = get(server.address, "/v1/inbox?limit=3").await.json();
     assert_eq!(listed["total"], INBOX_OF_SENDER_MAX + 1);
     assert_eq!(listed["waiting"].as_array().unwrap().len(), 3);
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn what_waits_is_listed_with_where_it_comes_from_also_when_its_agent_is_stopped() {
-    let served = Served::new().await;
-    let task_id = resting(&served).await;
-    sent(&served, json!({"from": "ci", "message": "red", "salience": "urgent", "mode": "steer"}))
+async fn waiting_interactions_are_listed_with_their_sender_also_when_the_agent_is_stopped() {
+    let server = TestServer::new().await;
+    let task_id = resting(&server).await;
+    sent(&server, json!({"from": "ci", "message": "red", "salience": "urgent", "mode": "steer"}))
         .await;
-    sent(&served, json!({"message": "by the way", "wake": false})).await;
+    sent(&server, json!({"message": "by the way", "wake": false})).await;
     let plain = |listed: &Value| {
         let mut rows = listed["waiting"].as_array().unwrap().clone();
         for row in &mut rows {
@@ -252,56 +252,56 @@ async fn what_waits_is_listed_with_where_it_comes_from_also_when_its_agent_is_st
                 "rendered_text": "by the way"}),
         ]
     };
-    let listed = get(served.address, "/v1/inbox?agent=reviewer").await.json();
+    let listed = get(server.address, "/v1/inbox?agent=reviewer").await.json();
     assert_eq!(plain(&listed), expected(true));
-    assert_eq!(get(served.address, "/v1/inbox").await.json(), listed);
-    let mute = get(served.address, "/v1/inbox?agent=mute").await.json();
+    assert_eq!(get(server.address, "/v1/inbox").await.json(), listed);
+    let mute = get(server.address, "/v1/inbox?agent=mute").await.json();
     assert_eq!(mute, json!({"waiting": [], "total": 0}));
-    order(served.address, "/v1/agents/reviewer/stop").await;
-    let stopped = get(served.address, "/v1/inbox").await.json();
+    order(server.address, "/v1/agents/reviewer/stop").await;
+    let stopped = get(server.address, "/v1/inbox").await.json();
     assert_eq!(plain(&stopped), expected(false));
     for bad in ["limit=0", "limit=1001", "agent=%5B"] {
-        let reply = get(served.address, &format!("/v1/inbox?{bad}")).await;
+        let reply = get(server.address, &format!("/v1/inbox?{bad}")).await;
         assert_eq!((reply.status, reply.code().as_str()), (400, "INVALID_REQUEST"), "{bad}");
     }
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
 async fn an_agent_is_started_and_stopped_once() {
-    let served = Served::new().await;
+    let server = TestServer::new().await;
     let verb = |verb: &str| format!("/v1/agents/reviewer/{verb}");
-    let none = order(served.address, &verb("stop")).await;
+    let none = order(server.address, &verb("stop")).await;
     assert_eq!((none.status, none.json()), (200, json!({"agent": "reviewer"})));
-    let started = order(served.address, &verb("start")).await.json();
-    let task_id = task(&served).await;
+    let started = order(server.address, &verb("start")).await.json();
+    let task_id = task(&server).await;
     assert_eq!(started, json!({"agent": "reviewer", "task_id": task_id, "already": false}));
-    let again = order(served.address, &verb("start")).await.json();
+    let again = order(server.address, &verb("start")).await.json();
     assert_eq!(again, json!({"agent": "reviewer", "task_id": task_id, "already": true}));
-    let status = get(served.address, "/v1/agents/status").await.json();
+    let status = get(server.address, "/v1/agents/status").await.json();
     let there = status.as_array().unwrap();
     assert_eq!(there.len(), 1, "{status}");
     assert_eq!(there[0]["task_id"], json!(task_id));
     assert_eq!((&there[0]["state"], &there[0]["standing"]), (&json!("idle"), &json!(true)));
     assert_eq!((&there[0]["waiting"], &there[0]["messages_processed"]), (&json!(0), &json!(0)));
-    let stopped = order(served.address, &verb("stop")).await.json();
+    let stopped = order(server.address, &verb("stop")).await.json();
     assert_eq!(stopped, json!({"agent": "reviewer", "task_id": task_id}));
-    assert_eq!(get(served.address, "/v1/agents/status").await.json(), json!([]));
-    let mute = order(served.address, "/v1/agents/mute/start").await;
+    assert_eq!(get(server.address, "/v1/agents/status").await.json(), json!([]));
+    let mute = order(server.address, "/v1/agents/mute/start").await;
     assert_eq!((mute.status, mute.code().as_str()), (409, "CONFLICT"));
     for verb in ["start", "stop"] {
-        let reply = order(served.address, &format!("/v1/agents/nobody/{verb}")).await;
+        let reply = order(server.address, &format!("/v1/agents/nobody/{verb}")).await;
         assert_eq!((reply.status, reply.code().as_str()), (404, "NOT_FOUND"), "{verb}");
     }
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn many_who_send_at_once_lose_nothing() {
-    let served = Served::new().await;
+async fn many_concurrent_senders_lose_nothing() {
+    let server = TestServer::new().await;
     let mut senders = tokio::task::JoinSet::new();
     for sender in 0..8 {
-        let address = served.address;
+        let address = server.address;
         senders.spawn(async move {
             for number in 0..16 {
                 let body = json!({"from": format!("s{sender}"), "message": number.to_string()});
@@ -313,14 +313,14 @@ async fn many_who_send_at_once_lose_nothing() {
     while let Some(sent) = senders.join_next().await {
         sent.unwrap();
     }
-    let id = sent(&served, json!({"request": {"intent": "barrier"}})).await["id"].clone();
+    let id = sent(&server, json!({"request": {"intent": "barrier"}})).await["id"].clone();
     let path = format!("/v1/requests/{}?wait_s=30", id.as_str().unwrap());
-    assert_eq!(get(served.address, &path).await.json()["state"], "completed");
-    let waits = async || get(served.address, "/v1/inbox").await.json()["total"] != 0;
+    assert_eq!(get(server.address, &path).await.json()["state"], "completed");
+    let waits = async || get(server.address, "/v1/inbox").await.json()["total"] != 0;
     while waits().await {
         tokio::task::yield_now().await;
     }
-    let state = served.orchestrator.task(&task(&served).await).await.unwrap();
+    let state = server.orchestrator.task(&task(&server).await).await.unwrap();
     let mut read: Vec<String> = Vec::new();
     for message in state.messages() {
         if let Message::User(user) = &**message
@@ -332,5 +332,5 @@ async fn many_who_send_at_once_lose_nothing() {
     }
     assert_eq!(read.len(), 128);
     assert_eq!(read.iter().collect::<BTreeSet<_>>().len(), 128, "each once");
-    served.ended().await;
+    server.ended().await;
 }

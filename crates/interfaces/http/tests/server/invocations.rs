@@ -4,7 +4,7 @@ use antiphon_core::TaskId;
 use serde_json::{Value, json};
 
 use crate::client::{Reply, get, post, post_as};
-use crate::world::Served;
+use crate::world::TestServer;
 
 const INVOCATIONS: &str = "/v1/invocations";
 
@@ -12,8 +12,8 @@ fn named(agent: &str, message: &str) -> Value {
     json!({"agent": {"type": "named", "agent_id": agent}, "message": message})
 }
 
-async fn tasks(served: &Served) -> usize {
-    get(served.address, "/v1/tasks?limit=1000").await.json()["tasks"].as_array().unwrap().len()
+async fn tasks(server: &TestServer) -> usize {
+    get(server.address, "/v1/tasks?limit=1000").await.json()["tasks"].as_array().unwrap().len()
 }
 
 fn ids(reply: &Reply) -> Vec<TaskId> {
@@ -26,59 +26,59 @@ fn ids(reply: &Reply) -> Vec<TaskId> {
 
 #[tokio::test]
 async fn a_result_has_the_shape_of_its_join() {
-    let served = Served::new().await;
+    let server = TestServer::new().await;
     let one = json!({"targets": [named("reviewer", "one")]});
-    let reply = post(served.address, INVOCATIONS, &one).await;
+    let reply = post(server.address, INVOCATIONS, &one).await;
     assert_eq!(reply.status, 200, "{reply:?}");
     let body = reply.json();
     assert_eq!((&body["kind"], &body["result"]["status"]), (&json!("scalar"), &json!("completed")));
     assert_eq!(body["result"]["content"], "Done with one");
     let all = json!({"targets": [named("reviewer", "one"), named("mute", "two")], "join": "all"});
-    let body = post(served.address, INVOCATIONS, &all).await.json();
+    let body = post(server.address, INVOCATIONS, &all).await.json();
     assert_eq!(body["kind"], "vector");
     let contents: Vec<&Value> =
         body["results"].as_array().unwrap().iter().map(|result| &result["content"]).collect();
     assert_eq!(contents, ["Done with one", "Done with two"], "in the order of the targets");
     let detached = json!({"targets": [named("reviewer", "hang")], "join": "detached"});
-    let [task_id] = ids(&post(served.address, INVOCATIONS, &detached).await).try_into().unwrap();
-    served.orchestrator.cancel(&task_id).await.unwrap();
-    served.ended().await;
+    let [task_id] = ids(&post(server.address, INVOCATIONS, &detached).await).try_into().unwrap();
+    server.orchestrator.cancel(&task_id).await.unwrap();
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn what_has_not_ended_in_time_is_told_by_its_ids() {
-    let served = Served::new().await;
+async fn an_invocation_that_has_not_ended_in_time_returns_its_task_ids() {
+    let server = TestServer::new().await;
     let targets = [named("reviewer", "hang"), named("reviewer", "act")];
     let body = json!({"targets": targets, "join": "all"});
-    let made = ids(&post(served.address, &format!("{INVOCATIONS}?wait_s=1"), &body).await);
+    let made = ids(&post(server.address, &format!("{INVOCATIONS}?wait_s=1"), &body).await);
     assert_eq!(made.len(), 2);
     for task_id in made {
-        served.orchestrator.cancel(&task_id).await.unwrap();
+        server.orchestrator.cancel(&task_id).await.unwrap();
     }
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn an_ad_hoc_agent_is_told_what_every_agent_is_and_its_own() {
-    let served = Served::new().await;
+async fn an_ad_hoc_agent_has_the_common_system_prompt_and_its_own() {
+    let server = TestServer::new().await;
     let agent = json!({"type": "ad_hoc", "system_prompt": "Count.", "tools": ["look", "act"]});
     let tools = json!({"kind": "exact", "tools": ["act", "hang"]});
     let target = json!({"agent": agent, "message": "hello", "timeout_s": 9});
     let body = json!({"targets": [target], "tools": tools});
-    let result = post(served.address, INVOCATIONS, &body).await.json()["result"].clone();
+    let result = post(server.address, INVOCATIONS, &body).await.json()["result"].clone();
     let task_id = TaskId::parse(result["task_id"].as_str().unwrap()).unwrap();
-    let created = served.orchestrator.task(&task_id).await.unwrap().created;
+    let created = server.orchestrator.task(&task_id).await.unwrap().created;
     assert_eq!(created.agent, "ad_hoc");
     assert_eq!(created.system_prompt, "You are an agent.\n\nCount.");
     assert_eq!(created.tools, Some(vec!["act".to_owned()]), "what both name");
     assert!(created.agents.is_nobody(), "`call_agent` was not lent");
     assert_eq!(created.limits.wall_clock_s_max.unwrap().get(), 9);
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn what_makes_no_sense_at_the_top_is_refused_and_nothing_has_happened() {
-    let served = Served::new().await;
+async fn an_invalid_top_level_invocation_is_refused_and_creates_no_task() {
+    let server = TestServer::new().await;
     let one = || vec![named("reviewer", "x")];
     let many = vec![named("reviewer", "x"); 257];
     let ad_hoc = json!({"agent": {"type": "ad_hoc", "system_prompt": " "}, "message": "x"});
@@ -106,43 +106,43 @@ async fn what_makes_no_sense_at_the_top_is_refused_and_nothing_has_happened() {
         ),
         (json!({"targets": [named("reviewer", "x"), schema], "join": "all"}), 400, "targets[1]"),
     ] {
-        let reply = post(served.address, INVOCATIONS, &body).await;
+        let reply = post(server.address, INVOCATIONS, &body).await;
         assert_eq!(reply.status, status, "{body}: {reply:?}");
         assert!(reply.body.contains(named), "{body}: {}", reply.body);
         reply.code();
     }
     for query in ["wait_s=0", "wait_s=31", "wait_s=x"] {
         let body = json!({"targets": one()});
-        let reply = post(served.address, &format!("{INVOCATIONS}?{query}"), &body).await;
+        let reply = post(server.address, &format!("{INVOCATIONS}?{query}"), &body).await;
         assert_eq!(reply.status, 400, "{query}");
     }
-    assert_eq!(tasks(&served).await, 0);
-    served.ended().await;
+    assert_eq!(tasks(&server).await, 0);
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn the_same_key_is_the_same_tasks_also_when_it_broke_off_in_the_middle() {
-    let served = Served::new().await;
+async fn the_same_key_returns_the_same_tasks_also_when_interrupted_in_the_middle() {
+    let server = TestServer::new().await;
     let body = json!({"targets": [named("reviewer", "one"), named("mute", "two")], "join": "all"});
-    let first = post_as(served.address, "k", INVOCATIONS, &body).await;
+    let first = post_as(server.address, "k", INVOCATIONS, &body).await;
     assert_eq!(first.status, 200, "{first:?}");
-    let count = tasks(&served).await;
-    let again = post_as(served.address, "k", INVOCATIONS, &body).await;
+    let count = tasks(&server).await;
+    let again = post_as(server.address, "k", INVOCATIONS, &body).await;
     assert_eq!((again.status, again.json()), (200, first.json()));
     // What was asked under a name is what counts, also where it could not be asked any more.
     let other = json!({"targets": [named("nobody", "three")], "join": "all"});
-    assert_eq!(post_as(served.address, "k", INVOCATIONS, &other).await.json(), first.json());
-    assert_eq!(tasks(&served).await, count);
+    assert_eq!(post_as(server.address, "k", INVOCATIONS, &other).await.json(), first.json());
+    assert_eq!(tasks(&server).await, count);
     // Many at once: as if each had been cut off before it could keep what came of it.
     let detached = json!({"targets": [named("mute", "a"), named("mute", "b")], "join": "detached"});
     let mut asking = tokio::task::JoinSet::new();
-    let address = served.address;
+    let address = server.address;
     for _ in 0..8 {
         let body = detached.clone();
         asking.spawn(async move { ids(&post_as(address, "k2", INVOCATIONS, &body).await) });
     }
     let answers = asking.join_all().await;
     assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
-    assert_eq!(tasks(&served).await, count + 2, "two tasks");
-    served.ended().await;
+    assert_eq!(tasks(&server).await, count + 2, "two tasks");
+    server.ended().await;
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::client::{Hearing, Said, get, post, request, say};
 use crate::tasks::accepted;
-use crate::world::Served;
+use crate::world::TestServer;
 
 const EVENTS: &str = "/v1/events";
 
@@ -29,7 +29,7 @@ async fn until_end(hearing: &mut Hearing, task_id: &TaskId) -> Vec<Said> {
     }
 }
 
-async fn written(served: &Served, task_id: &str, events: Vec<EventBody>) {
+async fn written(server: &TestServer, task_id: &str, events: Vec<EventBody>) {
     let append = Append {
         task_id: TaskId::parse(task_id).unwrap(),
         expected: Expected::NoTask,
@@ -37,58 +37,58 @@ async fn written(served: &Served, task_id: &str, events: Vec<EventBody>) {
         events,
         key: None,
     };
-    served.journal.append(append).await.unwrap();
+    server.journal.append(append).await.unwrap();
 }
 
 #[tokio::test]
-async fn everything_comes_in_order_and_whoever_comes_back_misses_nothing() {
-    let served = Served::new().await;
-    let first = accepted(&served, "a look").await;
-    served.orchestrator.wait(&first).await.unwrap();
-    let mut hearing = Hearing::open(served.address, &format!("{EVENTS}?after=0"), "").await;
+async fn events_come_in_order_and_a_client_that_reconnects_misses_none() {
+    let server = TestServer::new().await;
+    let first = accepted(&server, "a look").await;
+    server.orchestrator.wait(&first).await.unwrap();
+    let mut hearing = Hearing::open(server.address, &format!("{EVENTS}?after=0"), "").await;
     let mut all = until_end(&mut hearing, &first).await;
-    let second = accepted(&served, "another look").await;
+    let second = accepted(&server, "another look").await;
     all.extend(until_end(&mut hearing, &second).await);
     let ids: Vec<u64> = all.iter().map(|event| event.id).collect();
     assert_eq!(ids, (1..=all.len() as u64).collect::<Vec<_>>());
     assert!(all.iter().all(|event| event.data["position"] == json!(event.id)));
     for seen in 0..all.len() - 1 {
         let header = format!("last-event-id: {seen}\r\n");
-        let mut back = Hearing::open(served.address, &format!("{EVENTS}?after=0"), &header).await;
+        let mut back = Hearing::open(server.address, &format!("{EVENTS}?after=0"), &header).await;
         assert_eq!(until_end(&mut back, &second).await.last(), all.last());
-        let mut back = Hearing::open(served.address, &format!("{EVENTS}?after={seen}"), "").await;
+        let mut back = Hearing::open(server.address, &format!("{EVENTS}?after={seen}"), "").await;
         assert_eq!(back.next().await.as_ref(), Some(&all[seen]));
     }
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn without_a_place_to_begin_it_begins_now() {
-    let served = Served::new().await;
-    let first = accepted(&served, "a look").await;
-    served.orchestrator.wait(&first).await.unwrap();
-    let mut hearing = Hearing::open(served.address, EVENTS, "").await;
-    let second = accepted(&served, "another look").await;
+async fn a_stream_without_a_position_starts_now() {
+    let server = TestServer::new().await;
+    let first = accepted(&server, "a look").await;
+    server.orchestrator.wait(&first).await.unwrap();
+    let mut hearing = Hearing::open(server.address, EVENTS, "").await;
+    let second = accepted(&server, "another look").await;
     let heard = until_end(&mut hearing, &second).await;
     assert!(heard.iter().all(|event| event.data["task_id"] == json!(second)), "{heard:?}");
     assert_eq!(heard[0].kind, "task_created");
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn a_filter_lets_through_what_it_names_and_nothing_else() {
-    let served = Served::new().await;
+async fn a_filter_passes_only_matching_events() {
+    let server = TestServer::new().await;
     let created = |agent: &str, session: &str, parent: Option<&str>| TaskCreated {
         parent: parent.map(|parent| TaskId::parse(parent).unwrap()),
         root: parent.map(|parent| TaskId::parse(parent).unwrap()),
         ..TaskCreated::new(agent, SessionId::parse(session).unwrap())
     };
     let done = || StatusChanged::new(TaskStatus::Completed).into();
-    written(&served, "top", vec![created("boss", "s1", None).into(), done()]).await;
-    written(&served, "low", vec![created("helper", "s2", Some("top")).into(), done()]).await;
-    written(&served, "other", vec![created("helper", "s3", None).into(), done()]).await;
-    let end = accepted(&served, "end").await;
-    served.orchestrator.wait(&end).await.unwrap();
+    written(&server, "top", vec![created("boss", "s1", None).into(), done()]).await;
+    written(&server, "low", vec![created("helper", "s2", Some("top")).into(), done()]).await;
+    written(&server, "other", vec![created("helper", "s3", None).into(), done()]).await;
+    let end = accepted(&server, "end").await;
+    server.orchestrator.wait(&end).await.unwrap();
     for (filter, expected) in [
         ("agent=helper", vec![3, 4, 5, 6]),
         ("agent=helper&type=task_created", vec![3, 5]),
@@ -100,21 +100,21 @@ async fn a_filter_lets_through_what_it_names_and_nothing_else() {
     ] {
         let after = if filter.contains("after") { "" } else { "&after=0" };
         let path = format!("{EVENTS}?{filter}{after}");
-        let mut hearing = Hearing::open(served.address, &path, "").await;
+        let mut hearing = Hearing::open(server.address, &path, "").await;
         let mut ids = Vec::new();
         for _ in &expected {
             ids.push(hearing.next().await.unwrap().id);
         }
         assert_eq!(ids, expected, "{filter}");
     }
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn what_nobody_can_have_seen_and_what_nobody_knows_is_refused() {
-    let served = Served::new().await;
-    let task_id = accepted(&served, "a look").await;
-    served.orchestrator.wait(&task_id).await.unwrap();
+async fn future_positions_and_unknown_types_are_refused() {
+    let server = TestServer::new().await;
+    let task_id = accepted(&server, "a look").await;
+    server.orchestrator.wait(&task_id).await.unwrap();
     let history = HistoryRef { task_id: task_id.clone(), seq: antiphon_core::Seq(1) };
     let child = TaskCreated {
         parent: Some(task_id.clone()),
@@ -122,7 +122,7 @@ async fn what_nobody_can_have_seen_and_what_nobody_knows_is_refused() {
         history: Some(history),
         ..TaskCreated::new("x", SessionId::parse("s").unwrap())
     };
-    written(&served, "child", vec![child.into()]).await;
+    written(&server, "child", vec![child.into()]).await;
     for (query, status) in [
         ("after=100000", 400),
         ("after=x", 400),
@@ -134,26 +134,26 @@ async fn what_nobody_can_have_seen_and_what_nobody_knows_is_refused() {
         ("session_id=a%20b", 400),
         ("deltas=perhaps", 400),
     ] {
-        let reply = get(served.address, &format!("{EVENTS}?{query}")).await;
+        let reply = get(server.address, &format!("{EVENTS}?{query}")).await;
         assert_eq!(reply.status, status, "{query}: {reply:?}");
         reply.code();
     }
-    let bad = request(served.address, "GET", EVENTS, None);
+    let bad = request(server.address, "GET", EVENTS, None);
     let bad = bad.replacen("\r\n", "\r\nlast-event-id: -1\r\n", 1);
-    assert_eq!(say(served.address, &bad).await.status, 400);
-    served.ended().await;
+    assert_eq!(say(server.address, &bad).await.status, 400);
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn a_client_that_is_far_behind_is_told_and_still_gets_everything() {
-    let served = Served::new().await;
+async fn a_client_that_is_far_behind_gets_a_lag_event_and_every_event() {
+    let server = TestServer::new().await;
     let message = || MessageAppended::new(UserMessage::text("x", SystemClock.now())).into();
     let created = TaskCreated::new("x", SessionId::parse("s").unwrap());
     let said = std::iter::repeat_with(message).take(usize::try_from(LAG_EVENTS_MAX).unwrap() + 1);
     let events: Vec<EventBody> = [created.into()].into_iter().chain(said).collect();
     let count = events.len() as u64;
-    written(&served, "t", events).await;
-    let mut hearing = Hearing::open(served.address, &format!("{EVENTS}?after=0"), "").await;
+    written(&server, "t", events).await;
+    let mut hearing = Hearing::open(server.address, &format!("{EVENTS}?after=0"), "").await;
     let (mut lags, mut ids) = (Vec::new(), Vec::new());
     while ids.last() != Some(&count) {
         let said = hearing.next().await.unwrap();
@@ -167,16 +167,16 @@ async fn a_client_that_is_far_behind_is_told_and_still_gets_everything() {
     }
     assert_eq!(ids, (1..=count).collect::<Vec<_>>());
     assert_eq!(lags, [(count - 1, json!(1))]);
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn pieces_come_behind_the_creation_of_their_task_and_before_the_whole() {
-    let served = Served::new().await;
+async fn deltas_come_after_the_creation_of_their_task_and_before_the_whole_message() {
+    let server = TestServer::new().await;
     let path = format!("{EVENTS}?deltas=true");
     for _ in 0..8 {
-        let mut hearing = Hearing::open(served.address, &path, "").await;
-        let task_id = accepted(&served, "a look").await;
+        let mut hearing = Hearing::open(server.address, &path, "").await;
+        let task_id = accepted(&server, "a look").await;
         let heard = until_end(&mut hearing, &task_id).await;
         let of_task = |event: &&Said| event.data["task_id"] == json!(task_id);
         let heard: Vec<&Said> = heard.iter().filter(of_task).collect();
@@ -199,28 +199,28 @@ async fn pieces_come_behind_the_creation_of_their_task_and_before_the_whole() {
         assert!(pieces > 0);
         assert_eq!(text, "", "no piece comes behind the whole");
     }
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn the_stream_of_a_task_shows_its_own_pieces_to_whoever_asks_for_them() {
-    let served = Served::new().await;
-    let task_id = accepted(&served, "act").await;
+async fn the_stream_of_a_task_sends_its_own_deltas_on_request() {
+    let server = TestServer::new().await;
+    let task_id = accepted(&server, "act").await;
     let path = format!("/v1/tasks/{task_id}/events");
-    let mut with = Hearing::open(served.address, &format!("{path}?deltas=true"), "").await;
-    let without = Hearing::open(served.address, &path, "").await;
+    let mut with = Hearing::open(server.address, &format!("{path}?deltas=true"), "").await;
+    let without = Hearing::open(server.address, &path, "").await;
     loop {
         let said = with.next().await.unwrap();
         if said.data["data"]["status"] == "input_required" {
             break;
         }
     }
-    let other = accepted(&served, "other").await;
-    served.orchestrator.wait(&other).await.unwrap();
-    let approvals = get(served.address, "/v1/approvals").await.json();
+    let other = accepted(&server, "other").await;
+    server.orchestrator.wait(&other).await.unwrap();
+    let approvals = get(server.address, "/v1/approvals").await.json();
     let id = approvals["approvals"][0]["approval_id"].as_str().unwrap().to_owned();
     let allow = json!({"decision": "allow_once"});
-    assert_eq!(post(served.address, &format!("/v1/approvals/{id}"), &allow).await.status, 200);
+    assert_eq!(post(server.address, &format!("/v1/approvals/{id}"), &allow).await.status, 200);
     let heard = with.all().await;
     let text: String = heard
         .iter()
@@ -231,17 +231,17 @@ async fn the_stream_of_a_task_shows_its_own_pieces_to_whoever_asks_for_them() {
     let strange = |said: &&Said| said.data["task_id"] != json!(task_id);
     assert_eq!(heard.iter().find(strange), None);
     assert!(without.all().await.iter().all(|said| said.kind != "delta"));
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn the_stream_of_the_journal_ends_with_the_server() {
-    let mut served = Served::new().await;
-    let mut hearing = Hearing::open(served.address, EVENTS, "").await;
-    let task_id = accepted(&served, "hang").await;
+async fn the_stream_of_the_journal_ends_at_shutdown() {
+    let mut server = TestServer::new().await;
+    let mut hearing = Hearing::open(server.address, EVENTS, "").await;
+    let task_id = accepted(&server, "hang").await;
     while hearing.next().await.unwrap().kind != "tool_started" {}
-    served.stop();
+    server.stop();
     assert_eq!(hearing.all().await, []);
-    served.orchestrator.cancel(&task_id).await.unwrap();
-    served.ended().await;
+    server.orchestrator.cancel(&task_id).await.unwrap();
+    server.ended().await;
 }

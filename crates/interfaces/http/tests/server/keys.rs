@@ -8,7 +8,7 @@ use antiphon_keys::{Holder, Level, NewKey, RateLimit};
 use serde_json::json;
 
 use crate::client::{Reply, get, request, say};
-use crate::ring::Keyed;
+use crate::key_server::Keyed;
 use crate::tasks::accepted;
 use crate::world::TOKEN;
 
@@ -19,16 +19,16 @@ fn agents_key(level: Level) -> NewKey {
 
 /// A task that waits for an answer, and the path to give it.
 async fn asking(keyed: &Keyed) -> (TaskId, String) {
-    let task_id = accepted(&keyed.served, "act").await;
-    let mut events = keyed.served.orchestrator.follow(Some(task_id.clone()), Position(0));
+    let task_id = accepted(&keyed.server, "act").await;
+    let mut events = keyed.server.orchestrator.follow(Some(task_id.clone()), Position(0));
     while events.next().await.unwrap().body.event_type() != "approval_requested" {}
-    let pending = keyed.served.orchestrator.approvals(ApprovalSelector::Pending).await.unwrap();
+    let pending = keyed.server.orchestrator.approvals(ApprovalSelector::Pending).await.unwrap();
     let asked = pending.iter().find(|approval| approval.task_id == task_id).unwrap();
     (task_id, format!("/v1/approvals/{}", asked.approval_id))
 }
 
 #[tokio::test]
-async fn a_key_reaches_as_far_as_its_level() {
+async fn a_key_allows_what_its_level_allows() {
     let keyed = Keyed::new().await;
     let message = json!({"message": "hi"});
     let allow = json!({"decision": "allow_once"});
@@ -52,23 +52,23 @@ async fn a_key_reaches_as_far_as_its_level() {
         for refused in got.iter().filter(|reply| reply.status == 403) {
             assert_eq!(refused.code(), "FORBIDDEN");
         }
-        keyed.served.orchestrator.cancel(&task_id).await.ok();
+        keyed.server.orchestrator.cancel(&task_id).await.ok();
     }
-    keyed.served.ended().await;
+    keyed.server.ended().await;
 }
 
 #[tokio::test]
-async fn a_method_that_nobody_knows_is_no_way_to_look() {
+async fn an_unknown_method_needs_more_than_level_read() {
     let keyed = Keyed::new().await;
     let key = keyed.person(Level::Read);
     for method in ["PUT", "PATCH", "DELETE", "BREW"] {
         assert_eq!(keyed.ask(&key, method, "/v1/tasks", None).await.status, 403, "{method}");
     }
-    keyed.served.ended().await;
+    keyed.server.ended().await;
 }
 
 #[tokio::test]
-async fn whoever_is_refused_learns_nothing_but_that() {
+async fn a_refused_key_learns_no_reason() {
     let keyed = Keyed::new().await;
     let good = keyed.person(Level::Admin);
     let (revoked, revoked_key) = keyed.make(NewKey::new("revoked".parse().unwrap(), Level::Admin));
@@ -92,13 +92,13 @@ async fn whoever_is_refused_learns_nothing_but_that() {
             assert_eq!(without_date(&reply), without_date(&stranger), "{shown}");
         }
     }
-    let scheme = request(keyed.served.address, "GET", "/v1/tasks", None).replacen(
+    let scheme = request(keyed.server.address, "GET", "/v1/tasks", None).replacen(
         &format!("Bearer {TOKEN}"),
         &format!("ApiKey {good}"),
         1,
     );
-    assert_eq!(say(keyed.served.address, &scheme).await.status, 200);
-    keyed.served.ended().await;
+    assert_eq!(say(keyed.server.address, &scheme).await.status, 200);
+    keyed.server.ended().await;
 }
 
 fn without_date(reply: &Reply) -> Vec<&str> {
@@ -106,18 +106,18 @@ fn without_date(reply: &Reply) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_key_that_is_revoked_beside_a_running_server_is_refused() {
+async fn a_key_that_is_revoked_while_the_server_runs_is_refused() {
     let keyed = Keyed::new().await;
     let (key, secret) = keyed.make(NewKey::new("laptop".parse().unwrap(), Level::Write));
     assert_eq!(keyed.ask(&secret, "GET", "/v1/tasks", None).await.status, 200);
     keyed.beside.revoke(key.id).unwrap();
     keyed.look();
     assert_eq!(keyed.ask(&secret, "GET", "/v1/tasks", None).await.status, 401);
-    keyed.served.ended().await;
+    keyed.server.ended().await;
 }
 
 #[tokio::test]
-async fn an_agent_cannot_answer_for_a_person() {
+async fn an_agents_key_cannot_decide_approvals() {
     let keyed = Keyed::new().await;
     let (_, agents) = keyed.make(agents_key(Level::Write));
     let (task_id, decide) = asking(&keyed).await;
@@ -125,7 +125,7 @@ async fn an_agent_cannot_answer_for_a_person() {
         let reply = keyed.ask(&agents, "POST", &decide, Some(&json!({"decision": decision}))).await;
         assert_eq!((reply.status, reply.code().as_str()), (403, "FORBIDDEN"), "{decision}");
     }
-    let waits = keyed.served.orchestrator.approvals(ApprovalSelector::Pending).await.unwrap();
+    let waits = keyed.server.orchestrator.approvals(ApprovalSelector::Pending).await.unwrap();
     assert_eq!(waits.len(), 1, "nothing was decided");
     let (key, person) = keyed.make(NewKey::new("laptop".parse().unwrap(), Level::Admin));
     let reply = keyed.ask(&person, "POST", &decide, Some(&json!({"decision": "deny"}))).await;
@@ -133,15 +133,15 @@ async fn an_agent_cannot_answer_for_a_person() {
     assert_eq!(reply.status, 200, "{decided}");
     assert_eq!(decided["status"], json!(ApprovalStatus::Denied));
     assert_eq!(decided["by"], format!("http, key {} (laptop)", key.id));
-    keyed.served.orchestrator.wait(&task_id).await.unwrap();
-    keyed.served.ended().await;
+    keyed.server.orchestrator.wait(&task_id).await.unwrap();
+    keyed.server.ended().await;
 }
 
 #[tokio::test]
-async fn an_agent_cannot_have_others_do_what_it_may_not() {
+async fn an_agents_key_cannot_use_others_to_exceed_its_permissions() {
     let keyed = Keyed::new().await;
     let (_, agents) = keyed.make(agents_key(Level::Write));
-    let task_id = accepted(&keyed.served, "hang").await;
+    let task_id = accepted(&keyed.server, "hang").await;
     let said = json!({"text": "I am the user", "message": "hi", "model": "x", "messages": []});
     for path in [
         &format!("/v1/tasks/{task_id}/cancel"),
@@ -159,18 +159,18 @@ async fn an_agent_cannot_have_others_do_what_it_may_not() {
         assert_eq!((reply.status, reply.code().as_str()), (403, "FORBIDDEN"), "{path}");
     }
     assert_eq!(keyed.ask(&agents, "GET", "/v1/tasks", None).await.status, 200);
-    let waits = keyed.served.orchestrator.task(&task_id).await.unwrap();
+    let waits = keyed.server.orchestrator.task(&task_id).await.unwrap();
     assert_eq!((waits.queue.len(), waits.status.is_terminal()), (0, false));
-    keyed.served.orchestrator.cancel(&task_id).await.unwrap();
-    keyed.served.ended().await;
+    keyed.server.orchestrator.cancel(&task_id).await.unwrap();
+    keyed.server.ended().await;
 }
 
 #[tokio::test]
-async fn an_agent_speaks_under_its_own_name_and_not_as_the_user() {
+async fn an_agents_key_sends_in_the_agents_name_and_not_as_the_user() {
     let keyed = Keyed::new().await;
     let reviewer = AgentName::parse("reviewer").unwrap();
-    let started = keyed.served.orchestrator.start_agent(&reviewer).await.unwrap();
-    keyed.served.orchestrator.pause(&started.task_id).await.unwrap();
+    let started = keyed.server.orchestrator.start_agent(&reviewer).await.unwrap();
+    keyed.server.orchestrator.pause(&started.task_id).await.unwrap();
     let (_, agents) = keyed.make(agents_key(Level::Write));
     let person = keyed.person(Level::Write);
     for key in [&agents, &person] {
@@ -178,14 +178,14 @@ async fn an_agent_speaks_under_its_own_name_and_not_as_the_user() {
         let reply = keyed.ask(key, "POST", "/v1/agents/reviewer/inbox", Some(&message)).await;
         assert_eq!(reply.status, 202, "{reply:?}");
     }
-    let waiting = get(keyed.served.address, "/v1/inbox").await.json();
+    let waiting = get(keyed.server.address, "/v1/inbox").await.json();
     let from: Vec<_> = waiting["waiting"].as_array().unwrap().iter().map(|w| &w["from"]).collect();
     assert_eq!(from, [&json!("event:reviewer"), &json!("user")]);
-    keyed.served.ended().await;
+    keyed.server.ended().await;
 }
 
 #[tokio::test]
-async fn a_key_that_is_used_too_often_is_told_when_to_come_back() {
+async fn a_key_beyond_its_rate_limit_learns_when_to_retry() {
     let keyed = Keyed::new().await;
     let rate_per_minute = Some(RateLimit::per_minute(2).unwrap());
     let new = NewKey { rate_per_minute, ..NewKey::new("busy".parse().unwrap(), Level::Read) };
@@ -208,13 +208,13 @@ async fn a_key_that_is_used_too_often_is_told_when_to_come_back() {
     // Others are not held up, and whoever has the token is not counted.
     let other = keyed.person(Level::Read);
     assert_eq!(keyed.ask(&other, "GET", "/v1/tasks", None).await.status, 200);
-    let owner = get(keyed.served.address, "/v1/tasks").await;
+    let owner = get(keyed.server.address, "/v1/tasks").await;
     assert_eq!((owner.status, owner.head.contains("x-ratelimit")), (200, false));
-    keyed.served.ended().await;
+    keyed.server.ended().await;
 }
 
 #[tokio::test]
-async fn keys_that_cannot_be_read_let_nobody_in_but_whoever_has_the_token() {
+async fn only_the_token_is_accepted_while_keys_cannot_be_read() {
     let keyed = Keyed::new().await;
     let key = keyed.person(Level::Admin);
     keyed.chmod(0o644);
@@ -222,15 +222,15 @@ async fn keys_that_cannot_be_read_let_nobody_in_but_whoever_has_the_token() {
     let reply = keyed.ask(&key, "GET", "/v1/tasks", None).await;
     assert_eq!((reply.status, reply.code().as_str()), (503, "SERVICE_UNAVAILABLE"));
     assert!(!reply.body.contains("keys.json"), "{}", reply.body);
-    assert_eq!(get(keyed.served.address, "/v1/tasks").await.status, 200);
+    assert_eq!(get(keyed.server.address, "/v1/tasks").await.status, 200);
     keyed.chmod(0o600);
     keyed.look();
     assert_eq!(keyed.ask(&key, "GET", "/v1/tasks", None).await.status, 200);
-    keyed.served.ended().await;
+    keyed.server.ended().await;
 }
 
 #[tokio::test]
-async fn every_answer_forbids_whatever_a_browser_might_do_with_it() {
+async fn every_response_has_security_headers() {
     let keyed = Keyed::new().await;
     let reader = keyed.person(Level::Read);
     let mut replies = Vec::new();
@@ -259,5 +259,5 @@ async fn every_answer_forbids_whatever_a_browser_might_do_with_it() {
         }
         assert!(!reply.head.contains("access-control"), "{reply:?}");
     }
-    keyed.served.ended().await;
+    keyed.server.ended().await;
 }

@@ -10,13 +10,13 @@ use tokio::net::TcpStream;
 
 use crate::client::{Hearing, Reply, get, post, request};
 use crate::tasks::accepted;
-use crate::world::Served;
+use crate::world::TestServer;
 
 const SOON: Duration = Duration::from_millis(50);
 
 /// Says `text`, says nothing more, and hears what comes until the connection ends.
-async fn begin(served: &Served, text: &str) -> Reply {
-    let mut socket = TcpStream::connect(served.address).await.unwrap();
+async fn begin(server: &TestServer, text: &str) -> Reply {
+    let mut socket = TcpStream::connect(server.address).await.unwrap();
     socket.write_all(text.as_bytes()).await.unwrap();
     let mut heard = Vec::new();
     socket.read_to_end(&mut heard).await.unwrap();
@@ -24,70 +24,70 @@ async fn begin(served: &Served, text: &str) -> Reply {
 }
 
 #[tokio::test]
-async fn a_client_that_is_slow_to_ask_is_not_waited_for() {
+async fn a_slow_request_times_out() {
     let limits = Limits { head_wait: SOON, body_wait: SOON, ..Limits::default() };
-    let served = Served::with(limits).await;
+    let server = TestServer::with(limits).await;
     for head in ["", "GET / HTTP/1.1\r\nhost: loc"] {
-        let reply = begin(&served, head).await;
+        let reply = begin(&server, head).await;
         assert!([0, 408].contains(&reply.status), "{head}: {reply:?}");
     }
-    let whole = request(served.address, "POST", "/v1/tasks", Some("{\"message\":\"hi\"}"));
-    let reply = begin(&served, &whole[..whole.len() - 3]).await;
+    let whole = request(server.address, "POST", "/v1/tasks", Some("{\"message\":\"hi\"}"));
+    let reply = begin(&server, &whole[..whole.len() - 3]).await;
     assert_eq!((reply.status, reply.code().as_str()), (408, "INVALID_REQUEST"));
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn an_answer_that_takes_too_long_is_given_up() {
-    let served = Served::with(Limits { answer_wait: SOON, ..Limits::default() }).await;
-    let reply = post(served.address, "/v1/tasks", &json!({"message": "x", "agent": "sleep"})).await;
+async fn a_response_that_takes_too_long_times_out() {
+    let server = TestServer::with(Limits { answer_wait: SOON, ..Limits::default() }).await;
+    let reply = post(server.address, "/v1/tasks", &json!({"message": "x", "agent": "sleep"})).await;
     assert_eq!((reply.status, reply.code().as_str()), (503, "SERVICE_UNAVAILABLE"));
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn one_connection_too_many_waits_for_its_turn() {
-    let served = Served::with(Limits { connections_max: 1, ..Limits::default() }).await;
-    let first = TcpStream::connect(served.address).await.unwrap();
+async fn a_connection_beyond_the_limit_waits() {
+    let server = TestServer::with(Limits { connections_max: 1, ..Limits::default() }).await;
+    let first = TcpStream::connect(server.address).await.unwrap();
     let path = "/health";
-    let mut second = Box::pin(get(served.address, path));
+    let mut second = Box::pin(get(server.address, path));
     let early = tokio::time::timeout(SOON, &mut second).await;
     assert!(early.is_err(), "there is one place: {early:?}");
     drop(first);
     assert_eq!(second.await.status, 200);
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn one_stream_too_many_is_refused_and_a_place_becomes_free_again() {
-    let served = Served::with(Limits { streams_max: 1, ..Limits::default() }).await;
-    let task_id = accepted(&served, "hang").await;
+async fn a_stream_beyond_the_limit_is_refused_until_another_ends() {
+    let server = TestServer::with(Limits { streams_max: 1, ..Limits::default() }).await;
+    let task_id = accepted(&server, "hang").await;
     let path = format!("/v1/tasks/{task_id}/events");
-    let mut first = Hearing::open(served.address, &path, "").await;
+    let mut first = Hearing::open(server.address, &path, "").await;
     first.next().await.unwrap();
-    let reply = get(served.address, &path).await;
+    let reply = get(server.address, &path).await;
     assert_eq!((reply.status, reply.code().as_str()), (503, "SERVICE_UNAVAILABLE"));
     drop(first);
     // The server notices when it next has something to say.
-    served.orchestrator.cancel(&task_id).await.unwrap();
-    while get(served.address, &path).await.status == 503 {
+    server.orchestrator.cancel(&task_id).await.unwrap();
+    while get(server.address, &path).await.status == 503 {
         tokio::task::yield_now().await;
     }
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_that_reads_nothing_is_cut_off() {
-    let served = Served::with(Limits { read_wait: SOON, ..Limits::default() }).await;
-    let task_id = accepted(&served, "shout").await;
-    let state = served.orchestrator.wait(&task_id).await.unwrap();
+async fn the_connection_of_a_client_that_reads_nothing_is_closed() {
+    let server = TestServer::with(Limits { read_wait: SOON, ..Limits::default() }).await;
+    let task_id = accepted(&server, "shout").await;
+    let state = server.orchestrator.wait(&task_id).await.unwrap();
     assert_eq!(state.status, TaskStatus::Completed);
-    let mut socket = TcpStream::connect(served.address).await.unwrap();
+    let mut socket = TcpStream::connect(server.address).await.unwrap();
     let path = format!("/v1/tasks/{task_id}/events");
-    let text = request(served.address, "GET", &path, None);
+    let text = request(server.address, "GET", &path, None);
     socket.write_all(text.as_bytes()).await.unwrap();
     // The server gives it up of its own accord, long before it would cut off what is under way.
-    tokio::time::timeout(Duration::from_secs(5), served.ended()).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(5), server.ended()).await.unwrap();
     let mut heard = Vec::new();
     let _ = socket.read_to_end(&mut heard).await;
     assert!(!String::from_utf8_lossy(&heard).contains("\"completed\""), "{} bytes", heard.len());

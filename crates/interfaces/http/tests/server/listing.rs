@@ -6,10 +6,10 @@ use chrono::Utc;
 use serde_json::json;
 
 use crate::client::get;
-use crate::world::Served;
+use crate::world::TestServer;
 
 async fn create(
-    served: &Served,
+    server: &TestServer,
     n: u8,
     agent: &str,
     parent: Option<u8>,
@@ -26,11 +26,11 @@ async fn create(
         events: vec![created.into(), StatusChanged::new(status).into()],
         key: None,
     };
-    served.journal.append(append).await.unwrap();
+    server.journal.append(append).await.unwrap();
 }
 
-async fn listed(served: &Served, query: &str) -> (Vec<String>, Option<String>) {
-    let reply = get(served.address, &format!("/v1/tasks?{query}")).await;
+async fn listed(server: &TestServer, query: &str) -> (Vec<String>, Option<String>) {
+    let reply = get(server.address, &format!("/v1/tasks?{query}")).await;
     assert_eq!(reply.status, 200, "{query}: {reply:?}");
     let page = reply.json();
     let tasks = page["tasks"].as_array().unwrap().iter();
@@ -38,23 +38,23 @@ async fn listed(served: &Served, query: &str) -> (Vec<String>, Option<String>) {
     (tasks, page["next_cursor"].as_str().map(str::to_owned))
 }
 
-async fn world() -> Served {
-    let served = Served::new().await;
-    create(&served, 1, "lead", None, "a", TaskStatus::Completed).await;
-    create(&served, 2, "dev", Some(1), "b", TaskStatus::Failed).await;
-    create(&served, 3, "lead", None, "b", TaskStatus::Running).await;
-    served
+async fn world() -> TestServer {
+    let server = TestServer::new().await;
+    create(&server, 1, "lead", None, "a", TaskStatus::Completed).await;
+    create(&server, 2, "dev", Some(1), "b", TaskStatus::Failed).await;
+    create(&server, 3, "lead", None, "b", TaskStatus::Running).await;
+    server
         .orchestrator
         .record("did it", json!(null), IdempotencyKey("order".to_owned()))
         .await
         .unwrap();
-    create(&served, 4, "lead", None, "a", TaskStatus::Failed).await;
-    served
+    create(&server, 4, "lead", None, "a", TaskStatus::Failed).await;
+    server
 }
 
 #[tokio::test]
-async fn tasks_are_listed_by_what_is_asked_of_them() {
-    let served = world().await;
+async fn tasks_are_listed_by_filter() {
+    let server = world().await;
     for (query, expected) in [
         ("", vec!["t4", "t3", "t2", "t1"]),
         ("status=running,failed", vec!["t4", "t3", "t2"]),
@@ -67,7 +67,7 @@ async fn tasks_are_listed_by_what_is_asked_of_them() {
         ("unfinished=true", vec!["t3"]),
         ("status=failed&tops=true&agent=lead&session_id=a", vec!["t4"]),
     ] {
-        let (tasks, next) = listed(&served, query).await;
+        let (tasks, next) = listed(&server, query).await;
         assert_eq!(
             (tasks, next),
             (expected.iter().map(|&it| it.to_owned()).collect(), None),
@@ -75,29 +75,29 @@ async fn tasks_are_listed_by_what_is_asked_of_them() {
         );
     }
     // What is kept of orders is for those who want to see all.
-    assert_eq!(listed(&served, "all=true").await.0.len(), 5);
-    served.ended().await;
+    assert_eq!(listed(&server, "all=true").await.0.len(), 5);
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn a_list_goes_on_where_it_ended_whatever_is_added() {
-    let served = world().await;
-    let (first, next) = listed(&served, "limit=2").await;
+async fn the_next_page_continues_the_last_one_whatever_is_added() {
+    let server = world().await;
+    let (first, next) = listed(&server, "limit=2").await;
     assert_eq!(first, ["t4", "t3"]);
-    create(&served, 5, "lead", None, "a", TaskStatus::Running).await;
-    let (second, next) = listed(&served, &format!("limit=2&cursor={}", next.unwrap())).await;
+    create(&server, 5, "lead", None, "a", TaskStatus::Running).await;
+    let (second, next) = listed(&server, &format!("limit=2&cursor={}", next.unwrap())).await;
     assert_eq!((second, next), (vec!["t2".to_owned(), "t1".to_owned()], None));
-    let (failed, next) = listed(&served, "limit=1&status=failed").await;
+    let (failed, next) = listed(&server, "limit=1&status=failed").await;
     assert_eq!(failed, ["t4"]);
     let (failed, next) =
-        listed(&served, &format!("limit=1&status=failed&cursor={}", next.unwrap())).await;
+        listed(&server, &format!("limit=1&status=failed&cursor={}", next.unwrap())).await;
     assert_eq!((failed, next), (vec!["t2".to_owned()], None));
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn a_list_that_makes_no_sense_is_refused() {
-    let served = world().await;
+async fn an_invalid_list_query_is_refused() {
+    let server = world().await;
     for query in [
         "status=done",
         "status=",
@@ -110,8 +110,8 @@ async fn a_list_that_makes_no_sense_is_refused() {
         "tops=perhaps",
         "session_id=",
     ] {
-        let reply = get(served.address, &format!("/v1/tasks?{query}")).await;
+        let reply = get(server.address, &format!("/v1/tasks?{query}")).await;
         assert_eq!((reply.status, reply.code().as_str()), (400, "INVALID_REQUEST"), "{query}");
     }
-    served.ended().await;
+    server.ended().await;
 }

@@ -6,16 +6,16 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::client::{Reply, request, say};
-use crate::world::{Served, TOKEN};
+use crate::world::{TOKEN, TestServer};
 
 /// Asks as a stranger.
-async fn ask(served: &Served, path: &str) -> Reply {
-    let text = request(served.address, "GET", path, None);
-    say(served.address, &text.replacen(&format!("authorization: Bearer {TOKEN}\r\n"), "", 1)).await
+async fn ask(server: &TestServer, path: &str) -> Reply {
+    let text = request(server.address, "GET", path, None);
+    say(server.address, &text.replacen(&format!("authorization: Bearer {TOKEN}\r\n"), "", 1)).await
 }
 
-async fn document(served: &Served) -> Value {
-    let reply = ask(served, "/openapi.json").await;
+async fn document(server: &TestServer) -> Value {
+    let reply = ask(server, "/openapi.json").await;
     assert_eq!(reply.status, 200, "{reply:?}");
     assert!(reply.head.contains("content-type: application/json"), "{reply:?}");
     reply.json()
@@ -33,8 +33,8 @@ fn operations(document: &Value) -> Vec<(&str, &str, &Value)> {
 
 #[tokio::test]
 async fn the_document_in_docs_is_the_one_that_is_served() {
-    let served = Served::new().await;
-    let written = serde_json::to_string_pretty(&document(&served).await).unwrap() + "\n";
+    let server = TestServer::new().await;
+    let written = serde_json::to_string_pretty(&document(&server).await).unwrap() + "\n";
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/openapi.json");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&file, &written).unwrap();
@@ -44,18 +44,18 @@ async fn the_document_in_docs_is_the_one_that_is_served() {
         kept == written,
         "docs/openapi.json is old: UPDATE=1 cargo nextest run -p antiphon-http openapi"
     );
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn every_method_that_a_route_takes_is_described_and_no_other() {
-    let served = Served::new().await;
-    let document = document(&served).await;
+async fn exactly_the_accepted_methods_of_a_route_are_described() {
+    let server = TestServer::new().await;
+    let document = document(&server).await;
     for (path, item) in document["paths"].as_object().unwrap() {
         let described: BTreeSet<String> =
             item.as_object().unwrap().keys().map(|method| method.to_uppercase()).collect();
         let concrete = path.replace("{id}", "x").replace("{name}", "x");
-        let reply = say(served.address, &request(served.address, "BREW", &concrete, None)).await;
+        let reply = say(server.address, &request(server.address, "BREW", &concrete, None)).await;
         assert_eq!(reply.status, 405, "{path}: {reply:?}");
         let allow = reply.head.lines().find_map(|line| line.strip_prefix("allow: ")).unwrap();
         let taken = allow.to_uppercase();
@@ -64,13 +64,13 @@ async fn every_method_that_a_route_takes_is_described_and_no_other() {
             taken.split(',').map(str::to_owned).filter(|method| method != "HEAD").collect();
         assert_eq!(taken, described, "{path}");
     }
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn every_operation_has_a_name_a_summary_a_tag_and_says_who_may() {
-    let served = Served::new().await;
-    let document = document(&served).await;
+async fn every_operation_has_an_id_a_summary_a_tag_and_its_security() {
+    let server = TestServer::new().await;
+    let document = document(&server).await;
     let mut names = BTreeSet::new();
     let mut open = BTreeSet::new();
     for (path, method, operation) in operations(&document) {
@@ -103,11 +103,11 @@ async fn every_operation_has_a_name_a_summary_a_tag_and_says_who_may() {
         "/v1/events/{source}",
     ];
     assert_eq!(open, expected.into());
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn every_reference_in_the_document_leads_somewhere() {
+async fn every_reference_in_the_document_resolves() {
     fn references<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
         match value {
             Value::Object(fields) => {
@@ -118,8 +118,8 @@ async fn every_reference_in_the_document_leads_somewhere() {
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
-    let served = Served::new().await;
-    let document = document(&served).await;
+    let server = TestServer::new().await;
+    let document = document(&server).await;
     let mut found = Vec::new();
     references(&document, &mut found);
     assert!(found.len() > 100, "{}", found.len());
@@ -127,14 +127,14 @@ async fn every_reference_in_the_document_leads_somewhere() {
         let place = reference.strip_prefix('#').unwrap();
         assert!(document.pointer(place).is_some(), "{reference}");
     }
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
 async fn the_page_shows_every_route_and_loads_nothing() {
-    let served = Served::new().await;
-    let document = document(&served).await;
-    let reply = ask(&served, "/docs").await;
+    let server = TestServer::new().await;
+    let document = document(&server).await;
+    let reply = ask(&server, "/docs").await;
     assert_eq!(reply.status, 200, "{reply:?}");
     assert!(reply.head.contains("content-type: text/html; charset=utf-8"), "{reply:?}");
     let policy = "content-security-policy: default-src 'none'; style-src 'sha256-";
@@ -155,17 +155,17 @@ async fn the_page_shows_every_route_and_loads_nothing() {
         let id = link.split('"').next().unwrap();
         assert!(reply.body.contains(&format!("id=\"{id}\"")), "{id}");
     }
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn whoever_names_another_host_reads_neither() {
-    let served = Served::new().await;
+async fn a_foreign_host_name_reads_neither_document_nor_page() {
+    let server = TestServer::new().await;
     for path in ["/openapi.json", "/docs"] {
         let reply =
-            say(served.address, &format!("GET {path} HTTP/1.0\r\nhost: evil.example\r\n\r\n"))
+            say(server.address, &format!("GET {path} HTTP/1.0\r\nhost: evil.example\r\n\r\n"))
                 .await;
         assert_eq!((reply.status, reply.code().as_str()), (403, "FORBIDDEN"), "{path}");
     }
-    served.ended().await;
+    server.ended().await;
 }

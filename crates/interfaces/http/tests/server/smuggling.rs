@@ -11,12 +11,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::client::{Reply, get, post, request, say};
-use crate::hooks::{Delivery, sources};
-use crate::world::{Served, TOKEN, with_webhooks};
+use crate::webhook_server::{Delivery, sources};
+use crate::world::{TOKEN, TestServer, with_webhooks};
 
 /// Says all of it at once and hears everything until the server hangs up.
-async fn heard(served: &Served, text: &str) -> String {
-    let mut socket = TcpStream::connect(served.address).await.unwrap();
+async fn heard(server: &TestServer, text: &str) -> String {
+    let mut socket = TcpStream::connect(server.address).await.unwrap();
     let _ = socket.write_all(text.as_bytes()).await;
     let mut heard = Vec::new();
     let _ = socket.read_to_end(&mut heard).await;
@@ -24,12 +24,12 @@ async fn heard(served: &Served, text: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_request_whose_length_is_in_doubt_does_nothing_and_hides_nothing() {
+async fn a_request_of_ambiguous_length_does_nothing_and_hides_no_other_request() {
     let soon = std::time::Duration::from_millis(200);
     let limits = Limits { head_wait: soon, body_wait: soon, ..Limits::default() };
-    let served = Served::with(limits).await;
+    let server = TestServer::with(limits).await;
     let body = r#"{"message": "smuggled"}"#;
-    let hidden = request(served.address, "POST", "/v1/tasks", Some(body));
+    let hidden = request(server.address, "POST", "/v1/tasks", Some(body));
     let chunked = format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
     let length = body.len();
     for (lines, payload) in [
@@ -50,23 +50,23 @@ async fn a_request_whose_length_is_in_doubt_does_nothing_and_hides_nothing() {
         let head = format!(
             "POST /v1/tasks HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {TOKEN}\r\n\
              content-type: application/json\r\n{lines}\r\n\r\n",
-            served.address
+            server.address
         );
-        let answers = heard(&served, &format!("{head}{payload}{hidden}")).await;
+        let answers = heard(&server, &format!("{head}{payload}{hidden}")).await;
         assert_eq!(answers.matches("HTTP/1.").count(), 1, "{lines}: {answers}");
         let reply = Reply::read(&answers);
         assert_eq!(reply.status, 400, "{lines}: {answers}");
     }
-    assert_eq!(get(served.address, "/v1/tasks").await.json(), json!({"tasks": []}));
-    served.ended().await;
+    assert_eq!(get(server.address, "/v1/tasks").await.json(), json!({"tasks": []}));
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn a_request_in_chunks_is_the_last_of_its_connection_whatever_length_it_claims() {
-    let served = Served::new().await;
+async fn a_chunked_request_is_the_last_of_its_connection() {
+    let server = TestServer::new().await;
     let body = r#"{"message": "first"}"#;
     let chunked = format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
-    let hidden = request(served.address, "POST", "/v1/tasks", Some(body));
+    let hidden = request(server.address, "POST", "/v1/tasks", Some(body));
     for length in ["", "content-length: 5\r\n", "content-length: 4000\r\n"] {
         for lines in [
             format!("{length}transfer-encoding: chunked\r\n"),
@@ -75,22 +75,22 @@ async fn a_request_in_chunks_is_the_last_of_its_connection_whatever_length_it_cl
             let head = format!(
                 "POST /v1/tasks HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {TOKEN}\r\n\
                  content-type: application/json\r\n{lines}\r\n",
-                served.address
+                server.address
             );
-            let answers = heard(&served, &format!("{head}{chunked}{hidden}")).await;
+            let answers = heard(&server, &format!("{head}{chunked}{hidden}")).await;
             assert_eq!(answers.matches("HTTP/1.").count(), 1, "{lines}: {answers}");
             assert_eq!(Reply::read(&answers).status, 201, "{lines}: {answers}");
         }
     }
-    let tasks = get(served.address, "/v1/tasks").await.json();
+    let tasks = get(server.address, "/v1/tasks").await.json();
     assert_eq!(tasks["tasks"].as_array().unwrap().len(), 6);
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn a_request_that_names_two_servers_is_for_none() {
-    let served = Served::new().await;
-    let own = served.address;
+async fn a_request_with_two_hosts_is_refused() {
+    let server = TestServer::new().await;
+    let own = server.address;
     let token = format!("authorization: Bearer {TOKEN}");
     for head in [
         format!("GET /v1/tasks HTTP/1.1\r\nhost: {own}\r\nhost: {own}"),
@@ -103,14 +103,16 @@ async fn a_request_that_names_two_servers_is_for_none() {
         let reply = say(own, &format!("{head}\r\n{token}\r\nconnection: close\r\n\r\n")).await;
         assert!([400, 403].contains(&reply.status), "{head}: {reply:?}");
     }
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn no_spelling_of_an_address_comes_past_the_token_or_to_another_place() {
-    let served =
-        Served::in_house(|deps| with_webhooks(deps, Some(Webhooks::new(sources()).unwrap()))).await;
-    let own = served.address;
+async fn no_spelling_of_a_path_bypasses_authentication_or_reaches_another_route() {
+    let server = TestServer::with_config(|deps| {
+        with_webhooks(deps, Some(Webhooks::new(sources()).unwrap()))
+    })
+    .await;
+    let own = server.address;
     let paths = [
         "//v1/tasks",
         "/v1//tasks",
@@ -146,13 +148,15 @@ async fn no_spelling_of_an_address_comes_past_the_token_or_to_another_place() {
         }
     }
     assert_eq!(get(own, "/v1/tasks").await.json(), json!({"tasks": []}));
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn nothing_that_is_said_makes_the_server_fetch_an_address() {
-    let served =
-        Served::in_house(|deps| with_webhooks(deps, Some(Webhooks::new(sources()).unwrap()))).await;
+async fn no_request_makes_the_server_fetch_a_url() {
+    let server = TestServer::with_config(|deps| {
+        with_webhooks(deps, Some(Webhooks::new(sources()).unwrap()))
+    })
+    .await;
     let trap = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/x", trap.local_addr().unwrap());
     let image = json!({"type": "image_url", "image_url": {"url": url}});
@@ -176,22 +180,22 @@ async fn nothing_that_is_said_makes_the_server_fetch_an_address() {
     ];
     let mut tasks = Vec::new();
     for (path, body) in &asked {
-        let reply = post(served.address, path, body).await;
+        let reply = post(server.address, path, body).await;
         assert!([201, 202, 400, 422].contains(&reply.status), "{path} {body}: {reply:?}");
         if reply.status == 201 {
             tasks.push(reply.json()["task_id"].as_str().unwrap().to_owned());
         }
     }
     let payload = json!({"body": url, "url": url, "challenge": url, "SubscribeURL": url});
-    let reply = Delivery::new("ci", "msg_1", &payload.to_string()).send(&served).await;
+    let reply = Delivery::new("ci", "msg_1", &payload.to_string()).send(&server).await;
     assert_eq!(reply.status, 202, "{reply:?}");
     for task in tasks {
-        served.orchestrator.wait(&task.parse().unwrap()).await.unwrap();
+        server.orchestrator.wait(&task.parse().unwrap()).await.unwrap();
     }
-    let head = served.orchestrator.head().await.unwrap();
+    let head = server.orchestrator.head().await.unwrap();
     assert!(head > Position(0));
     let std = trap.into_std().unwrap();
     let came = std.accept().map(|(_, from)| from);
     assert_eq!(came.map_err(|error| error.kind()), Err(ErrorKind::WouldBlock));
-    served.ended().await;
+    server.ended().await;
 }

@@ -8,36 +8,36 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use crate::client::{Reply, get, post, request, say};
-use crate::world::Served;
+use crate::world::TestServer;
 
-pub(crate) async fn accepted(served: &Served, message: &str) -> TaskId {
-    let reply = post(served.address, "/v1/tasks", &json!({"message": message})).await;
+pub(crate) async fn accepted(server: &TestServer, message: &str) -> TaskId {
+    let reply = post(server.address, "/v1/tasks", &json!({"message": message})).await;
     assert_eq!(reply.status, 201, "{reply:?}");
     TaskId::parse(reply.json()["task_id"].as_str().unwrap()).unwrap()
 }
 
 #[tokio::test]
-async fn a_task_is_accepted_worked_on_and_shown() {
-    let served = Served::new().await;
-    let task_id = accepted(&served, "a look").await;
-    served.orchestrator.wait(&task_id).await.unwrap();
-    let shown = get(served.address, &format!("/v1/tasks/{task_id}")).await;
+async fn a_task_is_created_completed_and_shown() {
+    let server = TestServer::new().await;
+    let task_id = accepted(&server, "a look").await;
+    server.orchestrator.wait(&task_id).await.unwrap();
+    let shown = get(server.address, &format!("/v1/tasks/{task_id}")).await;
     let shown = shown.json();
     assert_eq!(shown["task_id"], json!(task_id));
     assert_eq!(shown["status"], "completed");
     assert_eq!(shown["result"], "Done with a look");
     assert_eq!(shown["calls"], 1);
     assert_eq!(shown.get("reason"), None);
-    let listed = get(served.address, "/v1/tasks?limit=5").await.json();
+    let listed = get(server.address, "/v1/tasks?limit=5").await.json();
     assert_eq!(listed["tasks"][0]["task_id"], json!(task_id));
-    let open = get(served.address, "/v1/tasks?unfinished=true").await.json();
+    let open = get(server.address, "/v1/tasks?unfinished=true").await.json();
     assert_eq!(open, json!({"tasks": []}));
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn everything_that_is_asked_for_reaches_the_desk() {
-    let served = Served::new().await;
+async fn every_field_of_a_request_reaches_the_task_factory() {
+    let server = TestServer::new().await;
     let schema = json!({"type": "object", "properties": {"n": {"type": "number"}}});
     let tool =
         json!({"name": "ask_client", "description": "Asks.", "parameters": {"type": "object"}});
@@ -58,9 +58,9 @@ async fn everything_that_is_asked_for_reaches_the_desk() {
         "output_schema": schema,
         "unknown": "is ignored",
     });
-    let reply = post(served.address, "/v1/tasks", &body).await;
+    let reply = post(server.address, "/v1/tasks", &body).await;
     assert_eq!(reply.status, 201, "{reply:?}");
-    let asked = served.desk.asked.lock().unwrap().pop().unwrap();
+    let asked = server.task_factory.asked.lock().unwrap().pop().unwrap();
     assert_eq!(asked.agent.as_deref(), Some("reviewer"));
     assert_eq!(asked.model.unwrap().to_string(), "scripted/other");
     assert_eq!(asked.message.content, [InputBlock::text("hello")]);
@@ -74,7 +74,7 @@ async fn everything_that_is_asked_for_reaches_the_desk() {
     assert_eq!(asked.external_tools[0].name, "ask_client");
     assert_eq!(asked.limits.turns_max.unwrap().get(), 3);
     assert!(asked.output_schema.is_some());
-    served.ended().await;
+    server.ended().await;
 }
 
 async fn keyed(address: std::net::SocketAddr, key: &str, message: &str) -> Reply {
@@ -85,9 +85,9 @@ async fn keyed(address: std::net::SocketAddr, key: &str, message: &str) -> Reply
 }
 
 #[tokio::test]
-async fn the_same_key_is_the_same_task_and_begun_once() {
-    let served = Served::new().await;
-    let address = served.address;
+async fn the_same_key_returns_the_same_task_which_is_started_once() {
+    let server = TestServer::new().await;
+    let address = server.address;
     let first = keyed(address, "k1", "one").await;
     assert_eq!(first.status, 201);
     let again = keyed(address, "k1", "two").await;
@@ -104,13 +104,13 @@ async fn the_same_key_is_the_same_task_and_begun_once() {
         let reply = keyed(address, bad, "four").await;
         assert_eq!((reply.status, reply.code().as_str()), (400, "INVALID_REQUEST"), "{bad}");
     }
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn a_tree_is_a_task_and_everything_below_it() {
-    let served = Served::new().await;
-    let root = accepted(&served, "hang").await;
+async fn a_tree_is_a_task_and_its_descendants() {
+    let server = TestServer::new().await;
+    let root = accepted(&server, "hang").await;
     let session = SessionId::parse("s").unwrap();
     let child = |name: &str, parent: &TaskId| {
         let created = TaskCreated {
@@ -129,23 +129,23 @@ async fn a_tree_is_a_task_and_everything_below_it() {
     };
     let (left, right) = (TaskId::parse("left").unwrap(), TaskId::parse("right").unwrap());
     for append in [child("left", &root), child("right", &root), child("below", &left)] {
-        served.journal.append(append).await.unwrap();
+        server.journal.append(append).await.unwrap();
     }
     let names = |reply: Reply| {
         let tasks = reply.json()["tasks"].as_array().unwrap().clone();
         tasks.iter().map(|task| task["task_id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    let whole = names(get(served.address, &format!("/v1/tasks/{root}/tree")).await);
+    let whole = names(get(server.address, &format!("/v1/tasks/{root}/tree")).await);
     assert_eq!(whole, [root.as_str(), "left", "right", "below"]);
-    assert_eq!(names(get(served.address, "/v1/tasks/left/tree").await), ["left", "below"]);
-    assert_eq!(names(get(served.address, &format!("/v1/tasks/{right}/tree")).await), ["right"]);
-    served.orchestrator.cancel(&root).await.unwrap();
-    served.ended().await;
+    assert_eq!(names(get(server.address, "/v1/tasks/left/tree").await), ["left", "below"]);
+    assert_eq!(names(get(server.address, &format!("/v1/tasks/{right}/tree")).await), ["right"]);
+    server.orchestrator.cancel(&root).await.unwrap();
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn what_cannot_be_a_task_is_refused_and_the_field_is_named() {
-    let served = Served::new().await;
+async fn an_invalid_task_is_refused_with_the_name_of_the_field() {
+    let server = TestServer::new().await;
     let tool = |name: &str| json!({"name": name, "description": "", "parameters": {}});
     let many: Vec<Value> = (0..129).map(|n| tool(&format!("t{n}"))).collect();
     for (body, named) in [
@@ -168,17 +168,17 @@ async fn what_cannot_be_a_task_is_refused_and_the_field_is_named() {
         (json!({"message": "hi", "external_tools": many}), "128"),
         (json!({"message": "hi", "limits": {"cost_nano_usd_max": 5}}), "price"),
     ] {
-        let reply = post(served.address, "/v1/tasks", &body).await;
+        let reply = post(server.address, "/v1/tasks", &body).await;
         assert_eq!((reply.status, reply.code().as_str()), (400, "INVALID_REQUEST"), "{body}");
         assert!(reply.body.contains(named), "{body}: {}", reply.body);
     }
     let reply =
-        post(served.address, "/v1/tasks", &json!({"message": "hi", "agent": "nobody"})).await;
+        post(server.address, "/v1/tasks", &json!({"message": "hi", "agent": "nobody"})).await;
     assert_eq!((reply.status, reply.code().as_str()), (404, "NOT_FOUND"));
-    assert_eq!(get(served.address, "/v1/tasks").await.json(), json!({"tasks": []}));
+    assert_eq!(get(server.address, "/v1/tasks").await.json(), json!({"tasks": []}));
     for query in ["limit=0", "limit=1001", "limit=x", "unfinished=perhaps"] {
-        let reply = get(served.address, &format!("/v1/tasks?{query}")).await;
+        let reply = get(server.address, &format!("/v1/tasks?{query}")).await;
         assert_eq!((reply.status, reply.code().as_str()), (400, "INVALID_REQUEST"), "{query}");
     }
-    served.ended().await;
+    server.ended().await;
 }

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use serde_json::json;
 
 use crate::client::get;
-use crate::ring::Keyed;
+use crate::key_server::Keyed;
 
 async fn spend(keyed: &Keyed, n: u8, agent: &str, payer: Option<&str>, day: &str, model: &str) {
     let at: DateTime<Utc> = format!("{day}T12:00:00Z").parse().unwrap();
@@ -23,16 +23,16 @@ async fn spend(keyed: &Keyed, n: u8, agent: &str, payer: Option<&str>, day: &str
         events: vec![created.into(), paid.clone(), paid],
         key: None,
     };
-    keyed.served.journal.append(append).await.unwrap();
+    keyed.server.journal.append(append).await.unwrap();
 }
 
 #[tokio::test]
-async fn usage_is_told_apart_as_asked_with_what_it_cost() {
+async fn usage_is_grouped_as_requested_with_its_cost() {
     let keyed = Keyed::paying(SpendLimits::default()).await;
     spend(&keyed, 1, "dev", None, "2026-03-01", "scripted/test").await;
     spend(&keyed, 2, "lead", Some("tR7xQ2pL"), "2026-03-01", "scripted/test").await;
     spend(&keyed, 3, "dev", None, "2026-03-02", "local/free").await;
-    let address = keyed.served.address;
+    let address = keyed.server.address;
     let days = "from=2026-03-01&to=2026-03-02";
     let got = get(address, &format!("/v1/usage?{days}")).await.json();
     let (priced, both) = (2_020_000_000_u64, 4_040_000_000_u64);
@@ -65,11 +65,11 @@ async fn usage_is_told_apart_as_asked_with_what_it_cost() {
     );
     let got = get(address, "/v1/usage?from=2020-01-01&to=2020-01-02&by=agent").await.json();
     assert_eq!((&got["rows"], &got["totals"]["cost_nano_usd"]), (&json!([]), &json!(0)));
-    keyed.served.ended().await;
+    keyed.server.ended().await;
 }
 
 #[tokio::test]
-async fn what_makes_no_sense_is_refused() {
+async fn an_invalid_usage_query_is_refused() {
     let keyed = Keyed::paying(SpendLimits::default()).await;
     for query in [
         "from=yesterday",
@@ -80,8 +80,8 @@ async fn what_makes_no_sense_is_refused() {
         "by=day,weather",
         "by=DAY",
     ] {
-        let reply = get(keyed.served.address, &format!("/v1/usage?{query}")).await;
+        let reply = get(keyed.server.address, &format!("/v1/usage?{query}")).await;
         assert_eq!((reply.status, reply.code().as_str()), (400, "INVALID_REQUEST"), "{query}");
     }
-    keyed.served.ended().await;
+    keyed.server.ended().await;
 }

@@ -1,4 +1,4 @@
-//! A small world behind the door: a scripted model, tools that do no harm, a desk that keeps what
+//! A small world behind the door: a scripted model, tools that do no harm, a task_factory that keeps what
 //! it is asked.
 
 use std::net::SocketAddr;
@@ -72,10 +72,10 @@ impl Models for Scripted {
     }
 }
 
-struct Careful;
+struct AskingGate;
 
 #[async_trait]
-impl Gate for Careful {
+impl Gate for AskingGate {
     fn judge(&self, call: &GateRequest<'_>) -> Verdict {
         let rule = Rule("act".to_owned());
         if call.tool == "act" && !call.granted.contains(&rule) {
@@ -89,10 +89,10 @@ impl Gate for Careful {
     }
 }
 
-struct Hands;
+struct TestTools;
 
 #[async_trait]
-impl ToolExecutor for Hands {
+impl ToolExecutor for TestTools {
     fn tools(&self) -> Vec<Tool> {
         let tool = |name: &str| Tool {
             name: name.to_owned(),
@@ -121,10 +121,10 @@ impl ToolExecutor for Hands {
 }
 
 /// A place that nothing bounds. Whoever is there does nothing until told to end.
-struct Unbound;
+struct UnlimitedRunner;
 
 #[async_trait]
-impl Runner for Unbound {
+impl Runner for UnlimitedRunner {
     fn kind(&self) -> &'static str {
         "unbound"
     }
@@ -147,9 +147,9 @@ impl Runner for Unbound {
 }
 
 /// Who there is to be sent something.
-struct Folk;
+struct TestAgents;
 
-impl Agents for Folk {
+impl Agents for TestAgents {
     fn find(&self, name: &str) -> Option<Arc<AgentDefinition>> {
         self.list().into_iter().find(|agent| agent.name.as_str() == name)
     }
@@ -177,12 +177,12 @@ impl Agents for Folk {
 
 /// Makes tasks as they are asked for, and keeps the requests and the agents that were written.
 #[derive(Default)]
-pub(crate) struct Keeping {
+pub(crate) struct RecordingFactory {
     pub(crate) asked: Mutex<Vec<TaskRequest>>,
     pub(crate) written: Mutex<Vec<DefinedAgent>>,
 }
 
-impl Keeping {
+impl RecordingFactory {
     /// An agent of the project; `mute` is the user's own.
     fn define(name: &AgentName, change: &AgentChange) -> DefinedAgent {
         let mut agent =
@@ -194,9 +194,9 @@ impl Keeping {
 }
 
 #[async_trait]
-impl TaskFactory for Keeping {
+impl TaskFactory for RecordingFactory {
     fn agents(&self) -> Vec<AgentName> {
-        Folk.list().iter().map(|agent| agent.name.clone()).collect()
+        TestAgents.list().iter().map(|agent| agent.name.clone()).collect()
     }
 
     fn system_prompt(&self, prompt: &str) -> String {
@@ -209,7 +209,7 @@ impl TaskFactory for Keeping {
             let origin = if name == "mute" { Origin::User } else { Origin::Project };
             DefinedAgent { path: format!("agents/{name}.md"), origin, definition, fault: None }
         };
-        let mut defined: Vec<DefinedAgent> = Folk.list().into_iter().map(listed).collect();
+        let mut defined: Vec<DefinedAgent> = TestAgents.list().into_iter().map(listed).collect();
         defined.extend(self.written.lock().unwrap().iter().cloned());
         defined
     }
@@ -282,16 +282,16 @@ pub(crate) fn with_webhooks(deps: ServerDeps, webhooks: Option<Webhooks>) -> Ser
 }
 
 /// A server at work.
-pub(crate) struct Served {
+pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
     pub(crate) orchestrator: Orchestrator,
     pub(crate) journal: Arc<MemoryJournal>,
-    pub(crate) desk: Arc<Keeping>,
+    pub(crate) task_factory: Arc<RecordingFactory>,
     stop: Option<oneshot::Sender<()>>,
     serving: JoinSet<()>,
 }
 
-impl Served {
+impl TestServer {
     pub(crate) async fn new() -> Self {
         Self::with(Limits::default()).await
     }
@@ -313,29 +313,29 @@ impl Served {
     /// Where answers cost something, and so much may be spent.
     pub(crate) async fn paying(
         budget: Budget,
-        house: impl FnOnce(ServerDeps) -> ServerConfig,
+        config: impl FnOnce(ServerDeps) -> ServerConfig,
     ) -> Self {
         let journal = Arc::new(MemoryJournal::new());
         let price = serde_json::from_str(r#"{"input":1000.0,"output":1000.0}"#).unwrap();
         let prices = [(ModelRef::parse("scripted/test").unwrap(), price)].into_iter().collect();
         let world = RuntimeDeps { prices: Arc::new(prices), ..world(journal.clone()) };
-        Self::built(RuntimeConfig { world, budget }, journal, Limits::default(), house).await
+        Self::built(RuntimeConfig { world, budget }, journal, Limits::default(), config).await
     }
 
-    /// With more than doors.
-    pub(crate) async fn in_house(house: impl FnOnce(ServerDeps) -> ServerConfig) -> Self {
+    /// With more than deps.
+    pub(crate) async fn with_config(config: impl FnOnce(ServerDeps) -> ServerConfig) -> Self {
         let journal = Arc::new(MemoryJournal::new());
         let used = Arc::clone(&journal) as Arc<dyn Journal>;
-        Self::built(world(used).into(), journal, Limits::default(), house).await
+        Self::built(world(used).into(), journal, Limits::default(), config).await
     }
 
     pub(crate) async fn built(
-        means: RuntimeConfig,
+        runtime: RuntimeConfig,
         journal: Arc<MemoryJournal>,
         limits: Limits,
-        house: impl FnOnce(ServerDeps) -> ServerConfig,
+        config: impl FnOnce(ServerDeps) -> ServerConfig,
     ) -> Self {
-        Self::listening(means, journal, limits, house, Listeners::from).await
+        Self::listening(runtime, journal, limits, config, Listeners::from).await
     }
 
     /// Where else it listens.
@@ -349,31 +349,31 @@ impl Served {
     }
 
     async fn listening(
-        means: RuntimeConfig,
+        runtime: RuntimeConfig,
         journal: Arc<MemoryJournal>,
         limits: Limits,
-        house: impl FnOnce(ServerDeps) -> ServerConfig,
+        config: impl FnOnce(ServerDeps) -> ServerConfig,
         listeners: impl FnOnce(TcpListener) -> Listeners,
     ) -> Self {
-        let orchestrator = Orchestrator::new(means);
-        let desk = Arc::new(Keeping::default());
+        let orchestrator = Orchestrator::new(runtime);
+        let task_factory = Arc::new(RecordingFactory::default());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let deps = ServerDeps {
             orchestrator: orchestrator.clone(),
-            task_factory: Arc::clone(&desk) as Arc<dyn TaskFactory>,
+            task_factory: Arc::clone(&task_factory) as Arc<dyn TaskFactory>,
             token: Token::new(TOKEN.into()).unwrap(),
             hosts: vec!["team.example".to_owned()],
             limits,
         };
-        let (house, listeners) = (house(deps), listeners(listener));
+        let (config, listeners) = (config(deps), listeners(listener));
         let (stop, stopped) = oneshot::channel::<()>();
         let mut serving = JoinSet::new();
         serving.spawn(async move {
             let stopped = async { drop(stopped.await) };
-            serve(listeners, house, stopped).await.unwrap();
+            serve(listeners, config, stopped).await.unwrap();
         });
-        Self { address, orchestrator, journal, desk, stop: Some(stop), serving }
+        Self { address, orchestrator, journal, task_factory, stop: Some(stop), serving }
     }
 
     /// Tells the server to end.
@@ -393,10 +393,10 @@ pub(crate) fn world(journal: Arc<dyn Journal>) -> RuntimeDeps {
     RuntimeDeps {
         journal,
         models: Arc::new(Scripted),
-        tools: Arc::new(Hands),
-        gate: Arc::new(Careful),
-        agents: Some(Arc::new(Folk)),
-        runners: vec![Arc::new(Unbound)],
+        tools: Arc::new(TestTools),
+        gate: Arc::new(AskingGate),
+        agents: Some(Arc::new(TestAgents)),
+        runners: vec![Arc::new(UnlimitedRunner)],
         prices: Arc::new(PriceTable::default()),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),

@@ -5,55 +5,55 @@ use serde_json::json;
 use crate::client::ask;
 use crate::openai::{settled, weather, with};
 use crate::streams::content;
-use crate::world::Served;
+use crate::world::TestServer;
 
 #[tokio::test]
-async fn an_agent_works_with_its_own_tools_and_all_it_says_is_told() {
-    let served = Served::new().await;
+async fn an_agent_uses_its_own_tools_and_all_of_its_text_is_sent() {
+    let server = TestServer::new().await;
     let scene = json!([
         { "role": "system", "content": "Speak up." },
         { "role": "user", "content": "look" },
     ]);
     let more = json!({ "model": "helper", "messages": scene });
-    let answer = settled(&ask(&served, &with("", &more)).await);
+    let answer = settled(&ask(&server, &with("", &more)).await);
     let choice = &answer["choices"][0];
     let text = "Looking.\n\nYou said look";
     assert_eq!(answer["model"], "helper");
     assert_eq!(choice["message"], json!({ "role": "assistant", "content": text, "refusal": null }));
     assert_eq!(choice["finish_reason"], "stop");
-    assert_eq!(served.asked()[0].system_prompt, "You help.\n\nSpeak up.");
+    assert_eq!(server.asked()[0].system_prompt, "You help.\n\nSpeak up.");
     let more = json!({ "model": "helper", "stream": true });
-    let chunks = ask(&served, &with("look", &more)).await.chunks();
+    let chunks = ask(&server, &with("look", &more)).await.chunks();
     assert_eq!(content(&chunks), text);
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn an_agent_runs_its_calls_and_hands_the_client_its_own() {
-    let served = Served::new().await;
+async fn an_agent_runs_its_own_calls_and_gives_the_client_the_others() {
+    let server = TestServer::new().await;
     let more = json!({ "model": "helper", "tools": weather() });
-    let answer = settled(&ask(&served, &with("wander", &more)).await);
+    let answer = settled(&ask(&server, &with("wander", &more)).await);
     let calls = &answer["choices"][0]["message"]["tool_calls"];
     assert_eq!(calls.as_array().unwrap().len(), 1, "{calls}");
     assert_eq!(calls[0]["id"], "c1");
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
 async fn an_agent_chooses_its_tools_itself() {
-    let served = Served::new().await;
+    let server = TestServer::new().await;
     let more = json!({ "model": "helper", "tools": weather(), "tool_choice": "none" });
-    settled(&ask(&served, &with("hello", &more)).await);
-    let offered: Vec<String> = served.asked()[0].tools.iter().map(|t| t.name.clone()).collect();
+    settled(&ask(&server, &with("hello", &more)).await);
+    let offered: Vec<String> = server.asked()[0].tools.iter().map(|t| t.name.clone()).collect();
     assert_eq!(offered, ["look"]);
     for (model, choice, param) in [("helper", "required", "tool_choice"), ("boss", "auto", "tools")]
     {
         let more = json!({ "model": model, "tools": weather(), "tool_choice": choice });
-        let reply = ask(&served, &with("hello", &more)).await;
+        let reply = ask(&server, &with("hello", &more)).await;
         assert_eq!((reply.status, &reply.json()["error"]["param"]), (400, &json!(param)));
     }
     let look = json!([{ "type": "function", "function": { "name": "look" } }]);
-    let reply = ask(&served, &with("hello", &json!({ "model": "helper", "tools": look }))).await;
+    let reply = ask(&server, &with("hello", &json!({ "model": "helper", "tools": look }))).await;
     assert_eq!(reply.status, 400, "it has one of that name: {reply:?}");
-    served.ended().await;
+    server.ended().await;
 }

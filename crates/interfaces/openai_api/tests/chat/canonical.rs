@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::client::ask;
 use crate::openai::weather;
-use crate::world::Served;
+use crate::world::TestServer;
 
 fn message(role: &str, content: &str) -> Value {
     let id = "7f9c24e8-3b12-4fef-91e0-5f2d0e5a1c11";
@@ -25,32 +25,32 @@ fn settled(mut answer: Value) -> Value {
 
 #[tokio::test]
 async fn a_canonical_body_is_answered_in_canonical_form() {
-    let served = Served::new().await;
+    let server = TestServer::new().await;
     let said = [message("system", "Be brief."), message("user", "hello")];
     let more = json!({ "temperature": 1.5, "max_tokens": 9 });
-    let reply = ask(&served, &body(&said, &more)).await;
+    let reply = ask(&server, &body(&said, &more)).await;
     let expected = json!({
         "message": { "id": null, "role": "assistant", "content": "You said hello", "timestamp": null },
         "model": "scripted/test",
         "usage": { "prompt_tokens": 4, "completion_tokens": 2, "total_tokens": 6 },
     });
     assert_eq!(settled(reply.json()), expected);
-    let asked = served.asked().remove(0);
+    let asked = server.asked().remove(0);
     assert_eq!(asked.system_prompt, "Be brief.");
     assert_eq!(asked.temperature.map(f64::from), Some(1.5));
     assert_eq!(asked.max_tokens, 9.try_into().ok());
-    let reply = ask(&served, &body(&said, &json!({ "stream": true }))).await;
+    let reply = ask(&server, &body(&said, &json!({ "stream": true }))).await;
     let mut chunks = reply.chunks();
     assert_eq!(settled(chunks.pop().unwrap()), expected);
     assert_eq!(chunks, [json!({ "delta": "You said hello" })]);
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn calls_and_results_travel_in_the_metadata() {
-    let served = Served::new().await;
+async fn metadata_carries_calls_and_results() {
+    let server = TestServer::new().await;
     let tools = json!({ "tools": weather() });
-    let first = ask(&served, &body(&[message("user", "weather")], &tools)).await.json();
+    let first = ask(&server, &body(&[message("user", "weather")], &tools)).await.json();
     let calls: Value =
         serde_json::from_str(first["message"]["metadata"]["tool_calls"].as_str().unwrap()).unwrap();
     assert_eq!(calls[1]["function"]["arguments"], r#"{"in":"Oslo"}"#);
@@ -61,14 +61,14 @@ async fn calls_and_results_travel_in_the_metadata() {
     };
     let answer = first["message"].clone();
     let said = [message("user", "weather"), answer, result("c1", "sun"), result("c2", "snow")];
-    let second = ask(&served, &body(&said, &tools)).await.json();
+    let second = ask(&server, &body(&said, &tools)).await.json();
     assert_eq!(second["message"]["content"], "Then: snow");
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
 async fn a_canonical_body_is_refused_in_the_native_shape() {
-    let served = Served::new().await;
+    let server = TestServer::new().await;
     let mut old = message("user", "hello");
     old["timestamp"] = json!("1826-01-02T03:04:05Z");
     let no_id = json!({ "role": "user", "content": "x", "timestamp": "2026-01-02T03:04:05Z" });
@@ -82,11 +82,11 @@ async fn a_canonical_body_is_refused_in_the_native_shape() {
         (vec![message("user", "x")], json!({ "temperature": 2.5 }), 400, "INVALID_REQUEST"),
         (vec![message("user", "busy")], json!({}), 429, "RATE_LIMIT_EXCEEDED"),
     ] {
-        let reply = ask(&served, &body(&messages, &more)).await;
+        let reply = ask(&server, &body(&messages, &more)).await;
         let refused = reply.json();
         assert_eq!((reply.status, &refused["code"]), (status, &json!(code)), "{refused}");
         assert!(!refused["message"].as_str().unwrap().is_empty());
         assert_eq!(refused.get("error"), None);
     }
-    served.ended().await;
+    server.ended().await;
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::world::{Served, TOKEN};
+use crate::world::{TOKEN, TestServer};
 
 pub(crate) const CHAT: &str = "/v1/chat/completions";
 
@@ -69,9 +69,9 @@ pub(crate) fn request(method: &str, path: &str, more: &str, body: &str) -> Strin
 }
 
 /// Begins to ask, and hears nothing yet.
-pub(crate) async fn begin(served: &Served, more: &str, body: &Value) -> TcpStream {
-    let mut socket = TcpStream::connect(served.address).await.unwrap();
-    let text = named(served, &request("POST", CHAT, more, &body.to_string()));
+pub(crate) async fn begin(server: &TestServer, more: &str, body: &Value) -> TcpStream {
+    let mut socket = TcpStream::connect(server.address).await.unwrap();
+    let text = named(server, &request("POST", CHAT, more, &body.to_string()));
     socket.write_all(text.as_bytes()).await.unwrap();
     socket
 }
@@ -94,17 +94,17 @@ pub(crate) async fn rest(mut socket: TcpStream) -> Reply {
     Reply::read(&String::from_utf8(heard).unwrap())
 }
 
-pub(crate) async fn ask(served: &Served, body: &Value) -> Reply {
-    rest(begin(served, "", body).await).await
+pub(crate) async fn ask(server: &TestServer, body: &Value) -> Reply {
+    rest(begin(server, "", body).await).await
 }
 
-pub(crate) async fn say(served: &Served, text: &str) -> Reply {
-    let mut socket = TcpStream::connect(served.address).await.unwrap();
+pub(crate) async fn say(server: &TestServer, text: &str) -> Reply {
+    let mut socket = TcpStream::connect(server.address).await.unwrap();
     // A server that turns a request away may reset the rest of it.
-    let _ = socket.write_all(named(served, text).as_bytes()).await;
+    let _ = socket.write_all(named(server, text).as_bytes()).await;
     rest(socket).await
 }
 
-fn named(served: &Served, text: &str) -> String {
-    text.replacen("host: localhost", &format!("host: {}", served.address), 1)
+fn named(server: &TestServer, text: &str) -> String {
+    text.replacen("host: localhost", &format!("host: {}", server.address), 1)
 }

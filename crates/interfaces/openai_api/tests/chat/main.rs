@@ -5,10 +5,10 @@
 mod agents;
 mod canonical;
 mod client;
-mod leaving;
+mod disconnects;
+mod errors;
 mod models;
 mod openai;
-mod refusals;
 mod sdk;
 mod streams;
 mod world;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use crate::client::{Reply, ask, begin, rest};
-use crate::world::Served;
+use crate::world::TestServer;
 
 pub(crate) fn body(text: &str) -> Value {
     json!({ "model": "scripted/test", "messages": [{ "role": "user", "content": text }] })
@@ -45,8 +45,8 @@ pub(crate) fn settled(reply: &Reply) -> Value {
 
 #[tokio::test]
 async fn a_plain_model_answers_and_the_journal_has_it() {
-    let served = Served::new().await;
-    let reply = ask(&served, &body("hello")).await;
+    let server = TestServer::new().await;
+    let reply = ask(&server, &body("hello")).await;
     assert_eq!(
         settled(&reply),
         json!({
@@ -63,17 +63,17 @@ async fn a_plain_model_answers_and_the_journal_has_it() {
             },
         })
     );
-    let state = served.orchestrator.task(&reply.task()).await.unwrap();
+    let state = server.orchestrator.task(&reply.task()).await.unwrap();
     assert_eq!(
         (state.status, state.detail),
         (TaskStatus::Completed, Some(json!("You said hello")))
     );
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn everything_that_is_asked_for_reaches_the_model() {
-    let served = Served::new().await;
+async fn every_field_of_a_request_reaches_the_model() {
+    let server = TestServer::new().await;
     let png = "data:image/png;base64,iVBORw0KGgo=";
     let messages = json!([
         { "role": "system", "content": "Be brief." },
@@ -90,9 +90,9 @@ async fn everything_that_is_asked_for_reaches_the_model() {
         "tools": weather(), "tool_choice": { "type": "function", "function": { "name": "weather" } },
         "stop": null, "user": "ann", "metadata": { "a": "b" }, "what_is_this": 1,
     });
-    let reply = ask(&served, &with("", &more)).await;
+    let reply = ask(&server, &with("", &more)).await;
     assert_eq!(reply.status, 200, "{reply:?}");
-    let asked = served.asked().remove(0);
+    let asked = server.asked().remove(0);
     let said: Vec<String> = asked.messages.iter().map(said).collect();
     assert_eq!(said, ["user: one", "assistant: two", "user: three(image/png)"]);
     let parameters = weather()[0]["function"]["parameters"].to_string();
@@ -111,7 +111,7 @@ async fn everything_that_is_asked_for_reaches_the_model() {
         ..Request::default()
     };
     assert_eq!(asked, expected);
-    served.ended().await;
+    server.ended().await;
 }
 
 fn said(message: &Arc<Message>) -> String {
@@ -140,9 +140,9 @@ fn said(message: &Arc<Message>) -> String {
 }
 
 #[tokio::test]
-async fn calls_go_to_the_client_and_its_next_request_brings_their_results() {
-    let served = Served::new().await;
-    let first = ask(&served, &with("weather", &json!({ "tools": weather() }))).await;
+async fn the_client_gets_calls_and_its_next_request_has_their_results() {
+    let server = TestServer::new().await;
+    let first = ask(&server, &with("weather", &json!({ "tools": weather() }))).await;
     let answer = settled(&first);
     let call = |id: &str, place: &str| {
         let arguments = format!(r#"{{"in":"{place}"}}"#);
@@ -160,7 +160,7 @@ async fn calls_go_to_the_client_and_its_next_request_brings_their_results() {
         }])
     );
     assert_eq!(answer["usage"]["prompt_tokens_details"]["cached_tokens"], 3);
-    let state = served.orchestrator.task(&first.task()).await.unwrap();
+    let state = server.orchestrator.task(&first.task()).await.unwrap();
     let calls = json!({ "tool_calls": [
         { "id": "c1", "name": "weather", "arguments": { "in": "Rome" } },
         { "id": "c2", "name": "weather", "arguments": { "in": "Oslo" } },
@@ -173,9 +173,9 @@ async fn calls_go_to_the_client_and_its_next_request_brings_their_results() {
         { "role": "tool", "tool_call_id": "c1", "content": [{ "type": "text", "text": "sun" }] },
     ]);
     let more = json!({ "messages": messages, "tools": weather() });
-    let second = settled(&ask(&served, &with("", &more)).await);
+    let second = settled(&ask(&server, &with("", &more)).await);
     assert_eq!(second["choices"][0]["message"]["content"], "Then: sun");
-    let said: Vec<String> = served.asked()[1].messages.iter().map(said).collect();
+    let said: Vec<String> = server.asked()[1].messages.iter().map(said).collect();
     let expected = [
         "user: weather",
         "assistant: [weather c1][weather c2]",
@@ -183,40 +183,40 @@ async fn calls_go_to_the_client_and_its_next_request_brings_their_results() {
         "weather c1: sun",
     ];
     assert_eq!(said, expected);
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
 async fn a_client_may_use_the_names_of_our_tools_with_a_plain_model() {
-    let served = Served::new().await;
+    let server = TestServer::new().await;
     let tool = |name: &str| json!({ "type": "function", "function": { "name": name } });
     let tools = json!({ "tools": [tool("look"), tool("call_agent")] });
-    let answer = settled(&ask(&served, &with("look", &tools)).await);
+    let answer = settled(&ask(&server, &with("look", &tools)).await);
     let message = &answer["choices"][0]["message"];
     assert_eq!(message["content"], "Looking.");
     assert_eq!(message["tool_calls"][0]["function"], json!({ "name": "look", "arguments": "{}" }));
-    let offered: Vec<String> = served.asked()[0].tools.iter().map(|t| t.name.clone()).collect();
+    let offered: Vec<String> = server.asked()[0].tools.iter().map(|t| t.name.clone()).collect();
     assert_eq!(offered, ["look", "call_agent"]);
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn an_answer_says_why_it_ended() {
-    let served = Served::new().await;
+async fn a_completion_has_its_finish_reason() {
+    let server = TestServer::new().await;
     for (text, content, reason) in
         [("too much", "And so", "length"), ("filtered", "I ", "content_filter")]
     {
-        let answer = settled(&ask(&served, &body(text)).await);
+        let answer = settled(&ask(&server, &body(text)).await);
         let choice = &answer["choices"][0];
         assert_eq!(choice["message"]["content"], content);
         assert_eq!(choice["finish_reason"], reason);
     }
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn an_answer_has_the_form_that_is_asked_for() {
-    let served = Served::new().await;
+async fn a_completion_has_the_requested_format() {
+    let server = TestServer::new().await;
     let schema = json!({ "type": "object", "required": ["a"] });
     let named = json!({ "name": "answer", "strict": true, "schema": schema });
     for (text, format, content) in [
@@ -225,26 +225,26 @@ async fn an_answer_has_the_form_that_is_asked_for() {
         ("json", json!({ "type": "text" }), "```json\n{\"a\": 2}\n```"),
     ] {
         let format = json!({ "response_format": format });
-        let answer = settled(&ask(&served, &with(text, &format)).await);
+        let answer = settled(&ask(&server, &with(text, &format)).await);
         assert_eq!(answer["choices"][0]["message"]["content"], content);
         let mut format = format;
         format["stream"] = json!(true);
-        let streamed = ask(&served, &with(text, &format)).await;
+        let streamed = ask(&server, &with(text, &format)).await;
         assert_eq!(crate::streams::content(&streamed.chunks()), content);
     }
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn sixty_four_at_once_get_their_own_answers() {
-    let served = Arc::new(Served::new().await);
+async fn sixty_four_concurrent_requests_get_their_own_completions() {
+    let server = Arc::new(TestServer::new().await);
     let mut asking = JoinSet::new();
     for number in 0..64 {
-        let served = Arc::clone(&served);
+        let server = Arc::clone(&server);
         asking.spawn(async move {
             let stream = number % 2 == 0;
             let more = json!({ "stream": stream });
-            let socket = begin(&served, "", &with(&format!("hello {number}"), &more)).await;
+            let socket = begin(&server, "", &with(&format!("hello {number}"), &more)).await;
             let reply = rest(socket).await;
             let content = if stream {
                 crate::streams::content(&reply.chunks())
@@ -260,5 +260,5 @@ async fn sixty_four_at_once_get_their_own_answers() {
         answered += 1;
     }
     assert_eq!(answered, 64);
-    Arc::into_inner(served).unwrap().ended().await;
+    Arc::into_inner(server).unwrap().ended().await;
 }

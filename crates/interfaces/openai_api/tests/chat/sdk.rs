@@ -4,11 +4,11 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::world::{Served, TOKEN};
+use crate::world::{TOKEN, TestServer};
 
-async fn python(served: &Served) -> Output {
+async fn python(server: &TestServer) -> Output {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/chat/openai_sdk.py");
-    let url = format!("http://{}/v1", served.address);
+    let url = format!("http://{}/v1", server.address);
     let run = move || Command::new("python3").arg(script).arg(url).arg(TOKEN).output();
     let output = tokio::task::spawn_blocking(run).await.unwrap();
     output.unwrap_or_else(|error| panic!("python3 is needed: {error}"))
@@ -16,8 +16,8 @@ async fn python(served: &Served) -> Output {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_official_client_works_unchanged() {
-    let served = Served::new().await;
-    let output = python(&served).await;
+    let server = TestServer::new().await;
+    let output = python(&server).await;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let wrong = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{said}\n{wrong}");
@@ -26,6 +26,6 @@ async fn the_official_client_works_unchanged() {
         ["chat", "stream", "tools", "streamed tools", "parse", "errors", "models", "left"];
     assert_eq!(done, expected);
     // The client that left took its model call with it.
-    served.under_way(0).await;
-    served.ended().await;
+    server.under_way(0).await;
+    server.ended().await;
 }

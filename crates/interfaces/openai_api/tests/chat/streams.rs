@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::client::{ask, begin, rest};
 use crate::openai::{body, weather, with};
-use crate::world::{LONG, Served};
+use crate::world::{LONG, TestServer};
 
 /// The text in chunks.
 pub(crate) fn content(chunks: &[Value]) -> String {
@@ -18,10 +18,10 @@ fn streamed(text: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_stream_is_chunk_by_chunk_what_clients_expect() {
-    let served = Served::new().await;
+async fn a_stream_has_the_chunks_that_clients_expect() {
+    let server = TestServer::new().await;
     let usage = json!({ "stream": true, "stream_options": { "include_usage": true } });
-    let reply = ask(&served, &with("hello", &usage)).await;
+    let reply = ask(&server, &with("hello", &usage)).await;
     let chunks = reply.chunks();
     let (id, created) = (format!("chatcmpl-{}", reply.task()), chunks[0]["created"].clone());
     let chunk = |choices: Value| {
@@ -45,16 +45,16 @@ async fn a_stream_is_chunk_by_chunk_what_clients_expect() {
         bill,
     ];
     assert_eq!(chunks, expected);
-    let without = ask(&served, &streamed("hello")).await.chunks();
+    let without = ask(&server, &streamed("hello")).await.chunks();
     assert!(without.iter().all(|chunk| chunk.get("usage").is_none()), "{without:?}");
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
 async fn calls_are_streamed_whole_and_once() {
-    let served = Served::new().await;
+    let server = TestServer::new().await;
     let more = json!({ "stream": true, "tools": weather() });
-    let chunks = ask(&served, &with("weather", &more)).await.chunks();
+    let chunks = ask(&server, &with("weather", &more)).await.chunks();
     let call = |index: usize, id: &str, place: &str| {
         let arguments = format!(r#"{{"in":"{place}"}}"#);
         let function = json!({ "name": "weather", "arguments": arguments });
@@ -71,25 +71,25 @@ async fn calls_are_streamed_whole_and_once() {
     ];
     assert_eq!(deltas, expected);
     assert_eq!(chunks.last().unwrap()["choices"][0]["finish_reason"], "tool_calls");
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
 async fn a_watcher_that_falls_behind_loses_nothing() {
-    let served = Served::new().await;
-    let chunks = ask(&served, &streamed("a story")).await.chunks();
+    let server = TestServer::new().await;
+    let chunks = ask(&server, &streamed("a story")).await.chunks();
     assert_eq!(content(&chunks), "x".repeat(LONG));
     assert!(chunks.len() < LONG, "it was never behind");
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn what_fails_before_it_begins_has_a_status_and_what_fails_later_an_error() {
-    let served = Served::new().await;
-    let reply = ask(&served, &streamed("busy")).await;
+async fn an_early_failure_has_a_status_and_a_late_one_an_error_line() {
+    let server = TestServer::new().await;
+    let reply = ask(&server, &streamed("busy")).await;
     assert_eq!(reply.status, 429);
     assert_eq!(reply.json()["error"]["code"], "rate_limited");
-    let lines = ask(&served, &streamed("break")).await.lines();
+    let lines = ask(&server, &streamed("break")).await.lines();
     let (last, before) = lines.split_last().unwrap();
     let before: Vec<Value> =
         before.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -97,30 +97,30 @@ async fn what_fails_before_it_begins_has_a_status_and_what_fails_later_an_error(
     let error: Value = serde_json::from_str(last).unwrap();
     assert_eq!(error["error"]["code"], "overloaded");
     assert_eq!(error["error"]["type"], "server_error");
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn an_answer_that_takes_long_is_begun_in_time() {
+async fn a_slow_completion_begins_in_time() {
     let wait = std::time::Duration::from_millis(80);
     let limits = Limits { answer_wait: wait, heartbeat: wait / 4, ..Limits::default() };
-    let served = Served::with(limits).await;
-    let whole = ask(&served, &body("slow")).await;
+    let server = TestServer::with(limits).await;
+    let whole = ask(&server, &body("slow")).await;
     assert_eq!(whole.status, 200);
     assert!(whole.body.starts_with("  "), "{whole:?}");
     assert_eq!(whole.json()["choices"][0]["message"]["content"], "At last.");
-    let socket = begin(&served, "", &streamed("slow")).await;
+    let socket = begin(&server, "", &streamed("slow")).await;
     let reply = rest(socket).await;
     assert!(reply.body.contains(": alive"), "{reply:?}");
     assert!(reply.body.contains("At last.") && reply.body.ends_with("data: [DONE]\n\n"));
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn one_stream_too_many_is_refused_in_the_words_of_the_client() {
-    let served = Served::with(Limits { streams_max: 0, ..Limits::default() }).await;
-    let reply = ask(&served, &streamed("hello")).await;
+async fn a_stream_beyond_the_limit_is_refused_in_the_shape_of_the_request() {
+    let server = TestServer::with(Limits { streams_max: 0, ..Limits::default() }).await;
+    let reply = ask(&server, &streamed("hello")).await;
     assert_eq!(reply.status, 503);
     assert_eq!(reply.json()["error"]["type"], "server_error");
-    served.ended().await;
+    server.ended().await;
 }

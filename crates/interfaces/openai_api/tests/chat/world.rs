@@ -97,17 +97,17 @@ step = [{ text = "You said {{last_user}}" }]
 "#;
 
 /// What the model was asked, and how many answers are under way.
-pub(crate) struct Heeding {
+pub(crate) struct ModelLog {
     pub(crate) asked: Mutex<Vec<Request>>,
     pub(crate) open: watch::Sender<usize>,
 }
 
-struct Listening {
+struct CountedAnswer {
     inner: PieceSource,
-    heeding: Arc<Heeding>,
+    model_log: Arc<ModelLog>,
 }
 
-impl Stream for Listening {
+impl Stream for CountedAnswer {
     type Item = Result<Piece, ProviderError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -115,24 +115,24 @@ impl Stream for Listening {
     }
 }
 
-impl Drop for Listening {
+impl Drop for CountedAnswer {
     fn drop(&mut self) {
-        self.heeding.open.send_modify(|open| *open -= 1);
+        self.model_log.open.send_modify(|open| *open -= 1);
     }
 }
 
-struct Remembering(Arc<Heeding>);
+struct LoggingModels(Arc<ModelLog>);
 
-impl Provider for Remembering {
+impl Provider for LoggingModels {
     fn open(&self, request: Request) -> PieceSource {
         self.0.asked.lock().unwrap().push(request.clone());
         self.0.open.send_modify(|open| *open += 1);
         let inner = ScriptedProvider::new(Script::parse(ANSWERS).unwrap()).open(request);
-        Box::pin(Listening { inner, heeding: Arc::clone(&self.0) })
+        Box::pin(CountedAnswer { inner, model_log: Arc::clone(&self.0) })
     }
 }
 
-impl Models for Remembering {
+impl Models for LoggingModels {
     fn provider(
         &self,
         _: &ModelRef,
@@ -149,10 +149,10 @@ impl Models for Remembering {
     }
 }
 
-struct Hands;
+struct TestTools;
 
 #[async_trait]
-impl ToolExecutor for Hands {
+impl ToolExecutor for TestTools {
     fn tools(&self) -> Vec<Tool> {
         vec![Tool {
             name: "look".to_owned(),
@@ -175,9 +175,9 @@ impl ToolExecutor for Hands {
     }
 }
 
-struct Folk;
+struct TestAgents;
 
-impl Agents for Folk {
+impl Agents for TestAgents {
     fn find(&self, name: &str) -> Option<Arc<AgentDefinition>> {
         self.list().into_iter().find(|agent| agent.name.as_str() == name)
     }
@@ -198,7 +198,7 @@ struct Plain;
 #[async_trait]
 impl TaskFactory for Plain {
     fn agents(&self) -> Vec<AgentName> {
-        Folk.list().iter().map(|agent| agent.name.clone()).collect()
+        TestAgents.list().iter().map(|agent| agent.name.clone()).collect()
     }
 
     fn models(&self) -> Vec<ModelRef> {
@@ -212,7 +212,7 @@ impl TaskFactory for Plain {
             let code = ErrorCode::InvalidRequest;
             return Err(ErrorResponse { code, message, details: None });
         }
-        let agent = request.agent.as_deref().and_then(|name| Folk.find(name));
+        let agent = request.agent.as_deref().and_then(|name| TestAgents.find(name));
         Ok(NewTask {
             system_prompt: agent.as_ref().map_or("The project.", |agent| &agent.context).to_owned(),
             agents: agent.map_or(CallableAgents::Any, |agent| agent.agents.clone()),
@@ -226,15 +226,15 @@ impl TaskFactory for Plain {
 }
 
 /// A server at work.
-pub(crate) struct Served {
+pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
     pub(crate) orchestrator: Orchestrator,
-    pub(crate) heeding: Arc<Heeding>,
+    pub(crate) model_log: Arc<ModelLog>,
     stop: Option<oneshot::Sender<()>>,
     serving: JoinSet<()>,
 }
 
-impl Served {
+impl TestServer {
     pub(crate) async fn new() -> Self {
         Self::with(Limits::default()).await
     }
@@ -247,13 +247,13 @@ impl Served {
     pub(crate) async fn of(limits: Limits, total: SpendLimits) -> Self {
         let price = serde_json::from_str(r#"{"input":1000.0,"output":1000.0}"#).unwrap();
         let prices = [(ModelRef::parse("scripted/test").unwrap(), price)].into_iter().collect();
-        let heeding = Arc::new(Heeding { asked: Mutex::default(), open: watch::Sender::new(0) });
+        let model_log = Arc::new(ModelLog { asked: Mutex::default(), open: watch::Sender::new(0) });
         let world = RuntimeDeps {
             journal: Arc::new(MemoryJournal::new()),
-            models: Arc::new(Remembering(Arc::clone(&heeding))),
-            tools: Arc::new(Hands),
+            models: Arc::new(LoggingModels(Arc::clone(&model_log))),
+            tools: Arc::new(TestTools),
             gate: Arc::new(OpenGate),
-            agents: Some(Arc::new(Folk)),
+            agents: Some(Arc::new(TestAgents)),
             runners: Vec::new(),
             prices: Arc::new(prices),
             clock: Arc::new(SystemClock),
@@ -277,18 +277,18 @@ impl Served {
             let config = ServerConfig::new(deps, antiphon_openai_api::interface());
             serve(listener, config, async { drop(stopped.await) }).await.unwrap();
         });
-        Self { address, orchestrator, heeding, stop: Some(stop), serving }
+        Self { address, orchestrator, model_log, stop: Some(stop), serving }
     }
 
     /// Waits until so many answers of the model are under way.
     pub(crate) async fn under_way(&self, answers: usize) {
-        let mut open = self.heeding.open.subscribe();
+        let mut open = self.model_log.open.subscribe();
         let there = open.wait_for(|open| *open == answers);
         tokio::time::timeout(Duration::from_secs(10), there).await.unwrap().unwrap();
     }
 
     pub(crate) fn asked(&self) -> Vec<Request> {
-        self.heeding.asked.lock().unwrap().clone()
+        self.model_log.asked.lock().unwrap().clone()
     }
 
     pub(crate) fn stop(&mut self) {

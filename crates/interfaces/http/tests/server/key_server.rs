@@ -15,7 +15,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::client::{Reply, request, say};
-use crate::world::{Served, TOKEN, server_config};
+use crate::world::{TOKEN, TestServer, server_config};
 
 /// A clock that is set by hand.
 struct Wall(Mutex<DateTime<Utc>>);
@@ -42,7 +42,7 @@ impl SpendLimitSource for Paying {
 
 /// A server, and keys that somebody else changes beside it.
 pub(crate) struct Keyed {
-    pub(crate) served: Served,
+    pub(crate) server: TestServer,
     /// As another process has it.
     pub(crate) beside: KeyRing,
     path: PathBuf,
@@ -57,9 +57,9 @@ impl Keyed {
         let clock = Arc::new(Wall(Mutex::new(SystemClock.now())));
         let ring = || KeyRing::open_at(&path, Arc::clone(&clock) as Arc<dyn Clock>).unwrap();
         let keys = Keys::new(ring()).unwrap();
-        let house = |deps| ServerConfig { keys: Some(keys), ..server_config(deps) };
-        let served = Served::in_house(house).await;
-        Self { served, beside: ring(), path, clock, _folder: folder }
+        let config = |deps| ServerConfig { keys: Some(keys), ..server_config(deps) };
+        let server = TestServer::with_config(config).await;
+        Self { server, beside: ring(), path, clock, _folder: folder }
     }
 
     /// Where answers cost something, and keys may have budgets.
@@ -69,10 +69,10 @@ impl Keyed {
         let clock = Arc::new(Wall(Mutex::new(SystemClock.now())));
         let ring = || KeyRing::open_at(&path, Arc::clone(&clock) as Arc<dyn Clock>).unwrap();
         let keys = Keys::new(ring()).unwrap();
-        let house = |deps| ServerConfig { keys: Some(keys), ..server_config(deps) };
+        let config = |deps| ServerConfig { keys: Some(keys), ..server_config(deps) };
         let budget = Budget { total, spend_limits: Arc::new(Paying(ring())) };
-        let served = Served::paying(budget, house).await;
-        Self { served, beside: ring(), path, clock, _folder: folder }
+        let server = TestServer::paying(budget, config).await;
+        Self { server, beside: ring(), path, clock, _folder: folder }
     }
 
     /// A key, which the server knows.
@@ -111,7 +111,7 @@ impl Keyed {
         body: Option<&Value>,
     ) -> Reply {
         let body = body.map(Value::to_string);
-        let text = request(self.served.address, method, path, body.as_deref());
-        say(self.served.address, &text.replacen(TOKEN, key, 1)).await
+        let text = request(self.server.address, method, path, body.as_deref());
+        say(self.server.address, &text.replacen(TOKEN, key, 1)).await
     }
 }

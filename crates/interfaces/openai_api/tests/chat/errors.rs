@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::client::{CHAT, Reply, ask, request, say};
 use crate::openai::{body, weather, with};
-use crate::world::Served;
+use crate::world::TestServer;
 
 fn error(reply: &Reply) -> Value {
     let mut body = reply.json();
@@ -23,7 +23,7 @@ fn error(reply: &Reply) -> Value {
 
 #[tokio::test]
 async fn a_field_that_cannot_be_honored_is_named() {
-    let served = Served::new().await;
+    let server = TestServer::new().await;
     for (more, param) in [
         (json!({ "messages": [] }), "messages"),
         (json!({ "messages": "hello" }), "messages"),
@@ -64,18 +64,18 @@ async fn a_field_that_cannot_be_honored_is_named() {
             "response_format.json_schema.schema",
         ),
     ] {
-        let reply = ask(&served, &with("hello", &more)).await;
+        let reply = ask(&server, &with("hello", &more)).await;
         let error = error(&reply);
         assert_eq!((reply.status, &error["param"]), (400, &json!(param)), "{more}: {error}");
         assert_eq!(error["type"], "invalid_request_error");
     }
-    assert_eq!(served.asked(), []);
-    served.ended().await;
+    assert_eq!(server.asked(), []);
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn a_conversation_that_makes_no_sense_is_refused() {
-    let served = Served::new().await;
+async fn an_invalid_conversation_is_refused() {
+    let server = TestServer::new().await;
     let user = json!({ "role": "user", "content": "hello" });
     let call =
         json!({ "id": "c1", "type": "function", "function": { "name": "a", "arguments": "{}" } });
@@ -101,17 +101,17 @@ async fn a_conversation_that_makes_no_sense_is_refused() {
         (json!([user, calls, result("c1"), result("c1")]), "messages[3]"),
         (json!([user, twice]), "messages[1].tool_calls[1]"),
     ] {
-        let reply = ask(&served, &with("", &json!({ "messages": messages }))).await;
+        let reply = ask(&server, &with("", &json!({ "messages": messages }))).await;
         let error = error(&reply);
         assert_eq!((reply.status, &error["param"]), (400, &json!(param)), "{messages}: {error}");
     }
-    assert_eq!(served.asked(), []);
-    served.ended().await;
+    assert_eq!(server.asked(), []);
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn what_fails_has_a_status_that_says_what_to_do() {
-    let served = Served::new().await;
+async fn each_failure_has_its_status() {
+    let server = TestServer::new().await;
     for (body, status, code, kind) in [
         (
             with("x", &json!({ "model": "nobody" })),
@@ -123,38 +123,38 @@ async fn what_fails_has_a_status_that_says_what_to_do() {
         (body("busy"), 429, json!("rate_limited"), "rate_limit_error"),
         (body("break"), 503, json!("overloaded"), "server_error"),
     ] {
-        let reply = ask(&served, &body).await;
+        let reply = ask(&server, &body).await;
         let error = error(&reply);
         assert_eq!((reply.status, &error["code"]), (status, &code), "{error}");
         assert_eq!(error["type"], kind);
         let again = reply.head.contains("retry-after: 1");
         assert_eq!(again, status == 429 || status == 503);
     }
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn a_body_that_is_none_is_refused() {
-    let served = Served::with(Limits { body_bytes_max: 4096, ..Limits::default() }).await;
+async fn a_body_that_is_not_json_is_refused() {
+    let server = TestServer::with(Limits { body_bytes_max: 4096, ..Limits::default() }).await;
     for text in ["", "{", "[]", "\"x\"", "{\"messages\": [", "null"] {
-        let reply = say(&served, &request("POST", CHAT, "", text)).await;
+        let reply = say(&server, &request("POST", CHAT, "", text)).await;
         assert_eq!(reply.status, 400, "{text}: {reply:?}");
         assert_eq!(error(&reply)["type"], "invalid_request_error");
     }
     let plain = request("POST", CHAT, "", "{}").replace("application/json", "text/plain");
-    let reply = say(&served, &plain).await;
+    let reply = say(&server, &plain).await;
     assert_eq!(reply.status, 415);
     error(&reply);
     let long = request("POST", CHAT, "", &"x".repeat(5000));
-    assert_eq!(say(&served, &long).await.status, 413);
+    assert_eq!(say(&server, &long).await.status, 413);
     let wrong = request("POST", CHAT, "", "{}").replace("Bearer 0", "Bearer 1");
-    assert_eq!(say(&served, &wrong).await.status, 401);
+    assert_eq!(say(&server, &wrong).await.status, 401);
     for header in ["idempotency-key: \r\n", "x-antiphon-continue: perhaps\r\n"] {
-        let reply = say(&served, &request("POST", CHAT, header, &body("x").to_string())).await;
+        let reply = say(&server, &request("POST", CHAT, header, &body("x").to_string())).await;
         assert_eq!(reply.status, 400, "{header}: {reply:?}");
         error(&reply);
     }
-    served.ended().await;
+    server.ended().await;
 }
 
 fn little() -> SpendLimits {
@@ -162,11 +162,11 @@ fn little() -> SpendLimits {
 }
 
 #[tokio::test]
-async fn a_budget_that_is_spent_is_a_quota_that_is_insufficient() {
-    let served = Served::of(Limits::default(), little()).await;
-    assert_eq!(ask(&served, &body("hello")).await.status, 200);
+async fn a_spent_budget_is_an_insufficient_quota() {
+    let server = TestServer::of(Limits::default(), little()).await;
+    assert_eq!(ask(&server, &body("hello")).await.status, 200);
     for stream in [false, true] {
-        let reply = ask(&served, &with("hello", &json!({ "stream": stream }))).await;
+        let reply = ask(&server, &with("hello", &json!({ "stream": stream }))).await;
         let error = error(&reply);
         assert_eq!(reply.status, 503, "{error}");
         let told = (&error["type"], &error["code"]);
@@ -177,24 +177,24 @@ async fn a_budget_that_is_spent_is_a_quota_that_is_insufficient() {
         "id": "123e4567-e89b-42d3-a456-426614174000", "role": "user", "content": "hello",
         "timestamp": chrono::Utc::now(),
     }] });
-    let reply = ask(&served, &canonical).await;
+    let reply = ask(&server, &canonical).await;
     let told = reply.json();
     assert_eq!((reply.status, &told["code"]), (503, &json!("SERVICE_UNAVAILABLE")), "{told}");
     assert_eq!(
         (&told["details"]["cause"], &told["details"]["scope"]),
         (&json!("budget"), &json!("total"))
     );
-    assert_eq!(served.asked().len(), 1);
-    served.ended().await;
+    assert_eq!(server.asked().len(), 1);
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn a_budget_that_is_spent_on_the_way_ends_the_request_and_not_the_patience_of_its_client() {
-    let served = Served::of(Limits::default(), little()).await;
+async fn a_budget_that_is_spent_midway_ends_the_request() {
+    let server = TestServer::of(Limits::default(), little()).await;
     // The agent looks first, which costs more than there is.
-    let reply = ask(&served, &with("look", &json!({ "model": "helper" }))).await;
+    let reply = ask(&server, &with("look", &json!({ "model": "helper" }))).await;
     let error = error(&reply);
     assert_eq!((reply.status, &error["code"]), (503, &json!("insufficient_quota")), "{error}");
-    assert_eq!(served.asked().len(), 1);
-    served.ended().await;
+    assert_eq!(server.asked().len(), 1);
+    server.ended().await;
 }

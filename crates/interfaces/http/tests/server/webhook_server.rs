@@ -11,7 +11,7 @@ use chrono::Utc;
 use ring::hmac;
 
 use crate::client::{Reply, say};
-use crate::world::{Served, with_webhooks};
+use crate::world::{TestServer, with_webhooks};
 
 pub(crate) const SECRET: &str = "a secret of the source, and of nobody else";
 
@@ -44,12 +44,12 @@ pub(crate) fn sources() -> Vec<Webhook> {
     vec![standard, webhook("github", Scheme::Github), small, unread, whole, rare, quiet]
 }
 
-pub(crate) async fn hooked() -> Served {
-    hooked_with(Limits::default()).await
+pub(crate) async fn webhook_server() -> TestServer {
+    webhook_server_with(Limits::default()).await
 }
 
-pub(crate) async fn hooked_with(limits: Limits) -> Served {
-    Served::in_house(|mut deps| {
+pub(crate) async fn webhook_server_with(limits: Limits) -> TestServer {
+    TestServer::with_config(|mut deps| {
         deps.limits = limits;
         with_webhooks(deps, Some(Webhooks::new(sources()).unwrap()))
     })
@@ -94,21 +94,21 @@ impl Delivery {
         ]
     }
 
-    pub(crate) async fn send(&self, served: &Served) -> Reply {
-        self.send_with(served, &self.lines()).await
+    pub(crate) async fn send(&self, server: &TestServer) -> Reply {
+        self.send_with(server, &self.lines()).await
     }
 
     /// With these lines in place of those that sign it.
-    pub(crate) async fn send_with(&self, served: &Served, lines: &[String]) -> Reply {
-        say(served.address, &self.text(served, lines)).await
+    pub(crate) async fn send_with(&self, server: &TestServer, lines: &[String]) -> Reply {
+        say(server.address, &self.text(server, lines)).await
     }
 
-    pub(crate) fn text(&self, served: &Served, lines: &[String]) -> String {
+    pub(crate) fn text(&self, server: &TestServer, lines: &[String]) -> String {
         format!(
             "POST /v1/events/{} HTTP/1.0\r\nhost: {}\r\ncontent-type: application/json\r\n\
              content-length: {}\r\n{}{}\r\n\r\n{}",
             self.source,
-            served.address,
+            server.address,
             self.body.len(),
             self.more,
             lines.join("\r\n"),

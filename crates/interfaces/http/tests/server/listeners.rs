@@ -15,7 +15,7 @@ use tokio::net::{TcpStream, UnixListener, UnixStream};
 use tokio_rustls::TlsConnector;
 
 use crate::client::{Reply, get, request};
-use crate::world::{Served, TOKEN};
+use crate::world::{TOKEN, TestServer};
 
 const SOON: Duration = Duration::from_millis(50);
 
@@ -27,9 +27,9 @@ fn tls(own: &CertifiedKey<KeyPair>) -> Tls {
     Tls::from_pem(own.cert.pem().as_bytes(), own.signing_key.serialize_pem().as_bytes()).unwrap()
 }
 
-async fn with_tls(own: &CertifiedKey<KeyPair>, limits: Limits) -> Served {
+async fn with_tls(own: &CertifiedKey<KeyPair>, limits: Limits) -> TestServer {
     let tls = Some(tls(own));
-    Served::on(limits, |listener| Listeners { tls, ..Listeners::from(listener) }).await
+    TestServer::on(limits, |listener| Listeners { tls, ..Listeners::from(listener) }).await
 }
 
 /// Somebody who trusts this certificate and no other.
@@ -58,10 +58,10 @@ fn local(method: &str, path: &str, host: &str) -> String {
 }
 
 /// A server with a socket for this user, or for another one.
-async fn with_socket(folder: &Path, other_user: u32, limits: Limits) -> Served {
+async fn with_socket(folder: &Path, other_user: u32, limits: Limits) -> TestServer {
     let uid = folder.metadata().unwrap().uid() + other_user;
     let socket = Some(UnixSocket { listener: UnixListener::bind(folder.join("s")).unwrap(), uid });
-    Served::on(limits, |listener| Listeners { socket, ..Listeners::from(listener) }).await
+    TestServer::on(limits, |listener| Listeners { socket, ..Listeners::from(listener) }).await
 }
 
 async fn connect(folder: &TempDir) -> UnixStream {
@@ -69,9 +69,9 @@ async fn connect(folder: &TempDir) -> UnixStream {
 }
 
 #[tokio::test]
-async fn with_tls_everything_is_as_it_is_without() {
+async fn tls_changes_nothing_for_clients() {
     let own = certified();
-    let served = with_tls(&own, Limits::default()).await;
+    let server = with_tls(&own, Limits::default()).await;
     let name = ServerName::try_from("localhost").unwrap();
     for (path, token, status) in [
         ("/health", "", 200),
@@ -79,50 +79,50 @@ async fn with_tls_everything_is_as_it_is_without() {
         ("/v1/tasks", "wrong", 401),
         ("/v1/nothing", TOKEN, 404),
     ] {
-        let stream = TcpStream::connect(served.address).await.unwrap();
+        let stream = TcpStream::connect(server.address).await.unwrap();
         let stream = connector(&own).connect(name.clone(), stream).await.unwrap();
-        let text = request(served.address, "GET", path, None).replacen(TOKEN, token, 1);
+        let text = request(server.address, "GET", path, None).replacen(TOKEN, token, 1);
         let reply = ask(stream, &text).await;
         assert_eq!(reply.status, status, "{path}: {reply:?}");
     }
-    let stream = TcpStream::connect(served.address).await.unwrap();
+    let stream = TcpStream::connect(server.address).await.unwrap();
     let stream = connector(&own).connect(name, stream).await.unwrap();
-    let host = served.address.to_string();
-    let text = request(served.address, "GET", "/health", None).replacen(&host, "evil.example", 1);
+    let host = server.address.to_string();
+    let text = request(server.address, "GET", "/health", None).replacen(&host, "evil.example", 1);
     assert_eq!(ask(stream, &text).await.status, 403);
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn who_does_not_trust_the_certificate_or_speaks_in_the_clear_is_not_heard() {
+async fn clients_without_trust_or_without_tls_are_not_served() {
     let own = certified();
-    let served = with_tls(&own, Limits::default()).await;
+    let server = with_tls(&own, Limits::default()).await;
     let name = ServerName::try_from("localhost").unwrap();
-    let stream = TcpStream::connect(served.address).await.unwrap();
+    let stream = TcpStream::connect(server.address).await.unwrap();
     assert!(connector(&certified()).connect(name, stream).await.is_err());
-    let clear = get(served.address, "/v1/tasks").await;
+    let clear = get(server.address, "/v1/tasks").await;
     assert_eq!(clear.status, 0, "{clear:?}");
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn a_handshake_that_takes_too_long_gives_its_place_to_the_next() {
+async fn a_slow_handshake_frees_its_connection() {
     let own = certified();
     let limits = Limits { head_wait: SOON, connections_max: 1, ..Limits::default() };
-    let served = with_tls(&own, limits).await;
-    let _silent = TcpStream::connect(served.address).await.unwrap();
-    let stream = TcpStream::connect(served.address).await.unwrap();
+    let server = with_tls(&own, limits).await;
+    let _silent = TcpStream::connect(server.address).await.unwrap();
+    let stream = TcpStream::connect(server.address).await.unwrap();
     let name = ServerName::try_from("localhost").unwrap();
     let stream = connector(&own).connect(name, stream).await.unwrap();
-    let text = request(served.address, "GET", "/health", None);
+    let text = request(server.address, "GET", "/health", None);
     assert_eq!(ask(stream, &text).await.status, 200);
     // One that is at it when the server ends is not waited for.
-    let _silent = TcpStream::connect(served.address).await.unwrap();
-    tokio::time::timeout(Duration::from_secs(5), served.ended()).await.unwrap();
+    let _silent = TcpStream::connect(server.address).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(5), server.ended()).await.unwrap();
 }
 
 #[tokio::test]
-async fn what_is_no_certificate_and_what_is_no_key_is_refused() {
+async fn invalid_certificates_and_keys_are_refused() {
     let own = certified();
     let (cert, key) = (own.cert.pem(), own.signing_key.serialize_pem());
     let other = certified().signing_key.serialize_pem();
@@ -141,14 +141,14 @@ async fn what_is_no_certificate_and_what_is_no_key_is_refused() {
 }
 
 #[tokio::test]
-async fn a_socket_is_a_door_like_any_other() {
+async fn a_unix_socket_serves_the_same_routes() {
     let folder = tempfile::tempdir().unwrap();
-    let served = with_socket(folder.path(), 0, Limits::default()).await;
+    let server = with_socket(folder.path(), 0, Limits::default()).await;
     let by_socket = async |method: &str, path: &str, host: &str| {
         ask(connect(&folder).await, &local(method, path, host)).await
     };
     let same = by_socket("GET", "/v1/tasks", "localhost").await;
-    let other = get(served.address, "/v1/tasks").await;
+    let other = get(server.address, "/v1/tasks").await;
     assert_eq!((same.status, &same.body), (200, &other.body));
     assert_eq!(by_socket("GET", "/health", "localhost").await.status, 200);
     let text = local("GET", "/v1/tasks", "localhost").replacen(TOKEN, "wrong", 1);
@@ -161,16 +161,16 @@ async fn a_socket_is_a_door_like_any_other() {
     let page = text.replacen("\r\n", "\r\norigin: http://localhost\r\n", 1);
     assert_eq!(ask(connect(&folder).await, &page).await.status, 403);
     // By the other way, the name alone is nobody's.
-    let stream = TcpStream::connect(served.address).await.unwrap();
+    let stream = TcpStream::connect(server.address).await.unwrap();
     assert_eq!(ask(stream, &text).await.status, 403);
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn another_users_process_is_hung_up_on_and_costs_nobody_a_place() {
+async fn the_connection_of_another_users_process_is_closed_and_frees_its_permit() {
     let folder = tempfile::tempdir().unwrap();
     let limits = Limits { connections_max: 1, ..Limits::default() };
-    let served = with_socket(folder.path(), 1, limits).await;
+    let server = with_socket(folder.path(), 1, limits).await;
     for _ in 0..3 {
         let mut stream = connect(&folder).await;
         let _ = stream.write_all(local("GET", "/health", "localhost").as_bytes()).await;
@@ -178,37 +178,37 @@ async fn another_users_process_is_hung_up_on_and_costs_nobody_a_place() {
         let _ = stream.read_to_end(&mut heard).await;
         assert_eq!(heard, b"");
     }
-    assert_eq!(get(served.address, "/health").await.status, 200);
-    served.ended().await;
+    assert_eq!(get(server.address, "/health").await.status, 200);
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn both_ways_share_their_places() {
+async fn both_listeners_share_the_connection_limit() {
     let folder = tempfile::tempdir().unwrap();
     let limits = Limits { connections_max: 1, ..Limits::default() };
-    let served = with_socket(folder.path(), 0, limits).await;
+    let server = with_socket(folder.path(), 0, limits).await;
     let first = connect(&folder).await;
-    let mut second = Box::pin(get(served.address, "/health"));
+    let mut second = Box::pin(get(server.address, "/health"));
     let early = tokio::time::timeout(SOON, &mut second).await;
     assert!(early.is_err(), "there is one place: {early:?}");
     drop(first);
     assert_eq!(second.await.status, 200);
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn a_socket_alone_is_enough() {
+async fn a_server_may_listen_on_a_unix_socket_alone() {
     let folder = tempfile::tempdir().unwrap();
     let uid = folder.path().metadata().unwrap().uid();
     let listener = UnixListener::bind(folder.path().join("s")).unwrap();
     let socket = Some(UnixSocket { listener, uid });
-    let served = Served::on(Limits::default(), |tcp| {
+    let server = TestServer::on(Limits::default(), |tcp| {
         drop(tcp);
         Listeners { socket, ..Listeners::default() }
     })
     .await;
     let text = local("GET", "/v1/tasks", "localhost");
     assert_eq!(ask(connect(&folder).await, &text).await.status, 200);
-    assert!(TcpStream::connect(served.address).await.is_err());
-    served.ended().await;
+    assert!(TcpStream::connect(server.address).await.is_err());
+    server.ended().await;
 }

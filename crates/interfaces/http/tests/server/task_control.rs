@@ -7,103 +7,103 @@ use tokio::net::TcpStream;
 
 use crate::client::{Reply, get, order, post, request};
 use crate::tasks::accepted;
-use crate::world::Served;
+use crate::world::TestServer;
 
 /// Waits until the journal has an event of this type for the task.
-async fn until(served: &Served, task_id: &TaskId, kind: &str) {
-    let mut events = served.orchestrator.follow(Some(task_id.clone()), Position(0));
+async fn until(server: &TestServer, task_id: &TaskId, kind: &str) {
+    let mut events = server.orchestrator.follow(Some(task_id.clone()), Position(0));
     while events.next().await.unwrap().body.event_type() != kind {}
 }
 
 #[tokio::test]
 async fn a_task_is_canceled_once() {
-    let served = Served::new().await;
-    let task_id = accepted(&served, "hang").await;
-    until(&served, &task_id, "tool_started").await;
+    let server = TestServer::new().await;
+    let task_id = accepted(&server, "hang").await;
+    until(&server, &task_id, "tool_started").await;
     let path = format!("/v1/tasks/{task_id}/cancel");
-    let reply = order(served.address, &path).await;
+    let reply = order(server.address, &path).await;
     assert_eq!((reply.status, &reply.json()["status"]), (200, &json!("canceled")));
-    let again = order(served.address, &path).await;
+    let again = order(server.address, &path).await;
     assert_eq!((again.status, again.code().as_str()), (409, "CONFLICT"));
-    let shown = get(served.address, &format!("/v1/tasks/{task_id}")).await.json();
+    let shown = get(server.address, &format!("/v1/tasks/{task_id}")).await.json();
     assert_eq!((&shown["status"], shown.get("result")), (&json!("canceled"), None));
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn a_task_rests_and_goes_on() {
-    let served = Served::new().await;
-    let task_id = accepted(&served, "act").await;
-    until(&served, &task_id, "approval_requested").await;
-    let reply = order(served.address, &format!("/v1/tasks/{task_id}/pause")).await;
+async fn a_task_is_paused_and_resumed() {
+    let server = TestServer::new().await;
+    let task_id = accepted(&server, "act").await;
+    until(&server, &task_id, "approval_requested").await;
+    let reply = order(server.address, &format!("/v1/tasks/{task_id}/pause")).await;
     assert_eq!((reply.status, &reply.json()["waiting_for"]), (200, &json!("resume")));
-    let reply = order(served.address, &format!("/v1/tasks/{task_id}/resume")).await;
+    let reply = order(server.address, &format!("/v1/tasks/{task_id}/resume")).await;
     assert_eq!((reply.status, &reply.json()["waiting_for"]), (200, &json!("approval")));
-    served.orchestrator.cancel(&task_id).await.unwrap();
+    server.orchestrator.cancel(&task_id).await.unwrap();
     for verb in ["pause", "resume", "messages"] {
         let path = format!("/v1/tasks/{task_id}/{verb}");
-        let reply = post(served.address, &path, &json!({"text": "hi"})).await;
+        let reply = post(server.address, &path, &json!({"text": "hi"})).await;
         let refused = (409, "CONFLICT".to_owned());
         // A task that has ended is resumed in vain, and says so.
         assert_eq!((reply.status, reply.code()), refused, "{verb}");
     }
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn what_is_said_to_a_task_is_heard() {
-    let served = Served::new().await;
-    let task_id = accepted(&served, "act").await;
-    until(&served, &task_id, "approval_requested").await;
+async fn a_message_to_a_task_is_read() {
+    let server = TestServer::new().await;
+    let task_id = accepted(&server, "act").await;
+    until(&server, &task_id, "approval_requested").await;
     let path = format!("/v1/tasks/{task_id}/messages");
-    let reply = post(served.address, &path, &json!({"text": "by the way", "mode": "steer"})).await;
+    let reply = post(server.address, &path, &json!({"text": "by the way", "mode": "steer"})).await;
     assert_eq!(reply.status, 202, "{reply:?}");
     assert!(reply.json()["interaction_id"].is_string());
     for bad in [json!({}), json!({"text": " "}), json!({"text": "x", "mode": "shout"})] {
-        assert_eq!(post(served.address, &path, &bad).await.status, 400, "{bad}");
+        assert_eq!(post(server.address, &path, &bad).await.status, 400, "{bad}");
     }
-    let approval = get(served.address, "/v1/approvals").await.json()["approvals"][0].clone();
+    let approval = get(server.address, "/v1/approvals").await.json()["approvals"][0].clone();
     let path = format!("/v1/approvals/{}", approval["approval_id"].as_str().unwrap());
-    assert_eq!(post(served.address, &path, &json!({"decision": "allow_once"})).await.status, 200);
-    let state = served.orchestrator.wait(&task_id).await.unwrap();
+    assert_eq!(post(server.address, &path, &json!({"decision": "allow_once"})).await.status, 200);
+    let state = server.orchestrator.wait(&task_id).await.unwrap();
     assert_eq!(state.detail, Some(json!("Done with by the way")));
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn a_question_is_answered_once() {
-    let served = Served::new().await;
-    let task_id = accepted(&served, "act").await;
-    until(&served, &task_id, "approval_requested").await;
-    let listed = get(served.address, "/v1/approvals").await.json();
+async fn an_approval_is_decided_once() {
+    let server = TestServer::new().await;
+    let task_id = accepted(&server, "act").await;
+    until(&server, &task_id, "approval_requested").await;
+    let listed = get(server.address, "/v1/approvals").await.json();
     assert_eq!(listed["approvals"][0]["task_id"], json!(task_id));
     assert_eq!(listed["approvals"][0]["status"], "pending");
     let id = listed["approvals"][0]["approval_id"].as_str().unwrap().to_owned();
     let path = format!("/v1/approvals/{id}");
-    let expire = post(served.address, &path, &json!({"decision": "expire"})).await;
+    let expire = post(server.address, &path, &json!({"decision": "expire"})).await;
     assert_eq!((expire.status, expire.code().as_str()), (400, "INVALID_REQUEST"));
-    let reply = post(served.address, &path, &json!({"decision": "deny", "comment": "No."})).await;
+    let reply = post(server.address, &path, &json!({"decision": "deny", "comment": "No."})).await;
     assert_eq!((reply.status, &reply.json()["status"]), (200, &json!("denied")));
     assert_eq!(reply.json()["by"], "http");
-    let again = post(served.address, &path, &json!({"decision": "allow_once"})).await;
+    let again = post(server.address, &path, &json!({"decision": "allow_once"})).await;
     assert_eq!((again.status, again.code().as_str()), (409, "CONFLICT"));
-    let state = served.orchestrator.wait(&task_id).await.unwrap();
+    let state = server.orchestrator.wait(&task_id).await.unwrap();
     assert_eq!(state.status, TaskStatus::Completed);
-    assert_eq!(get(served.address, "/v1/approvals").await.json(), json!({"approvals": []}));
-    let all = get(served.address, "/v1/approvals?all=true").await.json();
+    assert_eq!(get(server.address, "/v1/approvals").await.json(), json!({"approvals": []}));
+    let all = get(server.address, "/v1/approvals?all=true").await.json();
     assert_eq!(all["approvals"][0]["decision"], "deny");
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn a_client_runs_its_own_tool_and_says_what_came_of_it() {
-    let served = Served::new().await;
+async fn a_client_runs_its_own_tool_and_returns_the_result() {
+    let server = TestServer::new().await;
     let tool =
         json!({"name": "weather", "description": "Looks up.", "parameters": {"type": "object"}});
     let body = json!({"message": "weather", "external_tools": [tool]});
-    let reply = post(served.address, "/v1/tasks", &body).await;
+    let reply = post(server.address, "/v1/tasks", &body).await;
     let task_id = TaskId::parse(reply.json()["task_id"].as_str().unwrap()).unwrap();
-    let mut events = served.orchestrator.follow(Some(task_id.clone()), Position(0));
+    let mut events = server.orchestrator.follow(Some(task_id.clone()), Position(0));
     let requested = loop {
         if let EventBody::ToolRequested(requested) = events.next().await.unwrap().body {
             break requested;
@@ -115,60 +115,60 @@ async fn a_client_runs_its_own_tool_and_says_what_came_of_it() {
     );
     let path = format!("/v1/tasks/{task_id}/tool_results");
     for bad in [json!({"content": "x"}), json!({"tool_call_id": "c", "content": 5})] {
-        assert_eq!(post(served.address, &path, &bad).await.status, 400, "{bad}");
+        assert_eq!(post(server.address, &path, &bad).await.status, 400, "{bad}");
     }
     let unknown = json!({"tool_call_id": "unknown", "content": ""});
-    assert_eq!(post(served.address, &path, &unknown).await.status, 404);
+    assert_eq!(post(server.address, &path, &unknown).await.status, 404);
     let long = json!({"tool_call_id": requested.tool_call_id, "content": "x".repeat(2_000_000)});
-    assert_eq!(post(served.address, &path, &long).await.status, 400);
+    assert_eq!(post(server.address, &path, &long).await.status, 400);
     let blocks = [json!({"type": "text", "text": "sunny"})];
     let result = json!({"tool_call_id": requested.tool_call_id, "content": blocks});
-    assert_eq!(post(served.address, &path, &result).await.status, 200);
-    let state = served.orchestrator.wait(&task_id).await.unwrap();
+    assert_eq!(post(server.address, &path, &result).await.status, 200);
+    let state = server.orchestrator.wait(&task_id).await.unwrap();
     assert_eq!(state.detail, Some(json!("sunny")));
-    assert_eq!(post(served.address, &path, &result).await.status, 409, "it has ended");
-    served.ended().await;
+    assert_eq!(post(server.address, &path, &result).await.status, 409, "it has ended");
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn a_task_is_waited_for_until_it_rests() {
-    let served = Served::new().await;
-    let hangs = accepted(&served, "hang").await;
+async fn waiting_for_a_task_ends_when_it_ends_or_is_suspended() {
+    let server = TestServer::new().await;
+    let hangs = accepted(&server, "hang").await;
     let path = format!("/v1/tasks/{hangs}/rest");
-    let reply = get(served.address, &format!("{path}?wait_s=1")).await;
+    let reply = get(server.address, &format!("{path}?wait_s=1")).await;
     assert_eq!((reply.status, &reply.json()["rests"]), (200, &json!(false)));
     for bad in ["0", "31", "soon"] {
-        let reply = get(served.address, &format!("{path}?wait_s={bad}")).await;
+        let reply = get(server.address, &format!("{path}?wait_s={bad}")).await;
         assert_eq!((reply.status, reply.code().as_str()), (400, "INVALID_REQUEST"), "{bad}");
     }
     let (reply, canceled) =
-        tokio::join!(get(served.address, &path), served.orchestrator.cancel(&hangs));
+        tokio::join!(get(server.address, &path), server.orchestrator.cancel(&hangs));
     canceled.unwrap();
     assert_eq!(
         (&reply.json()["rests"], &reply.json()["status"]),
         (&json!(true), &json!("canceled"))
     );
-    let asks = accepted(&served, "act").await;
-    let reply = get(served.address, &format!("/v1/tasks/{asks}/rest")).await.json();
+    let asks = accepted(&server, "act").await;
+    let reply = get(server.address, &format!("/v1/tasks/{asks}/rest")).await.json();
     assert_eq!((&reply["rests"], &reply["waiting_for"]), (&json!(true), &json!("approval")));
-    assert_eq!(get(served.address, "/v1/tasks/nobody/rest").await.status, 404);
-    served.ended().await;
+    assert_eq!(get(server.address, "/v1/tasks/nobody/rest").await.status, 404);
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn who_waits_for_a_task_is_told_when_the_server_ends() {
-    let mut served = Served::new().await;
-    let task_id = accepted(&served, "hang").await;
+async fn waiting_for_a_task_ends_when_the_server_shuts_down() {
+    let mut server = TestServer::new().await;
+    let task_id = accepted(&server, "hang").await;
     let path = format!("/v1/tasks/{task_id}/rest");
-    let address = served.address;
+    let address = server.address;
     let mut socket = TcpStream::connect(address).await.unwrap();
     socket.write_all(request(address, "GET", &path, None).as_bytes()).await.unwrap();
     // Connections are taken in order: this one is answered behind that one.
     assert_eq!(get(address, "/health/live").await.status, 200);
-    served.stop();
+    server.stop();
     let mut heard = String::new();
     socket.read_to_string(&mut heard).await.unwrap();
     let reply = Reply::read(&heard);
     assert_eq!((reply.status, reply.code().as_str()), (503, "SERVICE_UNAVAILABLE"));
-    served.ended().await;
+    server.ended().await;
 }

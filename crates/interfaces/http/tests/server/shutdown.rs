@@ -8,46 +8,46 @@ use tokio::net::TcpStream;
 
 use crate::client::{Hearing, Reply, request};
 use crate::tasks::accepted;
-use crate::world::Served;
+use crate::world::TestServer;
 
 #[tokio::test]
-async fn streams_end_and_whoever_comes_later_finds_nobody() {
-    let served = Served::new().await;
-    let address = served.address;
-    let task_id = accepted(&served, "hang").await;
+async fn at_shutdown_streams_end_and_new_connections_are_refused() {
+    let server = TestServer::new().await;
+    let address = server.address;
+    let task_id = accepted(&server, "hang").await;
     let mut hearing = Hearing::open(address, &format!("/v1/tasks/{task_id}/events"), "").await;
     while hearing.next().await.unwrap().kind != "tool_started" {}
-    served.ended().await;
+    server.ended().await;
     assert_eq!(hearing.next().await, None);
     assert!(TcpStream::connect(address).await.is_err());
 }
 
 #[tokio::test]
-async fn a_request_that_is_under_way_is_answered() {
-    let mut served = Served::new().await;
-    let text = request(served.address, "POST", "/v1/tasks", Some("{\"message\":\"hi\"}"));
+async fn at_shutdown_an_open_request_is_answered() {
+    let mut server = TestServer::new().await;
+    let text = request(server.address, "POST", "/v1/tasks", Some("{\"message\":\"hi\"}"));
     let (begun, rest) = text.split_at(text.len() - 3);
-    let mut socket = TcpStream::connect(served.address).await.unwrap();
+    let mut socket = TcpStream::connect(server.address).await.unwrap();
     socket.write_all(begun.as_bytes()).await.unwrap();
     // A second connection is answered behind the first: that one has been taken by then.
-    assert_eq!(crate::client::get(served.address, "/health").await.status, 200);
-    served.stop();
+    assert_eq!(crate::client::get(server.address, "/health").await.status, 200);
+    server.stop();
     socket.write_all(rest.as_bytes()).await.unwrap();
     let mut heard = String::new();
     socket.read_to_string(&mut heard).await.unwrap();
     assert_eq!(Reply::read(&heard).status, 201, "{heard}");
-    served.ended().await;
+    server.ended().await;
 }
 
 #[tokio::test]
-async fn whoever_does_not_end_is_cut_off() {
+async fn a_connection_that_does_not_end_in_time_is_closed() {
     let drain_wait = Duration::from_millis(50);
-    let served = Served::with(Limits { drain_wait, ..Limits::default() }).await;
-    let text = request(served.address, "POST", "/v1/tasks", Some("{\"message\":\"hi\"}"));
-    let mut socket = TcpStream::connect(served.address).await.unwrap();
+    let server = TestServer::with(Limits { drain_wait, ..Limits::default() }).await;
+    let text = request(server.address, "POST", "/v1/tasks", Some("{\"message\":\"hi\"}"));
+    let mut socket = TcpStream::connect(server.address).await.unwrap();
     socket.write_all(&text.as_bytes()[..text.len() - 3]).await.unwrap();
-    assert_eq!(crate::client::get(served.address, "/health").await.status, 200);
-    served.ended().await;
+    assert_eq!(crate::client::get(server.address, "/health").await.status, 200);
+    server.ended().await;
     let mut heard = Vec::new();
     let _ = socket.read_to_end(&mut heard).await;
     assert_eq!(heard, b"");

@@ -18,7 +18,7 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 
 use crate::client::post_as;
-use crate::world::Served;
+use crate::world::TestServer;
 
 /// A journal that takes as much as it is let.
 struct Slow {
@@ -71,18 +71,18 @@ impl Journal for Slow {
 }
 
 #[tokio::test]
-async fn all_tasks_of_an_invocation_are_made_also_when_nobody_waits_for_them() {
+async fn all_tasks_of_an_invocation_are_created_also_when_the_client_disconnects() {
     let journal = Arc::new(MemoryJournal::new());
     let slow = Arc::new(Slow { journal: Arc::clone(&journal), let_in: Semaphore::new(1) });
     let limits = Limits { answer_wait: Duration::from_millis(200), ..Limits::default() };
     let used = Arc::clone(&slow) as Arc<dyn Journal>;
-    let served = Served::over(used, Arc::clone(&journal), limits).await;
+    let server = TestServer::over(used, Arc::clone(&journal), limits).await;
     let target = json!({"agent": {"type": "named", "agent_id": "reviewer"}, "message": "hi"});
     let body = json!({"targets": [target, target, target], "join": "detached"});
-    let given_up = post_as(served.address, "once", "/v1/invocations", &body).await;
+    let given_up = post_as(server.address, "once", "/v1/invocations", &body).await;
     assert_eq!(given_up.status, 503, "the second task waits: {given_up:?}");
     slow.let_in.add_permits(1000);
-    let mut events = served.orchestrator.follow(None, Position(0));
+    let mut events = server.orchestrator.follow(None, Position(0));
     let mut made = Vec::new();
     while made.len() < 3 {
         let event = events.next().await.unwrap();
@@ -93,7 +93,7 @@ async fn all_tasks_of_an_invocation_are_made_also_when_nobody_waits_for_them() {
         }
     }
     for task_id in &made {
-        served.orchestrator.wait(task_id).await.unwrap();
+        server.orchestrator.wait(task_id).await.unwrap();
     }
-    served.ended().await;
+    server.ended().await;
 }
