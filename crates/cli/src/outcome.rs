@@ -10,7 +10,7 @@ use antiphon_view::text::elapsed;
 use antiphon_view::usage_text;
 
 use crate::failure::{Exit, Failure};
-use crate::watch::Watched;
+use crate::watch::WatchResult;
 
 /// The failure a task ended or stopped with; a completed task is none.
 pub(crate) fn outcome(state: &TaskState) -> Result<(), Failure> {
@@ -56,7 +56,7 @@ pub(crate) fn outcome(state: &TaskState) -> Result<(), Failure> {
 
 /// Prints what a task and its descendants spent, if standard error is a terminal:
 /// `31 + 12 tokens, $0.0003, 1.4 s, task 0199… and 5 below it`.
-pub(crate) fn account(watched: &Watched, prices: &PriceTable, started: Instant) {
+pub(crate) fn account(watched: &WatchResult, prices: &PriceTable, started: Instant) {
     if std::io::stderr().is_terminal() {
         let (usage, time) = (usage_text(&watched.totals.spent, prices), elapsed(started.elapsed()));
         let task = match watched.descendants {

@@ -40,7 +40,7 @@ pub(crate) struct Watch<'a> {
 }
 
 /// The state of a task after it was watched.
-pub(crate) struct Watched {
+pub(crate) struct WatchResult {
     state: TaskState,
     /// What the task and its descendants spent.
     pub(crate) totals: Totals,
@@ -48,7 +48,7 @@ pub(crate) struct Watched {
     pub(crate) descendants: usize,
 }
 
-impl Deref for Watched {
+impl Deref for WatchResult {
     type Target = TaskState;
 
     fn deref(&self) -> &TaskState {
@@ -64,7 +64,7 @@ impl Watch<'_> {
         self,
         after: Position,
         deltas: broadcast::Receiver<Delta>,
-    ) -> Result<Watched, Failure> {
+    ) -> Result<WatchResult, Failure> {
         let mut descendants = Descendants::new(self.task_id.clone());
         let start = if after == Position(0) {
             creation(self.orchestrator, self.task_id).await?
@@ -294,7 +294,7 @@ impl WatchSession<'_> {
     }
 
     /// Shows the rest, and reads the state of the task.
-    async fn finish(mut self) -> Result<Watched, Failure> {
+    async fn finish(mut self) -> Result<WatchResult, Failure> {
         self.watch.asking = None;
         self.show_deferred_notes();
         self.watch.screen.finish();
@@ -323,7 +323,7 @@ impl WatchSession<'_> {
             )));
         }
         let totals = Totals::of(tree.tasks().iter().map(|task| &task.summary));
-        Ok(Watched { state, totals, descendants: tree.tasks().len() - 1 })
+        Ok(WatchResult { state, totals, descendants: tree.tasks().len() - 1 })
     }
 }
 

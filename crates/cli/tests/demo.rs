@@ -130,7 +130,10 @@ fn a_team_fixes_a_project_despite_a_kill_and_the_suggested_commands_work() {
     assert_eq!(word_after(&out, "kill -9 "), first, "{out}");
     let second = word_after(&out, "✓ process ");
     assert_ne!(second, first);
-    assert!(out.contains("✓ read it") && out.contains("the demo answered for you"), "{out}");
+    assert!(
+        out.contains("✓ read your message") && out.contains("the demo answered for you"),
+        "{out}"
+    );
     assert!(out.contains("none was run again") && !after.contains('✗'), "{out}");
     let project = environment.path("shown/project");
     let changes = fs::read_to_string(project.join("CHANGELOG.md")).unwrap();

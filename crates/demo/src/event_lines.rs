@@ -21,7 +21,7 @@ pub(crate) fn event_lines(tree: &ObservedTree, event: &Event) -> Vec<(Tone, Stri
             }
             Message::ToolResult(result) => result_lines(tree, event, result),
             Message::User(_) if appended.queued.is_some() => {
-                vec![(Tone::Good, "✓ read it, before its next answer".to_owned())]
+                vec![(Tone::Good, "✓ read your message before its next answer".to_owned())]
             }
             // The tour has shown the prompt of the task at the top.
             Message::User(user) if tree.is_descendant(&event.task_id) => {

@@ -36,13 +36,13 @@ pub struct Descendants {
     names: HashMap<String, u32>,
     /// How many of the running descendants get a note for every step.
     listed: usize,
-    counted: Counted,
-    awaited: Awaited,
+    counted: CountedTasks,
+    awaited: AwaitedChildren,
 }
 
 /// Descendants without notes of their own.
 #[derive(Debug, Default)]
-struct Counted {
+struct CountedTasks {
     running: usize,
     completed: usize,
     failed: usize,
@@ -51,7 +51,7 @@ struct Counted {
 
 /// The children the task at the top waits for.
 #[derive(Debug, Default)]
-struct Awaited {
+struct AwaitedChildren {
     total: usize,
     running: HashSet<TaskId>,
 }
@@ -64,8 +64,8 @@ impl Descendants {
             running: HashMap::new(),
             names: HashMap::new(),
             listed: 0,
-            counted: Counted::default(),
-            awaited: Awaited::default(),
+            counted: CountedTasks::default(),
+            awaited: AwaitedChildren::default(),
         }
     }
 
@@ -90,7 +90,7 @@ impl Descendants {
 
     /// `3 of 5 agents done`, while the task at the top waits for them.
     pub fn waiting_text(&self) -> Option<String> {
-        let Awaited { total, running } = &self.awaited;
+        let AwaitedChildren { total, running } = &self.awaited;
         (!running.is_empty()).then(|| format!("{} of {total} agents done", total - running.len()))
     }
 
@@ -122,7 +122,7 @@ impl Descendants {
                 AgentState::ToolCall => {}
                 // It runs again, so it waits for no child.
                 AgentState::Idle | AgentState::Thinking | AgentState::Reflecting => {
-                    self.awaited = Awaited::default();
+                    self.awaited = AwaitedChildren::default();
                 }
             },
             EventBody::TaskCreated(_)
@@ -222,7 +222,7 @@ impl Descendants {
     }
 }
 
-impl Counted {
+impl CountedTasks {
     fn end(&mut self, task: &Descendant, change: &StatusChanged) -> Vec<Note> {
         self.running = self.running.saturating_sub(1);
         let mut notes = Vec::new();
@@ -246,7 +246,7 @@ impl Counted {
     }
 }
 
-impl std::fmt::Display for Counted {
+impl std::fmt::Display for CountedTasks {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let all = self.completed + self.failed + self.canceled;
         write!(f, "[…] {}: {} done", text::count(all as u64, "more agent"), self.completed)?;

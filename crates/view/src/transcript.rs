@@ -448,3 +448,6 @@ fn queued_message_text(user: &UserMessage) -> String {
         None => "read your message".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests;

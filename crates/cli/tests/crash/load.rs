@@ -15,7 +15,7 @@ use antiphon_core::{AssistantBlock, EventBody, Message, TaskStatus};
 use serde_json::Value;
 
 use crate::project::{Exit, Project};
-use client::{Answered, Records, RequestKind, WatchedTask};
+use client::{AnsweredRequest, Records, RequestKind, WatchedTask};
 use server::RestartingServer;
 pub(crate) use server::Stop;
 
@@ -179,7 +179,7 @@ impl Load {
 type ByTask = BTreeMap<String, Vec<(Value, EventBody)>>;
 
 /// There is one task for every request, however often it was sent, and all have ended.
-fn check_created_once(journal: &ByTask, answered: &[Answered], context: &str) {
+fn check_created_once(journal: &ByTask, answered: &[AnsweredRequest], context: &str) {
     let requests = CLIENTS.len() * usize::try_from(REQUESTS).unwrap();
     assert_eq!(answered.len(), requests, "{context}");
     let tasks: BTreeSet<&str> = answered.iter().map(|answer| answer.task.as_str()).collect();
@@ -205,7 +205,7 @@ fn is_prompt(body: &EventBody, text: &str) -> bool {
 }
 
 /// The answer of a client is the one in the journal, to its request.
-fn check_answer(journal: &ByTask, answer: &Answered, context: &str) {
+fn check_answer(journal: &ByTask, answer: &AnsweredRequest, context: &str) {
     let events = &journal[&answer.task];
     let matches = events.iter().any(|(_, body)| is_prompt(body, &answer.word));
     assert!(matches, "{answer:?} belongs to another request: {context}");

@@ -25,7 +25,7 @@ use server::{Endpoint, Server};
 
 const SCRIPT: &str = include_str!("messaging.toml");
 
-const CONFIG: &str = "model = \"scripted/messaging\"\n[scripts]\noffice = \"messaging.toml\"\n";
+const CONFIG: &str = "model = \"scripted/messaging\"\n[scripts]\nmessaging = \"messaging.toml\"\n";
 
 /// The agents at the beginning: name and front matter.
 const AGENTS: [(&str, &str); 5] = [
@@ -132,13 +132,13 @@ impl Messaging {
             let work = scope.spawn(|| send_everything(&endpoint, senders, last, requesters));
             loop {
                 if work.is_finished() && !server.is_dead() {
-                    work.join().unwrap().unwrap_or_else(|wrong| panic!("{wrong}"));
+                    work.join().unwrap().unwrap_or_else(|error| panic!("{error}"));
                     server.stop();
                     return Exit::Completed;
                 }
                 if server.is_dead() {
                     drop(server);
-                    work.join().unwrap().unwrap_or_else(|wrong| panic!("{wrong}"));
+                    work.join().unwrap().unwrap_or_else(|error| panic!("{error}"));
                     return Exit::Killed;
                 }
                 assert!(began.elapsed() < TIMEOUT, "work is left after {TIMEOUT:?}: {kill:?}");

@@ -22,7 +22,7 @@ pub(crate) enum RequestKind {
 
 /// A request and its answer.
 #[derive(Debug)]
-pub(crate) struct Answered {
+pub(crate) struct AnsweredRequest {
     pub(crate) word: String,
     pub(crate) kind: RequestKind,
     pub(crate) task: String,
@@ -44,7 +44,7 @@ pub(crate) struct WatchedTask {
 /// Everything the clients and watchers got.
 #[derive(Default)]
 pub(crate) struct Records {
-    pub(crate) answered: Mutex<Vec<Answered>>,
+    pub(crate) answered: Mutex<Vec<AnsweredRequest>>,
     pub(crate) watched: Mutex<Vec<WatchedTask>>,
     pub(crate) errors: Mutex<Vec<String>>,
 }
@@ -95,7 +95,7 @@ fn task(
     word: &str,
     agent: Option<&str>,
     accepted: impl FnOnce(&str),
-) -> Result<Option<Answered>, String> {
+) -> Result<Option<AnsweredRequest>, String> {
     let mut body = json!({ "message": word });
     if let Some(agent) = agent {
         body["agent"] = json!(agent);
@@ -132,7 +132,7 @@ fn task(
     let Some(task) = id else { return Ok(None) };
     result(server, &task).map(|content| {
         let (word, kind) = (word.to_owned(), RequestKind::Task(None));
-        content.map(|content| Answered { word, kind, task, content, attempts })
+        content.map(|content| AnsweredRequest { word, kind, task, content, attempts })
     })
 }
 
@@ -172,7 +172,7 @@ fn chat(
     word: &str,
     kind: RequestKind,
     accepted: impl FnOnce(&str),
-) -> Result<Option<Answered>, String> {
+) -> Result<Option<AnsweredRequest>, String> {
     let stream = matches!(kind, RequestKind::StreamedChat);
     let messages = json!([{ "role": "user", "content": word }]);
     let body = json!({ "model": "scripted/load", "messages": messages, "stream": stream });
@@ -204,7 +204,7 @@ fn chat(
             return Err(format!("{word} was answered with {received:?}, then with {text:?}"));
         }
         if complete && !text.is_empty() {
-            return Ok(Some(Answered {
+            return Ok(Some(AnsweredRequest {
                 word: word.to_owned(),
                 kind,
                 task: now,
