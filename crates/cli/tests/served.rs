@@ -264,7 +264,7 @@ fn a_server_that_goes_away_while_it_is_waited_for_is_told() {
     let project = Project::that_asks("go");
     let forger = Forger::owning(&project);
     let listed = project.antiphon(&["tasks", "list", "--json"]);
-    let listed: serde_json::Value = serde_json::from_str(&listed.out).unwrap();
+    let listed: Value = serde_json::from_str(&listed.out).unwrap();
     let mut task = listed[0].clone();
     forger.publish(&format!("http://{}", forger.address()));
     let order = project.spawn(&["tasks", "resume", "last"]);
