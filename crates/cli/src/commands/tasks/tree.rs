@@ -46,7 +46,12 @@ pub(super) async fn print_json(
     let mut family = book.family(task).await?;
     let all = 0..family.members().len();
     book.learn(&mut family, all).await?;
-    terminal::print(&terminal::json(&node(&family, &family.sums(prices), prices, 0, 0))?);
+    print_family_json(&family, prices)
+}
+
+/// Prints a tree as JSON.
+pub(super) fn print_family_json(family: &Family, prices: &PriceTable) -> Result<(), Failure> {
+    terminal::print(&terminal::json(&node(family, &family.sums(prices), prices, 0, 0))?);
     Ok(())
 }
 
