@@ -58,6 +58,7 @@ fn adapters_know_the_core_and_not_each_other() {
         (
             "antiphon-http",
             &[
+                "antiphon-api",
                 "antiphon-core",
                 "antiphon-keys",
                 "antiphon-runtime",
@@ -65,6 +66,8 @@ fn adapters_know_the_core_and_not_each_other() {
                 "antiphon-telemetry",
             ],
         ),
+        ("antiphon-client", &["antiphon-api", "antiphon-core"]),
+        ("antiphon-remote", &["antiphon-api", "antiphon-client", "antiphon-core"]),
         ("antiphon-shell", &["antiphon-core", "antiphon-sandbox"]),
         ("antiphon-sandboxed", &["antiphon-core", "antiphon-sandbox"]),
         ("antiphon-core", &[]),

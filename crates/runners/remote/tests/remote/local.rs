@@ -52,15 +52,15 @@ impl LocalSide {
     }
 
     pub(crate) async fn with(created: TaskCreated, said: Vec<EventBody>) -> Self {
-        let here = Self {
+        let local = Self {
             journal: Arc::new(MemoryJournal::new()),
             task_id: TaskId::parse("ours").unwrap(),
             cancel: CancellationToken::new(),
             rest: CancellationToken::new(),
         };
         let events = [created.into()].into_iter().chain(said).collect();
-        here.append("ours", Expected::NoTask, events).await;
-        here
+        local.append("ours", Expected::NoTask, events).await;
+        local
     }
 
     pub(crate) async fn append(&self, task: &str, expected: Expected, events: Vec<EventBody>) {
@@ -136,8 +136,8 @@ impl LocalSide {
 }
 
 /// What happened there, behind how it began.
-pub(crate) async fn worked(there: &PeerServer) -> Vec<EventBody> {
-    let events = there.events().await.into_iter().map(|event| event.body);
+pub(crate) async fn worked(peer: &PeerServer) -> Vec<EventBody> {
+    let events = peer.events().await.into_iter().map(|event| event.body);
     let work = events.skip_while(|body| {
         matches!(body, EventBody::TaskCreated(_) | EventBody::MessageAppended(_))
     });
