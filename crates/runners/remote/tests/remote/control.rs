@@ -1,4 +1,4 @@
-//! What is ordered here is done there.
+//! Commands to the local task reach the remote one.
 
 use antiphon_core::{EventBody, StatusChanged, TaskStatus, WaitingFor};
 
@@ -6,7 +6,7 @@ use crate::local::{LocalSide, worked};
 use crate::peer_server::PeerServer;
 
 #[tokio::test]
-async fn a_task_that_is_canceled_here_has_ended_there_before_anybody_returns() {
+async fn a_task_that_is_canceled_here_has_ended_there_before_the_runner_returns() {
     let (peer, local) = (PeerServer::new().await, LocalSide::new("hang").await);
     let url = peer.url();
     let canceling = async {
@@ -24,7 +24,7 @@ async fn a_task_that_is_canceled_here_has_ended_there_before_anybody_returns() {
 }
 
 #[tokio::test]
-async fn a_task_that_was_canceled_before_anybody_followed_it_is_canceled_there() {
+async fn a_task_that_was_canceled_before_the_runner_followed_it_is_canceled_there() {
     let (peer, local) = (PeerServer::new().await, LocalSide::new("hang").await);
     local.cancel.cancel();
     local.run(&peer.url()).await.unwrap();

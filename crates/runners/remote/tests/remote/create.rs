@@ -1,4 +1,4 @@
-//! What goes there: the conversation so far, and how far it may go. Once.
+//! What the peer gets: the conversation so far and the limits, once.
 
 use std::num::NonZeroU32;
 
@@ -34,7 +34,7 @@ fn beginning(events: &[antiphon_core::Event]) -> &TaskCreated {
 }
 
 #[tokio::test]
-async fn the_conversation_goes_along_with_what_was_said_before_it() {
+async fn the_peer_gets_the_conversation_with_its_history() {
     let peer = PeerServer::new().await;
     let history = Some(HistoryRef { task_id: TaskId::parse("second").unwrap(), seq: Seq(2) });
     let local_task = TaskCreated { history, ..created() };
@@ -53,7 +53,7 @@ async fn the_conversation_goes_along_with_what_was_said_before_it() {
 }
 
 #[tokio::test]
-async fn what_our_task_may_do_is_what_it_may_do_there() {
+async fn the_remote_task_has_the_permissions_of_the_local_one() {
     let peer = PeerServer::new().await;
     let limits = TaskLimits {
         turns_max: NonZeroU32::new(7),
@@ -86,7 +86,7 @@ async fn what_our_task_may_do_is_what_it_may_do_there() {
 }
 
 #[tokio::test]
-async fn what_is_as_deep_as_it_may_be_dispatches_nobody_there() {
+async fn a_task_at_its_depth_limit_dispatches_no_agent_at_the_peer() {
     let (peer, local) = (PeerServer::new().await, LocalSide::new("hi").await);
     let run = local.run_on(local.journal.clone(), json!({"peer": "there"}));
     let run = Run { dispatches: DispatchPermission::Denied, ..run };
@@ -96,7 +96,7 @@ async fn what_is_as_deep_as_it_may_be_dispatches_nobody_there() {
 }
 
 #[tokio::test]
-async fn an_agent_of_theirs_brings_its_own_scene_and_model() {
+async fn an_agent_of_the_peer_has_its_own_system_prompt_and_model() {
     let (peer, local) = (PeerServer::new().await, LocalSide::new("hi").await);
     let config = json!({"peer": "there", "agent": "expert"});
     let run = local.run_on(local.journal.clone(), config);
@@ -108,7 +108,7 @@ async fn an_agent_of_theirs_brings_its_own_scene_and_model() {
 }
 
 #[tokio::test]
-async fn two_who_follow_the_same_task_begin_it_once_and_write_it_once() {
+async fn two_followers_of_one_task_create_it_once_and_append_its_events_once() {
     let (peer, local) = (PeerServer::new().await, LocalSide::new("laps").await);
     let url = peer.url();
     let (first, second) = tokio::join!(local.run(&url), local.run(&url));
@@ -124,7 +124,7 @@ async fn two_who_follow_the_same_task_begin_it_once_and_write_it_once() {
 }
 
 #[tokio::test]
-async fn a_task_that_has_ended_is_not_begun() {
+async fn a_task_that_has_ended_is_not_created_at_the_peer() {
     let (peer, local) = (PeerServer::new().await, LocalSide::new("hi").await);
     local.say(StatusChanged::new(TaskStatus::Failed)).await;
     let before = local.events().await;

@@ -1,4 +1,4 @@
-//! The whole of it: an orchestrator here, an orchestrator there.
+//! Two real orchestrators: one here, one at the peer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,13 +63,13 @@ async fn an_orchestrator_here_cancels_what_runs_there() {
 }
 
 #[tokio::test]
-async fn an_orchestrator_that_is_started_again_goes_on_with_what_runs_there() {
+async fn an_orchestrator_that_restarts_follows_what_still_runs_at_the_peer() {
     let peer = PeerServer::new().await;
     let journal = Arc::new(MemoryJournal::new());
     let first = local(&journal, &peer);
     let task_id = first.invoke(task("hang")).await.unwrap();
     until(&first, &task_id, "tool_started").await;
-    assert!(first.shutdown(PATIENCE).await, "it comes to rest by itself");
+    assert!(first.shutdown(PATIENCE).await, "it shuts down in time");
     let remote = peer.task().await;
     assert_eq!(peer.orchestrator.task(&remote).await.unwrap().status, TaskStatus::Running);
     let second = local(&journal, &peer);
@@ -84,7 +84,7 @@ async fn an_orchestrator_that_is_started_again_goes_on_with_what_runs_there() {
 }
 
 #[tokio::test]
-async fn a_task_that_nobody_there_can_take_fails_here_and_says_why() {
+async fn a_task_for_an_unknown_peer_fails_with_the_reason() {
     let peer = PeerServer::new().await;
     let journal = Arc::new(MemoryJournal::new());
     let local = local(&journal, &peer);

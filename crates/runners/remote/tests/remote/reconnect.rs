@@ -1,4 +1,4 @@
-//! Connections break, either side is started again: nothing is left out, nothing comes twice.
+//! Connections break, either side restarts: no event is missing and none is repeated.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ async fn a_connection_that_breaks_anywhere_again_and_again_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_cancel_crosses_over_connections_that_break() {
+async fn a_cancel_reaches_the_peer_over_connections_that_break() {
     for seed in 0..4 {
         let (peer, local) = (PeerServer::new().await, LocalSide::new("hang").await);
         let proxy = Proxy::new(peer.address, seed, 3000).await;
@@ -52,14 +52,14 @@ async fn a_cancel_crosses_over_connections_that_break() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_started_again_is_found_again() {
+async fn the_runner_reconnects_to_a_server_that_restarts() {
     let (peer, local) = (PeerServer::new().await, LocalSide::new("act").await);
     let url = peer.url();
     let restarting = async {
         peer.until("approval_requested").await;
         local.until("relayed").await;
         let (journal, address) = peer.end().await;
-        // Nobody is there for a while: the runner asks in vain.
+        // No server listens for a while: the runner retries.
         tokio::time::sleep(std::time::Duration::from_millis(30)).await;
         let peer = PeerServer::again(journal, address).await;
         let asked = peer.orchestrator.approvals(ApprovalSelector::Pending).await.unwrap();
@@ -83,7 +83,7 @@ async fn a_server_that_is_started_again_is_found_again() {
 }
 
 #[tokio::test]
-async fn whoever_comes_to_rest_goes_on_where_the_events_end() {
+async fn a_runner_that_was_shut_down_continues_after_the_last_event() {
     let (peer, local) = (PeerServer::new().await, LocalSide::new("hang").await);
     let url = peer.url();
     let resting = async {
@@ -159,7 +159,7 @@ impl Journal for Mortal {
 }
 
 #[tokio::test]
-async fn whoever_dies_at_any_append_goes_on_where_the_events_end() {
+async fn a_runner_that_dies_at_any_append_continues_after_the_last_event() {
     for wrote in [false, true] {
         let (peer, local) = (PeerServer::new().await, LocalSide::new("laps").await);
         let loopback = runner(&peer.url(), PERSISTENT);

@@ -1,4 +1,4 @@
-//! Those who cannot or will not work on a task, and what is said about it.
+//! Peers that cannot or do not work on a task, and the reasons.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ async fn refused(loopback: &RemoteRunner, local: &LocalSide, config: Value) -> S
 }
 
 #[tokio::test]
-async fn a_peer_that_does_not_take_the_token_refuses() {
+async fn a_peer_that_does_not_accept_the_token_refuses() {
     let (peer, local) = (PeerServer::new().await, LocalSide::new("hi").await);
     let wrong = "x".repeat(32);
     let loopback = RemoteRunner::new(peers(&wrong, &peer.url()), PERSISTENT);
@@ -43,7 +43,7 @@ async fn a_peer_that_does_not_take_the_token_refuses() {
 }
 
 #[tokio::test]
-async fn a_peer_that_nobody_configured_is_refused_and_the_known_ones_are_named() {
+async fn a_peer_that_is_not_configured_is_refused_and_the_known_ones_are_named() {
     let local = LocalSide::new("hi").await;
     let loopback = RemoteRunner::new(peers(TOKEN, "http://127.0.0.1:1"), PERSISTENT);
     let reason = refused(&loopback, &local, json!({"peer": "elsewhere"})).await;
@@ -64,7 +64,7 @@ async fn a_peer_that_nobody_configured_is_refused_and_the_known_ones_are_named()
 }
 
 #[tokio::test]
-async fn a_peer_that_is_not_there_is_unavailable_after_a_while() {
+async fn a_peer_that_does_not_answer_is_unavailable_after_the_retries() {
     let local = LocalSide::new("hi").await;
     let (_, address) = PeerServer::new().await.end().await;
     let run = local.run_on(local.journal.clone(), json!({"peer": "there"}));
@@ -74,7 +74,7 @@ async fn a_peer_that_is_not_there_is_unavailable_after_a_while() {
 }
 
 #[tokio::test]
-async fn a_task_that_is_gone_there_is_refused_and_not_begun_again() {
+async fn a_task_that_the_peer_lost_is_refused_and_not_created_again() {
     let (peer, local) = (PeerServer::new().await, LocalSide::new("act").await);
     let url = peer.url();
     tokio::select! {
@@ -91,7 +91,7 @@ async fn a_task_that_is_gone_there_is_refused_and_not_begun_again() {
 }
 
 #[tokio::test]
-async fn what_the_peer_cannot_accept_is_refused_in_its_words() {
+async fn the_reason_of_a_refusal_is_the_peers() {
     let peer = PeerServer::new().await;
     let schema = antiphon_core::RawJson::parse(r#"{"type":"nonsense"}"#).unwrap();
     let local_task =
@@ -106,7 +106,7 @@ async fn what_the_peer_cannot_accept_is_refused_in_its_words() {
 }
 
 #[test]
-fn a_token_is_sent_in_the_clear_to_nobody_but_this_machine() {
+fn a_token_is_sent_in_the_clear_to_this_machine_only() {
     let mut peers = Peers::default();
     for fine in [
         "http://127.0.0.1:7117",

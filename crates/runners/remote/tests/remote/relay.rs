@@ -1,4 +1,4 @@
-//! What happens there is written down here, in the order it happened.
+//! Remote events are appended to the local task, in order.
 
 use antiphon_core::port::ApprovalSelector;
 use antiphon_core::{EventBody, StatusChanged, TaskStatus, WaitingFor};
@@ -13,7 +13,7 @@ fn last(events: &[EventBody]) -> &StatusChanged {
 }
 
 #[tokio::test]
-async fn everything_that_happens_there_is_written_here_and_the_end_comes_last() {
+async fn every_remote_event_is_appended_here_and_the_terminal_one_is_last() {
     let (peer, local) = (PeerServer::new().await, LocalSide::new("laps").await);
     local.run(&peer.url()).await.unwrap();
     let relayed = local.relayed().await;
@@ -41,7 +41,7 @@ async fn a_task_that_fails_there_fails_here_for_the_same_reason() {
 }
 
 #[tokio::test]
-async fn a_question_is_asked_there_and_waited_for_here() {
+async fn an_approval_is_decided_at_the_peer_and_waited_for_here() {
     let (peer, local) = (PeerServer::new().await, LocalSide::new("act").await);
     let url = peer.url();
     let answering = async {
