@@ -23,8 +23,10 @@ use clap::Subcommand;
 
 pub(crate) use run::Ask;
 
+use crate::connection::ProjectServer;
 use crate::failure::Failure;
 use crate::log::LogFormat;
+use crate::server_args::not_through_server;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -75,6 +77,29 @@ impl Command {
             | Self::Usage(_)
             | Self::Models(_)
             | Self::Doctor(_) => LogFormat::default(),
+        }
+    }
+
+    /// Runs the command through a server elsewhere, if it can.
+    pub(crate) async fn run_at(self, server: &ProjectServer) -> Result<(), Failure> {
+        match self {
+            Self::Agents(agents) => agents.run_at(server).await,
+            Self::Tasks(tasks) => tasks.run_at(server).await,
+            Self::Approvals(approvals) => approvals.run_at(server).await,
+            Self::Sessions(sessions) => sessions.run_at(server).await,
+            Self::Send(send) => send.run_at(server).await,
+            Self::Inbox(inbox) => inbox.run_at(server).await,
+            Self::Budget(budget) => budget.run_at(server).await,
+            Self::Usage(usage) => usage.run_at(server).await,
+            Self::Demo(_) => Err(not_through_server("demo")),
+            Self::Run(_) => Err(not_through_server("run")),
+            Self::Request(_) => Err(not_through_server("request")),
+            Self::Serve(_) => Err(not_through_server("serve")),
+            Self::Keys(_) => Err(not_through_server("keys")),
+            Self::Backup(_) => Err(not_through_server("backup")),
+            Self::Restore(_) => Err(not_through_server("restore")),
+            Self::Models(_) => Err(not_through_server("models")),
+            Self::Doctor(_) => Err(not_through_server("doctor")),
         }
     }
 

@@ -24,8 +24,8 @@ use antiphon_sqlite::SqliteJournal;
 
 pub(crate) use discovery::ProjectServer;
 pub(crate) use inbox::{
-    AcceptedInteraction, OutgoingInteraction, ReceiptKind, RejectedInteraction, RequestAnswer,
-    SendOutcome,
+    AcceptedInteraction, InboxTarget, OutgoingInteraction, ReceiptKind, RejectedInteraction,
+    RequestAnswer, SendOutcome,
 };
 
 use crate::failure::Failure;

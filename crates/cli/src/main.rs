@@ -23,6 +23,7 @@ mod role;
 mod route;
 mod saved;
 mod screen;
+mod server_args;
 mod shelf;
 mod spend_limits;
 mod task_worker;
@@ -40,6 +41,8 @@ use failure::Failure;
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 100, arg_required_else_help = true)]
 struct Cli {
+    #[command(flatten)]
+    server: server_args::ServerArgs,
     #[command(subcommand)]
     command: commands::Command,
 }
@@ -69,5 +72,11 @@ fn start(cli: Cli) -> Result<(), Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::failed(format!("cannot start: {error}")))?;
-    runtime.block_on(cli.command.run())
+    let server = cli.server.server()?;
+    runtime.block_on(async {
+        match server {
+            Some(server) => cli.command.run_at(&server).await,
+            None => cli.command.run().await,
+        }
+    })
 }

@@ -69,6 +69,7 @@ fn adapters_know_the_core_and_not_each_other() {
         (
             "antiphon-http",
             &[
+                "antiphon-api",
                 "antiphon-core",
                 "antiphon-interface-transport",
                 "antiphon-keys",
@@ -87,6 +88,8 @@ fn adapters_know_the_core_and_not_each_other() {
                 "antiphon-runtime",
             ],
         ),
+        ("antiphon-client", &["antiphon-api", "antiphon-core"]),
+        ("antiphon-remote", &["antiphon-api", "antiphon-client", "antiphon-core"]),
         ("antiphon-shell", &["antiphon-core", "antiphon-sandbox"]),
         ("antiphon-sandboxed", &["antiphon-core", "antiphon-sandbox"]),
         ("antiphon-demo", &["antiphon-core", "antiphon-view"]),

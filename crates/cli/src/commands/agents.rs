@@ -1,5 +1,6 @@
 //! `antiphon agents`: who there is, and who is at work.
 
+mod at_server;
 mod live;
 mod show;
 

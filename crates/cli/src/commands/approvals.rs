@@ -1,5 +1,7 @@
 //! `antiphon approvals`: what agents may not do without being asked about.
 
+mod at_server;
+
 use std::num::NonZeroUsize;
 
 use antiphon_core::port::{ApprovalSelector, TaskQuery, TaskSelector};

@@ -1,5 +1,7 @@
 //! `antiphon budget`: what may be spent, and letting more be spent.
 
+mod at_server;
+
 use antiphon_core::Cost;
 use antiphon_keys::KeyId;
 use antiphon_project::nano_usd;

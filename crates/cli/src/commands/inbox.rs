@@ -1,6 +1,7 @@
 //! `antiphon inbox`: what waits for agents, and what became of what they were sent. It looks and changes
 //! nothing, also while a server works.
 
+mod at_server;
 mod letter;
 
 use std::collections::HashMap;

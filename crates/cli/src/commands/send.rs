@@ -1,6 +1,7 @@
 //! `antiphon send`: something for an agent's inbox. What is told as accepted is in the journal, whoever
 //! works on it; what is not accepted is nowhere, and the reason says what to do.
 
+mod at_server;
 mod lines;
 
 use std::num::NonZeroU32;
@@ -19,8 +20,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::agents;
 use crate::config::Config;
 use crate::connection::{
-    AcceptedInteraction, Connection, OutgoingInteraction, ReceiptKind, RejectedInteraction,
-    RequestAnswer, SendOutcome,
+    AcceptedInteraction, Connection, InboxTarget, OutgoingInteraction, ReceiptKind,
+    RejectedInteraction, RequestAnswer, SendOutcome,
 };
 use crate::failure::{Exit, Failure};
 use crate::models::Models;
@@ -120,6 +121,17 @@ impl From<Level> for Salience {
 impl Send {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         self.check()?;
+        let config = Config::load()?;
+        let project = Project::here()?;
+        if !project.has_journal() {
+            // No journal is created for an agent that is not defined.
+            agents::defined(&project, &config, &self.agent)?;
+        }
+        let connection = Connection::open_with_agents(&project, Models::new(config)).await?;
+        self.deliver(connection.inbox()).await
+    }
+
+    async fn deliver(&self, target: InboxTarget<'_>) -> Result<(), Failure> {
         let timeout_s = self.timeout_s()?;
         let from_lines = self.text == ["-"];
         let content = match &self.request {
@@ -129,30 +141,23 @@ impl Send {
             }
             None => InteractionContent::Message { body: self.text.join(" "), blocks: None },
         };
-        let config = Config::load()?;
-        let project = Project::here()?;
-        if !project.has_journal() {
-            // Nothing is made for somebody who is not there.
-            agents::defined(&project, &config, &self.agent)?;
-        }
-        let connection = Connection::open_with_agents(&project, Models::new(config)).await?;
-        if self.wait && matches!(connection, Connection::Local(_)) {
+        if self.wait && matches!(target, InboxTarget::Local(_)) {
             return Err(Failure::unavailable(
                 "nobody is at work here who would answer: begin `antiphon serve` and ask again, or leave \
                  out --wait",
             ));
         }
         if from_lines {
-            return lines::send(&self, &connection).await;
+            return lines::send(self, target).await;
         }
         let outgoing = self.outgoing(content, self.key.clone(), timeout_s);
         // From here on Ctrl-C is heard where it can be told what goes on.
         let interrupts = if self.wait { Some(interrupts()?) } else { None };
-        match (connection.admit(&outgoing).await?, interrupts) {
+        match (target.send(&outgoing).await?, interrupts) {
             (SendOutcome::Accepted(accepted), Some(interrupts)) => {
-                self.wait(&connection, &accepted, timeout_s, interrupts).await
+                self.wait(target, &accepted, timeout_s, interrupts).await
             }
-            (SendOutcome::Accepted(accepted), None) => self.print(&connection, &accepted),
+            (SendOutcome::Accepted(accepted), None) => self.print(target, &accepted),
             (SendOutcome::Rejected(rejected), _) => {
                 if self.json {
                     terminal::print(&terminal::json(&rejection(&rejected))?);
@@ -223,7 +228,7 @@ impl Send {
 
     fn print(
         &self,
-        connection: &Connection,
+        target: InboxTarget<'_>,
         accepted: &AcceptedInteraction,
     ) -> Result<(), Failure> {
         if self.json {
@@ -234,29 +239,29 @@ impl Send {
             ReceiptKind::Accepted => "accepted",
             ReceiptKind::Deduplicated => "had it before",
         };
-        terminal::print(&format!("{word}: {}; {}\n", accepted.id, self.reading(connection)));
+        terminal::print(&format!("{word}: {}; {}\n", accepted.id, self.reading(target)));
         Ok(())
     }
 
     /// Who reads it.
-    fn reading(&self, connection: &Connection) -> String {
-        match connection {
-            Connection::Local(_) => {
+    fn reading(&self, target: InboxTarget<'_>) -> String {
+        match target {
+            InboxTarget::Local(_) => {
                 format!("nobody is at work here: `{}` reads it under `antiphon serve`", self.agent)
             }
-            Connection::Server(..) => format!("`{}` reads it", self.agent),
+            InboxTarget::Server(_) => format!("`{}` reads it", self.agent),
         }
     }
 
     async fn wait(
         &self,
-        connection: &Connection,
+        target: InboxTarget<'_>,
         accepted: &AcceptedInteraction,
         timeout_s: Option<u32>,
         mut interrupts: Signal,
     ) -> Result<(), Failure> {
-        let Connection::Server(server, _) = connection else {
-            return self.print(connection, accepted);
+        let InboxTarget::Server(server) = target else {
+            return self.print(target, accepted);
         };
         let see = format!("see `antiphon inbox show {}`", accepted.id);
         let answer = tokio::select! {

@@ -1,5 +1,7 @@
 //! `antiphon sessions`: conversations.
 
+mod at_server;
+
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};

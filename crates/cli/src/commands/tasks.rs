@@ -1,5 +1,6 @@
 //! `antiphon tasks`: work, done and undone.
 
+mod at_server;
 mod diff;
 mod find;
 mod resume;
@@ -266,6 +267,17 @@ async fn list(
     let mut tasks = orchestrator.tasks(TaskQuery { which, limit: more }).await?;
     let left_out = tasks.len() > limit.get();
     tasks.truncate(limit.get());
+    print_list(&tasks, left_out, prices, limit, json)
+}
+
+/// Prints tasks. `left_out` says that there are more.
+fn print_list(
+    tasks: &[TaskSummary],
+    left_out: bool,
+    prices: &PriceTable,
+    limit: NonZeroUsize,
+    json: bool,
+) -> Result<(), Failure> {
     if json {
         let rows: Vec<Row<'_>> = tasks.iter().map(|task| row(task, prices)).collect();
         terminal::print(&terminal::json(&rows)?);

@@ -1,5 +1,7 @@
 //! `antiphon usage`: what was spent, also while a server works.
 
+mod at_server;
+
 use antiphon_core::TokenUsage;
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_project::{UsageBy, UsageReport, UsageRow, usage_days, usage_report};

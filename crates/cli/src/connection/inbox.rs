@@ -162,15 +162,34 @@ impl ProjectServer {
     }
 }
 
-impl Connection {
+/// Where an interaction goes.
+#[derive(Clone, Copy)]
+pub(crate) enum InboxTarget<'a> {
+    /// Into the journal of this project. No server reads it now.
+    Local(&'a Orchestrator),
+    /// To a server.
+    Server(&'a ProjectServer),
+}
+
+impl InboxTarget<'_> {
     /// Sends an interaction. Once this returns an acceptance, the journal has it.
-    pub(crate) async fn admit(
+    pub(crate) async fn send(
         &self,
         outgoing: &OutgoingInteraction,
     ) -> Result<SendOutcome, Failure> {
         match self {
             Self::Local(orchestrator) => admit_local(orchestrator, outgoing).await,
-            Self::Server(server, _) => server.admit(outgoing).await,
+            Self::Server(server) => server.admit(outgoing).await,
+        }
+    }
+}
+
+impl Connection {
+    /// Where interactions go.
+    pub(crate) fn inbox(&self) -> InboxTarget<'_> {
+        match self {
+            Self::Local(orchestrator) => InboxTarget::Local(orchestrator),
+            Self::Server(server, _) => InboxTarget::Server(server),
         }
     }
 

@@ -74,6 +74,16 @@ impl Project {
         Seen::of(self.command(arguments).output().unwrap())
     }
 
+    /// Runs a command in another folder, through the server of this project.
+    pub(crate) fn antiphon_from(&self, folder: &Path, arguments: &[&str]) -> Seen {
+        let record = fs::read_to_string(self.path().join(".antiphon/server.json")).unwrap();
+        let record: Value = serde_json::from_str(&record).unwrap();
+        let mut command = self.command(arguments);
+        command.current_dir(folder).env("ANTIPHON_SERVER", record["url"].as_str().unwrap());
+        command.arg("--token-file").arg(self.path().join(".antiphon/token"));
+        Seen::of(command.output().unwrap())
+    }
+
     /// Begins a command and does not wait for it.
     pub(crate) fn spawn(&self, arguments: &[&str]) -> Child {
         self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()

@@ -87,7 +87,7 @@ pub(super) async fn status(config: Config, json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-fn table(agents: &[AgentPresence]) -> String {
+pub(super) fn table(agents: &[AgentPresence]) -> String {
     if agents.is_empty() {
         return "nobody is at work\n".to_owned();
     }

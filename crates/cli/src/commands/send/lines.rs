@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
 use super::{Send, rejection};
-use crate::connection::{Connection, ReceiptKind, RejectedInteraction, SendOutcome};
+use crate::connection::{InboxTarget, ReceiptKind, RejectedInteraction, SendOutcome};
 use crate::failure::{Exit, Failure};
 use crate::terminal;
 
@@ -46,7 +46,7 @@ struct Tally {
 }
 
 /// Sends every line.
-pub(super) async fn send(send: &Send, connection: &Connection) -> Result<(), Failure> {
+pub(super) async fn send(send: &Send, target: InboxTarget<'_>) -> Result<(), Failure> {
     let mut lines = read();
     let mut tally = Tally::default();
     let mut number: u64 = 0;
@@ -62,7 +62,7 @@ pub(super) async fn send(send: &Send, connection: &Connection) -> Result<(), Fai
                 continue;
             }
         };
-        let told = deliver(send, connection, number, text).await.map_err(|failure| {
+        let told = deliver(send, target, number, text).await.map_err(|failure| {
             let message = format!("line {number}: {failure}; {} before it", tally.words());
             Failure { message, ..failure }
         })?;
@@ -83,7 +83,7 @@ pub(super) async fn send(send: &Send, connection: &Connection) -> Result<(), Fai
             }
         }
     }
-    terminal::note(&format!("{}; {}\n", tally.words(), send.reading(connection)));
+    terminal::note(&format!("{}; {}\n", tally.words(), send.reading(target)));
     match tally.worst {
         None => Ok(()),
         Some(exit) => {
@@ -126,7 +126,7 @@ impl Tally {
 /// Sends a line, again and again while there is no room for it.
 async fn deliver(
     send: &Send,
-    connection: &Connection,
+    target: InboxTarget<'_>,
     number: u64,
     text: String,
 ) -> Result<SendOutcome, Failure> {
@@ -136,11 +136,11 @@ async fn deliver(
     let end = Instant::now() + FULL_PATIENCE;
     let mut pause = PAUSE_MIN;
     loop {
-        match connection.admit(&outgoing).await? {
+        match target.send(&outgoing).await? {
             // Alone nobody reads: there will be no room either.
             SendOutcome::Rejected(rejected)
                 if rejected.may_pass()
-                    && matches!(connection, Connection::Server(..))
+                    && matches!(target, InboxTarget::Server(_))
                     && Instant::now() + pause < end =>
             {
                 if pause == PAUSE_MIN {

@@ -2,6 +2,7 @@
 
 use antiphon_core::port::TaskSelector;
 use antiphon_core::visible;
+use antiphon_api::TaskDiff;
 use antiphon_project::{DiffScope, TREE_TASKS_MAX, task_diff};
 use antiphon_runtime::Orchestrator;
 
@@ -20,8 +21,13 @@ pub(super) async fn show(
     let found = task_diff(orchestrator, &task_id, whose).await?;
     let found = found
         .ok_or_else(|| Failure::usage(format!("its tree has more than {TREE_TASKS_MAX} tasks")))?;
+    print(&found, json)
+}
+
+/// Prints the changes of a task.
+pub(super) fn print(found: &TaskDiff, json: bool) -> Result<(), Failure> {
     if json {
-        terminal::print(&terminal::json(&found)?);
+        terminal::print(&terminal::json(found)?);
         return Ok(());
     }
     terminal::print(&visible(&found.text()));

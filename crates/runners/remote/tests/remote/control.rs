@@ -1,4 +1,4 @@
-//! What is ordered here is done there.
+//! Commands to the local task reach the remote one.
 
 use antiphon_core::{EventBody, StatusChanged, TaskStatus, WaitingFor};
 
@@ -6,79 +6,79 @@ use crate::local::{LocalSide, worked};
 use crate::peer_server::PeerServer;
 
 #[tokio::test]
-async fn a_task_that_is_canceled_here_has_ended_there_before_anybody_returns() {
-    let (there, here) = (PeerServer::new().await, LocalSide::new("hang").await);
-    let url = there.url();
+async fn a_task_that_is_canceled_here_has_ended_there_before_the_runner_returns() {
+    let (peer, local) = (PeerServer::new().await, LocalSide::new("hang").await);
+    let url = peer.url();
     let canceling = async {
-        here.until("tool_started").await;
-        here.cancel.cancel();
+        local.until("tool_started").await;
+        local.cancel.cancel();
     };
-    let (ran, ()) = tokio::join!(here.run(&url), canceling);
+    let (ran, ()) = tokio::join!(local.run(&url), canceling);
     ran.unwrap();
-    let theirs = there.orchestrator.task(&there.task().await).await.unwrap();
-    assert_eq!(theirs.status, TaskStatus::Canceled);
-    let relayed = here.relayed().await;
-    assert_eq!(relayed, worked(&there).await);
+    let remote = peer.orchestrator.task(&peer.task().await).await.unwrap();
+    assert_eq!(remote.status, TaskStatus::Canceled);
+    let relayed = local.relayed().await;
+    assert_eq!(relayed, worked(&peer).await);
     assert_eq!(relayed.last(), Some(&StatusChanged::new(TaskStatus::Canceled).into()));
-    there.end().await;
+    peer.end().await;
 }
 
 #[tokio::test]
-async fn a_task_that_was_canceled_before_anybody_followed_it_is_canceled_there() {
-    let (there, here) = (PeerServer::new().await, LocalSide::new("hang").await);
-    here.cancel.cancel();
-    here.run(&there.url()).await.unwrap();
+async fn a_task_that_was_canceled_before_the_runner_followed_it_is_canceled_there() {
+    let (peer, local) = (PeerServer::new().await, LocalSide::new("hang").await);
+    local.cancel.cancel();
+    local.run(&peer.url()).await.unwrap();
     let ended = StatusChanged::new(TaskStatus::Canceled).into();
-    assert_eq!(here.relayed().await.last(), Some(&ended));
-    assert_eq!(worked(&there).await.last(), Some(&ended));
-    there.end().await;
+    assert_eq!(local.relayed().await.last(), Some(&ended));
+    assert_eq!(worked(&peer).await.last(), Some(&ended));
+    peer.end().await;
 }
 
 #[tokio::test]
 async fn a_cancel_that_comes_too_late_changes_nothing() {
-    let (there, here) = (PeerServer::new().await, LocalSide::new("hi").await);
-    let url = there.url();
+    let (peer, local) = (PeerServer::new().await, LocalSide::new("hi").await);
+    let url = peer.url();
     let canceling = async {
-        while !there.journal_ended().await {
+        while !peer.journal_ended().await {
             tokio::task::yield_now().await;
         }
-        here.cancel.cancel();
+        local.cancel.cancel();
     };
-    let (ran, ()) = tokio::join!(here.run(&url), canceling);
+    let (ran, ()) = tokio::join!(local.run(&url), canceling);
     ran.unwrap();
-    assert_eq!(here.relayed().await, worked(&there).await);
-    there.end().await;
+    assert_eq!(local.relayed().await, worked(&peer).await);
+    peer.end().await;
 }
 
 #[tokio::test]
 async fn a_task_that_ended_here_for_another_reason_is_ended_there() {
-    let (there, here) = (PeerServer::new().await, LocalSide::new("act").await);
-    let url = there.url();
+    let (peer, local) = (PeerServer::new().await, LocalSide::new("act").await);
+    let url = peer.url();
     tokio::select! {
-        ran = here.run(&url) => panic!("it waits for an answer there: {ran:?}"),
-        () = async { here.until("relayed").await; there.until("approval_requested").await } => {}
+        ran = local.run(&url) => panic!("it waits for an answer there: {ran:?}"),
+        () = async { local.until("relayed").await; peer.until("approval_requested").await } => {}
     }
-    here.say(StatusChanged::new(TaskStatus::Failed)).await;
-    here.run(&url).await.unwrap();
-    let theirs = there.orchestrator.task(&there.task().await).await.unwrap();
-    assert_eq!(theirs.status, TaskStatus::Canceled);
-    there.end().await;
+    local.say(StatusChanged::new(TaskStatus::Failed)).await;
+    local.run(&url).await.unwrap();
+    let remote = peer.orchestrator.task(&peer.task().await).await.unwrap();
+    assert_eq!(remote.status, TaskStatus::Canceled);
+    peer.end().await;
 }
 
 #[tokio::test]
 async fn a_task_that_is_paused_and_resumed_here_is_paused_and_resumed_there() {
-    let (there, here) = (PeerServer::new().await, LocalSide::new("act").await);
-    let url = there.url();
+    let (peer, local) = (PeerServer::new().await, LocalSide::new("act").await);
+    let url = peer.url();
     tokio::select! {
-        ran = here.run(&url) => panic!("it waits for an answer there: {ran:?}"),
-        () = async { here.until("relayed").await; there.until("approval_requested").await } => {}
+        ran = local.run(&url) => panic!("it waits for an answer there: {ran:?}"),
+        () = async { local.until("relayed").await; peer.until("approval_requested").await } => {}
     }
     let paused = StatusChanged {
         waiting_for: Some(WaitingFor::Resume),
         ..StatusChanged::new(TaskStatus::InputRequired)
     };
-    here.say(paused.clone()).await;
-    here.run(&url).await.unwrap();
+    local.say(paused.clone()).await;
+    local.run(&url).await.unwrap();
     let waits = |events: &[EventBody]| {
         let mut changes = events.iter().filter_map(|body| {
             let EventBody::StatusChanged(change) = body else { return None };
@@ -86,19 +86,19 @@ async fn a_task_that_is_paused_and_resumed_here_is_paused_and_resumed_there() {
         });
         changes.next_back().unwrap()
     };
-    assert_eq!(waits(&worked(&there).await), Some(WaitingFor::Resume));
-    here.say(StatusChanged::new(TaskStatus::Running)).await;
+    assert_eq!(waits(&worked(&peer).await), Some(WaitingFor::Resume));
+    local.say(StatusChanged::new(TaskStatus::Running)).await;
     tokio::select! {
-        ran = here.run(&url) => panic!("it waits for an answer there: {ran:?}"),
+        ran = local.run(&url) => panic!("it waits for an answer there: {ran:?}"),
         () = async {
-            while waits(&worked(&there).await) != Some(WaitingFor::Approval) {
+            while waits(&worked(&peer).await) != Some(WaitingFor::Approval) {
                 tokio::task::yield_now().await;
             }
         } => {}
     }
-    here.cancel.cancel();
-    here.run(&url).await.unwrap();
-    there.end().await;
+    local.cancel.cancel();
+    local.run(&url).await.unwrap();
+    peer.end().await;
 }
 
 impl PeerServer {

@@ -1,4 +1,4 @@
-//! What goes there: the conversation so far, and how far it may go. Once.
+//! What the peer gets: the conversation so far and the limits, once.
 
 use std::num::NonZeroU32;
 
@@ -34,34 +34,34 @@ fn beginning(events: &[antiphon_core::Event]) -> &TaskCreated {
 }
 
 #[tokio::test]
-async fn the_conversation_goes_along_with_what_was_said_before_it() {
-    let there = PeerServer::new().await;
+async fn the_peer_gets_the_conversation_with_its_history() {
+    let peer = PeerServer::new().await;
     let history = Some(HistoryRef { task_id: TaskId::parse("second").unwrap(), seq: Seq(2) });
-    let ours = TaskCreated { history, ..created() };
-    let here = LocalSide::with(ours, vec![said("three"), said("four")]).await;
-    here.append("first", Expected::NoTask, vec![created().into(), said("one")]).await;
+    let local_task = TaskCreated { history, ..created() };
+    let local = LocalSide::with(local_task, vec![said("three"), said("four")]).await;
+    local.append("first", Expected::NoTask, vec![created().into(), said("one")]).await;
     let history = Some(HistoryRef { task_id: TaskId::parse("first").unwrap(), seq: Seq(2) });
     let second = TaskCreated { history, ..created() };
     let events = vec![second.into(), said("two"), said("too late")];
-    here.append("second", Expected::NoTask, events).await;
-    here.run(&there.url()).await.unwrap();
-    let events = there.events().await;
+    local.append("second", Expected::NoTask, events).await;
+    local.run(&peer.url()).await.unwrap();
+    let events = peer.events().await;
     assert_eq!(texts(&events), ["one", "two", "three", "four"]);
     assert_eq!(beginning(&events).system_prompt, "Ours.");
-    assert_eq!(texts(&here.events().await), ["three", "four"]);
-    there.end().await;
+    assert_eq!(texts(&local.events().await), ["three", "four"]);
+    peer.end().await;
 }
 
 #[tokio::test]
-async fn what_our_task_may_do_is_what_it_may_do_there() {
-    let there = PeerServer::new().await;
+async fn the_remote_task_has_the_permissions_of_the_local_one() {
+    let peer = PeerServer::new().await;
     let limits = TaskLimits {
         turns_max: NonZeroU32::new(7),
         depth_max: NonZeroU32::new(5),
         ..TaskLimits::default()
     };
     let schema = RawJson::parse(r#"{"type":"string"}"#).unwrap();
-    let ours = TaskCreated {
+    let local_task = TaskCreated {
         limits,
         depth: 2,
         tools: Some(vec!["look".to_owned()]),
@@ -69,71 +69,71 @@ async fn what_our_task_may_do_is_what_it_may_do_there() {
         output_schema: Some(schema.clone()),
         ..created()
     };
-    let here = LocalSide::with(ours, vec![said("hi")]).await;
+    let local = LocalSide::with(local_task, vec![said("hi")]).await;
     // What is left for it, which the orchestrator found out.
     let left = TaskLimits { depth_max: NonZeroU32::new(3), ..limits };
-    let run = here.run_on(here.journal.clone(), json!({"peer": "there"}));
+    let run = local.run_on(local.journal.clone(), json!({"peer": "there"}));
     let run = Run { limits: left, ..run };
-    runner(&there.url(), PERSISTENT).run(run).await.unwrap();
-    let events = there.events().await;
-    let theirs = beginning(&events);
-    assert_eq!(theirs.limits.turns_max, NonZeroU32::new(7));
-    assert_eq!(theirs.limits.depth_max, NonZeroU32::new(3));
-    assert_eq!(theirs.tools.as_deref().unwrap(), ["look"]);
-    assert_eq!(theirs.agents, CallableAgents::Only(vec!["reviewer".to_owned()]));
-    assert_eq!(theirs.output_schema, Some(schema));
-    there.end().await;
+    runner(&peer.url(), PERSISTENT).run(run).await.unwrap();
+    let events = peer.events().await;
+    let remote = beginning(&events);
+    assert_eq!(remote.limits.turns_max, NonZeroU32::new(7));
+    assert_eq!(remote.limits.depth_max, NonZeroU32::new(3));
+    assert_eq!(remote.tools.as_deref().unwrap(), ["look"]);
+    assert_eq!(remote.agents, CallableAgents::Only(vec!["reviewer".to_owned()]));
+    assert_eq!(remote.output_schema, Some(schema));
+    peer.end().await;
 }
 
 #[tokio::test]
-async fn what_is_as_deep_as_it_may_be_dispatches_nobody_there() {
-    let (there, here) = (PeerServer::new().await, LocalSide::new("hi").await);
-    let run = here.run_on(here.journal.clone(), json!({"peer": "there"}));
+async fn a_task_at_its_depth_limit_dispatches_no_agent_at_the_peer() {
+    let (peer, local) = (PeerServer::new().await, LocalSide::new("hi").await);
+    let run = local.run_on(local.journal.clone(), json!({"peer": "there"}));
     let run = Run { dispatches: DispatchPermission::Denied, ..run };
-    runner(&there.url(), PERSISTENT).run(run).await.unwrap();
-    assert!(beginning(&there.events().await).agents.is_nobody());
-    there.end().await;
+    runner(&peer.url(), PERSISTENT).run(run).await.unwrap();
+    assert!(beginning(&peer.events().await).agents.is_nobody());
+    peer.end().await;
 }
 
 #[tokio::test]
-async fn an_agent_of_theirs_brings_its_own_scene_and_model() {
-    let (there, here) = (PeerServer::new().await, LocalSide::new("hi").await);
+async fn an_agent_of_the_peer_has_its_own_system_prompt_and_model() {
+    let (peer, local) = (PeerServer::new().await, LocalSide::new("hi").await);
     let config = json!({"peer": "there", "agent": "expert"});
-    let run = here.run_on(here.journal.clone(), config);
-    runner(&there.url(), PERSISTENT).run(run).await.unwrap();
-    let events = there.events().await;
-    let theirs = beginning(&events);
-    assert_eq!((theirs.agent.as_str(), theirs.system_prompt.as_str()), ("expert", "There."));
-    there.end().await;
+    let run = local.run_on(local.journal.clone(), config);
+    runner(&peer.url(), PERSISTENT).run(run).await.unwrap();
+    let events = peer.events().await;
+    let remote = beginning(&events);
+    assert_eq!((remote.agent.as_str(), remote.system_prompt.as_str()), ("expert", "There."));
+    peer.end().await;
 }
 
 #[tokio::test]
-async fn two_who_follow_the_same_task_begin_it_once_and_write_it_once() {
-    let (there, here) = (PeerServer::new().await, LocalSide::new("laps").await);
-    let url = there.url();
-    let (first, second) = tokio::join!(here.run(&url), here.run(&url));
+async fn two_followers_of_one_task_create_it_once_and_append_its_events_once() {
+    let (peer, local) = (PeerServer::new().await, LocalSide::new("laps").await);
+    let url = peer.url();
+    let (first, second) = tokio::join!(local.run(&url), local.run(&url));
     first.unwrap();
     second.unwrap();
-    assert_eq!(here.relayed().await, crate::local::worked(&there).await);
+    assert_eq!(local.relayed().await, crate::local::worked(&peer).await);
     let all = antiphon_core::port::TaskQuery {
         which: antiphon_core::port::TaskSelector::All,
         limit: std::num::NonZeroUsize::MAX,
     };
-    assert_eq!(there.orchestrator.tasks(all).await.unwrap().len(), 1);
-    there.end().await;
+    assert_eq!(peer.orchestrator.tasks(all).await.unwrap().len(), 1);
+    peer.end().await;
 }
 
 #[tokio::test]
-async fn a_task_that_has_ended_is_not_begun() {
-    let (there, here) = (PeerServer::new().await, LocalSide::new("hi").await);
-    here.say(StatusChanged::new(TaskStatus::Failed)).await;
-    let before = here.events().await;
-    here.run(&there.url()).await.unwrap();
-    assert_eq!(here.events().await, before);
+async fn a_task_that_has_ended_is_not_created_at_the_peer() {
+    let (peer, local) = (PeerServer::new().await, LocalSide::new("hi").await);
+    local.say(StatusChanged::new(TaskStatus::Failed)).await;
+    let before = local.events().await;
+    local.run(&peer.url()).await.unwrap();
+    assert_eq!(local.events().await, before);
     let all = antiphon_core::port::TaskQuery {
         which: antiphon_core::port::TaskSelector::All,
         limit: std::num::NonZeroUsize::MAX,
     };
-    assert_eq!(there.orchestrator.tasks(all).await.unwrap(), []);
-    there.end().await;
+    assert_eq!(peer.orchestrator.tasks(all).await.unwrap(), []);
+    peer.end().await;
 }

@@ -1,4 +1,4 @@
-//! Our side: a journal with a task in it that is to be worked on elsewhere.
+//! The local side: a journal with a task that a peer works on.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -19,14 +19,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::peer_server::{PeerServer, Scripted, TOKEN};
 
-/// Asks again at once, and often.
+/// Retries at once, and often.
 pub(crate) const PERSISTENT: RetryPolicy = RetryPolicy {
     attempts_max: 2000,
     first_wait: Duration::from_millis(1),
     wait_max: Duration::from_millis(5),
 };
 
-/// Our side.
+/// The local side.
 pub(crate) struct LocalSide {
     pub(crate) journal: Arc<MemoryJournal>,
     pub(crate) task_id: TaskId,
@@ -52,15 +52,15 @@ impl LocalSide {
     }
 
     pub(crate) async fn with(created: TaskCreated, said: Vec<EventBody>) -> Self {
-        let here = Self {
+        let local = Self {
             journal: Arc::new(MemoryJournal::new()),
             task_id: TaskId::parse("ours").unwrap(),
             cancel: CancellationToken::new(),
             rest: CancellationToken::new(),
         };
         let events = [created.into()].into_iter().chain(said).collect();
-        here.append("ours", Expected::NoTask, events).await;
-        here
+        local.append("ours", Expected::NoTask, events).await;
+        local
     }
 
     pub(crate) async fn append(&self, task: &str, expected: Expected, events: Vec<EventBody>) {
@@ -69,7 +69,7 @@ impl LocalSide {
         self.journal.append(append).await.unwrap();
     }
 
-    /// Writes behind what there is of our task.
+    /// Appends an event to the local task.
     pub(crate) async fn say(&self, body: impl Into<EventBody>) {
         let body = body.into();
         loop {
@@ -98,7 +98,7 @@ impl LocalSide {
         }
     }
 
-    /// Has our task worked on by whoever is at this address.
+    /// Runs the local task at the peer with this address.
     pub(crate) async fn run(&self, url: &str) -> Result<(), RunnerError> {
         let run = self.run_on(Arc::clone(&self.journal) as _, json!({"peer": "there"}));
         runner(url, PERSISTENT).run(run).await
@@ -108,14 +108,14 @@ impl LocalSide {
         read(&*self.journal, &self.task_id).await
     }
 
-    /// Waits until our task has got an event of this type.
+    /// Waits until the local task has an event of this type.
     pub(crate) async fn until(&self, kind: &str) {
         while !self.events().await.iter().any(|event| event.body.event_type() == kind) {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
 
-    /// What was written of the work there, without how far it was.
+    /// The remote events in the local journal, without the marks.
     pub(crate) async fn relayed(&self) -> Vec<EventBody> {
         let events = self.events().await.into_iter().map(|event| event.body);
         let work = events.skip_while(|body| {
@@ -124,7 +124,7 @@ impl LocalSide {
         work.filter(|body| !matches!(body, EventBody::Relayed(_))).collect()
     }
 
-    /// How far it was, time after time.
+    /// The marks, in order.
     pub(crate) async fn marks(&self) -> Vec<Relayed> {
         let events = self.events().await.into_iter();
         let marks = events.filter_map(|event| {
@@ -135,9 +135,9 @@ impl LocalSide {
     }
 }
 
-/// What happened there, behind how it began.
-pub(crate) async fn worked(there: &PeerServer) -> Vec<EventBody> {
-    let events = there.events().await.into_iter().map(|event| event.body);
+/// The events of the remote task after its creation.
+pub(crate) async fn worked(peer: &PeerServer) -> Vec<EventBody> {
+    let events = peer.events().await.into_iter().map(|event| event.body);
     let work = events.skip_while(|body| {
         matches!(body, EventBody::TaskCreated(_) | EventBody::MessageAppended(_))
     });

@@ -1,4 +1,4 @@
-//! The whole of it: an orchestrator here, an orchestrator there.
+//! Two real orchestrators: one here, one at the peer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,8 +14,8 @@ use crate::peer_server::{PeerServer, orchestrator};
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
-fn here(journal: &Arc<MemoryJournal>, there: &PeerServer) -> Orchestrator {
-    let loopback = Arc::new(runner(&there.url(), PERSISTENT));
+fn local(journal: &Arc<MemoryJournal>, peer: &PeerServer) -> Orchestrator {
+    let loopback = Arc::new(runner(&peer.url(), PERSISTENT));
     orchestrator(Arc::clone(journal) as Arc<dyn Journal>, vec![loopback])
 }
 
@@ -33,67 +33,67 @@ async fn until(orchestrator: &Orchestrator, task_id: &TaskId, kind: &str) {
 
 #[tokio::test]
 async fn an_orchestrator_here_has_its_task_done_there() {
-    let there = PeerServer::new().await;
+    let peer = PeerServer::new().await;
     let journal = Arc::new(MemoryJournal::new());
-    let here = here(&journal, &there);
-    let task_id = here.invoke(task("laps")).await.unwrap();
-    let state = here.wait(&task_id).await.unwrap();
+    let local = local(&journal, &peer);
+    let task_id = local.invoke(task("laps")).await.unwrap();
+    let state = local.wait(&task_id).await.unwrap();
     let (status, detail) = (state.status, state.detail.clone());
     assert_eq!((status, detail), (TaskStatus::Completed, Some(json!("Done with laps"))));
     assert_eq!(state.turns, 3);
-    let theirs = there.orchestrator.task(&there.task().await).await.unwrap();
-    assert_eq!(state.messages(), theirs.messages());
-    here.shutdown(PATIENCE).await;
-    there.end().await;
+    let remote = peer.orchestrator.task(&peer.task().await).await.unwrap();
+    assert_eq!(state.messages(), remote.messages());
+    local.shutdown(PATIENCE).await;
+    peer.end().await;
 }
 
 #[tokio::test]
 async fn an_orchestrator_here_cancels_what_runs_there() {
-    let there = PeerServer::new().await;
+    let peer = PeerServer::new().await;
     let journal = Arc::new(MemoryJournal::new());
-    let here = here(&journal, &there);
-    let task_id = here.invoke(task("hang")).await.unwrap();
-    until(&here, &task_id, "tool_started").await;
-    here.cancel(&task_id).await.unwrap();
-    let theirs = there.orchestrator.task(&there.task().await).await.unwrap();
-    assert_eq!(theirs.status, TaskStatus::Canceled);
-    assert_eq!(here.task(&task_id).await.unwrap().status, TaskStatus::Canceled);
-    here.shutdown(PATIENCE).await;
-    there.end().await;
+    let local = local(&journal, &peer);
+    let task_id = local.invoke(task("hang")).await.unwrap();
+    until(&local, &task_id, "tool_started").await;
+    local.cancel(&task_id).await.unwrap();
+    let remote = peer.orchestrator.task(&peer.task().await).await.unwrap();
+    assert_eq!(remote.status, TaskStatus::Canceled);
+    assert_eq!(local.task(&task_id).await.unwrap().status, TaskStatus::Canceled);
+    local.shutdown(PATIENCE).await;
+    peer.end().await;
 }
 
 #[tokio::test]
-async fn an_orchestrator_that_is_started_again_goes_on_with_what_runs_there() {
-    let there = PeerServer::new().await;
+async fn an_orchestrator_that_restarts_follows_what_still_runs_at_the_peer() {
+    let peer = PeerServer::new().await;
     let journal = Arc::new(MemoryJournal::new());
-    let first = here(&journal, &there);
+    let first = local(&journal, &peer);
     let task_id = first.invoke(task("hang")).await.unwrap();
     until(&first, &task_id, "tool_started").await;
-    assert!(first.shutdown(PATIENCE).await, "it comes to rest by itself");
-    let theirs = there.task().await;
-    assert_eq!(there.orchestrator.task(&theirs).await.unwrap().status, TaskStatus::Running);
-    let second = here(&journal, &there);
+    assert!(first.shutdown(PATIENCE).await, "it shuts down in time");
+    let remote = peer.task().await;
+    assert_eq!(peer.orchestrator.task(&remote).await.unwrap().status, TaskStatus::Running);
+    let second = local(&journal, &peer);
     assert_eq!(second.recover().await.unwrap().begun, std::slice::from_ref(&task_id));
-    there.orchestrator.cancel(&theirs).await.unwrap();
+    peer.orchestrator.cancel(&remote).await.unwrap();
     let state = second.wait(&task_id).await.unwrap();
     assert_eq!(state.status, TaskStatus::Canceled, "as it ended there");
-    let theirs = there.orchestrator.task(&theirs).await.unwrap();
-    assert_eq!(state.messages(), theirs.messages());
+    let remote = peer.orchestrator.task(&remote).await.unwrap();
+    assert_eq!(state.messages(), remote.messages());
     second.shutdown(PATIENCE).await;
-    there.end().await;
+    peer.end().await;
 }
 
 #[tokio::test]
-async fn a_task_that_nobody_there_can_take_fails_here_and_says_why() {
-    let there = PeerServer::new().await;
+async fn a_task_for_an_unknown_peer_fails_with_the_reason() {
+    let peer = PeerServer::new().await;
     let journal = Arc::new(MemoryJournal::new());
-    let here = here(&journal, &there);
+    let local = local(&journal, &peer);
     let config = RunnerConfig { kind: "loopback".to_owned(), config: json!({"peer": "nobody"}) };
-    let task_id = here.invoke(NewTask { runner: Some(config), ..task("hi") }).await.unwrap();
-    let state = here.wait(&task_id).await.unwrap();
+    let task_id = local.invoke(NewTask { runner: Some(config), ..task("hi") }).await.unwrap();
+    let state = local.wait(&task_id).await.unwrap();
     assert_eq!(state.status, TaskStatus::Failed);
     let detail = state.detail.unwrap().to_string();
     assert!(detail.contains("`nobody`, only there"), "{detail}");
-    here.shutdown(PATIENCE).await;
-    there.end().await;
+    local.shutdown(PATIENCE).await;
+    peer.end().await;
 }

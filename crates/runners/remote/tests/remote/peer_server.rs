@@ -1,4 +1,4 @@
-//! The other orchestrator: a scripted model, tools that do no harm, and a server in front.
+//! The peer: an orchestrator with a scripted model, harmless tools, and an HTTP server.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -116,7 +116,7 @@ impl ToolExecutor for TestTools {
     }
 }
 
-/// An orchestrator of either side.
+/// An orchestrator, for either side.
 pub(crate) fn orchestrator(
     journal: Arc<dyn Journal>,
     runners: Vec<Arc<dyn Runner>>,
@@ -158,7 +158,7 @@ impl TaskFactory for TestTaskFactory {
     }
 }
 
-/// The other orchestrator, at work.
+/// The peer, running.
 pub(crate) struct PeerServer {
     pub(crate) address: SocketAddr,
     pub(crate) orchestrator: Orchestrator,
@@ -173,7 +173,7 @@ impl PeerServer {
         Self::again(Arc::new(MemoryJournal::new()), address).await
     }
 
-    /// The same again, with what it knows and where it was.
+    /// A peer with this journal at this address.
     pub(crate) async fn again(journal: Arc<MemoryJournal>, address: SocketAddr) -> Self {
         let orchestrator = orchestrator(Arc::clone(&journal) as Arc<dyn Journal>, Vec::new());
         orchestrator.recover().await.unwrap();
@@ -183,7 +183,7 @@ impl PeerServer {
             orchestrator: orchestrator.clone(),
             task_factory: Arc::new(AsAsked),
             token: Token::new(TOKEN.into()).unwrap(),
-            // Whoever comes through a proxy names the proxy.
+            // A client of the proxy sends the proxy's address as host.
             hosts: vec!["127.0.0.1".to_owned()],
             limits: Limits { heartbeat: Duration::from_millis(50), ..Limits::default() },
         };
@@ -201,7 +201,7 @@ impl PeerServer {
         format!("http://{}", self.address)
     }
 
-    /// Comes to an end; what it knows stays.
+    /// Stops the peer. Its journal stays.
     pub(crate) async fn end(mut self) -> (Arc<MemoryJournal>, SocketAddr) {
         drop(self.stop);
         self.serving.join_next().await.unwrap().unwrap();
@@ -209,13 +209,13 @@ impl PeerServer {
         (self.journal, self.address)
     }
 
-    /// The one task it has.
+    /// Id of its only task.
     pub(crate) async fn task(&self) -> TaskId {
         let mut events = self.orchestrator.follow(None, Position(0));
         events.next().await.unwrap().task_id
     }
 
-    /// Waits until the one task it has has got an event of this type.
+    /// Waits until its only task has an event of this type.
     pub(crate) async fn until(&self, kind: &str) {
         let mut events = self.orchestrator.follow(None, Position(0));
         while events.next().await.unwrap().body.event_type() != kind {}

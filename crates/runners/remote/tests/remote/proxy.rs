@@ -1,4 +1,4 @@
-//! Somebody between us who hangs up whenever he likes.
+//! A proxy that closes connections after a random number of bytes.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,21 +8,21 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-/// Somebody who hangs up. He ends when he is dropped.
+/// A proxy that closes connections. It ends when it is dropped.
 pub(crate) struct Proxy {
     pub(crate) address: SocketAddr,
     pub(crate) cuts: Arc<AtomicUsize>,
     _working: JoinSet<()>,
 }
 
-/// The next of a row of numbers that look like chance.
+/// The next pseudorandom number.
 fn next(seed: &mut u64) -> u64 {
     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     *seed >> 33
 }
 
 impl Proxy {
-    /// Lets through at most `bytes_max` of what is answered to each connection.
+    /// Forwards less than `bytes_max` bytes of the responses of each connection.
     pub(crate) async fn new(to: SocketAddr, mut seed: u64, bytes_max: u64) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -46,7 +46,7 @@ impl Proxy {
     }
 }
 
-/// Passes bytes on both ways. `None` when it hung up.
+/// Forwards bytes both ways. `None` when the limit was reached.
 async fn relay(mut client: TcpStream, to: SocketAddr, mut left: u64) -> Option<()> {
     let mut server = TcpStream::connect(to).await.ok()?;
     let (mut up, mut down) = ([0; 4096], [0; 512]);

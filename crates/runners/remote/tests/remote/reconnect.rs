@@ -1,4 +1,4 @@
-//! Connections break, either side is started again: nothing is left out, nothing comes twice.
+//! Connections break, either side restarts: no event is missing and none is repeated.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -24,81 +24,81 @@ use crate::proxy::Proxy;
 async fn a_connection_that_breaks_anywhere_again_and_again_changes_nothing() {
     let mut cuts = 0;
     for seed in 0..24 {
-        let (there, here) = (PeerServer::new().await, LocalSide::new("laps").await);
-        let proxy = Proxy::new(there.address, seed, 3000).await;
-        here.run(&format!("http://{}", proxy.address)).await.unwrap();
-        assert_eq!(here.relayed().await, worked(&there).await, "seed {seed}");
+        let (peer, local) = (PeerServer::new().await, LocalSide::new("laps").await);
+        let proxy = Proxy::new(peer.address, seed, 3000).await;
+        local.run(&format!("http://{}", proxy.address)).await.unwrap();
+        assert_eq!(local.relayed().await, worked(&peer).await, "seed {seed}");
         cuts += proxy.cuts.load(Ordering::SeqCst);
-        there.end().await;
+        peer.end().await;
     }
     assert!(cuts > 24, "only {cuts} connections were cut");
 }
 
 #[tokio::test]
-async fn a_cancel_crosses_over_connections_that_break() {
+async fn a_cancel_reaches_the_peer_over_connections_that_break() {
     for seed in 0..4 {
-        let (there, here) = (PeerServer::new().await, LocalSide::new("hang").await);
-        let proxy = Proxy::new(there.address, seed, 3000).await;
+        let (peer, local) = (PeerServer::new().await, LocalSide::new("hang").await);
+        let proxy = Proxy::new(peer.address, seed, 3000).await;
         let url = format!("http://{}", proxy.address);
         let canceling = async {
-            here.until("tool_started").await;
-            here.cancel.cancel();
+            local.until("tool_started").await;
+            local.cancel.cancel();
         };
-        let (ran, ()) = tokio::join!(here.run(&url), canceling);
+        let (ran, ()) = tokio::join!(local.run(&url), canceling);
         ran.unwrap();
-        assert_eq!(here.relayed().await, worked(&there).await, "seed {seed}");
-        there.end().await;
+        assert_eq!(local.relayed().await, worked(&peer).await, "seed {seed}");
+        peer.end().await;
     }
 }
 
 #[tokio::test]
-async fn a_server_that_is_started_again_is_found_again() {
-    let (there, here) = (PeerServer::new().await, LocalSide::new("act").await);
-    let url = there.url();
+async fn the_runner_reconnects_to_a_server_that_restarts() {
+    let (peer, local) = (PeerServer::new().await, LocalSide::new("act").await);
+    let url = peer.url();
     let restarting = async {
-        there.until("approval_requested").await;
-        here.until("relayed").await;
-        let (journal, address) = there.end().await;
-        // Nobody is there for a while: the runner asks in vain.
+        peer.until("approval_requested").await;
+        local.until("relayed").await;
+        let (journal, address) = peer.end().await;
+        // No server listens for a while: the runner retries.
         tokio::time::sleep(std::time::Duration::from_millis(30)).await;
-        let there = PeerServer::again(journal, address).await;
-        let asked = there.orchestrator.approvals(ApprovalSelector::Pending).await.unwrap();
+        let peer = PeerServer::again(journal, address).await;
+        let asked = peer.orchestrator.approvals(ApprovalSelector::Pending).await.unwrap();
         let id = asked[0].approval_id.clone();
-        there.orchestrator.decide(&id, Decision::AllowTask, "a test", None).await.unwrap();
-        there
+        peer.orchestrator.decide(&id, Decision::AllowTask, "a test", None).await.unwrap();
+        peer
     };
-    let (ran, there) = tokio::join!(here.run(&url), restarting);
+    let (ran, peer) = tokio::join!(local.run(&url), restarting);
     ran.unwrap();
-    let theirs = there.orchestrator.task(&there.task().await).await.unwrap();
-    assert_eq!(theirs.status, TaskStatus::Completed);
-    let ours = here.relayed().await;
-    let theirs = worked(&there).await;
-    assert_eq!(ours.last(), theirs.last());
+    let remote = peer.orchestrator.task(&peer.task().await).await.unwrap();
+    assert_eq!(remote.status, TaskStatus::Completed);
+    let local_task = local.relayed().await;
+    let remote = worked(&peer).await;
+    assert_eq!(local_task.last(), remote.last());
     let kinds = |events: &[antiphon_core::EventBody]| {
         let kinds = events.iter().map(antiphon_core::EventBody::event_type);
         kinds.filter(|kind| !kind.starts_with("approval")).collect::<Vec<_>>()
     };
-    assert_eq!(kinds(&ours), kinds(&theirs));
-    there.end().await;
+    assert_eq!(kinds(&local_task), kinds(&remote));
+    peer.end().await;
 }
 
 #[tokio::test]
-async fn whoever_comes_to_rest_goes_on_where_the_events_end() {
-    let (there, here) = (PeerServer::new().await, LocalSide::new("hang").await);
-    let url = there.url();
+async fn a_runner_that_was_shut_down_continues_after_the_last_event() {
+    let (peer, local) = (PeerServer::new().await, LocalSide::new("hang").await);
+    let url = peer.url();
     let resting = async {
-        here.until("tool_started").await;
-        here.rest.cancel();
+        local.until("tool_started").await;
+        local.rest.cancel();
     };
-    let (ran, ()) = tokio::join!(here.run(&url), resting);
+    let (ran, ()) = tokio::join!(local.run(&url), resting);
     ran.unwrap();
-    let theirs = there.orchestrator.task(&there.task().await).await.unwrap();
-    assert_eq!(theirs.status, TaskStatus::Running, "it goes on there");
-    let here = LocalSide { rest: tokio_util::sync::CancellationToken::new(), ..here };
-    here.cancel.cancel();
-    here.run(&url).await.unwrap();
-    assert_eq!(here.relayed().await, worked(&there).await);
-    there.end().await;
+    let remote = peer.orchestrator.task(&peer.task().await).await.unwrap();
+    assert_eq!(remote.status, TaskStatus::Running, "it goes on there");
+    let local = LocalSide { rest: tokio_util::sync::CancellationToken::new(), ..local };
+    local.cancel.cancel();
+    local.run(&url).await.unwrap();
+    assert_eq!(local.relayed().await, worked(&peer).await);
+    peer.end().await;
 }
 
 /// A journal whose process dies at its `last`th append, before it wrote or after.
@@ -159,27 +159,27 @@ impl Journal for Mortal {
 }
 
 #[tokio::test]
-async fn whoever_dies_at_any_append_goes_on_where_the_events_end() {
+async fn a_runner_that_dies_at_any_append_continues_after_the_last_event() {
     for wrote in [false, true] {
-        let (there, here) = (PeerServer::new().await, LocalSide::new("laps").await);
-        let loopback = runner(&there.url(), PERSISTENT);
+        let (peer, local) = (PeerServer::new().await, LocalSide::new("laps").await);
+        let loopback = runner(&peer.url(), PERSISTENT);
         let mut died = 0;
         // One more append each time, so that it dies at every one of them.
         for last in 0.. {
-            let inner = Arc::clone(&here.journal);
+            let inner = Arc::clone(&local.journal);
             let mortal = Mortal { inner, last, wrote, appends: AtomicUsize::new(0) };
-            let run = here.run_on(Arc::new(mortal), json!({"peer": "there"}));
+            let run = local.run_on(Arc::new(mortal), json!({"peer": "there"}));
             match loopback.run(run).await {
                 Ok(()) => break,
                 Err(RunnerError::Journal(JournalError::Unavailable { .. })) => died += 1,
                 Err(other) => panic!("{other}"),
             }
-            if here.events().await.last().unwrap().body.ends_task() {
+            if local.events().await.last().unwrap().body.ends_task() {
                 break;
             }
         }
         assert!(died > 0);
-        assert_eq!(here.relayed().await, worked(&there).await, "wrote: {wrote}");
-        there.end().await;
+        assert_eq!(local.relayed().await, worked(&peer).await, "wrote: {wrote}");
+        peer.end().await;
     }
 }

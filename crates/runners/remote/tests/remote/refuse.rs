@@ -1,4 +1,4 @@
-//! Those who cannot or will not work on a task, and what is said about it.
+//! Peers that cannot or do not work on a task, and the reasons.
 
 use std::time::Duration;
 
@@ -22,8 +22,8 @@ fn peers(token: &str, url: &str) -> Peers {
     peers
 }
 
-async fn refused(loopback: &RemoteRunner, here: &LocalSide, config: Value) -> String {
-    let run = here.run_on(here.journal.clone(), config);
+async fn refused(loopback: &RemoteRunner, local: &LocalSide, config: Value) -> String {
+    let run = local.run_on(local.journal.clone(), config);
     match loopback.run(run).await {
         Err(RunnerError::Refused { reason }) => reason,
         other => panic!("{other:?}"),
@@ -31,22 +31,22 @@ async fn refused(loopback: &RemoteRunner, here: &LocalSide, config: Value) -> St
 }
 
 #[tokio::test]
-async fn a_peer_that_does_not_take_the_token_refuses() {
-    let (there, here) = (PeerServer::new().await, LocalSide::new("hi").await);
+async fn a_peer_that_does_not_accept_the_token_refuses() {
+    let (peer, local) = (PeerServer::new().await, LocalSide::new("hi").await);
     let wrong = "x".repeat(32);
-    let loopback = RemoteRunner::new(peers(&wrong, &there.url()), PERSISTENT);
-    let reason = refused(&loopback, &here, json!({"peer": "there"})).await;
+    let loopback = RemoteRunner::new(peers(&wrong, &peer.url()), PERSISTENT);
+    let reason = refused(&loopback, &local, json!({"peer": "there"})).await;
     assert!(reason.contains("`there`") && reason.contains("token"), "{reason}");
     assert!(!reason.contains(&wrong), "{reason}");
-    assert_eq!(here.events().await.len(), 2, "nothing is written");
-    there.end().await;
+    assert_eq!(local.events().await.len(), 2, "nothing is written");
+    peer.end().await;
 }
 
 #[tokio::test]
-async fn a_peer_that_nobody_configured_is_refused_and_the_known_ones_are_named() {
-    let here = LocalSide::new("hi").await;
+async fn a_peer_that_is_not_configured_is_refused_and_the_known_ones_are_named() {
+    let local = LocalSide::new("hi").await;
     let loopback = RemoteRunner::new(peers(TOKEN, "http://127.0.0.1:1"), PERSISTENT);
-    let reason = refused(&loopback, &here, json!({"peer": "elsewhere"})).await;
+    let reason = refused(&loopback, &local, json!({"peer": "elsewhere"})).await;
     assert_eq!(reason, "there is no peer `elsewhere`, only other, there");
     assert_eq!(loopback.check(&json!({"peer": "elsewhere"})), Err(reason));
     assert_eq!(loopback.check(&json!({"peer": "there"})), Ok(()));
@@ -64,50 +64,49 @@ async fn a_peer_that_nobody_configured_is_refused_and_the_known_ones_are_named()
 }
 
 #[tokio::test]
-async fn a_peer_that_is_not_there_is_unavailable_after_a_while() {
-    let here = LocalSide::new("hi").await;
+async fn a_peer_that_does_not_answer_is_unavailable_after_the_retries() {
+    let local = LocalSide::new("hi").await;
     let (_, address) = PeerServer::new().await.end().await;
-    let run = here.run_on(here.journal.clone(), json!({"peer": "there"}));
+    let run = local.run_on(local.journal.clone(), json!({"peer": "there"}));
     let stopped = runner(&format!("http://{address}"), HASTY).run(run).await;
     let Err(RunnerError::Unavailable { reason }) = stopped else { panic!("{stopped:?}") };
     assert!(reason.contains("`there`") && reason.contains("refused"), "{reason}");
 }
 
 #[tokio::test]
-async fn a_task_that_is_gone_there_is_refused_and_not_begun_again() {
-    let (there, here) = (PeerServer::new().await, LocalSide::new("act").await);
-    let url = there.url();
+async fn a_task_that_the_peer_lost_is_refused_and_not_created_again() {
+    let (peer, local) = (PeerServer::new().await, LocalSide::new("act").await);
+    let url = peer.url();
     tokio::select! {
-        ran = here.run(&url) => panic!("it waits for an answer there: {ran:?}"),
-        () = here.until("relayed") => {}
+        ran = local.run(&url) => panic!("it waits for an answer there: {ran:?}"),
+        () = local.until("relayed") => {}
     }
-    let (_, address) = there.end().await;
+    let (_, address) = peer.end().await;
     let journal = std::sync::Arc::new(antiphon_conformance::model::MemoryJournal::new());
-    let there = PeerServer::again(journal, address).await;
-    let loopback = runner(&there.url(), PERSISTENT);
-    let reason = refused(&loopback, &here, json!({"peer": "there"})).await;
+    let peer = PeerServer::again(journal, address).await;
+    let loopback = runner(&peer.url(), PERSISTENT);
+    let reason = refused(&loopback, &local, json!({"peer": "there"})).await;
     assert!(reason.contains("404"), "{reason}");
-    there.end().await;
+    peer.end().await;
 }
 
 #[tokio::test]
-async fn what_the_peer_cannot_accept_is_refused_in_its_words() {
-    let there = PeerServer::new().await;
+async fn the_reason_of_a_refusal_is_the_peers() {
+    let peer = PeerServer::new().await;
     let schema = antiphon_core::RawJson::parse(r#"{"type":"nonsense"}"#).unwrap();
-    let ours =
+    let local_task =
         antiphon_core::TaskCreated { output_schema: Some(schema), ..crate::local::created() };
-    let here = LocalSide::with(ours, vec![crate::local::said("hi")]).await;
-    let reason = refused(&runner(&there.url(), PERSISTENT), &here, json!({"peer": "there"})).await;
+    let local = LocalSide::with(local_task, vec![crate::local::said("hi")]).await;
+    let reason = refused(&runner(&peer.url(), PERSISTENT), &local, json!({"peer": "there"})).await;
     assert!(reason.contains("400") && reason.contains("schema"), "{reason}");
     let silent = LocalSide::with(crate::local::created(), Vec::new()).await;
-    let reason =
-        refused(&runner(&there.url(), PERSISTENT), &silent, json!({"peer": "there"})).await;
+    let reason = refused(&runner(&peer.url(), PERSISTENT), &silent, json!({"peer": "there"})).await;
     assert!(reason.contains("no question"), "{reason}");
-    there.end().await;
+    peer.end().await;
 }
 
 #[test]
-fn a_token_is_sent_in_the_clear_to_nobody_but_this_machine() {
+fn a_token_is_sent_in_the_clear_to_this_machine_only() {
     let mut peers = Peers::default();
     for fine in [
         "http://127.0.0.1:7117",

@@ -1,4 +1,4 @@
-//! What happens there is written down here, in the order it happened.
+//! Remote events are appended to the local task, in order.
 
 use antiphon_core::port::ApprovalSelector;
 use antiphon_core::{EventBody, StatusChanged, TaskStatus, WaitingFor};
@@ -13,59 +13,59 @@ fn last(events: &[EventBody]) -> &StatusChanged {
 }
 
 #[tokio::test]
-async fn everything_that_happens_there_is_written_here_and_the_end_comes_last() {
-    let (there, here) = (PeerServer::new().await, LocalSide::new("laps").await);
-    here.run(&there.url()).await.unwrap();
-    let relayed = here.relayed().await;
-    assert_eq!(relayed, worked(&there).await);
+async fn every_remote_event_is_appended_here_and_the_terminal_one_is_last() {
+    let (peer, local) = (PeerServer::new().await, LocalSide::new("laps").await);
+    local.run(&peer.url()).await.unwrap();
+    let relayed = local.relayed().await;
+    assert_eq!(relayed, worked(&peer).await);
     assert_eq!(last(&relayed).detail, Some(json!("Done with laps")));
-    let marks = here.marks().await;
+    let marks = local.marks().await;
     assert!(marks.windows(2).all(|two| two[0].seq < two[1].seq), "{marks:?}");
-    let task = there.task().await;
+    let task = peer.task().await;
     assert!(marks.iter().all(|mark| mark.task_id == task));
-    assert_eq!(marks.last().unwrap().seq, there.events().await.last().unwrap().seq);
-    let events = here.events().await;
+    assert_eq!(marks.last().unwrap().seq, peer.events().await.last().unwrap().seq);
+    let events = local.events().await;
     assert!(matches!(events[events.len() - 2].body, EventBody::Relayed(_)));
-    there.end().await;
+    peer.end().await;
 }
 
 #[tokio::test]
 async fn a_task_that_fails_there_fails_here_for_the_same_reason() {
-    let (there, here) = (PeerServer::new().await, LocalSide::new("fail").await);
-    here.run(&there.url()).await.unwrap();
-    let relayed = here.relayed().await;
-    assert_eq!(relayed, worked(&there).await);
+    let (peer, local) = (PeerServer::new().await, LocalSide::new("fail").await);
+    local.run(&peer.url()).await.unwrap();
+    let relayed = local.relayed().await;
+    assert_eq!(relayed, worked(&peer).await);
     assert_eq!(last(&relayed).status, TaskStatus::Failed);
     assert!(last(&relayed).detail.as_ref().unwrap().to_string().contains("not so"));
-    there.end().await;
+    peer.end().await;
 }
 
 #[tokio::test]
-async fn a_question_is_asked_there_and_waited_for_here() {
-    let (there, here) = (PeerServer::new().await, LocalSide::new("act").await);
-    let url = there.url();
+async fn an_approval_is_decided_at_the_peer_and_waited_for_here() {
+    let (peer, local) = (PeerServer::new().await, LocalSide::new("act").await);
+    let url = peer.url();
     let answering = async {
-        here.until("status_changed").await;
-        while !here.relayed().await.iter().any(is_input_required) {
+        local.until("status_changed").await;
+        while !local.relayed().await.iter().any(is_input_required) {
             tokio::task::yield_now().await;
         }
-        let asked = there.orchestrator.approvals(ApprovalSelector::Pending).await.unwrap();
+        let asked = peer.orchestrator.approvals(ApprovalSelector::Pending).await.unwrap();
         let id = asked[0].approval_id.clone();
         let yes = antiphon_core::Decision::AllowTask;
-        there.orchestrator.decide(&id, yes, "a test", None).await.unwrap();
+        peer.orchestrator.decide(&id, yes, "a test", None).await.unwrap();
     };
-    let (ran, ()) = tokio::join!(here.run(&url), answering);
+    let (ran, ()) = tokio::join!(local.run(&url), answering);
     ran.unwrap();
-    let relayed = here.relayed().await;
+    let relayed = local.relayed().await;
     let waiting = relayed.iter().find(|body| is_input_required(body)).unwrap();
     let EventBody::StatusChanged(waiting) = waiting else { panic!("{waiting:?}") };
-    let task = there.task().await;
+    let task = peer.task().await;
     let place = json!({"peer": "there", "task_id": task, "waiting_for": WaitingFor::Approval});
     assert_eq!((&waiting.detail, waiting.waiting_for), (&Some(place), None));
     assert_eq!(last(&relayed).status, TaskStatus::Completed);
     let kinds: Vec<&str> = relayed.iter().map(EventBody::event_type).collect();
     assert!(!kinds.iter().any(|kind| kind.starts_with("approval")), "{kinds:?}");
-    there.end().await;
+    peer.end().await;
 }
 
 fn is_input_required(body: &EventBody) -> bool {

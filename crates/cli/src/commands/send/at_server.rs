@@ -1,0 +1,13 @@
+//! `antiphon send … --server URL`.
+
+use super::Send;
+use crate::connection::{InboxTarget, ProjectServer};
+use crate::failure::Failure;
+
+impl Send {
+    /// Runs the command through a server.
+    pub(crate) async fn run_at(self, server: &ProjectServer) -> Result<(), Failure> {
+        self.check()?;
+        self.deliver(InboxTarget::Server(server)).await
+    }
+}

@@ -1,0 +1,20 @@
+//! `antiphon usage --server URL`.
+
+use antiphon_api::{UsageBy, UsageQuery};
+
+use super::{UsageOf, table};
+use crate::connection::ProjectServer;
+use crate::failure::Failure;
+use crate::terminal;
+
+impl UsageOf {
+    /// Runs the command through a server.
+    pub(crate) async fn run_at(self, server: &ProjectServer) -> Result<(), Failure> {
+        let by =
+            UsageBy::parse(&self.by).map_err(|error| Failure::usage(format!("--by: {error}")))?;
+        let query = UsageQuery { from: self.from, to: self.to, by: Some(self.by) };
+        let report = server.client.usage(&query).await.map_err(|error| server.failure(error))?;
+        terminal::print(&if self.json { terminal::json(&report)? } else { table(&report, &by) });
+        Ok(())
+    }
+}

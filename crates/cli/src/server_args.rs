@@ -1,0 +1,77 @@
+//! `--server URL`: the options that run a command through a server elsewhere.
+
+use std::fs;
+use std::path::PathBuf;
+
+use antiphon_client::{Client, ClientConfig, Endpoint, Timeouts};
+use clap::Args;
+use secrecy::SecretString;
+
+use crate::connection::ProjectServer;
+use crate::failure::Failure;
+
+/// Environment variable that holds the token for `--server`.
+const TOKEN_VARIABLE: &str = "ANTIPHON_TOKEN";
+
+/// Options of every command that can run through a server.
+#[derive(Debug, Args)]
+pub(crate) struct ServerArgs {
+    /// Run the command through the server at this URL, not in the project of this folder. The token comes
+    /// from --token-file or from `ANTIPHON_TOKEN`.
+    #[arg(
+        long,
+        global = true,
+        env = "ANTIPHON_SERVER",
+        value_name = "URL",
+        hide_short_help = true
+    )]
+    server: Option<String>,
+
+    /// File that holds the token for --server.
+    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
+    token_file: Option<PathBuf>,
+}
+
+impl ServerArgs {
+    /// The server that the user named, if any. Nothing is sent yet.
+    pub(crate) fn server(self) -> Result<Option<ProjectServer>, Failure> {
+        let Some(url) = self.server.as_deref().filter(|url| !url.is_empty()) else {
+            return match self.token_file {
+                Some(_) => Err(Failure::usage("--token-file needs --server URL")),
+                None => Ok(None),
+            };
+        };
+        let endpoint =
+            Endpoint::parse(url).map_err(|reason| Failure::usage(format!("--server: {reason}")))?;
+        let token = self.token()?;
+        let config = ClientConfig { endpoint, token, timeouts: Timeouts::default() };
+        let client =
+            Client::new(config).map_err(|error| Failure::usage(format!("--server: {error}")))?;
+        Ok(Some(ProjectServer { client }))
+    }
+
+    fn token(&self) -> Result<SecretString, Failure> {
+        let text = match &self.token_file {
+            Some(file) => fs::read_to_string(file).map_err(|error| {
+                Failure::usage(format!("--token-file {}: {error}", file.display()))
+            })?,
+            None => std::env::var(TOKEN_VARIABLE).map_err(|_| {
+                Failure::usage(format!(
+                    "--server needs a token: use --token-file FILE, or set {TOKEN_VARIABLE}"
+                ))
+            })?,
+        };
+        match text.trim() {
+            "" => Err(Failure::usage("the token for --server is empty")),
+            token => Ok(token.into()),
+        }
+    }
+}
+
+/// The failure of a command that works only on the files of a project on this machine.
+pub(crate) fn not_through_server(command: &str) -> Failure {
+    Failure::usage(format!(
+        "`antiphon {command}` does not work through --server: run it in the project's folder, without \
+         --server and ANTIPHON_SERVER"
+    ))
+}
