@@ -16,22 +16,22 @@ use antiphon_core::{
 };
 use tokio::sync::broadcast;
 
-use crate::admission::Starts;
-use crate::arrival::{Arrival, Receipt};
-use crate::begin::begin;
-use crate::budget::RuntimeConfig;
-use crate::delta::Delta;
-use crate::external;
-use crate::follow::Follower;
-use crate::inner::Inner;
-use crate::new_task::{ImportedConversation, NewTask};
+use crate::budget::spend_limits::RuntimeConfig;
+use crate::dispatch::external_tools;
+use crate::inbox::admission::Starts;
+use crate::inbox::arrival::{Arrival, Receipt};
+use crate::inbox::residents::{Started, is_resident};
+use crate::inbox::task_message::TaskMessage;
 use crate::orchestrator_error::OrchestratorError;
-use crate::rest::Rests;
-use crate::roster::{Started, is_resident};
-use crate::running;
-use crate::runtimes;
-use crate::saying::TaskMessage;
-use crate::state::TaskState;
+use crate::runner::choose_runner;
+use crate::services::Inner;
+use crate::task::create::begin;
+use crate::task::new_task::{ImportedConversation, NewTask};
+use crate::task::run_slots;
+use crate::task::state::TaskState;
+use crate::task::wait::Rests;
+use crate::watch::delta::Delta;
+use crate::watch::follower::Follower;
 
 /// Tasks that are listed at a time when all that were cut off are taken up.
 const RECOVERED_MAX: NonZeroUsize = NonZeroUsize::new(1_000_000).unwrap();
@@ -89,7 +89,7 @@ impl Orchestrator {
     /// Where an agent that may run in these places would run; `None` is here. An error says why
     /// nowhere.
     pub fn place(&self, runtimes: &[Runtime]) -> Result<Option<RunnerConfig>, String> {
-        runtimes::choose(runtimes, &self.inner.world.runners)
+        choose_runner::choose(runtimes, &self.inner.world.runners)
     }
 
     /// Whether nothing bounds what is done there: only a person may start it.
@@ -147,7 +147,7 @@ impl Orchestrator {
     pub async fn take_up(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
         self.inner.check_model(&self.task(task_id).await?)?;
         self.inner.unfinished(task_id).await?;
-        running::start(&self.inner, task_id);
+        run_slots::start(&self.inner, task_id);
         Ok(())
     }
 
@@ -257,7 +257,7 @@ impl Orchestrator {
                 self.inner.watch_time(&task.task_id).await?;
                 recovered.waiting.push(task.task_id);
             } else {
-                running::start(&self.inner, &task.task_id);
+                run_slots::start(&self.inner, &task.task_id);
                 recovered.begun.push(task.task_id);
             }
         }
@@ -289,7 +289,7 @@ impl Orchestrator {
     ) -> Result<(), OrchestratorError> {
         let clock = &self.inner.world.clock;
         self.amend(task_id, |summary, state| {
-            external::answer(state, summary, tool_call_id, &result, clock.now())
+            external_tools::answer(state, summary, tool_call_id, &result, clock.now())
         })
         .await
     }
@@ -431,7 +431,7 @@ impl Orchestrator {
             let summary = self.inner.unfinished(task_id).await?;
             let events = events(&summary, &self.task(task_id).await?)?;
             if events.is_empty() || self.inner.append_behind(&summary, events).await? {
-                running::start(&self.inner, task_id);
+                run_slots::start(&self.inner, task_id);
                 return Ok(());
             }
         }

@@ -3,10 +3,10 @@
 use antiphon_core::port::JournalError;
 use antiphon_core::{ApprovalId, ApprovalStatus, SessionId, TaskId, TaskStatus, ToolCallId};
 
-use crate::budget::BudgetSpent;
-use crate::limits::LimitReached;
-use crate::mailroom::INBOX_OF_SENDER_MAX;
-use crate::state::ReplayError;
+use crate::budget::spend_limits::BudgetSpent;
+use crate::inbox::quotas::INBOX_OF_SENDER_MAX;
+use crate::task::limits::LimitReached;
+use crate::task::state::ReplayError;
 
 /// Why the orchestrator did not do as told.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,0 +1,125 @@
+//! Tools that a client runs itself: the call goes out as an event, and the client says what came of
+//! it. Until then the task waits and costs nothing; when that takes too long, it says so.
+
+use antiphon_core::{
+    EventBody, InputBlock, MessageAppended, StatusChanged, TaskStatus, TaskSummary, Tool,
+    ToolCallBlock, ToolCallId, ToolRequested, ToolResult, WaitingFor,
+};
+use chrono::{DateTime, Utc};
+
+use crate::dispatch::pending_call::PendingCall;
+use crate::dispatch::supervisor_tools;
+use crate::inbox::peer_tools;
+use crate::orchestrator_error::OrchestratorError;
+use crate::task::new_task::NewTask;
+use crate::task::output;
+use crate::task::state::TaskState;
+use crate::task::step::Work;
+use crate::task::tools;
+
+/// Tools that one client may offer.
+pub const EXTERNAL_TOOLS_MAX: usize = 128;
+
+/// Longest result of a client's tool, in bytes.
+pub const EXTERNAL_RESULT_BYTES_MAX: usize = 1024 * 1024;
+
+/// Whether the tools of a client can be offered beside ours. A task here that has none of ours and
+/// calls nobody may use their names.
+pub(crate) fn check(task: &NewTask, ours: &[Tool]) -> Result<(), OrchestratorError> {
+    let offered = &task.external_tools;
+    let bare = task.tools.as_ref().is_some_and(Vec::is_empty) && task.runner.is_none();
+    let ours = if bare { &[] } else { ours };
+    let refuse = |tool: &Tool, reason: &str| {
+        let (tool, reason) = (tool.name.clone(), reason.to_owned());
+        Err(OrchestratorError::BadTool { tool, reason })
+    };
+    for (index, tool) in offered.iter().enumerate() {
+        let letters = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if tool.name.is_empty() || tool.name.len() > 64 || !tool.name.chars().all(letters) {
+            return refuse(tool, "a name has 1 to 64 letters, digits, `_` and `-`");
+        }
+        if index >= EXTERNAL_TOOLS_MAX {
+            return refuse(tool, &format!("a client may offer {EXTERNAL_TOOLS_MAX} tools"));
+        }
+        let is_ours = ours.iter().any(|own| own.name == tool.name)
+            || !task.agents.is_nobody() && orchestrates(&tool.name)
+            || tool.name == output::FINAL;
+        if is_ours || offered[..index].iter().any(|other| other.name == tool.name) {
+            return refuse(tool, "there is one of that name");
+        }
+    }
+    Ok(())
+}
+
+fn orchestrates(name: &str) -> bool {
+    supervisor_tools::is_ours(name) || peer_tools::talks(name) || peer_tools::answers(name)
+}
+
+impl Work {
+    /// Whether a client runs this tool.
+    pub(crate) fn is_external(&self, name: &str) -> bool {
+        let created = &self.state.created;
+        let offered = created.external_tools.iter().any(|tool| tool.name == name);
+        offered && tools::may_use(created, name)
+    }
+
+    /// Lets a call go out to the client.
+    pub(crate) fn request_result(&mut self, call: &ToolCallBlock) {
+        let Some(arguments) = call.arguments.object() else {
+            let told = tools::malformed(call);
+            self.result(call, told);
+            return;
+        };
+        let patience = self.inner.world.settings.client_patience;
+        let patience = chrono::TimeDelta::from_std(patience).unwrap_or(chrono::TimeDelta::MAX);
+        let until = self.inner.world.clock.now() + patience;
+        self.expect(&PendingCall::External { until });
+        self.push(ToolRequested {
+            tool_call_id: call.id.clone(),
+            tool_name: call.name.clone(),
+            arguments: arguments.clone(),
+            until,
+        });
+    }
+}
+
+/// What is written when a client says what came of its call.
+pub(crate) fn answer(
+    state: &TaskState,
+    summary: &TaskSummary,
+    tool_call_id: &ToolCallId,
+    result: &ToolResult,
+    now: DateTime<Utc>,
+) -> Result<Vec<EventBody>, OrchestratorError> {
+    let bytes = result.content.iter().map(length).sum();
+    if bytes > EXTERNAL_RESULT_BYTES_MAX {
+        let max = EXTERNAL_RESULT_BYTES_MAX;
+        return Err(OrchestratorError::ResultTooLong { max, bytes });
+    }
+    let none = || OrchestratorError::NoSuchCall {
+        task_id: state.task_id.clone(),
+        tool_call_id: tool_call_id.clone(),
+    };
+    let asked = matches!(state.flights.get(tool_call_id), Some(PendingCall::External { .. }));
+    let (lap, _) = state.last_lap().filter(|_| asked).ok_or_else(none)?;
+    let call = lap.tool_calls().find(|call| call.id == *tool_call_id).ok_or_else(none)?;
+    let message = tools::message(call, result.clone(), now);
+    let mut events = vec![MessageAppended::new(message).into()];
+    let late = |(id, flight): (&ToolCallId, &PendingCall)| match flight {
+        PendingCall::External { until } => id != tool_call_id && now >= *until,
+        PendingCall::Children { .. } | PendingCall::Await { .. } | PendingCall::Request { .. } => {
+            false
+        }
+    };
+    if summary.waiting_for == Some(WaitingFor::ToolResult) && !state.flights.iter().any(late) {
+        events.push(StatusChanged::new(TaskStatus::Running).into());
+    }
+    Ok(events)
+}
+
+fn length(block: &InputBlock) -> usize {
+    match block {
+        InputBlock::Text(text) => text.text.len(),
+        InputBlock::Image(image) => image.data().len(),
+    }
+}

@@ -1,0 +1,409 @@
+//! The tools by which an agent looks after the tasks it dispatched. They reach what is below the
+//! caller, and nothing else.
+
+use std::num::NonZeroU32;
+
+use antiphon_core::{
+    AgentResult, Awaited, Awaiting, Executor, HandlingMode, Interaction, InteractionContent,
+    InvocationResult, MessageQueued, RawJson, ResponseStatus, RunnerConfig, Sender, SilentIntents,
+    TaskId, TaskSnapshot, TaskStatus, TaskSummary, Tool, ToolCallBlock, ToolResult, classify,
+};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::budget::tree;
+use crate::dispatch::call_agent::CALL_AGENT;
+use crate::dispatch::dispatch_call;
+use crate::dispatch::pending_call::{self, PendingCall};
+use crate::dispatch::refusal::Refusal;
+use crate::orchestrator_error::OrchestratorError;
+use crate::task::step::Work;
+
+const GET_TASK: &str = "get_task";
+const WAIT_TASK: &str = "wait_task";
+const CANCEL_TASK: &str = "cancel_task";
+const LIST_MY_TASKS: &str = "list_my_tasks";
+const SEND_TASK: &str = "send_task";
+
+/// What an agent reads of all results of a call together, in bytes of JSON. What is longer is cut
+/// there and whole in `get_task`.
+const RESULTS_BYTES_MAX: usize = 128 * 1024;
+
+/// What is always shown of one result, in bytes, however many there are.
+const RESULT_BYTES_MIN: usize = 256;
+
+/// What `get_task` shows of a result at a time, in characters.
+const PART_CHARS_MAX: usize = 64 * 1024;
+
+/// Tasks that `list_my_tasks` shows.
+const LISTED_MAX: usize = 200;
+
+/// Whether a tool is answered by the orchestrator.
+pub(crate) fn is_ours(name: &str) -> bool {
+    [CALL_AGENT, GET_TASK, WAIT_TASK, CANCEL_TASK, LIST_MY_TASKS, SEND_TASK].contains(&name)
+}
+
+/// The tools to look after tasks.
+pub(crate) fn tools() -> Vec<Tool> {
+    let task = json!({ "type": "string", "description": "The id of a task you dispatched." });
+    let tasks = json!({ "type": "array", "items": task, "minItems": 1 });
+    let said = json!({ "type": "string", "description": "What to tell it." });
+    let each = [
+        (
+            GET_TASK,
+            "Shows a task you dispatched: how far it got, and its result.",
+            json!({ "task_id": task, "offset": { "type": "integer", "minimum": 0, "description":
+                "Characters of a long result to leave out." } }),
+            json!(["task_id"]),
+        ),
+        (
+            WAIT_TASK,
+            "Waits until tasks you dispatched have ended, and returns their results.",
+            json!({ "task_ids": tasks, "mode": { "enum": ["any", "all"] }, "timeout_s":
+                { "type": "integer", "minimum": 1, "description": "Wait no longer than this." } }),
+            json!(["task_ids"]),
+        ),
+        (
+            CANCEL_TASK,
+            "Ends a task you dispatched, and everything below it.",
+            json!({ "task_id": task }),
+            json!(["task_id"]),
+        ),
+        (LIST_MY_TASKS, "Lists the tasks you dispatched.", json!({}), json!([])),
+        (
+            SEND_TASK,
+            "Tells a task you dispatched something while it works.",
+            json!({ "task_id": task, "text": said, "mode": { "enum": ["steer", "queue"] } }),
+            json!(["task_id", "text"]),
+        ),
+    ];
+    let tool = |(name, about, properties, required): (&str, &str, Value, Value)| {
+        let parameters = json!({ "type": "object", "properties": properties,
+            "required": required, "additionalProperties": false });
+        let parameters = RawJson::of(&parameters).ok()?;
+        Some(Tool { name: name.to_owned(), description: about.to_owned(), parameters })
+    };
+    each.into_iter().filter_map(tool).collect()
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GetTask {
+    task_id: TaskId,
+    #[serde(default)]
+    offset: usize,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WaitTask {
+    task_ids: Vec<TaskId>,
+    #[serde(default)]
+    mode: Awaiting,
+    timeout_s: Option<NonZeroU32>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CancelTask {
+    task_id: TaskId,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SendTask {
+    task_id: TaskId,
+    text: String,
+    #[serde(default)]
+    mode: Option<HandlingMode>,
+}
+
+pub(crate) fn read<T: DeserializeOwned>(call: &ToolCallBlock) -> Result<T, Refusal> {
+    let refuse = |reason: String| Refusal::Arguments { reason };
+    let none = || refuse("they are no JSON object".to_owned());
+    call.arguments.object().ok_or_else(none)?.to().map_err(|error| refuse(error.to_string()))
+}
+
+/// What came of looking after a task.
+enum Answer {
+    Result(ToolResult),
+    /// The call waits now.
+    Waits,
+}
+
+impl Work {
+    /// Answers a call that looks after tasks. One that waits gets its result later.
+    pub(crate) async fn look_after(
+        &mut self,
+        call: &ToolCallBlock,
+    ) -> Result<(), OrchestratorError> {
+        let answer = match call.name.as_str() {
+            GET_TASK => self.get_task(call).await?,
+            WAIT_TASK => self.wait_task(call).await?,
+            CANCEL_TASK => self.cancel_task(call).await?,
+            LIST_MY_TASKS => self.list_my_tasks().await?,
+            SEND_TASK => self.send_task(call).await?,
+            _ => return Ok(()),
+        };
+        match answer {
+            Ok(Answer::Result(result)) => self.result(call, result),
+            Ok(Answer::Waits) => {}
+            Err(refusal) => self.result(call, refusal.result()),
+        }
+        Ok(())
+    }
+
+    async fn get_task(&self, call: &ToolCallBlock) -> Looked {
+        let asked: GetTask = match read(call) {
+            Ok(asked) => asked,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let Some(summary) = self.mine(&asked.task_id).await? else {
+            return Ok(Err(not_yours(&asked.task_id)));
+        };
+        let mut shown = json!(self.snapshot(&summary).await?);
+        if summary.status.is_terminal() {
+            let outcome = self.inner.outcome(&summary).await?;
+            let whole = text(&outcome.content);
+            let total = whole.chars().count();
+            if asked.offset == 0 && total <= PART_CHARS_MAX {
+                shown["result"] = outcome.content;
+            } else {
+                let part: String = whole.chars().skip(asked.offset).take(PART_CHARS_MAX).collect();
+                let next = asked.offset.saturating_add(part.chars().count());
+                shown["result_part"] = json!(part);
+                shown["result_chars"] = json!(total);
+                if next < total {
+                    shown["next_offset"] = json!(next);
+                }
+            }
+        }
+        Ok(Ok(Answer::Result(ToolResult::text(shown.to_string()))))
+    }
+
+    async fn wait_task(&mut self, call: &ToolCallBlock) -> Looked {
+        let asked: WaitTask = match read(call) {
+            Ok(asked) => asked,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        if asked.task_ids.is_empty() {
+            let reason = "`task_ids` is empty: say which tasks".to_owned();
+            return Ok(Err(Refusal::Arguments { reason }));
+        }
+        for task_id in &asked.task_ids {
+            if self.mine(task_id).await?.is_none() {
+                return Ok(Err(not_yours(task_id)));
+            }
+        }
+        let now = self.inner.world.clock.now();
+        let until = asked.timeout_s.map(|s| now + chrono::TimeDelta::seconds(i64::from(s.get())));
+        let (tasks, mode) = (asked.task_ids, asked.mode);
+        self.expect(&PendingCall::Await { tasks: tasks.clone(), mode, until });
+        // What has ended before is noted now; what ends from here on is noted as it does.
+        for task_id in &tasks {
+            let summary = self.inner.summary(task_id).await?;
+            self.inner.rejoin(&self.state.task_id, &summary).await?;
+        }
+        self.push(Awaited { tool_call_id: call.id.clone(), tasks, mode, until });
+        Ok(Ok(Answer::Waits))
+    }
+
+    async fn cancel_task(&self, call: &ToolCallBlock) -> Looked {
+        let asked: CancelTask = match read(call) {
+            Ok(asked) => asked,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        if self.mine(&asked.task_id).await?.is_none() {
+            return Ok(Err(not_yours(&asked.task_id)));
+        }
+        self.inner.cancel_all(vec![asked.task_id.clone()]).await?;
+        let summary = self.inner.summary(&asked.task_id).await?;
+        let shown = json!(self.snapshot(&summary).await?);
+        Ok(Ok(Answer::Result(ToolResult::text(shown.to_string()))))
+    }
+
+    async fn list_my_tasks(&self) -> Looked {
+        let below =
+            self.inner.below(std::slice::from_ref(&self.state.task_id), self.root()).await?;
+        let mut shown = Vec::new();
+        for task in below.iter().rev().take(LISTED_MAX) {
+            shown.push(self.snapshot(task).await?);
+        }
+        let mut listed = json!({ "tasks": shown });
+        if below.len() > LISTED_MAX {
+            listed["more"] = json!(below.len() - LISTED_MAX);
+        }
+        Ok(Ok(Answer::Result(ToolResult::text(listed.to_string()))))
+    }
+
+    async fn send_task(&self, call: &ToolCallBlock) -> Looked {
+        let asked: SendTask = match read(call) {
+            Ok(asked) => asked,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        if self.mine(&asked.task_id).await?.is_none() {
+            return Ok(Err(not_yours(&asked.task_id)));
+        }
+        // Named after the call: said again after a crash, it is heard once.
+        let id = self.name_of(call);
+        let content = InteractionContent::Message { body: asked.text, blocks: None };
+        let mode = asked.mode.unwrap_or(HandlingMode::Steer);
+        let queued = arrival_from(&self.state.created.agent, id, content, mode);
+        let told = match self.inner.queue(&asked.task_id, queued).await {
+            Ok(()) => ToolResult::text("it will hear that"),
+            Err(
+                error @ (OrchestratorError::Ended { .. } | OrchestratorError::MailboxFull { .. }),
+            ) => ToolResult::failed(error.to_string()),
+            Err(error) => return Err(error),
+        };
+        Ok(Ok(Answer::Result(told)))
+    }
+
+    async fn snapshot(&self, summary: &TaskSummary) -> Result<TaskSnapshot, OrchestratorError> {
+        let journal = &*self.inner.world.journal;
+        let (created, _) = tree::beginning(&summary.task_id, journal).await?;
+        // Its config is the runner's own.
+        let remote =
+            |runner: RunnerConfig| Executor::Remote { runner: RunnerConfig::new(runner.kind) };
+        Ok(TaskSnapshot {
+            task_id: summary.task_id.clone(),
+            agent_id: summary.agent.clone(),
+            status: summary.status,
+            executor: created.runner.map_or(Executor::Local, remote),
+            started_at: summary.created_at.timestamp_millis(),
+            last_event_at: summary.last_event_at.timestamp_millis(),
+            ended_at: summary.ended_at.map(|at| at.timestamp_millis()),
+            preview: summary.preview.clone(),
+        })
+    }
+
+    /// A task, if it is below this one.
+    async fn mine(&self, task_id: &TaskId) -> Result<Option<TaskSummary>, OrchestratorError> {
+        let found = match self.inner.summary(task_id).await {
+            Ok(found) => found,
+            Err(OrchestratorError::Replay(_)) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mut parent = found.parent.clone();
+        for _ in 0..crate::services::DEPTH_MAX {
+            match parent {
+                None => return Ok(None),
+                Some(parent) if parent == self.state.task_id => return Ok(Some(found)),
+                Some(above) => parent = self.inner.summary(&above).await?.parent,
+            }
+        }
+        Ok(None)
+    }
+
+    /// What tasks that a call waited for delivered, as far as they have.
+    pub(crate) async fn awaited(
+        &mut self,
+        tasks: &[TaskId],
+    ) -> Result<ToolResult, OrchestratorError> {
+        let mut results = Vec::new();
+        for task_id in tasks {
+            let ended = |outcomes: &pending_call::Outcomes| outcomes.get(task_id).cloned();
+            results.push(match self.inner.kin.outcomes(&self.state.task_id, ended) {
+                Some(outcome) => outcome.of(task_id),
+                None => {
+                    let status = self.inner.summary(task_id).await?.status;
+                    AgentResult { content: Value::Null, task_id: task_id.clone(), status }
+                }
+            });
+        }
+        let unreported = |task: &TaskId| self.state.detached.values().any(|known| known == task);
+        // Another call may wait for the same.
+        let waits = |task: &TaskId| {
+            let flights = self.state.flights.values();
+            flights.filter(|flight| flight.tasks().contains(task)).count() > 1
+        };
+        let settled = tasks.iter().filter(|task| !unreported(task) && !waits(task));
+        let settled: Vec<TaskId> = settled.cloned().collect();
+        self.inner.kin.settle(&self.state.task_id, &settled);
+        let told = told(&InvocationResult::Vector { results });
+        Ok(ToolResult::text(told))
+    }
+
+    /// Lets detached tasks that have ended report.
+    pub(crate) async fn report(&mut self, tasks: Vec<TaskId>) -> Result<(), OrchestratorError> {
+        for task_id in tasks {
+            let ended = |outcomes: &pending_call::Outcomes| outcomes.get(&task_id).cloned();
+            let Some(outcome) = self.inner.kin.outcomes(&self.state.task_id, ended) else {
+                continue;
+            };
+            let summary = self.inner.summary(&task_id).await?;
+            let id = pending_call::report_id(&task_id);
+            let status = match outcome.status {
+                TaskStatus::Completed => ResponseStatus::Completed,
+                TaskStatus::Pending
+                | TaskStatus::Running
+                | TaskStatus::InputRequired
+                | TaskStatus::Failed
+                | TaskStatus::Canceled => ResponseStatus::Failed,
+            };
+            let result = cut(outcome.content, RESULTS_BYTES_MAX);
+            let content = InteractionContent::Response { in_reply_to: id, status, result };
+            let report = arrival_from(&summary.agent, id, content, HandlingMode::Steer);
+            self.push(report);
+            let waited_for = self.state.flights.values().any(|f| f.tasks().contains(&task_id));
+            if !waited_for {
+                self.inner.kin.settle(&self.state.task_id, &[task_id]);
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn root(&self) -> &TaskId {
+        self.state.created.root.as_ref().unwrap_or(&self.state.task_id)
+    }
+}
+
+fn arrival_from(
+    agent: &str,
+    id: antiphon_core::InteractionId,
+    content: InteractionContent,
+    handling_mode: HandlingMode,
+) -> MessageQueued {
+    let from = Sender::agent(agent);
+    let interaction = Interaction { id, from, content, handling_mode, render_metadata: None };
+    MessageQueued::of(classify(interaction, &SilentIntents::default()))
+}
+
+type Looked = Result<Result<Answer, Refusal>, OrchestratorError>;
+
+fn not_yours(task_id: &TaskId) -> Refusal {
+    Refusal::NotYours { task_id: task_id.to_string() }
+}
+
+/// What an agent reads of a result: all of it, or as much as there is room for.
+pub(crate) fn told(result: &InvocationResult) -> String {
+    let count = dispatch_call::results(result).len().max(1);
+    let room = (RESULTS_BYTES_MAX / count).max(RESULT_BYTES_MIN);
+    let mut result = result.clone();
+    match &mut result {
+        InvocationResult::Scalar { result } => result.content = cut(result.content.take(), room),
+        InvocationResult::Vector { results } => {
+            for result in results {
+                result.content = cut(result.content.take(), room);
+            }
+        }
+        InvocationResult::TaskIds { .. } => {}
+    }
+    json!(result).to_string()
+}
+
+/// A content that fits, or its beginning.
+fn cut(content: Value, bytes_max: usize) -> Value {
+    let whole = text(&content);
+    if whole.len() <= bytes_max {
+        return content;
+    }
+    let beginning = &whole[..whole.floor_char_boundary(bytes_max)];
+    let note = format!("{} bytes, cut: get_task shows all of it", whole.len());
+    json!({ "beginning": beginning, "note": note })
+}
+
+fn text(content: &Value) -> String {
+    content.as_str().map_or_else(|| content.to_string(), str::to_owned)
+}

@@ -1,0 +1,357 @@
+//! The tools by which an agent talks to agents that are there. It reaches those it may call, and
+//! starts nobody.
+
+use std::num::NonZeroU32;
+
+use antiphon_core::port::IdempotencyKey;
+use antiphon_core::{
+    AgentName, HandlingMode, InteractionId, RawJson, RenderClass, RenderMetadata, RequestSent,
+    ResponseStatus, Salience, Tool, ToolCallBlock, ToolResult,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::dispatch::pending_call;
+use crate::dispatch::refusal::Refusal;
+use crate::dispatch::supervisor_tools::read;
+use crate::inbox::admission::{Origin, Starts};
+use crate::inbox::arrival::{Arrival, Receipt, Rejection};
+use crate::inbox::open_requests::OutboundRequest;
+use crate::orchestrator_error::OrchestratorError;
+use crate::task::flush::Flushed;
+use crate::task::step::Work;
+
+const PEERS: &str = "peers";
+const SEND_MESSAGE: &str = "send_message";
+const SEND_REQUEST: &str = "send_request";
+const SEND_RESPONSE: &str = "send_response";
+const REPLY: &str = "reply";
+
+/// Requests that a task may have open at a time.
+pub const REQUESTS_OPEN_MAX: usize = 64;
+
+/// How long a request waits for its answer, unless it says otherwise, in seconds.
+pub const REQUEST_TIMEOUT_S_DEFAULT: u32 = 600;
+
+/// The longest that a request may wait, in seconds: a week.
+pub const REQUEST_TIMEOUT_S_MAX: u32 = 7 * 24 * 3600;
+
+/// How often agents may write to each other because one of them wrote, before something else has to
+/// wake them: two that are too polite would never stop.
+pub const HOPS_MAX: u32 = 100;
+
+/// Whether a tool is for talking to others.
+pub(crate) fn talks(name: &str) -> bool {
+    [PEERS, SEND_MESSAGE, SEND_REQUEST].contains(&name)
+}
+
+/// Whether a tool is for answering what arrived.
+pub(crate) fn answers(name: &str) -> bool {
+    [SEND_RESPONSE, REPLY].contains(&name)
+}
+
+/// The tools to talk to others.
+pub(crate) fn talking() -> Vec<Tool> {
+    let to = json!({ "type": "string", "description": "The agent's name." });
+    let mode = json!({ "enum": ["queue", "steer"], "description":
+        "`queue`: with its next turn. `steer`: within the turn it is at." });
+    let salience = json!({ "enum": ["background", "normal", "important", "urgent"] });
+    let each = [
+        (
+            PEERS,
+            "Lists the agents you may talk to, and whether they are there.",
+            json!({}),
+            json!([]),
+        ),
+        (
+            SEND_MESSAGE,
+            "Sends a message to an agent that is there. You get no answer to it as such.",
+            json!({ "to": to, "text": { "type": "string" }, "mode": mode, "salience": salience }),
+            json!(["to", "text"]),
+        ),
+        (
+            SEND_REQUEST,
+            "Asks an agent that is there for something. Its answer is the result of this call if you \
+             `wait`, and arrives later otherwise. When there is none in time, the answer is `failed`.",
+            json!({ "to": to,
+                "intent": { "type": "string", "description": "What you ask for, in a word or two." },
+                "params": { "description": "What comes with it, as JSON." },
+                "timeout_s": { "type": "integer", "minimum": 1, "maximum": REQUEST_TIMEOUT_S_MAX },
+                "wait": { "type": "boolean", "description": "Wait for the answer; true if absent." } }),
+            json!(["to", "intent"]),
+        ),
+    ];
+    each.into_iter().filter_map(tool).collect()
+}
+
+/// The tools to answer what arrived.
+pub(crate) fn answering() -> Vec<Tool> {
+    let request = json!({ "type": "string", "description": "The id in the label of the request." });
+    let each = [
+        (
+            SEND_RESPONSE,
+            "Answers a request that arrived. `accepted` says that the answer follows later; \
+             `completed` and `failed` are the answer.",
+            json!({ "request_id": request, "status": { "enum": ["accepted", "completed", "failed"] },
+                "result": { "description": "What came of it, as JSON." } }),
+            json!(["request_id", "status"]),
+        ),
+        (
+            REPLY,
+            "Answers the request that you were woken for with a text.",
+            json!({ "text": { "type": "string" }, "request_id": request }),
+            json!(["text"]),
+        ),
+    ];
+    each.into_iter().filter_map(tool).collect()
+}
+
+fn tool((name, about, properties, required): (&str, &str, Value, Value)) -> Option<Tool> {
+    let parameters = json!({ "type": "object", "properties": properties,
+        "required": required, "additionalProperties": false });
+    let parameters = RawJson::of(&parameters).ok()?;
+    Some(Tool { name: name.to_owned(), description: about.to_owned(), parameters })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SendMessage {
+    to: AgentName,
+    text: String,
+    #[serde(default)]
+    mode: HandlingMode,
+    salience: Option<Salience>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SendRequest {
+    to: AgentName,
+    intent: String,
+    #[serde(default)]
+    params: Value,
+    timeout_s: Option<NonZeroU32>,
+    wait: Option<bool>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SendResponse {
+    request_id: InteractionId,
+    status: ResponseStatus,
+    #[serde(default)]
+    result: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Reply {
+    text: String,
+    request_id: Option<InteractionId>,
+}
+
+/// What came of talking to others. `None` is a call that waits now, or a task that is over.
+type Talked = Result<Result<Option<ToolResult>, Refusal>, OrchestratorError>;
+
+impl Work {
+    /// Answers a call that talks to others, or answers them.
+    pub(crate) async fn talk(&mut self, call: &ToolCallBlock) -> Result<(), OrchestratorError> {
+        let talked = match call.name.as_str() {
+            PEERS => Ok(Some(self.peers())),
+            SEND_MESSAGE => self.send_message(call).await?,
+            SEND_REQUEST => self.send_request(call).await?,
+            SEND_RESPONSE => self.send_response(call).await?,
+            REPLY => self.send_reply(call).await?,
+            _ => return Ok(()),
+        };
+        match talked {
+            Ok(Some(result)) => self.result(call, result),
+            Ok(None) => {}
+            Err(refusal) => self.result(call, refusal.result()),
+        }
+        Ok(())
+    }
+
+    /// What something that a call says is called.
+    pub(crate) fn name_of(&self, call: &ToolCallBlock) -> InteractionId {
+        pending_call::derived_id(&self.state.task_id, self.state.turns, call.id.as_str())
+    }
+
+    fn peers(&self) -> ToolResult {
+        let created = &self.state.created;
+        let agents = self.inner.world.agents.as_ref();
+        let mut shown = Vec::new();
+        for agent in agents.map(|agents| agents.list()).unwrap_or_default() {
+            let (name, mine) = (agent.name.as_str(), agent.name.as_str() == created.agent);
+            if mine || !created.agents.allows(Some(name)) {
+                continue;
+            }
+            let there = match self.inner.roster.find(&agent.name) {
+                Some(task_id) if self.inner.places.find(&task_id).is_some() => "at work",
+                Some(_) => "idle",
+                None => "not there",
+            };
+            shown.push(json!({ "name": name, "about": agent.description, "state": there }));
+        }
+        let listed = json!({ "you": created.agent, "peers": shown });
+        ToolResult::text(listed.to_string())
+    }
+
+    async fn send_message(&self, call: &ToolCallBlock) -> Talked {
+        let asked: SendMessage = match read(call) {
+            Ok(asked) => asked,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        if let Err(refusal) = self.may_talk_to(&asked.to) {
+            return Ok(Err(refusal));
+        }
+        // Named after the call: said again after a crash, it is heard once.
+        let id = self.name_of(call);
+        let key = Some(IdempotencyKey(format!("message:{id}")));
+        let shown = |salience| RenderMetadata { class: RenderClass::PeerMessage, salience };
+        let arrival = Arrival {
+            mode: asked.mode,
+            render_metadata: asked.salience.map(shown),
+            ..Arrival::message(asked.to, self.sender(), asked.text)
+        };
+        let hops = self.state.hops.saturating_add(1);
+        let origin = Origin { id, reply_to: None, key, starts: Starts::No, hops };
+        Ok(match self.inner.admit_as(arrival, origin).await? {
+            Receipt::Rejected(rejection) => Err(Refusal::Rejected(rejection)),
+            Receipt::Accepted { .. } | Receipt::Deduplicated { .. } | Receipt::Filtered => {
+                Ok(Some(ToolResult::text("it will hear that")))
+            }
+        })
+    }
+
+    async fn send_request(&mut self, call: &ToolCallBlock) -> Talked {
+        let asked: SendRequest = match read(call) {
+            Ok(asked) => asked,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let id = self.name_of(call);
+        let waits = asked.wait.unwrap_or(true);
+        if !self.state.requests.contains_key(&id) && self.state.response_to(id).is_none() {
+            if let Err(refusal) = self.may_ask(&asked).await? {
+                return Ok(Err(refusal));
+            }
+            let timeout_s = asked.timeout_s.map_or(REQUEST_TIMEOUT_S_DEFAULT, NonZeroU32::get);
+            let wait = chrono::TimeDelta::seconds(i64::from(timeout_s.min(REQUEST_TIMEOUT_S_MAX)));
+            let until = self.inner.world.clock.now() + wait;
+            let SendRequest { to, intent, params, .. } = asked;
+            let tool_call_id = call.id.clone();
+            self.push(RequestSent { tool_call_id, id, to, intent, params, until, waits });
+            if self.flush().await? == Flushed::Over {
+                return Ok(Ok(None));
+            }
+        }
+        if let Some(sent) = self.state.requests.get(&id).cloned() {
+            self.ask_peer(id, &sent).await?;
+        }
+        if waits {
+            return Ok(Ok(None));
+        }
+        let told = json!({ "request_id": id, "status": "sent" });
+        Ok(Ok(Some(ToolResult::text(told.to_string()))))
+    }
+
+    /// A request that cannot be delivered any more is answered at once.
+    async fn ask_peer(
+        &mut self,
+        id: InteractionId,
+        sent: &OutboundRequest,
+    ) -> Result<(), OrchestratorError> {
+        if let Err(rejection) = self.post_request(id, sent).await? {
+            let answer = self.refusal(id, &rejection);
+            self.inner.deliver(sent.to.as_str(), &answer).await?;
+            self.hear_arrivals().await?;
+        }
+        Ok(())
+    }
+
+    /// Whether a request makes sense, as far as that can be said before it is sent.
+    async fn may_ask(&self, asked: &SendRequest) -> Result<Result<(), Refusal>, OrchestratorError> {
+        if let Err(refusal) = self.may_talk_to(&asked.to) {
+            return Ok(Err(refusal));
+        }
+        if self.state.requests.len() >= REQUESTS_OPEN_MAX {
+            return Ok(Err(Refusal::Requests { max: REQUESTS_OPEN_MAX }));
+        }
+        if let Err(rejection) = self.inner.fits(&asked.to, &asked.intent, &asked.params) {
+            return Ok(Err(Refusal::Rejected(rejection)));
+        }
+        let there = self.inner.live(&asked.to, Starts::No).await?;
+        Ok(there.map(drop).map_err(Refusal::Rejected))
+    }
+
+    fn may_talk_to(&self, to: &AgentName) -> Result<(), Refusal> {
+        let created = &self.state.created;
+        let allowed = match &created.agents {
+            antiphon_core::CallableAgents::Only(names) => names.clone(),
+            antiphon_core::CallableAgents::Any => Vec::new(),
+        };
+        if !created.agents.allows(Some(to.as_str())) {
+            return Err(Refusal::MayNotCall { agent: format!("`{to}`"), allowed });
+        }
+        if self.state.hops >= HOPS_MAX {
+            return Err(Refusal::Hops { max: HOPS_MAX });
+        }
+        if to.as_str() == created.agent {
+            let reason = "that is you: nobody else would answer".to_owned();
+            return Err(Refusal::Arguments { reason });
+        }
+        Ok(())
+    }
+
+    async fn send_response(&mut self, call: &ToolCallBlock) -> Talked {
+        match read::<SendResponse>(call) {
+            Ok(SendResponse { request_id, status, result }) => {
+                self.respond(request_id, status, result).await
+            }
+            Err(refusal) => Ok(Err(refusal)),
+        }
+    }
+
+    async fn send_reply(&mut self, call: &ToolCallBlock) -> Talked {
+        let Reply { text, request_id } = match read(call) {
+            Ok(asked) => asked,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let only = || {
+            let mut owed = self.state.owed.keys();
+            owed.next().copied().filter(|_| owed.next().is_none())
+        };
+        match request_id.or_else(only) {
+            Some(id) => self.respond(id, ResponseStatus::Completed, Value::String(text)).await,
+            None => {
+                let reason = "say which request with `request_id`: not just one is open".to_owned();
+                Ok(Err(Refusal::Arguments { reason }))
+            }
+        }
+    }
+
+    async fn respond(
+        &mut self,
+        id: InteractionId,
+        status: ResponseStatus,
+        result: Value,
+    ) -> Talked {
+        let bytes = result.to_string().len();
+        if bytes > crate::inbox::arrival::INTERACTION_BYTES_MAX {
+            return Ok(Err(Refusal::Rejected(Rejection::TooLong { bytes })));
+        }
+        let sent = || Some(ToolResult::text("it will hear that"));
+        if self.state.owed.contains_key(&id) {
+            self.reply(id, status, result);
+            self.flush().await?;
+            return Ok(Ok(sent()));
+        }
+        // Killed between the answer and the word that it was given.
+        let given = self.inner.world.journal.reply(id).await?;
+        if given.is_some_and(|given| given.status == status && given.result == result) {
+            return Ok(Ok(sent()));
+        }
+        let reason = format!("there is no open request {id}: it was answered, or never arrived");
+        Ok(Err(Refusal::Arguments { reason }))
+    }
+}

@@ -1,0 +1,86 @@
+//! The model of a task that somebody else works on: it is asked from here, and only as long as there is
+//! something left to spend. When it is not known what was spent, nobody is asked.
+
+use std::sync::Arc;
+
+use antiphon_core::{PieceSource, Provider, ProviderError, Request, TaskCreated};
+use futures_util::StreamExt as _;
+use tokio_util::sync::CancellationToken;
+
+use crate::budget::spend_limits::BudgetRefusal;
+use crate::budget::tree::Tree;
+use crate::services::Inner;
+use crate::task::limits::{self, LimitReached};
+
+/// What a task shares with all it belongs to.
+#[derive(Clone)]
+pub(crate) struct Bounds {
+    pub(crate) inner: Arc<Inner>,
+    pub(crate) trees: Vec<Arc<Tree>>,
+    pub(crate) task: TaskCreated,
+    /// Fired when the budget is spent.
+    pub(crate) spent: CancellationToken,
+}
+
+/// A model that is asked as long as there is something left to spend, whoever else spends it.
+pub(crate) struct Bounded {
+    pub(crate) provider: Arc<dyn Provider>,
+    pub(crate) bounds: Bounds,
+}
+
+impl Provider for Bounded {
+    fn open(&self, request: Request) -> PieceSource {
+        let Bounds { inner, trees, task, spent } = self.bounds.clone();
+        if let Some(limit) = limits::used_up(&trees, &inner.world.prices) {
+            return refusing(limit.to_string());
+        }
+        let provider = Arc::clone(&self.provider);
+        let opening = async move {
+            // What was spent is known before anybody is asked, or nobody is.
+            if let Err(error) = inner.settle_purse(task.payer.as_deref()).await {
+                let message = error.to_string();
+                return refused(ProviderError::Overloaded { message, retry_after: None });
+            }
+            open_within(&inner, &*provider, &task, &spent, request)
+        };
+        Box::pin(futures_util::stream::once(opening).flatten())
+    }
+}
+
+/// Asks, as long as there is something left to spend.
+fn open_within(
+    inner: &Inner,
+    provider: &dyn Provider,
+    task: &TaskCreated,
+    spent: &CancellationToken,
+    request: Request,
+) -> PieceSource {
+    match inner.kept_from_model(task) {
+        None => provider.open(request),
+        Some(BudgetRefusal::PriceUnknown { model }) => {
+            refusing(LimitReached::PriceUnknown { model }.to_string())
+        }
+        Some(BudgetRefusal::Spent(_)) => {
+            // Nobody answers: whoever asked is brought to rest, and fails at nothing.
+            spent.cancel();
+            Box::pin(futures_util::stream::pending())
+        }
+    }
+}
+
+fn refusing(message: String) -> PieceSource {
+    refused(ProviderError::InvalidRequest { message })
+}
+
+fn refused(error: ProviderError) -> PieceSource {
+    Box::pin(futures_util::stream::iter([Err(error)]))
+}
+
+/// Answers nothing: for runners that ask nobody.
+pub(crate) struct Nobody;
+
+impl Provider for Nobody {
+    fn open(&self, _: Request) -> PieceSource {
+        refusing("this runner has no model to ask".to_owned())
+    }
+}

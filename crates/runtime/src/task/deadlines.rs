@@ -1,0 +1,137 @@
+//! When approvals that nobody answers are answered by the clock, and tasks that wait are looked at.
+//!
+//! One future sleeps until the next of them; a task that waits costs a row.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use antiphon_core::port::Clock;
+use antiphon_core::{ApprovalId, InteractionId, TaskId};
+use chrono::{DateTime, Utc};
+use tokio::sync::Notify;
+
+use crate::budget::tree;
+use crate::orchestrator_error::OrchestratorError;
+use crate::services::Inner;
+use crate::task::run_slots;
+
+/// Longest sleep: a machine that was asleep itself, or whose clock was set, is not far behind.
+const SLEEP_MAX: Duration = Duration::from_secs(60);
+
+/// What is due.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Due {
+    /// An approval is answered.
+    Approval(ApprovalId),
+    /// A task is looked at.
+    Task(TaskId),
+    /// Somebody stops waiting for an answer of a task.
+    Answer(TaskId, InteractionId),
+}
+
+/// What is due, and when.
+#[derive(Debug, Default)]
+pub(crate) struct Deadlines {
+    waiting: Mutex<BTreeSet<(DateTime<Utc>, Due)>>,
+    changed: Notify,
+}
+
+impl Deadlines {
+    pub(crate) fn add(&self, at: DateTime<Utc>, due: Due) {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert((at, due));
+        self.changed.notify_one();
+    }
+
+    /// The next thing whose time is over. Cancel safe: one that was not returned is still
+    /// there.
+    pub(crate) async fn next(&self, clock: &Arc<dyn Clock>) -> Due {
+        loop {
+            let now = clock.now();
+            let first = {
+                let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+                match waiting.first() {
+                    Some((at, _)) if *at <= now => waiting.pop_first(),
+                    Some(_) | None => None,
+                }
+            };
+            if let Some((_, due)) = first {
+                return due;
+            }
+            let next = {
+                let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+                waiting.first().map(|(at, _)| (*at - now).to_std().unwrap_or_default())
+            };
+            let changed = self.changed.notified();
+            match next {
+                Some(wait) => {
+                    tokio::select! {
+                        () = tokio::time::sleep(wait.min(SLEEP_MAX)) => {}
+                        () = changed => {}
+                    }
+                }
+                None => changed.await,
+            }
+        }
+    }
+}
+
+impl Inner {
+    /// Has an approval answered by the clock when its time is over.
+    pub(crate) fn watch_deadline(self: &Arc<Self>, at: DateTime<Utc>, approval_id: ApprovalId) {
+        self.watch(at, Due::Approval(approval_id));
+    }
+
+    /// Has a task looked at when it is time.
+    pub(crate) fn watch_task(self: &Arc<Self>, at: DateTime<Utc>, task_id: TaskId) {
+        self.watch(at, Due::Task(task_id));
+    }
+
+    /// Has those who wait for an answer of a task told when they have waited long enough.
+    pub(crate) fn watch_answer(
+        self: &Arc<Self>,
+        at: DateTime<Utc>,
+        task_id: TaskId,
+        request: InteractionId,
+    ) {
+        self.watch(at, Due::Answer(task_id, request));
+    }
+
+    fn watch(self: &Arc<Self>, at: DateTime<Utc>, due: Due) {
+        self.deadlines.add(at, due);
+        if self.watched.set(()).is_err() {
+            return;
+        }
+        let inner = Arc::clone(self);
+        self.tracker.spawn(async move {
+            loop {
+                let due = tokio::select! {
+                    due = inner.deadlines.next(&inner.world.clock) => due,
+                    () = inner.stop.cancelled() => return,
+                };
+                match due {
+                    Due::Approval(approval_id) => inner.expire(approval_id).await,
+                    Due::Task(task_id) => run_slots::start(&inner, &task_id),
+                    Due::Answer(task_id, request) => {
+                        if let Err(error) = inner.answer_late(&task_id, request).await {
+                            tracing::warn!(task.id = %task_id, %error, "nobody is told that it is late");
+                        }
+                    }
+                }
+            }
+        });
+    }
+
+    /// Has a task that waits looked at when its time is over.
+    pub(crate) async fn watch_time(
+        self: &Arc<Self>,
+        task_id: &TaskId,
+    ) -> Result<(), OrchestratorError> {
+        let (created, at) = tree::beginning(task_id, &*self.world.journal).await?;
+        if let Some(max) = created.limits.wall_clock_s_max {
+            let until = at + chrono::TimeDelta::seconds(i64::from(max.get()));
+            self.watch_task(until, task_id.clone());
+        }
+        Ok(())
+    }
+}

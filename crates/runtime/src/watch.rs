@@ -1,0 +1,5 @@
+//! watch.
+
+pub(crate) mod delta;
+pub(crate) mod follower;
+pub(crate) mod recent_events;
