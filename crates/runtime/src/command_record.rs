@@ -1,5 +1,5 @@
-//! What was done once and is not done again: an order under the name that somebody gave it, and what
-//! came of it.
+//! Outcomes of commands, recorded under their idempotency keys so that a repeated command has the
+//! same outcome.
 
 use antiphon_core::port::{Append, Expected, IdempotencyKey};
 use antiphon_core::{
@@ -13,13 +13,13 @@ use crate::orchestrator_error::OrchestratorError;
 use crate::services::Inner;
 
 impl Orchestrator {
-    /// What came of an order of this name, if it was carried out.
+    /// The recorded outcome of the command with this key, if it was executed.
     pub async fn recorded(&self, key: &IdempotencyKey) -> Result<Option<Value>, OrchestratorError> {
         self.inner().recorded(key).await
     }
 
-    /// Keeps what came of an order, in a task of its own that has ended. The first that is kept under
-    /// a name counts, and is returned.
+    /// Records the outcome of a command in a completed task of its own. The first outcome under a key
+    /// counts and is returned.
     pub async fn record(
         &self,
         order: &str,
@@ -29,7 +29,7 @@ impl Orchestrator {
         self.record_event(order, None, outcome, Some(key)).await
     }
 
-    /// The same, with what else happened at that moment.
+    /// Records an event together with the outcome.
     pub(crate) async fn record_event(
         &self,
         order: &str,

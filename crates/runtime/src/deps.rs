@@ -1,4 +1,4 @@
-//! What the orchestrator is given to work with.
+//! The ports and settings the runtime is built from.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,35 +9,35 @@ use antiphon_core::port::{
 use antiphon_core::{ModelRef, PriceTable, Provider, RawJson, ToolExecutor};
 use async_trait::async_trait;
 
-/// What the orchestrator is given to work with.
+/// The ports and settings the orchestrator works with.
 #[derive(Clone)]
 pub struct RuntimeDeps {
-    /// The truth.
+    /// Stores all events; the only durable state.
     pub journal: Arc<dyn Journal>,
-    /// Who answers.
+    /// Finds the provider of a model.
     pub models: Arc<dyn Models>,
-    /// What agents can do.
+    /// The tools that agents can call.
     pub tools: Arc<dyn ToolExecutor>,
-    /// What of it they may.
+    /// Decides which calls are allowed, denied or need approval.
     pub gate: Arc<dyn Gate>,
-    /// Who there is to be called; nobody calls anybody when absent.
+    /// Agent definitions; when absent, no agent can call another.
     pub agents: Option<Arc<dyn Agents>>,
-    /// Who works on tasks elsewhere.
+    /// Runners for tasks that run elsewhere; may be empty.
     pub runners: Vec<Arc<dyn Runner>>,
-    /// What answers cost.
+    /// Prices of the models, for cost limits and reports.
     pub prices: Arc<PriceTable>,
-    /// The time.
+    /// Source of the current time.
     pub clock: Arc<dyn Clock>,
-    /// Names for new things.
+    /// Source of new ids.
     pub ids: Arc<dyn IdSource>,
-    /// How it goes about it.
+    /// Policies and timeouts.
     pub settings: Settings,
 }
 
-/// Finds who answers for a model.
+/// Finds the provider of a model.
 pub trait Models: Send + Sync {
-    /// The provider, or what to tell the person. `fallbacks` are asked when that one cannot
-    /// answer; `route` is what the task says about how its model is reached.
+    /// Returns the provider, or an error text for the user. `fallbacks` are called when the model does
+    /// not answer; `route` is the task's own routing.
     fn provider(
         &self,
         model: &ModelRef,
@@ -45,38 +45,38 @@ pub trait Models: Send + Sync {
         route: Option<&RawJson>,
     ) -> Result<Arc<dyn Provider>, String>;
 
-    /// Who answers where nobody is named.
+    /// Model of agents that name none.
     fn default_model(&self) -> Option<ModelRef> {
         None
     }
 
-    /// How many tokens a request to it and its answer may have together, where that is known.
+    /// Context window of a model in tokens (request and answer together), if known.
     fn window_tokens(&self, model: &ModelRef) -> Option<u64>;
 }
 
-/// How the orchestrator goes about its work.
+/// Policies and timeouts of the orchestrator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// What becomes of a call that somebody has to be asked about.
+    /// What happens to a call that needs approval.
     pub asking: ApprovalPolicy,
-    /// How often a task that stopped for a reason that may pass is taken up again.
+    /// How often a task that stopped for a passing reason is restarted.
     pub restarts_max: u32,
-    /// How long to wait before the first of these times; twice as long before each further one.
+    /// Pause before the first restart; it doubles with each further one.
     pub restart_after: Duration,
-    /// A task that gives no sign of life for so long is taken up again.
+    /// A task without a heartbeat for this long is restarted. Must exceed the longest tool call.
     pub silence_max: Duration,
-    /// How long a client may take to say what came of a call of its tools.
+    /// How long a client may take to send the result of a call of its own tool.
     pub client_patience: Duration,
-    /// Who answers calls that dispatch agents.
+    /// Which orchestrator handles calls that dispatch agents.
     pub dispatch: Dispatch,
 }
 
-/// Who answers calls that dispatch agents, or look after those that were.
+/// Which orchestrator handles calls that dispatch agents or manage dispatched tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dispatch {
-    /// This orchestrator.
+    /// This one.
     Here,
-    /// The one that this one works for: a task with such calls is left to it.
+    /// The one that started this one: a task with such calls is left to it.
     Above,
 }
 
@@ -94,19 +94,19 @@ impl Default for Settings {
     }
 }
 
-/// What becomes of a call that somebody has to be asked about.
+/// What happens to a call that needs approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApprovalPolicy {
-    /// Its task waits until somebody answers.
+    /// Its task waits for the decision of a user.
     Wait {
-        /// After so long the answer is no.
+        /// Time after which the call is denied; no limit when absent.
         patience: Option<Duration>,
     },
-    /// Nobody is there: it is refused, and the model is told which rule would allow it.
+    /// It is refused at once, and the model reads which rule would allow it.
     Refuse,
 }
 
-/// Lets every call run. For tools that can do no harm.
+/// Allows every call. For tools that can do no harm.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OpenGate;
 

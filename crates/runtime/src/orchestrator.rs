@@ -1,4 +1,4 @@
-//! The handle: the only way in.
+//! The handle: the only way into the runtime.
 
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
@@ -33,36 +33,36 @@ use crate::task::wait::Rests;
 use crate::watch::delta::Delta;
 use crate::watch::follower::Follower;
 
-/// Tasks that are listed at a time when all that were cut off are taken up.
+/// Maximum number of tasks that recovery lists.
 const RECOVERED_MAX: NonZeroUsize = NonZeroUsize::new(1_000_000).unwrap();
 
-/// How often it is looked whether a tree rests in which somebody is asked and others work. There is
-/// nothing to hear: whoever is done tells its parent, who may be waiting for more.
+/// How often `wait` checks again whether a tree with suspended tasks is suspended as a whole. No
+/// event announces that: a task that ends notifies its parent, which may wait for more tasks.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
-/// Approvals that are looked at, at most.
+/// Maximum number of approvals in one list.
 const APPROVALS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
 
-/// The orchestrator. Cheap to clone; clones are the same one.
+/// Accepts tasks, messages and decisions, and runs tasks. Cheap to clone; clones share all state.
 #[derive(Clone)]
 pub struct Orchestrator {
     pub(crate) inner: Arc<Inner>,
 }
 
-/// What became of the tasks that were cut off.
+/// What [`Orchestrator::recover`] did with unfinished tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recovered {
-    /// Taken up again, the oldest first.
+    /// Tasks that were started again, oldest first.
     pub begun: Vec<TaskId>,
-    /// Still waiting for somebody.
+    /// Tasks that still wait for a user or a client.
     pub waiting: Vec<TaskId>,
-    /// Ended, because whoever dispatched them had ended.
+    /// Tasks that were canceled because their parent had ended.
     pub ended: Vec<TaskId>,
 }
 
 impl Orchestrator {
-    /// An orchestrator at rest: nothing is taken up before [`recover`](Self::recover) or
-    /// [`resume`](Self::resume).
+    /// Creates an orchestrator. No task runs before [`recover`](Self::recover),
+    /// [`resume`](Self::resume) or a new task.
     pub fn new(means: impl Into<RuntimeConfig>) -> Self {
         Self { inner: Arc::new(Inner::new(means.into())) }
     }
@@ -71,47 +71,47 @@ impl Orchestrator {
         &self.inner
     }
 
-    /// An orchestrator that keeps the books and never takes anything up: what is decided or said
-    /// through it is in the journal, for the one who works on the task next.
+    /// Creates an orchestrator that records commands and runs no task. The next process that runs
+    /// tasks acts on what it recorded.
     pub fn at_rest(means: impl Into<RuntimeConfig>) -> Self {
         let orchestrator = Self::new(means);
         orchestrator.inner.stop.cancel();
         orchestrator
     }
 
-    /// Keeps a conversation that was held elsewhere, or that branches off from another one. It
-    /// can be gone on with. Says in which task it is.
+    /// Records a conversation from a file or a fork as a completed task, so that a later task can
+    /// continue it. Returns the id of that task.
     pub async fn keep(&self, kept: ImportedConversation) -> Result<TaskId, OrchestratorError> {
         let append = kept.accept(&self.inner).await?;
         Ok(self.inner.append(append).await?.task_id)
     }
 
-    /// Where an agent that may run in these places would run; `None` is here. An error says why
-    /// nowhere.
+    /// Returns the runner that an agent with these runtimes gets; `None` is this process. The error
+    /// says for each runtime why it is not available.
     pub fn place(&self, runtimes: &[Runtime]) -> Result<Option<RunnerConfig>, String> {
         choose_runner::choose(runtimes, &self.inner.world.runners)
     }
 
-    /// Whether nothing bounds what is done there: only a person may start it.
+    /// Whether neither a gate nor a sandbox bounds the runner. Only a user may start such tasks.
     pub fn is_unbound(&self, runner: &RunnerConfig) -> bool {
         let mut runners = self.inner.world.runners.iter();
         runners.any(|known| known.kind() == runner.kind && known.is_unbound())
     }
 
-    /// Whether a task could be accepted as it is.
+    /// Checks whether `task` would be accepted. Records nothing.
     pub async fn check(&self, task: NewTask) -> Result<(), OrchestratorError> {
         task.accept(&self.inner).await.map(drop)
     }
 
-    /// Accepts a task and begins to work on it. When this returns, the journal has it.
+    /// Accepts a task and starts it. When this returns, the task is durable.
     pub async fn invoke(&self, task: NewTask) -> Result<TaskId, OrchestratorError> {
         let append = task.accept(&self.inner).await?;
-        // On a future of its own: whoever asked may stop waiting, and what is written is begun.
+        // On a future of its own: the caller may stop waiting, but a recorded task must start.
         let inner = Arc::clone(&self.inner);
         self.inner.owned(async move { Ok(begin(&inner, append).await?.task_id) }).await
     }
 
-    /// Does something to its end, also when whoever asked for it stops waiting.
+    /// Runs `work` to its end, even when the caller stops waiting. `shutdown` waits for it.
     pub async fn see_through<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,
@@ -119,8 +119,8 @@ impl Orchestrator {
         self.inner.owned(async move { Ok(work.await) }).await
     }
 
-    /// Goes on with a task that was cut off or paused. One that runs already, runs; one that waits for
-    /// the budget goes on only when more may be spent.
+    /// Resumes a task that was interrupted or paused. Does nothing to a running task. A task that
+    /// waits for budget is refused until more may be spent.
     pub async fn resume(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
         let state = self.task(task_id).await?;
         self.inner.check_model(&state)?;
@@ -143,7 +143,7 @@ impl Orchestrator {
         .await
     }
 
-    /// Has a task worked on as it stands: one that was paused stays so.
+    /// Starts a task in its current state: a paused task stays paused.
     pub async fn take_up(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
         self.inner.check_model(&self.task(task_id).await?)?;
         self.inner.unfinished(task_id).await?;
@@ -151,7 +151,7 @@ impl Orchestrator {
         Ok(())
     }
 
-    /// Lets a task rest at its next safe point, until it is resumed.
+    /// Suspends a task after its current step, until it is resumed.
     pub async fn pause(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
         let paused = StatusChanged {
             waiting_for: Some(WaitingFor::Resume),
@@ -164,7 +164,7 @@ impl Orchestrator {
         .await
     }
 
-    /// Says something to a task in the user's own words. When this returns, the journal has it.
+    /// Sends a message of the user to a task. When this returns, the message is durable.
     pub async fn send(
         &self,
         task_id: &TaskId,
@@ -174,25 +174,25 @@ impl Orchestrator {
         self.say(task_id, TaskMessage { message, mode, from: Sender::User, key: None }).await
     }
 
-    /// Takes in something for an agent. When this says `accepted`, the journal has it. An agent that
-    /// was never started is started.
+    /// Puts an interaction into an agent's inbox. `Accepted` means it is durable. Starts an agent that
+    /// was never started.
     pub async fn admit(&self, arrival: Arrival) -> Result<Receipt, OrchestratorError> {
         self.inner.admit(arrival, Starts::Yes).await
     }
 
-    /// The same for somebody who acts for an agent: nobody is started.
+    /// Like [`admit`](Self::admit) for a sender that acts for an agent: never starts an agent.
     pub async fn admit_to_live(&self, arrival: Arrival) -> Result<Receipt, OrchestratorError> {
         self.inner.admit(arrival, Starts::No).await
     }
 
-    /// Starts an agent: from now on it is there for what arrives.
+    /// Starts a resident agent: from now on it reads its inbox.
     pub async fn start_agent(&self, name: &AgentName) -> Result<Started, OrchestratorError> {
         self.inner.start_agent(name).await
     }
 
-    /// Stops an agent. What waits in its inbox waits until it is started again; requests are
-    /// answered as failed. Says which task was stopped, if there was one; the same key stops
-    /// once.
+    /// Stops a resident agent. Unread messages stay in its inbox until it starts again; open requests
+    /// are answered as failed. Returns the id of the stopped task, if one ran. With a `key`, a
+    /// repeated call stops the same task and no later one.
     pub async fn stop_agent(
         &self,
         name: &AgentName,
@@ -201,7 +201,7 @@ impl Orchestrator {
         self.inner.stop_agent(name, key).await
     }
 
-    /// The newest task of an agent that was started, ended or not.
+    /// The newest task of a resident agent, ended or not.
     pub async fn agent_task(
         &self,
         name: &AgentName,
@@ -209,7 +209,7 @@ impl Orchestrator {
         self.inner.last_of(name).await
     }
 
-    /// The final answer to a request, if there is one.
+    /// The final answer to a request, if it has been recorded.
     pub async fn reply(
         &self,
         request: InteractionId,
@@ -217,13 +217,13 @@ impl Orchestrator {
         Ok(self.inner.world.journal.reply(request).await?)
     }
 
-    /// Tells live agents that one of their peers is no longer defined.
+    /// Notifies live agents that one of their peers is no longer defined.
     pub async fn unwire(&self, name: &AgentName) -> Result<(), OrchestratorError> {
         self.inner.unwire(name).await
     }
 
-    /// Answers an approval. The first answer counts; when this returns, the journal has it, and its
-    /// task goes on.
+    /// Answers an approval. The first answer counts. When this returns, the answer is durable and the
+    /// task continues.
     pub async fn decide(
         &self,
         approval_id: &ApprovalId,
@@ -234,8 +234,8 @@ impl Orchestrator {
         self.inner.decide(approval_id, decision, by, comment).await
     }
 
-    /// Goes on with every task that was cut off, and with approvals that expire. What somebody
-    /// dispatched who has ended since is ended too.
+    /// Starts every interrupted task and watches approvals that expire. Cancels tasks whose parent
+    /// has ended.
     pub async fn recover(&self) -> Result<Recovered, OrchestratorError> {
         let query = TaskQuery { which: TaskSelector::Unfinished, limit: RECOVERED_MAX };
         let mut recovered = Recovered::default();
@@ -249,9 +249,9 @@ impl Orchestrator {
         self.inner.cancel_all(recovered.ended.clone()).await?;
         for task in unfinished {
             self.inner.enroll(&task).await?;
-            // What waits for somebody elsewhere is followed there.
-            // An agent that stands looks after those who wait for its answers.
-            // What waits for the budget looks itself whether more may be spent by now.
+            // A runner follows tasks that run elsewhere.
+            // A resident agent answers the requests that wait for it.
+            // A task that waits for budget checks itself whether more may be spent.
             let waits = task.waiting_for.is_some_and(|what| what != WaitingFor::Budget);
             if waits && !is_resident(&task) {
                 self.inner.watch_time(&task.task_id).await?;
@@ -270,17 +270,17 @@ impl Orchestrator {
         Ok(recovered)
     }
 
-    /// Ends a task: its model call, its tools, itself, and everything it dispatched. When this
-    /// returns, the journal says so.
+    /// Cancels a task: its model call, its tools, and all its descendants. When this returns, the
+    /// cancellation is durable.
     pub async fn cancel(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
         let ended = self.inner.cancel(task_id).await;
-        // What it dispatched before it ended is nobody's any more, whoever ended it.
+        // Descendants of an ended task have no owner, whichever caller ended the task.
         self.inner.cancel_below(task_id).await?;
         ended
     }
 
-    /// Says what came of a call that went out to the client who offered its tool. The first answer
-    /// counts; when this returns, the journal has it, and its task goes on.
+    /// Records the result of a call of a client's own tool. The first result counts. When this
+    /// returns, the result is durable and the task continues.
     pub async fn tool_result(
         &self,
         task_id: &TaskId,
@@ -294,17 +294,17 @@ impl Orchestrator {
         .await
     }
 
-    /// Tasks, the newest first.
+    /// Tasks that match the query, newest first.
     pub async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, OrchestratorError> {
         Ok(self.inner.world.journal.tasks(query).await?)
     }
 
-    /// What answers cost.
+    /// The price table that costs are computed with.
     pub fn prices(&self) -> &PriceTable {
         &self.inner.world.prices
     }
 
-    /// Conversations, the one with the newest task first.
+    /// Sessions, the one with the newest task first.
     pub async fn sessions(
         &self,
         limit: NonZeroUsize,
@@ -312,7 +312,7 @@ impl Orchestrator {
         Ok(self.inner.world.journal.sessions(limit).await?)
     }
 
-    /// Questions to a person, the oldest first.
+    /// Approvals, oldest first.
     pub async fn approvals(
         &self,
         which: ApprovalSelector,
@@ -321,12 +321,12 @@ impl Orchestrator {
         Ok(self.inner.world.journal.approvals(query).await?)
     }
 
-    /// Messages that wait for their turn.
+    /// Messages that no task has read yet.
     pub async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, OrchestratorError> {
         Ok(self.inner.world.journal.queued(limit).await?)
     }
 
-    /// Live agents, and where they stand. One whose task nobody works on stands idle.
+    /// Live agents and their states. An agent whose task does not run is idle.
     pub async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, OrchestratorError> {
         let mut agents = self.inner.world.journal.agents(limit).await?;
         for agent in &mut agents {
@@ -342,17 +342,17 @@ impl Orchestrator {
         Ok(self.inner.world.journal.read(read).await?.head)
     }
 
-    /// A task as it is now.
+    /// The current state of a task.
     pub async fn task(&self, task_id: &TaskId) -> Result<TaskState, OrchestratorError> {
         self.inner.load(task_id).await
     }
 
-    /// Waits until a task has ended, or until neither it nor anything below it can go on without
-    /// somebody. One that stopped before that, or that nobody works on, is an error that says why.
+    /// Waits until a task has ended, or until neither it nor a descendant can continue without the
+    /// user or a client. Returns an error when the task stopped early or does not run.
     pub async fn wait(&self, task_id: &TaskId) -> Result<TaskState, OrchestratorError> {
         let mut seen = None;
         loop {
-            // Listens before it looks, so that nothing is missed in between.
+            // Subscribes before it checks, so that no change is missed.
             let rested = self.inner.rested.notified();
             let mut bell = self.inner.bells.hear(Some(task_id));
             bell.borrow_and_update();
@@ -361,7 +361,7 @@ impl Orchestrator {
             if state.status.is_terminal() || state.status == TaskStatus::InputRequired {
                 return Ok(state);
             }
-            // Unless somebody has taken it up again meanwhile.
+            // Another caller may have started it meanwhile.
             if self.inner.places.find(task_id).is_some() {
                 continue;
             }
@@ -369,7 +369,7 @@ impl Orchestrator {
                 return Err(why);
             }
             if !self.inner.waits_for_others(&state) {
-                // Whoever was told a moment ago that it should look may be just about to.
+                // A start that was requested a moment ago may not have happened yet.
                 if seen == Some(state.seq) {
                     return Err(OrchestratorError::AtRest { task_id: task_id.clone() });
                 }
@@ -398,19 +398,19 @@ impl Orchestrator {
         }
     }
 
-    /// Everything behind a position, of one task or of all, as it was and as it goes on.
+    /// All events after a position, of one task or of all: recorded ones, then new ones as they come.
     pub fn follow(&self, task_id: Option<TaskId>, after: Position) -> Follower {
         let journal = Arc::clone(&self.inner.world.journal);
         Follower::new(journal, &self.inner.bells, task_id, after)
     }
 
-    /// What is shown as it comes. A watcher that is too slow misses some and is told.
+    /// Live deltas of all tasks. A slow subscriber misses some and gets an error that says how many.
     pub fn deltas(&self) -> broadcast::Receiver<Delta> {
         self.inner.deltas.all()
     }
 
-    /// Brings everything to rest: whatever can, ends its step within `patience`; the rest is cut
-    /// off and goes on another time. Says whether everything came to rest by itself.
+    /// Shuts down. Running tasks may finish their step within `patience`; after that they are
+    /// aborted and resume in the next process. Returns whether all stopped in time.
     pub async fn shutdown(&self, patience: Duration) -> bool {
         self.inner.stop.cancel();
         self.inner.tracker.close();
@@ -420,8 +420,8 @@ impl Orchestrator {
         rested
     }
 
-    /// Writes what `events` makes of a task that has not ended, however often somebody else
-    /// writes first, and has it looked at.
+    /// Appends the events that `events` computes for a task that has not ended, and starts the task.
+    /// Computes them again when another writer was first.
     pub(crate) async fn amend(
         &self,
         task_id: &TaskId,

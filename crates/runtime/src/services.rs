@@ -1,4 +1,4 @@
-//! What is behind the handle.
+//! The services behind an [`Orchestrator`](crate::Orchestrator): each owns one piece of state.
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
@@ -37,30 +37,31 @@ use crate::watch::delta::Deltas;
 use crate::watch::follower::Notifier;
 use crate::watch::recent_events;
 
-/// Tasks that one history goes through, at most.
+/// Maximum number of tasks that one conversation history spans.
 const HISTORY_TASKS_MAX: usize = 10_000;
 
-/// Standing agents that are kept at hand while they do nothing. One more, and all are let go.
+/// Maximum number of suspended resident tasks kept in memory. When one more is added, all of them
+/// are dropped and read from the journal again when they wake.
 const AT_HAND_MAX: usize = 4096;
 
-/// Tasks above one another that are looked at, at most.
+/// Maximum number of ancestors that are followed.
 pub(crate) const DEPTH_MAX: usize = 1024;
 
-/// A task that has just been created: nobody has to read it from the journal.
+/// A task in memory, so that starting it needs no journal read.
 pub(crate) struct Prepared {
     pub(crate) state: TaskState,
     pub(crate) trees: Vec<Arc<Tree>>,
-    /// The agent that thinks about it, if it was created thinking.
+    /// Id of the agent, when the creation already recorded that the agent thinks.
     pub(crate) thinking: Option<AgentId>,
     pub(crate) age: Age,
 }
 
-/// What is known of a task without a look at the journal.
+/// How current a cached task is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Age {
-    /// Everything: it has just been created.
+    /// The task was just created: the cached state is complete.
     New,
-    /// Everything up to where it was left.
+    /// The task was suspended: later events have to be read from the journal.
     Left,
 }
 
@@ -73,19 +74,19 @@ pub(crate) struct Inner {
     pub(crate) mailroom: InboxQuotas,
     pub(crate) outstanding: Outstanding,
     prepared: Mutex<HashMap<TaskId, Prepared>>,
-    /// Rings when a task comes to rest.
+    /// Notified when a task is suspended or stops.
     pub(crate) rested: Notify,
     pub(crate) places: RunSlots,
     pub(crate) trees: Trees,
     pub(crate) tracker: TaskTracker,
-    /// Fires when everything should come to rest; what is not done goes on another time.
+    /// Fires when the orchestrator shuts down. Unfinished tasks resume in the next process.
     pub(crate) stop: CancellationToken,
-    /// Fires when what did not come to rest is cut off.
+    /// Fires when work that did not stop in time is aborted.
     pub(crate) kill: CancellationToken,
     pub(crate) bells: Notifier,
     pub(crate) deltas: Arc<Deltas>,
     pub(crate) deadlines: Deadlines,
-    /// Set once somebody watches the deadlines.
+    /// Set once the future that waits for deadlines runs.
     pub(crate) watched: OnceLock<()>,
 }
 
@@ -114,22 +115,23 @@ impl Inner {
         }
     }
 
-    /// Runs something that has to go on to its end, also when whoever asked stops waiting.
+    /// Runs `work` to its end, even when the caller stops waiting for the result.
     pub(crate) async fn owned<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, OrchestratorError>> + Send + 'static,
     ) -> Result<T, OrchestratorError> {
-        let fault = |_| JournalError::Unavailable { reason: "it was cut off".to_owned() };
+        let fault =
+            |_| JournalError::Unavailable { reason: "the operation was interrupted".to_owned() };
         self.tracker.spawn(work).await.map_err(fault)?
     }
 
-    /// Writes, and tells whoever watches or waits.
+    /// Appends events, then notifies watchers and waiting tasks.
     pub(crate) async fn append(self: &Arc<Self>, append: Append) -> Result<Appended, JournalError> {
         let ended = append.events.last().and_then(|last| ended(last, append.at));
         let moved: Vec<EventBody> = append.events.iter().filter(|b| is_mail(b)).cloned().collect();
         let (task_id, counted) =
             (append.task_id.clone(), self.mailroom.expect(&append.task_id, &moved));
-        // Kept at hand only when somebody follows the task.
+        // The bodies are copied only when a watcher follows the task.
         let followed = self.bells.tower(&task_id);
         let followed = followed.map(|tower| (tower, append.at, append.events.clone()));
         let appended = self.write(append).await;
@@ -154,7 +156,7 @@ impl Inner {
         Ok(appended)
     }
 
-    /// Tells those who wait for a task how it ended. They are told once.
+    /// Wakes the tasks that wait for this one. Each is woken once.
     fn tell(self: &Arc<Self>, task_id: &TaskId, outcome: &Outcome) {
         for waiting in self.kin.ended(task_id, outcome) {
             run_slots::start(self, &waiting);
@@ -167,8 +169,7 @@ impl Inner {
         self.tell(&state.task_id, &outcome(state.status, state.detail.as_ref(), now));
     }
 
-    /// A task that is about to be worked on: as it was left, with what was written since, or from
-    /// the journal.
+    /// Returns a task for a run: from the cache with the events written since, or from the journal.
     pub(crate) async fn prepared(&self, task_id: &TaskId) -> Result<Prepared, OrchestratorError> {
         if let Some(mut prepared) = self.take_prepared(task_id)
             && (prepared.age == Age::New || self.bring_to_now(&mut prepared.state).await?)
@@ -180,22 +181,21 @@ impl Inner {
         Ok(Prepared { state, trees, thinking: None, age: Age::Left })
     }
 
-    /// Keeps a standing agent at hand that is left, so that it need not be read again when it is
-    /// woken.
+    /// Keeps a suspended resident task in memory, so that waking it needs no full read.
     pub(crate) fn keep_at_hand(&self, state: TaskState, trees: Vec<Arc<Tree>>) {
         if !state.created.standing || self.stop.is_cancelled() {
             return;
         }
         let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
         if prepared.len() >= AT_HAND_MAX {
-            // Those that were just created are taken up in a moment.
+            // New tasks start in a moment and stay.
             prepared.retain(|_, kept| kept.age == Age::New);
         }
         let task_id = state.task_id.clone();
         prepared.insert(task_id, Prepared { state, trees, thinking: None, age: Age::Left });
     }
 
-    /// Adds what was written since a task was last looked at. Says whether that can follow.
+    /// Applies the events written since the last read. Returns false when they do not fit the state.
     pub(crate) async fn bring_to_now(
         &self,
         state: &mut TaskState,
@@ -222,14 +222,14 @@ impl Inner {
         self.prepared.lock().unwrap_or_else(PoisonError::into_inner).remove(task_id)
     }
 
-    /// How a task that has ended did.
+    /// Returns the outcome of a task that has ended.
     pub(crate) async fn outcome(&self, task: &TaskSummary) -> Result<Outcome, OrchestratorError> {
         let state = self.load(&task.task_id).await?;
         let ended_at = task.ended_at.unwrap_or(task.last_event_at);
         Ok(outcome(state.status, state.detail.as_ref(), ended_at))
     }
 
-    /// Has `who`, which waits for a task, learn how it ended, or has that task worked on.
+    /// Records the outcome of a task for `who`, which waits for it, or starts that task.
     pub(crate) async fn rejoin(
         self: &Arc<Self>,
         who: &TaskId,
@@ -245,7 +245,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Says something to a task that has not ended, once, and has it looked at.
+    /// Queues a message for a task that has not ended, once, and starts the task.
     pub(crate) async fn queue(
         self: &Arc<Self>,
         task_id: &TaskId,
@@ -260,8 +260,7 @@ impl Inner {
         }
     }
 
-    /// Writes behind what is known of a task. Says whether it did: somebody else may have been
-    /// first.
+    /// Appends directly after the summary's last event. Returns false when another writer was first.
     pub(crate) async fn append_behind(
         self: &Arc<Self>,
         summary: &TaskSummary,
@@ -292,7 +291,7 @@ impl Inner {
         Ok(found.ok_or_else(|| ReplayError::NoTask { task_id: task_id.clone() })?)
     }
 
-    /// A task that has not ended.
+    /// Returns the task, or [`OrchestratorError::Ended`].
     pub(crate) async fn unfinished(
         &self,
         task_id: &TaskId,
@@ -305,14 +304,14 @@ impl Inner {
         Ok(summary)
     }
 
-    /// Who answers for a task; an error is what to tell the person.
+    /// Returns the provider of a task's model. The error text is meant for the user.
     pub(crate) fn provider(&self, state: &TaskState) -> Result<Arc<dyn Provider>, String> {
         let created = &state.created;
-        let model = created.model.as_ref().ok_or_else(|| "it names none".to_owned())?;
+        let model = created.model.as_ref().ok_or_else(|| "no model is set".to_owned())?;
         self.world.models.provider(model, &created.fallbacks, created.route.as_ref())
     }
 
-    /// Whether somebody can answer for a task that is to be taken up.
+    /// Checks that the model of a task can be called from here.
     pub(crate) fn check_model(&self, state: &TaskState) -> Result<(), OrchestratorError> {
         if !self.asks_here(state.created.runner.as_ref()) {
             return Ok(());
@@ -322,7 +321,7 @@ impl Inner {
         self.provider(state).map(drop).map_err(refuse)
     }
 
-    /// Where an agent really stands: the journal knows where it was last seen.
+    /// Corrects an agent's state: the journal knows only the last recorded one.
     pub(crate) fn bring_up_to_date(&self, agent: &mut LiveAgent) {
         match self.places.find(&agent.task_id) {
             None => agent.status.state = AgentState::Idle,
@@ -334,7 +333,7 @@ impl Inner {
         }
     }
 
-    /// A task from the journal, with what was said before it in other tasks.
+    /// Reads a task from the journal, after the conversation of the tasks it continues.
     pub(crate) async fn load(&self, task_id: &TaskId) -> Result<TaskState, OrchestratorError> {
         let mut chapters = vec![(task_id.clone(), self.events(task_id).await?)];
         while let Some(HistoryRef { task_id: before, seq }) = history(&chapters) {
@@ -374,7 +373,7 @@ impl Inner {
     }
 }
 
-/// Whether an inbox is another one behind it.
+/// Whether the event changes the content of an inbox.
 fn is_mail(body: &EventBody) -> bool {
     let takes = |body: &EventBody| matches!(body, EventBody::MessageAppended(said) if said.queued.is_some());
     matches!(body, EventBody::MessageQueued(_) | EventBody::Replied(_))
@@ -382,7 +381,7 @@ fn is_mail(body: &EventBody) -> bool {
         || body.ends_task()
 }
 
-/// How a task ended, if this ends it.
+/// Returns the outcome of the task when the event ends it.
 fn ended(body: &EventBody, at: DateTime<Utc>) -> Option<Outcome> {
     let EventBody::StatusChanged(change) = body else { return None };
     let terminal = change.status.is_terminal();
@@ -394,7 +393,7 @@ fn outcome(status: TaskStatus, detail: Option<&Value>, ended_at: DateTime<Utc>) 
     Outcome { status, content, ended_at }
 }
 
-/// What the oldest of these tasks goes on with.
+/// Returns the history that the oldest of these tasks continues.
 fn history(chapters: &[(TaskId, Vec<antiphon_core::Event>)]) -> Option<HistoryRef> {
     let (_, events) = chapters.last()?;
     let EventBody::TaskCreated(created) = &events.first()?.body else { return None };

@@ -1,7 +1,7 @@
-//! Asking what may be spent, and letting somebody spend more.
+//! Checks spend limits, and raises them.
 //!
-//! What is allowed is an event like any other: durable before anybody goes on, the same after a restart.
-//! Whoever waits for the budget is looked at then, and when the next day or month begins.
+//! A raise is an event: durable before any task continues, and the same after a restart. Tasks that wait
+//! for budget are started then, and when the next day or month begins.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -24,72 +24,72 @@ use crate::task::limits::LimitReached;
 use crate::task::run_slots;
 use crate::task::state::TaskState;
 
-/// Most that can be allowed at once: a million dollars.
+/// Largest amount that one call can allow: a million dollars.
 pub const ALLOWED_NANO_USD_MAX: u64 = 1_000_000_000_000_000;
 
-/// Tasks that are looked at when somebody allowed more.
+/// Maximum number of waiting tasks that a raise starts.
 const WAITING_MAX: NonZeroUsize = NonZeroUsize::new(1_000_000).unwrap();
 
-/// More that may be spent, this day and this month.
+/// A raise of a spend limit for the current day and month.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allowance {
-    /// By whom; by all together when absent.
+    /// Id of the API key; the total limit when absent.
     pub payer: Option<String>,
-    /// How much.
+    /// Amount, in billionths of a US dollar.
     pub by_nano_usd: u64,
-    /// Who says so.
+    /// Name of the user who allows it.
     pub by: String,
-    /// What they say to it.
+    /// Comment for the record.
     pub comment: Option<String>,
-    /// Makes a repeated order harmless.
+    /// Makes a repeated call harmless.
     pub key: Option<IdempotencyKey>,
 }
 
-/// How the budget stands.
+/// Status of all spend limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BudgetStatus {
-    /// Of all together.
+    /// The total limit.
     pub total: ScopeStatus,
-    /// Of keys that have limits, or that paid for something this month.
+    /// Keys that have limits, or that paid for something this month.
     pub keys: Vec<ScopeStatus>,
-    /// Tasks that wait for it, the oldest first.
+    /// Ids of the tasks that wait for budget, oldest first.
     pub waiting: Vec<TaskId>,
 }
 
-/// How one budget stands.
+/// Status of one spend limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScopeStatus {
-    /// Whose.
+    /// Id of the API key; absent for the total.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_id: Option<String>,
-    /// This day.
+    /// The current day.
     pub day: WindowStatus,
-    /// This month.
+    /// The current month.
     pub month: WindowStatus,
-    /// Answers this month of which nobody knows what they cost. They are not counted.
+    /// Number of answers this month without a known price. They are not in the sums.
     pub unpriced_calls: u64,
 }
 
-/// How a budget stands in a day or a month.
+/// Status of a spend limit in a day or a month.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WindowStatus {
-    /// What was spent.
+    /// Amount spent.
     pub spent_nano_usd: Cost,
-    /// What may be, with what was allowed beyond it; anything when absent.
+    /// Limit, including what was allowed beyond it; no limit when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_nano_usd: Option<Cost>,
-    /// What was allowed beyond it.
+    /// Amount allowed beyond the configured limit.
     pub raised_nano_usd: Cost,
-    /// When the next one begins.
+    /// When the next day or month begins.
     pub resets_at: DateTime<Utc>,
 }
 
 impl Orchestrator {
-    /// Whether new work may begin that this one pays for. What was accepted under the key before is
-    /// not refused now.
+    /// Checks that `payer` may start new work. A request with a known `key` is not refused: it was
+    /// accepted before.
     pub async fn afford(
         &self,
         payer: Option<&str>,
@@ -102,8 +102,8 @@ impl Orchestrator {
         }
     }
 
-    /// Whether this one may send something to an agent: the owner pays for what comes of it, but who
-    /// has spent their own budget sends nothing.
+    /// Checks that `payer` may send something to an agent. The owner pays for the agent, but a payer that
+    /// has spent its own budget sends nothing.
     pub async fn afford_sending(
         &self,
         payer: Option<&str>,
@@ -112,17 +112,17 @@ impl Orchestrator {
         self.afford(payer, crate::inbox::admission::key_of(arrival).as_ref()).await
     }
 
-    /// Whether this one has not spent its own budget, whatever became of that of all.
+    /// Checks the limit of `payer` alone, not the total.
     pub async fn afford_own(&self, payer: Option<&str>) -> Result<(), OrchestratorError> {
         Ok(self.inner.check_budget(payer, Scopes::Own).await??)
     }
 
-    /// What was spent in these days.
+    /// What was spent on these days.
     pub async fn spending(&self, days: DayRange) -> Result<Spending, OrchestratorError> {
         Ok(self.inner.world.journal.spending(days).await?)
     }
 
-    /// How the budget stands.
+    /// Status of all spend limits.
     pub async fn budget(&self) -> Result<BudgetStatus, OrchestratorError> {
         let inner = &self.inner;
         inner.settle_every_purse().await?;
@@ -141,13 +141,13 @@ impl Orchestrator {
         })
     }
 
-    /// Tasks that wait for the budget, the oldest first.
+    /// Ids of the tasks that wait for budget, oldest first.
     pub async fn waiting_for_budget(&self) -> Result<Vec<TaskId>, OrchestratorError> {
         self.inner.waiting_for_budget().await
     }
 
-    /// Lets more be spent, this day and this month. When this returns, the journal has it, and whoever
-    /// waited for it goes on.
+    /// Raises a spend limit for the current day and month. When this returns, the raise is durable and
+    /// waiting tasks are started.
     pub async fn allow(&self, allowance: Allowance) -> Result<BudgetStatus, OrchestratorError> {
         let inner = &self.inner;
         let limits = inner.limits_of(allowance.payer.as_deref());
@@ -156,7 +156,7 @@ impl Orchestrator {
             return Err(refuse("there is no such budget: see `antiphon budget show`"));
         }
         if !(1..=ALLOWED_NANO_USD_MAX).contains(&allowance.by_nano_usd) {
-            return Err(refuse("from 0.000000001 to 1000000 dollars can be allowed at once"));
+            return Err(refuse("the amount must be from 0.000000001 to 1000000 dollars"));
         }
         let Allowance { payer, by_nano_usd, by, comment, key } = allowance;
         let amount = Cost { nano_usd: by_nano_usd };
@@ -174,18 +174,17 @@ impl Orchestrator {
     }
 }
 
-/// Which limits are looked at.
+/// Which limits are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scopes {
-    /// That of all together, and that of whoever pays.
+    /// The total limit and that of the payer.
     All,
-    /// That of whoever pays.
+    /// The limit of the payer.
     Own,
 }
 
 impl Inner {
-    /// Has what was spent at hand.
-    /// Has it known what was spent, where anything hangs on it.
+    /// Reads what was spent, if a limit applies to `payer`.
     pub(crate) async fn settle_purse(&self, payer: Option<&str>) -> Result<(), OrchestratorError> {
         if self.budget.holds_for(payer) { self.settle_every_purse().await } else { Ok(()) }
     }
@@ -213,7 +212,7 @@ impl Inner {
             if limits.is_empty() {
                 continue;
             }
-            // Whoever has to know has it read before.
+            // Callers that need exact sums call `settle_purse` first.
             let sums = self.purse.sums(&scope, now).unwrap_or_default();
             Budget::check(&scope, limits, sums, now)?;
         }
@@ -224,7 +223,7 @@ impl Inner {
         payer.map_or(self.budget.total, |payer| self.budget.spend_limits.limits(payer))
     }
 
-    /// Whether it is known what a task will cost, where that matters.
+    /// Checks that the price of a task's models is known, where limits apply.
     pub(crate) fn check_price(&self, task: &TaskCreated) -> Result<(), LimitReached> {
         let unknown = self
             .asks_here(task.runner.as_ref())
@@ -233,9 +232,9 @@ impl Inner {
         unknown.map_or(Ok(()), |model| Err(LimitReached::PriceUnknown { model }))
     }
 
-    /// Why the budget keeps a task from its model, if it does.
+    /// Why the budget refuses a model call of a task, if it does.
     pub(crate) fn kept_from_model(&self, task: &TaskCreated) -> Option<BudgetRefusal> {
-        // What is paid elsewhere is for the one there to say.
+        // Calls that another orchestrator pays for are checked there.
         if !self.asks_here(task.runner.as_ref()) {
             return None;
         }
@@ -246,7 +245,7 @@ impl Inner {
         Some(BudgetRefusal::PriceUnknown { model })
     }
 
-    /// Whether a task that waits for the budget need not wait any more.
+    /// Checks whether a task that waits for budget may continue.
     pub(crate) async fn check_wait(&self, state: &TaskState) -> Result<(), OrchestratorError> {
         if state.waiting_for != Some(WaitingFor::Budget) {
             return Ok(());

@@ -1,8 +1,8 @@
-//! What was spent so far this month, kept in memory so that asking costs nothing.
+//! What was spent this month, in memory so that a check reads nothing.
 //!
-//! It is the journal's spending, and what was written since. It is read from there before anything
-//! depends on it, and again when a write was cut off of which nobody knows whether it happened; what is
-//! written meanwhile is told apart by its position. So it is the same after a restart, to the last token.
+//! It is the journal's spending plus everything appended since. It is read before the first check, and
+//! again when an append ended with an unknown outcome. Appends during a read are told apart by their
+//! position, so that the sums are exactly those after a restart.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,26 +16,26 @@ use chrono::{DateTime, NaiveDate, Utc};
 use crate::budget::spend_limits::{BudgetScope, Sums};
 use crate::services::Inner;
 
-/// Days that are kept before those of earlier months are forgotten.
+/// Number of days that are kept before the oldest is dropped.
 const DAYS_MAX: usize = 64;
 
-/// What was spent so far this month.
+/// What was spent this month.
 #[derive(Debug, Default)]
 pub(crate) struct SpendCache(Mutex<Book>);
 
 #[derive(Debug, Default)]
 struct Book {
-    /// `None` until it was read, and when it is in doubt.
+    /// `None` until it is read, and after an append with an unknown outcome.
     sums: Option<Known>,
-    /// How often it was doubted: what was read before the last time is not believed.
+    /// Number of invalidations: what was read before the last one is dropped.
     doubts: u64,
-    /// How many are reading it from the journal.
+    /// Number of reads in progress.
     reading: usize,
-    /// What was written while somebody reads.
+    /// Entries appended during a read.
     meanwhile: Vec<(Position, Entry)>,
 }
 
-/// Something that was spent or allowed.
+/// An amount that was spent or allowed.
 #[derive(Debug, Clone)]
 enum Entry {
     Paid { day: NaiveDate, payer: Option<String>, model: String, calls: u64, usage: Usage },
@@ -44,10 +44,10 @@ enum Entry {
 
 #[derive(Debug, Default)]
 struct Known {
-    /// Everything up to here is in it.
+    /// Position up to which everything is included.
     head: Position,
     days: BTreeMap<NaiveDate, HashMap<BudgetScope, Day>>,
-    /// Money is rounded once for all that a model took for somebody in a day, whatever the order.
+    /// Usage by day, payer and model: costs are rounded once for each, whatever the order.
     taken: HashMap<(NaiveDate, Option<String>, String), Usage>,
 }
 
@@ -63,14 +63,14 @@ impl SpendCache {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has it read from the journal, unless it is known.
+    /// Reads it from the journal, unless it is known.
     pub(crate) async fn ready(
         &self,
         journal: &dyn Journal,
         prices: &PriceTable,
         now: DateTime<Utc>,
     ) -> Result<(), JournalError> {
-        // A clock may go back a little, and a month may end meanwhile.
+        // The clock may go back a little, or a month may end meanwhile.
         let yesterday = now.checked_sub_signed(chrono::TimeDelta::days(1)).unwrap_or(now);
         let from = SpendWindow::Month.first_day(yesterday);
         while let Some(reading) = self.begin_to_read() {
@@ -89,7 +89,7 @@ impl SpendCache {
         Some(Reading { purse: self, doubts: book.doubts })
     }
 
-    /// Adds what was written.
+    /// Adds appended entries.
     fn add(&self, position: Position, entries: Vec<Entry>, prices: &PriceTable) {
         let mut book = self.book();
         for entry in entries {
@@ -102,19 +102,19 @@ impl SpendCache {
         }
     }
 
-    /// Something may have been written, and nobody knows.
+    /// Invalidates the sums, after an append with an unknown outcome.
     fn doubt(&self) {
         let mut book = self.book();
         book.sums = None;
         book.doubts += 1;
     }
 
-    /// What was spent and allowed of one scope; `None` while that is not known.
+    /// Amounts of one limit; `None` while they are unknown.
     pub(crate) fn sums(&self, scope: &BudgetScope, now: DateTime<Utc>) -> Option<Sums> {
         self.book().sums.as_ref().map(|known| known.sums(scope, now))
     }
 
-    /// Everybody who spent something this month or may spend more.
+    /// All payers that spent or were allowed something this month.
     pub(crate) fn scopes(&self, now: DateTime<Utc>) -> Vec<BudgetScope> {
         let book = self.book();
         let Some(known) = &book.sums else { return Vec::new() };
@@ -125,14 +125,14 @@ impl SpendCache {
     }
 }
 
-/// Somebody who reads; what is written meanwhile is kept as long as there is one.
+/// A read in progress. Appended entries are kept while there is one.
 struct Reading<'a> {
     purse: &'a SpendCache,
     doubts: u64,
 }
 
 impl Reading<'_> {
-    /// Takes what was read, unless somebody has doubts since.
+    /// Stores what was read, unless it was invalidated meanwhile.
     fn end(self, mut known: Known, prices: &PriceTable) {
         let mut book = self.purse.book();
         if book.doubts != self.doubts {
@@ -155,7 +155,7 @@ impl Drop for Reading<'_> {
     }
 }
 
-/// Doubts what was spent, unless it is told what became of a write.
+/// An append in progress. Dropped without `end`, it invalidates the sums.
 struct Writing<'a> {
     purse: &'a SpendCache,
     known: bool,
@@ -166,7 +166,7 @@ impl<'a> Writing<'a> {
         Self { purse, known: false }
     }
 
-    /// It is known what became of it.
+    /// The outcome of the append is known.
     fn end(mut self) {
         self.known = true;
     }
@@ -181,12 +181,12 @@ impl Drop for Writing<'_> {
 }
 
 impl Inner {
-    /// Writes, and counts what is spent and allowed: the one place where that is done.
+    /// Appends to the journal, and adds what the events spend and allow.
     pub(crate) async fn write(&self, append: Append) -> Result<Appended, JournalError> {
         if !spends(&append) {
             return self.world.journal.append(append).await;
         }
-        // Whoever is paid runs, and is known then.
+        // The tree of a task that spends is registered, because the task runs.
         let tree = self.trees.shared(&append.task_id);
         let paid = tree.map(|tree| entries(&append, tree.payer.as_ref()));
         let raises = append.events.iter().any(|body| matches!(body, EventBody::BudgetRaised(_)));
@@ -215,7 +215,7 @@ impl Inner {
     }
 }
 
-/// What an append spends and allows, if `payer` pays for its task.
+/// The entries of an append; `payer` pays for its task.
 fn entries(append: &Append, payer: Option<&String>) -> Vec<Entry> {
     let entry = |body: &EventBody| {
         if let EventBody::UsageRecorded(paid) = body {

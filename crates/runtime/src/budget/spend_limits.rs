@@ -1,7 +1,7 @@
-//! What may be spent in all and by each who pays, and the word for it that no more may.
+//! Spend limits: in total and for each API key, and the errors for reached ones.
 //!
-//! A budget stops nothing that is under way: it is asked before each model is. A task that it keeps from
-//! its model waits, and loses nothing.
+//! A limit interrupts nothing: it is checked before each model call. A task that it refuses is suspended
+//! and loses nothing.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 
 use crate::deps::RuntimeDeps;
 
-/// The provider whose models cost nothing unless somebody gives them a price.
+/// Provider whose models cost nothing unless a price is configured.
 const SCRIPTED: &str = "scripted";
 
-/// What the orchestrator is given: a world, and what may be spent in it. A world alone has no budget.
+/// Configuration of an orchestrator. [`RuntimeDeps`] alone convert into one without spend limits.
 pub struct RuntimeConfig {
-    /// What it works with.
+    /// Ports and settings.
     pub world: RuntimeDeps,
-    /// What it may spend.
+    /// Spend limits.
     pub budget: Budget,
 }
 
@@ -31,12 +31,12 @@ impl From<RuntimeDeps> for RuntimeConfig {
     }
 }
 
-/// What may be spent.
+/// Spend limits, in total and for each API key.
 #[derive(Clone)]
 pub struct Budget {
-    /// By all together.
+    /// Limits for all tasks together.
     pub total: SpendLimits,
-    /// By each who pays.
+    /// Limits for each payer.
     pub spend_limits: Arc<dyn SpendLimitSource>,
 }
 
@@ -46,17 +46,16 @@ impl Default for Budget {
     }
 }
 
-/// Knows what those may spend who pay for tasks. Asked before every answer of a model, so it answers
-/// from memory.
+/// Spend limits of the payers. Called before every model call: answer from memory.
 pub trait SpendLimitSource: Send + Sync {
-    /// What one may spend; nothing limits who is not known.
+    /// Limits of one payer; empty when it has none.
     fn limits(&self, payer: &str) -> SpendLimits;
 
-    /// Everybody who has limits.
+    /// All payers that have limits, by id.
     fn limited(&self) -> Vec<(String, SpendLimits)>;
 }
 
-/// Nobody but the owner pays.
+/// No payer has limits.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoSpendLimits;
 
@@ -70,18 +69,18 @@ impl SpendLimitSource for NoSpendLimits {
     }
 }
 
-/// Whose limit.
+/// Which limit.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BudgetScope {
-    /// That of all together.
+    /// The limit of all tasks together.
     Total,
-    /// That of a key, by its id.
+    /// The limit of an API key, by its id.
     Key(String),
 }
 
 impl BudgetScope {
-    /// The word for it.
+    /// Stable code: `total` or `key`.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Total => "total",
@@ -89,7 +88,7 @@ impl BudgetScope {
         }
     }
 
-    /// The key, if it is one's.
+    /// Id of the API key, if it is the limit of one.
     pub fn key_id(&self) -> Option<&str> {
         match self {
             Self::Total => None,
@@ -105,21 +104,21 @@ impl BudgetScope {
     }
 }
 
-/// No more may be spent for now. Wait, or let somebody allow more.
+/// A spend limit is reached: wait until `resets_at`, or raise it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{} is spent: {spent} of {limit} for this {}; it goes on at {resets_at}, or with `antiphon \
+    "{} is spent: {spent} of {limit} for this {}; it resets at {resets_at}, or run `antiphon \
      budget allow USD{}`",
     scope.whose(),
     window.as_str(),
     scope.key_id().map(|id| format!(" --key {id}")).unwrap_or_default()
 )]
 pub struct BudgetSpent {
-    /// Whose limit was reached.
+    /// Which limit is reached.
     pub scope: BudgetScope,
-    /// Of which time.
+    /// Day or month.
     pub window: SpendWindow,
-    /// The limit, with what was allowed beyond it.
+    /// The limit, including what was allowed beyond it.
     pub limit: Cost,
     /// What was spent.
     pub spent: Cost,
@@ -128,7 +127,7 @@ pub struct BudgetSpent {
 }
 
 impl BudgetSpent {
-    /// What the journal says of a task that waits for it.
+    /// Status detail of a task that waits for it.
     pub(crate) fn detail(&self) -> Value {
         let mut detail = json!({
             "scope": self.scope.as_str(),
@@ -144,7 +143,7 @@ impl BudgetSpent {
         detail
     }
 
-    /// Whether that was said of the same limit, however much was spent then.
+    /// Whether the detail describes the same limit, regardless of the amount spent.
     pub(crate) fn is_told_by(&self, detail: Option<&Value>) -> bool {
         let Some(told) = detail else { return false };
         let own = self.detail();
@@ -154,26 +153,26 @@ impl BudgetSpent {
     }
 }
 
-/// Why the budget keeps a task from its model.
+/// Why the budget refuses a model call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BudgetRefusal {
-    /// It waits.
+    /// A spend limit is reached: the task is suspended.
     Spent(BudgetSpent),
-    /// It cannot go on: nobody knows what its model costs.
+    /// The price of the model is unknown: the task fails.
     PriceUnknown {
-        /// Which model.
+        /// The model, as `provider/model`.
         model: String,
     },
 }
 
 impl Budget {
-    /// Whether anything limits what somebody pays for.
+    /// Whether any limit applies to what `payer` pays for.
     pub(crate) fn holds_for(&self, payer: Option<&str>) -> bool {
         let own = |payer| !self.spend_limits.limits(payer).is_empty();
         !self.total.is_empty() || payer.is_some_and(own)
     }
 
-    /// A model that a task may ask, of which nobody knows what it costs, where that matters.
+    /// A model of the task without a price, where limits apply.
     pub(crate) fn unpriced(&self, task: &TaskCreated, prices: &PriceTable) -> Option<String> {
         let unknown =
             |model: &&ModelRef| model.provider() != SCRIPTED && prices.price(model).is_none();
@@ -181,7 +180,7 @@ impl Budget {
         self.holds_for(task.payer.as_deref()).then(|| model.to_string())
     }
 
-    /// Whether more may be spent of one scope.
+    /// Checks one limit.
     pub(crate) fn check(
         scope: &BudgetScope,
         limits: SpendLimits,
@@ -199,11 +198,11 @@ impl Budget {
     }
 }
 
-/// What was spent and allowed in the day and the month that it is.
+/// Amounts of the current day and month.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Sums {
     pub(crate) spent: PerWindow,
     pub(crate) raised: PerWindow,
-    /// Answers this month of which nobody knows what they cost.
+    /// Number of answers this month without a known price.
     pub(crate) unpriced_calls: u64,
 }

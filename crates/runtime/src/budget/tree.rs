@@ -1,7 +1,7 @@
-//! What a task and everything below it have used up, shared by those of them that run.
+//! What a task and its descendants have used, shared by those that run.
 //!
-//! Every task with something below it is the top of a tree. What is used anywhere is counted in the
-//! tree of each task above it, so that a limit of any of them holds for all that it dispatched.
+//! Every task is the root of a tree. Usage is counted in the tree of each ancestor, so that a limit of
+//! any ancestor holds for everything it dispatched.
 
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
@@ -15,20 +15,20 @@ use crate::orchestrator_error::OrchestratorError;
 use crate::task::limits::{LimitReached, Scope, Totals};
 use crate::task::state::{ReplayError, TaskState};
 
-/// Tasks of a tree that are looked at, at most.
+/// Maximum number of tasks of a tree that are read.
 pub(crate) const TREE_TASKS_MAX: NonZeroUsize = NonZeroUsize::new(1_000_000).unwrap();
 
-/// Trees that are remembered before those that nobody works on are thrown away.
+/// Number of registered trees at which unused ones are dropped.
 const TREES_SWEPT: usize = 2 * crate::task::run_slots::TASKS_RUNNING_MAX;
 
-/// A task and everything below it.
+/// A task with its descendants: limits and totals.
 #[derive(Debug)]
 pub(crate) struct Tree {
     pub(crate) top: TaskId,
     parent: Option<TaskId>,
     pub(crate) depth: u32,
     pub(crate) limits: TaskLimits,
-    /// The key that pays for it.
+    /// Id of the API key that pays.
     pub(crate) payer: Option<String>,
     totals: Mutex<Totals>,
 }
@@ -37,7 +37,7 @@ impl Tree {
     fn new(top: TaskId, created: &TaskCreated, totals: Totals) -> Self {
         let mut limits = created.limits;
         if created.standing {
-            // They hold for what it does itself, each time it is woken.
+            // These limits hold for the resident agent itself, for each wake-up.
             (limits.turns_max, limits.tool_calls_max) = (None, None);
         }
         Self {
@@ -59,12 +59,12 @@ impl Tree {
         self.totals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How far it may go and how far it went.
+    /// Limits and totals.
     pub(crate) fn scope(&self) -> Scope {
         Scope { limits: self.limits, totals: self.totals().clone() }
     }
 
-    /// Adds what was written of one of its tasks.
+    /// Adds recorded events of one of its tasks.
     pub(crate) fn add(&self, events: &[EventBody]) {
         let mut totals = self.totals();
         for body in events {
@@ -94,7 +94,7 @@ impl Tree {
         }
     }
 
-    /// Makes room for so many more tasks, if it may have them.
+    /// Reserves `more` tasks, if the limit allows them.
     fn reserve(&self, more: u32) -> Result<(), LimitReached> {
         let mut totals = self.totals();
         let tasks = totals.tasks.saturating_add(more);
@@ -114,7 +114,7 @@ impl Tree {
     }
 }
 
-/// Makes room for so many more tasks in all of these trees, or in none.
+/// Reserves `more` tasks in all of these trees, or in none.
 pub(crate) fn reserve(trees: &[Arc<Tree>], more: u32) -> Result<(), LimitReached> {
     for (index, tree) in trees.iter().enumerate() {
         if let Err(limit) = tree.reserve(more) {
@@ -127,13 +127,12 @@ pub(crate) fn reserve(trees: &[Arc<Tree>], more: u32) -> Result<(), LimitReached
     Ok(())
 }
 
-/// The trees whose tasks run.
+/// The trees of running tasks.
 #[derive(Debug, Default)]
 pub(crate) struct Trees(Mutex<HashMap<TaskId, Weak<Tree>>>);
 
 impl Trees {
-    /// The trees that a task belongs to, its own first: those that others share already, or as the
-    /// journal has them.
+    /// The trees that a task belongs to, its own first: registered ones, or rebuilt from the journal.
     pub(crate) async fn of(
         &self,
         state: &TaskState,
@@ -152,7 +151,7 @@ impl Trees {
             missing |= matches!(step, Step::Read(..));
             path.push(step);
         }
-        // A task that has asked nobody yet has dispatched nobody either.
+        // A task that has not called its model has dispatched nothing.
         let fresh = path.len() == 1 && state.turns == 0;
         let root = state.created.root.as_ref().unwrap_or(&state.task_id);
         let tasks = if missing && !fresh {
@@ -175,7 +174,7 @@ impl Trees {
         }
     }
 
-    /// Lets others share a tree, or takes the one that is shared.
+    /// Registers a tree, or returns the one that is registered.
     pub(crate) fn share(&self, tree: Arc<Tree>) -> Arc<Tree> {
         let mut trees = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(first) = trees.get(&tree.top).and_then(Weak::upgrade) {
@@ -188,7 +187,7 @@ impl Trees {
         tree
     }
 
-    /// The tree of a task that runs.
+    /// The tree of a running task.
     pub(crate) fn shared(&self, top: &TaskId) -> Option<Arc<Tree>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(top).and_then(Weak::upgrade)
     }
@@ -208,7 +207,7 @@ impl Step {
     }
 }
 
-/// What a task and everything below it have used up.
+/// Totals of a task and its descendants.
 fn below(top: &TaskId, tasks: &[TaskSummary]) -> Totals {
     let inside = descent(std::slice::from_ref(top), tasks);
     let mut totals = Totals::of(tasks.iter().filter(|task| inside.contains(&task.task_id)));
@@ -216,7 +215,7 @@ fn below(top: &TaskId, tasks: &[TaskSummary]) -> Totals {
     totals
 }
 
-/// Tasks and everything below them; `tasks` are listed the newest first.
+/// Ids of tasks and their descendants; `tasks` is ordered newest first.
 pub(crate) fn descent<'a>(tops: &'a [TaskId], tasks: &'a [TaskSummary]) -> HashSet<&'a TaskId> {
     let mut inside: HashSet<&TaskId> = tops.iter().collect();
     // A parent is older than its children.
@@ -228,7 +227,7 @@ pub(crate) fn descent<'a>(tops: &'a [TaskId], tasks: &'a [TaskSummary]) -> HashS
     inside
 }
 
-/// How a task began, and when.
+/// The creation event of a task, and its time.
 pub(crate) async fn beginning(
     task_id: &TaskId,
     journal: &dyn Journal,

@@ -1,4 +1,4 @@
-//! The tool by which an agent calls others, and what its arguments mean.
+//! The `call_agent` tool: its definition, and reading its arguments.
 
 use std::fmt::Write as _;
 use std::num::NonZeroU32;
@@ -13,16 +13,16 @@ use serde_json::{Value, json};
 
 use crate::dispatch::refusal::Refusal;
 
-/// What an agent calls to call others.
+/// Name of the tool that calls agents.
 pub(crate) const CALL_AGENT: &str = "call_agent";
 
-/// Agents that are described to somebody who may call them; the others are named.
+/// Maximum number of agents that the tool describes; further ones are only named.
 const DESCRIBED_MAX: usize = 64;
 
-/// An agent that may be called: its name and what it is good for.
+/// An agent that may be called: name and description.
 pub(crate) type Callable = (String, String);
 
-/// The tool, for somebody who may call these agents.
+/// The tool, for a caller of these agents.
 pub(crate) fn tool(callable: &[Callable], ad_hoc: bool) -> Option<Tool> {
     let mut description =
         "Has other agents do something for you. Give one `agent` and a `prompt`, \
@@ -104,7 +104,7 @@ fn parameters(names: &[&str], ad_hoc: bool) -> Value {
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
 
-/// The arguments, as an agent writes them: one target, or a list of them.
+/// The arguments as the model writes them: one target, or a list of targets.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
@@ -147,7 +147,7 @@ enum ExecutorArgument {
     Hint(ExecutorHint),
 }
 
-/// What a call asks for.
+/// Reads the arguments of a call.
 pub(crate) fn read(arguments: &RawJson, now: DateTime<Utc>) -> Result<ValidInvocation, Refusal> {
     let refuse = |reason: String| Refusal::Arguments { reason };
     let arguments: Arguments = arguments.to().map_err(|error| refuse(error.to_string()))?;
@@ -160,7 +160,7 @@ pub(crate) fn read(arguments: &RawJson, now: DateTime<Utc>) -> Result<ValidInvoc
             return Err(refuse("give `agent` and `prompt`, or `targets`, not both".to_owned()));
         }
         Some(mut targets) => {
-            // What is said beside the targets holds for each that does not say otherwise.
+            // Values beside the targets hold for each target that sets none.
             for target in &mut targets {
                 target.output_schema = target.output_schema.take().or(output_schema.clone());
                 target.timeout_s = target.timeout_s.or(timeout_s);

@@ -1,5 +1,5 @@
-//! The children of a task: created once, under the names they were given, and joined again after
-//! whoever worked on their parent before.
+//! Children of a task: created once, under the ids that `dispatched` recorded, and joined again after
+//! a restart.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -23,18 +23,18 @@ use crate::task::run_slots;
 use crate::task::state::TaskState;
 use crate::task::step::Work;
 
-/// Children that are being created at a time.
+/// Maximum number of children that are created concurrently.
 const CREATED_AT_ONCE: usize = 1024;
 
-/// A child that is to be created.
+/// A child to be created.
 pub(crate) struct Planned {
     pub(crate) created: TaskCreated,
     pub(crate) message: UserMessage,
 }
 
 impl Work {
-    /// Creates children under the names they were given, and begins to work on them. One that
-    /// cannot be had any more is created all the same, and has failed.
+    /// Creates children under their recorded ids and starts them. A child that can no longer run is
+    /// created as failed.
     pub(crate) async fn raise(
         &mut self,
         children: Vec<(TaskId, Result<Planned, Refusal>)>,
@@ -61,7 +61,7 @@ impl Work {
         Ok(())
     }
 
-    /// Takes up again what a task waits for, after whoever worked on it before.
+    /// Registers again what the task waits for, after a restart.
     pub(crate) async fn rejoin(&mut self) -> Result<(), OrchestratorError> {
         let (flights, detached) = (self.state.flights.values(), self.state.detached.values());
         let mut awaited: Vec<TaskId> = flights.flat_map(PendingCall::tasks).cloned().collect();
@@ -93,7 +93,7 @@ impl Work {
         self.raise_missing(&missing).await
     }
 
-    /// Creates the children that were named and never created.
+    /// Creates the children that were recorded and never created.
     async fn raise_missing(&mut self, missing: &HashSet<TaskId>) -> Result<(), OrchestratorError> {
         if missing.is_empty() {
             return Ok(());
@@ -113,7 +113,7 @@ impl Work {
     }
 }
 
-/// Creates a child and begins to work on it.
+/// Creates a child and starts it.
 async fn birth(
     inner: &Arc<Inner>,
     parent: &TaskState,
@@ -130,7 +130,7 @@ async fn birth(
     let mut behind: Vec<EventBody> = vec![MessageAppended::new(message).into()];
     let mut thinking = None;
     if created.runner.is_none() {
-        // It is worked on at once, and thinks first: one append for what would be two.
+        // Running and thinking from the beginning: one append in place of two.
         let agent_id = AgentId::from(inner.world.ids.next());
         behind.push(StatusChanged::new(TaskStatus::Running).into());
         let (from, to) = (AgentState::Idle, AgentState::Thinking);
@@ -143,7 +143,7 @@ async fn birth(
     }
     let tree = inner.trees.share(Tree::sprout(task_id.clone(), &created));
     let trees = std::iter::once(tree).chain(trees.iter().cloned()).collect();
-    // Before anybody can see it: whoever takes it up first, or ends it, finds this.
+    // Before the task becomes visible: the first run or cancel finds the cached state.
     inner.prepare(task_id.clone(), Prepared { state, trees, thinking, age: Age::New });
     let born = create(inner, &task_id, created, behind).await;
     if !matches!(born, Ok(true)) {
@@ -154,7 +154,7 @@ async fn birth(
     Ok(())
 }
 
-/// A child that can no longer be had.
+/// Creates a child that failed before it could run.
 async fn stillborn(
     inner: &Arc<Inner>,
     parent: &TaskState,
@@ -175,7 +175,7 @@ async fn stillborn(
     create(inner, &task_id, created, vec![failed.into()]).await.map(drop)
 }
 
-/// Says whether it did: somebody may have created it before.
+/// Returns false when the child already exists.
 async fn create(
     inner: &Arc<Inner>,
     task_id: &TaskId,

@@ -1,13 +1,13 @@
-//! Dispatching agents: a call becomes tasks, and what they deliver becomes its result.
+//! Dispatches agents: a call becomes child tasks, and their results become its result.
 //!
-//! | written              | before                                                                  |
+//! | recorded             | before                                                                  |
 //! |----------------------|-------------------------------------------------------------------------|
-//! | `dispatched`         | any child exists; it names them, so that each is created once           |
-//! | a child's creation   | anybody works on it                                                     |
-//! | the result           | the model reads it, and before nobody is waited for any more            |
+//! | `dispatched`         | any child exists; it has their ids, so that each is created once        |
+//! | a child's creation   | the child runs                                                          |
+//! | the result           | the model reads it, and the outcomes are dropped                        |
 //!
-//! Killed in between, the children that are there are joined again and the others are created, under
-//! the names they were given.
+//! After a crash in between, existing children are joined again and missing ones are created under
+//! their recorded ids.
 
 use std::collections::HashSet;
 
@@ -29,7 +29,7 @@ use crate::task::limits::{self, LimitReached};
 use crate::task::step::Work;
 
 impl Work {
-    /// Dispatches what a call asks for, or has another agent take over.
+    /// Dispatches the targets of a call, or hands the task over to another agent.
     pub(crate) async fn dispatch(
         &mut self,
         call: &ToolCallBlock,
@@ -67,7 +67,7 @@ impl Work {
         Ok(flushed)
     }
 
-    /// What a call asks for, if it may be had.
+    /// Plans a call and checks that it is allowed.
     fn accept(
         &self,
         call: &ToolCallBlock,
@@ -80,15 +80,15 @@ impl Work {
                 return Err(Refusal::NotAlone);
             }
             if self.state.created.standing {
-                let reason = "you are always there, and nobody can take over from you: call the \
-                              agent with another context";
+                let reason = "you are a resident agent and cannot hand over: call the agent with \
+                              another context";
                 return Err(Refusal::Arguments { reason: reason.to_owned() });
             }
             let bounded = |target: &antiphon_core::Target| {
                 target.timeout_s.is_some() || target.output_schema.is_some()
             };
             if asked.targets.iter().any(bounded) {
-                let reason = "whoever takes over has your time and delivers your result: leave \
+                let reason = "the agent that takes over has your time and delivers your result: leave \
                               out `timeout_s` and `output_schema`";
                 return Err(Refusal::Arguments { reason: reason.to_owned() });
             }
@@ -137,7 +137,7 @@ impl Work {
         Ok((invocation, planned))
     }
 
-    /// Whoever takes over works where the task is.
+    /// Checks that the agent that takes over runs where the task runs.
     fn check_place(&self, heir: &TaskCreated) -> Result<(), Refusal> {
         let kind = |runner: &Option<RunnerConfig>| {
             runner.as_ref().map_or("local", |runner| &runner.kind).to_owned()
@@ -147,11 +147,11 @@ impl Work {
             return Ok(());
         }
         let agent = format!("`{}`", heir.agent);
-        let reason = format!("it would run in {wanted}, and the task it takes over runs in {here}");
+        let reason = format!("it runs in {wanted}, but the task it takes over runs in {here}");
         Err(Refusal::NoExecutor { agent, reason })
     }
 
-    /// Where there is a budget, everybody's price is known.
+    /// With a cost limit, the price of every child's model must be known.
     fn check_price(&self, child: &TaskCreated) -> Result<(), LimitReached> {
         let budget = self.trees.iter().any(|tree| tree.limits.cost_nano_usd_max.is_some())
             || child.limits.cost_nano_usd_max.is_some();
@@ -163,7 +163,7 @@ impl Work {
         }
     }
 
-    /// Children that have not ended.
+    /// Number of children that have not ended.
     fn at_work(&self) -> usize {
         let mut children: HashSet<&TaskId> = self.state.detached.values().collect();
         for flight in self.state.flights.values() {
@@ -177,7 +177,7 @@ impl Work {
         self.inner.kin.outcomes(&self.state.task_id, count)
     }
 
-    /// Another agent takes over.
+    /// Hands the task over to another agent.
     fn hand_over(&mut self, call: &ToolCallBlock, planned: Planned) {
         let Planned { created, message } = planned;
         let to = created.agent.clone();
@@ -207,7 +207,7 @@ impl Work {
         }
     }
 
-    /// Gives calls that waited for others their results.
+    /// Gives pending calls whose wait is over their results.
     pub(crate) async fn settle(&mut self, calls: Vec<ToolCallId>) -> Result<(), OrchestratorError> {
         self.walk_to(AgentState::ToolCall);
         for call_id in calls {
@@ -237,7 +237,7 @@ impl Work {
     ) -> Result<ToolResult, OrchestratorError> {
         let me = &self.state.task_id;
         match join {
-            // Nobody waits for the others any more.
+            // The call waits for the others no longer.
             Join::Any | Join::Quorum { .. } => {
                 let late = |outcomes: &pending_call::Outcomes| -> Vec<TaskId> {
                     children.iter().filter(|c| !outcomes.contains_key(*c)).cloned().collect()
@@ -260,21 +260,21 @@ impl Work {
         })
     }
 
-    /// A call of the last answer.
+    /// A call of the last answer, by id.
     pub(crate) fn call_of(&self, call_id: &ToolCallId) -> Option<ToolCallBlock> {
         let (answer, _) = self.state.last_lap()?;
         answer.tool_calls().find(|call| call.id == *call_id).cloned()
     }
 }
 
-/// Whether a call is the only one of its message.
+/// Whether a call is the only one of its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Alone {
     Yes,
     No,
 }
 
-/// What a result says about each of its tasks.
+/// The results of single tasks in a result.
 pub(crate) fn results(result: &InvocationResult) -> Vec<&antiphon_core::AgentResult> {
     match result {
         InvocationResult::Scalar { result } => vec![result],

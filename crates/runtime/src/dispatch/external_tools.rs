@@ -1,5 +1,5 @@
-//! Tools that a client runs itself: the call goes out as an event, and the client says what came of
-//! it. Until then the task waits and costs nothing; when that takes too long, it says so.
+//! Tools that a client runs itself: the call is recorded as an event, and the client sends the
+//! result. Until then the task is suspended; when it takes too long, the task is reported as waiting.
 
 use antiphon_core::{
     EventBody, InputBlock, MessageAppended, StatusChanged, TaskStatus, TaskSummary, Tool,
@@ -17,14 +17,14 @@ use crate::task::state::TaskState;
 use crate::task::step::Work;
 use crate::task::tools;
 
-/// Tools that one client may offer.
+/// Maximum number of tools that one client may offer.
 pub const EXTERNAL_TOOLS_MAX: usize = 128;
 
 /// Longest result of a client's tool, in bytes.
 pub const EXTERNAL_RESULT_BYTES_MAX: usize = 1024 * 1024;
 
-/// Whether the tools of a client can be offered beside ours. A task here that has none of ours and
-/// calls nobody may use their names.
+/// Checks that a client's tools do not clash with ours. A task here without our tools that calls no
+/// agents may use their names.
 pub(crate) fn check(task: &NewTask, ours: &[Tool]) -> Result<(), OrchestratorError> {
     let offered = &task.external_tools;
     let bare = task.tools.as_ref().is_some_and(Vec::is_empty) && task.runner.is_none();
@@ -45,7 +45,7 @@ pub(crate) fn check(task: &NewTask, ours: &[Tool]) -> Result<(), OrchestratorErr
             || !task.agents.is_nobody() && orchestrates(&tool.name)
             || tool.name == output::FINAL;
         if is_ours || offered[..index].iter().any(|other| other.name == tool.name) {
-            return refuse(tool, "there is one of that name");
+            return refuse(tool, "a tool of that name exists");
         }
     }
     Ok(())
@@ -63,7 +63,7 @@ impl Work {
         offered && tools::may_use(created, name)
     }
 
-    /// Lets a call go out to the client.
+    /// Records that the client has to run a call.
     pub(crate) fn request_result(&mut self, call: &ToolCallBlock) {
         let Some(arguments) = call.arguments.object() else {
             let told = tools::malformed(call);
@@ -83,7 +83,7 @@ impl Work {
     }
 }
 
-/// What is written when a client says what came of its call.
+/// The events for a result that a client sent.
 pub(crate) fn answer(
     state: &TaskState,
     summary: &TaskSummary,

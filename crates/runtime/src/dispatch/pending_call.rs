@@ -1,17 +1,17 @@
-//! Calls that wait for somebody else: for agents that were dispatched, for tasks that were
-//! dispatched before, for the answer of a peer, for the client that offered a tool.
+//! Calls that wait: for dispatched agents, for earlier tasks, for the answer of a peer, or for the
+//! client that offered the tool.
 //!
-//! Whether one is over is decided here, purely, from how the tasks it waits for ended.
+//! Decides, purely, from the outcomes of tasks whether the wait is over.
 //!
 //! | waits for        | is over when                                                            |
 //! |------------------|-------------------------------------------------------------------------|
 //! | `single`, `all`  | every task has ended                                                    |
-//! | `any`            | one has completed, or every one has ended                               |
-//! | `quorum`         | so many have completed, or so many no longer can                        |
-//! | `detached`       | its tasks are there                                                     |
+//! | `any`            | one has completed, or all have ended                                    |
+//! | `quorum`         | enough have completed, or too few still can                             |
+//! | `detached`       | its tasks are created                                                   |
 //! | tasks            | one or all have ended, or its time is over                              |
-//! | a peer           | its answer is in the inbox                                              |
-//! | a client         | the client has said what came of it                                     |
+//! | a peer           | the answer is in the inbox                                              |
+//! | a client         | the client has sent the result                                          |
 
 use std::collections::HashMap;
 
@@ -25,32 +25,32 @@ use uuid::Uuid;
 /// What a call without a result waits for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PendingCall {
-    /// Agents that it dispatched.
+    /// Agents that the call dispatched.
     Children {
-        /// How it waits.
+        /// How their results are joined.
         join: Join,
-        /// Their tasks, in the order of the targets.
+        /// Their task ids, in the order of the targets.
         children: Vec<TaskId>,
     },
-    /// Tasks that were dispatched before.
+    /// Tasks that were dispatched earlier.
     Await {
-        /// Which.
+        /// Ids of the tasks.
         tasks: Vec<TaskId>,
-        /// For how many of them.
+        /// Whether one or all of them have to end.
         mode: Awaiting,
-        /// For how long.
+        /// When the wait is over in any case; no limit when absent.
         until: Option<DateTime<Utc>>,
     },
     /// The answer of a peer.
     Request {
-        /// To which request.
+        /// Id of the request.
         id: InteractionId,
-        /// When the answer is no.
+        /// When the request counts as failed.
         until: DateTime<Utc>,
     },
     /// The client that offered the tool.
     External {
-        /// When somebody is to look why there is no result.
+        /// When the task is reported as waiting for its client.
         until: DateTime<Utc>,
     },
 }
@@ -58,19 +58,19 @@ pub enum PendingCall {
 /// How a task ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// How.
+    /// Terminal status.
     pub status: TaskStatus,
-    /// What it delivered, or the reason why it did not.
+    /// The result, or the reason why there is none.
     pub content: Value,
-    /// When.
+    /// When it ended.
     pub ended_at: DateTime<Utc>,
 }
 
-/// The tasks that have ended, of those that somebody waits for.
+/// Outcomes of the tasks that have ended, by task id.
 pub type Outcomes = HashMap<TaskId, Outcome>;
 
 impl PendingCall {
-    /// The tasks it waits for.
+    /// The tasks it waits for; empty for a peer or a client.
     pub fn tasks(&self) -> &[TaskId] {
         match self {
             Self::Children { children, .. } => children,
@@ -79,7 +79,7 @@ impl PendingCall {
         }
     }
 
-    /// When it has to be looked at, whatever happens.
+    /// When the task has to be checked in any case.
     pub(crate) fn until(&self) -> Option<DateTime<Utc>> {
         match self {
             Self::Children { .. } => None,
@@ -88,7 +88,7 @@ impl PendingCall {
         }
     }
 
-    /// Whether it is over.
+    /// Whether the wait is over.
     pub(crate) fn is_over(&self, outcomes: &Outcomes, now: DateTime<Utc>) -> bool {
         let ended = |task: &&TaskId| outcomes.contains_key(*task);
         match self {
@@ -107,13 +107,12 @@ impl PendingCall {
                         Awaiting::All => tasks.iter().filter(ended).count() == tasks.len(),
                     }
             }
-            // Both are over when somebody has written so.
+            // Both are over when an event says so.
             Self::Request { .. } | Self::External { .. } => false,
         }
     }
 
-    /// How many of its tasks have to end, and how many have to complete, before it is worth a
-    /// look.
+    /// How many of its tasks have to end or to complete before the wait can be over.
     pub(crate) fn wants(&self) -> Wants {
         let len = self.tasks().len();
         match self {
@@ -122,7 +121,7 @@ impl PendingCall {
             }
             Self::Children { join: Join::Quorum { n }, .. } => {
                 let n = n.get() as usize;
-                // So many failures, and it can no longer succeed.
+                // With so many failures it can no longer succeed.
                 Wants { completions: Some(n), ..Wants::all((len + 1).saturating_sub(n)) }
             }
             Self::Await { mode: Awaiting::Any, .. } => Wants::all(1),
@@ -134,19 +133,19 @@ impl PendingCall {
     }
 }
 
-/// When it is worth a look whether a call is over.
+/// When a waiting task is started to check its calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wants {
-    /// Tasks that have to end.
+    /// Number of tasks that have to end.
     pub(crate) ends: usize,
-    /// Tasks that have to complete; either is enough.
+    /// Number of tasks that have to complete; either number is enough.
     pub(crate) completions: Option<usize>,
-    /// Every end is worth a look.
+    /// Whether every end starts the task.
     pub(crate) each: bool,
 }
 
 impl Wants {
-    /// Every end is worth a look.
+    /// Every end starts the task.
     pub(crate) const EACH: Self = Self { ends: 1, completions: None, each: true };
 
     fn all(ends: usize) -> Self {
@@ -154,7 +153,7 @@ impl Wants {
     }
 }
 
-/// Whether `n` have completed, or can no longer.
+/// Whether `n` have completed, or `n` no longer can.
 fn enough(children: &[TaskId], n: usize, outcomes: &Outcomes) -> bool {
     let ended = children.iter().filter_map(|child| outcomes.get(child));
     let (mut completed, mut others) = (0, 0);
@@ -168,7 +167,7 @@ fn enough(children: &[TaskId], n: usize, outcomes: &Outcomes) -> bool {
     completed >= n || children.len() - others < n
 }
 
-/// What a dispatch delivers. A task that has not ended, because nobody waits for it any more,
+/// The result of a dispatch. A task that has not ended, because the call no longer waits for it,
 /// counts as canceled.
 pub(crate) fn delivered(join: Join, children: &[TaskId], outcomes: &Outcomes) -> InvocationResult {
     let result = |child: &TaskId| outcomes.get(child).map_or_else(|| gone(child), |o| o.of(child));
@@ -187,7 +186,7 @@ pub(crate) fn delivered(join: Join, children: &[TaskId], outcomes: &Outcomes) ->
     }
 }
 
-/// Whether a dispatch delivered what was asked of it.
+/// Whether a dispatch succeeded.
 pub(crate) fn succeeded(join: Join, result: &InvocationResult) -> bool {
     let completed = |result: &AgentResult| result.status == TaskStatus::Completed;
     match result {
@@ -197,7 +196,7 @@ pub(crate) fn succeeded(join: Join, result: &InvocationResult) -> bool {
             let completed = results.iter().filter(|result| completed(result)).count();
             match join {
                 Join::Quorum { n } => completed >= n.get() as usize,
-                // Each says for itself how it ended; together they fail when all did.
+                // Each result has its own status; together they fail when all did.
                 Join::All => completed > 0,
                 Join::Single | Join::Any | Join::Detached => false,
             }
@@ -205,7 +204,7 @@ pub(crate) fn succeeded(join: Join, result: &InvocationResult) -> bool {
     }
 }
 
-/// The first that completed.
+/// The first task that completed.
 fn first<'a>(children: &'a [TaskId], outcomes: &Outcomes) -> Option<&'a TaskId> {
     let completed = children.iter().enumerate().filter_map(|(index, child)| {
         let outcome = outcomes.get(child)?;
@@ -215,38 +214,37 @@ fn first<'a>(children: &'a [TaskId], outcomes: &Outcomes) -> Option<&'a TaskId> 
 }
 
 impl Outcome {
-    /// The same as a result of that task.
+    /// The outcome as a result of that task.
     pub(crate) fn of(&self, task_id: &TaskId) -> AgentResult {
         AgentResult { content: self.content.clone(), task_id: task_id.clone(), status: self.status }
     }
 }
 
 fn gone(task_id: &TaskId) -> AgentResult {
-    let content = Value::String("nobody waited for it any more".to_owned());
+    let content = Value::String("canceled: no longer waited for".to_owned());
     AgentResult { content, task_id: task_id.clone(), status: TaskStatus::Canceled }
 }
 
-/// What the report of a detached task is called: always the same for the same task, so that it
-/// arrives once.
+/// The id of the report of a detached task: the same for the same task, so that it arrives once.
 pub(crate) fn report_id(task_id: &TaskId) -> InteractionId {
-    // Ours are UUIDs; another's name is folded into one.
+    // Our task ids are UUIDs; other names are hashed into one.
     let named = Uuid::parse_str(task_id.as_str());
     InteractionId(named.unwrap_or_else(|_| folded(task_id.as_str().bytes())))
 }
 
-/// A name for something that a call of a task says, always the same for the same call. Some models
-/// use an id again in a later answer, which is what `turn` is for.
+/// The id of what a call sends: the same for the same call. `turn` is part of it, because some
+/// models use a call id again in a later answer.
 pub(crate) fn derived_id(task_id: &TaskId, turn: u32, call: &str) -> InteractionId {
     let turn = turn.to_be_bytes();
     InteractionId(folded(task_id.as_str().bytes().chain([0]).chain(turn).chain(call.bytes())))
 }
 
-/// A name for something that is known by a text, always the same for the same text.
+/// The id of something with a name: the same for the same name.
 pub(crate) fn named_id(name: &str) -> InteractionId {
     InteractionId(folded(name.bytes()))
 }
 
-/// Bytes as a UUID: nobody can find others that are called the same.
+/// Hashes bytes into a UUID, without practical collisions.
 fn folded(bytes: impl Iterator<Item = u8>) -> Uuid {
     Uuid::new_v5(&Uuid::NAMESPACE_OID, &bytes.collect::<Vec<u8>>())
 }

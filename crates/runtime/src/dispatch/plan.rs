@@ -1,7 +1,7 @@
-//! From a target to the task it becomes: who works on it, with what, where, and how far.
+//! Plans a child task from a target: agent, model, tools, runner and limits.
 //!
-//! Less, never more: a child has no tool that its caller does not have, runs nowhere that its caller
-//! could not, and has no more time.
+//! A child never gets more than its caller: no tool the caller does not have, no runner the caller
+//! could not use, no more time.
 
 use antiphon_core::port::{Agents, PromptSource};
 use antiphon_core::{
@@ -20,10 +20,10 @@ use crate::task::output;
 use crate::task::state::TaskState;
 use crate::task::tools;
 
-/// What agents that are made on the spot are called.
+/// Agent name of children that are defined by the call itself.
 pub const AD_HOC: &str = "ad_hoc";
 
-/// What a child may borrow, and what it sees first.
+/// What the call says for all its targets.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terms<'a> {
     pub(crate) context: ContextScope,
@@ -31,19 +31,19 @@ pub(crate) struct Terms<'a> {
     pub(crate) tools: &'a ToolPolicy,
 }
 
-/// Who calls.
+/// The calling task.
 pub(crate) struct Caller<'a> {
     pub(crate) world: &'a RuntimeDeps,
     pub(crate) agents: &'a dyn Agents,
     pub(crate) state: &'a TaskState,
-    /// Where its history ends for its children.
+    /// End of the caller's history for children that inherit it.
     pub(crate) history: HistoryRef,
-    /// When its time is over.
+    /// When the caller's time is over.
     pub(crate) deadline: Option<DateTime<Utc>>,
 }
 
 impl Caller<'_> {
-    /// The task that a target becomes.
+    /// Plans the task for a target.
     pub(crate) fn plan(&self, target: &Target, terms: Terms<'_>) -> Result<TaskCreated, Refusal> {
         let created = &self.state.created;
         let named = self.definition(&target.agent)?;
@@ -98,7 +98,7 @@ impl Caller<'_> {
         let may_call = &self.state.created.agents;
         let (name, label) = match agent {
             AgentRef::Named { agent_id } => (Some(agent_id.trim()), format!("`{agent_id}`")),
-            AgentRef::AdHoc { .. } => (None, "an agent made on the spot".to_owned()),
+            AgentRef::AdHoc { .. } => (None, "an ad-hoc agent".to_owned()),
         };
         if let CallableAgents::Only(allowed) = may_call
             && !may_call.allows(name)
@@ -112,7 +112,7 @@ impl Caller<'_> {
         found.ok_or_else(unknown).map(Some)
     }
 
-    /// The tools that the caller could lend.
+    /// Names of the caller's tools.
     fn lendable(&self) -> Vec<String> {
         let mine = tools::usable(&self.state.created, &*self.world.tools);
         mine.into_iter().map(|tool| tool.name).collect()
@@ -143,7 +143,7 @@ impl Caller<'_> {
             |list: Option<&Vec<String>>, name: &String| list.is_none_or(|list| list.contains(name));
         let mut tools = self.lendable();
         tools.retain(|name| listed(wanted, name) && listed(lent, name));
-        // A definition cannot know what clients offer.
+        // A definition cannot name the tools of a client.
         tools.extend(self.external(policy).into_iter().map(|tool| tool.name));
         Ok(Some(tools))
     }
@@ -188,11 +188,11 @@ impl Caller<'_> {
         }
     }
 
-    /// A child's own limits, and no more time than its caller has.
+    /// The child's own limits, and no more time than the caller has.
     fn limits(&self, definition: Option<&AgentDefinition>, target: &Target) -> TaskLimits {
         let own = definition.map(|definition| definition.limits).unwrap_or_default();
         let left = self.deadline.map(|deadline| {
-            // Rounded up: the caller's end takes its children with it.
+            // Rounded up: the caller's end cancels its children.
             let left = (deadline - self.world.clock.now()).num_milliseconds().max(1);
             u32::try_from(left.unsigned_abs().div_ceil(1000)).unwrap_or(u32::MAX)
         });
@@ -208,12 +208,12 @@ impl Caller<'_> {
             return Ok(());
         }
         let refuse = |reason| Refusal::NoModel { agent: format!("`{}`", child.agent), reason };
-        let model = child.model.as_ref().ok_or_else(|| refuse("it names none".to_owned()))?;
+        let model = child.model.as_ref().ok_or_else(|| refuse("no model is set".to_owned()))?;
         let models = &self.world.models;
         models.provider(model, &child.fallbacks, child.route.as_ref()).map(drop).map_err(refuse)
     }
 
-    /// Who runs it: `None` is this orchestrator.
+    /// The runner of the child; `None` is this process.
     fn runner(
         &self,
         definition: Option<&AgentDefinition>,
@@ -235,7 +235,7 @@ impl Caller<'_> {
                 if !fits {
                     let kinds: Vec<&str> = runtimes.iter().map(Runtime::kind).collect();
                     let (kinds, kind) = (kinds.join(", "), forced.kind().to_owned());
-                    return refuse(format!("it runs in {kinds}, and {kind} was asked for"));
+                    return refuse(format!("it runs in {kinds}, but the call asks for {kind}"));
                 }
                 vec![forced]
             }
@@ -245,18 +245,18 @@ impl Caller<'_> {
                 (_, runtimes) => runtimes.to_vec(),
             },
         };
-        // Less, never more: what no gate and no sandbox bounds is not for agents to begin.
+        // Never more: an agent must not start a runner that neither gate nor sandbox bounds.
         let unbound = |wish: &Runtime| {
             let mut runners = self.world.runners.iter();
             runners.any(|known| known.kind() == wish.kind() && known.is_unbound())
         };
         if let Some(wish) = wishes.iter().find(|wish| unbound(wish)) {
-            return refuse(format!("{}: only a person may start it", wish.kind()));
+            return refuse(format!("{}: only a user may start it", wish.kind()));
         }
         let Some(own) = &self.state.created.runner else {
             return choose_runner::choose(&wishes, &self.world.runners).or_else(refuse);
         };
-        // Less, never more: who is shut in cannot send others out, nor give them more room.
+        // Never more: a caller in a runner cannot start children outside of it or with another config.
         if !wishes.iter().any(|wish| wish.kind() == own.kind) {
             let kinds: Vec<&str> = wishes.iter().map(Runtime::kind).collect();
             let kinds = kinds.join(", ");
@@ -267,7 +267,7 @@ impl Caller<'_> {
     }
 }
 
-/// Whether a task may dispatch so many more, as far as that can be said without counting.
+/// Checks depth and fan-out for `more` children. The number of tasks is reserved separately.
 pub(crate) fn check_room(
     state: &TaskState,
     trees: &[std::sync::Arc<Tree>],

@@ -1,4 +1,4 @@
-//! Why an agent was not dispatched, in a form that the agent who asked can read.
+//! Why an agent was not dispatched, as a result that the calling agent can read.
 
 use antiphon_core::{InvocationError, ToolResult};
 use serde::Serialize;
@@ -7,102 +7,102 @@ use serde_json::{Value, json};
 use crate::inbox::arrival::Rejection;
 use crate::task::limits::LimitReached;
 
-/// Why an agent was not dispatched. Nothing has happened then.
+/// Why an agent was not dispatched. Nothing was recorded or started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The invocation makes no sense.
+    /// The invocation is invalid.
     #[error(transparent)]
     Invocation(#[from] InvocationError),
-    /// The arguments of the call make no sense.
+    /// The arguments of the call are invalid.
     #[error("{reason}")]
     Arguments {
-        /// Which and why.
+        /// Which argument, and why.
         reason: String,
     },
-    /// Nobody has that name.
-    #[error("there is no agent `{agent}`, only these: {}", list(known))]
+    /// No agent has this name.
+    #[error("there is no agent `{agent}`; available: {}", list(known))]
     UnknownAgent {
-        /// Who was asked for.
+        /// The name in the call.
         agent: String,
-        /// Who there is.
+        /// Names of all defined agents.
         known: Vec<String>,
     },
-    /// The caller may not call it.
-    #[error("you may not call {agent}, only these: {}", list(allowed))]
+    /// The caller may not call this agent.
+    #[error("you may not call {agent}; allowed: {}", list(allowed))]
     MayNotCall {
-        /// Who was asked for.
+        /// The agent in the call, quoted.
         agent: String,
-        /// Whom it may call.
+        /// Names of the agents it may call.
         allowed: Vec<String>,
     },
-    /// What was sent is in nobody's inbox.
+    /// The inbox of the receiver rejected the interaction.
     #[error(transparent)]
     Rejected(#[from] Rejection),
-    /// Wait for some of them to be answered.
+    /// Too many open requests.
     #[error("{max} of your requests have no answer yet: wait for some of them")]
     Requests {
-        /// How many there may be.
+        /// Allowed number of open requests.
         max: usize,
     },
-    /// Two agents keep each other busy.
+    /// Agents keep each other busy without any new input.
     #[error(
-        "agents have written to each other {max} times, and nobody else has: end your turn and wait \
-         for something new"
+        "agents have sent each other {max} messages without new input: end your turn and wait for \
+         something new"
     )]
     Hops {
-        /// How often they may.
+        /// Allowed number of consecutive messages.
         max: u32,
     },
-    /// The caller cannot lend what it does not have.
-    #[error("you have no tool `{tool}` to lend, only these: {}", list(known))]
+    /// The call lends a tool that the caller does not have.
+    #[error("you have no tool `{tool}` to lend; available: {}", list(known))]
     UnknownTool {
-        /// Which.
+        /// Name of the tool.
         tool: String,
-        /// What it has.
+        /// Names of the caller's tools.
         known: Vec<String>,
     },
-    /// Nothing fits what the agent, the caller and this place can do.
-    #[error("nobody can run {agent}: {reason}")]
+    /// No runner fits the agent, the caller and this process.
+    #[error("{agent} cannot run: {reason}")]
     NoExecutor {
-        /// Who.
+        /// The agent, quoted.
         agent: String,
-        /// What was tried and why it does not do.
+        /// Which runners were tried, and why none fits.
         reason: String,
     },
-    /// A model that cannot be asked.
-    #[error("{agent} has no model to ask: {reason}")]
+    /// The model of the agent is not available.
+    #[error("the model of {agent} is not available: {reason}")]
     NoModel {
-        /// Who.
+        /// The agent, quoted.
         agent: String,
-        /// Why.
+        /// What is missing.
         reason: String,
     },
-    /// Its schema is none.
-    #[error("the schema of the result is none: {reason}")]
+    /// The output schema is not a JSON Schema.
+    #[error("the output schema is invalid: {reason}")]
     BadSchema {
-        /// Why.
+        /// What is wrong with it.
         reason: String,
     },
-    /// A handover beside other calls.
+    /// A handover next to other calls.
     #[error("a handover ends your part: make it the only call of your message")]
     NotAlone,
-    /// A limit of the task or of one above it.
+    /// A limit of the task or of an ancestor.
     #[error(transparent)]
     Limit(#[from] LimitReached),
-    /// The task is not below the caller.
-    #[error("you have dispatched no task {task_id}: `list_my_tasks` shows those you have")]
+    /// The task is not a descendant of the caller.
+    #[error("you have dispatched no task {task_id}: `list_my_tasks` shows your tasks")]
     NotYours {
-        /// Which.
+        /// Id in the call.
         task_id: String,
     },
 }
 
 fn list(names: &[String]) -> String {
-    if names.is_empty() { "nobody".to_owned() } else { names.join(", ") }
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
 impl Refusal {
-    /// The word for it.
+    /// Stable code of the refusal.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Invocation(error) => match error {
@@ -131,7 +131,7 @@ impl Refusal {
         }
     }
 
-    /// What the agent who asked reads.
+    /// The tool result that the calling agent reads.
     pub(crate) fn result(&self) -> ToolResult {
         let limit = match self {
             Self::Limit(limit) => json!(limit),

@@ -1,5 +1,5 @@
-//! The tools by which an agent looks after the tasks it dispatched. They reach what is below the
-//! caller, and nothing else.
+//! The tools by which an agent manages the tasks it dispatched: get, wait, cancel, list, send. They
+//! reach descendants of the caller only.
 
 use std::num::NonZeroU32;
 
@@ -26,25 +26,25 @@ const CANCEL_TASK: &str = "cancel_task";
 const LIST_MY_TASKS: &str = "list_my_tasks";
 const SEND_TASK: &str = "send_task";
 
-/// What an agent reads of all results of a call together, in bytes of JSON. What is longer is cut
-/// there and whole in `get_task`.
+/// Maximum bytes of JSON of all results of a call together. A longer result is cut there;
+/// `get_task` shows all of it.
 const RESULTS_BYTES_MAX: usize = 128 * 1024;
 
-/// What is always shown of one result, in bytes, however many there are.
+/// Bytes of each result that are always shown.
 const RESULT_BYTES_MIN: usize = 256;
 
-/// What `get_task` shows of a result at a time, in characters.
+/// Maximum characters of a result that `get_task` shows at a time.
 const PART_CHARS_MAX: usize = 64 * 1024;
 
-/// Tasks that `list_my_tasks` shows.
+/// Maximum number of tasks that `list_my_tasks` shows.
 const LISTED_MAX: usize = 200;
 
-/// Whether a tool is answered by the orchestrator.
+/// Whether the orchestrator answers calls of this tool.
 pub(crate) fn is_ours(name: &str) -> bool {
     [CALL_AGENT, GET_TASK, WAIT_TASK, CANCEL_TASK, LIST_MY_TASKS, SEND_TASK].contains(&name)
 }
 
-/// The tools to look after tasks.
+/// The tools to manage dispatched tasks.
 pub(crate) fn tools() -> Vec<Tool> {
     let task = json!({ "type": "string", "description": "The id of a task you dispatched." });
     let tasks = json!({ "type": "array", "items": task, "minItems": 1 });
@@ -125,15 +125,15 @@ pub(crate) fn read<T: DeserializeOwned>(call: &ToolCallBlock) -> Result<T, Refus
     call.arguments.object().ok_or_else(none)?.to().map_err(|error| refuse(error.to_string()))
 }
 
-/// What came of looking after a task.
+/// The answer to a call of one of these tools.
 enum Answer {
     Result(ToolResult),
-    /// The call waits now.
+    /// The call waits for tasks.
     Waits,
 }
 
 impl Work {
-    /// Answers a call that looks after tasks. One that waits gets its result later.
+    /// Answers a call of one of these tools. A call that waits gets its result later.
     pub(crate) async fn look_after(
         &mut self,
         call: &ToolCallBlock,
@@ -200,7 +200,7 @@ impl Work {
         let until = asked.timeout_s.map(|s| now + chrono::TimeDelta::seconds(i64::from(s.get())));
         let (tasks, mode) = (asked.task_ids, asked.mode);
         self.expect(&PendingCall::Await { tasks: tasks.clone(), mode, until });
-        // What has ended before is noted now; what ends from here on is noted as it does.
+        // Outcomes so far are recorded now, later ones as the tasks end.
         for task_id in &tasks {
             let summary = self.inner.summary(task_id).await?;
             self.inner.rejoin(&self.state.task_id, &summary).await?;
@@ -245,13 +245,13 @@ impl Work {
         if self.mine(&asked.task_id).await?.is_none() {
             return Ok(Err(not_yours(&asked.task_id)));
         }
-        // Named after the call: said again after a crash, it is heard once.
+        // The id derives from the call: repeated after a crash, the message is queued once.
         let id = self.name_of(call);
         let content = InteractionContent::Message { body: asked.text, blocks: None };
         let mode = asked.mode.unwrap_or(HandlingMode::Steer);
         let queued = arrival_from(&self.state.created.agent, id, content, mode);
         let told = match self.inner.queue(&asked.task_id, queued).await {
-            Ok(()) => ToolResult::text("it will hear that"),
+            Ok(()) => ToolResult::text("queued"),
             Err(
                 error @ (OrchestratorError::Ended { .. } | OrchestratorError::MailboxFull { .. }),
             ) => ToolResult::failed(error.to_string()),
@@ -263,7 +263,7 @@ impl Work {
     async fn snapshot(&self, summary: &TaskSummary) -> Result<TaskSnapshot, OrchestratorError> {
         let journal = &*self.inner.world.journal;
         let (created, _) = tree::beginning(&summary.task_id, journal).await?;
-        // Its config is the runner's own.
+        // The runner's config stays private to the runner.
         let remote =
             |runner: RunnerConfig| Executor::Remote { runner: RunnerConfig::new(runner.kind) };
         Ok(TaskSnapshot {
@@ -278,7 +278,7 @@ impl Work {
         })
     }
 
-    /// A task, if it is below this one.
+    /// The task, if it is a descendant of this one.
     async fn mine(&self, task_id: &TaskId) -> Result<Option<TaskSummary>, OrchestratorError> {
         let found = match self.inner.summary(task_id).await {
             Ok(found) => found,
@@ -296,7 +296,7 @@ impl Work {
         Ok(None)
     }
 
-    /// What tasks that a call waited for delivered, as far as they have.
+    /// The results of awaited tasks, as far as they have ended.
     pub(crate) async fn awaited(
         &mut self,
         tasks: &[TaskId],
@@ -313,7 +313,7 @@ impl Work {
             });
         }
         let unreported = |task: &TaskId| self.state.detached.values().any(|known| known == task);
-        // Another call may wait for the same.
+        // Another call may wait for the same task.
         let waits = |task: &TaskId| {
             let flights = self.state.flights.values();
             flights.filter(|flight| flight.tasks().contains(task)).count() > 1
@@ -325,7 +325,7 @@ impl Work {
         Ok(ToolResult::text(told))
     }
 
-    /// Lets detached tasks that have ended report.
+    /// Queues the reports of detached tasks that have ended.
     pub(crate) async fn report(&mut self, tasks: Vec<TaskId>) -> Result<(), OrchestratorError> {
         for task_id in tasks {
             let ended = |outcomes: &pending_call::Outcomes| outcomes.get(&task_id).cloned();
@@ -376,7 +376,7 @@ fn not_yours(task_id: &TaskId) -> Refusal {
     Refusal::NotYours { task_id: task_id.to_string() }
 }
 
-/// What an agent reads of a result: all of it, or as much as there is room for.
+/// The text of a result: all of it, or as much as fits.
 pub(crate) fn told(result: &InvocationResult) -> String {
     let count = dispatch_call::results(result).len().max(1);
     let room = (RESULTS_BYTES_MAX / count).max(RESULT_BYTES_MIN);
@@ -393,7 +393,7 @@ pub(crate) fn told(result: &InvocationResult) -> String {
     json!(result).to_string()
 }
 
-/// A content that fits, or its beginning.
+/// The content if it fits, or its beginning.
 fn cut(content: Value, bytes_max: usize) -> Value {
     let whole = text(&content);
     if whole.len() <= bytes_max {

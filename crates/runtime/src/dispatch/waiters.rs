@@ -1,8 +1,8 @@
-//! Who waits for which task, as long as this process runs.
+//! Which task waits for which tasks, in this process.
 //!
-//! A task that waits for others costs a few rows here and nothing else: it is taken up again when
-//! what it waits for is worth a look. Nothing here is the truth: after a restart it is made anew from
-//! the journal, and how a task ended is only kept here so that it need not be read again.
+//! A waiting task costs a few entries here. It is started when enough of the tasks it waits for
+//! have ended. The journal is the truth: after a restart the entries are rebuilt from it, and
+//! outcomes are kept here only to save reads.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,14 +12,14 @@ use antiphon_core::{TaskId, TaskStatus};
 use crate::budget::tree::Tree;
 use crate::dispatch::pending_call::{Outcome, Outcomes, Wants};
 
-/// Everybody who waits.
+/// All waiting tasks.
 #[derive(Debug, Default)]
 pub(crate) struct Waiters(Mutex<Book>);
 
 #[derive(Debug, Default)]
 struct Book {
     waiting: HashMap<TaskId, Waiting>,
-    /// Who waits for a task that has not ended.
+    /// The waiters of each task that has not ended.
     awaited: HashMap<TaskId, Vec<TaskId>>,
 }
 
@@ -28,11 +28,11 @@ struct Book {
 struct Waiting {
     hopes: Vec<Hope>,
     ended: Outcomes,
-    /// What its children use up together, kept while none of them runs.
+    /// Totals shared with its children, kept alive while none of them runs.
     trees: Vec<Arc<Tree>>,
 }
 
-/// One thing it waits for.
+/// One condition under which the waiter is started.
 #[derive(Debug)]
 struct Hope {
     left: HashSet<TaskId>,
@@ -46,8 +46,7 @@ impl Waiters {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on it is noted for `who` when one of these ends, and they are told when `wants`
-    /// is reached.
+    /// Registers `who` as a waiter for `tasks`. It is started when `wants` is reached.
     pub(crate) fn expect(&self, who: &TaskId, tasks: &[TaskId], wants: Wants, trees: &[Arc<Tree>]) {
         let mut book = self.book();
         for task in tasks {
@@ -72,7 +71,7 @@ impl Waiters {
         });
     }
 
-    /// Which of these nobody has noted for `who`: neither that they ended nor that it waits.
+    /// The tasks for which `who` is not registered and whose outcome it does not have.
     pub(crate) fn unknown(&self, who: &TaskId, tasks: &[TaskId]) -> Vec<TaskId> {
         let book = self.book();
         let ended = book.waiting.get(who).map(|waiting| &waiting.ended);
@@ -83,14 +82,14 @@ impl Waiters {
         tasks.iter().filter(|task| !known(task)).cloned().collect()
     }
 
-    /// Notes for `who` how a task ended.
+    /// Records for `who` how a task ended.
     pub(crate) fn note(&self, who: &TaskId, task: &TaskId, outcome: Outcome) {
         let mut book = self.book();
         book.waiting.entry(who.clone()).or_default().learn(task, outcome);
         book.dismiss(who, task);
     }
 
-    /// A task has ended. Says who should look.
+    /// Records that a task has ended. Returns the waiters to start.
     pub(crate) fn ended(&self, task: &TaskId, outcome: &Outcome) -> Vec<TaskId> {
         let mut book = self.book();
         let waiters = book.awaited.remove(task).unwrap_or_default();
@@ -104,7 +103,7 @@ impl Waiters {
         told
     }
 
-    /// Looks at what has ended of what `who` waits for.
+    /// Calls `look` with the outcomes that `who` has.
     pub(crate) fn outcomes<T>(&self, who: &TaskId, look: impl FnOnce(&Outcomes) -> T) -> T {
         let book = self.book();
         match book.waiting.get(who) {
@@ -113,7 +112,7 @@ impl Waiters {
         }
     }
 
-    /// Whether somebody waits and will be told.
+    /// Whether `who` waits for a task that has not ended.
     pub(crate) fn waits(&self, who: &TaskId) -> bool {
         self.book()
             .waiting
@@ -121,7 +120,7 @@ impl Waiters {
             .is_some_and(|waiting| waiting.hopes.iter().any(|hope| !hope.left.is_empty()))
     }
 
-    /// Nobody waits for these on behalf of `who` any more.
+    /// Ends the wait of `who` for these tasks and drops their outcomes.
     pub(crate) fn settle(&self, who: &TaskId, tasks: &[TaskId]) {
         let mut book = self.book();
         for task in tasks {
@@ -134,7 +133,7 @@ impl Waiters {
         waiting.hopes.retain(|hope| !hope.left.is_empty());
     }
 
-    /// `who` waits for nobody any more: it has ended.
+    /// Removes `who`: it has ended.
     pub(crate) fn forget(&self, who: &TaskId) {
         let mut book = self.book();
         let Some(waiting) = book.waiting.remove(who) else { return };
@@ -145,7 +144,6 @@ impl Waiters {
 }
 
 impl Book {
-    /// `who` waits for that task no longer.
     fn dismiss(&mut self, who: &TaskId, task: &TaskId) {
         if let Some(waiters) = self.awaited.get_mut(task) {
             waiters.retain(|waiter| waiter != who);
@@ -157,7 +155,7 @@ impl Book {
 }
 
 impl Waiting {
-    /// Says whether that is worth a look.
+    /// Returns whether a condition is met.
     fn learn(&mut self, task: &TaskId, outcome: Outcome) -> bool {
         let completed = outcome.status == TaskStatus::Completed;
         self.ended.insert(task.clone(), outcome);

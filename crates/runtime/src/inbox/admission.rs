@@ -1,12 +1,11 @@
-//! Admission: what arrives for an agent is looked at once, written to its inbox, and only then
-//! accepted.
+//! Admission: an interaction is classified once, recorded in the agent's inbox, and then accepted.
 //!
-//! | answered       | when                                                                     |
+//! | receipt        | when                                                                     |
 //! |----------------|--------------------------------------------------------------------------|
-//! | `accepted`     | the journal has it                                                       |
-//! | `deduplicated` | the journal has had it: the same sender has used the same key before     |
-//! | `filtered`     | it is word that something arrived, and stops here                        |
-//! | `rejected`     | it is nowhere, and the reason says what to do                            |
+//! | `accepted`     | it is durable                                                            |
+//! | `deduplicated` | the same sender has used the same key before                             |
+//! | `filtered`     | it is an acknowledgment and needs no inbox                               |
+//! | `rejected`     | it is not recorded; the reason says what to do                           |
 
 use std::sync::Arc;
 
@@ -25,28 +24,28 @@ use crate::orchestrator_error::OrchestratorError;
 use crate::services::Inner;
 use crate::task::run_slots;
 
-/// What only the orchestrator says of something that arrives.
+/// What the orchestrator, not the sender, determines about an interaction.
 pub(crate) struct Origin {
     pub(crate) id: InteractionId,
-    /// The task that waits for an answer.
+    /// Id of the task that waits for an answer.
     pub(crate) reply_to: Option<TaskId>,
     pub(crate) key: Option<IdempotencyKey>,
     pub(crate) starts: Starts,
-    /// How often agents have written to each other, this time included.
+    /// Number of consecutive messages between agents, including this one.
     pub(crate) hops: u32,
 }
 
-/// Whether something may start the agent that it is for.
+/// Whether an interaction may start the agent it is addressed to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Starts {
-    /// A person, or a door that a person opened.
+    /// The sender is a user, or an interface that a user opened.
     Yes,
-    /// An agent.
+    /// The sender is an agent: only running agents are reached.
     No,
 }
 
 impl Inner {
-    /// Takes in what a door hands over.
+    /// Admits an interaction from an interface.
     pub(crate) async fn admit(
         self: &Arc<Self>,
         arrival: Arrival,
@@ -64,7 +63,7 @@ impl Inner {
         self.admit_as(arrival, origin).await
     }
 
-    /// The same, for whoever knows more about it.
+    /// Admits an interaction of known origin.
     pub(crate) async fn admit_as(
         self: &Arc<Self>,
         arrival: Arrival,
@@ -80,7 +79,7 @@ impl Inner {
             Ok(None) => return Ok(Receipt::Filtered),
             Err(rejection) => rejection,
         };
-        // What was accepted once is not rejected because there is no room now.
+        // An interaction that was accepted once stays accepted, even when the inbox is full now.
         if let Some(key) = &key
             && let Some(first) = self.world.journal.answered(key).await?
         {
@@ -91,7 +90,7 @@ impl Inner {
         Ok(Receipt::Rejected(rejected))
     }
 
-    /// The one look: what it is, and whether it makes sense. `None` is what stops here.
+    /// Classifies and checks an interaction. `None` when it is filtered.
     fn look_at(
         &self,
         arrival: Arrival,
@@ -115,14 +114,14 @@ impl Inner {
         let payload = arrival.payload;
         let queued =
             MessageQueued { quiet, reply_to, hops, payload, ..MessageQueued::of(candidate) };
-        // Nobody waits for ever.
+        // Every request has a deadline.
         let usual = TimeDelta::seconds(i64::from(peer_tools::REQUEST_TIMEOUT_S_DEFAULT));
         let until = arrival.until.unwrap_or_else(|| self.world.clock.now() + usual);
         let until = Some(until).filter(|_| queued.is_owed() || arrival.until.is_some());
         Ok(Some(MessageQueued { until, ..queued }))
     }
 
-    /// Whether a request makes sense to the agent it is for.
+    /// Checks a request against the definition of the receiving agent.
     pub(crate) fn fits(
         &self,
         to: &AgentName,
@@ -150,7 +149,7 @@ impl Inner {
         })
     }
 
-    /// Writes it to the inbox of whoever is live under that name.
+    /// Records the interaction in the inbox of the agent's resident task.
     async fn post(
         self: &Arc<Self>,
         to: &AgentName,
@@ -178,7 +177,7 @@ impl Inner {
                         Full::Sender => Rejection::SenderFull { agent, from: queued.from },
                     }));
                 }
-                // Somebody ended it just then, and may not have come to telling others.
+                // The process that ended it may not have removed the resident yet.
                 Put::Ended => {
                     let outcome = self.outcome(&self.summary(&task_id).await?).await?;
                     self.retire(&task_id, &outcome);
@@ -187,7 +186,7 @@ impl Inner {
         }
     }
 
-    /// Writes something to the inbox of a task, and has it looked at.
+    /// Records an interaction in the inbox of a task and starts the task.
     pub(crate) async fn put(
         self: &Arc<Self>,
         task_id: &TaskId,
@@ -215,7 +214,7 @@ impl Inner {
             events: vec![queued.into()],
             key,
         };
-        // On a future of its own: whoever asked may stop waiting, and what is written is begun.
+        // On a future of its own: the caller may stop waiting, but the task must start.
         let inner = Arc::clone(self);
         let task_id = task_id.clone();
         self.owned(async move {
@@ -245,19 +244,19 @@ impl Inner {
     }
 }
 
-/// What came of writing to an inbox.
+/// Result of recording an interaction in an inbox.
 pub(crate) enum Put {
     There { deduplicated: bool, task_id: TaskId },
     Full(Full),
     Ended,
 }
 
-/// What an arrival is remembered by, if its sender gave it a name.
+/// The idempotency key of an arrival, if its sender gave it one.
 pub(crate) fn key_of(arrival: &Arrival) -> Option<IdempotencyKey> {
     arrival.key.as_ref().map(|key| keyed(&arrival.to, &arrival.from, key))
 }
 
-/// A sender's own name for something is its own.
+/// Keys are separate for each sender and receiver.
 fn keyed(to: &AgentName, from: &Sender, key: &str) -> IdempotencyKey {
     IdempotencyKey(format!("inbox:{to}:{from}:{key}"))
 }

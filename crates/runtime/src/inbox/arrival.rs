@@ -1,4 +1,4 @@
-//! Something for an agent, and what became of it.
+//! An interaction for an agent, and its receipt.
 
 use antiphon_core::{
     AgentDefinition, AgentName, HandlingMode, InteractionContent, InteractionId, LifecycleIntent,
@@ -13,7 +13,7 @@ use crate::task::output;
 /// Longest interaction, in bytes of JSON.
 pub const INTERACTION_BYTES_MAX: usize = 256 * 1024;
 
-/// Longest payload of an event, in bytes of JSON.
+/// Longest payload of an external event, in bytes of JSON.
 pub const PAYLOAD_BYTES_MAX: usize = 1024 * 1024;
 
 /// Longest key of a sender, in bytes.
@@ -22,41 +22,41 @@ pub const SENDER_KEY_BYTES_MAX: usize = 200;
 /// Longest intent of a request, in bytes.
 pub const INTENT_BYTES_MAX: usize = 128;
 
-/// Something for an agent, as a door hands it over.
+/// An interaction for an agent, from an interface.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Arrival {
-    /// For whom.
+    /// Name of the receiving agent.
     pub to: AgentName,
-    /// From whom.
+    /// Sender, as authenticated by the interface.
     pub from: Sender,
-    /// What it says.
+    /// Message or request. Interfaces must not send responses.
     pub content: InteractionContent,
-    /// When it may reach the model.
+    /// When the model may read it.
     pub mode: HandlingMode,
     /// How it is shown and how urgent it is.
     pub render_metadata: Option<RenderMetadata>,
-    /// Whether it wakes an agent that does nothing.
+    /// Whether it wakes an idle agent.
     pub wake: Wake,
-    /// When an answer comes too late.
+    /// Deadline of the answer; a default applies to requests when absent.
     pub until: Option<DateTime<Utc>>,
-    /// The sender's own name for it. The same again is the same interaction.
+    /// The sender's idempotency key. The same key again is the same interaction.
     pub key: Option<String>,
-    /// What comes with an event from outside: kept, and not for the model to read.
+    /// Data of an external event: stored, but not shown to the model.
     pub payload: Option<RawJson>,
 }
 
-/// Whether something wakes an agent that does nothing.
+/// Whether an interaction wakes an idle agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Wake {
-    /// If it is of a kind that does.
+    /// It does if its kind wakes agents.
     #[default]
     Yes,
-    /// It is read with whatever wakes the agent next.
+    /// It is read together with the next interaction that wakes the agent.
     No,
 }
 
 impl Arrival {
-    /// A message with nothing special about it.
+    /// A queued message with defaults for everything else.
     pub fn message(to: AgentName, from: Sender, body: impl Into<String>) -> Self {
         let content = InteractionContent::Message { body: body.into(), blocks: None };
         Self {
@@ -73,85 +73,87 @@ impl Arrival {
     }
 }
 
-/// What became of something that arrived.
+/// Receipt for an interaction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "receipt", rename_all = "snake_case")]
 pub enum Receipt {
-    /// It is in the inbox.
+    /// It is recorded in the inbox.
     Accepted {
-        /// What it is called.
+        /// Id of the interaction.
         id: InteractionId,
-        /// The task that reads it.
+        /// Id of the task whose inbox has it.
         task_id: TaskId,
     },
-    /// It was in the inbox before.
+    /// It was recorded before, under the same key.
     Deduplicated {
-        /// What it is called.
+        /// Id of the interaction.
         id: InteractionId,
-        /// The task that reads it, or did.
+        /// Id of the task whose inbox has or had it.
         task_id: TaskId,
     },
-    /// It stops here, as it should.
+    /// It is an acknowledgment and needs no inbox.
     Filtered,
-    /// It is not in the inbox.
+    /// It is not recorded.
     #[cfg_attr(feature = "schema", schemars(skip))]
     Rejected(Rejection),
 }
 
-/// Why something was not accepted.
+/// Why an interaction was not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum Rejection {
-    /// Look at the list of agents.
+    /// No agent has this name: list the agents.
     #[error("there is no agent `{agent}`{}", others(.known))]
     UnknownAgent {
-        /// Who was asked for.
+        /// The name that was addressed.
         agent: String,
-        /// Who there is.
+        /// Names of all defined agents.
         known: Vec<String>,
     },
-    /// A person has to start it.
-    #[error("`{agent}` is not started, and only a person may start it")]
+    /// The agent is not started, and the sender may not start it.
+    #[error("`{agent}` is not started, and only a user may start it")]
     NotStarted {
-        /// Who.
+        /// Name of the agent.
         agent: String,
     },
-    /// Start it again.
+    /// A user stopped the agent: start it again.
     #[error("`{agent}` was stopped: start it again (`antiphon agents start`)")]
     Stopped {
-        /// Who.
+        /// Name of the agent.
         agent: String,
     },
-    /// See what is in the way of its being started.
+    /// The agent cannot be started: fix the cause.
     #[error("`{agent}` cannot be started: {why}")]
     CannotStart {
-        /// Who.
+        /// Name of the agent.
         agent: String,
-        /// Why.
+        /// Why not.
         why: String,
     },
-    /// Send it again when it has read some of them.
-    #[error("{INBOX_MAX} interactions wait for `{agent}`: send this one again later")]
+    /// The inbox is full: send it again later.
+    #[error("{INBOX_MAX} interactions are queued for `{agent}`: send this one again later")]
     Full {
-        /// Whose inbox.
+        /// Name of the agent.
         agent: String,
     },
-    /// Send it again when it has read some of them.
-    #[error("{INBOX_OF_SENDER_MAX} interactions of {from} wait for `{agent}`: send this one later")]
+    /// The sender's share of the inbox is full: send it again later.
+    #[error(
+        "{INBOX_OF_SENDER_MAX} interactions of {from} are queued for `{agent}`: send this one later"
+    )]
     SenderFull {
-        /// Whose inbox.
+        /// Name of the agent.
         agent: String,
-        /// Whose interactions.
+        /// The sender.
         from: Sender,
     },
-    /// Say less, or say where it is.
+    /// The interaction is too long: shorten it, or refer to a file.
     #[error("an interaction may have {INTERACTION_BYTES_MAX} bytes, this one has {bytes}")]
     TooLong {
-        /// How many it has.
+        /// Its number of bytes.
         bytes: usize,
     },
-    /// Say something that makes sense.
+    /// The interaction is invalid: fix it.
     #[error("{why}")]
     Invalid {
         /// What is wrong with it.
@@ -160,7 +162,7 @@ pub enum Rejection {
 }
 
 impl Rejection {
-    /// Whether the same may be accepted later.
+    /// Whether the same interaction may be accepted later.
     pub fn may_pass(&self) -> bool {
         match self {
             Self::Full { .. } | Self::SenderFull { .. } => true,
@@ -176,32 +178,32 @@ impl Rejection {
 
 fn others(known: &[String]) -> String {
     if known.is_empty() {
-        "; none is defined here".to_owned()
+        "; no agent is defined here".to_owned()
     } else {
-        format!(", only these: {}", known.join(", "))
+        format!("; available: {}", known.join(", "))
     }
 }
 
-/// What no door may hand over.
+/// Why an interface must not send this, if so.
 pub(crate) fn refused_at_door(arrival: &Arrival) -> Option<String> {
     let key = arrival.key.as_deref().unwrap_or("-");
     if key.is_empty() || key.len() > SENDER_KEY_BYTES_MAX {
         return Some(format!("a key has 1 to {SENDER_KEY_BYTES_MAX} bytes"));
     }
     if arrival.payload.is_some() && !matches!(arrival.from, Sender::External(_)) {
-        return Some("only an event from outside has a payload".to_owned());
+        return Some("only an external event has a payload".to_owned());
     }
     match &arrival.content {
         InteractionContent::Message { .. } | InteractionContent::Ack { .. } => None,
         InteractionContent::Request { intent, .. } => LifecycleIntent::parse(intent)
-            .map(|_| format!("`{intent}` is for the orchestrator to say, about agents it knows")),
+            .map(|_| format!("`{intent}` is reserved for the orchestrator")),
         InteractionContent::Response { .. } => {
-            Some("a response comes from whoever was asked, by the tools it has for that".to_owned())
+            Some("a response is sent by the requested agent, with its tools".to_owned())
         }
     }
 }
 
-/// Whether it makes sense.
+/// Checks content and payload against the limits and the agent's definition.
 pub(crate) fn check(
     content: &InteractionContent,
     payload: Option<&RawJson>,
@@ -211,9 +213,9 @@ pub(crate) fn check(
     match content {
         InteractionContent::Message { body, blocks } => {
             let nothing = body.trim().is_empty() && blocks.as_ref().is_none_or(Vec::is_empty);
-            // That an event happened is worth a word even if there are none in it.
+            // An external event needs no text.
             if nothing && payload.is_none() {
-                return invalid("there is nothing in it: say something".to_owned());
+                return invalid("the message is empty: add a text".to_owned());
             }
         }
         InteractionContent::Request { intent, params } => {
@@ -223,7 +225,7 @@ pub(crate) fn check(
             if let Some(schema) = definition.intents.get(intent)
                 && let Err(why) = output::check(Some(schema), params.clone())
             {
-                return invalid(format!("the params of `{intent}` do not fit: {why}"));
+                return invalid(format!("the params of `{intent}` do not fit their schema: {why}"));
             }
         }
         InteractionContent::Response { .. } | InteractionContent::Ack { .. } => {}
@@ -232,9 +234,9 @@ pub(crate) fn check(
     if bytes > INTERACTION_BYTES_MAX {
         return Err(Rejection::TooLong { bytes });
     }
-    // What would be read back as none must not be accepted as one.
+    // Stored as `null` it would be read back as absent.
     if payload.is_some_and(|payload| payload.as_str() == "null") {
-        return invalid("there is nothing in it: a payload is not `null`".to_owned());
+        return invalid("the payload is `null`: omit it".to_owned());
     }
     let bytes = payload.map_or(0, |payload| payload.as_str().len());
     if bytes > PAYLOAD_BYTES_MAX {

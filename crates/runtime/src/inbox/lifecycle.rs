@@ -1,4 +1,4 @@
-//! News of live agents, told to those who named them as somebody they talk to.
+//! Notices about resident agents, sent to the agents that name them as peers.
 
 use std::sync::Arc;
 
@@ -16,18 +16,18 @@ use crate::orchestrator_error::OrchestratorError;
 use crate::services::Inner;
 use crate::task::run_slots;
 
-/// What there is to tell of an agent.
+/// What happened to an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum LifecycleNotice {
-    /// It is there.
+    /// It was started.
     Added,
     /// It is no longer defined.
     Unwired,
-    /// It is there no more.
+    /// It has ended.
     Ended {
         status: TaskStatus,
         why: Value,
-        /// It never got as far as an answer.
+        /// It ended before its first model answer.
         at_kickoff: bool,
     },
 }
@@ -55,7 +55,7 @@ impl LifecycleNotice {
 }
 
 impl Inner {
-    /// Tells those who named an agent. Each hears it once.
+    /// Notifies the agents that name an agent as a peer, once each.
     pub(crate) async fn tell_peers(
         self: &Arc<Self>,
         name: &AgentName,
@@ -102,8 +102,8 @@ impl Inner {
         Ok(())
     }
 
-    /// Tells live agents what became of those they named since they are there: whoever was to tell
-    /// them may have been cut off.
+    /// Notifies live agents of changes of their peers since their own start: an earlier process may have
+    /// died before it did.
     pub(crate) async fn tell_again(self: &Arc<Self>) -> Result<(), OrchestratorError> {
         for live in self.roster.all() {
             let since = self.summary(&live.task_id).await?.created_at;
@@ -126,7 +126,7 @@ impl Inner {
         Ok(LifecycleNotice::Ended { status, why, at_kickoff: task.turns == 0 })
     }
 
-    /// An agent is no longer defined.
+    /// Notifies the peers of an agent that is no longer defined.
     pub(crate) async fn unwire(
         self: &Arc<Self>,
         name: &AgentName,
@@ -135,7 +135,7 @@ impl Inner {
         self.tell_peers(name, &task_id, LifecycleNotice::Unwired).await
     }
 
-    /// Notes a live agent that was there before this process.
+    /// Registers a resident agent that an earlier process started.
     pub(crate) async fn enroll(&self, task: &TaskSummary) -> Result<(), OrchestratorError> {
         let Ok(name) = AgentName::parse(&task.agent) else { return Ok(()) };
         if !is_resident(task) {
@@ -149,7 +149,7 @@ impl Inner {
         Ok(())
     }
 
-    /// A task has ended: if it was an agent's, the agent is there no more.
+    /// Removes an ended task from the residents and notifies the peers of its agent.
     pub(crate) fn retire(self: &Arc<Self>, task_id: &TaskId, outcome: &Outcome) {
         self.outstanding.forget(task_id);
         let Some(name) = self.roster.forget(task_id) else { return };
@@ -162,7 +162,7 @@ impl Inner {
                 at_kickoff: turns.is_ok_and(|turns| turns == 0),
             };
             if let Err(error) = inner.tell_peers(&name, &task_id, news).await {
-                tracing::warn!(agent.name = %name, %error, "its peers were not told of its end");
+                tracing::warn!(agent.name = %name, %error, "could not notify the peers of an ended agent");
             }
         });
     }

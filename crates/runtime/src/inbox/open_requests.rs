@@ -1,4 +1,4 @@
-//! Who waits for whose answer: requests of a task to its peers, and those of others to it.
+//! Open requests: those of a task to its peers, and those of others to it.
 
 use antiphon_core::{
     AgentName, InteractionId, MessageQueued, Replied, RequestSent, ResponseStatus, Sender, TaskId,
@@ -9,47 +9,47 @@ use serde_json::{Value, json};
 
 use crate::task::state::TaskState;
 
-/// A request to a peer.
+/// A request of this task to a peer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutboundRequest {
-    /// Which peer.
+    /// Name of the peer.
     pub to: AgentName,
-    /// For what.
+    /// What is requested.
     pub intent: String,
-    /// With what.
+    /// Parameters of the request.
     pub params: Value,
-    /// When the answer is no.
+    /// When the request counts as failed.
     pub until: DateTime<Utc>,
-    /// How often agents had written to each other before it.
+    /// Number of consecutive messages between agents before it.
     pub hops: u32,
 }
 
-/// A request that waits for an answer of this task.
+/// A request of another sender that this task has to answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InboundRequest {
-    /// Who asked.
+    /// Sender of the request.
     pub from: Sender,
-    /// The task that waits.
+    /// Id of the task that waits for the answer; absent when the sender is no task.
     pub reply_to: Option<TaskId>,
-    /// When an answer comes too late.
+    /// Deadline of the answer.
     pub until: Option<DateTime<Utc>>,
-    /// It said that it will answer later.
+    /// Whether this task announced a later answer.
     pub accepted: bool,
 }
 
 impl TaskState {
-    /// The final answer to a request of its own, if it has arrived and nobody has read it.
+    /// The final answer to an own request, if it is queued.
     pub(crate) fn response_to(&self, request: InteractionId) -> Option<&MessageQueued> {
         self.queue.iter().find(|queued| queued.settles() == Some(request))
     }
 
-    /// Whether somebody waits for an answer of this task to a request.
+    /// Whether the request is still to be answered by this task.
     pub(crate) fn waits_for_answer(&self, request: InteractionId) -> bool {
         let queued = |queued: &MessageQueued| queued.id == request && queued.is_owed();
         self.owed.contains_key(&request) || self.queue.iter().any(queued)
     }
 
-    /// Its open requests, as the next one in its place has them: no call waits for their answers.
+    /// The open requests, to be recorded in the successor of this task. No call waits for their answers.
     pub(crate) fn sent(&self) -> impl Iterator<Item = RequestSent> {
         let name = ToolCallId::from(uuid::Uuid::nil());
         self.requests.iter().map(move |(id, sent)| RequestSent {
@@ -63,7 +63,7 @@ impl TaskState {
         })
     }
 
-    /// An answer of this task, if somebody waits for it.
+    /// The reply of this task to a request, if the request is open.
     pub(crate) fn answer(
         &self,
         in_reply_to: InteractionId,
@@ -80,20 +80,20 @@ impl TaskState {
         Some(Replied { in_reply_to, to, reply_to, status, result })
     }
 
-    /// What is said to a request that was not answered in time.
+    /// The reply to a request that is overdue.
     pub(crate) fn too_late(&self, request: InteractionId) -> Option<Replied> {
-        let result = json!({ "code": "timed_out", "error": "nobody answered in time" });
+        let result = json!({ "code": "timed_out", "error": "no answer in time" });
         self.answer(request, ResponseStatus::Failed, result)
     }
 
-    /// When others stop waiting for answers of this task.
+    /// Deadlines of the replies of this task.
     pub(crate) fn awaited_until(&self) -> impl Iterator<Item = (DateTime<Utc>, InteractionId)> {
         let owed = self.owed.iter().filter_map(|(id, owed)| Some((owed.until?, *id)));
         let waiting = self.queue.iter().filter(|queued| queued.is_owed());
         owed.chain(waiting.filter_map(|queued| Some((queued.until?, queued.id))))
     }
 
-    /// Requests of others that were not answered in time.
+    /// Requests of others that are overdue.
     pub(crate) fn late_answers(&self, now: DateTime<Utc>) -> Vec<InteractionId> {
         let over = |until: Option<DateTime<Utc>>| until.is_some_and(|until| now >= until);
         let owed = self.owed.iter().filter(|(_, owed)| over(owed.until)).map(|(id, _)| *id);
@@ -101,7 +101,7 @@ impl TaskState {
         owed.chain(waiting.map(|queued| queued.id)).collect()
     }
 
-    /// When it has to be looked at next because of a request that nobody answers.
+    /// The next deadline of a reply or of an own request.
     pub(crate) fn answers_due(&self) -> Option<DateTime<Utc>> {
         let awaited = self.awaited_until().map(|(until, _)| until);
         awaited.chain(self.requests.values().map(|sent| sent.until)).min()

@@ -1,5 +1,5 @@
-//! The tools by which an agent talks to agents that are there. It reaches those it may call, and
-//! starts nobody.
+//! The tools by which agents message each other: list peers, send messages and requests, answer
+//! requests. They reach agents that the caller may call, and start none.
 
 use std::num::NonZeroU32;
 
@@ -27,30 +27,30 @@ const SEND_REQUEST: &str = "send_request";
 const SEND_RESPONSE: &str = "send_response";
 const REPLY: &str = "reply";
 
-/// Requests that a task may have open at a time.
+/// Maximum number of open requests of a task.
 pub const REQUESTS_OPEN_MAX: usize = 64;
 
-/// How long a request waits for its answer, unless it says otherwise, in seconds.
+/// Default timeout of a request, in seconds.
 pub const REQUEST_TIMEOUT_S_DEFAULT: u32 = 600;
 
-/// The longest that a request may wait, in seconds: a week.
+/// Longest timeout of a request, in seconds: a week.
 pub const REQUEST_TIMEOUT_S_MAX: u32 = 7 * 24 * 3600;
 
-/// How often agents may write to each other because one of them wrote, before something else has to
-/// wake them: two that are too polite would never stop.
+/// Maximum number of consecutive messages between agents without other input. It stops agents that
+/// would answer each other forever.
 pub const HOPS_MAX: u32 = 100;
 
-/// Whether a tool is for talking to others.
+/// Whether a tool messages peers.
 pub(crate) fn talks(name: &str) -> bool {
     [PEERS, SEND_MESSAGE, SEND_REQUEST].contains(&name)
 }
 
-/// Whether a tool is for answering what arrived.
+/// Whether a tool answers requests.
 pub(crate) fn answers(name: &str) -> bool {
     [SEND_RESPONSE, REPLY].contains(&name)
 }
 
-/// The tools to talk to others.
+/// The tools to message peers.
 pub(crate) fn talking() -> Vec<Tool> {
     let to = json!({ "type": "string", "description": "The agent's name." });
     let mode = json!({ "enum": ["queue", "steer"], "description":
@@ -84,7 +84,7 @@ pub(crate) fn talking() -> Vec<Tool> {
     each.into_iter().filter_map(tool).collect()
 }
 
-/// The tools to answer what arrived.
+/// The tools to answer requests.
 pub(crate) fn answering() -> Vec<Tool> {
     let request = json!({ "type": "string", "description": "The id in the label of the request." });
     let each = [
@@ -150,11 +150,11 @@ struct Reply {
     request_id: Option<InteractionId>,
 }
 
-/// What came of talking to others. `None` is a call that waits now, or a task that is over.
+/// Result of a call of one of these tools. `None` when the call waits, or the task has ended.
 type Talked = Result<Result<Option<ToolResult>, Refusal>, OrchestratorError>;
 
 impl Work {
-    /// Answers a call that talks to others, or answers them.
+    /// Answers a call of one of these tools.
     pub(crate) async fn talk(&mut self, call: &ToolCallBlock) -> Result<(), OrchestratorError> {
         let talked = match call.name.as_str() {
             PEERS => Ok(Some(self.peers())),
@@ -172,7 +172,7 @@ impl Work {
         Ok(())
     }
 
-    /// What something that a call says is called.
+    /// The id of the interaction that a call sends.
     pub(crate) fn name_of(&self, call: &ToolCallBlock) -> InteractionId {
         pending_call::derived_id(&self.state.task_id, self.state.turns, call.id.as_str())
     }
@@ -205,7 +205,7 @@ impl Work {
         if let Err(refusal) = self.may_talk_to(&asked.to) {
             return Ok(Err(refusal));
         }
-        // Named after the call: said again after a crash, it is heard once.
+        // The id derives from the call: repeated after a crash, the message is queued once.
         let id = self.name_of(call);
         let key = Some(IdempotencyKey(format!("message:{id}")));
         let shown = |salience| RenderMetadata { class: RenderClass::PeerMessage, salience };
@@ -219,7 +219,7 @@ impl Work {
         Ok(match self.inner.admit_as(arrival, origin).await? {
             Receipt::Rejected(rejection) => Err(Refusal::Rejected(rejection)),
             Receipt::Accepted { .. } | Receipt::Deduplicated { .. } | Receipt::Filtered => {
-                Ok(Some(ToolResult::text("it will hear that")))
+                Ok(Some(ToolResult::text("queued")))
             }
         })
     }
@@ -255,7 +255,7 @@ impl Work {
         Ok(Ok(Some(ToolResult::text(told.to_string()))))
     }
 
-    /// A request that cannot be delivered any more is answered at once.
+    /// Sends a request. A request that its peer rejects is answered as failed at once.
     async fn ask_peer(
         &mut self,
         id: InteractionId,
@@ -269,7 +269,7 @@ impl Work {
         Ok(())
     }
 
-    /// Whether a request makes sense, as far as that can be said before it is sent.
+    /// Checks a request before it is recorded.
     async fn may_ask(&self, asked: &SendRequest) -> Result<Result<(), Refusal>, OrchestratorError> {
         if let Err(refusal) = self.may_talk_to(&asked.to) {
             return Ok(Err(refusal));
@@ -297,7 +297,7 @@ impl Work {
             return Err(Refusal::Hops { max: HOPS_MAX });
         }
         if to.as_str() == created.agent {
-            let reason = "that is you: nobody else would answer".to_owned();
+            let reason = "that is you: choose another agent".to_owned();
             return Err(Refusal::Arguments { reason });
         }
         Ok(())
@@ -324,7 +324,8 @@ impl Work {
         match request_id.or_else(only) {
             Some(id) => self.respond(id, ResponseStatus::Completed, Value::String(text)).await,
             None => {
-                let reason = "say which request with `request_id`: not just one is open".to_owned();
+                let reason =
+                    "several or no requests are open: name one with `request_id`".to_owned();
                 Ok(Err(Refusal::Arguments { reason }))
             }
         }
@@ -340,13 +341,13 @@ impl Work {
         if bytes > crate::inbox::arrival::INTERACTION_BYTES_MAX {
             return Ok(Err(Refusal::Rejected(Rejection::TooLong { bytes })));
         }
-        let sent = || Some(ToolResult::text("it will hear that"));
+        let sent = || Some(ToolResult::text("sent"));
         if self.state.owed.contains_key(&id) {
             self.reply(id, status, result);
             self.flush().await?;
             return Ok(Ok(sent()));
         }
-        // Killed between the answer and the word that it was given.
+        // After a crash between the reply and the result of this call.
         let given = self.inner.world.journal.reply(id).await?;
         if given.is_some_and(|given| given.status == status && given.result == result) {
             return Ok(Ok(sent()));

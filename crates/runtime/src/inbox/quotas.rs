@@ -1,25 +1,25 @@
-//! How much waits in which inbox, as long as this process runs.
+//! How many messages are queued in which inbox, and whether one more fits.
 //!
-//! Nothing here is the truth: an inbox is counted from the journal when something first arrives, and
-//! from then on along with what is written. It is what makes a bound hold without a look at the task.
+//! The counts are a cache: an inbox is counted from the journal when the first message arrives, and
+//! along with every append from then on. So a full inbox is refused without reading the task.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use antiphon_core::{EventBody, InteractionId, MessageQueued, PeerInputClass, Sender, TaskId};
 
-/// Interactions that may wait in one inbox: so many that wake its agent, and so many that do not, which
-/// are never in the way of the others.
+/// Maximum number of queued messages in one inbox, separately for those that wake its agent and those
+/// that do not, so that the latter never block the former.
 pub const INBOX_MAX: usize = 4096;
 
-/// Of them, those of one sender.
+/// Maximum number of queued messages of one sender in one inbox.
 pub const INBOX_OF_SENDER_MAX: usize = 1024;
 
-/// Bytes of them, again for each kind. Everything that waits has to fit into one append when it is
-/// carried over.
+/// Maximum bytes of queued messages, again separately. All of them have to fit into one append when
+/// the agent is restarted.
 pub const INBOX_BYTES_MAX: usize = 12 * 1024 * 1024;
 
-/// Every inbox that something arrived at.
+/// Usage of every inbox that received a message in this process.
 #[derive(Debug, Default)]
 pub(crate) struct InboxQuotas(Mutex<HashMap<TaskId, InboxUsage>>);
 
@@ -27,9 +27,9 @@ pub(crate) struct InboxQuotas(Mutex<HashMap<TaskId, InboxUsage>>);
 struct InboxUsage {
     waiting: HashMap<InteractionId, Waiting>,
     of_sender: HashMap<(Sender, Kind), usize>,
-    /// How many of each kind there are, and how long they are together.
+    /// Number and bytes of the queued messages of each kind.
     of_kind: HashMap<Kind, (usize, usize)>,
-    /// What left while it was counted; `None` once it is.
+    /// Ids that left while the inbox is being counted; `None` once it is counted.
     gone: Option<HashSet<InteractionId>>,
 }
 
@@ -53,24 +53,24 @@ impl Kind {
     }
 }
 
-/// There is room.
+/// A reservation for a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Room {
-    /// For one more.
+    /// One more message is counted.
     Made {
-        /// What need not be read any more then.
+        /// The outdated progress message that this one replaces.
         replaces: Option<InteractionId>,
     },
-    /// It is there already.
+    /// The message is counted already.
     Taken,
 }
 
-/// There is no room.
+/// Which limit is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Full {
-    /// For anybody.
+    /// The limit of the inbox.
     Inbox,
-    /// For this sender.
+    /// The limit of this sender.
     Sender,
 }
 
@@ -79,7 +79,7 @@ impl InboxQuotas {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether an inbox has been counted. If not, it is noted from now on what leaves it.
+    /// Whether an inbox has been counted. If not, ids that leave it are noted from now on.
     pub(crate) fn is_counted(&self, task_id: &TaskId) -> bool {
         let mut boxes = self.boxes();
         match boxes.get(task_id) {
@@ -92,7 +92,7 @@ impl InboxQuotas {
         }
     }
 
-    /// What the journal had in an inbox a moment ago.
+    /// Counts the queue as it was read from the journal.
     pub(crate) fn count(&self, task_id: &TaskId, queue: &[MessageQueued]) {
         let mut boxes = self.boxes();
         let Some(known) = boxes.get_mut(task_id) else { return };
@@ -102,8 +102,8 @@ impl InboxQuotas {
         }
     }
 
-    /// Makes room for one more, and says what it makes old news. What answers a request, or tells
-    /// of peers, always has room: it is bounded where it comes from.
+    /// Reserves room for one more message, and returns the one it replaces. Responses and lifecycle
+    /// notices always fit: their senders are bounded.
     pub(crate) fn reserve(&self, task_id: &TaskId, queued: &MessageQueued) -> Result<Room, Full> {
         let mut boxes = self.boxes();
         let known = boxes.entry(task_id.clone()).or_default();
@@ -131,8 +131,8 @@ impl InboxQuotas {
         Ok(Room::Made { replaces })
     }
 
-    /// Counts what is about to be written, and says what of it was not counted before. Once it is
-    /// written it may be taken at any moment, and what was taken does not count.
+    /// Counts messages that are about to be recorded, and returns those that were not counted before.
+    /// Counting comes first, because a task may read a message as soon as it is recorded.
     pub(crate) fn expect(&self, task_id: &TaskId, events: &[EventBody]) -> Vec<InteractionId> {
         let mut boxes = self.boxes();
         let Some(known) = boxes.get_mut(task_id) else { return Vec::new() };
@@ -147,7 +147,7 @@ impl InboxQuotas {
         counted
     }
 
-    /// It was not written after all.
+    /// Undoes the counting of messages that were not recorded.
     pub(crate) fn release(&self, task_id: &TaskId, ids: &[InteractionId]) {
         if let Some(known) = self.boxes().get_mut(task_id) {
             for id in ids {
@@ -156,12 +156,12 @@ impl InboxQuotas {
         }
     }
 
-    /// It is nobody's any more.
+    /// Drops the counts of an ended task.
     pub(crate) fn forget(&self, task_id: &TaskId) {
         self.boxes().remove(task_id);
     }
 
-    /// Something was written.
+    /// Updates the counts after events were recorded.
     pub(crate) fn note(&self, task_id: &TaskId, events: &[EventBody]) {
         let mut boxes = self.boxes();
         let Some(known) = boxes.get_mut(task_id) else { return };
@@ -186,7 +186,7 @@ impl InboxQuotas {
 }
 
 impl InboxUsage {
-    /// Says whether it is new.
+    /// Returns whether the message was not counted before.
     fn add(&mut self, queued: &MessageQueued) -> bool {
         if self.waiting.contains_key(&queued.id) {
             return false;
@@ -222,7 +222,7 @@ impl InboxUsage {
     }
 }
 
-/// Whether the next one like it makes it old news. A request never is: somebody waits for its answer.
+/// Whether a later message of the same kind replaces it. A request is never replaced.
 fn is_old_news(queued: &MessageQueued) -> bool {
     queued.is_progress() && !queued.is_owed()
 }

@@ -1,27 +1,27 @@
-//! Which of the interactions that wait are read next. Pure.
+//! Selects which queued messages are read next. Pure.
 //!
-//! The more salient come first. Among equals, everybody's first comes before anybody's second, so
-//! that one who sends much does not keep others waiting; then they come in the order of arrival.
+//! More salient messages come first. Among equals, the first message of every sender comes before the
+//! second of any, so that a sender with many messages does not delay others; then in order of arrival.
 //!
-//! A turn takes one request, whose answer is its last word, or up to [`TAKEN_MAX`] of the others that
-//! come before the next request. What wakes nobody is read with whatever does, up to [`ALONG_MAX`] of
-//! it at a time; and neither is more than [`TAKEN_BYTES_MAX`] long, unless it is a single one.
+//! A turn takes one request, which its final answer answers, or up to [`TAKEN_MAX`] other messages
+//! that come before the next request. Messages that do not wake the agent are read with those that do,
+//! up to [`ALONG_MAX`] at a time. Neither group exceeds [`TAKEN_BYTES_MAX`], unless it is one message.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use antiphon_core::{HandlingMode, InteractionId, MessageQueued, Salience, Sender};
 
-/// Interactions that one turn begins with, beside those that wake nobody.
+/// Maximum number of messages that a turn begins with, besides those that do not wake the agent.
 pub const TAKEN_MAX: usize = 16;
 
-/// Interactions that wake nobody and are read along.
+/// Maximum number of messages that do not wake the agent and are read with a turn.
 pub const ALONG_MAX: usize = 64;
 
-/// Bytes of the ones, and of the others, that one turn begins with.
+/// Maximum bytes of each of the two groups.
 pub const TAKEN_BYTES_MAX: usize = 1024 * 1024;
 
-/// What the next turn begins with; empty when nothing is worth one.
+/// The messages the next turn begins with; empty when none wakes the agent.
 pub(crate) fn for_turn(queue: &[MessageQueued]) -> Vec<InteractionId> {
     let in_order: Vec<&MessageQueued> = ordered(queue.iter().filter(|queued| queued.wakes()));
     let Some(first) = in_order.first() else { return Vec::new() };
@@ -35,7 +35,7 @@ pub(crate) fn for_turn(queue: &[MessageQueued]) -> Vec<InteractionId> {
     taken
 }
 
-/// What joins a turn that goes on. A turn is about one request at most: another one waits for its own.
+/// The messages that join the current turn. A turn is about at most one request; others wait.
 pub(crate) fn for_steering(queue: &[MessageQueued], about: About) -> Vec<InteractionId> {
     let steers = |queued: &&MessageQueued| queued.mode == HandlingMode::Steer && queued.wakes();
     let mut requests = usize::from(about == About::Request);
@@ -50,13 +50,13 @@ pub(crate) fn for_steering(queue: &[MessageQueued], about: About) -> Vec<Interac
 /// What a turn is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum About {
-    /// A request, which its last word answers.
+    /// A request, which its final answer answers.
     Request,
     /// Anything else.
     Anything,
 }
 
-/// As many as are not too long together, and the first however long it is.
+/// As many as fit together; the first one always.
 fn not_too_long<'a>(found: impl Iterator<Item = &'a MessageQueued>) -> Vec<InteractionId> {
     let mut bytes = 0;
     let mut fits = |(place, queued): &(usize, &MessageQueued)| {
@@ -75,7 +75,7 @@ fn ordered<'a>(waiting: impl Iterator<Item = &'a MessageQueued>) -> Vec<&'a Mess
             (Reverse(queued.salience()), *rank, queued)
         })
         .collect();
-    // The sort is stable: arrival decides among equals.
+    // The sort is stable: equals stay in order of arrival.
     ranked.sort_by_key(|(salience, rank, _)| (*salience, *rank));
     ranked.into_iter().map(|(_, _, queued)| queued).collect()
 }

@@ -1,15 +1,15 @@
-//! Requests between agents: sent, answered, or not answered in time.
+//! Requests between agents: sent, answered, or overdue.
 //!
-//! | written                       | by          | before                                          |
-//! |-------------------------------|-------------|-------------------------------------------------|
-//! | `request_sent`                | who asks    | the request is in anybody's inbox               |
-//! | `message_queued`, the request | who asks    | the one who is asked reads it                   |
-//! | `replied`                     | who is asked| the answer is in anybody's inbox                |
-//! | `message_queued`, the answer  | either      | the one who asked reads it                      |
+//! | recorded                      | by            | before                                        |
+//! |-------------------------------|---------------|-----------------------------------------------|
+//! | `request_sent`                | the requester | the request is in the peer's inbox            |
+//! | `message_queued`, the request | the requester | the peer reads it                             |
+//! | `replied`                     | the peer      | the answer is in the requester's inbox        |
+//! | `message_queued`, the answer  | either        | the requester reads it                        |
 //!
-//! The last is written once for each request, whoever comes first: the answer, or the clock of the
-//! one who asked. Killed in between, the one who asked looks for the answer where it was written, and
-//! sends its request again, which is the same request.
+//! The last is recorded once for each request: the answer or the requester's timeout, whichever is
+//! first. After a crash in between, the requester looks for the recorded answer and sends its request
+//! again under the same id.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,7 +33,7 @@ use crate::task::run_slots;
 use crate::task::step::Work;
 use crate::task::tools;
 
-/// The requests of running tasks that this process has sent or looked after.
+/// Requests of running tasks that this process has sent or checked.
 #[derive(Debug, Default)]
 pub(crate) struct Outstanding(Mutex<HashMap<TaskId, HashSet<InteractionId>>>);
 
@@ -42,8 +42,7 @@ impl Outstanding {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Which of a task's requests nobody has looked after. Those that are no longer open are
-    /// forgotten.
+    /// The open requests of a task that this process has not handled. Drops those that are closed.
     fn unknown(
         &self,
         task_id: &TaskId,
@@ -69,7 +68,7 @@ impl Outstanding {
 }
 
 impl Inner {
-    /// Puts an answer into the inbox of whoever waits for it, once.
+    /// Queues a reply in the inbox of the task that waits for it, once.
     pub(crate) async fn deliver(
         self: &Arc<Self>,
         by: &str,
@@ -99,7 +98,7 @@ impl Inner {
         };
         match self.append(append).await {
             Ok(_) => run_slots::start(self, &task_id),
-            // It has gone. If it was an agent's, the next one in its place has asked.
+            // The task has ended. If it was a resident task, its successor has the request.
             Err(JournalError::Ended { .. }) => {
                 if let Some(heir) = self.heir(&task_id).await? {
                     let heard = Replied { reply_to: Some(heir), ..replied.clone() };
@@ -108,7 +107,7 @@ impl Inner {
             }
             Err(JournalError::Stale { .. }) => {}
             Err(error) => {
-                // It is written where it was given: whoever waits looks for it there.
+                // The reply is recorded in the replying task: the requester looks for it there.
                 self.outstanding.forget(&task_id);
                 run_slots::start(self, &task_id);
                 return Err(error.into());
@@ -119,7 +118,7 @@ impl Inner {
 }
 
 impl Inner {
-    /// Who stands in the place of an agent's task that has ended.
+    /// The current resident task of the agent whose task has ended.
     async fn heir(&self, task_id: &TaskId) -> Result<Option<TaskId>, OrchestratorError> {
         let gone = self.summary(task_id).await?;
         let Ok(name) = AgentName::parse(&gone.agent) else { return Ok(None) };
@@ -130,13 +129,13 @@ impl Inner {
         Ok(live.map(|live| live.task_id))
     }
 
-    /// Says that a task has not answered in time, also while it is in the middle of something.
+    /// Records replies to overdue requests, also while the task is in the middle of a step.
     pub(crate) async fn answer_late(
         self: &Arc<Self>,
         task_id: &TaskId,
         request: InteractionId,
     ) -> Result<(), OrchestratorError> {
-        // Most are answered in time, and then nobody has to look at the task.
+        // Most requests are answered in time: then the task is not loaded.
         if self.world.journal.reply(request).await?.is_some() {
             return Ok(());
         }
@@ -172,7 +171,7 @@ impl Inner {
 }
 
 impl Work {
-    /// Puts a request into the inbox of the peer that it is for, once.
+    /// Queues a request in the inbox of the peer, once.
     pub(crate) async fn post_request(
         &self,
         id: InteractionId,
@@ -205,12 +204,12 @@ impl Work {
         })
     }
 
-    /// This agent, to others.
+    /// This agent as a sender.
     pub(crate) fn sender(&self) -> Sender {
         Sender::agent(&self.state.created.agent)
     }
 
-    /// Looks after requests that were sent before this process began.
+    /// Handles open requests that an earlier process sent.
     pub(crate) async fn rejoin_requests(&mut self) -> Result<(), OrchestratorError> {
         let unknown = self.inner.outstanding.unknown(&self.state.task_id, &self.state.requests);
         if unknown.is_empty() {
@@ -219,7 +218,7 @@ impl Work {
         for id in unknown {
             let Some(sent) = self.state.requests.get(&id).cloned() else { continue };
             let answer = match self.inner.world.journal.reply(id).await? {
-                // It may have been given to the one before this one.
+                // The answer may be addressed to the predecessor of this task.
                 Some(replied) => {
                     Some(Replied { reply_to: Some(self.state.task_id.clone()), ..replied })
                 }
@@ -235,7 +234,7 @@ impl Work {
         self.hear_arrivals().await
     }
 
-    /// The answer to a request that nobody took.
+    /// The reply to a request that the peer's inbox rejected.
     pub(crate) fn refusal(&self, id: InteractionId, rejection: &Rejection) -> Replied {
         self.no(id, "rejected", &rejection.to_string())
     }
@@ -250,7 +249,7 @@ impl Work {
         }
     }
 
-    /// Takes it that requests are not answered any more. If one was, at the last moment, that counts.
+    /// Closes requests that were not answered in time. An answer recorded at the last moment counts.
     pub(crate) async fn time_out(
         &mut self,
         ids: Vec<InteractionId>,
@@ -258,7 +257,7 @@ impl Work {
         self.flush().await?;
         for id in ids {
             let Some(sent) = self.state.requests.get(&id).cloned() else { continue };
-            let late = || self.no(id, "timed_out", "nobody answered in time");
+            let late = || self.no(id, "timed_out", "no answer in time");
             let mut answer = self.inner.world.journal.reply(id).await?.unwrap_or_else(late);
             answer.reply_to = Some(self.state.task_id.clone());
             self.inner.deliver(sent.to.as_str(), &answer).await?;
@@ -274,7 +273,7 @@ impl Work {
         self.flush().await.map(drop)
     }
 
-    /// Says that requests were not answered in time.
+    /// Answers overdue requests as failed.
     pub(crate) async fn expire(
         &mut self,
         ids: Vec<InteractionId>,
@@ -287,7 +286,7 @@ impl Work {
         self.flush().await.map(drop)
     }
 
-    /// Writes an answer, if somebody waits for one. It is delivered once it is written.
+    /// Adds a reply to an open request. It is delivered once it is written.
     pub(crate) fn reply(
         &mut self,
         id: InteractionId,
@@ -299,7 +298,7 @@ impl Work {
         true
     }
 
-    /// Delivers the answers among what was just written.
+    /// Delivers the replies among the written events.
     pub(crate) async fn deliver_all(&self, written: &[EventBody]) -> Result<(), OrchestratorError> {
         for body in written {
             if let EventBody::Replied(replied) = body {

@@ -1,7 +1,7 @@
-//! Something said to a task that has not ended, labeled with who says it.
+//! Messages to a task that has not ended, labeled with their sender.
 //!
-//! What is said under a key is said once: again, also when its task has ended since, it has the same
-//! id and nothing is written. A task that has ended, or whose inbox is full, hears nothing else.
+//! A message with a key is sent once: a repeated call, also after the task has ended, returns the
+//! same id and records nothing. A task that has ended, or whose inbox is full, accepts no new message.
 
 use antiphon_core::port::IdempotencyKey;
 use antiphon_core::{
@@ -14,22 +14,22 @@ use crate::orchestrator::Orchestrator;
 use crate::orchestrator_error::OrchestratorError;
 use crate::services::Inner;
 
-/// Something said to a task.
+/// A message to a task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskMessage {
-    /// What.
+    /// Text and images.
     pub message: UserMessage,
-    /// When it may reach the model.
+    /// When the model may read it.
     pub mode: HandlingMode,
-    /// Who says it. Only the user's own words are read as such.
+    /// Sender. Only messages of the user are shown to the model as the user's own words.
     pub from: Sender,
-    /// Makes a repeated saying harmless.
+    /// Makes a repeated call harmless.
     pub key: Option<IdempotencyKey>,
 }
 
 impl Orchestrator {
-    /// Says something to a task that has not ended. It hears it at the next safe point (`steer`) or
-    /// when its turn is over (`queue`). When this returns, the journal has it.
+    /// Sends a message to a task that has not ended. The model reads it after the current step
+    /// (`steer`) or after the current turn (`queue`). When this returns, the message is durable.
     pub async fn say(
         &self,
         task_id: &TaskId,
@@ -61,7 +61,7 @@ impl Orchestrator {
         Ok(id)
     }
 
-    /// Whether this one may say something to a task: who has spent their own budget says nothing new.
+    /// Checks that the payer may send a message: one that has spent its own budget sends nothing new.
     pub async fn afford_saying(
         &self,
         payer: Option<&str>,
@@ -79,13 +79,13 @@ impl Orchestrator {
     }
 }
 
-/// What is said to a task under a key goes by one name, however often it is said.
+/// The id of a message with a key: the same key gives the same id.
 fn named(task_id: &TaskId, key: &IdempotencyKey) -> InteractionId {
     pending_call::named_id(&format!("{task_id}:{}", key.0))
 }
 
 impl Inner {
-    /// Whether this was said to a task before.
+    /// Whether the message was recorded before.
     async fn was_said(
         &self,
         task_id: &TaskId,
@@ -95,7 +95,7 @@ impl Inner {
     }
 }
 
-/// The key under which something is said to a task.
+/// The key under which a message is recorded.
 pub(crate) fn said_as(task_id: &TaskId, id: InteractionId) -> IdempotencyKey {
     IdempotencyKey(format!("said:{task_id}:{id}"))
 }

@@ -1,5 +1,5 @@
-//! The model of a task that somebody else works on: it is asked from here, and only as long as there is
-//! something left to spend. When it is not known what was spent, nobody is asked.
+//! The model of a task that a runner runs. It is called from here, and only within the limits. When
+//! the spending is unknown, it is not called.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::budget::tree::Tree;
 use crate::services::Inner;
 use crate::task::limits::{self, LimitReached};
 
-/// What a task shares with all it belongs to.
+/// The limits that a task shares with others.
 #[derive(Clone)]
 pub(crate) struct Bounds {
     pub(crate) inner: Arc<Inner>,
@@ -22,7 +22,7 @@ pub(crate) struct Bounds {
     pub(crate) spent: CancellationToken,
 }
 
-/// A model that is asked as long as there is something left to spend, whoever else spends it.
+/// A model that is called only while the limits allow it.
 pub(crate) struct Bounded {
     pub(crate) provider: Arc<dyn Provider>,
     pub(crate) bounds: Bounds,
@@ -36,7 +36,7 @@ impl Provider for Bounded {
         }
         let provider = Arc::clone(&self.provider);
         let opening = async move {
-            // What was spent is known before anybody is asked, or nobody is.
+            // Without exact sums no model is called.
             if let Err(error) = inner.settle_purse(task.payer.as_deref()).await {
                 let message = error.to_string();
                 return refused(ProviderError::Overloaded { message, retry_after: None });
@@ -47,7 +47,7 @@ impl Provider for Bounded {
     }
 }
 
-/// Asks, as long as there is something left to spend.
+/// Calls the model, if the budget allows it.
 fn open_within(
     inner: &Inner,
     provider: &dyn Provider,
@@ -61,7 +61,7 @@ fn open_within(
             refusing(LimitReached::PriceUnknown { model }.to_string())
         }
         Some(BudgetRefusal::Spent(_)) => {
-            // Nobody answers: whoever asked is brought to rest, and fails at nothing.
+            // No answer and no error: the runner is stopped, and the task waits for budget.
             spent.cancel();
             Box::pin(futures_util::stream::pending())
         }
@@ -76,7 +76,7 @@ fn refused(error: ProviderError) -> PieceSource {
     Box::pin(futures_util::stream::iter([Err(error)]))
 }
 
-/// Answers nothing: for runners that ask nobody.
+/// A provider without a model, for runners that call none.
 pub(crate) struct Nobody;
 
 impl Provider for Nobody {

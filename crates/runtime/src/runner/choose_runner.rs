@@ -1,12 +1,12 @@
-//! Where an agent runs: the first of the places it may run in that is there.
+//! Chooses the runner of an agent: the first of its runtimes that is available.
 
 use std::sync::Arc;
 
 use antiphon_core::port::Runner;
 use antiphon_core::{RunnerConfig, Runtime};
 
-/// The first of these places that is there; `None` is this orchestrator. An error says of each why
-/// it does not do.
+/// The first available runtime; `None` is this process. The error says for each why it is not
+/// available.
 pub(crate) fn choose(
     wishes: &[Runtime],
     runners: &[Arc<dyn Runner>],

@@ -1,8 +1,8 @@
-//! Tasks that somebody else works on.
+//! Tasks that a runner runs.
 //!
-//! A runner works on a task until it has ended, waits for somebody, or has calls that only the
-//! orchestrator answers. Then it is the orchestrator's turn, and after that the runner's again. It has
-//! the time and the budget that its task has, and is let go of when it does not stop.
+//! A runner runs a task until it has ended, is suspended, or has calls that only the orchestrator
+//! answers. Then the orchestrator acts, and the runner continues. A runner has the time and the budget
+//! of its task, and is dropped when it does not stop.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,23 +26,23 @@ use crate::task::decide::Step;
 use crate::task::limits;
 use crate::task::step::Work;
 
-/// Times that a runner that cannot be reached is asked again.
+/// Maximum number of attempts to reach a runner.
 const TRIES_MAX: u32 = 5;
 
-/// How long to wait before the first of these times; twice as long before each further one.
+/// Pause before the second attempt; it doubles with each further one.
 const TRY_AFTER: Duration = Duration::from_millis(200);
 
-/// How long another orchestrator may take to hear that a task is canceled.
+/// How long another orchestrator may take to receive a cancellation.
 const TELL_WAIT: Duration = Duration::from_secs(5);
 
-/// How long a runner may take to stop when it is told to.
+/// How long a runner may take to stop.
 const END_WAIT: Duration = Duration::from_secs(10);
 
-/// Tasks that one history goes through, at most.
+/// Maximum number of tasks that one conversation history spans.
 const HISTORY_TASKS_MAX: usize = 10_000;
 
 impl Work {
-    /// Whether the calls of this task that dispatch agents are another orchestrator's.
+    /// Whether another orchestrator handles the calls of this task that dispatch agents.
     pub(crate) fn is_left_to_others(&self) -> bool {
         self.inner.world.settings.dispatch == Dispatch::Above || self.is_orchestrated_elsewhere()
     }
@@ -58,23 +58,22 @@ impl Work {
         runners.any(|known| known.kind() == config.kind && known.keeps_inbox())
     }
 
-    /// Has another orchestrator end what it works on for this task.
+    /// Cancels the task in another orchestrator, if it runs there.
     pub(crate) async fn cancel_elsewhere(&mut self) -> Result<(), OrchestratorError> {
         let Some(config) = self.state.created.runner.clone() else { return Ok(()) };
         if self.is_orchestrated_elsewhere() {
-            // Also when everything here comes to rest, it is told; out of reach, it ends there by its
-            // own limits.
+            // Also during a shutdown. An unreachable orchestrator ends the task by its own limits.
             let patience = Cancel::when(tokio::time::sleep(TELL_WAIT));
             let told = self.run_elsewhere(&config, patience, &CancellationToken::new()).await?;
             self.catch_up().await?;
             if let Err(error) = told {
-                tracing::warn!(task.id = %self.state.task_id, %error, "not told of the end");
+                tracing::warn!(task.id = %self.state.task_id, %error, "could not cancel in the runner");
             }
         }
         Ok(())
     }
 
-    /// Whether somebody else does this.
+    /// Whether the runner performs this action.
     pub(crate) fn runs_elsewhere(&self, step: &Step) -> bool {
         let here = self.inner.world.settings.dispatch == Dispatch::Here;
         if !here || self.state.created.runner.is_none() {
@@ -82,7 +81,7 @@ impl Work {
         }
         match step {
             Step::Over | Step::Refuse(_) | Step::Halt(_) => false,
-            // What stands in the journal of another orchestrator's task means something there.
+            // In a task of another orchestrator these refer to its own tasks and requests.
             Step::Settle(_)
             | Step::Report(_)
             | Step::Remind
@@ -97,7 +96,7 @@ impl Work {
                 });
                 !ours || self.is_orchestrated_elsewhere()
             }
-            // What is said to a task that waits for our budget is heard here: there it would go on.
+            // A task that waits for our budget reads messages here: in the runner it would continue.
             Step::Take(_) => {
                 let waits = self.state.waiting_for == Some(WaitingFor::Budget);
                 !waits || self.is_left_to_others()
@@ -106,7 +105,7 @@ impl Work {
         }
     }
 
-    /// Whether this is for the orchestrator that this one works for.
+    /// Whether the parent orchestrator performs this action.
     pub(crate) fn leaves_to_above(&self, step: &Step) -> bool {
         if self.inner.world.settings.dispatch == Dispatch::Here {
             return false;
@@ -134,7 +133,7 @@ impl Work {
         }
     }
 
-    /// Has the runner of this task work on it, however often it has to be asked.
+    /// Has the runner run the task, with retries.
     pub(crate) async fn delegate(&mut self) -> Result<(), OrchestratorError> {
         let Some(config) = self.state.created.runner.clone() else { return Ok(()) };
         self.flush().await?;
@@ -143,11 +142,11 @@ impl Work {
             return Ok(());
         }
         let mut wait = TRY_AFTER;
-        // An orchestrator is asked again and again by its own runner.
+        // The runner of an orchestrator retries itself.
         let tries_max = if self.is_orchestrated_elsewhere() { 1 } else { TRIES_MAX };
         for attempt in 1..=tries_max {
             let before = self.state.seq;
-            // Fires when the budget is spent: then it rests, and waits here.
+            // Fires when the budget is spent: then the runner suspends the task, and it waits here.
             let (stop, spent) = (self.inner.stop.clone(), CancellationToken::new());
             let rests = spent.clone();
             let rest = Cancel::when(async move {
@@ -163,7 +162,7 @@ impl Work {
             }
             let reason = match stopped {
                 Ok(()) if self.state.seq > before => return Ok(()),
-                Ok(()) => "it did nothing".to_owned(),
+                Ok(()) => "it recorded nothing".to_owned(),
                 Err(RunnerError::Journal(error)) => return Err(error.into()),
                 Err(RunnerError::Unavailable { reason }) => reason,
                 Err(RunnerError::Refused { reason }) => {
@@ -175,7 +174,7 @@ impl Work {
                 self.give_up("runner_unavailable", &config, &reason);
                 return Ok(());
             }
-            tracing::warn!(task.id = %self.state.task_id, runner = %config.kind, reason, "again");
+            tracing::warn!(task.id = %self.state.task_id, runner = %config.kind, reason, "retrying");
             self.running.beat();
             let (cancel, stop) = (self.running.cancel.clone(), self.inner.stop.clone());
             tokio::select! {
@@ -197,7 +196,7 @@ impl Work {
     }
 
     fn give_up(&mut self, code: &str, config: &RunnerConfig, reason: &str) {
-        let error = format!("the runner `{}` gave up: {reason}", config.kind);
+        let error = format!("the runner `{}` failed: {reason}", config.kind);
         self.end(TaskStatus::Failed, Some(json!({ "code": code, "error": error })));
     }
 
@@ -217,7 +216,7 @@ impl Work {
             Err(_) if !runner.asks_here() => Arc::new(Nobody) as Arc<dyn Provider>,
             Err(reason) => return Ok(Err(RunnerError::Refused { reason })),
         };
-        // Fires when the task is canceled, when its time is over, and when what it shares is used up.
+        // Fires when the task is canceled, its time is over, or a shared limit is reached.
         let end = self.running.cancel.child_token();
         let bounds = Bounds {
             trees: self.trees.clone(),
@@ -252,7 +251,7 @@ impl Work {
         Ok(self.watched(runner.run(run), &end).await)
     }
 
-    /// Waits for a runner, and no longer than it may work.
+    /// Waits for a runner, but no longer than it may work.
     async fn watched(
         &self,
         work: impl Future<Output = Result<(), RunnerError>>,
@@ -276,9 +275,9 @@ impl Work {
             tokio::select! {
                 stopped = &mut work => return stopped,
                 () = &mut time_over, if !end.is_cancelled() => end.cancel(),
-                // Whatever it started is its own to end when it is let go of.
+                // Dropping the runner's future has to stop what it started.
                 () = &mut stubborn => {
-                    let reason = "it did not stop when it was told to".to_owned();
+                    let reason = "it did not stop in time".to_owned();
                     return Err(RunnerError::Unavailable { reason });
                 }
                 _ = alive.tick() => self.running.beat(),
@@ -286,7 +285,7 @@ impl Work {
         }
     }
 
-    /// This task, and those whose history it goes on with.
+    /// This task, and the tasks whose conversation it continues.
     async fn readable(&self) -> Result<Vec<TaskId>, OrchestratorError> {
         let mut readable = vec![self.state.task_id.clone()];
         let mut history = self.state.created.history.clone();
@@ -302,7 +301,7 @@ impl Work {
 }
 
 impl Inner {
-    /// Whether the model of a task with this runner is asked from here.
+    /// Whether the model of a task with this runner is called from here.
     pub(crate) fn asks_here(&self, runner: Option<&RunnerConfig>) -> bool {
         let Some(config) = runner else { return true };
         let known = self.world.runners.iter().find(|known| known.kind() == config.kind);
@@ -317,7 +316,7 @@ impl Inner {
     }
 }
 
-/// Rings when something is written to a task.
+/// Signals that events were recorded for a task.
 struct Bell(watch::Receiver<Position>);
 
 #[async_trait]

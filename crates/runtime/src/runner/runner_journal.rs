@@ -1,6 +1,6 @@
-//! The journal as far as a runner is concerned: it writes what happens in its own task, and can
-//! neither decide for a person nor make up tasks; it reads its own task, what was said before it, and how
-//! far those above it may go.
+//! The journal as a runner sees it. The runner writes events of its own task; it cannot answer
+//! approvals or create tasks. It reads its own task, the conversation before it, and the limits of its
+//! ancestors.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -22,18 +22,18 @@ use crate::orchestrator_error::OrchestratorError;
 use crate::services::Inner;
 use crate::task::limits;
 
-/// The journal as far as a runner is concerned.
+/// The journal as a runner sees it.
 pub(crate) struct RunnerJournal {
     pub(crate) inner: Arc<Inner>,
     pub(crate) task_id: TaskId,
     pub(crate) root: TaskId,
     pub(crate) readable: Vec<TaskId>,
     pub(crate) trees: Vec<Arc<Tree>>,
-    /// Others wait for its answers.
+    /// Name of the resident agent, when the task has to answer requests.
     pub(crate) standing: Option<String>,
-    /// Its model is asked from here, and paid here.
+    /// Whether its model is called and paid from here.
     pub(crate) asks_here: bool,
-    /// Fired when what the task shares is used up.
+    /// Fired when a shared limit is reached.
     pub(crate) end: CancellationToken,
 }
 
@@ -45,7 +45,7 @@ impl RunnerJournal {
 }
 
 impl RunnerJournal {
-    /// Whoever paused the task means it.
+    /// Refuses to end a pause or a wait for our budget.
     async fn check_pause(&self, append: &Append) -> Result<(), JournalError> {
         let goes_on = |body: &EventBody| matches!(body, EventBody::StatusChanged(change) if change.status == TaskStatus::Running);
         if !append.events.iter().any(goes_on) {
@@ -56,7 +56,7 @@ impl RunnerJournal {
         let summary = self.inner.world.journal.tasks(query).await?.into_iter().next();
         match summary.and_then(|summary| summary.waiting_for) {
             Some(WaitingFor::Resume) => self.refuse("cannot lift a pause"),
-            // What another orchestrator says of its own budget is its own to take back.
+            // A wait for another orchestrator's own budget is that orchestrator's to end.
             Some(WaitingFor::Budget) if self.asks_here => self.refuse("cannot raise a budget"),
             Some(WaitingFor::Approval | WaitingFor::ToolResult | WaitingFor::Budget) | None => {
                 Ok(())
@@ -64,7 +64,7 @@ impl RunnerJournal {
         }
     }
 
-    /// What a person would allow beyond a call is for our gate to say, not for a runner.
+    /// Replaces the rule of an approval: what a user can allow beyond a call is for our gate to say.
     fn ask_ourselves(&self, body: &mut EventBody) {
         let EventBody::ApprovalRequested(asked) = body else { return };
         let call =
@@ -74,12 +74,12 @@ impl RunnerJournal {
                 asked.reason = reason;
                 rule
             }
-            // Nothing beyond it.
+            // No rule beyond the call.
             Verdict::Allow | Verdict::Deny { .. } => Rule(String::new()),
         };
     }
 
-    /// What whoever waits for an answer of the task gets, if this ends it.
+    /// The replies to open requests, if the append ends the task.
     async fn last_answers(&self, append: &Append) -> Result<Vec<Replied>, JournalError> {
         let end = append.events.iter().find(|body| body.ends_task());
         let Some(EventBody::StatusChanged(end)) = end.filter(|_| self.standing.is_some()) else {
@@ -96,7 +96,7 @@ impl RunnerJournal {
         Ok(residents::last_answers(&state, end.status))
     }
 
-    /// Delivers them. Whoever does not get one looks for it.
+    /// Delivers replies. A requester that does not get one looks for it in the journal.
     async fn deliver(&self, answers: &[Replied]) {
         let Some(agent) = &self.standing else { return };
         for answer in answers {
@@ -106,7 +106,7 @@ impl RunnerJournal {
         }
     }
 
-    /// How far a task above may go, and nothing else of it.
+    /// The limits of an ancestor, and nothing else of it.
     async fn bounds(&self, read: Read) -> Result<Page, JournalError> {
         let mut page =
             self.inner.world.journal.read(Read { limit: NonZeroUsize::MIN, ..read }).await?;
@@ -125,7 +125,7 @@ impl RunnerJournal {
     }
 }
 
-/// Whether a runner may write it: what the loop does, and how far it was followed.
+/// Whether a runner may write the event: events of the loop, and relay positions.
 fn is_for_runners(body: &EventBody) -> bool {
     body.is_of_the_loop() || matches!(body, EventBody::Relayed(_))
 }
@@ -142,7 +142,7 @@ impl Journal for RunnerJournal {
         if let Some(body) = append.events.iter().find(|body| !is_for_runners(body)) {
             return self.refuse(&format!("cannot write `{}`", body.event_type()));
         }
-        // What was spent counts on the day that it is here.
+        // Spending counts on the current day here.
         append.at = self.inner.world.clock.now();
         self.check_pause(&append).await?;
         for body in &mut append.events {
@@ -192,7 +192,7 @@ impl Journal for RunnerJournal {
         }
         let mut tasks = self.inner.world.journal.tasks(query).await?;
         for task in tasks.iter_mut().filter(|task| task.task_id != self.task_id) {
-            // How much the others used is its business, what they say is not.
+            // The usage of other tasks is visible, their text is not.
             task.title.clear();
             task.preview = None;
         }
@@ -215,17 +215,17 @@ impl Journal for RunnerJournal {
         Ok(Vec::new())
     }
 
-    /// None: a runner answers nobody.
+    /// Always `None`: a runner sends no requests.
     async fn reply(&self, _: InteractionId) -> Result<Option<Replied>, JournalError> {
         Ok(None)
     }
 
-    /// None: what is spent is counted where it is written.
+    /// Always empty: spending is counted when it is recorded.
     async fn spending(&self, _: DayRange) -> Result<Spending, JournalError> {
         Ok(Spending::default())
     }
 
-    /// None: a runner has no keys.
+    /// Always `None`: a runner has no keys.
     async fn answered(&self, _: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
         Ok(None)
     }

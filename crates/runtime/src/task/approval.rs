@@ -1,4 +1,4 @@
-//! Answers to questions about calls: of a person, or of the clock. The first one counts.
+//! Decisions about approvals, by a user or by expiry. The first one counts.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl Inner {
             {
                 events.push(StatusChanged::new(TaskStatus::Running).into());
             }
-            // Two answers at once: the journal takes one, and the other looks again.
+            // Of two concurrent answers the journal takes one; the other finds the approval decided.
             if self.append_behind(&summary, events).await? {
                 run_slots::start(self, &approval.task_id);
                 return Ok(());
@@ -65,7 +65,7 @@ impl Inner {
         }
     }
 
-    /// Whether its task waits for another answer too.
+    /// Whether the task waits for another approval as well.
     async fn asks_more(&self, approval: &Approval) -> Result<bool, OrchestratorError> {
         let state = self.load(&approval.task_id).await?;
         let other = |question: &Question| {
@@ -74,10 +74,10 @@ impl Inner {
         Ok(state.asked.values().any(other))
     }
 
-    /// Nobody answered in time.
+    /// Expires an approval that was not answered in time.
     pub(crate) async fn expire(self: &Arc<Self>, expired: ApprovalId) {
         match self.decide(&expired, Decision::Expire, "the clock", None).await {
-            // Somebody answered, or its task ended.
+            // It was answered, or its task ended.
             Ok(())
             | Err(
                 OrchestratorError::Decided { .. }

@@ -1,4 +1,4 @@
-//! Asking the model.
+//! Calls the model and records its answer.
 
 use antiphon_core::{
     AgentState, AssistantMessage, Compacted, MessageAppended, MessageStream, ModelOptions,
@@ -14,7 +14,7 @@ use crate::task::output;
 use crate::task::step::Work;
 use crate::watch::delta::{Delta, DeltaEvent};
 
-/// Whether somebody may watch an answer as it comes.
+/// Whether watchers see the answer as it streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shown {
     Yes,
@@ -22,7 +22,7 @@ enum Shown {
 }
 
 impl Work {
-    /// One turn of the model.
+    /// Performs one model call.
     pub(crate) async fn ask(&mut self) -> Result<(), OrchestratorError> {
         if self.state.status != TaskStatus::Running {
             self.push(StatusChanged::new(TaskStatus::Running));
@@ -42,7 +42,7 @@ impl Work {
                 }
             }
             Err(Broken { partial, error: StreamError::Canceled }) => {
-                // At rest, nothing is said: the model is asked again another time.
+                // During shutdown nothing is recorded: the model is called again later.
                 if !self.inner.stop.is_cancelled() || self.running.cancel.is_cancelled() {
                     self.keep(partial);
                 }
@@ -58,7 +58,7 @@ impl Work {
         Ok(())
     }
 
-    /// Gives up because the model does not answer.
+    /// Fails the task because the model did not answer.
     fn fail(&mut self, Broken { partial, error }: Broken) {
         self.keep(partial);
         let code = match &error {
@@ -69,21 +69,21 @@ impl Work {
         self.end(TaskStatus::Failed, Some(detail));
     }
 
-    /// Has the older part of the conversation summed up. If that is too long even for a summary, it
-    /// is left out all the same: a conversation that does not fit cannot go on.
+    /// Has the model summarize the older part of the conversation. When that part is too long even for
+    /// a summary, it is left out: a conversation that does not fit cannot continue.
     pub(crate) async fn compact(&mut self, room: u64) -> Result<(), OrchestratorError> {
         let Some(cut) = compact::cut(&self.state, room) else { return Ok(()) };
         if self.inner.kept_from_model(&self.state.created).is_some() {
-            // Decided again: it waits.
+            // The next decision suspends the task.
             return Ok(());
         }
-        // What the model is to sum up is durable before it reads it.
+        // What the model summarizes is durable before the model reads it.
         if self.flush().await? != Flushed::Kept {
             return Ok(());
         }
         let now = self.inner.world.clock.now();
         let mut request = self.request();
-        // What stays as it is need not be summed up.
+        // Messages that stay need no summary.
         request.messages = self.state.conversation.view_until(cut);
         request.messages.push(UserMessage::text(compact::INSTRUCTION, now).into());
         request.tool_choice = ToolChoice::None;
@@ -99,7 +99,7 @@ impl Work {
                 }
                 return Ok(());
             }
-            // Even that is too long: what was said is left out.
+            // Too long for a summary as well: the older messages are left out.
             Err(Broken {
                 error: StreamError::Provider(ProviderError::ContextOverflow { .. }),
                 ..
@@ -120,8 +120,8 @@ impl Work {
         compact::less_room(&self.state, self.window_tokens())
     }
 
-    /// What the model is asked: always the same words in front, so that its provider can keep
-    /// them at hand.
+    /// The request to the model. Its beginning is the same in every step, so that the provider can
+    /// cache it.
     fn request(&self) -> Request {
         let created = &self.state.created;
         let mut tools = self.offered();
@@ -139,7 +139,7 @@ impl Work {
         }
     }
 
-    /// One answer of the model.
+    /// Streams one answer of the model.
     async fn answer(&self, request: Request, shown: Shown) -> Result<AssistantMessage, Broken> {
         let refused = |message: String| Broken {
             partial: None,
@@ -188,8 +188,7 @@ impl Work {
         self.push(UsageRecorded { model, usage, purpose });
     }
 
-    /// Keeps what there was of an answer that broke off, and what it cost. It is never sent to a
-    /// model again.
+    /// Records an incomplete answer and its cost. It is never sent to a model again.
     fn keep(&mut self, partial: Option<AssistantMessage>) {
         let Some(partial) = partial else { return };
         let (model, usage) = (partial.model.clone(), partial.usage);
@@ -202,12 +201,12 @@ impl Work {
     }
 }
 
-/// The provider called the answer whole, and it is none: filtered, or malformed.
+/// Whether the provider ended the stream without a usable answer: filtered or malformed.
 fn broke_off(answer: &AssistantMessage) -> bool {
     matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted)
 }
 
-/// An answer that broke off.
+/// An answer that ended with an error.
 struct Broken {
     partial: Option<AssistantMessage>,
     error: StreamError,

@@ -1,5 +1,6 @@
-//! Tasks that end with their client's request: it takes the calls of its tools with it, or it goes
-//! away. A client that goes away before it is told the task's id ends the task all the same.
+//! Tasks that live as long as their client's request. When the client disconnects, also before it
+//! learns the task's id, the task is canceled. A task that only waits for its client's tools can
+//! end with those calls as its result.
 
 use antiphon_core::port::Appended;
 use antiphon_core::{
@@ -18,16 +19,16 @@ use crate::task::state::TaskState;
 use crate::watch::delta::Delta;
 use crate::watch::follower::Follower;
 
-/// Whether a task was concluded.
+/// Result of [`Orchestrator::conclude`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Concluded {
-    /// The journal says so.
+    /// The task is completed, durably.
     Yes,
-    /// It has more to do than to wait for its client.
+    /// The task does not only wait for its client, and runs on.
     NotYet,
 }
 
-/// A task whose client attends to it: dropped, the task is canceled.
+/// A task that is canceled when this value is dropped.
 pub struct AttachedTask {
     orchestrator: Orchestrator,
     task_id: Option<TaskId>,
@@ -36,19 +37,19 @@ pub struct AttachedTask {
 }
 
 impl AttachedTask {
-    /// Everything that the journal has of the task, as it was and as it goes on; it can be taken once.
+    /// The events of the task, from its first one on. Can be taken once.
     pub fn take_follower(&mut self) -> Option<Follower> {
         self.follower.take()
     }
 
-    /// What is shown of the task as it comes, from its beginning; it can be taken once. A watcher that
-    /// is too slow gets what it has not taken yet, and then no more. There is none of a task that was
-    /// accepted before: it may have said something already.
+    /// Live deltas of the task, from its beginning. Can be taken once. A slow reader gets what it has
+    /// not read yet and then the end. `None` for a task that existed before: its first deltas are
+    /// gone.
     pub fn take_deltas(&mut self) -> Option<mpsc::Receiver<Delta>> {
         self.deltas.take()
     }
 
-    /// Lets the task go on, or be over, without its client.
+    /// Detaches the task: it is not canceled when this value is dropped.
     pub fn let_go(mut self) {
         self.task_id = None;
     }
@@ -63,7 +64,7 @@ impl Drop for AttachedTask {
 }
 
 impl Orchestrator {
-    /// Accepts a task as [`invoke`](Self::invoke) does, for as long as its client attends to it.
+    /// Accepts a task as [`invoke`](Self::invoke) does, and cancels it when the client disconnects.
     pub async fn invoke_attached(
         &self,
         task: NewTask,
@@ -72,7 +73,7 @@ impl Orchestrator {
         let orchestrator = self.clone();
         self.inner
             .owned(async move {
-                // Before it begins: nothing is missed, and what is written is at hand.
+                // Subscribes before the start, so that no event is missed.
                 let follow =
                     |task_id: &TaskId| orchestrator.follow(Some(task_id.clone()), Position(0));
                 let mut follower = follow(&append.task_id);
@@ -83,16 +84,16 @@ impl Orchestrator {
                     follower = follow(&task_id);
                 }
                 let (follower, deltas) = (Some(follower), (!deduplicated).then_some(deltas));
-                // Made in here: nobody may be left to take it.
+                // Created in here: when the caller is gone, dropping it cancels the task.
                 let id = Some(task_id.clone());
                 Ok((task_id, AttachedTask { orchestrator, task_id: id, follower, deltas }))
             })
             .await
     }
 
-    /// Ends a task that waits for nothing but its client's tools: these calls, as
-    /// `{"tool_calls":[{"id","name","arguments"}]}`, are its result. They have no results in it; the
-    /// client goes on with another task.
+    /// Completes a task that waits only for calls of its client's tools. The result is
+    /// `{"tool_calls":[{"id","name","arguments"}]}`. The calls get no results in this task; the client
+    /// continues in another one.
     pub async fn conclude(&self, task_id: &TaskId) -> Result<Concluded, OrchestratorError> {
         let concluded = std::sync::Mutex::new(Concluded::NotYet);
         self.amend(task_id, |_, state| {
@@ -105,10 +106,9 @@ impl Orchestrator {
         Ok(concluded.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
-    /// Cancels a task whose client went away. Nobody waits for that but the orchestrator, before it
-    /// ends.
+    /// Cancels a task whose client disconnected. `shutdown` waits for it.
     fn abandon(&self, task_id: TaskId) {
-        // A program that is being torn down has nobody left to do it: recovery finds the task.
+        // Without a runtime the process is ending: recovery finds the task.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let orchestrator = self.clone();
         let abandoning = async move {
@@ -121,7 +121,7 @@ impl Orchestrator {
     }
 }
 
-/// What ends a task that waits for nothing but its client's tools; nothing for any other.
+/// The events that complete a task that waits only for its client's tools; none for other tasks.
 fn conclusion(state: &TaskState) -> Vec<EventBody> {
     let Some((answer, since)) = state.last_lap() else { return Vec::new() };
     let answered = |call: &ToolCallBlock| {
@@ -153,7 +153,7 @@ fn told(call: &ToolCallBlock) -> Value {
     json!({ "id": call.id, "name": call.name, "arguments": arguments })
 }
 
-/// The rest of the lap of its agent.
+/// The state changes that bring the agent back to idle.
 fn home(state: &TaskState) -> Vec<EventBody> {
     let Some(agent_id) = state.agent_id else { return Vec::new() };
     let mut at = state.agent_state;

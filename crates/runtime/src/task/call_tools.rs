@@ -1,5 +1,5 @@
-//! Running what the model asked for: through the gate, then neighbors that change nothing side by
-//! side, all others one after the other.
+//! Runs the tool calls of an answer: each passes the gate first. Neighboring read-only calls run in
+//! parallel, all others one after the other.
 
 use std::sync::Arc;
 
@@ -24,24 +24,24 @@ use crate::task::step::Work;
 use crate::task::tools;
 use crate::watch::delta::{Delta, DeltaEvent, ToolDelta};
 
-/// Calls of one answer that run at a time; the next one waits.
+/// Maximum number of calls of one answer that run at a time; further ones wait.
 const CALLS_RUNNING_MAX: usize = 16;
 
-/// How often a task whose tools run gives a sign of life.
+/// Heartbeat interval of a task whose tools run.
 const BEAT: std::time::Duration = std::time::Duration::from_secs(30);
 
-/// What the gate made of a call.
+/// The decision about a call.
 enum Judged {
-    /// It may run.
+    /// It runs.
     May(ToolCallBlock),
-    /// It gets this result instead.
+    /// It does not run and gets this result.
     Not(ToolCallBlock, ToolResult),
 }
 
 impl Work {
-    /// Runs calls, or has somebody asked about them.
+    /// Runs calls, or asks for approval of them.
     pub(crate) async fn call(&mut self, pending: Vec<Pending>) -> Result<(), OrchestratorError> {
-        // A task that is taken up again in the middle of a lap: its agent is a fresh one.
+        // A task resumed in the middle of a step has a new agent, which is idle.
         self.walk_to(AgentState::ToolCall);
         if let ApprovalPolicy::Wait { patience } = self.inner.world.settings.asking
             && self.ask_about(&pending, patience)
@@ -82,8 +82,8 @@ impl Work {
         Ok(())
     }
 
-    /// Sends out what others do: agents that are called, clients that run tools of their own. The
-    /// rest is left to be run here; `None` when the task is over.
+    /// Handles calls that are not run here: calls of agents and of a client's tools. Returns the calls
+    /// to run here, or `None` when the task has ended.
     async fn send_out(
         &mut self,
         pending: Vec<Pending>,
@@ -122,14 +122,14 @@ impl Work {
         self.state.last_lap().map_or(0, |(answer, _)| answer.tool_calls().count())
     }
 
-    /// Whether a call is for the orchestrator: of a task that may call others.
+    /// Whether the orchestrator itself answers calls of this tool.
     pub(crate) fn orchestrates(&self, name: &str) -> bool {
         let may = self.inner.world.agents.is_some() && !self.state.created.agents.is_nobody();
         let answers = self.state.created.standing && peer_tools::answers(name);
         answers || may && (supervisor_tools::is_ours(name) || peer_tools::talks(name))
     }
 
-    /// What a task may use: its tools, its client's, and what it needs to call others.
+    /// The tools of the task: its own, its client's, and those to reach other agents.
     pub(crate) fn offered(&self) -> Vec<Tool> {
         let created = &self.state.created;
         let mut tools = tools::usable(created, &*self.inner.world.tools);
@@ -155,7 +155,7 @@ impl Work {
         tools
     }
 
-    /// Asks about every call that somebody has to be asked about, and waits. Says whether it does.
+    /// Requests approval for every call that needs one. Returns whether the task has to wait.
     fn ask_about(&mut self, pending: &[Pending], patience: Option<std::time::Duration>) -> bool {
         let mut waits = false;
         for pending in pending {
@@ -190,10 +190,10 @@ impl Work {
         waits
     }
 
-    /// What the gate, or whoever was asked, says to a call.
+    /// Decides about a call: by the gate, or by the answer to its approval.
     fn judge(&mut self, pending: Pending) -> Judged {
         let Pending { call, cut_off } = pending;
-        // What is not known is never run, also if it becomes known a moment later: nobody judged it.
+        // A call of an unknown tool never runs, even if the tool appears a moment later.
         let Some(effect) = self.effect_of(&call.name) else {
             let harmful = cut_off.is_some_and(|cut_off| !cut_off.may_run_again());
             let unknown = || tools::unknown(&self.offered(), &call.name);
@@ -220,7 +220,7 @@ impl Work {
                 Verdict::Allow => return Judged::May(call),
                 Verdict::Deny { reason } => reason,
                 Verdict::Ask { reason, rule } => format!(
-                    "{reason} Nobody is there to be asked, so it was not run. The rule that would \
+                    "{reason} There is no user to ask, so it was not run. The rule that would \
                      allow it: {rule}"
                 ),
             },
@@ -235,7 +235,7 @@ impl Work {
     }
 
     fn verdict(&self, call: &ToolCallBlock, arguments: &RawJson) -> Verdict {
-        // Nobody is asked about a tool that is not there.
+        // No approval for a tool that does not exist.
         if self.effect_of(&call.name).is_none() {
             return Verdict::Allow;
         }
@@ -243,14 +243,14 @@ impl Work {
         self.inner.world.gate.judge(&GateRequest { tool: &call.name, arguments, granted })
     }
 
-    /// Runs a group of calls at once. Says whether to go on.
+    /// Runs calls in parallel. Returns whether to continue with the next ones.
     async fn run(&mut self, group: Vec<ToolCallBlock>) -> Result<bool, OrchestratorError> {
         for call in &group {
             let (tool_call_id, tool_name) = (call.id.clone(), call.name.clone());
             self.push(ToolStarted { tool_call_id, tool_name, effect: self.effect(call) });
         }
-        // Moved is fine: what was decided about these calls still holds. A pause takes effect behind
-        // them, for they count as started now.
+        // `Moved` needs no new decision: the calls were decided and count as started. A pause takes
+        // effect after them.
         if self.flush().await? == Flushed::Over {
             return Ok(false);
         }
@@ -259,7 +259,7 @@ impl Work {
             group.iter().map(|call| tools::run(&*executor, call, self.context(call))).collect();
         let mut all = std::pin::pin!(stream::iter(runs).buffered(CALLS_RUNNING_MAX).collect());
         let mut alive = tokio::time::interval(BEAT);
-        // Each tool has a limit of its own; to be quiet is no fault.
+        // Each tool has a time limit of its own; a quiet tool is not a fault.
         let results: Vec<_> = loop {
             tokio::select! {
                 results = &mut all => break results,
@@ -272,7 +272,7 @@ impl Work {
             match result {
                 Some(result) => self.result(call, result),
                 None if canceled => self.result(call, ToolResult::failed("canceled")),
-                // Cut off to come to rest: recovery decides what to make of it.
+                // Interrupted by the shutdown: recovery decides about the call.
                 None if stopped => {}
                 None => self.result(call, ToolResult::failed("the task's time was over")),
             }
@@ -297,12 +297,12 @@ impl Work {
         }
     }
 
-    /// A tool nobody knows does nothing.
+    /// An unknown tool has no effect.
     fn effect(&self, call: &ToolCallBlock) -> Effect {
         self.effect_of(&call.name).unwrap_or(Effect::ReadOnly)
     }
 
-    /// What a tool does to the world, if this task may use it.
+    /// The effect of a tool, if the task may use it.
     fn effect_of(&self, name: &str) -> Option<Effect> {
         let may = tools::may_use(&self.state.created, name);
         self.inner.world.tools.effect(name).filter(|_| may)
@@ -312,9 +312,9 @@ impl Work {
 fn denied(decision: Decision, comment: Option<&str>) -> String {
     let said = comment.map(|comment| format!(": {comment}")).unwrap_or_default();
     match decision {
-        Decision::Expire => "nobody answered in time whether it may run.".to_owned(),
+        Decision::Expire => "no user decided in time.".to_owned(),
         Decision::Deny | Decision::AllowOnce | Decision::AllowTask | Decision::AllowAlways => {
-            format!("somebody was asked and said no{said}")
+            format!("the user denied the call{said}")
         }
     }
 }

@@ -1,7 +1,8 @@
-//! Ending tasks: one, or one with everything below it.
+//! Cancels tasks: one, or one with all its descendants.
 //!
-//! A task that is worked on ends itself; one that rests is ended here. What is below a task is ended
-//! behind it, when it can dispatch nobody any more. Killed in between, recovery ends what is left.
+//! A running task cancels itself; a task that does not run is canceled here. Descendants are canceled
+//! after their ancestor, which can dispatch no more then. After a crash in between, recovery cancels
+//! the rest.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -17,11 +18,11 @@ use crate::orchestrator_error::OrchestratorError;
 use crate::services::Inner;
 use crate::task::run_slots;
 
-/// Tasks that are canceled at a time.
+/// Maximum number of tasks that are canceled concurrently.
 const CANCELED_AT_ONCE: usize = 256;
 
 impl Inner {
-    /// Ends tasks and everything below them. When this returns, the journal says so.
+    /// Cancels tasks and their descendants. When this returns, it is durable.
     pub(crate) async fn cancel_all(
         self: &Arc<Self>,
         tasks: Vec<TaskId>,
@@ -38,7 +39,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Ends everything below a task that can dispatch nobody any more.
+    /// Cancels all descendants of a task that can dispatch no more.
     pub(crate) async fn cancel_below(
         self: &Arc<Self>,
         task_id: &TaskId,
@@ -74,8 +75,8 @@ impl Inner {
         Ok(())
     }
 
-    /// The tasks of a tree, by their ids. What is left below tasks that have ended is ended first:
-    /// whoever ended those was cut off before it got there.
+    /// The tasks of a tree, by id. First cancels unfinished descendants of ended tasks: the process
+    /// that ended those may have died before it got there.
     pub(crate) async fn tree_without_orphans(
         self: &Arc<Self>,
         root: &TaskId,
@@ -93,7 +94,7 @@ impl Inner {
         Ok(there)
     }
 
-    /// Everything below these tasks of a tree, the oldest first.
+    /// All descendants of these tasks of a tree, oldest first.
     pub(crate) async fn below(
         &self,
         tops: &[TaskId],
@@ -112,7 +113,7 @@ impl Inner {
         Ok(below)
     }
 
-    /// Ends one task, if it has not ended.
+    /// Cancels one task, unless it has ended.
     pub(crate) async fn cancel_one(
         self: &Arc<Self>,
         task_id: &TaskId,
@@ -123,14 +124,14 @@ impl Inner {
         }
     }
 
-    /// Ends one task: its model call, its tools, and itself.
+    /// Cancels one task: its model call, its tools, and itself.
     pub(crate) async fn cancel(
         self: &Arc<Self>,
         task_id: &TaskId,
     ) -> Result<(), OrchestratorError> {
         let mut asked = false;
         if self.places.find(task_id).is_none() && self.is_followed(task_id).await? {
-            // Whoever works on it elsewhere is told by whoever follows it.
+            // The run here forwards the cancellation to the other orchestrator.
             run_slots::start(self, task_id);
         }
         loop {
@@ -149,7 +150,7 @@ impl Inner {
                 return Err(OrchestratorError::Ended { task_id, status });
             }
             if self.end_at_rest(summary).await? {
-                // Somebody may have begun to work on it just then, and not know yet.
+                // A run may have started just then, with the old state.
                 if let Some(running) = self.places.find(task_id) {
                     running.cancel.cancel();
                     running.left.cancelled().await;
@@ -160,15 +161,15 @@ impl Inner {
         }
     }
 
-    /// Ends a task that rests, behind what is known of it. Says whether it did: somebody else may
-    /// have been first.
+    /// Cancels a task that does not run, after its last known event. Returns false when another writer
+    /// was first.
     async fn end_at_rest(
         self: &Arc<Self>,
         summary: TaskSummary,
     ) -> Result<bool, OrchestratorError> {
         let last = self.last_words(&summary).await?;
         let inner = Arc::clone(self);
-        // On a future of its own: whoever asked may stop waiting, and what is answered is delivered.
+        // On a future of its own: the caller may stop waiting, but the replies must be delivered.
         self.owned(async move {
             let mut canceled: Vec<EventBody> = last.iter().cloned().map(EventBody::from).collect();
             canceled.push(StatusChanged::new(TaskStatus::Canceled).into());
@@ -184,9 +185,9 @@ impl Inner {
         .await
     }
 
-    /// What a task that rests says before it is ended.
+    /// The replies that a task records before it is canceled.
     async fn last_words(&self, summary: &TaskSummary) -> Result<Vec<Replied>, OrchestratorError> {
-        // What is left to the one above is answered there.
+        // The parent orchestrator answers open requests in that case.
         if !is_resident(summary) || self.world.settings.dispatch == Dispatch::Above {
             return Ok(Vec::new());
         }
@@ -194,7 +195,7 @@ impl Inner {
         Ok(residents::last_answers(&state, TaskStatus::Canceled))
     }
 
-    /// Whether another orchestrator works on a task that has not ended.
+    /// Whether another orchestrator runs a task that has not ended.
     async fn is_followed(&self, task_id: &TaskId) -> Result<bool, OrchestratorError> {
         if self.world.runners.is_empty() || self.summary(task_id).await?.status.is_terminal() {
             return Ok(false);

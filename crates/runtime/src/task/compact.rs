@@ -1,24 +1,24 @@
-//! Making a conversation shorter before it overflows the model's window.
+//! Shortens a conversation before it overflows the model's window.
 //!
-//! The model is asked for a summary, which it reads from then on in place of the older messages.
-//! The last laps stay as they are, a call is never parted from its result, and the request that
-//! is being worked on stays word for word. The journal keeps everything.
+//! The model writes a summary, which replaces the older messages in later requests. The last steps
+//! stay as they are, a call stays with its result, and the current request of the user stays word for
+//! word. The journal keeps everything.
 
 use antiphon_core::{InputBlock, Message, UserMessage};
 
 use crate::task::conversation::tokens;
 use crate::task::state::TaskState;
 
-/// How much of the window the messages that stay may take, in percent.
+/// Share of the window, in percent, that the remaining messages may take.
 const KEPT_PERCENT_MAX: u64 = 25;
 
-/// How much may stay when nobody knows how large the window is.
+/// Tokens that may remain when the window size is unknown.
 const KEPT_TOKENS_DEFAULT: u64 = 8_000;
 
-/// Longest request that is kept word for word, in bytes.
+/// Longest user request that is kept word for word, in bytes.
 const REQUEST_BYTES_MAX: usize = 16 * 1024;
 
-/// What the model is asked for.
+/// The instruction for the summary.
 pub(crate) const INSTRUCTION: &str = "\
 The conversation is about to be shortened. Write down what is needed to go on without it, and \
 nothing else. Do not call tools and do not continue the work now. Use these headings:
@@ -32,19 +32,19 @@ What was found out: files, names, commands, figures, errors, decisions and their
 ## Open
 Questions and problems that are not settled.";
 
-/// How much may stay as it is when the window is this large.
+/// Tokens of messages that may remain for this window size.
 pub(crate) fn room(window_tokens: Option<u64>) -> u64 {
     window_tokens.map_or(KEPT_TOKENS_DEFAULT, |window| window / 100 * KEPT_PERCENT_MAX)
 }
 
-/// How much may stay when the model has said that all of it is too much: less than half, however
-/// large the window is thought to be.
+/// Tokens that may remain after the model refused the whole conversation as too long: less than
+/// half of it, whatever the known window size.
 pub(crate) fn less_room(state: &TaskState, window_tokens: Option<u64>) -> u64 {
     room(window_tokens).min(state.conversation.tokens() / 3)
 }
 
-/// Where the conversation is cut: messages from there on stay as they are, and have no more than
-/// `room`. `None` when nothing would be gained.
+/// Index of the first message that stays, so that the remaining messages have at most `room`
+/// tokens. `None` when nothing would be saved.
 pub(crate) fn cut(state: &TaskState, room: u64) -> Option<usize> {
     let messages = state.messages();
     let (mut kept, mut cut) = (0, messages.len());
@@ -61,7 +61,7 @@ pub(crate) fn cut(state: &TaskState, room: u64) -> Option<usize> {
     (cut > state.conversation.kept_from() + 1).then_some(cut)
 }
 
-/// What the model reads in place of everything before `cut`.
+/// The text that replaces all messages before `cut`.
 pub(crate) fn replacement(state: &TaskState, cut: usize, summary: &str) -> String {
     let mut text = format!("[What was said before, in short]\n\n{}", summary.trim());
     if let Some((index, request)) = state.last_request()
@@ -73,7 +73,7 @@ pub(crate) fn replacement(state: &TaskState, cut: usize, summary: &str) -> Strin
     text
 }
 
-/// What is read when there is no summary to be had: what was asked, and that much is missing.
+/// The replacement when there is no summary: the previous summary and a note.
 pub(crate) fn without_summary(state: &TaskState) -> String {
     let before = match state.conversation.summary() {
         Some(Message::User(user)) => said(user),

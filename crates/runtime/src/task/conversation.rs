@@ -1,4 +1,4 @@
-//! What was said: all of it, and what of it the model still reads.
+//! The messages of a conversation, and which of them the model still reads.
 
 use std::sync::Arc;
 
@@ -6,24 +6,24 @@ use antiphon_core::{
     AssistantBlock, InputBlock, Message, StopReason, TokenUsage, ToolArguments, UserMessage,
 };
 
-/// Bytes of text that make a token, roughly. Low rather than high: too early is no harm.
+/// Bytes of text per token, as a low estimate: compacting early does no harm.
 const TOKEN_BYTES: u64 = 3;
 
-/// Tokens that an image takes, roughly.
+/// Tokens of an image, roughly.
 const IMAGE_TOKENS: u64 = 1600;
 
-/// What was said, in order.
+/// The messages of a conversation, in order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Conversation {
     messages: Vec<Arc<Message>>,
-    /// How many of them were said before this task.
+    /// Number of messages from tasks before this one.
     inherited: usize,
     compaction: Option<Compaction>,
-    /// What the model's last answer says that it read and wrote, and how many messages that were.
+    /// Number of messages and tokens that the last answer's usage covers.
     measured: Option<(usize, u64)>,
 }
 
-/// What the model reads in place of the older messages.
+/// The summary that replaces the older messages.
 #[derive(Debug, Clone, PartialEq)]
 struct Compaction {
     summary: Arc<Message>,
@@ -31,17 +31,17 @@ struct Compaction {
 }
 
 impl Conversation {
-    /// Everything that was said.
+    /// All messages.
     pub fn messages(&self) -> &[Arc<Message>] {
         &self.messages
     }
 
-    /// What was said in this task.
+    /// The messages of this task.
     pub fn own(&self) -> &[Arc<Message>] {
         &self.messages[self.inherited..]
     }
 
-    /// The same for the next task: everything was said before it.
+    /// The same messages as the history of the next task.
     pub(crate) fn inherited(mut self) -> Self {
         self.inherited = self.messages.len();
         self
@@ -65,7 +65,7 @@ impl Conversation {
         self.measured = None;
     }
 
-    /// What the model reads: the same messages lap after lap, with more behind them.
+    /// The messages the model reads. Each step only adds messages at the end.
     pub fn view(&self) -> Vec<Arc<Message>> {
         match &self.compaction {
             None => self.messages.clone(),
@@ -76,25 +76,25 @@ impl Conversation {
         }
     }
 
-    /// What of it the model reads up to the message at `end`.
+    /// The part of the view before the message at index `end`.
     pub(crate) fn view_until(&self, end: usize) -> Vec<Arc<Message>> {
         let mut view = self.view();
         view.truncate(view.len().saturating_sub(self.messages.len().saturating_sub(end)));
         view
     }
 
-    /// The first message that the model still reads as it was.
+    /// Index of the first message that the model reads unchanged.
     pub fn kept_from(&self) -> usize {
         self.compaction.as_ref().map_or(0, |compaction| compaction.kept_from)
     }
 
-    /// What the model has read in place of older messages.
+    /// The summary that the model reads in place of older messages.
     pub fn summary(&self) -> Option<&Message> {
         self.compaction.as_ref().map(|compaction| &*compaction.summary)
     }
 
-    /// How many tokens the next request has, roughly: what the last answer said, and the rest by
-    /// its length.
+    /// Estimated tokens of the next request: the usage of the last answer, and the messages after it
+    /// by their length.
     pub fn tokens(&self) -> u64 {
         let (counted, known) = self.measured.unwrap_or((self.kept_from(), 0));
         let unknown = self.messages[counted..].iter().map(|message| tokens(message)).sum::<u64>();
@@ -106,7 +106,7 @@ impl Conversation {
     }
 }
 
-/// How many tokens a message has, roughly.
+/// Estimated tokens of a message.
 pub(crate) fn tokens(message: &Message) -> u64 {
     let text = |bytes: usize| bytes as u64 / TOKEN_BYTES + 8;
     let input = |block: &InputBlock| match block {

@@ -1,9 +1,8 @@
-//! The beginning of a task that was just accepted.
+//! Creates an accepted task and starts it.
 //!
-//! It is worked on at once, and thinks first. That is written together with its creation, which is one
-//! append for what would be two, and nobody reads from the journal what was written to it a moment ago.
-//! Whatever stands in the way of that (another task's words before its own, a runner, no model, an
-//! orchestrator at rest) makes it a task like any other: it is read when it is taken up.
+//! The creation and the first state change are one append, and the new state goes to the cache, so
+//! that the start reads nothing from the journal. Tasks that continue another conversation, use a
+//! runner, have a parent, or have no model here, take the usual way: created, then loaded.
 
 use std::sync::Arc;
 
@@ -19,14 +18,14 @@ use crate::task::conversation::Conversation;
 use crate::task::run_slots;
 use crate::task::state::TaskState;
 
-/// Writes an accepted task down and begins to work on it. Not to be dropped half-way.
+/// Appends an accepted task and starts it. Must not be dropped before it returns.
 pub(crate) async fn begin(
     inner: &Arc<Inner>,
     mut append: Append,
 ) -> Result<Appended, OrchestratorError> {
     let task_id = append.task_id.clone();
     if let Some(prepared) = thinking(inner, &mut append) {
-        // Before anybody can see it: whoever takes it up first, or ends it, finds this.
+        // Before the task becomes visible: the first run or cancel finds the cached state.
         inner.prepare(task_id.clone(), prepared);
     }
     let appended = inner.append(append).await;
@@ -38,7 +37,7 @@ pub(crate) async fn begin(
     Ok(appended)
 }
 
-/// Has the task think from the beginning, if it can.
+/// Adds the first state change to the append, if the task can start at once.
 fn thinking(inner: &Inner, append: &mut Append) -> Option<Prepared> {
     let Some((EventBody::TaskCreated(created), said)) = append.events.split_first() else {
         return None;
@@ -66,7 +65,7 @@ fn thinking(inner: &Inner, append: &mut Append) -> Option<Prepared> {
     Some(Prepared { state, trees, thinking: Some(agent_id), age: Age::New })
 }
 
-/// Whether everything there is to know of a task is in its own creation.
+/// Whether the creation event alone describes the task.
 fn is_plain(created: &TaskCreated) -> bool {
     created.runner.is_none() && created.history.is_none() && created.parent.is_none()
 }

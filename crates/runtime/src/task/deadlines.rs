@@ -1,6 +1,6 @@
-//! When approvals that nobody answers are answered by the clock, and tasks that wait are looked at.
+//! Deadlines: approvals expire, overdue requests are answered, suspended tasks are started.
 //!
-//! One future sleeps until the next of them; a task that waits costs a row.
+//! One future sleeps until the next deadline; each deadline costs one entry.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,21 +16,21 @@ use crate::orchestrator_error::OrchestratorError;
 use crate::services::Inner;
 use crate::task::run_slots;
 
-/// Longest sleep: a machine that was asleep itself, or whose clock was set, is not far behind.
+/// Longest sleep, so that a suspended machine or a changed clock delays deadlines only a little.
 const SLEEP_MAX: Duration = Duration::from_secs(60);
 
-/// What is due.
+/// What happens at a deadline.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Due {
-    /// An approval is answered.
+    /// An approval expires.
     Approval(ApprovalId),
-    /// A task is looked at.
+    /// A task is started.
     Task(TaskId),
-    /// Somebody stops waiting for an answer of a task.
+    /// A request to a task becomes overdue.
     Answer(TaskId, InteractionId),
 }
 
-/// What is due, and when.
+/// All deadlines, ordered by time.
 #[derive(Debug, Default)]
 pub(crate) struct Deadlines {
     waiting: Mutex<BTreeSet<(DateTime<Utc>, Due)>>,
@@ -43,8 +43,7 @@ impl Deadlines {
         self.changed.notify_one();
     }
 
-    /// The next thing whose time is over. Cancel safe: one that was not returned is still
-    /// there.
+    /// Returns the next deadline that has passed. Cancel safe: a deadline that was not returned stays.
     pub(crate) async fn next(&self, clock: &Arc<dyn Clock>) -> Due {
         loop {
             let now = clock.now();
@@ -77,17 +76,17 @@ impl Deadlines {
 }
 
 impl Inner {
-    /// Has an approval answered by the clock when its time is over.
+    /// Expires the approval at `at`.
     pub(crate) fn watch_deadline(self: &Arc<Self>, at: DateTime<Utc>, approval_id: ApprovalId) {
         self.watch(at, Due::Approval(approval_id));
     }
 
-    /// Has a task looked at when it is time.
+    /// Starts the task at `at`.
     pub(crate) fn watch_task(self: &Arc<Self>, at: DateTime<Utc>, task_id: TaskId) {
         self.watch(at, Due::Task(task_id));
     }
 
-    /// Has those who wait for an answer of a task told when they have waited long enough.
+    /// Answers the request as overdue at `at`.
     pub(crate) fn watch_answer(
         self: &Arc<Self>,
         at: DateTime<Utc>,
@@ -114,7 +113,7 @@ impl Inner {
                     Due::Task(task_id) => run_slots::start(&inner, &task_id),
                     Due::Answer(task_id, request) => {
                         if let Err(error) = inner.answer_late(&task_id, request).await {
-                            tracing::warn!(task.id = %task_id, %error, "nobody is told that it is late");
+                            tracing::warn!(task.id = %task_id, %error, "an overdue request was not answered");
                         }
                     }
                 }
@@ -122,7 +121,7 @@ impl Inner {
         });
     }
 
-    /// Has a task that waits looked at when its time is over.
+    /// Starts the task when its wall-clock limit is reached.
     pub(crate) async fn watch_time(
         self: &Arc<Self>,
         task_id: &TaskId,

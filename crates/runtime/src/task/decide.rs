@@ -1,28 +1,28 @@
-//! What comes next. Pure: the same events and the same surroundings, the same step.
+//! Decides the next action of a task. Pure: the same state and context give the same action.
 //!
-//! | in this order                                        | step                                 |
-//! |------------------------------------------------------|--------------------------------------|
-//! | the task has ended                                   | [`Step::Over`]                       |
-//! | its time is over                                     | [`Step::Refuse`]                     |
-//! | a request to it was not answered in time             | [`Step::Expire`]                     |
-//! | a request of its own was not answered in time        | [`Step::TimeOut`]                    |
-//! | somebody paused it                                   | [`Step::Rest`]                       |
-//! | a detached task has ended                            | [`Step::Report`]                     |
-//! | calls without a result, one of them is asked about   | [`Step::Rest`]                       |
-//! | calls without a result that wait for nobody          | [`Step::Call`]                       |
-//! | calls that waited for others, who are done           | [`Step::Settle`]                     |
-//! | calls that wait for a client, for too long           | [`Step::Remind`]                     |
-//! | calls that wait for others                           | [`Step::Rest`]                       |
-//! | a message that steers has arrived                    | [`Step::Take`]                       |
-//! | the model said its last word, somebody asked for it  | [`Step::Answer`]                     |
-//! | the model said its last word, messages wait          | [`Step::Take`]                       |
-//! | the model said its last word, others are at work     | [`Step::Idle`]                       |
-//! | the model said its last word, the agent stands       | [`Step::Idle`]                       |
-//! | the model said its last word                         | [`Step::Finish`] or [`Step::Reject`] |
-//! | a limit is reached, or nobody knows what it costs     | [`Step::Refuse`]                     |
-//! | no more may be spent for now                         | [`Step::Halt`], then [`Step::Rest`]  |
-//! | the conversation is too long                         | [`Step::Compact`]                    |
-//! | otherwise                                            | [`Step::Ask`]                        |
+//! | checked in this order                                 | action                               |
+//! |-------------------------------------------------------|--------------------------------------|
+//! | the task has ended                                    | [`Step::Over`]                       |
+//! | its time is over                                      | [`Step::Refuse`]                     |
+//! | a request to it is overdue                            | [`Step::Expire`]                     |
+//! | one of its own requests is overdue                    | [`Step::TimeOut`]                    |
+//! | it is paused                                          | [`Step::Rest`]                       |
+//! | a detached task has ended                             | [`Step::Report`]                     |
+//! | calls without a result, one waits for approval        | [`Step::Rest`]                       |
+//! | calls without a result that wait for nothing          | [`Step::Call`]                       |
+//! | pending calls whose wait is over                      | [`Step::Settle`]                     |
+//! | pending calls of a client's tools that are overdue    | [`Step::Remind`]                     |
+//! | other pending calls                                   | [`Step::Rest`]                       |
+//! | a steering message is queued                          | [`Step::Take`]                       |
+//! | final answer, and the turn is about a request         | [`Step::Answer`]                     |
+//! | final answer, and messages are queued                 | [`Step::Take`]                       |
+//! | final answer, and detached tasks or requests are open | [`Step::Idle`]                       |
+//! | final answer of a resident agent                      | [`Step::Idle`]                       |
+//! | final answer                                          | [`Step::Finish`] or [`Step::Reject`] |
+//! | a limit is reached, or the price of a model is unknown| [`Step::Refuse`]                     |
+//! | the spend limit is reached                            | [`Step::Halt`], then [`Step::Rest`]  |
+//! | the conversation is too long                          | [`Step::Compact`]                    |
+//! | otherwise                                             | [`Step::Ask`]                        |
 
 use std::sync::Arc;
 
@@ -39,58 +39,58 @@ use crate::task::limits::{self, LimitContext, LimitReached};
 use crate::task::output;
 use crate::task::state::TaskState;
 
-/// How full the model's window may get before the conversation is made shorter, in percent.
+/// Share of the model's window, in percent, at which the conversation is compacted.
 const WINDOW_PERCENT_MAX: u64 = 80;
 
-/// What comes next.
+/// What the loop does next.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Ask the model.
+    /// Call the model.
     Ask,
-    /// Run these calls of the last answer; the others have their results.
+    /// Run these calls of the last answer; the other calls have results.
     Call(Vec<Pending>),
-    /// Give these calls their results: what they waited for is there.
+    /// Give these pending calls their results: their wait is over.
     Settle(Vec<ToolCallId>),
-    /// Say that a client has not said what came of its call.
+    /// Suspend the task, because its client has not sent the result of a call in time.
     Remind,
-    /// Let these detached tasks, which have ended, report.
+    /// Queue the reports of these detached tasks, which have ended.
     Report(Vec<TaskId>),
-    /// Say that these requests were not answered in time.
+    /// Answer these requests of others as failed: they are overdue.
     Expire(Vec<InteractionId>),
-    /// Take it that these requests of its own are not answered.
+    /// Give up waiting for the answers to these own requests.
     TimeOut(Vec<InteractionId>),
-    /// Answer the requests that the turn was about with its last word.
+    /// Answer the request of this turn with the model's final answer.
     Answer(Value),
-    /// Let these messages join the conversation.
+    /// Move these queued messages into the conversation.
     Take(Vec<InteractionId>),
-    /// Make the conversation shorter.
+    /// Shorten the conversation.
     Compact,
-    /// Deliver the result.
+    /// Complete the task with this result.
     Finish(Value),
-    /// Tell the model that its result is not what was asked for.
+    /// Tell the model that its result does not fit the output schema.
     Reject(String),
-    /// Give up.
+    /// Fail the task, because it reached a limit.
     Refuse(LimitReached),
-    /// Wait until more may be spent.
+    /// Suspend the task until more may be spent.
     Halt(BudgetSpent),
-    /// Nothing, until somebody does something.
+    /// Suspend the task: it waits for a user, a client or other tasks.
     Rest,
-    /// Nothing, until a detached task reports, a peer answers, or something arrives.
+    /// Suspend the task until a detached task reports, a peer answers, or a message arrives.
     Idle,
-    /// Nothing: it is over.
+    /// Nothing to do: the task has ended.
     Over,
 }
 
-/// A call without a result.
+/// A tool call without a result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pending {
-    /// The call.
+    /// The call as the model wrote it.
     pub call: ToolCallBlock,
-    /// What it does to the world, if it was started before: it was cut off then.
+    /// Effect of the tool, when the call was started before and interrupted.
     pub cut_off: Option<Effect>,
 }
 
-/// What comes next for a task.
+/// Decides the next action of a task.
 pub fn next(state: &TaskState, standing: &LimitContext<'_>) -> Step {
     if state.status.is_terminal() {
         return Step::Over;
@@ -110,7 +110,7 @@ pub fn next(state: &TaskState, standing: &LimitContext<'_>) -> Step {
         return Step::Report(reports);
     }
     let Some((answer, since)) = state.last_lap() else {
-        // One that stands begins with what arrives.
+        // A resident agent begins with the first message.
         let begins = state.created.standing && !spoken_to(state.conversation.own());
         return if begins { rest_of_turn(state, None) } else { turn(state, standing) };
     };
@@ -128,12 +128,12 @@ pub fn next(state: &TaskState, standing: &LimitContext<'_>) -> Step {
     }
 }
 
-/// Something was said since: it was not the last word then.
+/// Whether a user message follows, so that the answer was not the final one.
 fn spoken_to(since: &[Arc<Message>]) -> bool {
     since.iter().any(|message| matches!(&**message, Message::User(_)))
 }
 
-/// Requests whose time is over: of others first, then its own.
+/// Overdue requests: those of others first, then its own.
 fn late(state: &TaskState, standing: &LimitContext<'_>) -> Option<Step> {
     let expired = state.late_answers(standing.now);
     if !expired.is_empty() {
@@ -144,13 +144,13 @@ fn late(state: &TaskState, standing: &LimitContext<'_>) -> Option<Step> {
     (!sent.is_empty()).then_some(Step::TimeOut(sent))
 }
 
-/// In the middle of a turn.
+/// Decides within a turn.
 fn turn(state: &TaskState, standing: &LimitContext<'_>) -> Step {
     let about = if state.subject.is_some() { About::Request } else { About::Anything };
     take(reading_order::for_steering(&state.queue, about)).unwrap_or_else(|| ask(state, standing))
 }
 
-/// At the end of a turn, or before the first.
+/// Decides at the end of a turn, or before the first one.
 fn rest_of_turn(state: &TaskState, word: Option<Value>) -> Step {
     let Some(word) = word else {
         return take(reading_order::for_turn(&state.queue)).unwrap_or(Step::Idle);
@@ -159,13 +159,13 @@ fn rest_of_turn(state: &TaskState, word: Option<Value>) -> Step {
         return Step::Answer(word);
     }
     take(reading_order::for_turn(&state.queue)).unwrap_or_else(|| {
-        // It is over when everything that it asked others for is there.
+        // The task is done when its detached tasks and requests are.
         let waits = !state.detached.is_empty() || !state.requests.is_empty();
         if waits || state.created.standing { Step::Idle } else { deliver(state, word) }
     })
 }
 
-/// What to do about calls without a result that nobody is asked about.
+/// Decides about calls without a result when none of them waits for approval.
 fn go_on(state: &TaskState, pending: Vec<Pending>, standing: &LimitContext<'_>) -> Step {
     let (waiting, open): (Vec<Pending>, Vec<Pending>) =
         pending.into_iter().partition(|pending| state.flights.contains_key(&pending.call.id));
@@ -206,7 +206,7 @@ fn pending(state: &TaskState, answer: &AssistantMessage, since: &[Arc<Message>])
     open.map(|call| Pending { call: call.clone(), cut_off: cut_off(call) }).collect()
 }
 
-/// What an answer delivers. A `final` that has a result was turned down.
+/// The result an answer delivers. A `final` call that has a result was rejected.
 fn last_word(answer: &AssistantMessage, since: &[Arc<Message>]) -> Option<Value> {
     let delivers = |call: &&ToolCallBlock| output::is_final(call) && !is_answered(&call.id, since);
     match answer.tool_calls().find(delivers) {

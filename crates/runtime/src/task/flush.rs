@@ -1,4 +1,4 @@
-//! Writing down what a task has done, and hearing what others wrote meanwhile.
+//! Writes the events of a run to the journal, and reads what others wrote meanwhile.
 
 use std::num::NonZeroUsize;
 
@@ -8,20 +8,20 @@ use antiphon_core::{AgentState, Event, EventBody, Position, Seq, WaitingFor};
 use crate::orchestrator_error::OrchestratorError;
 use crate::task::step::Work;
 
-/// What became of what was written.
+/// Result of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flushed {
-    /// It is written.
+    /// The events are written.
     Kept,
-    /// It is written, and somebody else wrote before it: decide again.
+    /// The events are written after events of others: decide again.
     Moved,
     /// The task has ended.
     Over,
 }
 
 impl Work {
-    /// Makes durable what is not. What others wrote meanwhile comes before it; what only arrived
-    /// is in nobody's way, unless this is the end.
+    /// Writes all unwritten events. Events of other writers come before them. Queued messages do not
+    /// conflict with the task's writer, except at the task's end.
     pub(crate) async fn flush(&mut self) -> Result<Flushed, OrchestratorError> {
         let mut flushed = Flushed::Kept;
         while !self.unwritten.is_empty() {
@@ -62,8 +62,8 @@ impl Work {
         Ok(if self.state.status.is_terminal() { Flushed::Over } else { flushed })
     }
 
-    /// Adds what arrived behind `after` and up to `until`, which stands in front of what was just
-    /// written. In which order they are added makes no difference.
+    /// Applies the events after `after` and up to `until`, which precede the events just written. Their
+    /// relative order makes no difference.
     async fn hear_between(
         &mut self,
         after: Seq,
@@ -90,7 +90,7 @@ impl Work {
         Ok(())
     }
 
-    /// Adds what arrived since it last looked, when nothing of its own is unwritten.
+    /// Writes what is unwritten, then reads the events since the last read.
     pub(crate) async fn hear_arrivals(&mut self) -> Result<(), OrchestratorError> {
         self.flush().await?;
         if !self.inner.bring_to_now(&mut self.state).await? {
@@ -99,8 +99,8 @@ impl Work {
         Ok(())
     }
 
-    /// Reads what others wrote, and puts what is not written yet behind it. If they ended the
-    /// task, what is left unsaid stays so; an end of our own is thought over.
+    /// Reloads the task and puts unwritten events after those of others. If others ended the task, the
+    /// unwritten events are dropped. An own end is dropped and decided again.
     pub(crate) async fn catch_up(&mut self) -> Result<(), OrchestratorError> {
         self.state = self.inner.load(&self.state.task_id).await?;
         let mut unwritten = std::mem::take(&mut self.unwritten);
@@ -117,12 +117,12 @@ impl Work {
             if let EventBody::Replied(replied) = &body
                 && !self.state.waits_for_answer(replied.in_reply_to)
             {
-                // Somebody has answered meanwhile, or nobody waits any more.
+                // Another writer has answered meanwhile, or the request is closed.
                 continue;
             }
-            // What waits for the budget goes on by itself.
+            // A task that waits for budget continues by itself.
             let waits = self.state.waiting_for.is_some_and(|what| what != WaitingFor::Budget);
-            // Whoever paused it meanwhile means it.
+            // A pause of the user takes precedence.
             if !(waits && matches!(&body, EventBody::StatusChanged(_))) {
                 self.push(body);
             }

@@ -1,4 +1,4 @@
-//! How far a task may go, and the tree it belongs to.
+//! Limits of a task and of the tree it belongs to.
 
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -16,105 +16,105 @@ use crate::budget::tree::Tree;
 use crate::dispatch::pending_call::Outcomes;
 use crate::task::state::TaskState;
 
-/// A limit that was reached, and what it was.
+/// The limit that a task reached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(tag = "limit", rename_all = "snake_case")]
 pub enum LimitReached {
     /// Too many answers of the model.
-    #[error("{max} turns are allowed for the task and all it belongs to, and are used up")]
+    #[error("limit reached: {max} turns for the task and its tree")]
     Turns {
-        /// How many it may.
+        /// Allowed number of turns.
         max: u32,
     },
-    /// Too many calls of tools.
-    #[error("{max} calls of tools are allowed for the task and all it belongs to, and are used up")]
+    /// Too many tool calls.
+    #[error("limit reached: {max} tool calls for the task and its tree")]
     ToolCalls {
-        /// How many it may.
+        /// Allowed number of tool calls.
         max: u32,
     },
     /// Too many tokens.
-    #[error("{max} tokens are allowed for the task and all it belongs to, and are used up")]
+    #[error("limit reached: {max} tokens for the task and its tree")]
     Tokens {
-        /// How many it may.
+        /// Allowed number of tokens.
         max: u64,
     },
-    /// Too much money.
-    #[error("the task may cost {}, and has", Cost { nano_usd: *max_nano_usd })]
+    /// The cost limit is reached.
+    #[error("limit reached: the task may cost {}", Cost { nano_usd: *max_nano_usd })]
     Cost {
-        /// How much it may, in billionths of a US dollar.
+        /// Allowed cost, in billionths of a US dollar.
         max_nano_usd: u64,
     },
-    /// It may cost so much, and nobody knows what it cost.
-    #[error("the task has a budget, and what `{model}` costs is not known: give its price")]
+    /// The task has a cost limit, and the price of its model is unknown.
+    #[error("the task has a budget, but the price of `{model}` is unknown: configure its price")]
     PriceUnknown {
-        /// The model without a price.
+        /// The model without a price, as `provider/model`.
         model: String,
     },
-    /// Too much time.
-    #[error("the task may take {max_s} seconds, and has")]
+    /// The task took too long.
+    #[error("limit reached: the task may take {max_s} seconds")]
     WallClock {
-        /// How many it may.
+        /// Allowed seconds since its creation.
         max_s: u32,
     },
-    /// Too many tasks below one another.
-    #[error("tasks may be dispatched {max} deep, and this one is that deep")]
+    /// The dispatch depth is reached.
+    #[error("limit reached: tasks may be dispatched {max} levels deep")]
     Depth {
-        /// How deep.
+        /// Allowed levels below the task with the limit.
         max: u32,
     },
-    /// Too many tasks at once.
-    #[error("a task may have {max} agents at work at a time, and this would be more")]
+    /// Too many children at once.
+    #[error("limit reached: a task may have {max} agents at work at a time")]
     FanOut {
-        /// How many it may.
+        /// Allowed number of unfinished children.
         max: u32,
     },
-    /// Too many tasks in all.
-    #[error("there may be {max} tasks in this tree, and this would be more")]
+    /// Too many tasks in the tree.
+    #[error("limit reached: the tree may have {max} tasks")]
     Tasks {
-        /// How many there may be.
+        /// Allowed number of tasks.
         max: u32,
     },
-    /// The task went from hand to hand.
-    #[error("a task may be handed over {max} times, and was")]
+    /// Too many handovers.
+    #[error("limit reached: a task may be handed over {max} times")]
     Handovers {
-        /// How often it may.
+        /// Allowed number of handovers.
         max: u32,
     },
-    /// The result is not what was asked for, try after try.
-    #[error("the result does not fit its schema, and {max} tries to mend it did not help")]
+    /// The result still does not fit its schema.
+    #[error("the result does not fit its schema after {max} attempts to fix it")]
     Repairs {
-        /// How many there may be.
+        /// Allowed number of attempts.
         max: u32,
     },
 }
 
-/// How deep tasks may be dispatched, unless the task at the top says otherwise.
+/// Default dispatch depth, unless the root task sets another.
 pub const DEPTH_DEFAULT: u32 = 5;
 
-/// Agents that a task may have at work at a time, unless a task above says otherwise.
+/// Default number of unfinished children of a task, unless an ancestor sets another.
 pub const FAN_OUT_DEFAULT: u32 = 256;
 
-/// Tasks in a tree, unless the task at the top says otherwise.
+/// Default number of tasks in a tree, unless the root task sets another.
 pub const TASKS_DEFAULT: u32 = 4096;
 
-/// Times that a task may be handed over.
+/// Maximum number of handovers of a task.
 pub const HANDOVERS_MAX: u32 = 16;
 
-/// What a tree of tasks has used up.
+/// What a tree of tasks has used.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Totals {
-    /// Tasks in it.
+    /// Number of tasks.
     pub tasks: u32,
-    /// Answers of models.
+    /// Number of model answers.
     pub turns: u32,
-    /// Calls of tools.
+    /// Number of tool calls.
     pub calls: u32,
-    /// Tokens by model.
+    /// Token usage by model.
     pub spent: BTreeMap<String, Usage>,
 }
 
 impl Totals {
-    /// What the tasks of a tree have used up.
+    /// Sums up the tasks of a tree.
     pub fn of<'a>(tasks: impl IntoIterator<Item = &'a TaskSummary>) -> Self {
         let mut totals = Self::default();
         for task in tasks {
@@ -139,7 +139,7 @@ impl Totals {
     }
 }
 
-/// What models cost by `prices`; a model without a price is an error that names it.
+/// Cost of the usage by `prices`. The error names a model without a price.
 pub fn cost(spent: &BTreeMap<String, Usage>, prices: &PriceTable) -> Result<Cost, String> {
     let of = |(model, usage): (&String, &Usage)| {
         let known = ModelRef::parse(model).ok().and_then(|model| prices.cost(&model, *usage));
@@ -148,51 +148,50 @@ pub fn cost(spent: &BTreeMap<String, Usage>, prices: &PriceTable) -> Result<Cost
     spent.iter().map(of).sum()
 }
 
-/// What a decision depends on beside the task's own events.
+/// What a decision depends on besides the task's own events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LimitContext<'a> {
-    /// The time.
+    /// Current time.
     pub now: DateTime<Utc>,
-    /// The trees it belongs to: how far each may go, and how far it went.
+    /// Limits and totals of the trees the task belongs to.
     pub scopes: Vec<Scope>,
-    /// How the tasks ended that it waits for, of those that have.
+    /// Outcomes of the tasks it waits for, as far as they have ended.
     pub outcomes: &'a Outcomes,
-    /// What answers cost.
+    /// Prices of the models.
     pub prices: &'a PriceTable,
-    /// How much the model can read and write at once.
+    /// Context window of the model in tokens; unknown when absent.
     pub window_tokens: Option<u64>,
-    /// Why the budget keeps it from its model, if it does.
+    /// Why the budget refuses a model call, if it does.
     pub budget: Option<BudgetRefusal>,
 }
 
-/// How far a tree may go, and how far it went.
+/// Limits and totals of a tree.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Scope {
-    /// How far it may.
+    /// Limits of the tree.
     pub limits: TaskLimits,
-    /// How far it did.
+    /// What the tree has used.
     pub totals: Totals,
 }
 
-/// When a task's time is over. What it dispatches gets no more time than it has itself.
+/// When the task's time is over. Its children get no more time than it has.
 pub(crate) fn deadline(state: &TaskState) -> Option<DateTime<Utc>> {
     let max = state.created.limits.wall_clock_s_max?;
     Some(state.created_at + chrono::TimeDelta::seconds(i64::from(max.get())))
 }
 
-/// The task's time is over.
+/// The wall-clock limit, if it is reached.
 pub(crate) fn time_over(state: &TaskState, standing: &LimitContext<'_>) -> Option<LimitReached> {
     let max_s = state.created.limits.wall_clock_s_max?.get();
     let over = deadline(state).is_some_and(|deadline| standing.now >= deadline);
     over.then_some(LimitReached::WallClock { max_s })
 }
 
-/// The limit that keeps a task from asking its model again: one of its own, or of a tree that it
-/// belongs to.
+/// The limit that forbids another model call: one of the task, or of a tree it belongs to.
 pub(crate) fn reached(state: &TaskState, standing: &LimitContext<'_>) -> Option<LimitReached> {
     let (mut turns, mut calls, spent) = (state.turns, state.calls, state.spent.clone());
     if state.created.standing {
-        // It is never done: what it may do, it may do each time it is woken.
+        // A resident agent never ends: these limits hold for each wake-up.
         turns = turns.saturating_sub(state.woken.turns);
         calls = calls.saturating_sub(state.woken.calls);
     }
@@ -211,8 +210,8 @@ pub(crate) fn used_up(trees: &[Arc<Tree>], prices: &PriceTable) -> Option<LimitR
         .find_map(|scope| exceeded(&scope.limits, &scope.totals, prices))
 }
 
-/// What is left for a task: of its own limits, and of those of the trees it belongs to. Also
-/// whether it may dispatch anybody.
+/// What remains for a task of its own limits and of the limits of its trees, and whether it may
+/// dispatch.
 pub(crate) fn left(
     state: &TaskState,
     trees: &[Arc<Tree>],
@@ -236,7 +235,7 @@ pub(crate) fn left(
         lower(&mut left.tokens_max, rest_of_many(limits.tokens_max, totals.tokens()));
         lower(&mut left.cost_nano_usd_max, rest_of_many(limits.cost_nano_usd_max, cost));
         lower(&mut left.fan_out_max, limits.fan_out_max);
-        // It is one of them itself, here and there.
+        // The task itself counts in both.
         lower(&mut left.tasks_max, rest(limits.tasks_max, totals.tasks.saturating_sub(1)));
         let usual = (tree.depth == 0).then_some(DEPTH_DEFAULT);
         if let Some(max) = limits.depth_max.map(NonZeroU32::get).or(usual) {
@@ -250,7 +249,7 @@ pub(crate) fn left(
     (left, dispatches)
 }
 
-/// What is left of a limit; never nothing, which would mean no limit.
+/// What remains of a limit; at least 1, because absent means no limit.
 fn rest(max: Option<NonZeroU32>, used: u32) -> Option<NonZeroU32> {
     max.map(|max| NonZeroU32::new(max.get().saturating_sub(used)).unwrap_or(NonZeroU32::MIN))
 }

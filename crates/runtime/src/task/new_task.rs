@@ -1,4 +1,4 @@
-//! A task to be accepted.
+//! A task to be accepted, and a conversation to be imported.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -21,66 +21,66 @@ use crate::task::tools;
 /// A task to be accepted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewTask {
-    /// Who works on it.
+    /// Name of the agent that works on it.
     pub agent: String,
-    /// Which model answers.
+    /// Model that the agent calls.
     pub model: ModelRef,
-    /// Who answers when that one cannot, in order.
+    /// Models to call when `model` does not answer, in this order.
     pub fallbacks: Vec<ModelRef>,
-    /// How that is reached, if it is not as configured.
+    /// Provider-specific routing of the model; as configured when absent.
     pub route: Option<RawJson>,
-    /// The scene.
+    /// System prompt of the agent; may be empty.
     pub system_prompt: String,
-    /// The tools it may use; all there are when absent.
+    /// Names of the tools it may use; all available tools when absent.
     pub tools: Option<Vec<String>>,
-    /// Tools that whoever asks runs itself.
+    /// Tools that the client runs itself and answers with [`Orchestrator::tool_result`](crate::Orchestrator::tool_result).
     pub external_tools: Vec<Tool>,
-    /// The agents it may call.
+    /// Agents it may call.
     pub agents: CallableAgents,
-    /// Who works on it, when that is not this orchestrator.
+    /// Runner that runs the task; this process when absent.
     pub runner: Option<RunnerConfig>,
-    /// The conversation it goes on with; a new one when absent.
+    /// Session it continues; a new one when absent.
     pub session_id: Option<SessionId>,
-    /// What was said before, in the journal or elsewhere.
+    /// Messages before the task.
     pub before: PriorHistory,
-    /// What to do; absent when what was said before ends with something to answer.
+    /// The user's message; absent when the history ends with a message to answer.
     pub message: Option<UserMessage>,
-    /// How far it may go.
+    /// Limits of the task and its descendants.
     pub limits: TaskLimits,
-    /// JSON Schema of its result.
+    /// JSON Schema of the result; any text when absent.
     pub output_schema: Option<RawJson>,
-    /// How its model is asked.
+    /// Temperature and tool choice of model calls.
     pub manner: ModelOptions,
-    /// The key that pays for it; the owner when absent.
+    /// Id of the API key that pays; the owner pays when absent.
     pub payer: Option<String>,
-    /// Makes a repeated request harmless.
+    /// Makes a repeated request return the first task.
     pub key: Option<IdempotencyKey>,
 }
 
-/// What was said before a task.
+/// Messages before a task.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum PriorHistory {
-    /// Nothing.
+    /// None.
     #[default]
     Nothing,
-    /// What another task has in the journal.
+    /// The conversation of another task, up to an event.
     Task(HistoryRef),
-    /// This.
+    /// These messages; they are copied into the task.
     Messages(Vec<Arc<Message>>),
 }
 
-/// A conversation to be kept, with nothing to do.
+/// A conversation to record as a completed task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImportedConversation {
-    /// How it came about: `import`, `fork`.
+    /// Where it comes from: `import` or `fork`.
     pub agent: String,
-    /// Which; a new one when absent.
+    /// Session id; a new one when absent. Must not exist.
     pub session_id: Option<SessionId>,
-    /// The scene.
+    /// System prompt of the conversation; may be empty.
     pub system_prompt: String,
-    /// What was said.
+    /// The messages.
     pub before: PriorHistory,
-    /// Makes a repeated request harmless.
+    /// Makes a repeated request return the first task.
     pub key: Option<IdempotencyKey>,
 }
 
@@ -106,8 +106,8 @@ impl ImportedConversation {
         })
     }
 
-    /// Whoever goes on with a session finds what was said last in it: what is brought does not take
-    /// the place of what is there. The same request again is no second one.
+    /// Refuses a session that exists: the next task of a session continues its newest messages, and an
+    /// import must not replace those. A repeated request is not refused.
     async fn check_new(&self, inner: &Inner) -> Result<(), OrchestratorError> {
         let Some(session_id) = &self.session_id else { return Ok(()) };
         let journal = &inner.world.journal;
@@ -126,7 +126,7 @@ impl ImportedConversation {
 }
 
 impl PriorHistory {
-    /// What is pointed to, and what is written down.
+    /// Returns the reference and the messages to copy.
     async fn split(
         self,
         inner: &Inner,
@@ -134,7 +134,7 @@ impl PriorHistory {
         Ok(match self {
             Self::Nothing => (None, Vec::new()),
             Self::Task(history) => {
-                // It has to be there.
+                // The referenced task must exist.
                 inner.summary(&history.task_id).await?;
                 (Some(history), Vec::new())
             }
@@ -144,7 +144,7 @@ impl PriorHistory {
 }
 
 impl NewTask {
-    /// A task with nothing special about it.
+    /// A task with defaults for everything else.
     pub fn new(agent: impl Into<String>, model: ModelRef, message: UserMessage) -> Self {
         Self {
             agent: agent.into(),
@@ -167,7 +167,7 @@ impl NewTask {
         }
     }
 
-    /// What is written of it, if it can be accepted.
+    /// Checks the task and returns the append that creates it.
     pub(crate) async fn accept(self, inner: &Inner) -> Result<Append, OrchestratorError> {
         if let Some(schema) = &self.output_schema {
             let bad = |reason| OrchestratorError::BadSchema { reason };
@@ -184,7 +184,7 @@ impl NewTask {
         let session_id = self.session_id.unwrap_or_else(|| SessionId::from(inner.world.ids.next()));
         let mut tools = self.tools;
         if let Some(tools) = &mut tools {
-            // Whoever offers tools wants them to be used.
+            // Tools that the client offers are always usable.
             tools.extend(self.external_tools.iter().map(|tool| tool.name.clone()));
         }
         let created = TaskCreated {
@@ -214,7 +214,7 @@ impl NewTask {
     }
 }
 
-/// A creation, and everything said up to the first answer.
+/// The creation and the messages before the first answer.
 fn events(
     created: TaskCreated,
     history: Vec<Arc<Message>>,
@@ -226,8 +226,8 @@ fn events(
     [created.into()].into_iter().chain(said).collect()
 }
 
-/// Results for the calls at the end of a history that have none. They were made in another task,
-/// and what came of them is not known here: they are never run again.
+/// Results for calls at the end of a history that have none. They were made in another task and
+/// their outcome is not known here: they are never run again.
 fn cut_off(history: &[Arc<Message>]) -> Vec<Arc<Message>> {
     let last = history.iter().enumerate().rev().find_map(|(index, message)| match &**message {
         Message::Assistant(answer) => Some((answer, &history[index + 1..])),

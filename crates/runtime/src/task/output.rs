@@ -1,21 +1,21 @@
-//! What a task delivers: the last word of its model, or what it hands to `final`.
+//! The result of a task: the model's final answer, or the arguments of `final`.
 
 use antiphon_core::{RawJson, Tool, ToolCallBlock};
 use serde_json::{Value, json};
 
-/// The tool by which an agent delivers its result.
+/// Name of the tool that delivers the result.
 pub(crate) const FINAL: &str = "final";
 
-/// Tries to mend a result that does not fit its schema.
+/// Maximum number of rejected results before the task fails.
 pub(crate) const REPAIRS_MAX: u32 = 3;
 
-/// What is wrong with a result, at most.
+/// Maximum number of faults that are reported for a result.
 const FAULTS_MAX: usize = 8;
 
-/// Characters of one of these: it quotes what is wrong, which may be long.
+/// Maximum characters of one fault: it quotes the wrong value, which may be long.
 const FAULT_CHARS_MAX: usize = 300;
 
-/// The tool that delivers a result of this schema.
+/// The `final` tool for a result of this schema.
 pub(crate) fn final_tool(schema: &RawJson) -> Option<Tool> {
     let result: Value = schema.to().ok()?;
     let parameters = json!({
@@ -33,13 +33,13 @@ pub(crate) fn final_tool(schema: &RawJson) -> Option<Tool> {
     })
 }
 
-/// Whether a call delivers the result. One that was cut off does not: it is answered as any
-/// other whose arguments are malformed.
+/// Whether a call delivers the result. A call with malformed arguments does not: it gets an error
+/// result as any other.
 pub(crate) fn is_final(call: &ToolCallBlock) -> bool {
     call.name == FINAL && call.arguments.object().is_some()
 }
 
-/// What a call of `final` delivers: its `result`, or all of its arguments.
+/// The result in a call of `final`: its `result`, or all of its arguments.
 pub(crate) fn delivered(call: &ToolCallBlock) -> Value {
     let arguments = call.arguments.object().and_then(|json| json.to::<Value>().ok());
     match arguments {
@@ -51,8 +51,8 @@ pub(crate) fn delivered(call: &ToolCallBlock) -> Value {
     }
 }
 
-/// The result as it is delivered, or what is wrong with it. A text that holds the JSON that was
-/// asked for, also in a fence, is that JSON.
+/// Returns the result if it fits the schema, or what is wrong with it. A text that contains the
+/// JSON, also in a code fence, counts as that JSON.
 pub(crate) fn check(schema: Option<&RawJson>, word: Value) -> Result<Value, String> {
     let Some(schema) = schema else { return Ok(word) };
     let schema: Value = schema.to().map_err(|error| error.to_string())?;
@@ -78,13 +78,13 @@ fn cut(fault: &str) -> String {
     }
 }
 
-/// Whether a text is a schema that results can be checked against; an error says why not.
+/// Checks that a text is a JSON Schema that results can be checked against.
 pub fn check_schema(schema: &RawJson) -> Result<(), String> {
     let schema: Value = schema.to().map_err(|error| error.to_string())?;
     jsonschema::validator_for(&schema).map(drop).map_err(|error| error.to_string())
 }
 
-/// What stands between the first and the last fence of a text, or all of it.
+/// The text inside a code fence, or the whole text.
 fn unfenced(text: &str) -> &str {
     let text = text.trim();
     let inner = text.strip_prefix("```json").or_else(|| text.strip_prefix("```"));

@@ -1,9 +1,8 @@
-//! The tasks that are being worked on, and who looks after them.
+//! Running tasks and their supervision.
 //!
-//! Each has a place among those that run. What stops for a reason that may pass (the journal is out
-//! of reach, a panic, no sign of life) is taken up again, a little later each time; what waits for
-//! somebody gives up its place and costs nothing. When all places are taken, a task waits for the
-//! next free one.
+//! Each running task has a run slot. A task that stops for a passing reason (journal unavailable,
+//! panic, no heartbeat) is restarted, each time after a longer pause. A suspended task gives up its
+//! slot and costs nothing. When all slots are taken, a task is queued for the next free one.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::panic::AssertUnwindSafe;
@@ -22,25 +21,25 @@ use crate::orchestrator_error::OrchestratorError;
 use crate::services::Inner;
 use crate::task::step::{self, Left};
 
-/// Tasks that run at a time. The next one waits for a place.
+/// Maximum number of running tasks. Further tasks are queued for a run slot.
 pub const TASKS_RUNNING_MAX: usize = 16_384;
 
-/// Tasks of which it is known why they stopped before their end; the oldest is forgotten.
+/// Maximum number of stop reasons that are kept; the oldest is dropped.
 const STOPPED_MAX: usize = 256;
 
-/// A task that is being worked on.
+/// A task that has a run slot.
 #[derive(Debug)]
 pub(crate) struct Running {
-    /// Fires when it should end.
+    /// Fires when the task must end.
     pub(crate) cancel: CancellationToken,
-    /// Fires when nobody works on it any more.
+    /// Fires when the task has given up its slot.
     pub(crate) left: CancellationToken,
-    /// Why not, if it has neither ended nor waits for somebody.
+    /// Why the task stopped, when it neither ended nor is suspended.
     pub(crate) why: OnceLock<OrchestratorError>,
-    /// It waits for somebody.
+    /// Whether the task waits for a user or a client.
     pub(crate) rests: AtomicBool,
     began: Instant,
-    /// The last sign of life, in milliseconds since it began.
+    /// The last heartbeat, in milliseconds since the start.
     beat_ms: AtomicU64,
 }
 
@@ -56,19 +55,19 @@ impl Running {
         }
     }
 
-    /// A sign of life.
+    /// Records a heartbeat.
     pub(crate) fn beat(&self) {
         let passed = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.beat_ms.store(passed, Ordering::Relaxed);
     }
 
-    /// How long ago the last sign of life was.
+    /// Time since the last heartbeat.
     pub(crate) fn silence(&self) -> Duration {
         let last = self.began + Duration::from_millis(self.beat_ms.load(Ordering::Relaxed));
         last.elapsed()
     }
 
-    /// Returns when there was no sign of life for so long.
+    /// Returns when there was no heartbeat for `silence_max`.
     async fn silent(&self, silence_max: Duration) {
         loop {
             let silence = self.silence();
@@ -80,22 +79,22 @@ impl Running {
     }
 }
 
-/// The places.
+/// The run slots, and the queue for them.
 #[derive(Debug, Default)]
 pub(crate) struct RunSlots {
     book: Mutex<Book>,
-    /// Rings whenever a place is given up.
+    /// Notified whenever a slot becomes free.
     vacated: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Book {
     running: HashMap<TaskId, Arc<Running>>,
-    /// Those of them that have something new to look at before they leave.
+    /// Running tasks that have to check for new events before they give up their slot.
     called: HashSet<TaskId>,
-    /// Those that wait for a place, in order.
+    /// Tasks that wait for a slot, in order.
     waiting: VecDeque<TaskId>,
-    /// Why those that stopped before their end did, the latest last.
+    /// Why tasks stopped early, the latest last.
     stopped: VecDeque<(TaskId, OrchestratorError)>,
 }
 
@@ -108,22 +107,22 @@ impl RunSlots {
         self.book().running.get(task_id).cloned()
     }
 
-    /// Whether somebody works on a task, or will when there is a place.
+    /// Whether a task runs or is queued for a slot.
     pub(crate) fn is_taken(&self, task_id: &TaskId) -> bool {
         let book = self.book();
         book.running.contains_key(task_id) || book.waiting.contains(task_id)
     }
 
-    /// Why nobody works on a task that should be worked on.
+    /// Why a task stopped early, if it did.
     pub(crate) fn why(&self, task_id: &TaskId) -> Option<OrchestratorError> {
         let book = self.book();
         book.stopped.iter().rev().find(|(stopped, _)| stopped == task_id).map(|(_, e)| e.clone())
     }
 
-    /// Returns when nobody works on a task and it does not wait for a place either.
+    /// Returns when a task neither runs nor is queued for a slot.
     pub(crate) async fn left(&self, task_id: &TaskId) {
         loop {
-            // Listens before it looks, so that nothing is missed in between.
+            // Subscribes before it checks, so that no change is missed.
             let vacated = self.vacated.notified();
             let running = self.find(task_id);
             if let Some(running) = running {
@@ -136,8 +135,8 @@ impl RunSlots {
         }
     }
 
-    /// A place for a task; `None` when it has one already, and then it looks again before it
-    /// leaves, or when it has to wait for one.
+    /// Gives the task a slot. Returns `None` when it has one, and then it checks for new events before
+    /// it leaves, or when it is queued for one.
     fn enter(&self, task_id: &TaskId) -> Option<Arc<Running>> {
         let mut book = self.book();
         if book.running.contains_key(task_id) {
@@ -156,7 +155,7 @@ impl RunSlots {
         Some(running)
     }
 
-    /// Gives up a place, unless there is something new to look at. Says whether it did.
+    /// Gives up the slot, unless there are new events. Returns whether it did.
     fn leave(&self, task_id: &TaskId) -> bool {
         let mut book = self.book();
         if book.called.remove(task_id) {
@@ -166,7 +165,7 @@ impl RunSlots {
         true
     }
 
-    /// Gives up a place whatever there is to look at, and says who gets it.
+    /// Gives up the slot unconditionally. Returns the task that is next in the queue.
     fn vacate(&self, task_id: &TaskId, running: &Arc<Running>) -> Option<TaskId> {
         let mut book = self.book();
         if let Some(why) = running.why.get().cloned() {
@@ -175,7 +174,7 @@ impl RunSlots {
             }
             book.stopped.push_back((task_id.clone(), why));
         }
-        // It may be somebody else's by now.
+        // The slot may belong to a later run of the same task.
         if book.running.get(task_id).is_some_and(|there| Arc::ptr_eq(there, running)) {
             book.called.remove(task_id);
             book.running.remove(task_id);
@@ -184,7 +183,7 @@ impl RunSlots {
     }
 }
 
-/// Begins to work on a task, or has it looked at again.
+/// Starts a task, or makes a running task check for new events.
 pub(crate) fn start(inner: &Arc<Inner>, task_id: &TaskId) {
     if inner.stop.is_cancelled() {
         return;
@@ -201,7 +200,7 @@ pub(crate) fn start(inner: &Arc<Inner>, task_id: &TaskId) {
     });
 }
 
-/// A place, given up however its task ends.
+/// A slot that is given up however the run ends.
 struct Place {
     inner: Arc<Inner>,
     task_id: TaskId,
@@ -222,7 +221,7 @@ impl Drop for Place {
     }
 }
 
-/// Works on a task until it has ended or waits for somebody, however often it stops on the way.
+/// Runs a task until it has ended or is suspended, with restarts.
 async fn supervise(inner: &Arc<Inner>, task_id: &TaskId, running: &Arc<Running>) {
     let settings = inner.world.settings;
     let mut pause = settings.restart_after;
@@ -249,17 +248,17 @@ async fn supervise(inner: &Arc<Inner>, task_id: &TaskId, running: &Arc<Running>)
                 OrchestratorError::Silent { task_id: task_id.clone() }
             }
         };
-        // What it had in mind may not have been written: it is read again from the journal.
+        // Decisions may not have been recorded: they are made again from the journal.
         inner.kin.forget(task_id);
         inner.outstanding.forget(task_id);
         if restarts == settings.restarts_max || !may_pass(&stopped) || inner.stop.is_cancelled() {
-            // Whoever waits is told; the task can be resumed.
-            tracing::error!(task.id = %task_id, error = %stopped, "a task stopped before its end");
+            // `wait` reports the reason; the task can be resumed.
+            tracing::error!(task.id = %task_id, error = %stopped, "a task stopped early");
             let _ = running.why.set(stopped);
             inner.world.tools.release(task_id).await;
             return;
         }
-        tracing::warn!(task.id = %task_id, error = %stopped, "a task is taken up again");
+        tracing::warn!(task.id = %task_id, error = %stopped, "a task is restarted");
         restarts += 1;
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
@@ -269,7 +268,7 @@ async fn supervise(inner: &Arc<Inner>, task_id: &TaskId, running: &Arc<Running>)
     }
 }
 
-/// Whether trying again may help.
+/// Whether a restart may help.
 fn may_pass(error: &OrchestratorError) -> bool {
     matches!(
         error,

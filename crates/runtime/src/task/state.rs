@@ -1,4 +1,4 @@
-//! A task, as its events tell it.
+//! State of a task, folded from its events.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -17,114 +17,114 @@ use crate::dispatch::pending_call::{self, PendingCall};
 use crate::inbox::open_requests::{InboundRequest, OutboundRequest};
 use crate::task::conversation::Conversation;
 
-/// A task, as its events tell it.
+/// State of a task, folded from its events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskState {
-    /// Which.
+    /// Id of the task.
     pub task_id: TaskId,
-    /// How it began, with whoever has taken over since.
+    /// The creation event. A handover replaces agent, model, system prompt and tools in it.
     pub created: TaskCreated,
-    /// When.
+    /// When the task was created.
     pub created_at: DateTime<Utc>,
-    /// Its last event.
+    /// Sequence number of the last event.
     pub seq: Seq,
-    /// Where that is in the journal, as far as it was read from there.
+    /// Journal position of the last event that was read from the journal.
     pub position: Position,
-    /// How far it got.
+    /// Current status.
     pub status: TaskStatus,
-    /// What it waits for.
+    /// What the task waits for, when its status is `input_required`.
     pub waiting_for: Option<WaitingFor>,
-    /// Its result, or the reason why there is none.
+    /// The result, or the reason for a failure or a wait.
     pub detail: Option<Value>,
-    /// Where its agent stands in the lap.
+    /// State of the agent in its cycle.
     pub agent_state: AgentState,
-    /// The live agent that works on it, once one does.
+    /// Id of the live agent, once the task has run.
     pub agent_id: Option<AgentId>,
-    /// What was said.
+    /// All messages, with what the model still reads of them.
     pub conversation: Conversation,
-    /// What arrived and waits for its turn, in order.
+    /// Messages that are not read yet, in order of arrival.
     pub queue: Vec<MessageQueued>,
-    /// Questions about calls that have no result yet.
+    /// Approvals of calls that have no result yet.
     pub asked: HashMap<ToolCallId, Question>,
-    /// What somebody allowed for this task.
+    /// Rules that a user allowed for this task.
     pub granted: Vec<Rule>,
-    /// What it has taken, by model.
+    /// Token usage by model.
     pub spent: BTreeMap<String, Usage>,
-    /// Whole answers of the model.
+    /// Number of complete answers of the model.
     pub turns: u32,
-    /// Calls of tools.
+    /// Number of tool calls.
     pub calls: u32,
-    /// Results that were not what was asked for.
+    /// Number of results that did not fit the output schema.
     pub rejected: u32,
-    /// Calls that were started and have no result, and what they do to the world.
+    /// Calls that were started and have no result, with the effect of their tool.
     pub started: HashMap<ToolCallId, Effect>,
-    /// Calls that wait for somebody else, and have no result.
+    /// Calls without a result that wait for tasks, a peer or a client.
     pub flights: HashMap<ToolCallId, PendingCall>,
-    /// Tasks that were dispatched detached and have not reported, by what their report is called.
+    /// Detached tasks that have not reported, by the id of their report.
     pub detached: BTreeMap<InteractionId, TaskId>,
-    /// Whether it ever dispatched anybody.
+    /// Whether it ever dispatched a task.
     pub has_children: bool,
-    /// How often another agent took over.
+    /// Number of handovers to another agent.
     pub handovers: u32,
-    /// Requests to peers that have no final answer yet.
+    /// Own requests to peers without a final answer.
     pub requests: BTreeMap<InteractionId, OutboundRequest>,
-    /// Requests of others that it took and has not answered for good.
+    /// Requests of others that it read and has not finally answered.
     pub owed: BTreeMap<InteractionId, InboundRequest>,
-    /// The request that its turn is about, as long as it has not answered it.
+    /// The request that the current turn is about, until it is answered.
     pub subject: Option<InteractionId>,
-    /// What it had used up when it was last woken.
+    /// Counters at the last wake-up.
     pub woken: Woken,
-    /// How often agents had written to each other before they woke it.
+    /// Number of consecutive messages between agents that led to the last wake-up.
     pub hops: u32,
 }
 
-/// What a standing agent had used up when it was last woken: its limits count from there.
+/// Counters of a resident agent at its last wake-up. Its limits count from there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Woken {
-    /// Whole answers of the model.
+    /// Number of complete answers of the model.
     pub turns: u32,
-    /// Calls of tools.
+    /// Number of tool calls.
     pub calls: u32,
 }
 
-/// A question to a person, and the answer.
+/// An approval request for a call, and the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// Which.
+    /// Id of the approval.
     pub approval_id: ApprovalId,
-    /// What would be allowed beyond the call.
+    /// The rule that a lasting permission would add.
     pub rule: Rule,
-    /// The answer, and what was said to it.
+    /// Decision and comment, once the approval is answered.
     pub answer: Option<(Decision, Option<String>)>,
 }
 
-/// The events of a task that make no sense.
+/// Why a task cannot be rebuilt from the journal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReplayError {
-    /// There is no such task.
+    /// The journal has no such task.
     #[error("there is no task {task_id}")]
     NoTask {
-        /// Which.
+        /// Id that was looked up.
         task_id: TaskId,
     },
     /// An event cannot follow the one before it.
-    #[error("the journal of task {task_id} makes no sense at {seq}")]
+    #[error("the journal of task {task_id} is inconsistent at event {seq}")]
     OutOfOrder {
-        /// Which.
+        /// Id of the task.
         task_id: TaskId,
-        /// Where.
+        /// Sequence number of the event.
         seq: Seq,
     },
-    /// It goes on with a conversation that goes on with a conversation, and so on.
+    /// The conversation continues too many other tasks.
     #[error("the history of task {task_id} goes through too many tasks")]
     TooDeep {
-        /// Which.
+        /// Id of the task.
         task_id: TaskId,
     },
 }
 
 impl TaskState {
-    /// A task from its events, in order, behind what was said before it.
+    /// Rebuilds a task from its events, in order; `before` is the conversation it continues.
     pub fn replay(
         task_id: &TaskId,
         before: Conversation,
@@ -146,7 +146,7 @@ impl TaskState {
         Ok(state)
     }
 
-    /// Adds an event that was read. Says whether it can follow.
+    /// Applies an event that was read. Returns false when it cannot follow.
     pub(crate) fn follow(&mut self, event: &Event) -> bool {
         if event.seq.0 != self.seq.0 + 1 || !self.apply(&event.body) {
             return false;
@@ -155,7 +155,7 @@ impl TaskState {
         true
     }
 
-    /// A task that has just been created, behind what was said before it.
+    /// State of a task that was just created; `before` is the conversation it continues.
     pub fn created(
         task_id: TaskId,
         created: TaskCreated,
@@ -194,7 +194,7 @@ impl TaskState {
         }
     }
 
-    /// Adds what happened next. Says whether that can follow.
+    /// Applies the next event. Returns false when it cannot follow.
     pub fn apply(&mut self, body: &EventBody) -> bool {
         self.seq.0 += 1;
         match body {
@@ -284,7 +284,7 @@ impl TaskState {
 
     fn reply(&mut self, replied: &Replied) {
         let request = &replied.in_reply_to;
-        // Also when it only says that it will answer: then its last word is about something else.
+        // Also for `accepted`: the final answer of the turn is then about something else.
         self.subject.take_if(|subject| subject == request);
         if replied.status.is_final() {
             self.queue.retain(|queued| queued.id != *request);
@@ -320,7 +320,7 @@ impl TaskState {
         created.agents.clone_from(&over.agents);
     }
 
-    /// What waited joins the conversation.
+    /// A queued message joins the conversation.
     fn take(&mut self, id: InteractionId, message: &Message) {
         let last = self.conversation.own().last().map(|message| &**message);
         let goes_on = matches!(last, Some(Message::User(_) | Message::ToolResult(_)));
@@ -345,7 +345,7 @@ impl TaskState {
         if let Some(id) = appended.queued {
             self.take(id, &appended.message);
         }
-        // Some models use an id again in a later answer: that is another call.
+        // Some models use a call id again in a later answer: that is a different call.
         if let Message::ToolResult(result) = &*appended.message {
             self.started.remove(&result.tool_call_id);
             self.asked.remove(&result.tool_call_id);
@@ -354,12 +354,12 @@ impl TaskState {
         self.conversation.push(Arc::clone(&appended.message));
     }
 
-    /// What was said, in order, from before this task on.
+    /// All messages, including those of the tasks it continues.
     pub fn messages(&self) -> &[Arc<Message>] {
         self.conversation.messages()
     }
 
-    /// The last whole answer in this task, and what came behind it.
+    /// The last complete answer in this task, and the messages after it.
     pub(crate) fn last_lap(&self) -> Option<(&AssistantMessage, &[Arc<Message>])> {
         let said = self.conversation.own();
         said.iter().enumerate().rev().find_map(|(index, message)| match &**message {
@@ -372,7 +372,7 @@ impl TaskState {
         })
     }
 
-    /// The last thing somebody asked.
+    /// The last user message and its index.
     pub(crate) fn last_request(&self) -> Option<(usize, &UserMessage)> {
         let messages = self.messages().iter().enumerate();
         messages.rev().find_map(|(index, message)| match &**message {
@@ -381,7 +381,7 @@ impl TaskState {
         })
     }
 
-    /// What it has taken in all.
+    /// Total token usage.
     pub fn usage(&self) -> Usage {
         let mut total = Usage::default();
         for usage in self.spent.values() {

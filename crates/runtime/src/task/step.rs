@@ -1,4 +1,4 @@
-//! The loop of one task: decide, write, act.
+//! The loop of one task: decide, record, act.
 
 use std::sync::Arc;
 
@@ -26,8 +26,7 @@ use crate::task::run_slots::Running;
 use crate::task::state::TaskState;
 use crate::task::tools;
 
-/// Works on a task until it is over, until it has to wait for somebody, or until everything is
-/// brought to rest.
+/// Runs a task until it has ended, is suspended, or the orchestrator shuts down.
 pub(crate) async fn run(
     inner: Arc<Inner>,
     task_id: &TaskId,
@@ -54,46 +53,46 @@ pub(crate) async fn run(
         inner.keep_at_hand(state, trees);
         return Ok(left);
     }
-    // Whoever wrote the end may not have heard that it is written.
+    // The process that recorded the end may have died before it woke the waiters.
     work.inner.tell_end(&work.state);
     let ended_early = matches!(work.state.status, TaskStatus::Failed | TaskStatus::Canceled);
     if work.state.has_children && ended_early {
-        // Nobody waits for them any more.
+        // Their owner has ended.
         work.inner.cancel_below(task_id).await?;
     }
     Ok(left)
 }
 
-/// How a task was left.
+/// Why a run returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Left {
-    /// It has ended.
+    /// The task has ended.
     Ended,
-    /// It goes on when somebody has done something.
+    /// It waits for a user or a client.
     Waiting,
-    /// It goes on when others are done.
+    /// It waits for other tasks or messages.
     Resting,
 }
 
-/// A task that is being worked on.
+/// One run of a task.
 pub(crate) struct Work {
     pub(crate) inner: Arc<Inner>,
-    /// The task, with what is not written yet.
+    /// State of the task, including events that are not written yet.
     pub(crate) state: TaskState,
-    /// What it and those above it have used up, its own first.
+    /// Totals of the task and its ancestors, its own first.
     pub(crate) trees: Vec<Arc<Tree>>,
-    /// A task that is taken up again has a fresh agent.
+    /// Id of the agent; each run has a new one.
     pub(crate) agent_id: AgentId,
     pub(crate) at: AgentState,
     pub(crate) unwritten: Vec<EventBody>,
-    /// Where in `unwritten` the end of the task begins. It is decided anew when somebody else
-    /// wrote first.
+    /// Index in `unwritten` of the first event of the task's end. The end is decided again when
+    /// another writer was first.
     pub(crate) ending_from: Option<usize>,
     pub(crate) running: Arc<Running>,
 }
 
 impl Work {
-    /// Lap after lap, until there is nothing to do.
+    /// Runs steps until there is nothing to do.
     async fn laps(&mut self) -> Result<Left, OrchestratorError> {
         let work = self;
         loop {
@@ -105,7 +104,7 @@ impl Work {
                 }
             }
             if work.inner.stop.is_cancelled() {
-                // What is known is kept; what is left to do is done another time.
+                // Known results are recorded; the rest is done by the next process.
                 return work.flush().await.map(|_| work.left());
             }
             work.inner.settle_purse(work.state.created.payer.as_deref()).await?;
@@ -147,15 +146,15 @@ impl Work {
         }
     }
 
-    /// Makes durable what is not, before the task is left.
+    /// Writes what is unwritten before the run returns, and sets the deadlines of the task.
     async fn rest(&mut self) -> Result<Flushed, OrchestratorError> {
         let flushed = self.flush().await?;
-        // When it is over already, whoever looked has seen it.
+        // An ended task has no deadlines.
         let ahead = |until: &DateTime<Utc>| *until > self.inner.world.clock.now();
         if !self.state.status.is_terminal() {
             let Ok(budget) = self.budget_due() else { return Ok(Flushed::Moved) };
             let due = [limits::deadline(&self.state), self.state.answers_due()];
-            // The next day may have begun since that was looked at, and nobody has seen it.
+            // A new day may have begun since the decision, without a notification.
             for until in due.into_iter().flatten().filter(ahead).chain(budget) {
                 self.inner.watch_task(until, self.state.task_id.clone());
             }
@@ -163,8 +162,8 @@ impl Work {
         Ok(flushed)
     }
 
-    /// When a task that waits for the budget is looked at again. `Err` is at once: more may be spent
-    /// since it was decided, and whoever allowed it may not have seen that it waits.
+    /// When a task that waits for budget is checked again. `Err` means at once: more may have been
+    /// allowed since the decision, before the wait was recorded.
     fn budget_due(&self) -> Result<Option<DateTime<Utc>>, ()> {
         if self.state.waiting_for != Some(WaitingFor::Budget) || self.is_left_to_others() {
             return Ok(None);
@@ -175,7 +174,7 @@ impl Work {
         }
     }
 
-    /// A task that waited for the budget and asks its model does not wait any more.
+    /// Ends the wait for budget when the task calls its model.
     fn go_on_spending(&mut self, step: &Step) {
         let waits = self.state.waiting_for == Some(WaitingFor::Budget);
         if waits && matches!(step, Step::Ask | Step::Compact) && !self.is_left_to_others() {
@@ -183,7 +182,7 @@ impl Work {
         }
     }
 
-    /// The task waits until more may be spent.
+    /// Suspends the task until more may be spent.
     fn halt(&mut self, spent: &BudgetSpent) {
         let status = StatusChanged::new(TaskStatus::InputRequired);
         let (detail, waiting_for) = (Some(spent.detail()), Some(WaitingFor::Budget));
@@ -216,14 +215,14 @@ impl Work {
             };
             decide::next(&self.state, &standing)
         };
-        // Most tasks wait for nobody, and need not ask.
+        // Most tasks wait for no other task and skip the lock.
         if self.state.flights.is_empty() && self.state.detached.is_empty() {
             return decide(&Outcomes::new());
         }
         self.inner.kin.outcomes(&self.state.task_id, decide)
     }
 
-    /// Whoever took over is another agent.
+    /// Starts a new agent: another definition took over the task.
     pub(crate) fn replace_agent(&mut self) {
         self.agent_id = AgentId::from(self.inner.world.ids.next());
         self.at = AgentState::Idle;
@@ -234,7 +233,7 @@ impl Work {
         self.inner.world.models.window_tokens(model)
     }
 
-    /// Walks the agent along its lap.
+    /// Moves the agent along its state cycle up to `to`.
     pub(crate) fn walk_to(&mut self, to: AgentState) {
         while self.at != to {
             let (from, next) = (self.at, self.at.next());
@@ -245,7 +244,7 @@ impl Work {
 
     pub(crate) fn end(&mut self, status: TaskStatus, detail: Option<Value>) {
         self.ending_from.get_or_insert(self.unwritten.len());
-        // What is left to the one above is answered there.
+        // The parent orchestrator answers open requests in that case.
         if self.inner.world.settings.dispatch == Dispatch::Here {
             for answer in residents::last_answers(&self.state, status) {
                 self.push(answer);
@@ -254,7 +253,7 @@ impl Work {
         self.push(StatusChanged { detail, ..StatusChanged::new(status) });
     }
 
-    /// Fires when the task is canceled, when its time is over, or when everything comes to rest.
+    /// Fires when the task is canceled, its time is over, or the orchestrator shuts down.
     pub(crate) fn interruption(&self) -> Cancel {
         let (cancel, stop) = (self.running.cancel.clone(), self.inner.stop.clone());
         let left = limits::deadline(&self.state)
@@ -274,7 +273,7 @@ impl Work {
         })
     }
 
-    /// Lets messages that waited join the conversation.
+    /// Moves queued messages into the conversation.
     fn take(&mut self, ids: &[InteractionId]) {
         let find = |id: &InteractionId| self.state.queue.iter().find(|queued| queued.id == *id);
         let taken: Vec<_> = ids.iter().filter_map(find).cloned().collect();
@@ -335,13 +334,13 @@ impl Work {
         self.end(TaskStatus::Failed, Some(detail));
     }
 
-    /// The task waits for somebody, and its agent with it.
+    /// Suspends the task until `waiting_for` happens.
     pub(crate) fn wait_for(&mut self, waiting_for: WaitingFor) {
         let status = StatusChanged::new(TaskStatus::InputRequired);
         self.push(StatusChanged { waiting_for: Some(waiting_for), ..status });
     }
 
-    /// The calls of the last answer that deliver a result.
+    /// The calls of the last answer that deliver the result.
     fn finals(&self) -> Vec<ToolCallBlock> {
         let last = self.state.last_lap();
         let calls = last.into_iter().flat_map(|(answer, _)| answer.tool_calls());

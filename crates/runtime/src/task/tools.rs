@@ -1,4 +1,4 @@
-//! One call of a tool.
+//! Tools of a task: which it may use, and running one call.
 
 use antiphon_core::port::ToolContext;
 use antiphon_core::{
@@ -8,12 +8,11 @@ use antiphon_core::{
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
-/// What the model is told of a call that a crash cut off, when running it again could do harm.
+/// What the model reads about an interrupted call that must not run again.
 const OUTCOME_UNKNOWN: &str = "interrupted, outcome unknown: the call was cut off and may or may \
                                not have had its effect. Look before you call it again.";
 
-/// The tools that a task may use, of those there are. Where its client has one of the same name, that
-/// one counts.
+/// The available tools that a task may use. A client's tool of the same name takes precedence.
 pub(crate) fn usable(created: &TaskCreated, tools: &dyn ToolExecutor) -> Vec<Tool> {
     let mut usable = tools.tools();
     let clients = |name: &str| created.external_tools.iter().any(|tool| tool.name == name);
@@ -21,13 +20,12 @@ pub(crate) fn usable(created: &TaskCreated, tools: &dyn ToolExecutor) -> Vec<Too
     usable
 }
 
-/// Whether a task may use a tool, if there is one of that name.
+/// Whether a task may use a tool of this name.
 pub(crate) fn may_use(created: &TaskCreated, name: &str) -> bool {
     created.tools.as_ref().is_none_or(|tools| tools.iter().any(|tool| tool == name))
 }
 
-/// Runs a call. Whatever comes of it is a result that the model can read; there is none when it was
-/// canceled.
+/// Runs a call. Failures become results that the model can read. `None` when it was canceled.
 pub(crate) async fn run(
     tools: &dyn ToolExecutor,
     call: &ToolCallBlock,
@@ -47,7 +45,7 @@ pub(crate) async fn run(
     })
 }
 
-/// The result of a call of a tool that is not there.
+/// The result of a call of an unknown tool.
 pub(crate) fn unknown(known: &[Tool], name: &str) -> ToolResult {
     let known: Vec<&str> = known.iter().map(|tool| tool.name.as_str()).collect();
     ToolResult::failed(format!("there is no tool `{name}`, only these: {}", known.join(", ")))
@@ -62,12 +60,12 @@ pub(crate) fn malformed(call: &ToolCallBlock) -> ToolResult {
     ToolResult::failed(format!("the arguments are not a JSON object, nothing was run: {text}"))
 }
 
-/// The result of a call that was cut off and is not run again.
+/// The result of an interrupted call that must not run again.
 pub(crate) fn outcome_unknown() -> ToolResult {
     ToolResult::failed(OUTCOME_UNKNOWN)
 }
 
-/// A result as it joins the conversation.
+/// The message that adds a result to the conversation.
 pub(crate) fn message(
     call: &ToolCallBlock,
     result: ToolResult,
@@ -82,7 +80,7 @@ pub(crate) fn message(
     }
 }
 
-/// No tools at all.
+/// An executor without tools.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoTools;
 

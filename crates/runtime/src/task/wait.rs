@@ -1,4 +1,4 @@
-//! Whether a tree of tasks can go on without somebody.
+//! Waiting for a task: whether it and its descendants can continue without a user or a client.
 
 use crate::deps::Dispatch;
 use crate::dispatch::pending_call::PendingCall;
@@ -6,30 +6,30 @@ use crate::orchestrator_error::OrchestratorError;
 use crate::services::Inner;
 use crate::task::state::TaskState;
 
-/// What keeps everything below a task.
+/// Progress of a task's descendants.
 pub(crate) enum Rests {
-    /// Somebody is at work, or will be.
+    /// At least one of them runs or will run.
     No {
-        /// Others wait for somebody: when the last of those at work is done, everything rests.
+        /// Others are suspended: when the last running one stops, the whole tree is suspended.
         asks: bool,
     },
-    /// Somebody has to do something.
+    /// All wait for a user or a client.
     ForSomebody,
-    /// It stopped before its end.
+    /// One stopped early.
     Stopped(OrchestratorError),
 }
 
 impl Inner {
-    /// Whether a task that nobody works on will be taken up when somebody else is done.
+    /// Whether a task that does not run will be started by another task, a peer or a client.
     pub(crate) fn waits_for_others(&self, state: &TaskState) -> bool {
         let client = |flight: &PendingCall| matches!(flight, PendingCall::External { .. });
-        // What is left to the one above, nobody here waits for.
+        // The parent orchestrator handles requests in that case.
         let asked = self.world.settings.dispatch == Dispatch::Here && !state.requests.is_empty();
         let waits = state.flights.values().any(client) || asked;
         self.kin.waits(&state.task_id) || waits
     }
 
-    /// Whether nothing below a task, nor the task itself, can go on without somebody.
+    /// Checks whether any descendant of a task can continue without a user or a client.
     pub(crate) async fn below_rests(&self, state: &TaskState) -> Result<Rests, OrchestratorError> {
         let root = state.created.root.as_ref().unwrap_or(&state.task_id);
         let mut below = self.below(std::slice::from_ref(&state.task_id), root).await?;

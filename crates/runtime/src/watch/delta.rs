@@ -1,7 +1,7 @@
-//! What is shown as it comes and not kept.
+//! Live deltas: shown to watchers as they come, and not stored.
 //!
-//! Whoever watches one task is told of that one alone, so that many who watch do not wake each other.
-//! Nobody who shows something waits for those who watch: one that is too slow misses some, and is told.
+//! A watcher of one task is woken by that task alone. No publisher waits for a watcher: a slow one
+//! misses deltas and is told so.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,50 +10,50 @@ use antiphon_core::{EVENT_VERSION, StreamEvent, TaskId, ToolCallId};
 use serde::Serialize;
 use tokio::sync::{broadcast, mpsc};
 
-/// Deltas that a slow watcher may be behind before it misses some.
+/// Number of deltas that a slow watcher may be behind before it misses some.
 const KEPT_MAX: usize = 4096;
 
-/// Tasks with watchers of their own before it is looked which of them have gone.
+/// Number of watched tasks at which those without watchers are dropped.
 const TASKS_SWEPT: usize = 1024;
 
-/// A piece of something that is still going on. In JSON it is like an event of the journal,
-/// without a place in it.
+/// A piece of an answer or of tool output in progress. Its JSON is like a journal event without a
+/// position.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Delta {
     v: u32,
-    /// Of which task.
+    /// Id of the task.
     pub task_id: TaskId,
-    /// How many answers of the task were whole before this one.
+    /// Number of complete answers of the task before this one.
     #[serde(skip)]
     pub turn: u32,
-    /// Bytes of text of the same answer that came before it: whoever joins in the middle knows what
-    /// they missed.
+    /// Bytes of text of the same answer before this delta, so that a watcher that joins late knows
+    /// what it missed.
     #[serde(skip)]
     pub text_at: usize,
-    /// What came.
+    /// The piece.
     #[serde(flatten)]
     pub event: DeltaEvent,
 }
 
-/// What came.
+/// A piece of an answer or of tool output.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum DeltaEvent {
-    /// More of an answer.
+    /// A piece of the model's answer.
     Answer(StreamEvent),
-    /// More of what a tool says.
+    /// A piece of tool output.
     Tool(ToolDelta),
 }
 
-/// What a tool says while it runs.
+/// Output of a running tool.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", content = "data", rename_all = "snake_case")]
 pub enum ToolDelta {
     /// More output.
     ToolOutput {
-        /// Which call.
+        /// Id of the call.
         tool_call_id: ToolCallId,
-        /// What is added.
+        /// The new text.
         delta: String,
     },
 }
@@ -63,13 +63,13 @@ impl Delta {
         Self { v: EVENT_VERSION, task_id, turn, text_at: 0, event }
     }
 
-    /// The same, behind so many bytes of text.
+    /// The same delta, after `text_at` bytes of text.
     pub(crate) fn behind(self, text_at: usize) -> Self {
         Self { text_at, ..self }
     }
 }
 
-/// Who is shown deltas.
+/// The watchers of deltas.
 #[derive(Debug)]
 pub(crate) struct Deltas {
     all: broadcast::Sender<Delta>,
@@ -79,7 +79,7 @@ pub(crate) struct Deltas {
 #[derive(Debug)]
 struct Tasks {
     watchers: HashMap<TaskId, Vec<mpsc::Sender<Delta>>>,
-    /// How many there may be before it is looked which have gone.
+    /// Number of watched tasks at which unwatched ones are dropped.
     swept_at: usize,
 }
 
@@ -93,12 +93,12 @@ impl Deltas {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Those of all tasks. A watcher that is too slow misses some and is told.
+    /// Deltas of all tasks. A slow watcher misses some and gets an error that says how many.
     pub(crate) fn all(&self) -> broadcast::Receiver<Delta> {
         self.all.subscribe()
     }
 
-    /// Those of one task. A watcher that is too slow gets what it has not taken yet, and then no more.
+    /// Deltas of one task. A slow watcher gets what it has not read yet, and then the end.
     pub(crate) fn of(&self, task_id: &TaskId) -> mpsc::Receiver<Delta> {
         let (watcher, deltas) = mpsc::channel(KEPT_MAX);
         let mut tasks = self.tasks();
@@ -110,7 +110,7 @@ impl Deltas {
         deltas
     }
 
-    /// Shows one to whoever watches.
+    /// Publishes a delta.
     pub(crate) fn show(&self, delta: Delta) {
         let mut tasks = self.tasks();
         if let Some(watchers) = tasks.watchers.get_mut(&delta.task_id) {
@@ -120,7 +120,7 @@ impl Deltas {
             }
         }
         drop(tasks);
-        // Nobody may be watching.
+        // There may be no watcher.
         let _ = self.all.send(delta);
     }
 }

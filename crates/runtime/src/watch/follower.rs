@@ -1,9 +1,9 @@
-//! Watching the journal.
+//! Followers of the journal.
 //!
-//! A follower reads what was written and then waits for more. It reads everything from the
-//! journal, at its own pace: there is no gap between what was and what is, nothing comes twice,
-//! and one that is slow holds nobody up and loses nothing. One that follows a single task is woken
-//! by that task alone, and what that task wrote last it finds at hand (`tail`).
+//! A follower reads recorded events and then waits for new ones. It reads everything from the journal,
+//! at its own pace: there is no gap and no duplicate, and a slow follower delays no writer and loses
+//! nothing. A follower of a single task is woken by that task alone, and finds its latest events in
+//! memory (`recent_events`).
 
 use std::collections::{HashMap, VecDeque};
 use std::num::NonZeroUsize;
@@ -15,13 +15,13 @@ use tokio::sync::watch;
 
 use crate::watch::recent_events::{Budget, SerializedEvent, Tail};
 
-/// Events read at a time.
+/// Number of events in one read.
 const PAGE: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 
-/// Bells of single tasks that are kept before those that nobody hears are thrown away.
+/// Number of task channels at which those without subscribers are dropped.
 const BELLS_SWEPT: usize = 1024;
 
-/// Tells followers that there is something to read.
+/// Notifies subscribers of new events.
 #[derive(Debug)]
 pub(crate) struct Notifier {
     all: watch::Sender<Position>,
@@ -32,11 +32,11 @@ pub(crate) struct Notifier {
 #[derive(Debug)]
 struct TaskChannels {
     tasks: HashMap<TaskId, Arc<TaskChannel>>,
-    /// How many there may be before it is looked which nobody hears.
+    /// Number of channels at which unused ones are dropped.
     swept_at: usize,
 }
 
-/// The bell of one task, and what it wrote last.
+/// Subscribers of one task, and its latest events.
 #[derive(Debug)]
 pub(crate) struct TaskChannel {
     bell: watch::Sender<Position>,
@@ -53,7 +53,7 @@ impl Notifier {
         }
     }
 
-    /// Something was written, up to `position`.
+    /// Notifies subscribers that events up to `position` are recorded.
     pub(crate) fn ring(&self, task_id: &TaskId, position: Position) {
         let louder = |last: &mut Position| {
             let news = position > *last;
@@ -66,7 +66,7 @@ impl Notifier {
         }
     }
 
-    /// Where a task is followed, if it is.
+    /// The channel of a task, if it has subscribers.
     pub(crate) fn tower(&self, task_id: &TaskId) -> Option<Arc<TaskChannel>> {
         let towers = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         towers.tasks.get(task_id).cloned()
@@ -79,7 +79,7 @@ impl Notifier {
         }
     }
 
-    /// The tower of a task, built if it is not there, and its bell.
+    /// Subscribes to a task, with its channel.
     fn climb(&self, task_id: &TaskId) -> (Arc<TaskChannel>, watch::Receiver<Position>) {
         let mut towers = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         if towers.tasks.len() >= towers.swept_at {
@@ -90,29 +90,28 @@ impl Notifier {
             let bell = watch::Sender::new(Position(0));
             Arc::new(TaskChannel { bell, tail: Tail::new(&self.budget) })
         });
-        // Under the lock: nobody sweeps it away in between.
+        // Under the lock, so that the channel is not dropped in between.
         (Arc::clone(tower), tower.bell.subscribe())
     }
 }
 
-/// Somebody who watches the journal.
+/// Reads the events of the journal in order, and waits for new ones.
 pub struct Follower {
     journal: Arc<dyn Journal>,
     bell: watch::Receiver<Position>,
     task: Option<Followed>,
     after: Position,
-    /// Whether there was nothing behind what it has seen, when it last looked. From then on the bell says
-    /// whether there is.
+    /// Whether the last read reached the end. From then on, `bell` says whether there is more.
     caught_up: bool,
     ready: VecDeque<Arc<SerializedEvent>>,
     behind: u64,
 }
 
-/// The one task that is followed.
+/// The single task of a follower.
 struct Followed {
     task_id: TaskId,
     tower: Arc<TaskChannel>,
-    /// The last event that was seen, once it is known which.
+    /// Sequence number of the last returned event, once it is known.
     seen: Option<Seq>,
 }
 
@@ -134,13 +133,12 @@ impl Follower {
         Self { journal, bell, task, after, caught_up: false, ready: VecDeque::new(), behind: 0 }
     }
 
-    /// The next event; waits for it if need be. Cancel safe: a `next` that was dropped has taken
-    /// nothing.
+    /// Returns the next event; waits for it if needed. Cancel safe: a dropped `next` loses no event.
     pub async fn next(&mut self) -> Result<Event, JournalError> {
         Ok(SerializedEvent::into_event(self.next_told().await?))
     }
 
-    /// The same, shared with others who follow. Cancel safe.
+    /// Like [`next`](Self::next), but shared between followers and serialized once. Cancel safe.
     pub async fn next_told(&mut self) -> Result<Arc<SerializedEvent>, JournalError> {
         loop {
             if let Some(told) = self.next_ready() {
@@ -150,7 +148,7 @@ impl Follower {
         }
     }
 
-    /// The next event, if nobody has to wait for it.
+    /// Returns the next event, if it is available without waiting.
     pub fn next_ready(&mut self) -> Option<Arc<SerializedEvent>> {
         let told = self.ready.pop_front()?;
         self.after = told.event().position;
@@ -160,16 +158,16 @@ impl Follower {
         Some(told)
     }
 
-    /// Looks for what is behind what was seen, and waits when there is nothing.
+    /// Reads the next events, or waits when there are none.
     async fn look(&mut self) -> Result<(), JournalError> {
-        // Marked as seen before reading, so that what is written meanwhile wakes us.
+        // Marked as seen before the read, so that an event recorded meanwhile wakes us.
         let rung = *self.bell.borrow_and_update();
         if !self.caught_up || rung > self.after {
             self.ready = self.at_hand();
             if self.ready.is_empty() {
                 self.read().await?;
             } else {
-                // What comes behind that rings, or has rung.
+                // Later events notify, or have done so.
                 self.caught_up = true;
             }
             if !self.ready.is_empty() {
@@ -177,11 +175,11 @@ impl Follower {
             }
         }
         self.bell.changed().await.map_err(|_| JournalError::Unavailable {
-            reason: "the orchestrator has ended".to_owned(),
+            reason: "the orchestrator has shut down".to_owned(),
         })
     }
 
-    /// What the task wrote last, if that is what comes next.
+    /// The latest events of the task, if they directly follow the last returned one.
     fn at_hand(&self) -> VecDeque<Arc<SerializedEvent>> {
         let Some(Followed { tower, seen: Some(seen), .. }) = &self.task else {
             return VecDeque::new();
@@ -199,17 +197,17 @@ impl Follower {
         Ok(())
     }
 
-    /// How far was written of what it follows, as far as that was since it began. 0 is nothing.
+    /// Last recorded position of what it follows, since it began; 0 before the first event.
     pub fn written(&self) -> watch::Receiver<Position> {
         self.bell.clone()
     }
 
-    /// Where it is: a follower that begins behind this position misses nothing.
+    /// Position of the last returned event. A follower that starts after it misses nothing.
     pub fn position(&self) -> Position {
         self.after
     }
 
-    /// How many events of the whole journal it had not seen when it last looked there.
+    /// Number of events of the whole journal after this follower, at its last read.
     pub fn behind(&self) -> u64 {
         self.behind + self.ready.len() as u64
     }

@@ -1,8 +1,7 @@
-//! What was written last of a task that somebody follows, so that many who follow it do not each read it
-//! from the journal and write it out.
+//! The latest events of a followed task, so that many followers share one read and one serialization.
 //!
-//! Events never change once they are written, and those of one task are numbered without a gap: an event
-//! here is the one that the journal has under that number. What is not here is read from the journal.
+//! Events never change, and those of one task are numbered without a gap: an event here is the event of
+//! the journal with that number. Events that are not here are read from the journal.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,16 +11,16 @@ use antiphon_core::port::Appended;
 use antiphon_core::{Event, EventBody, Position, Seq, TaskId};
 use chrono::{DateTime, Utc};
 
-/// Events of one task that are kept. The oldest go first.
+/// Maximum number of events of one task; the oldest are dropped first.
 const TAIL_EVENTS_MAX: usize = 1024;
 
-/// Bytes of JSON that are kept of one task. The oldest events go first.
+/// Maximum bytes of JSON of one task; the oldest events are dropped first.
 const TAIL_BYTES_MAX: usize = 1024 * 1024;
 
-/// Bytes of JSON that are kept of all tasks. What would be more is not kept.
+/// Maximum bytes of JSON of all tasks. Further events are not kept.
 const TAILS_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// An event of the journal, written as JSON once for all who want it so.
+/// An event of the journal, serialized once for all followers.
 #[derive(Debug)]
 pub struct SerializedEvent {
     event: Event,
@@ -38,7 +37,7 @@ impl SerializedEvent {
         &self.event
     }
 
-    /// The same as JSON.
+    /// The event as JSON, serialized on first use.
     pub fn json(&self) -> Result<&str, serde_json::Error> {
         if let Some(json) = self.json.get() {
             return Ok(json);
@@ -47,18 +46,18 @@ impl SerializedEvent {
         Ok(self.json.get_or_init(|| json))
     }
 
-    /// The event, also when others have it.
+    /// The event, cloned when it is shared.
     pub(crate) fn into_event(told: Arc<Self>) -> Event {
         Arc::try_unwrap(told).map_or_else(|told| told.event.clone(), |told| told.event)
     }
 }
 
-/// How much is kept of all tasks.
+/// Memory used by all tasks.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Budget(Arc<AtomicUsize>);
 
 impl Budget {
-    /// Takes room, if there is some.
+    /// Reserves memory, if there is some left.
     fn take(&self, bytes: usize) -> bool {
         let room = |kept: usize| kept.checked_add(bytes).filter(|kept| *kept <= TAILS_BYTES_MAX);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).is_ok()
@@ -69,7 +68,7 @@ impl Budget {
     }
 }
 
-/// The last events of one task, in order and without a gap.
+/// The latest events of one task, in order and without a gap.
 #[derive(Debug)]
 pub(crate) struct Tail {
     budget: Budget,
@@ -91,8 +90,8 @@ impl Tail {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps what was just written. What does not follow on what is here makes a new beginning; what
-    /// comes too late is left to the journal.
+    /// Adds events that were just recorded. After a gap the older events are dropped; events that come
+    /// out of order are left to the journal.
     pub(crate) fn keep(&self, events: Vec<Event>) {
         let mut kept = self.kept();
         for event in events {
@@ -115,7 +114,7 @@ impl Tail {
         }
     }
 
-    /// What comes behind an event, if it is here.
+    /// The events after `seq`, if they are here.
     pub(crate) fn behind(&self, seq: Seq, events_max: usize) -> VecDeque<Arc<SerializedEvent>> {
         let kept = self.kept();
         let first = kept.events.front().map_or(Seq(u64::MAX), |first| first.event.seq);
@@ -146,7 +145,7 @@ impl Kept {
     }
 }
 
-/// The events that an append became.
+/// The events of an append.
 pub(crate) fn written(
     appended: &Appended,
     task_id: &TaskId,

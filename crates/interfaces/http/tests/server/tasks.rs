@@ -162,7 +162,7 @@ async fn what_cannot_be_a_task_is_refused_and_the_field_is_named() {
         (json!({"message": "hi", "session_id": "a b"}), "identifier"),
         (
             json!({"message": "hi", "external_tools": [tool("a"), tool("a")]}),
-            "there is one of that name",
+            "a tool of that name exists",
         ),
         (json!({"message": "hi", "external_tools": [tool("a b")]}), "a b"),
         (json!({"message": "hi", "external_tools": many}), "128"),
