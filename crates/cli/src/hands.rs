@@ -68,7 +68,7 @@ impl Toolset {
     pub(crate) fn asking(self, ask: Option<Ask>, somebody: bool) -> Self {
         let usual = if somebody { Ask::Terminal } else { Ask::Refuse };
         let asking = match ask.unwrap_or(usual) {
-            Ask::Terminal | Ask::Wait => ApprovalPolicy::Wait { patience: None },
+            Ask::Terminal | Ask::Wait => ApprovalPolicy::Wait { timeout: None },
             Ask::Refuse => ApprovalPolicy::Refuse,
         };
         Self { asking, ..self }

@@ -127,7 +127,7 @@ impl Served {
     /// An orchestrator that looks and changes nothing, beside the server.
     pub(crate) fn books(project: &Project) -> Result<Orchestrator, Failure> {
         let journal = SqliteJournal::open_read_only(&project.journal_path())?;
-        Ok(Orchestrator::at_rest(RuntimeDeps {
+        Ok(Orchestrator::record_only(RuntimeDeps {
             journal: Arc::new(journal),
             prices: Arc::new(PriceTable::default()),
             models: Arc::new(NoModels),

@@ -10,12 +10,12 @@ use serde_json::Value;
 
 use crate::orchestrator::Orchestrator;
 use crate::orchestrator_error::OrchestratorError;
-use crate::services::Inner;
+use crate::services::Services;
 
 impl Orchestrator {
     /// The recorded outcome of the command with this key, if it was executed.
     pub async fn recorded(&self, key: &IdempotencyKey) -> Result<Option<Value>, OrchestratorError> {
-        self.inner().recorded(key).await
+        recorded(self.services(), key).await
     }
 
     /// Records the outcome of a command in a completed task of its own. The first outcome under a key
@@ -37,9 +37,9 @@ impl Orchestrator {
         outcome: Value,
         key: Option<IdempotencyKey>,
     ) -> Result<Value, OrchestratorError> {
-        let inner = self.inner();
-        let now = inner.world.clock.now();
-        let created = TaskCreated::new(ORDERS, SessionId::from(inner.world.ids.next()));
+        let services = self.services();
+        let now = services.deps.clock.now();
+        let created = TaskCreated::new(ORDERS, SessionId::from(services.deps.ids.next()));
         let done = StatusChanged {
             detail: Some(outcome.clone()),
             ..StatusChanged::new(TaskStatus::Completed)
@@ -49,24 +49,25 @@ impl Orchestrator {
         events.extend(event);
         events.push(done.into());
         let append = Append {
-            task_id: TaskId::from(inner.world.ids.next()),
+            task_id: TaskId::from(services.deps.ids.next()),
             expected: Expected::NoTask,
             at: now,
             events,
             key: key.clone(),
         };
-        let appended = inner.append(append).await?;
+        let appended = services.append(append).await?;
         match key.filter(|_| appended.deduplicated) {
-            Some(key) => Ok(inner.recorded(&key).await?.unwrap_or(outcome)),
+            Some(key) => Ok(recorded(services, &key).await?.unwrap_or(outcome)),
             None => Ok(outcome),
         }
     }
 }
 
-impl Inner {
-    async fn recorded(&self, key: &IdempotencyKey) -> Result<Option<Value>, OrchestratorError> {
-        let Some(first) = self.world.journal.answered(key).await? else { return Ok(None) };
-        let state = self.load(&first.task_id).await?;
-        Ok(state.detail.filter(|_| state.created.agent == ORDERS))
-    }
+async fn recorded(
+    services: &Services,
+    key: &IdempotencyKey,
+) -> Result<Option<Value>, OrchestratorError> {
+    let Some(first) = services.deps.journal.answered(key).await? else { return Ok(None) };
+    let state = services.reader.load(&first.task_id).await?;
+    Ok(state.detail.filter(|_| state.created.agent == ORDERS))
 }

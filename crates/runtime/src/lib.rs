@@ -1,25 +1,27 @@
 //! The orchestrator.
 //!
-//! A task is what the journal says of it and nothing else. [`TaskState`] is that, folded from
-//! its events; [`next`] decides, purely, what comes next; the loop in `lap` performs
-//! it and writes down what came of it. Because every decision follows from the journal, a task
-//! that was cut off anywhere goes on by reading its events and deciding again.
+//! A task is what the journal records of it. [`TaskState`] is folded from its events; [`next_action`]
+//! decides, purely, what comes next; the loop in `task::step` performs it and records the outcome. Every
+//! decision follows from the journal, so an interrupted task continues by reading its events and
+//! deciding again.
 //!
-//! | written before                  | what                                                   |
+//! | before                          | the journal has                                        |
 //! |---------------------------------|--------------------------------------------------------|
-//! | anybody is told a task's id     | its creation and its first message                     |
-//! | a tool runs                     | the answer that calls it, and that it is started       |
-//! | the model sees a result         | the result                                             |
-//! | anybody is told it has ended    | its terminal status, once                              |
+//! | a caller gets a task's id       | its creation and its first message                     |
+//! | a tool runs                     | the answer that calls it, and the start of the call    |
+//! | the model reads a result        | the result                                             |
+//! | a caller learns of a task's end | its terminal status, once                              |
 //!
-//! After a crash a finished call is not run again; one that was cut off is run again if that does
-//! no harm, and otherwise the model is told that its outcome is unknown.
+//! After a crash a finished call is not run again. An interrupted call is run again if that does no
+//! harm; otherwise the model reads that its outcome is unknown.
 
+mod background;
 mod budget;
 mod command_record;
 mod deps;
 mod dispatch;
 mod inbox;
+mod journal_writer;
 mod orchestrator;
 mod orchestrator_error;
 mod runner;
@@ -28,11 +30,12 @@ mod task;
 mod watch;
 
 pub use antiphon_core::ORDERS;
-pub use budget::allow::{ALLOWED_NANO_USD_MAX, Allowance, BudgetStatus, ScopeStatus, WindowStatus};
+pub use budget::allow::{ALLOWED_NANO_USD_MAX, Allowance};
 pub use budget::spend_limits::{
-    Budget, BudgetRefusal, BudgetScope, BudgetSpent, NoSpendLimits, RuntimeConfig, SpendLimitSource,
+    Budget, BudgetRefusal, BudgetScope, BudgetSpent, NoSpendLimits, SpendLimitSource,
 };
-pub use deps::{ApprovalPolicy, Dispatch, Models, OpenGate, RuntimeDeps, Settings};
+pub use budget::status::{BudgetStatus, ScopeStatus, WindowStatus};
+pub use deps::{ApprovalPolicy, Dispatch, Models, OpenGate, RuntimeConfig, RuntimeDeps, Settings};
 pub use dispatch::external_tools::{EXTERNAL_RESULT_BYTES_MAX, EXTERNAL_TOOLS_MAX};
 pub use dispatch::pending_call::{Outcome, Outcomes, PendingCall};
 pub use dispatch::plan::AD_HOC;
@@ -46,14 +49,15 @@ pub use inbox::peer_tools::{
     HOPS_MAX, REQUEST_TIMEOUT_S_DEFAULT, REQUEST_TIMEOUT_S_MAX, REQUESTS_OPEN_MAX,
 };
 pub use inbox::quotas::{INBOX_BYTES_MAX, INBOX_MAX, INBOX_OF_SENDER_MAX};
-pub use inbox::reading_order::{ALONG_MAX, TAKEN_BYTES_MAX, TAKEN_MAX};
-pub use inbox::residents::{Started, TURNS_DEFAULT, is_resident, session_of};
+pub use inbox::reading_order::{QUIET_MESSAGES_MAX, TURN_MESSAGES_BYTES_MAX, TURN_MESSAGES_MAX};
+pub use inbox::residents::{is_resident, session_of};
+pub use inbox::start_agent::{Started, TURNS_DEFAULT};
 pub use inbox::task_message::TaskMessage;
 pub use orchestrator::{Orchestrator, Recovered};
 pub use orchestrator_error::OrchestratorError;
-pub use task::attached::{AttachedTask, Concluded};
+pub use task::attached::{AttachedTask, Conclusion};
 pub use task::conversation::Conversation;
-pub use task::decide::{Pending, Step, next};
+pub use task::decide::{Action, UnansweredCall, next_action};
 pub use task::limits::{
     DEPTH_DEFAULT, FAN_OUT_DEFAULT, HANDOVERS_MAX, LimitContext, LimitReached, Scope,
     TASKS_DEFAULT, Totals, cost,
@@ -61,8 +65,8 @@ pub use task::limits::{
 pub use task::new_task::{ImportedConversation, NewTask, PriorHistory};
 pub use task::output::check_schema;
 pub use task::run_slots::TASKS_RUNNING_MAX;
-pub use task::state::{Question, ReplayError, TaskState, Woken};
+pub use task::state::{ApprovalQuestion, ReplayError, TaskState, WakeCounters};
 pub use task::tools::NoTools;
 pub use watch::delta::{Delta, DeltaEvent, ToolDelta};
 pub use watch::follower::Follower;
-pub use watch::recent_events::SerializedEvent;
+pub use watch::serialized_event::SerializedEvent;

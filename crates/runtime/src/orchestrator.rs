@@ -9,27 +9,35 @@ use antiphon_core::port::{
     ApprovalQuery, ApprovalSelector, IdempotencyKey, Read, TaskQuery, TaskSelector,
 };
 use antiphon_core::{
-    AgentName, Approval, ApprovalId, Decision, EventBody, HandlingMode, InteractionId, LiveAgent,
-    Position, PriceTable, Queued, Replied, RunnerConfig, Runtime, Sender, SessionSummary,
-    StatusChanged, TaskId, TaskStatus, TaskSummary, ToolCallId, ToolResult, UserMessage,
-    WaitingFor,
+    AgentName, AgentState, Approval, ApprovalId, Decision, EventBody, HandlingMode, InteractionId,
+    LiveAgent, Position, PriceTable, Queued, Replied, RunnerConfig, Runtime, Sender,
+    SessionSummary, StatusChanged, TaskId, TaskStatus, TaskSummary, ToolCallId, ToolResult,
+    UserMessage, WaitingFor,
 };
 use tokio::sync::broadcast;
 
-use crate::budget::spend_limits::RuntimeConfig;
+use crate::deps::RuntimeConfig;
 use crate::dispatch::external_tools;
-use crate::inbox::admission::Starts;
+use crate::inbox::admission;
+use crate::inbox::admission::StartPolicy;
 use crate::inbox::arrival::{Arrival, Receipt};
-use crate::inbox::residents::{Started, is_resident};
+use crate::inbox::lifecycle;
+use crate::inbox::residents::is_resident;
+use crate::inbox::start_agent;
+use crate::inbox::start_agent::Started;
 use crate::inbox::task_message::TaskMessage;
 use crate::orchestrator_error::OrchestratorError;
 use crate::runner::choose_runner;
-use crate::services::Inner;
-use crate::task::create::begin;
+use crate::services::Services;
+use crate::task::approval;
+use crate::task::cancel;
+use crate::task::create::create_and_start;
+use crate::task::deadlines;
 use crate::task::new_task::{ImportedConversation, NewTask};
-use crate::task::run_slots;
 use crate::task::state::TaskState;
-use crate::task::wait::Rests;
+use crate::task::supervise;
+use crate::task::wait;
+use crate::task::wait::TreeProgress;
 use crate::watch::delta::Delta;
 use crate::watch::follower::Follower;
 
@@ -38,7 +46,7 @@ const RECOVERED_MAX: NonZeroUsize = NonZeroUsize::new(1_000_000).unwrap();
 
 /// How often `wait` checks again whether a tree with suspended tasks is suspended as a whole. No
 /// event announces that: a task that ends notifies its parent, which may wait for more tasks.
-const LOOK_AGAIN: Duration = Duration::from_millis(200);
+const RECHECK_AFTER: Duration = Duration::from_millis(200);
 
 /// Maximum number of approvals in one list.
 const APPROVALS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
@@ -46,7 +54,7 @@ const APPROVALS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
 /// Accepts tasks, messages and decisions, and runs tasks. Cheap to clone; clones share all state.
 #[derive(Clone)]
 pub struct Orchestrator {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) services: Arc<Services>,
 }
 
 /// What [`Orchestrator::recover`] did with unfinished tasks.
@@ -63,75 +71,81 @@ pub struct Recovered {
 impl Orchestrator {
     /// Creates an orchestrator. No task runs before [`recover`](Self::recover),
     /// [`resume`](Self::resume) or a new task.
-    pub fn new(means: impl Into<RuntimeConfig>) -> Self {
-        Self { inner: Arc::new(Inner::new(means.into())) }
+    pub fn new(config: impl Into<RuntimeConfig>) -> Self {
+        Self { services: Arc::new(Services::new(config.into())) }
     }
 
-    pub(crate) fn inner(&self) -> &Arc<Inner> {
-        &self.inner
+    pub(crate) fn services(&self) -> &Arc<Services> {
+        &self.services
     }
 
     /// Creates an orchestrator that records commands and runs no task. The next process that runs
     /// tasks acts on what it recorded.
-    pub fn at_rest(means: impl Into<RuntimeConfig>) -> Self {
-        let orchestrator = Self::new(means);
-        orchestrator.inner.stop.cancel();
+    pub fn record_only(config: impl Into<RuntimeConfig>) -> Self {
+        let orchestrator = Self::new(config);
+        orchestrator.services.background.stop.cancel();
         orchestrator
     }
 
     /// Records a conversation from a file or a fork as a completed task, so that a later task can
     /// continue it. Returns the id of that task.
-    pub async fn keep(&self, kept: ImportedConversation) -> Result<TaskId, OrchestratorError> {
-        let append = kept.accept(&self.inner).await?;
-        Ok(self.inner.append(append).await?.task_id)
+    pub async fn import_conversation(
+        &self,
+        conversation: ImportedConversation,
+    ) -> Result<TaskId, OrchestratorError> {
+        let append = conversation.into_append(&self.services).await?;
+        Ok(self.services.append(append).await?.task_id)
     }
 
     /// Returns the runner that an agent with these runtimes gets; `None` is this process. The error
     /// says for each runtime why it is not available.
-    pub fn place(&self, runtimes: &[Runtime]) -> Result<Option<RunnerConfig>, String> {
-        choose_runner::choose(runtimes, &self.inner.world.runners)
+    pub fn choose_runner(&self, runtimes: &[Runtime]) -> Result<Option<RunnerConfig>, String> {
+        choose_runner::choose(runtimes, &self.services.deps.runners)
     }
 
     /// Whether neither a gate nor a sandbox bounds the runner. Only a user may start such tasks.
     pub fn is_unbound(&self, runner: &RunnerConfig) -> bool {
-        let mut runners = self.inner.world.runners.iter();
+        let mut runners = self.services.deps.runners.iter();
         runners.any(|known| known.kind() == runner.kind && known.is_unbound())
     }
 
     /// Checks whether `task` would be accepted. Records nothing.
     pub async fn check(&self, task: NewTask) -> Result<(), OrchestratorError> {
-        task.accept(&self.inner).await.map(drop)
+        task.into_append(&self.services).await.map(drop)
     }
 
     /// Accepts a task and starts it. When this returns, the task is durable.
     pub async fn invoke(&self, task: NewTask) -> Result<TaskId, OrchestratorError> {
-        let append = task.accept(&self.inner).await?;
+        let append = task.into_append(&self.services).await?;
         // On a future of its own: the caller may stop waiting, but a recorded task must start.
-        let inner = Arc::clone(&self.inner);
-        self.inner.owned(async move { Ok(begin(&inner, append).await?.task_id) }).await
+        let services = Arc::clone(&self.services);
+        self.services
+            .background
+            .run_detached(async move { Ok(create_and_start(&services, append).await?.task_id) })
+            .await
     }
 
     /// Runs `work` to its end, even when the caller stops waiting. `shutdown` waits for it.
-    pub async fn see_through<T: Send + 'static>(
+    pub async fn run_detached<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Result<T, OrchestratorError> {
-        self.inner.owned(async move { Ok(work.await) }).await
+        self.services.background.run_detached(async move { Ok(work.await) }).await
     }
 
     /// Resumes a task that was interrupted or paused. Does nothing to a running task. A task that
     /// waits for budget is refused until more may be spent.
     pub async fn resume(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
         let state = self.task(task_id).await?;
-        self.inner.check_model(&state)?;
-        self.inner.check_wait(&state).await?;
-        let root = self.inner.summary(task_id).await?.root;
-        self.inner.tree_without_orphans(&root).await?;
+        self.services.deps.check_model(&state)?;
+        self.services.budget.check_wait(&state).await?;
+        let root = self.services.reader.summary(task_id).await?.root;
+        cancel::tree_without_orphans(&self.services, &root).await?;
         self.amend(task_id, |summary, state| {
             if summary.waiting_for != Some(WaitingFor::Resume) {
                 return Ok(Vec::new());
             }
-            let asked = state.asked.values().any(|question| question.answer.is_none());
+            let asked = state.approvals.values().any(|question| question.answer.is_none());
             let change = if asked {
                 let waiting_for = Some(WaitingFor::Approval);
                 StatusChanged { waiting_for, ..StatusChanged::new(TaskStatus::InputRequired) }
@@ -144,10 +158,10 @@ impl Orchestrator {
     }
 
     /// Starts a task in its current state: a paused task stays paused.
-    pub async fn take_up(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
-        self.inner.check_model(&self.task(task_id).await?)?;
-        self.inner.unfinished(task_id).await?;
-        run_slots::start(&self.inner, task_id);
+    pub async fn start(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
+        self.services.deps.check_model(&self.task(task_id).await?)?;
+        self.services.reader.unfinished(task_id).await?;
+        supervise::start(&self.services, task_id);
         Ok(())
     }
 
@@ -171,23 +185,24 @@ impl Orchestrator {
         message: UserMessage,
         mode: HandlingMode,
     ) -> Result<InteractionId, OrchestratorError> {
-        self.say(task_id, TaskMessage { message, mode, from: Sender::User, key: None }).await
+        self.send_message(task_id, TaskMessage { message, mode, from: Sender::User, key: None })
+            .await
     }
 
-    /// Puts an interaction into an agent's inbox. `Accepted` means it is durable. Starts an agent that
+    /// Puts an interaction into an agent's inbox. `Accepted` config it is durable. Starts an agent that
     /// was never started.
     pub async fn admit(&self, arrival: Arrival) -> Result<Receipt, OrchestratorError> {
-        self.inner.admit(arrival, Starts::Yes).await
+        admission::admit(&self.services, arrival, StartPolicy::MayStart).await
     }
 
     /// Like [`admit`](Self::admit) for a sender that acts for an agent: never starts an agent.
-    pub async fn admit_to_live(&self, arrival: Arrival) -> Result<Receipt, OrchestratorError> {
-        self.inner.admit(arrival, Starts::No).await
+    pub async fn admit_if_started(&self, arrival: Arrival) -> Result<Receipt, OrchestratorError> {
+        admission::admit(&self.services, arrival, StartPolicy::OnlyStarted).await
     }
 
     /// Starts a resident agent: from now on it reads its inbox.
     pub async fn start_agent(&self, name: &AgentName) -> Result<Started, OrchestratorError> {
-        self.inner.start_agent(name).await
+        start_agent::start_agent(&self.services, name).await
     }
 
     /// Stops a resident agent. Unread messages stay in its inbox until it starts again; open requests
@@ -198,7 +213,7 @@ impl Orchestrator {
         name: &AgentName,
         key: Option<IdempotencyKey>,
     ) -> Result<Option<TaskId>, OrchestratorError> {
-        self.inner.stop_agent(name, key).await
+        start_agent::stop_agent(&self.services, name, key).await
     }
 
     /// The newest task of a resident agent, ended or not.
@@ -206,7 +221,7 @@ impl Orchestrator {
         &self,
         name: &AgentName,
     ) -> Result<Option<TaskSummary>, OrchestratorError> {
-        self.inner.last_of(name).await
+        start_agent::newest_resident(&self.services, name).await
     }
 
     /// The final answer to a request, if it has been recorded.
@@ -214,12 +229,12 @@ impl Orchestrator {
         &self,
         request: InteractionId,
     ) -> Result<Option<Replied>, OrchestratorError> {
-        Ok(self.inner.world.journal.reply(request).await?)
+        Ok(self.services.deps.journal.reply(request).await?)
     }
 
     /// Notifies live agents that one of their peers is no longer defined.
-    pub async fn unwire(&self, name: &AgentName) -> Result<(), OrchestratorError> {
-        self.inner.unwire(name).await
+    pub async fn notify_undefined(&self, name: &AgentName) -> Result<(), OrchestratorError> {
+        lifecycle::notify_undefined(&self.services, name).await
     }
 
     /// Answers an approval. The first answer counts. When this returns, the answer is durable and the
@@ -231,7 +246,7 @@ impl Orchestrator {
         by: &str,
         comment: Option<String>,
     ) -> Result<(), OrchestratorError> {
-        self.inner.decide(approval_id, decision, by, comment).await
+        approval::decide(&self.services, approval_id, decision, by, comment).await
     }
 
     /// Starts every interrupted task and watches approvals that expire. Cancels tasks whose parent
@@ -239,32 +254,32 @@ impl Orchestrator {
     pub async fn recover(&self) -> Result<Recovered, OrchestratorError> {
         let query = TaskQuery { which: TaskSelector::Unfinished, limit: RECOVERED_MAX };
         let mut recovered = Recovered::default();
-        let mut unfinished = self.inner.world.journal.tasks(query).await?;
+        let mut unfinished = self.services.deps.journal.tasks(query).await?;
         unfinished.reverse();
         let there: HashSet<TaskId> = unfinished.iter().map(|task| task.task_id.clone()).collect();
         let (orphans, unfinished): (Vec<_>, Vec<_>) = unfinished
             .into_iter()
             .partition(|task| task.parent.as_ref().is_some_and(|parent| !there.contains(parent)));
         recovered.ended = orphans.into_iter().map(|task| task.task_id).collect();
-        self.inner.cancel_all(recovered.ended.clone()).await?;
+        cancel::cancel_all(&self.services, recovered.ended.clone()).await?;
         for task in unfinished {
-            self.inner.enroll(&task).await?;
+            lifecycle::register_resident(&self.services, &task).await?;
             // A runner follows tasks that run elsewhere.
             // A resident agent answers the requests that wait for it.
             // A task that waits for budget checks itself whether more may be spent.
             let waits = task.waiting_for.is_some_and(|what| what != WaitingFor::Budget);
             if waits && !is_resident(&task) {
-                self.inner.watch_time(&task.task_id).await?;
+                deadlines::watch_wall_clock(&self.services, &task.task_id).await?;
                 recovered.waiting.push(task.task_id);
             } else {
-                run_slots::start(&self.inner, &task.task_id);
+                supervise::start(&self.services, &task.task_id);
                 recovered.begun.push(task.task_id);
             }
         }
-        self.inner.tell_again().await?;
+        lifecycle::notify_peers_again(&self.services).await?;
         for approval in self.approvals(ApprovalSelector::Pending).await? {
             if let Some(at) = approval.expires_at {
-                self.inner.watch_deadline(at, approval.approval_id);
+                deadlines::watch_approval(&self.services, at, approval.approval_id);
             }
         }
         Ok(recovered)
@@ -273,9 +288,9 @@ impl Orchestrator {
     /// Cancels a task: its model call, its tools, and all its descendants. When this returns, the
     /// cancellation is durable.
     pub async fn cancel(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
-        let ended = self.inner.cancel(task_id).await;
+        let ended = cancel::cancel(&self.services, task_id).await;
         // Descendants of an ended task have no owner, whichever caller ended the task.
-        self.inner.cancel_below(task_id).await?;
+        cancel::cancel_descendants(&self.services, task_id).await?;
         ended
     }
 
@@ -287,7 +302,7 @@ impl Orchestrator {
         tool_call_id: &ToolCallId,
         result: ToolResult,
     ) -> Result<(), OrchestratorError> {
-        let clock = &self.inner.world.clock;
+        let clock = &self.services.deps.clock;
         self.amend(task_id, |summary, state| {
             external_tools::answer(state, summary, tool_call_id, &result, clock.now())
         })
@@ -296,12 +311,12 @@ impl Orchestrator {
 
     /// Tasks that match the query, newest first.
     pub async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, OrchestratorError> {
-        Ok(self.inner.world.journal.tasks(query).await?)
+        Ok(self.services.deps.journal.tasks(query).await?)
     }
 
     /// The price table that costs are computed with.
     pub fn prices(&self) -> &PriceTable {
-        &self.inner.world.prices
+        &self.services.deps.prices
     }
 
     /// Sessions, the one with the newest task first.
@@ -309,7 +324,7 @@ impl Orchestrator {
         &self,
         limit: NonZeroUsize,
     ) -> Result<Vec<SessionSummary>, OrchestratorError> {
-        Ok(self.inner.world.journal.sessions(limit).await?)
+        Ok(self.services.deps.journal.sessions(limit).await?)
     }
 
     /// Approvals, oldest first.
@@ -318,33 +333,45 @@ impl Orchestrator {
         which: ApprovalSelector,
     ) -> Result<Vec<Approval>, OrchestratorError> {
         let query = ApprovalQuery { which, limit: APPROVALS_MAX };
-        Ok(self.inner.world.journal.approvals(query).await?)
+        Ok(self.services.deps.journal.approvals(query).await?)
     }
 
     /// Messages that no task has read yet.
     pub async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, OrchestratorError> {
-        Ok(self.inner.world.journal.queued(limit).await?)
+        Ok(self.services.deps.journal.queued(limit).await?)
     }
 
     /// Live agents and their states. An agent whose task does not run is idle.
     pub async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, OrchestratorError> {
-        let mut agents = self.inner.world.journal.agents(limit).await?;
+        let mut agents = self.services.deps.journal.agents(limit).await?;
         for agent in &mut agents {
-            self.inner.bring_up_to_date(agent);
+            self.refresh(agent);
         }
         Ok(agents)
+    }
+
+    /// Corrects an agent's state: the journal knows only the last recorded one.
+    fn refresh(&self, agent: &mut LiveAgent) {
+        match self.services.slots.find(&agent.task_id) {
+            None => agent.status.state = AgentState::Idle,
+            Some(running) => {
+                let age = chrono::TimeDelta::from_std(running.since_heartbeat());
+                let heartbeat = self.services.deps.clock.now() - age.unwrap_or_default();
+                agent.status.last_activity = agent.status.last_activity.max(heartbeat);
+            }
+        }
     }
 
     /// The last position of the journal.
     pub async fn head(&self) -> Result<Position, OrchestratorError> {
         let after = Position(u64::MAX);
         let read = Read { task_id: None, after, limit: NonZeroUsize::MIN };
-        Ok(self.inner.world.journal.read(read).await?.head)
+        Ok(self.services.deps.journal.read(read).await?.head)
     }
 
     /// The current state of a task.
     pub async fn task(&self, task_id: &TaskId) -> Result<TaskState, OrchestratorError> {
-        self.inner.load(task_id).await
+        self.services.reader.load(task_id).await
     }
 
     /// Waits until a task has ended, or until neither it nor a descendant can continue without the
@@ -353,35 +380,35 @@ impl Orchestrator {
         let mut seen = None;
         loop {
             // Subscribes before it checks, so that no change is missed.
-            let rested = self.inner.rested.notified();
-            let mut bell = self.inner.bells.hear(Some(task_id));
-            bell.borrow_and_update();
-            self.inner.places.left(task_id).await;
+            let rested = self.services.slots.suspended.notified();
+            let mut updates = self.services.notifier.subscribe(Some(task_id));
+            updates.borrow_and_update();
+            self.services.slots.released(task_id).await;
             let state = self.task(task_id).await?;
             if state.status.is_terminal() || state.status == TaskStatus::InputRequired {
                 return Ok(state);
             }
             // Another caller may have started it meanwhile.
-            if self.inner.places.find(task_id).is_some() {
+            if self.services.slots.find(task_id).is_some() {
                 continue;
             }
-            if let Some(why) = self.inner.places.why(task_id) {
+            if let Some(why) = self.services.slots.stop_reason(task_id) {
                 return Err(why);
             }
-            if !self.inner.waits_for_others(&state) {
+            if !wait::waits_for_others(&self.services, &state) {
                 // A start that was requested a moment ago may not have happened yet.
                 if seen == Some(state.seq) {
-                    return Err(OrchestratorError::AtRest { task_id: task_id.clone() });
+                    return Err(OrchestratorError::NotRunning { task_id: task_id.clone() });
                 }
                 seen = Some(state.seq);
-                tokio::time::sleep(LOOK_AGAIN).await;
+                tokio::time::sleep(RECHECK_AFTER).await;
                 continue;
             }
-            match self.inner.below_rests(&state).await? {
-                Rests::No { asks } => {
+            match wait::tree_progress(&self.services, &state).await? {
+                TreeProgress::Active { suspended } => {
                     let look_again = async {
-                        if asks {
-                            tokio::time::sleep(LOOK_AGAIN).await;
+                        if suspended {
+                            tokio::time::sleep(RECHECK_AFTER).await;
                         } else {
                             std::future::pending::<()>().await;
                         }
@@ -389,35 +416,30 @@ impl Orchestrator {
                     tokio::select! {
                         () = rested => {}
                         () = look_again => {}
-                        _ = bell.changed() => {}
+                        _ = updates.changed() => {}
                     }
                 }
-                Rests::ForSomebody => return Ok(state),
-                Rests::Stopped(why) => return Err(why),
+                TreeProgress::Suspended => return Ok(state),
+                TreeProgress::Stopped(why) => return Err(why),
             }
         }
     }
 
     /// All events after a position, of one task or of all: recorded ones, then new ones as they come.
     pub fn follow(&self, task_id: Option<TaskId>, after: Position) -> Follower {
-        let journal = Arc::clone(&self.inner.world.journal);
-        Follower::new(journal, &self.inner.bells, task_id, after)
+        let journal = Arc::clone(&self.services.deps.journal);
+        Follower::new(journal, &self.services.notifier, task_id, after)
     }
 
     /// Live deltas of all tasks. A slow subscriber misses some and gets an error that says how many.
     pub fn deltas(&self) -> broadcast::Receiver<Delta> {
-        self.inner.deltas.all()
+        self.services.deltas.subscribe_all()
     }
 
     /// Shuts down. Running tasks may finish their step within `patience`; after that they are
     /// aborted and resume in the next process. Returns whether all stopped in time.
     pub async fn shutdown(&self, patience: Duration) -> bool {
-        self.inner.stop.cancel();
-        self.inner.tracker.close();
-        let rested = tokio::time::timeout(patience, self.inner.tracker.wait()).await.is_ok();
-        self.inner.kill.cancel();
-        self.inner.tracker.wait().await;
-        rested
+        self.services.background.shut_down(patience).await
     }
 
     /// Appends the events that `events` computes for a task that has not ended, and starts the task.
@@ -428,10 +450,10 @@ impl Orchestrator {
         events: impl Fn(&TaskSummary, &TaskState) -> Result<Vec<EventBody>, OrchestratorError>,
     ) -> Result<(), OrchestratorError> {
         loop {
-            let summary = self.inner.unfinished(task_id).await?;
+            let summary = self.services.reader.unfinished(task_id).await?;
             let events = events(&summary, &self.task(task_id).await?)?;
-            if events.is_empty() || self.inner.append_behind(&summary, events).await? {
-                run_slots::start(&self.inner, task_id);
+            if events.is_empty() || self.services.append_after(&summary, events).await? {
+                supervise::start(&self.services, task_id);
                 return Ok(());
             }
         }

@@ -21,7 +21,7 @@ pub enum OrchestratorError {
     #[error(
         "{INBOX_OF_SENDER_MAX} messages are queued for task {task_id}: retry when it has read some"
     )]
-    MailboxFull {
+    InboxFull {
         /// Id of the task.
         task_id: TaskId,
     },
@@ -41,7 +41,7 @@ pub enum OrchestratorError {
     Budget(#[from] BudgetSpent),
     /// The request to raise a spend limit is invalid.
     #[error("the spend limit was not raised: {reason}")]
-    NoAllowance {
+    AllowanceRefused {
         /// What is wrong with it.
         reason: String,
     },
@@ -53,13 +53,13 @@ pub enum OrchestratorError {
     },
     /// The task has not ended and does not run: resume it.
     #[error("task {task_id} has not ended and is not running: resume it")]
-    AtRest {
+    NotRunning {
         /// Id of the task.
         task_id: TaskId,
     },
     /// The session exists: fork it, or import under another id.
     #[error("session {session_id} already exists: fork it, or give the file another `id`")]
-    SessionThere {
+    SessionExists {
         /// Id of the session.
         session_id: SessionId,
     },
@@ -79,7 +79,7 @@ pub enum OrchestratorError {
     },
     /// The approval was answered before. The first answer counts.
     #[error("approval {approval_id} is already decided: {}", status.as_str())]
-    Decided {
+    AlreadyDecided {
         /// Id of the approval.
         approval_id: ApprovalId,
         /// How it was decided.
@@ -87,7 +87,7 @@ pub enum OrchestratorError {
     },
     /// The rule of a lasting permission could not be stored: fix the cause, or allow the call once.
     #[error("the rule could not be saved: {reason}")]
-    NotRemembered {
+    RuleNotSaved {
         /// Why it could not be stored.
         reason: String,
     },
@@ -125,13 +125,13 @@ pub enum OrchestratorError {
     },
     /// A panic stopped the task: resume the task and report the bug.
     #[error("task {task_id} was stopped by a bug in the program")]
-    Fault {
+    Panicked {
         /// Id of the task.
         task_id: TaskId,
     },
     /// The task hung and was stopped: resume it.
     #[error("task {task_id} stopped responding")]
-    Silent {
+    Unresponsive {
         /// Id of the task.
         task_id: TaskId,
     },

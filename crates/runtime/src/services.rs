@@ -1,267 +1,120 @@
-//! The services behind an [`Orchestrator`](crate::Orchestrator): each owns one piece of state.
+//! The services behind an [`Orchestrator`](crate::Orchestrator). Each owns one piece of state; an
+//! operation that needs several of them is a function in the module of its subject that takes
+//! [`Services`].
+//!
+//! | service         | owns                                                      |
+//! |-----------------|-----------------------------------------------------------|
+//! | `reader`        | nothing: rebuilds tasks from the journal                  |
+//! | `writer`        | the only way events get into the journal                  |
+//! | `cache`         | states of new and of suspended resident tasks             |
+//! | `budget`        | spend limits, and what was spent this month               |
+//! | `trees`         | totals of the trees whose tasks run                       |
+//! | `slots`         | running tasks, and the queue for run slots                |
+//! | `background`    | spawned futures, and the shutdown                         |
+//! | `deadlines`     | when approvals, requests and waits are over               |
+//! | `waiters`       | which task waits for which                                |
+//! | `residents`     | started resident agents                                   |
+//! | `quotas`        | how many messages are queued in which inbox               |
+//! | `sent_requests` | requests to peers that this process has handled           |
+//! | `notifier`      | followers of the journal                                  |
+//! | `deltas`        | watchers of live deltas                                   |
+//!
+//! All but the journal itself is rebuilt after a restart.
 
-use std::collections::HashMap;
-use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::Arc;
 
-use antiphon_core::port::{
-    Append, Appended, Expected, JournalError, Read, TaskQuery, TaskSelector,
-};
-use antiphon_core::{
-    AgentId, AgentState, EventBody, HistoryRef, LiveAgent, MessageQueued, Position, Provider,
-    TaskId, TaskStatus, TaskSummary, WaitingFor,
-};
-use chrono::{DateTime, Utc};
-use serde_json::Value;
-use tokio::sync::Notify;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use antiphon_core::port::{Append, Appended, Expected, JournalError};
+use antiphon_core::{EventBody, TaskSummary};
 
+use crate::background::BackgroundTasks;
+use crate::budget::budget_service::BudgetService;
 use crate::budget::spend_cache::SpendCache;
-use crate::budget::spend_limits::{Budget, RuntimeConfig};
-use crate::budget::tree::{Tree, Trees};
-use crate::deps::RuntimeDeps;
+use crate::budget::tree::Trees;
+use crate::deps::{RuntimeConfig, RuntimeDeps};
 use crate::dispatch::pending_call::Outcome;
 use crate::dispatch::waiters::Waiters;
-use crate::inbox::admission::Put;
+use crate::dispatch::wake_parent;
+use crate::inbox::lifecycle;
 use crate::inbox::quotas::InboxQuotas;
-use crate::inbox::requests::Outstanding;
-use crate::inbox::residents::Roster;
-use crate::inbox::task_message::said_as;
+use crate::inbox::requests::SentRequests;
+use crate::inbox::residents::Residents;
+use crate::journal_writer::JournalWriter;
 use crate::orchestrator_error::OrchestratorError;
-use crate::task::conversation::Conversation;
+use crate::task::cache::TaskCache;
 use crate::task::deadlines::Deadlines;
-use crate::task::run_slots::{self, RunSlots};
-use crate::task::state::{ReplayError, TaskState};
+use crate::task::reader::TaskReader;
+use crate::task::run_slots::RunSlots;
 use crate::watch::delta::Deltas;
-use crate::watch::follower::Notifier;
-use crate::watch::recent_events;
+use crate::watch::notifier::Notifier;
 
-/// Maximum number of tasks that one conversation history spans.
-const HISTORY_TASKS_MAX: usize = 10_000;
-
-/// Maximum number of suspended resident tasks kept in memory. When one more is added, all of them
-/// are dropped and read from the journal again when they wake.
-const AT_HAND_MAX: usize = 4096;
-
-/// Maximum number of ancestors that are followed.
-pub(crate) const DEPTH_MAX: usize = 1024;
-
-/// A task in memory, so that starting it needs no journal read.
-pub(crate) struct Prepared {
-    pub(crate) state: TaskState,
-    pub(crate) trees: Vec<Arc<Tree>>,
-    /// Id of the agent, when the creation already recorded that the agent thinks.
-    pub(crate) thinking: Option<AgentId>,
-    pub(crate) age: Age,
-}
-
-/// How current a cached task is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Age {
-    /// The task was just created: the cached state is complete.
-    New,
-    /// The task was suspended: later events have to be read from the journal.
-    Left,
-}
-
-pub(crate) struct Inner {
-    pub(crate) world: RuntimeDeps,
-    pub(crate) budget: Budget,
-    pub(crate) purse: SpendCache,
-    pub(crate) kin: Waiters,
-    pub(crate) roster: Roster,
-    pub(crate) mailroom: InboxQuotas,
-    pub(crate) outstanding: Outstanding,
-    prepared: Mutex<HashMap<TaskId, Prepared>>,
-    /// Notified when a task is suspended or stops.
-    pub(crate) rested: Notify,
-    pub(crate) places: RunSlots,
-    pub(crate) trees: Trees,
-    pub(crate) tracker: TaskTracker,
-    /// Fires when the orchestrator shuts down. Unfinished tasks resume in the next process.
-    pub(crate) stop: CancellationToken,
-    /// Fires when work that did not stop in time is aborted.
-    pub(crate) kill: CancellationToken,
-    pub(crate) bells: Notifier,
-    pub(crate) deltas: Arc<Deltas>,
+/// The services of one orchestrator.
+pub(crate) struct Services {
+    pub(crate) deps: RuntimeDeps,
+    pub(crate) reader: TaskReader,
+    writer: JournalWriter,
+    pub(crate) cache: TaskCache,
+    pub(crate) budget: BudgetService,
+    pub(crate) trees: Arc<Trees>,
+    pub(crate) slots: RunSlots,
+    pub(crate) background: BackgroundTasks,
     pub(crate) deadlines: Deadlines,
-    /// Set once the future that waits for deadlines runs.
-    pub(crate) watched: OnceLock<()>,
+    pub(crate) waiters: Waiters,
+    pub(crate) residents: Residents,
+    pub(crate) quotas: Arc<InboxQuotas>,
+    pub(crate) sent_requests: SentRequests,
+    pub(crate) notifier: Arc<Notifier>,
+    pub(crate) deltas: Arc<Deltas>,
 }
 
-impl Inner {
-    pub(crate) fn new(means: RuntimeConfig) -> Self {
-        let RuntimeConfig { world, budget } = means;
+impl Services {
+    pub(crate) fn new(config: RuntimeConfig) -> Self {
+        let RuntimeConfig { deps, budget } = config;
+        let trees = Arc::new(Trees::default());
+        let spend_cache = Arc::new(SpendCache::default());
+        let quotas = Arc::new(InboxQuotas::default());
+        let notifier = Arc::new(Notifier::new());
+        let writer = JournalWriter {
+            journal: Arc::clone(&deps.journal),
+            prices: Arc::clone(&deps.prices),
+            trees: Arc::clone(&trees),
+            spend_cache: Arc::clone(&spend_cache),
+            quotas: Arc::clone(&quotas),
+            notifier: Arc::clone(&notifier),
+        };
         Self {
-            world,
-            budget,
-            purse: SpendCache::default(),
-            kin: Waiters::default(),
-            roster: Roster::default(),
-            mailroom: InboxQuotas::default(),
-            outstanding: Outstanding::default(),
-            prepared: Mutex::default(),
-            rested: Notify::new(),
-            places: RunSlots::default(),
-            trees: Trees::default(),
-            tracker: TaskTracker::new(),
-            stop: CancellationToken::new(),
-            kill: CancellationToken::new(),
-            bells: Notifier::new(),
-            deltas: Arc::new(Deltas::new()),
+            reader: TaskReader { journal: Arc::clone(&deps.journal) },
+            writer,
+            cache: TaskCache::default(),
+            budget: BudgetService { deps: deps.clone(), limits: budget, spend_cache },
+            trees,
+            slots: RunSlots::default(),
+            background: BackgroundTasks::new(),
             deadlines: Deadlines::default(),
-            watched: OnceLock::new(),
+            waiters: Waiters::default(),
+            residents: Residents::default(),
+            quotas,
+            sent_requests: SentRequests::default(),
+            notifier,
+            deltas: Arc::new(Deltas::new()),
+            deps,
         }
     }
 
-    /// Runs `work` to its end, even when the caller stops waiting for the result.
-    pub(crate) async fn owned<T: Send + 'static>(
-        &self,
-        work: impl Future<Output = Result<T, OrchestratorError>> + Send + 'static,
-    ) -> Result<T, OrchestratorError> {
-        let fault =
-            |_| JournalError::Unavailable { reason: "the operation was interrupted".to_owned() };
-        self.tracker.spawn(work).await.map_err(fault)?
-    }
-
-    /// Appends events, then notifies watchers and waiting tasks.
+    /// Appends events and notifies followers. When they end the task, wakes the tasks that wait
+    /// for it and removes its resident agent.
     pub(crate) async fn append(self: &Arc<Self>, append: Append) -> Result<Appended, JournalError> {
-        let ended = append.events.last().and_then(|last| ended(last, append.at));
-        let moved: Vec<EventBody> = append.events.iter().filter(|b| is_mail(b)).cloned().collect();
-        let (task_id, counted) =
-            (append.task_id.clone(), self.mailroom.expect(&append.task_id, &moved));
-        // The bodies are copied only when a watcher follows the task.
-        let followed = self.bells.tower(&task_id);
-        let followed = followed.map(|tower| (tower, append.at, append.events.clone()));
-        let appended = self.write(append).await;
-        if appended.as_ref().map_or(true, |appended| appended.deduplicated) {
-            self.mailroom.release(&task_id, &counted);
-        }
-        let appended = appended?;
-        if let Some((tower, at, bodies)) = followed
-            && !appended.deduplicated
-        {
-            tower.tail.keep(recent_events::written(&appended, &task_id, at, bodies));
-        }
-        self.bells.ring(&appended.task_id, appended.position);
-        if appended.deduplicated {
-            return Ok(appended);
-        }
-        self.mailroom.note(&appended.task_id, &moved);
-        if let Some(outcome) = ended {
-            self.tell(&appended.task_id, &outcome);
-            self.retire(&appended.task_id, &outcome);
+        let ended = append.events.last().and_then(|last| Outcome::of_event(last, append.at));
+        let appended = self.writer.append(append).await?;
+        if let Some(outcome) = ended.filter(|_| !appended.deduplicated) {
+            wake_parent::task_ended(self, &appended.task_id, &outcome);
+            lifecycle::remove_resident(self, &appended.task_id, &outcome);
         }
         Ok(appended)
     }
 
-    /// Wakes the tasks that wait for this one. Each is woken once.
-    fn tell(self: &Arc<Self>, task_id: &TaskId, outcome: &Outcome) {
-        for waiting in self.kin.ended(task_id, outcome) {
-            run_slots::start(self, &waiting);
-        }
-        self.kin.forget(task_id);
-    }
-
-    pub(crate) fn tell_end(self: &Arc<Self>, state: &TaskState) {
-        let now = self.world.clock.now();
-        self.tell(&state.task_id, &outcome(state.status, state.detail.as_ref(), now));
-    }
-
-    /// Returns a task for a run: from the cache with the events written since, or from the journal.
-    pub(crate) async fn prepared(&self, task_id: &TaskId) -> Result<Prepared, OrchestratorError> {
-        if let Some(mut prepared) = self.take_prepared(task_id)
-            && (prepared.age == Age::New || self.bring_to_now(&mut prepared.state).await?)
-        {
-            return Ok(prepared);
-        }
-        let state = self.load(task_id).await?;
-        let trees = self.trees.of(&state, &*self.world.journal).await?;
-        Ok(Prepared { state, trees, thinking: None, age: Age::Left })
-    }
-
-    /// Keeps a suspended resident task in memory, so that waking it needs no full read.
-    pub(crate) fn keep_at_hand(&self, state: TaskState, trees: Vec<Arc<Tree>>) {
-        if !state.created.standing || self.stop.is_cancelled() {
-            return;
-        }
-        let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
-        if prepared.len() >= AT_HAND_MAX {
-            // New tasks start in a moment and stay.
-            prepared.retain(|_, kept| kept.age == Age::New);
-        }
-        let task_id = state.task_id.clone();
-        prepared.insert(task_id, Prepared { state, trees, thinking: None, age: Age::Left });
-    }
-
-    /// Applies the events written since the last read. Returns false when they do not fit the state.
-    pub(crate) async fn bring_to_now(
-        &self,
-        state: &mut TaskState,
-    ) -> Result<bool, OrchestratorError> {
-        loop {
-            let (task_id, after) = (Some(state.task_id.clone()), state.position);
-            let read = Read { task_id, after, limit: NonZeroUsize::MAX };
-            let page = self.world.journal.read(read).await?;
-            if page.events.is_empty() {
-                return Ok(true);
-            }
-            if !page.events.iter().all(|event| state.follow(event)) {
-                return Ok(false);
-            }
-        }
-    }
-
-    pub(crate) fn prepare(&self, task_id: TaskId, prepared: Prepared) {
-        let mut waiting = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.insert(task_id, prepared);
-    }
-
-    pub(crate) fn take_prepared(&self, task_id: &TaskId) -> Option<Prepared> {
-        self.prepared.lock().unwrap_or_else(PoisonError::into_inner).remove(task_id)
-    }
-
-    /// Returns the outcome of a task that has ended.
-    pub(crate) async fn outcome(&self, task: &TaskSummary) -> Result<Outcome, OrchestratorError> {
-        let state = self.load(&task.task_id).await?;
-        let ended_at = task.ended_at.unwrap_or(task.last_event_at);
-        Ok(outcome(state.status, state.detail.as_ref(), ended_at))
-    }
-
-    /// Records the outcome of a task for `who`, which waits for it, or starts that task.
-    pub(crate) async fn rejoin(
-        self: &Arc<Self>,
-        who: &TaskId,
-        task: &TaskSummary,
-    ) -> Result<(), OrchestratorError> {
-        if task.status.is_terminal() {
-            self.kin.note(who, &task.task_id, self.outcome(task).await?);
-        } else if task.waiting_for.is_some_and(|what| what != WaitingFor::Budget) {
-            self.watch_time(&task.task_id).await?;
-        } else {
-            run_slots::start(self, &task.task_id);
-        }
-        Ok(())
-    }
-
-    /// Queues a message for a task that has not ended, once, and starts the task.
-    pub(crate) async fn queue(
-        self: &Arc<Self>,
-        task_id: &TaskId,
-        queued: MessageQueued,
-    ) -> Result<(), OrchestratorError> {
-        let key = Some(said_as(task_id, queued.id));
-        self.unfinished(task_id).await?;
-        match self.put(task_id, queued, key).await? {
-            Put::There { .. } => Ok(()),
-            Put::Full(_) => Err(OrchestratorError::MailboxFull { task_id: task_id.clone() }),
-            Put::Ended => self.unfinished(task_id).await.map(drop),
-        }
-    }
-
-    /// Appends directly after the summary's last event. Returns false when another writer was first.
-    pub(crate) async fn append_behind(
+    /// Appends directly after the summary's last event. Returns false when another writer was
+    /// first.
+    pub(crate) async fn append_after(
         self: &Arc<Self>,
         summary: &TaskSummary,
         events: Vec<EventBody>,
@@ -269,133 +122,19 @@ impl Inner {
         let append = Append {
             task_id: summary.task_id.clone(),
             expected: Expected::At(summary.seq),
-            at: self.world.clock.now(),
+            at: self.deps.clock.now(),
             events,
             key: None,
         };
-        let inner = Arc::clone(self);
-        self.owned(async move {
-            match inner.append(append).await {
-                Ok(_) => Ok(true),
-                Err(JournalError::Stale { .. } | JournalError::Ended { .. }) => Ok(false),
-                Err(error) => Err(error.into()),
-            }
-        })
-        .await
+        let services = Arc::clone(self);
+        self.background
+            .run_detached(async move {
+                match services.append(append).await {
+                    Ok(_) => Ok(true),
+                    Err(JournalError::Stale { .. } | JournalError::Ended { .. }) => Ok(false),
+                    Err(error) => Err(error.into()),
+                }
+            })
+            .await
     }
-
-    pub(crate) async fn summary(&self, task_id: &TaskId) -> Result<TaskSummary, OrchestratorError> {
-        let query =
-            TaskQuery { which: TaskSelector::One(task_id.clone()), limit: NonZeroUsize::MIN };
-        let found = self.world.journal.tasks(query).await?.into_iter().next();
-        Ok(found.ok_or_else(|| ReplayError::NoTask { task_id: task_id.clone() })?)
-    }
-
-    /// Returns the task, or [`OrchestratorError::Ended`].
-    pub(crate) async fn unfinished(
-        &self,
-        task_id: &TaskId,
-    ) -> Result<TaskSummary, OrchestratorError> {
-        let summary = self.summary(task_id).await?;
-        if summary.status.is_terminal() {
-            let (task_id, status) = (task_id.clone(), summary.status);
-            return Err(OrchestratorError::Ended { task_id, status });
-        }
-        Ok(summary)
-    }
-
-    /// Returns the provider of a task's model. The error text is meant for the user.
-    pub(crate) fn provider(&self, state: &TaskState) -> Result<Arc<dyn Provider>, String> {
-        let created = &state.created;
-        let model = created.model.as_ref().ok_or_else(|| "no model is set".to_owned())?;
-        self.world.models.provider(model, &created.fallbacks, created.route.as_ref())
-    }
-
-    /// Checks that the model of a task can be called from here.
-    pub(crate) fn check_model(&self, state: &TaskState) -> Result<(), OrchestratorError> {
-        if !self.asks_here(state.created.runner.as_ref()) {
-            return Ok(());
-        }
-        let task_id = || state.task_id.clone();
-        let refuse = |reason| OrchestratorError::NoModel { task_id: task_id(), reason };
-        self.provider(state).map(drop).map_err(refuse)
-    }
-
-    /// Corrects an agent's state: the journal knows only the last recorded one.
-    pub(crate) fn bring_up_to_date(&self, agent: &mut LiveAgent) {
-        match self.places.find(&agent.task_id) {
-            None => agent.status.state = AgentState::Idle,
-            Some(running) => {
-                let silence = chrono::TimeDelta::from_std(running.silence()).unwrap_or_default();
-                let beat = self.world.clock.now() - silence;
-                agent.status.last_activity = agent.status.last_activity.max(beat);
-            }
-        }
-    }
-
-    /// Reads a task from the journal, after the conversation of the tasks it continues.
-    pub(crate) async fn load(&self, task_id: &TaskId) -> Result<TaskState, OrchestratorError> {
-        let mut chapters = vec![(task_id.clone(), self.events(task_id).await?)];
-        while let Some(HistoryRef { task_id: before, seq }) = history(&chapters) {
-            if chapters.len() == HISTORY_TASKS_MAX {
-                return Err(ReplayError::TooDeep { task_id: task_id.clone() }.into());
-            }
-            let mut events = self.events(&before).await?;
-            events.retain(|event| event.seq <= seq);
-            chapters.push((before, events));
-        }
-        let mut before = Conversation::default();
-        while let Some((task_id, events)) = chapters.pop() {
-            let state = TaskState::replay(&task_id, before, &events)?;
-            if chapters.is_empty() {
-                return Ok(state);
-            }
-            before = state.conversation;
-        }
-        Err(ReplayError::NoTask { task_id: task_id.clone() }.into())
-    }
-
-    async fn events(
-        &self,
-        task_id: &TaskId,
-    ) -> Result<Vec<antiphon_core::Event>, OrchestratorError> {
-        let mut events = Vec::new();
-        let mut after = Position(0);
-        loop {
-            let read = Read { task_id: Some(task_id.clone()), after, limit: NonZeroUsize::MAX };
-            let page = self.world.journal.read(read).await?;
-            if page.events.is_empty() {
-                return Ok(events);
-            }
-            after = page.next;
-            events.extend(page.events);
-        }
-    }
-}
-
-/// Whether the event changes the content of an inbox.
-fn is_mail(body: &EventBody) -> bool {
-    let takes = |body: &EventBody| matches!(body, EventBody::MessageAppended(said) if said.queued.is_some());
-    matches!(body, EventBody::MessageQueued(_) | EventBody::Replied(_))
-        || takes(body)
-        || body.ends_task()
-}
-
-/// Returns the outcome of the task when the event ends it.
-fn ended(body: &EventBody, at: DateTime<Utc>) -> Option<Outcome> {
-    let EventBody::StatusChanged(change) = body else { return None };
-    let terminal = change.status.is_terminal();
-    terminal.then(|| outcome(change.status, change.detail.as_ref(), at))
-}
-
-fn outcome(status: TaskStatus, detail: Option<&Value>, ended_at: DateTime<Utc>) -> Outcome {
-    let content = detail.cloned().unwrap_or_else(|| Value::String(status.as_str().to_owned()));
-    Outcome { status, content, ended_at }
-}
-
-/// Returns the history that the oldest of these tasks continues.
-fn history(chapters: &[(TaskId, Vec<antiphon_core::Event>)]) -> Option<HistoryRef> {
-    let (_, events) = chapters.last()?;
-    let EventBody::TaskCreated(created) = &events.first()?.body else { return None };
-    created.history.clone()
 }

@@ -21,7 +21,7 @@ impl Door {
         match self {
             Self::Alone(orchestrator) => {
                 let id = session.id.clone();
-                orchestrator.keep(imported(session)).await?;
+                orchestrator.import_conversation(imported(session)).await?;
                 Ok(id)
             }
             Self::Served(served, _) => served.import(&session).await,
@@ -33,7 +33,7 @@ impl Door {
         match self {
             Self::Alone(orchestrator) => {
                 let kept = forked(orchestrator, session.last_task.clone()).await?;
-                let task_id = orchestrator.keep(kept).await?;
+                let task_id = orchestrator.import_conversation(kept).await?;
                 Ok(orchestrator.task(&task_id).await?.created.session_id)
             }
             Self::Served(served, _) => served.fork(&session.session_id).await,

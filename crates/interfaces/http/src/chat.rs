@@ -125,7 +125,7 @@ async fn accept(
     let model = named.unwrap_or_else(|| task.model.to_string());
     let orchestrator = room.doors.orchestrator.clone();
     let payer = caller.payer();
-    if let Err(error) = orchestrator.afford(payer.as_deref(), key.as_ref()).await {
+    if let Err(error) = orchestrator.check_budget(payer.as_deref(), key.as_ref()).await {
         return Err(Refusal::of(error).await);
     }
     let task = NewTask { key, payer, ..task };
@@ -143,7 +143,7 @@ async fn accept(
     };
     let (follower, deltas) = (attended.take_follower(), attended.take_deltas());
     let attended = if goes_on {
-        attended.let_go();
+        attended.detach();
         None
     } else {
         Some(attended)

@@ -203,11 +203,11 @@ pub(crate) async fn admit(
     let key = idempotency::own_key(&headers)?;
     let key = key.map(|key| own_name(&caller, key));
     let arrival = wire.arrival(room.webhooks.as_ref(), &caller, name, key)?;
-    room.doors.orchestrator.afford_sending(caller.payer().as_deref(), &arrival).await?;
+    room.doors.orchestrator.check_budget_for_arrival(caller.payer().as_deref(), &arrival).await?;
     let receipt = match caller.agent() {
         Some(_) => {
             on_behalf::may_send(&room, &caller, &arrival.to).await?;
-            room.doors.orchestrator.admit_to_live(arrival).await?
+            room.doors.orchestrator.admit_if_started(arrival).await?
         }
         None => room.doors.orchestrator.admit(arrival).await?,
     };

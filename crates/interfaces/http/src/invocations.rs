@@ -158,7 +158,7 @@ impl Dispatching {
         let Some(own_key) = own_key else {
             let tasks = self.planned(invocation, None).await?;
             let made = async move { self.made(tasks).await };
-            return orchestrator.see_through(made).await?;
+            return orchestrator.run_detached(made).await?;
         };
         let key = idempotency::named(&self.caller, KIND, &own_key);
         if let Some(kept) = orchestrator.recorded(&key).await? {
@@ -171,7 +171,7 @@ impl Dispatching {
         let planned = self.planned(invocation, Some(&name(0))).await?;
         let tasks = planned.into_iter().enumerate().map(keyed).collect();
         let kept = async move { self.kept(key, &self.made(tasks).await?).await };
-        orchestrator.see_through(kept).await?
+        orchestrator.run_detached(kept).await?
     }
 
     /// What each target becomes; nothing has happened yet, unless under the name `first`.
@@ -181,7 +181,7 @@ impl Dispatching {
         first: Option<&IdempotencyKey>,
     ) -> Result<Vec<NewTask>, ApiError> {
         let payer = self.caller.payer();
-        self.room.doors.orchestrator.afford(payer.as_deref(), first).await?;
+        self.room.doors.orchestrator.check_budget(payer.as_deref(), first).await?;
         let Invocation { targets, executor, tools, .. } = invocation.into_inner();
         let mut tasks = Vec::with_capacity(targets.len());
         for (index, target) in targets.into_iter().enumerate() {
@@ -251,7 +251,7 @@ async fn results(
     for task_id in task_ids {
         match ended(orchestrator, task_id).await {
             Ok(result) => results.push(result),
-            Err(OrchestratorError::AtRest { .. }) => return Ok(None),
+            Err(OrchestratorError::NotRunning { .. }) => return Ok(None),
             Err(error) => return Err(error.into()),
         }
     }

@@ -106,7 +106,8 @@ pub(crate) async fn may_send(
     let defined = room.doors.desk.defined().into_iter().map(|defined| defined.definition);
     let placed = defined.into_iter().find(|defined| defined.name == *to);
     // One that can run nowhere is not started either.
-    let placed = placed.and_then(|defined| orchestrator.place(&defined.runtimes).ok().flatten());
+    let placed =
+        placed.and_then(|defined| orchestrator.choose_runner(&defined.runtimes).ok().flatten());
     if let Some(kind) = unbound(room, placed.as_ref()) {
         return Err(unheard(to.as_str(), kind));
     }

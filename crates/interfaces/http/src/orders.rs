@@ -111,8 +111,8 @@ pub(crate) async fn say(
         key: idempotency::key(&caller, "http-said", &headers)?,
     };
     let orchestrator = &room.doors.orchestrator;
-    orchestrator.afford_saying(caller.payer().as_deref(), &task_id, &saying).await?;
-    let interaction_id = orchestrator.say(&task_id, saying).await?;
+    orchestrator.check_budget_for_message(caller.payer().as_deref(), &task_id, &saying).await?;
+    let interaction_id = orchestrator.send_message(&task_id, saying).await?;
     Ok((StatusCode::ACCEPTED, axum::Json(Heard { interaction_id })))
 }
 

@@ -245,7 +245,7 @@ async fn keep(
 ) -> Result<(StatusCode, axum::Json<SessionKept>), ApiError> {
     let orchestrator = &room.doors.orchestrator;
     let before = if kept.key.is_some() { Some(orchestrator.head().await?) } else { None };
-    let task_id = orchestrator.keep(kept).await?;
+    let task_id = orchestrator.import_conversation(kept).await?;
     let repeated = room.was_there(&task_id, before).await?;
     let session_id = room.summary(&task_id).await?.session_id;
     let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };

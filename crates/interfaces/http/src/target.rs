@@ -124,6 +124,6 @@ fn forced(
         let (kinds, kind) = (kinds.join(", "), wish.kind());
         return Err(refuse(format!("`executor`: it runs in {kinds}, and {kind} was asked for")));
     }
-    let placed = room.doors.orchestrator.place(&[wish]);
+    let placed = room.doors.orchestrator.choose_runner(&[wish]);
     placed.map_err(|reason| refuse(format!("`executor`: {reason}")))
 }

@@ -76,7 +76,7 @@ pub(crate) async fn accept(
     let request = on_behalf::bounded(&room, &caller, TaskRequest::try_from(wire)?)?;
     let orchestrator = &room.doors.orchestrator;
     let payer = caller.payer();
-    orchestrator.afford(payer.as_deref(), key.as_ref()).await?;
+    orchestrator.check_budget(payer.as_deref(), key.as_ref()).await?;
     let task = NewTask { payer, ..room.doors.desk.task(request).await? };
     on_behalf::may_start(&room, &caller, &task)?;
     let before = if key.is_some() { Some(orchestrator.head().await?) } else { None };

@@ -137,7 +137,7 @@ pub(crate) fn stream_of(
 
 fn read_on(mut follower: Follower) -> Reading {
     Box::pin(async move {
-        let told = follower.next_told().await;
+        let told = follower.next_serialized().await;
         (follower, told)
     })
 }

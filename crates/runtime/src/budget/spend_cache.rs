@@ -14,25 +14,25 @@ use antiphon_core::{
 use chrono::{DateTime, NaiveDate, Utc};
 
 use crate::budget::spend_limits::{BudgetScope, Sums};
-use crate::services::Inner;
+use crate::budget::tree::Trees;
 
 /// Number of days that are kept before the oldest is dropped.
 const DAYS_MAX: usize = 64;
 
 /// What was spent this month.
 #[derive(Debug, Default)]
-pub(crate) struct SpendCache(Mutex<Book>);
+pub(crate) struct SpendCache(Mutex<CacheState>);
 
 #[derive(Debug, Default)]
-struct Book {
+struct CacheState {
     /// `None` until it is read, and after an append with an unknown outcome.
-    sums: Option<Known>,
+    sums: Option<MonthTotals>,
     /// Number of invalidations: what was read before the last one is dropped.
-    doubts: u64,
+    invalidations: u64,
     /// Number of reads in progress.
     reading: usize,
     /// Entries appended during a read.
-    meanwhile: Vec<(Position, Entry)>,
+    appended_meanwhile: Vec<(Position, Entry)>,
 }
 
 /// An amount that was spent or allowed.
@@ -43,12 +43,12 @@ enum Entry {
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct MonthTotals {
     /// Position up to which everything is included.
     head: Position,
     days: BTreeMap<NaiveDate, HashMap<BudgetScope, Day>>,
     /// Usage by day, payer and model: costs are rounded once for each, whatever the order.
-    taken: HashMap<(NaiveDate, Option<String>, String), Usage>,
+    usage_so_far: HashMap<(NaiveDate, Option<String>, String), Usage>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -59,144 +59,49 @@ struct Day {
 }
 
 impl SpendCache {
-    fn book(&self) -> MutexGuard<'_, Book> {
+    fn state(&self) -> MutexGuard<'_, CacheState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads it from the journal, unless it is known.
-    pub(crate) async fn ready(
+    /// Reads it from the journal, unless it is totals.
+    pub(crate) async fn ensure_loaded(
         &self,
         journal: &dyn Journal,
         prices: &PriceTable,
         now: DateTime<Utc>,
     ) -> Result<(), JournalError> {
-        // The clock may go back a little, or a month may end meanwhile.
+        // The clock may go back a little, or a month may end appended_meanwhile.
         let yesterday = now.checked_sub_signed(chrono::TimeDelta::days(1)).unwrap_or(now);
         let from = SpendWindow::Month.first_day(yesterday);
-        while let Some(reading) = self.begin_to_read() {
+        while let Some(reading) = self.begin_read() {
             let found = journal.spending(DayRange { from, to: NaiveDate::MAX }).await?;
-            reading.end(Known::of(found, prices), prices);
+            reading.end(MonthTotals::of(found, prices), prices);
         }
         Ok(())
     }
 
-    fn begin_to_read(&self) -> Option<Reading<'_>> {
-        let mut book = self.book();
-        if book.sums.is_some() {
-            return None;
-        }
-        book.reading += 1;
-        Some(Reading { purse: self, doubts: book.doubts })
-    }
-
-    /// Adds appended entries.
-    fn add(&self, position: Position, entries: Vec<Entry>, prices: &PriceTable) {
-        let mut book = self.book();
-        for entry in entries {
-            if book.reading > 0 {
-                book.meanwhile.push((position, entry.clone()));
-            }
-            if let Some(known) = &mut book.sums {
-                known.add(position, entry, prices);
-            }
-        }
-    }
-
-    /// Invalidates the sums, after an append with an unknown outcome.
-    fn doubt(&self) {
-        let mut book = self.book();
-        book.sums = None;
-        book.doubts += 1;
-    }
-
-    /// Amounts of one limit; `None` while they are unknown.
-    pub(crate) fn sums(&self, scope: &BudgetScope, now: DateTime<Utc>) -> Option<Sums> {
-        self.book().sums.as_ref().map(|known| known.sums(scope, now))
-    }
-
-    /// All payers that spent or were allowed something this month.
-    pub(crate) fn scopes(&self, now: DateTime<Utc>) -> Vec<BudgetScope> {
-        let book = self.book();
-        let Some(known) = &book.sums else { return Vec::new() };
-        let days = known.days.range(SpendWindow::Month.first_day(now)..=now.date_naive());
-        let scopes: std::collections::BTreeSet<BudgetScope> =
-            days.flat_map(|(_, day)| day.keys().cloned()).collect();
-        scopes.into_iter().collect()
-    }
-}
-
-/// A read in progress. Appended entries are kept while there is one.
-struct Reading<'a> {
-    purse: &'a SpendCache,
-    doubts: u64,
-}
-
-impl Reading<'_> {
-    /// Stores what was read, unless it was invalidated meanwhile.
-    fn end(self, mut known: Known, prices: &PriceTable) {
-        let mut book = self.purse.book();
-        if book.doubts != self.doubts {
-            return;
-        }
-        for (position, entry) in &book.meanwhile {
-            known.add(*position, entry.clone(), prices);
-        }
-        book.sums = Some(known);
-    }
-}
-
-impl Drop for Reading<'_> {
-    fn drop(&mut self) {
-        let mut book = self.purse.book();
-        book.reading -= 1;
-        if book.reading == 0 {
-            book.meanwhile = Vec::new();
-        }
-    }
-}
-
-/// An append in progress. Dropped without `end`, it invalidates the sums.
-struct Writing<'a> {
-    purse: &'a SpendCache,
-    known: bool,
-}
-
-impl<'a> Writing<'a> {
-    fn begin(purse: &'a SpendCache) -> Self {
-        Self { purse, known: false }
-    }
-
-    /// The outcome of the append is known.
-    fn end(mut self) {
-        self.known = true;
-    }
-}
-
-impl Drop for Writing<'_> {
-    fn drop(&mut self) {
-        if !self.known {
-            self.purse.doubt();
-        }
-    }
-}
-
-impl Inner {
     /// Appends to the journal, and adds what the events spend and allow.
-    pub(crate) async fn write(&self, append: Append) -> Result<Appended, JournalError> {
+    pub(crate) async fn append(
+        &self,
+        append: Append,
+        journal: &dyn Journal,
+        trees: &Trees,
+        prices: &PriceTable,
+    ) -> Result<Appended, JournalError> {
         if !spends(&append) {
-            return self.world.journal.append(append).await;
+            return journal.append(append).await;
         }
         // The tree of a task that spends is registered, because the task runs.
-        let tree = self.trees.shared(&append.task_id);
+        let tree = trees.find(&append.task_id);
         let paid = tree.map(|tree| entries(&append, tree.payer.as_ref()));
         let raises = append.events.iter().any(|body| matches!(body, EventBody::BudgetRaised(_)));
         let paid = paid.or_else(|| raises.then(|| entries(&append, None)));
-        let writing = Writing::begin(&self.purse);
-        let appended = self.world.journal.append(append).await;
+        let writing = WriteGuard::begin(self);
+        let appended = journal.append(append).await;
         match (&appended, paid) {
             (Ok(appended), Some(paid)) => {
                 if !appended.deduplicated {
-                    self.purse.add(appended.position, paid, &self.world.prices);
+                    self.add(appended.position, paid, prices);
                 }
                 writing.end();
             }
@@ -212,6 +117,105 @@ impl Inner {
             | (Err(JournalError::Unavailable { .. } | JournalError::Corrupt { .. }), _) => {}
         }
         appended
+    }
+
+    fn begin_read(&self) -> Option<ReadGuard<'_>> {
+        let mut state = self.state();
+        if state.sums.is_some() {
+            return None;
+        }
+        state.reading += 1;
+        Some(ReadGuard { cache: self, invalidations: state.invalidations })
+    }
+
+    /// Adds appended entries.
+    fn add(&self, position: Position, entries: Vec<Entry>, prices: &PriceTable) {
+        let mut state = self.state();
+        for entry in entries {
+            if state.reading > 0 {
+                state.appended_meanwhile.push((position, entry.clone()));
+            }
+            if let Some(totals) = &mut state.sums {
+                totals.add(position, entry, prices);
+            }
+        }
+    }
+
+    /// Invalidates the sums, after an append with an unknown outcome.
+    fn invalidate(&self) {
+        let mut state = self.state();
+        state.sums = None;
+        state.invalidations += 1;
+    }
+
+    /// Amounts of one limit; `None` while they are unknown.
+    pub(crate) fn sums(&self, scope: &BudgetScope, now: DateTime<Utc>) -> Option<Sums> {
+        self.state().sums.as_ref().map(|totals| totals.sums(scope, now))
+    }
+
+    /// All payers that spent or were allowed something this month.
+    pub(crate) fn scopes(&self, now: DateTime<Utc>) -> Vec<BudgetScope> {
+        let state = self.state();
+        let Some(totals) = &state.sums else { return Vec::new() };
+        let days = totals.days.range(SpendWindow::Month.first_day(now)..=now.date_naive());
+        let scopes: std::collections::BTreeSet<BudgetScope> =
+            days.flat_map(|(_, day)| day.keys().cloned()).collect();
+        scopes.into_iter().collect()
+    }
+}
+
+/// A read in progress. Appended entries are kept while there is one.
+struct ReadGuard<'a> {
+    cache: &'a SpendCache,
+    invalidations: u64,
+}
+
+impl ReadGuard<'_> {
+    /// Stores what was read, unless it was invalidated `appended_meanwhile`.
+    fn end(self, mut totals: MonthTotals, prices: &PriceTable) {
+        let mut state = self.cache.state();
+        if state.invalidations != self.invalidations {
+            return;
+        }
+        for (position, entry) in &state.appended_meanwhile {
+            totals.add(*position, entry.clone(), prices);
+        }
+        state.sums = Some(totals);
+    }
+}
+
+impl Drop for ReadGuard<'_> {
+    fn drop(&mut self) {
+        let mut state = self.cache.state();
+        state.reading -= 1;
+        if state.reading == 0 {
+            state.appended_meanwhile = Vec::new();
+        }
+    }
+}
+
+/// An append in progress. Dropped without `end`, it invalidates the sums.
+struct WriteGuard<'a> {
+    cache: &'a SpendCache,
+    is_known: bool,
+}
+
+impl<'a> WriteGuard<'a> {
+    fn begin(cache: &'a SpendCache) -> Self {
+        Self { cache, is_known: false }
+    }
+
+    /// The outcome of the append is totals.
+    fn end(mut self) {
+        self.is_known = true;
+    }
+}
+
+impl Drop for WriteGuard<'_> {
+    fn drop(&mut self) {
+        if !self.is_known {
+            self.cache.invalidate();
+        }
     }
 }
 
@@ -240,28 +244,28 @@ fn spends(append: &Append) -> bool {
     append.events.iter().any(spends)
 }
 
-impl Known {
+impl MonthTotals {
     fn of(found: Spending, prices: &PriceTable) -> Self {
-        let mut known = Self::default();
+        let mut totals = Self::default();
         for spent in found.spent {
             let (account, calls, usage) = (spent.account, spent.calls, spent.usage);
             let (day, payer, model) = (account.day, account.payer, account.model);
-            known.enter(Entry::Paid { day, payer, model, calls, usage }, prices);
+            totals.add_entry(Entry::Paid { day, payer, model, calls, usage }, prices);
         }
         for raised in found.raised {
-            known.enter(Entry::Raised(raised), prices);
+            totals.add_entry(Entry::Raised(raised), prices);
         }
-        known.head = found.head;
-        known
+        totals.head = found.head;
+        totals
     }
 
     fn add(&mut self, position: Position, entry: Entry, prices: &PriceTable) {
         if position > self.head {
-            self.enter(entry, prices);
+            self.add_entry(entry, prices);
         }
     }
 
-    fn enter(&mut self, entry: Entry, prices: &PriceTable) {
+    fn add_entry(&mut self, entry: Entry, prices: &PriceTable) {
         match entry {
             Entry::Raised(Raised { day, payer, by }) => {
                 let scope = payer.map_or(BudgetScope::Total, BudgetScope::Key);
@@ -269,11 +273,12 @@ impl Known {
             }
             Entry::Paid { day, payer, model, calls, usage } => {
                 let price = ModelRef::parse(&model).ok().and_then(|model| prices.price(&model));
-                let taken = self.taken.entry((day, payer.clone(), model)).or_default();
-                let before = *taken;
-                *taken += usage;
+                let usage_so_far =
+                    self.usage_so_far.entry((day, payer.clone(), model)).or_default();
+                let before = *usage_so_far;
+                *usage_so_far += usage;
                 let cost = price.map(|price| {
-                    let (before, after) = (price.cost(before), price.cost(*taken));
+                    let (before, after) = (price.cost(before), price.cost(*usage_so_far));
                     Cost { nano_usd: after.nano_usd.saturating_sub(before.nano_usd) }
                 });
                 let scopes = [Some(BudgetScope::Total), payer.map(BudgetScope::Key)];
@@ -292,7 +297,7 @@ impl Known {
         if self.days.len() > DAYS_MAX && !self.days.contains_key(&day) {
             self.days.pop_first();
             let first = self.days.keys().next().copied().unwrap_or(day);
-            self.taken.retain(|(day, ..), _| *day >= first);
+            self.usage_so_far.retain(|(day, ..), _| *day >= first);
         }
         self.days.entry(day).or_default().entry(scope).or_default()
     }

@@ -12,24 +12,8 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::deps::RuntimeDeps;
-
 /// Provider whose models cost nothing unless a price is configured.
 const SCRIPTED: &str = "scripted";
-
-/// Configuration of an orchestrator. [`RuntimeDeps`] alone convert into one without spend limits.
-pub struct RuntimeConfig {
-    /// Ports and settings.
-    pub world: RuntimeDeps,
-    /// Spend limits.
-    pub budget: Budget,
-}
-
-impl From<RuntimeDeps> for RuntimeConfig {
-    fn from(world: RuntimeDeps) -> Self {
-        Self { world, budget: Budget::default() }
-    }
-}
 
 /// Spend limits, in total and for each API key.
 #[derive(Clone)]
@@ -144,12 +128,12 @@ impl BudgetSpent {
     }
 
     /// Whether the detail describes the same limit, regardless of the amount spent.
-    pub(crate) fn is_told_by(&self, detail: Option<&Value>) -> bool {
-        let Some(told) = detail else { return false };
+    pub(crate) fn is_described_by(&self, detail: Option<&Value>) -> bool {
+        let Some(recorded) = detail else { return false };
         let own = self.detail();
         ["scope", "key_id", "period", "limit_nano_usd", "resets_at"]
             .iter()
-            .all(|field| told.get(field) == own.get(field))
+            .all(|field| recorded.get(field) == own.get(field))
     }
 }
 
@@ -167,17 +151,21 @@ pub enum BudgetRefusal {
 
 impl Budget {
     /// Whether any limit applies to what `payer` pays for.
-    pub(crate) fn holds_for(&self, payer: Option<&str>) -> bool {
+    pub(crate) fn applies_to(&self, payer: Option<&str>) -> bool {
         let own = |payer| !self.spend_limits.limits(payer).is_empty();
         !self.total.is_empty() || payer.is_some_and(own)
     }
 
     /// A model of the task without a price, where limits apply.
-    pub(crate) fn unpriced(&self, task: &TaskCreated, prices: &PriceTable) -> Option<String> {
+    pub(crate) fn model_without_price(
+        &self,
+        task: &TaskCreated,
+        prices: &PriceTable,
+    ) -> Option<String> {
         let unknown =
             |model: &&ModelRef| model.provider() != SCRIPTED && prices.price(model).is_none();
         let model = task.model.iter().chain(&task.fallbacks).find(unknown)?;
-        self.holds_for(task.payer.as_deref()).then(|| model.to_string())
+        self.applies_to(task.payer.as_deref()).then(|| model.to_string())
     }
 
     /// Checks one limit.

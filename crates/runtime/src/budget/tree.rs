@@ -19,12 +19,12 @@ use crate::task::state::{ReplayError, TaskState};
 pub(crate) const TREE_TASKS_MAX: NonZeroUsize = NonZeroUsize::new(1_000_000).unwrap();
 
 /// Number of registered trees at which unused ones are dropped.
-const TREES_SWEPT: usize = 2 * crate::task::run_slots::TASKS_RUNNING_MAX;
+const TREES_CLEANUP_AT: usize = 2 * crate::task::run_slots::TASKS_RUNNING_MAX;
 
 /// A task with its descendants: limits and totals.
 #[derive(Debug)]
 pub(crate) struct Tree {
-    pub(crate) top: TaskId,
+    pub(crate) root: TaskId,
     parent: Option<TaskId>,
     pub(crate) depth: u32,
     pub(crate) limits: TaskLimits,
@@ -34,14 +34,14 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    fn new(top: TaskId, created: &TaskCreated, totals: Totals) -> Self {
+    fn new(root: TaskId, created: &TaskCreated, totals: Totals) -> Self {
         let mut limits = created.limits;
         if created.standing {
             // These limits hold for the resident agent itself, for each wake-up.
             (limits.turns_max, limits.tool_calls_max) = (None, None);
         }
         Self {
-            top,
+            root,
             parent: created.parent.clone(),
             depth: created.depth,
             limits,
@@ -51,8 +51,8 @@ impl Tree {
     }
 
     /// The tree of a task that is about to be created.
-    pub(crate) fn sprout(top: TaskId, created: &TaskCreated) -> Arc<Self> {
-        Arc::new(Self::new(top, created, Totals { tasks: 1, ..Totals::default() }))
+    pub(crate) fn for_new_task(root: TaskId, created: &TaskCreated) -> Arc<Self> {
+        Arc::new(Self::new(root, created, Totals { tasks: 1, ..Totals::default() }))
     }
 
     fn totals(&self) -> MutexGuard<'_, Totals> {
@@ -141,15 +141,19 @@ impl Trees {
         let mut path = Vec::new();
         let mut missing = false;
         let mut next = Some(state.task_id.clone());
-        while let Some(top) = next {
-            let step = match self.shared(&top) {
-                Some(tree) => Step::Shared(tree),
-                None if top == state.task_id => Step::Read(top, Box::new(state.created.clone())),
-                None => Step::Read(top.clone(), Box::new(beginning(&top, journal).await?.0)),
+        while let Some(root) = next {
+            let source = match self.find(&root) {
+                Some(tree) => TreeSource::Registered(tree),
+                None if root == state.task_id => {
+                    TreeSource::Recorded(root, Box::new(state.created.clone()))
+                }
+                None => {
+                    TreeSource::Recorded(root.clone(), Box::new(creation(&root, journal).await?.0))
+                }
             };
-            next = step.parent().cloned();
-            missing |= matches!(step, Step::Read(..));
-            path.push(step);
+            next = source.parent().cloned();
+            missing |= matches!(source, TreeSource::Recorded(..));
+            path.push(source);
         }
         // A task that has not called its model has dispatched nothing.
         let fresh = path.len() == 1 && state.turns == 0;
@@ -161,63 +165,66 @@ impl Trees {
         } else {
             Vec::new()
         };
-        Ok(path.into_iter().map(|step| self.take(step, &tasks)).collect())
+        Ok(path.into_iter().map(|source| self.resolve(source, &tasks)).collect())
     }
 
-    fn take(&self, step: Step, tasks: &[TaskSummary]) -> Arc<Tree> {
-        match step {
-            Step::Shared(tree) => tree,
-            Step::Read(top, created) => {
-                let totals = below(&top, tasks);
-                self.share(Arc::new(Tree::new(top, &created, totals)))
+    fn resolve(&self, source: TreeSource, tasks: &[TaskSummary]) -> Arc<Tree> {
+        match source {
+            TreeSource::Registered(tree) => tree,
+            TreeSource::Recorded(root, created) => {
+                let totals = subtree_totals(&root, tasks);
+                self.register(Arc::new(Tree::new(root, &created, totals)))
             }
         }
     }
 
     /// Registers a tree, or returns the one that is registered.
-    pub(crate) fn share(&self, tree: Arc<Tree>) -> Arc<Tree> {
+    pub(crate) fn register(&self, tree: Arc<Tree>) -> Arc<Tree> {
         let mut trees = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(first) = trees.get(&tree.top).and_then(Weak::upgrade) {
+        if let Some(first) = trees.get(&tree.root).and_then(Weak::upgrade) {
             return first;
         }
-        if trees.len() >= TREES_SWEPT {
+        if trees.len() >= TREES_CLEANUP_AT {
             trees.retain(|_, tree| tree.strong_count() > 0);
         }
-        trees.insert(tree.top.clone(), Arc::downgrade(&tree));
+        trees.insert(tree.root.clone(), Arc::downgrade(&tree));
         tree
     }
 
     /// The tree of a running task.
-    pub(crate) fn shared(&self, top: &TaskId) -> Option<Arc<Tree>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(top).and_then(Weak::upgrade)
+    pub(crate) fn find(&self, root: &TaskId) -> Option<Arc<Tree>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(root).and_then(Weak::upgrade)
     }
 }
 
-enum Step {
-    Shared(Arc<Tree>),
-    Read(TaskId, Box<TaskCreated>),
+enum TreeSource {
+    Registered(Arc<Tree>),
+    Recorded(TaskId, Box<TaskCreated>),
 }
 
-impl Step {
+impl TreeSource {
     fn parent(&self) -> Option<&TaskId> {
         match self {
-            Self::Shared(tree) => tree.parent.as_ref(),
-            Self::Read(_, created) => created.parent.as_ref(),
+            Self::Registered(tree) => tree.parent.as_ref(),
+            Self::Recorded(_, created) => created.parent.as_ref(),
         }
     }
 }
 
 /// Totals of a task and its descendants.
-fn below(top: &TaskId, tasks: &[TaskSummary]) -> Totals {
-    let inside = descent(std::slice::from_ref(top), tasks);
+fn subtree_totals(root: &TaskId, tasks: &[TaskSummary]) -> Totals {
+    let inside = subtree_ids(std::slice::from_ref(root), tasks);
     let mut totals = Totals::of(tasks.iter().filter(|task| inside.contains(&task.task_id)));
     totals.tasks = totals.tasks.max(1);
     totals
 }
 
 /// Ids of tasks and their descendants; `tasks` is ordered newest first.
-pub(crate) fn descent<'a>(tops: &'a [TaskId], tasks: &'a [TaskSummary]) -> HashSet<&'a TaskId> {
-    let mut inside: HashSet<&TaskId> = tops.iter().collect();
+pub(crate) fn subtree_ids<'a>(
+    roots: &'a [TaskId],
+    tasks: &'a [TaskSummary],
+) -> HashSet<&'a TaskId> {
+    let mut inside: HashSet<&TaskId> = roots.iter().collect();
     // A parent is older than its children.
     for task in tasks.iter().rev() {
         if task.parent.as_ref().is_some_and(|parent| inside.contains(parent)) {
@@ -228,7 +235,7 @@ pub(crate) fn descent<'a>(tops: &'a [TaskId], tasks: &'a [TaskSummary]) -> HashS
 }
 
 /// The creation event of a task, and its time.
-pub(crate) async fn beginning(
+pub(crate) async fn creation(
     task_id: &TaskId,
     journal: &dyn Journal,
 ) -> Result<(TaskCreated, DateTime<Utc>), OrchestratorError> {

@@ -13,36 +13,40 @@ use futures_util::{StreamExt, stream};
 use serde_json::json;
 
 use crate::budget::tree::Tree;
-use crate::dispatch::pending_call::{PendingCall, Wants};
+use crate::dispatch::pending_call::{PendingCall, WaitGoal};
 use crate::dispatch::plan;
 use crate::dispatch::refusal::Refusal;
+use crate::dispatch::wake_parent;
 use crate::orchestrator_error::OrchestratorError;
-use crate::services::{Age, Inner, Prepared};
+use crate::services::Services;
+use crate::task::cache::{CachedTask, Freshness};
+use crate::task::cancel;
 use crate::task::conversation::Conversation;
-use crate::task::run_slots;
+use crate::task::deadlines;
 use crate::task::state::TaskState;
-use crate::task::step::Work;
+use crate::task::step::TaskRun;
+use crate::task::supervise;
 
 /// Maximum number of children that are created concurrently.
 const CREATED_AT_ONCE: usize = 1024;
 
 /// A child to be created.
-pub(crate) struct Planned {
+pub(crate) struct PlannedChild {
     pub(crate) created: TaskCreated,
     pub(crate) message: UserMessage,
 }
 
-impl Work {
+impl TaskRun {
     /// Creates children under their recorded ids and starts them. A child that can no longer run is
     /// created as failed.
-    pub(crate) async fn raise(
+    pub(crate) async fn create_children(
         &mut self,
-        children: Vec<(TaskId, Result<Planned, Refusal>)>,
+        children: Vec<(TaskId, Result<PlannedChild, Refusal>)>,
     ) -> Result<(), OrchestratorError> {
         let seq = self.state.seq;
         let state = &self.state;
-        let (inner, trees) = (&self.inner, &self.trees);
-        let births = children.into_iter().map(|(task_id, planned)| async move {
+        let (services, trees) = (&self.services, &self.trees);
+        let creations = children.into_iter().map(|(task_id, planned)| async move {
             let planned = match planned {
                 Ok(mut planned) => {
                     if let Some(history) = &mut planned.created.history {
@@ -50,28 +54,33 @@ impl Work {
                     }
                     planned
                 }
-                Err(refusal) => return stillborn(inner, state, task_id, &refusal).await,
+                Err(refusal) => {
+                    return create_failed_child(services, state, task_id, &refusal).await;
+                }
             };
-            birth(inner, state, trees, task_id, planned).await
+            create_child(services, state, trees, task_id, planned).await
         });
-        let mut births = std::pin::pin!(stream::iter(births).buffer_unordered(CREATED_AT_ONCE));
-        while let Some(born) = births.next().await {
-            born?;
+        let mut creations =
+            std::pin::pin!(stream::iter(creations).buffer_unordered(CREATED_AT_ONCE));
+        while let Some(created) = creations.next().await {
+            created?;
         }
         Ok(())
     }
 
     /// Registers again what the task waits for, after a restart.
     pub(crate) async fn rejoin(&mut self) -> Result<(), OrchestratorError> {
-        let (flights, detached) = (self.state.flights.values(), self.state.detached.values());
-        let mut awaited: Vec<TaskId> = flights.flat_map(PendingCall::tasks).cloned().collect();
+        let (pending_calls, detached) =
+            (self.state.pending_calls.values(), self.state.detached.values());
+        let mut awaited: Vec<TaskId> =
+            pending_calls.flat_map(PendingCall::tasks).cloned().collect();
         awaited.extend(detached.cloned());
-        let me = self.state.task_id.clone();
-        let unknown = self.inner.kin.unknown(&me, &awaited);
-        for flight in self.state.flights.values() {
-            match flight.until() {
-                _ if !unknown.is_empty() => self.expect(flight),
-                Some(until) => self.inner.watch_task(until, me.clone()),
+        let waiter = self.state.task_id.clone();
+        let unknown = self.services.waiters.not_registered(&waiter, &awaited);
+        for pending_call in self.state.pending_calls.values() {
+            match pending_call.until() {
+                _ if !unknown.is_empty() => self.wait_for_call(pending_call),
+                Some(until) => deadlines::watch_task(&self.services, until, waiter.clone()),
                 None => {}
             }
         }
@@ -79,29 +88,32 @@ impl Work {
             return Ok(());
         }
         let detached: Vec<TaskId> = self.state.detached.values().cloned().collect();
-        self.inner.kin.expect(&me, &detached, Wants::EACH, &self.trees);
-        let there = self.inner.tree_without_orphans(self.root()).await?;
+        self.services.waiters.register(&waiter, &detached, WaitGoal::EACH, &self.trees);
+        let existing = cancel::tree_without_orphans(&self.services, self.root()).await?;
         let mut missing = HashSet::new();
         for task in unknown {
-            match there.get(&task) {
-                Some(summary) => self.inner.rejoin(&me, summary).await?,
+            match existing.get(&task) {
+                Some(summary) => wake_parent::rejoin(&self.services, &waiter, summary).await?,
                 None => {
                     missing.insert(task);
                 }
             }
         }
-        self.raise_missing(&missing).await
+        self.create_missing_children(&missing).await
     }
 
     /// Creates the children that were recorded and never created.
-    async fn raise_missing(&mut self, missing: &HashSet<TaskId>) -> Result<(), OrchestratorError> {
+    async fn create_missing_children(
+        &mut self,
+        missing: &HashSet<TaskId>,
+    ) -> Result<(), OrchestratorError> {
         if missing.is_empty() {
             return Ok(());
         }
         let mut lost = Vec::new();
-        for (call_id, flight) in &self.state.flights {
-            let PendingCall::Children { children, .. } = flight else { continue };
-            let planned = match self.call_of(call_id).map(|call| self.plan(&call)) {
+        for (call_id, pending_call) in &self.state.pending_calls {
+            let PendingCall::Children { children, .. } = pending_call else { continue };
+            let planned = match self.find_call(call_id).map(|call| self.plan(&call)) {
                 Some(Ok((_, planned))) => planned.into_iter().map(Ok).collect(),
                 Some(Err(refusal)) => children.iter().map(|_| Err(refusal.clone())).collect(),
                 None => Vec::new(),
@@ -109,20 +121,20 @@ impl Work {
             let named = children.iter().cloned().zip(planned);
             lost.extend(named.filter(|(child, _): &(TaskId, _)| missing.contains(child)));
         }
-        self.raise(lost).await
+        self.create_children(lost).await
     }
 }
 
 /// Creates a child and starts it.
-async fn birth(
-    inner: &Arc<Inner>,
+async fn create_child(
+    services: &Arc<Services>,
     parent: &TaskState,
     trees: &[Arc<Tree>],
     task_id: TaskId,
-    planned: Planned,
+    planned: PlannedChild,
 ) -> Result<(), OrchestratorError> {
-    let Planned { created, message } = planned;
-    let at = inner.world.clock.now();
+    let PlannedChild { created, message } = planned;
+    let at = services.deps.clock.now();
     let before = match &created.history {
         Some(_) => parent.conversation.clone(),
         None => Conversation::default(),
@@ -131,7 +143,7 @@ async fn birth(
     let mut thinking = None;
     if created.runner.is_none() {
         // Running and thinking from the beginning: one append in place of two.
-        let agent_id = AgentId::from(inner.world.ids.next());
+        let agent_id = AgentId::from(services.deps.ids.next());
         behind.push(StatusChanged::new(TaskStatus::Running).into());
         let (from, to) = (AgentState::Idle, AgentState::Thinking);
         behind.push(StateChanged { agent_id, from, to }.into());
@@ -141,27 +153,30 @@ async fn birth(
     for body in &behind {
         state.apply(body);
     }
-    let tree = inner.trees.share(Tree::sprout(task_id.clone(), &created));
+    let tree = services.trees.register(Tree::for_new_task(task_id.clone(), &created));
     let trees = std::iter::once(tree).chain(trees.iter().cloned()).collect();
     // Before the task becomes visible: the first run or cancel finds the cached state.
-    inner.prepare(task_id.clone(), Prepared { state, trees, thinking, age: Age::New });
-    let born = create(inner, &task_id, created, behind).await;
-    if !matches!(born, Ok(true)) {
-        inner.take_prepared(&task_id);
-        return born.map(drop);
+    services.cache.insert(
+        task_id.clone(),
+        CachedTask { state, trees, thinking, freshness: Freshness::Complete },
+    );
+    let created = create(services, &task_id, created, behind).await;
+    if !matches!(created, Ok(true)) {
+        services.cache.take(&task_id);
+        return created.map(drop);
     }
-    run_slots::start(inner, &task_id);
+    supervise::start(services, &task_id);
     Ok(())
 }
 
 /// Creates a child that failed before it could run.
-async fn stillborn(
-    inner: &Arc<Inner>,
+async fn create_failed_child(
+    services: &Arc<Services>,
     parent: &TaskState,
     task_id: TaskId,
     refusal: &Refusal,
 ) -> Result<(), OrchestratorError> {
-    let session_id = SessionId::from(inner.world.ids.next());
+    let session_id = SessionId::from(services.deps.ids.next());
     let root = parent.created.root.clone().unwrap_or_else(|| parent.task_id.clone());
     let created = TaskCreated {
         parent: Some(parent.task_id.clone()),
@@ -172,12 +187,12 @@ async fn stillborn(
     };
     let detail = json!({ "code": "refused", "error": refusal.to_string() });
     let failed = StatusChanged { detail: Some(detail), ..StatusChanged::new(TaskStatus::Failed) };
-    create(inner, &task_id, created, vec![failed.into()]).await.map(drop)
+    create(services, &task_id, created, vec![failed.into()]).await.map(drop)
 }
 
 /// Returns false when the child already exists.
 async fn create(
-    inner: &Arc<Inner>,
+    services: &Arc<Services>,
     task_id: &TaskId,
     created: TaskCreated,
     behind: Vec<EventBody>,
@@ -185,11 +200,11 @@ async fn create(
     let append = Append {
         task_id: task_id.clone(),
         expected: Expected::NoTask,
-        at: inner.world.clock.now(),
+        at: services.deps.clock.now(),
         events: std::iter::once(created.into()).chain(behind).collect(),
         key: None,
     };
-    match inner.append(append).await {
+    match services.append(append).await {
         Ok(_) => Ok(true),
         Err(JournalError::Stale { .. } | JournalError::Ended { .. }) => Ok(false),
         Err(error) => Err(error.into()),

@@ -19,27 +19,29 @@ use antiphon_core::{
 
 use crate::budget::tree;
 use crate::dispatch::call_agent;
-use crate::dispatch::children::Planned;
-use crate::dispatch::pending_call::{self, PendingCall, Wants};
-use crate::dispatch::plan::{self, Caller, Terms};
+use crate::dispatch::children::PlannedChild;
+use crate::dispatch::pending_call::{self, PendingCall, WaitGoal};
+use crate::dispatch::plan::{self, CallingTask, DispatchTerms};
 use crate::dispatch::refusal::Refusal;
 use crate::orchestrator_error::OrchestratorError;
-use crate::task::flush::Flushed;
+use crate::task::cancel;
+use crate::task::deadlines;
+use crate::task::flush::FlushOutcome;
 use crate::task::limits::{self, LimitReached};
-use crate::task::step::Work;
+use crate::task::step::TaskRun;
 
-impl Work {
+impl TaskRun {
     /// Dispatches the targets of a call, or hands the task over to another agent.
     pub(crate) async fn dispatch(
         &mut self,
         call: &ToolCallBlock,
-        alone: Alone,
-    ) -> Result<Flushed, OrchestratorError> {
-        let invocation = match self.accept(call, alone) {
+        only_call: OnlyCall,
+    ) -> Result<FlushOutcome, OrchestratorError> {
+        let invocation = match self.accept(call, only_call) {
             Ok(accepted) => accepted,
             Err(refusal) => {
-                self.result(call, refusal.result());
-                return Ok(Flushed::Kept);
+                self.add_result(call, refusal.result());
+                return Ok(FlushOutcome::Written);
             }
         };
         let (invocation, planned) = invocation;
@@ -48,12 +50,13 @@ impl Work {
             for planned in planned {
                 self.hand_over(call, planned);
             }
-            return Ok(Flushed::Kept);
+            return Ok(FlushOutcome::Written);
         }
-        let ids = &self.inner.world.ids;
+        let ids = &self.services.deps.ids;
         let children: Vec<TaskId> = planned.iter().map(|_| TaskId::from(ids.next())).collect();
-        let flight = PendingCall::Children { join: invocation.join, children: children.clone() };
-        self.expect(&flight);
+        let pending_call =
+            PendingCall::Children { join: invocation.join, children: children.clone() };
+        self.wait_for_call(&pending_call);
         self.push(Dispatched {
             tool_call_id: call.id.clone(),
             context: invocation.context,
@@ -61,8 +64,9 @@ impl Work {
             children: children.clone(),
         });
         let flushed = self.flush().await?;
-        if flushed != Flushed::Over {
-            self.raise(children.into_iter().zip(planned.into_iter().map(Ok)).collect()).await?;
+        if flushed != FlushOutcome::Ended {
+            self.create_children(children.into_iter().zip(planned.into_iter().map(Ok)).collect())
+                .await?;
         }
         Ok(flushed)
     }
@@ -71,12 +75,12 @@ impl Work {
     fn accept(
         &self,
         call: &ToolCallBlock,
-        alone: Alone,
-    ) -> Result<(ValidInvocation, Vec<Planned>), Refusal> {
+        only_call: OnlyCall,
+    ) -> Result<(ValidInvocation, Vec<PlannedChild>), Refusal> {
         let (invocation, planned) = self.plan(call)?;
-        let asked = invocation.get();
-        if asked.context == ContextScope::Shared {
-            if alone == Alone::No {
+        let request = invocation.get();
+        if request.context == ContextScope::Shared {
+            if only_call == OnlyCall::No {
                 return Err(Refusal::NotAlone);
             }
             if self.state.created.standing {
@@ -87,20 +91,20 @@ impl Work {
             let bounded = |target: &antiphon_core::Target| {
                 target.timeout_s.is_some() || target.output_schema.is_some()
             };
-            if asked.targets.iter().any(bounded) {
+            if request.targets.iter().any(bounded) {
                 let reason = "the agent that takes over has your time and delivers your result: leave \
                               out `timeout_s` and `output_schema`";
                 return Err(Refusal::Arguments { reason: reason.to_owned() });
             }
             for planned in &planned {
-                self.check_place(&planned.created)?;
+                self.check_same_runner(&planned.created)?;
             }
             if self.state.handovers >= limits::HANDOVERS_MAX {
                 return Err(LimitReached::Handovers { max: limits::HANDOVERS_MAX }.into());
             }
         } else {
             let more = planned.len();
-            plan::check_room(&self.state, &self.trees, self.at_work(), more)?;
+            plan::check_depth_and_fan_out(&self.state, &self.trees, self.running_children(), more)?;
             tree::reserve(&self.trees, u32::try_from(more).unwrap_or(u32::MAX))?;
         }
         Ok((invocation, planned))
@@ -109,28 +113,31 @@ impl Work {
     pub(crate) fn plan(
         &self,
         call: &ToolCallBlock,
-    ) -> Result<(ValidInvocation, Vec<Planned>), Refusal> {
+    ) -> Result<(ValidInvocation, Vec<PlannedChild>), Refusal> {
         let no_arguments = || Refusal::Arguments { reason: "they are no JSON object".to_owned() };
         let arguments = call.arguments.object().ok_or_else(no_arguments)?;
-        let invocation = call_agent::read(arguments, self.inner.world.clock.now())?;
-        let agents = self.inner.world.agents.clone();
+        let invocation = call_agent::read(arguments, self.services.deps.clock.now())?;
+        let agents = self.services.deps.agents.clone();
         let nobody = || Refusal::MayNotCall { agent: "anybody".to_owned(), allowed: Vec::new() };
         let agents = agents.ok_or_else(nobody)?;
-        let caller = Caller {
-            world: &self.inner.world,
+        let caller = CallingTask {
+            deps: &self.services.deps,
             agents: &*agents,
             state: &self.state,
             history: HistoryRef { task_id: self.state.task_id.clone(), seq: self.state.seq },
             deadline: limits::deadline(&self.state),
         };
-        let asked = invocation.get();
-        let terms =
-            Terms { context: asked.context, executor: &asked.executor, tools: &asked.tools };
+        let request = invocation.get();
+        let terms = DispatchTerms {
+            context: request.context,
+            executor: &request.executor,
+            tools: &request.tools,
+        };
         let plan = |target: &antiphon_core::Target| {
             let created = caller.plan(target, terms)?;
-            Ok(Planned { created, message: target.message.clone() })
+            Ok(PlannedChild { created, message: target.message.clone() })
         };
-        let planned = asked.targets.iter().map(plan).collect::<Result<Vec<_>, Refusal>>()?;
+        let planned = request.targets.iter().map(plan).collect::<Result<Vec<_>, Refusal>>()?;
         for planned in &planned {
             self.check_price(&planned.created)?;
         }
@@ -138,15 +145,15 @@ impl Work {
     }
 
     /// Checks that the agent that takes over runs where the task runs.
-    fn check_place(&self, heir: &TaskCreated) -> Result<(), Refusal> {
+    fn check_same_runner(&self, successor: &TaskCreated) -> Result<(), Refusal> {
         let kind = |runner: &Option<RunnerConfig>| {
             runner.as_ref().map_or("local", |runner| &runner.kind).to_owned()
         };
-        let (wanted, here) = (kind(&heir.runner), kind(&self.state.created.runner));
+        let (wanted, here) = (kind(&successor.runner), kind(&self.state.created.runner));
         if wanted == here {
             return Ok(());
         }
-        let agent = format!("`{}`", heir.agent);
+        let agent = format!("`{}`", successor.agent);
         let reason = format!("it runs in {wanted}, but the task it takes over runs in {here}");
         Err(Refusal::NoExecutor { agent, reason })
     }
@@ -155,8 +162,8 @@ impl Work {
     fn check_price(&self, child: &TaskCreated) -> Result<(), LimitReached> {
         let budget = self.trees.iter().any(|tree| tree.limits.cost_nano_usd_max.is_some())
             || child.limits.cost_nano_usd_max.is_some();
-        self.inner.check_price(child)?;
-        let priced = |model| self.inner.world.prices.price(model).is_some();
+        self.services.budget.check_price(child)?;
+        let priced = |model| self.services.deps.prices.price(model).is_some();
         match child.model.as_ref().filter(|model| budget && !priced(model)) {
             Some(model) => Err(LimitReached::PriceUnknown { model: model.to_string() }),
             None => Ok(()),
@@ -164,22 +171,22 @@ impl Work {
     }
 
     /// Number of children that have not ended.
-    fn at_work(&self) -> usize {
+    fn running_children(&self) -> usize {
         let mut children: HashSet<&TaskId> = self.state.detached.values().collect();
-        for flight in self.state.flights.values() {
-            if let PendingCall::Children { children: more, .. } = flight {
+        for pending_call in self.state.pending_calls.values() {
+            if let PendingCall::Children { children: more, .. } = pending_call {
                 children.extend(more);
             }
         }
         let count = |outcomes: &pending_call::Outcomes| {
             children.iter().filter(|child| !outcomes.contains_key(**child)).count()
         };
-        self.inner.kin.outcomes(&self.state.task_id, count)
+        self.services.waiters.outcomes(&self.state.task_id, count)
     }
 
     /// Hands the task over to another agent.
-    fn hand_over(&mut self, call: &ToolCallBlock, planned: Planned) {
-        let Planned { created, message } = planned;
+    fn hand_over(&mut self, call: &ToolCallBlock, planned: PlannedChild) {
+        let PlannedChild { created, message } = planned;
         let to = created.agent.clone();
         self.push(HandedOver {
             tool_call_id: call.id.clone(),
@@ -190,30 +197,35 @@ impl Work {
             tools: created.tools,
             agents: created.agents,
         });
-        self.result(call, ToolResult::text(format!("handed over to {to}")));
-        self.walk_to(AgentState::Idle);
+        self.add_result(call, ToolResult::text(format!("handed over to {to}")));
+        self.advance_to(AgentState::Idle);
         self.push(MessageAppended::new(message));
         self.replace_agent();
     }
 
-    pub(crate) fn expect(&self, flight: &PendingCall) {
-        let (kin, who) = (&self.inner.kin, &self.state.task_id);
-        kin.expect(who, flight.tasks(), flight.wants(), &self.trees);
-        if let PendingCall::Children { join: Join::Detached, children } = flight {
-            kin.expect(who, children, Wants::EACH, &self.trees);
+    pub(crate) fn wait_for_call(&self, pending_call: &PendingCall) {
+        let (waiters, waiter) = (&self.services.waiters, &self.state.task_id);
+        waiters.register(waiter, pending_call.tasks(), pending_call.goal(), &self.trees);
+        if let PendingCall::Children { join: Join::Detached, children } = pending_call {
+            waiters.register(waiter, children, WaitGoal::EACH, &self.trees);
         }
-        if let Some(until) = flight.until() {
-            self.inner.watch_task(until, who.clone());
+        if let Some(until) = pending_call.until() {
+            deadlines::watch_task(&self.services, until, waiter.clone());
         }
     }
 
     /// Gives pending calls whose wait is over their results.
-    pub(crate) async fn settle(&mut self, calls: Vec<ToolCallId>) -> Result<(), OrchestratorError> {
-        self.walk_to(AgentState::ToolCall);
+    pub(crate) async fn complete_calls(
+        &mut self,
+        calls: Vec<ToolCallId>,
+    ) -> Result<(), OrchestratorError> {
+        self.advance_to(AgentState::ToolCall);
         for call_id in calls {
-            let Some(flight) = self.state.flights.get(&call_id).cloned() else { continue };
-            let Some(call) = self.call_of(&call_id) else { continue };
-            let result = match &flight {
+            let Some(pending_call) = self.state.pending_calls.get(&call_id).cloned() else {
+                continue;
+            };
+            let Some(call) = self.find_call(&call_id) else { continue };
+            let result = match &pending_call {
                 PendingCall::Children { join, children } => self.joined(*join, children).await?,
                 PendingCall::Await { tasks, .. } => self.awaited(tasks).await?,
                 PendingCall::Request { id, .. } => {
@@ -222,10 +234,10 @@ impl Work {
                 }
                 PendingCall::External { .. } => continue,
             };
-            self.result(&call, result);
+            self.add_result(&call, result);
         }
-        if self.state.flights.is_empty() {
-            self.walk_to(AgentState::Idle);
+        if self.state.pending_calls.is_empty() {
+            self.advance_to(AgentState::Idle);
         }
         Ok(())
     }
@@ -235,41 +247,41 @@ impl Work {
         join: Join,
         children: &[TaskId],
     ) -> Result<ToolResult, OrchestratorError> {
-        let me = &self.state.task_id;
+        let waiter = &self.state.task_id;
         match join {
             // The call waits for the others no longer.
             Join::Any | Join::Quorum { .. } => {
                 let late = |outcomes: &pending_call::Outcomes| -> Vec<TaskId> {
                     children.iter().filter(|c| !outcomes.contains_key(*c)).cloned().collect()
                 };
-                let late = self.inner.kin.outcomes(me, late);
-                self.inner.cancel_all(late).await?;
+                let late = self.services.waiters.outcomes(waiter, late);
+                cancel::cancel_all(&self.services, late).await?;
             }
             Join::Single | Join::All | Join::Detached => {}
         }
-        let delivered = |outcomes: &_| pending_call::delivered(join, children, outcomes);
-        let result = self.inner.kin.outcomes(me, delivered);
+        let delivered = |outcomes: &_| pending_call::join_result(join, children, outcomes);
+        let result = self.services.waiters.outcomes(waiter, delivered);
         if join != Join::Detached {
-            self.inner.kin.settle(me, children);
+            self.services.waiters.stop_waiting(waiter, children);
         }
-        let told = crate::dispatch::supervisor_tools::told(&result);
+        let text = crate::dispatch::supervisor_tools::result_text(&result);
         Ok(if pending_call::succeeded(join, &result) {
-            ToolResult::text(told)
+            ToolResult::text(text)
         } else {
-            ToolResult::failed(told)
+            ToolResult::failed(text)
         })
     }
 
     /// A call of the last answer, by id.
-    pub(crate) fn call_of(&self, call_id: &ToolCallId) -> Option<ToolCallBlock> {
-        let (answer, _) = self.state.last_lap()?;
+    pub(crate) fn find_call(&self, call_id: &ToolCallId) -> Option<ToolCallBlock> {
+        let (answer, _) = self.state.last_step()?;
         answer.tool_calls().find(|call| call.id == *call_id).cloned()
     }
 }
 
 /// Whether a call is the only one of its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Alone {
+pub(crate) enum OnlyCall {
     Yes,
     No,
 }

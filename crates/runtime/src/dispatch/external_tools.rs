@@ -14,7 +14,7 @@ use crate::orchestrator_error::OrchestratorError;
 use crate::task::new_task::NewTask;
 use crate::task::output;
 use crate::task::state::TaskState;
-use crate::task::step::Work;
+use crate::task::step::TaskRun;
 use crate::task::tools;
 
 /// Maximum number of tools that one client may offer.
@@ -52,10 +52,12 @@ pub(crate) fn check(task: &NewTask, ours: &[Tool]) -> Result<(), OrchestratorErr
 }
 
 fn orchestrates(name: &str) -> bool {
-    supervisor_tools::is_ours(name) || peer_tools::talks(name) || peer_tools::answers(name)
+    supervisor_tools::is_ours(name)
+        || peer_tools::is_peer_tool(name)
+        || peer_tools::is_reply_tool(name)
 }
 
-impl Work {
+impl TaskRun {
     /// Whether a client runs this tool.
     pub(crate) fn is_external(&self, name: &str) -> bool {
         let created = &self.state.created;
@@ -66,14 +68,14 @@ impl Work {
     /// Records that the client has to run a call.
     pub(crate) fn request_result(&mut self, call: &ToolCallBlock) {
         let Some(arguments) = call.arguments.object() else {
-            let told = tools::malformed(call);
-            self.result(call, told);
+            let result = tools::malformed(call);
+            self.add_result(call, result);
             return;
         };
-        let patience = self.inner.world.settings.client_patience;
+        let patience = self.services.deps.settings.client_tool_timeout;
         let patience = chrono::TimeDelta::from_std(patience).unwrap_or(chrono::TimeDelta::MAX);
-        let until = self.inner.world.clock.now() + patience;
-        self.expect(&PendingCall::External { until });
+        let until = self.services.deps.clock.now() + patience;
+        self.wait_for_call(&PendingCall::External { until });
         self.push(ToolRequested {
             tool_call_id: call.id.clone(),
             tool_name: call.name.clone(),
@@ -100,18 +102,19 @@ pub(crate) fn answer(
         task_id: state.task_id.clone(),
         tool_call_id: tool_call_id.clone(),
     };
-    let asked = matches!(state.flights.get(tool_call_id), Some(PendingCall::External { .. }));
-    let (lap, _) = state.last_lap().filter(|_| asked).ok_or_else(none)?;
-    let call = lap.tool_calls().find(|call| call.id == *tool_call_id).ok_or_else(none)?;
+    let asked = matches!(state.pending_calls.get(tool_call_id), Some(PendingCall::External { .. }));
+    let (answer, _) = state.last_step().filter(|_| asked).ok_or_else(none)?;
+    let call = answer.tool_calls().find(|call| call.id == *tool_call_id).ok_or_else(none)?;
     let message = tools::message(call, result.clone(), now);
     let mut events = vec![MessageAppended::new(message).into()];
-    let late = |(id, flight): (&ToolCallId, &PendingCall)| match flight {
+    let late = |(id, pending_call): (&ToolCallId, &PendingCall)| match pending_call {
         PendingCall::External { until } => id != tool_call_id && now >= *until,
         PendingCall::Children { .. } | PendingCall::Await { .. } | PendingCall::Request { .. } => {
             false
         }
     };
-    if summary.waiting_for == Some(WaitingFor::ToolResult) && !state.flights.iter().any(late) {
+    if summary.waiting_for == Some(WaitingFor::ToolResult) && !state.pending_calls.iter().any(late)
+    {
         events.push(StatusChanged::new(TaskStatus::Running).into());
     }
     Ok(events)

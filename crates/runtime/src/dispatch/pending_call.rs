@@ -20,7 +20,6 @@ use antiphon_core::{
 };
 use chrono::{DateTime, Utc};
 use serde_json::Value;
-use uuid::Uuid;
 
 /// What a call without a result waits for.
 #[derive(Debug, Clone, PartialEq)]
@@ -113,43 +112,43 @@ impl PendingCall {
     }
 
     /// How many of its tasks have to end or to complete before the wait can be over.
-    pub(crate) fn wants(&self) -> Wants {
+    pub(crate) fn goal(&self) -> WaitGoal {
         let len = self.tasks().len();
         match self {
             Self::Children { join: Join::Any, .. } => {
-                Wants { completions: Some(1), ..Wants::all(len) }
+                WaitGoal { completions: Some(1), ..WaitGoal::all(len) }
             }
             Self::Children { join: Join::Quorum { n }, .. } => {
                 let n = n.get() as usize;
                 // With so many failures it can no longer succeed.
-                Wants { completions: Some(n), ..Wants::all((len + 1).saturating_sub(n)) }
+                WaitGoal { completions: Some(n), ..WaitGoal::all((len + 1).saturating_sub(n)) }
             }
-            Self::Await { mode: Awaiting::Any, .. } => Wants::all(1),
+            Self::Await { mode: Awaiting::Any, .. } => WaitGoal::all(1),
             Self::Children { .. }
             | Self::Await { .. }
             | Self::Request { .. }
-            | Self::External { .. } => Wants::all(len),
+            | Self::External { .. } => WaitGoal::all(len),
         }
     }
 }
 
 /// When a waiting task is started to check its calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Wants {
+pub(crate) struct WaitGoal {
     /// Number of tasks that have to end.
     pub(crate) ends: usize,
     /// Number of tasks that have to complete; either number is enough.
     pub(crate) completions: Option<usize>,
     /// Whether every end starts the task.
-    pub(crate) each: bool,
+    pub(crate) notify_each: bool,
 }
 
-impl Wants {
+impl WaitGoal {
     /// Every end starts the task.
-    pub(crate) const EACH: Self = Self { ends: 1, completions: None, each: true };
+    pub(crate) const EACH: Self = Self { ends: 1, completions: None, notify_each: true };
 
     fn all(ends: usize) -> Self {
-        Self { ends, completions: None, each: false }
+        Self { ends, completions: None, notify_each: false }
     }
 }
 
@@ -169,8 +168,14 @@ fn enough(children: &[TaskId], n: usize, outcomes: &Outcomes) -> bool {
 
 /// The result of a dispatch. A task that has not ended, because the call no longer waits for it,
 /// counts as canceled.
-pub(crate) fn delivered(join: Join, children: &[TaskId], outcomes: &Outcomes) -> InvocationResult {
-    let result = |child: &TaskId| outcomes.get(child).map_or_else(|| gone(child), |o| o.of(child));
+pub(crate) fn join_result(
+    join: Join,
+    children: &[TaskId],
+    outcomes: &Outcomes,
+) -> InvocationResult {
+    let result = |child: &TaskId| {
+        outcomes.get(child).map_or_else(|| canceled_result(child), |o| o.of(child))
+    };
     let all = || children.iter().map(result).collect();
     match join {
         Join::Detached => InvocationResult::TaskIds { task_ids: children.to_vec() },
@@ -220,31 +225,7 @@ impl Outcome {
     }
 }
 
-fn gone(task_id: &TaskId) -> AgentResult {
+fn canceled_result(task_id: &TaskId) -> AgentResult {
     let content = Value::String("canceled: no longer waited for".to_owned());
     AgentResult { content, task_id: task_id.clone(), status: TaskStatus::Canceled }
-}
-
-/// The id of the report of a detached task: the same for the same task, so that it arrives once.
-pub(crate) fn report_id(task_id: &TaskId) -> InteractionId {
-    // Our task ids are UUIDs; other names are hashed into one.
-    let named = Uuid::parse_str(task_id.as_str());
-    InteractionId(named.unwrap_or_else(|_| folded(task_id.as_str().bytes())))
-}
-
-/// The id of what a call sends: the same for the same call. `turn` is part of it, because some
-/// models use a call id again in a later answer.
-pub(crate) fn derived_id(task_id: &TaskId, turn: u32, call: &str) -> InteractionId {
-    let turn = turn.to_be_bytes();
-    InteractionId(folded(task_id.as_str().bytes().chain([0]).chain(turn).chain(call.bytes())))
-}
-
-/// The id of something with a name: the same for the same name.
-pub(crate) fn named_id(name: &str) -> InteractionId {
-    InteractionId(folded(name.bytes()))
-}
-
-/// Hashes bytes into a UUID, without practical collisions.
-fn folded(bytes: impl Iterator<Item = u8>) -> Uuid {
-    Uuid::new_v5(&Uuid::NAMESPACE_OID, &bytes.collect::<Vec<u8>>())
 }

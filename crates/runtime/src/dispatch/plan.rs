@@ -25,15 +25,15 @@ pub const AD_HOC: &str = "ad_hoc";
 
 /// What the call says for all its targets.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Terms<'a> {
+pub(crate) struct DispatchTerms<'a> {
     pub(crate) context: ContextScope,
     pub(crate) executor: &'a ExecutorHint,
     pub(crate) tools: &'a ToolPolicy,
 }
 
 /// The calling task.
-pub(crate) struct Caller<'a> {
-    pub(crate) world: &'a RuntimeDeps,
+pub(crate) struct CallingTask<'a> {
+    pub(crate) deps: &'a RuntimeDeps,
     pub(crate) agents: &'a dyn Agents,
     pub(crate) state: &'a TaskState,
     /// End of the caller's history for children that inherit it.
@@ -42,9 +42,13 @@ pub(crate) struct Caller<'a> {
     pub(crate) deadline: Option<DateTime<Utc>>,
 }
 
-impl Caller<'_> {
+impl CallingTask<'_> {
     /// Plans the task for a target.
-    pub(crate) fn plan(&self, target: &Target, terms: Terms<'_>) -> Result<TaskCreated, Refusal> {
+    pub(crate) fn plan(
+        &self,
+        target: &Target,
+        terms: DispatchTerms<'_>,
+    ) -> Result<TaskCreated, Refusal> {
         let created = &self.state.created;
         let named = self.definition(&target.agent)?;
         let definition = named.as_deref();
@@ -85,7 +89,7 @@ impl Caller<'_> {
             output_schema,
             payer: created.payer.clone(),
             route: created.route.clone(),
-            ..TaskCreated::new(agent, SessionId::from(self.world.ids.next()))
+            ..TaskCreated::new(agent, SessionId::from(self.deps.ids.next()))
         };
         self.check_model(&child)?;
         Ok(child)
@@ -113,8 +117,8 @@ impl Caller<'_> {
     }
 
     /// Names of the caller's tools.
-    fn lendable(&self) -> Vec<String> {
-        let mine = tools::usable(&self.state.created, &*self.world.tools);
+    fn callers_tools(&self) -> Vec<String> {
+        let mine = tools::usable(&self.state.created, &*self.deps.tools);
         mine.into_iter().map(|tool| tool.name).collect()
     }
 
@@ -132,7 +136,7 @@ impl Caller<'_> {
             ToolPolicy::None => return Ok(Some(Vec::new())),
             ToolPolicy::Inherit => None,
             ToolPolicy::Exact { tools } => {
-                self.check_lent(tools)?;
+                self.check_lent_tools(tools)?;
                 Some(tools)
             }
         };
@@ -141,15 +145,15 @@ impl Caller<'_> {
         }
         let listed =
             |list: Option<&Vec<String>>, name: &String| list.is_none_or(|list| list.contains(name));
-        let mut tools = self.lendable();
+        let mut tools = self.callers_tools();
         tools.retain(|name| listed(wanted, name) && listed(lent, name));
         // A definition cannot name the tools of a client.
         tools.extend(self.external(policy).into_iter().map(|tool| tool.name));
         Ok(Some(tools))
     }
 
-    fn check_lent(&self, lent: &[String]) -> Result<(), Refusal> {
-        let mut known = self.lendable();
+    fn check_lent_tools(&self, lent: &[String]) -> Result<(), Refusal> {
+        let mut known = self.callers_tools();
         let external = self.state.created.external_tools.iter();
         known.extend(external.map(|tool| tool.name.clone()));
         known.push(CALL_AGENT.to_owned());
@@ -193,7 +197,7 @@ impl Caller<'_> {
         let own = definition.map(|definition| definition.limits).unwrap_or_default();
         let left = self.deadline.map(|deadline| {
             // Rounded up: the caller's end cancels its children.
-            let left = (deadline - self.world.clock.now()).num_milliseconds().max(1);
+            let left = (deadline - self.deps.clock.now()).num_milliseconds().max(1);
             u32::try_from(left.unsigned_abs().div_ceil(1000)).unwrap_or(u32::MAX)
         });
         let left = left.and_then(std::num::NonZeroU32::new);
@@ -203,13 +207,13 @@ impl Caller<'_> {
 
     fn check_model(&self, child: &TaskCreated) -> Result<(), Refusal> {
         let runner = child.runner.as_ref().map(|runner| runner.kind.as_str());
-        let known = self.world.runners.iter().find(|known| Some(known.kind()) == runner);
+        let known = self.deps.runners.iter().find(|known| Some(known.kind()) == runner);
         if known.is_some_and(|known| !known.asks_here()) {
             return Ok(());
         }
         let refuse = |reason| Refusal::NoModel { agent: format!("`{}`", child.agent), reason };
         let model = child.model.as_ref().ok_or_else(|| refuse("no model is set".to_owned()))?;
-        let models = &self.world.models;
+        let models = &self.deps.models;
         models.provider(model, &child.fallbacks, child.route.as_ref()).map(drop).map_err(refuse)
     }
 
@@ -247,14 +251,14 @@ impl Caller<'_> {
         };
         // Never more: an agent must not start a runner that neither gate nor sandbox bounds.
         let unbound = |wish: &Runtime| {
-            let mut runners = self.world.runners.iter();
+            let mut runners = self.deps.runners.iter();
             runners.any(|known| known.kind() == wish.kind() && known.is_unbound())
         };
         if let Some(wish) = wishes.iter().find(|wish| unbound(wish)) {
             return refuse(format!("{}: only a user may start it", wish.kind()));
         }
         let Some(own) = &self.state.created.runner else {
-            return choose_runner::choose(&wishes, &self.world.runners).or_else(refuse);
+            return choose_runner::choose(&wishes, &self.deps.runners).or_else(refuse);
         };
         // Never more: a caller in a runner cannot start children outside of it or with another config.
         if !wishes.iter().any(|wish| wish.kind() == own.kind) {
@@ -263,15 +267,15 @@ impl Caller<'_> {
             return refuse(format!("{kinds}: the caller runs in {} and cannot leave it", own.kind));
         }
         let own = [Runtime::Runner(own.clone())];
-        choose_runner::choose(&own, &self.world.runners).or_else(refuse)
+        choose_runner::choose(&own, &self.deps.runners).or_else(refuse)
     }
 }
 
 /// Checks depth and fan-out for `more` children. The number of tasks is reserved separately.
-pub(crate) fn check_room(
+pub(crate) fn check_depth_and_fan_out(
     state: &TaskState,
     trees: &[std::sync::Arc<Tree>],
-    at_work: usize,
+    running_children: usize,
     more: usize,
 ) -> Result<(), LimitReached> {
     let depth = state.created.depth + 1;
@@ -284,7 +288,7 @@ pub(crate) fn check_room(
             return Err(LimitReached::Depth { max });
         }
         let max = tree.limits.fan_out_max.map(std::num::NonZeroU32::get);
-        let wanted = u32::try_from(at_work + more).unwrap_or(u32::MAX);
+        let wanted = u32::try_from(running_children + more).unwrap_or(u32::MAX);
         if let Some(max) = max.or(root.then_some(limits::FAN_OUT_DEFAULT))
             && wanted > max
         {

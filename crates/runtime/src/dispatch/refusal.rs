@@ -149,13 +149,13 @@ impl Refusal {
             | Self::Hops { .. }
             | Self::NotYours { .. } => Value::Null,
         };
-        let told = SerializedEvent { error: self.code(), message: self.to_string(), limit };
-        ToolResult::failed(json!(told).to_string())
+        let body = RefusalBody { error: self.code(), message: self.to_string(), limit };
+        ToolResult::failed(json!(body).to_string())
     }
 }
 
 #[derive(Serialize)]
-struct SerializedEvent {
+struct RefusalBody {
     error: &'static str,
     message: String,
     #[serde(skip_serializing_if = "Value::is_null")]

@@ -17,8 +17,13 @@ use crate::dispatch::call_agent::CALL_AGENT;
 use crate::dispatch::dispatch_call;
 use crate::dispatch::pending_call::{self, PendingCall};
 use crate::dispatch::refusal::Refusal;
+use crate::dispatch::wake_parent;
+use crate::inbox::derived_id;
+use crate::inbox::task_message;
 use crate::orchestrator_error::OrchestratorError;
-use crate::task::step::Work;
+use crate::task::cancel;
+use crate::task::reader::DEPTH_MAX;
+use crate::task::step::TaskRun;
 
 const GET_TASK: &str = "get_task";
 const WAIT_TASK: &str = "wait_task";
@@ -132,9 +137,9 @@ enum Answer {
     Waits,
 }
 
-impl Work {
+impl TaskRun {
     /// Answers a call of one of these tools. A call that waits gets its result later.
-    pub(crate) async fn look_after(
+    pub(crate) async fn call_supervisor_tool(
         &mut self,
         call: &ToolCallBlock,
     ) -> Result<(), OrchestratorError> {
@@ -147,31 +152,32 @@ impl Work {
             _ => return Ok(()),
         };
         match answer {
-            Ok(Answer::Result(result)) => self.result(call, result),
+            Ok(Answer::Result(result)) => self.add_result(call, result),
             Ok(Answer::Waits) => {}
-            Err(refusal) => self.result(call, refusal.result()),
+            Err(refusal) => self.add_result(call, refusal.result()),
         }
         Ok(())
     }
 
-    async fn get_task(&self, call: &ToolCallBlock) -> Looked {
-        let asked: GetTask = match read(call) {
-            Ok(asked) => asked,
+    async fn get_task(&self, call: &ToolCallBlock) -> SupervisorResult {
+        let arguments: GetTask = match read(call) {
+            Ok(arguments) => arguments,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        let Some(summary) = self.mine(&asked.task_id).await? else {
-            return Ok(Err(not_yours(&asked.task_id)));
+        let Some(summary) = self.descendant(&arguments.task_id).await? else {
+            return Ok(Err(not_yours(&arguments.task_id)));
         };
         let mut shown = json!(self.snapshot(&summary).await?);
         if summary.status.is_terminal() {
-            let outcome = self.inner.outcome(&summary).await?;
+            let outcome = self.services.reader.outcome(&summary).await?;
             let whole = text(&outcome.content);
             let total = whole.chars().count();
-            if asked.offset == 0 && total <= PART_CHARS_MAX {
+            if arguments.offset == 0 && total <= PART_CHARS_MAX {
                 shown["result"] = outcome.content;
             } else {
-                let part: String = whole.chars().skip(asked.offset).take(PART_CHARS_MAX).collect();
-                let next = asked.offset.saturating_add(part.chars().count());
+                let part: String =
+                    whole.chars().skip(arguments.offset).take(PART_CHARS_MAX).collect();
+                let next = arguments.offset.saturating_add(part.chars().count());
                 shown["result_part"] = json!(part);
                 shown["result_chars"] = json!(total);
                 if next < total {
@@ -182,50 +188,54 @@ impl Work {
         Ok(Ok(Answer::Result(ToolResult::text(shown.to_string()))))
     }
 
-    async fn wait_task(&mut self, call: &ToolCallBlock) -> Looked {
-        let asked: WaitTask = match read(call) {
-            Ok(asked) => asked,
+    async fn wait_task(&mut self, call: &ToolCallBlock) -> SupervisorResult {
+        let arguments: WaitTask = match read(call) {
+            Ok(arguments) => arguments,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        if asked.task_ids.is_empty() {
+        if arguments.task_ids.is_empty() {
             let reason = "`task_ids` is empty: say which tasks".to_owned();
             return Ok(Err(Refusal::Arguments { reason }));
         }
-        for task_id in &asked.task_ids {
-            if self.mine(task_id).await?.is_none() {
+        for task_id in &arguments.task_ids {
+            if self.descendant(task_id).await?.is_none() {
                 return Ok(Err(not_yours(task_id)));
             }
         }
-        let now = self.inner.world.clock.now();
-        let until = asked.timeout_s.map(|s| now + chrono::TimeDelta::seconds(i64::from(s.get())));
-        let (tasks, mode) = (asked.task_ids, asked.mode);
-        self.expect(&PendingCall::Await { tasks: tasks.clone(), mode, until });
+        let now = self.services.deps.clock.now();
+        let until =
+            arguments.timeout_s.map(|s| now + chrono::TimeDelta::seconds(i64::from(s.get())));
+        let (tasks, mode) = (arguments.task_ids, arguments.mode);
+        self.wait_for_call(&PendingCall::Await { tasks: tasks.clone(), mode, until });
         // Outcomes so far are recorded now, later ones as the tasks end.
         for task_id in &tasks {
-            let summary = self.inner.summary(task_id).await?;
-            self.inner.rejoin(&self.state.task_id, &summary).await?;
+            let summary = self.services.reader.summary(task_id).await?;
+            wake_parent::rejoin(&self.services, &self.state.task_id, &summary).await?;
         }
         self.push(Awaited { tool_call_id: call.id.clone(), tasks, mode, until });
         Ok(Ok(Answer::Waits))
     }
 
-    async fn cancel_task(&self, call: &ToolCallBlock) -> Looked {
-        let asked: CancelTask = match read(call) {
-            Ok(asked) => asked,
+    async fn cancel_task(&self, call: &ToolCallBlock) -> SupervisorResult {
+        let arguments: CancelTask = match read(call) {
+            Ok(arguments) => arguments,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        if self.mine(&asked.task_id).await?.is_none() {
-            return Ok(Err(not_yours(&asked.task_id)));
+        if self.descendant(&arguments.task_id).await?.is_none() {
+            return Ok(Err(not_yours(&arguments.task_id)));
         }
-        self.inner.cancel_all(vec![asked.task_id.clone()]).await?;
-        let summary = self.inner.summary(&asked.task_id).await?;
+        cancel::cancel_all(&self.services, vec![arguments.task_id.clone()]).await?;
+        let summary = self.services.reader.summary(&arguments.task_id).await?;
         let shown = json!(self.snapshot(&summary).await?);
         Ok(Ok(Answer::Result(ToolResult::text(shown.to_string()))))
     }
 
-    async fn list_my_tasks(&self) -> Looked {
-        let below =
-            self.inner.below(std::slice::from_ref(&self.state.task_id), self.root()).await?;
+    async fn list_my_tasks(&self) -> SupervisorResult {
+        let below = self
+            .services
+            .reader
+            .descendants(std::slice::from_ref(&self.state.task_id), self.root())
+            .await?;
         let mut shown = Vec::new();
         for task in below.iter().rev().take(LISTED_MAX) {
             shown.push(self.snapshot(task).await?);
@@ -237,32 +247,33 @@ impl Work {
         Ok(Ok(Answer::Result(ToolResult::text(listed.to_string()))))
     }
 
-    async fn send_task(&self, call: &ToolCallBlock) -> Looked {
-        let asked: SendTask = match read(call) {
-            Ok(asked) => asked,
+    async fn send_task(&self, call: &ToolCallBlock) -> SupervisorResult {
+        let arguments: SendTask = match read(call) {
+            Ok(arguments) => arguments,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        if self.mine(&asked.task_id).await?.is_none() {
-            return Ok(Err(not_yours(&asked.task_id)));
+        if self.descendant(&arguments.task_id).await?.is_none() {
+            return Ok(Err(not_yours(&arguments.task_id)));
         }
         // The id derives from the call: repeated after a crash, the message is queued once.
-        let id = self.name_of(call);
-        let content = InteractionContent::Message { body: asked.text, blocks: None };
-        let mode = asked.mode.unwrap_or(HandlingMode::Steer);
-        let queued = arrival_from(&self.state.created.agent, id, content, mode);
-        let told = match self.inner.queue(&asked.task_id, queued).await {
-            Ok(()) => ToolResult::text("queued"),
-            Err(
-                error @ (OrchestratorError::Ended { .. } | OrchestratorError::MailboxFull { .. }),
-            ) => ToolResult::failed(error.to_string()),
-            Err(error) => return Err(error),
-        };
-        Ok(Ok(Answer::Result(told)))
+        let id = self.interaction_id_of(call);
+        let content = InteractionContent::Message { body: arguments.text, blocks: None };
+        let mode = arguments.mode.unwrap_or(HandlingMode::Steer);
+        let queued = message_from(&self.state.created.agent, id, content, mode);
+        let result =
+            match task_message::queue_message(&self.services, &arguments.task_id, queued).await {
+                Ok(()) => ToolResult::text("queued"),
+                Err(
+                    error @ (OrchestratorError::Ended { .. } | OrchestratorError::InboxFull { .. }),
+                ) => ToolResult::failed(error.to_string()),
+                Err(error) => return Err(error),
+            };
+        Ok(Ok(Answer::Result(result)))
     }
 
     async fn snapshot(&self, summary: &TaskSummary) -> Result<TaskSnapshot, OrchestratorError> {
-        let journal = &*self.inner.world.journal;
-        let (created, _) = tree::beginning(&summary.task_id, journal).await?;
+        let journal = &*self.services.deps.journal;
+        let (created, _) = tree::creation(&summary.task_id, journal).await?;
         // The runner's config stays private to the runner.
         let remote =
             |runner: RunnerConfig| Executor::Remote { runner: RunnerConfig::new(runner.kind) };
@@ -279,18 +290,18 @@ impl Work {
     }
 
     /// The task, if it is a descendant of this one.
-    async fn mine(&self, task_id: &TaskId) -> Result<Option<TaskSummary>, OrchestratorError> {
-        let found = match self.inner.summary(task_id).await {
+    async fn descendant(&self, task_id: &TaskId) -> Result<Option<TaskSummary>, OrchestratorError> {
+        let found = match self.services.reader.summary(task_id).await {
             Ok(found) => found,
             Err(OrchestratorError::Replay(_)) => return Ok(None),
             Err(error) => return Err(error),
         };
         let mut parent = found.parent.clone();
-        for _ in 0..crate::services::DEPTH_MAX {
+        for _ in 0..DEPTH_MAX {
             match parent {
                 None => return Ok(None),
                 Some(parent) if parent == self.state.task_id => return Ok(Some(found)),
-                Some(above) => parent = self.inner.summary(&above).await?.parent,
+                Some(above) => parent = self.services.reader.summary(&above).await?.parent,
             }
         }
         Ok(None)
@@ -304,10 +315,10 @@ impl Work {
         let mut results = Vec::new();
         for task_id in tasks {
             let ended = |outcomes: &pending_call::Outcomes| outcomes.get(task_id).cloned();
-            results.push(match self.inner.kin.outcomes(&self.state.task_id, ended) {
+            results.push(match self.services.waiters.outcomes(&self.state.task_id, ended) {
                 Some(outcome) => outcome.of(task_id),
                 None => {
-                    let status = self.inner.summary(task_id).await?.status;
+                    let status = self.services.reader.summary(task_id).await?.status;
                     AgentResult { content: Value::Null, task_id: task_id.clone(), status }
                 }
             });
@@ -315,25 +326,28 @@ impl Work {
         let unreported = |task: &TaskId| self.state.detached.values().any(|known| known == task);
         // Another call may wait for the same task.
         let waits = |task: &TaskId| {
-            let flights = self.state.flights.values();
-            flights.filter(|flight| flight.tasks().contains(task)).count() > 1
+            let pending_calls = self.state.pending_calls.values();
+            pending_calls.filter(|pending_call| pending_call.tasks().contains(task)).count() > 1
         };
         let settled = tasks.iter().filter(|task| !unreported(task) && !waits(task));
         let settled: Vec<TaskId> = settled.cloned().collect();
-        self.inner.kin.settle(&self.state.task_id, &settled);
-        let told = told(&InvocationResult::Vector { results });
-        Ok(ToolResult::text(told))
+        self.services.waiters.stop_waiting(&self.state.task_id, &settled);
+        let text = result_text(&InvocationResult::Vector { results });
+        Ok(ToolResult::text(text))
     }
 
     /// Queues the reports of detached tasks that have ended.
-    pub(crate) async fn report(&mut self, tasks: Vec<TaskId>) -> Result<(), OrchestratorError> {
+    pub(crate) async fn report_detached(
+        &mut self,
+        tasks: Vec<TaskId>,
+    ) -> Result<(), OrchestratorError> {
         for task_id in tasks {
             let ended = |outcomes: &pending_call::Outcomes| outcomes.get(&task_id).cloned();
-            let Some(outcome) = self.inner.kin.outcomes(&self.state.task_id, ended) else {
+            let Some(outcome) = self.services.waiters.outcomes(&self.state.task_id, ended) else {
                 continue;
             };
-            let summary = self.inner.summary(&task_id).await?;
-            let id = pending_call::report_id(&task_id);
+            let summary = self.services.reader.summary(&task_id).await?;
+            let id = derived_id::of_report(&task_id);
             let status = match outcome.status {
                 TaskStatus::Completed => ResponseStatus::Completed,
                 TaskStatus::Pending
@@ -344,11 +358,12 @@ impl Work {
             };
             let result = cut(outcome.content, RESULTS_BYTES_MAX);
             let content = InteractionContent::Response { in_reply_to: id, status, result };
-            let report = arrival_from(&summary.agent, id, content, HandlingMode::Steer);
+            let report = message_from(&summary.agent, id, content, HandlingMode::Steer);
             self.push(report);
-            let waited_for = self.state.flights.values().any(|f| f.tasks().contains(&task_id));
+            let waited_for =
+                self.state.pending_calls.values().any(|f| f.tasks().contains(&task_id));
             if !waited_for {
-                self.inner.kin.settle(&self.state.task_id, &[task_id]);
+                self.services.waiters.stop_waiting(&self.state.task_id, &[task_id]);
             }
         }
         Ok(())
@@ -359,7 +374,7 @@ impl Work {
     }
 }
 
-fn arrival_from(
+fn message_from(
     agent: &str,
     id: antiphon_core::InteractionId,
     content: InteractionContent,
@@ -370,14 +385,14 @@ fn arrival_from(
     MessageQueued::of(classify(interaction, &SilentIntents::default()))
 }
 
-type Looked = Result<Result<Answer, Refusal>, OrchestratorError>;
+type SupervisorResult = Result<Result<Answer, Refusal>, OrchestratorError>;
 
 fn not_yours(task_id: &TaskId) -> Refusal {
     Refusal::NotYours { task_id: task_id.to_string() }
 }
 
 /// The text of a result: all of it, or as much as fits.
-pub(crate) fn told(result: &InvocationResult) -> String {
+pub(crate) fn result_text(result: &InvocationResult) -> String {
     let count = dispatch_call::results(result).len().max(1);
     let room = (RESULTS_BYTES_MAX / count).max(RESULT_BYTES_MIN);
     let mut result = result.clone();

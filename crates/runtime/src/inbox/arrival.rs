@@ -163,7 +163,7 @@ pub enum Rejection {
 
 impl Rejection {
     /// Whether the same interaction may be accepted later.
-    pub fn may_pass(&self) -> bool {
+    pub fn is_temporary(&self) -> bool {
         match self {
             Self::Full { .. } | Self::SenderFull { .. } => true,
             Self::UnknownAgent { .. }
@@ -185,7 +185,7 @@ fn others(known: &[String]) -> String {
 }
 
 /// Why an interface must not send this, if so.
-pub(crate) fn refused_at_door(arrival: &Arrival) -> Option<String> {
+pub(crate) fn interface_refusal(arrival: &Arrival) -> Option<String> {
     let key = arrival.key.as_deref().unwrap_or("-");
     if key.is_empty() || key.len() > SENDER_KEY_BYTES_MAX {
         return Some(format!("a key has 1 to {SENDER_KEY_BYTES_MAX} bytes"));

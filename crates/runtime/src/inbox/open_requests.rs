@@ -44,15 +44,15 @@ impl TaskState {
     }
 
     /// Whether the request is still to be answered by this task.
-    pub(crate) fn waits_for_answer(&self, request: InteractionId) -> bool {
+    pub(crate) fn has_open_request(&self, request: InteractionId) -> bool {
         let queued = |queued: &MessageQueued| queued.id == request && queued.is_owed();
-        self.owed.contains_key(&request) || self.queue.iter().any(queued)
+        self.inbound_requests.contains_key(&request) || self.queue.iter().any(queued)
     }
 
     /// The open requests, to be recorded in the successor of this task. No call waits for their answers.
     pub(crate) fn sent(&self) -> impl Iterator<Item = RequestSent> {
         let name = ToolCallId::from(uuid::Uuid::nil());
-        self.requests.iter().map(move |(id, sent)| RequestSent {
+        self.outbound_requests.iter().map(move |(id, sent)| RequestSent {
             tool_call_id: name.clone(),
             id: *id,
             to: sent.to.clone(),
@@ -70,7 +70,7 @@ impl TaskState {
         status: ResponseStatus,
         result: Value,
     ) -> Option<Replied> {
-        let owed = self.owed.get(&in_reply_to);
+        let owed = self.inbound_requests.get(&in_reply_to);
         let owed = owed.map(|owed| (owed.from.clone(), owed.reply_to.clone()));
         let waiting = || {
             let queued = self.queue.iter().find(|queued| queued.id == in_reply_to)?;
@@ -81,29 +81,30 @@ impl TaskState {
     }
 
     /// The reply to a request that is overdue.
-    pub(crate) fn too_late(&self, request: InteractionId) -> Option<Replied> {
+    pub(crate) fn overdue_reply(&self, request: InteractionId) -> Option<Replied> {
         let result = json!({ "code": "timed_out", "error": "no answer in time" });
         self.answer(request, ResponseStatus::Failed, result)
     }
 
     /// Deadlines of the replies of this task.
-    pub(crate) fn awaited_until(&self) -> impl Iterator<Item = (DateTime<Utc>, InteractionId)> {
-        let owed = self.owed.iter().filter_map(|(id, owed)| Some((owed.until?, *id)));
+    pub(crate) fn reply_deadlines(&self) -> impl Iterator<Item = (DateTime<Utc>, InteractionId)> {
+        let owed = self.inbound_requests.iter().filter_map(|(id, owed)| Some((owed.until?, *id)));
         let waiting = self.queue.iter().filter(|queued| queued.is_owed());
         owed.chain(waiting.filter_map(|queued| Some((queued.until?, queued.id))))
     }
 
     /// Requests of others that are overdue.
-    pub(crate) fn late_answers(&self, now: DateTime<Utc>) -> Vec<InteractionId> {
+    pub(crate) fn overdue_requests(&self, now: DateTime<Utc>) -> Vec<InteractionId> {
         let over = |until: Option<DateTime<Utc>>| until.is_some_and(|until| now >= until);
-        let owed = self.owed.iter().filter(|(_, owed)| over(owed.until)).map(|(id, _)| *id);
+        let owed =
+            self.inbound_requests.iter().filter(|(_, owed)| over(owed.until)).map(|(id, _)| *id);
         let waiting = self.queue.iter().filter(|queued| queued.is_owed() && over(queued.until));
         owed.chain(waiting.map(|queued| queued.id)).collect()
     }
 
     /// The next deadline of a reply or of an own request.
-    pub(crate) fn answers_due(&self) -> Option<DateTime<Utc>> {
-        let awaited = self.awaited_until().map(|(until, _)| until);
-        awaited.chain(self.requests.values().map(|sent| sent.until)).min()
+    pub(crate) fn next_reply_deadline(&self) -> Option<DateTime<Utc>> {
+        let awaited = self.reply_deadlines().map(|(until, _)| until);
+        awaited.chain(self.outbound_requests.values().map(|sent| sent.until)).min()
     }
 }

@@ -11,15 +11,18 @@ use antiphon_core::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::dispatch::pending_call;
 use crate::dispatch::refusal::Refusal;
 use crate::dispatch::supervisor_tools::read;
-use crate::inbox::admission::{Origin, Starts};
+use crate::inbox::admission;
+use crate::inbox::admission::{Origin, StartPolicy};
 use crate::inbox::arrival::{Arrival, Receipt, Rejection};
+use crate::inbox::derived_id;
 use crate::inbox::open_requests::OutboundRequest;
+use crate::inbox::requests;
+use crate::inbox::start_agent;
 use crate::orchestrator_error::OrchestratorError;
-use crate::task::flush::Flushed;
-use crate::task::step::Work;
+use crate::task::flush::FlushOutcome;
+use crate::task::step::TaskRun;
 
 const PEERS: &str = "peers";
 const SEND_MESSAGE: &str = "send_message";
@@ -41,17 +44,17 @@ pub const REQUEST_TIMEOUT_S_MAX: u32 = 7 * 24 * 3600;
 pub const HOPS_MAX: u32 = 100;
 
 /// Whether a tool messages peers.
-pub(crate) fn talks(name: &str) -> bool {
+pub(crate) fn is_peer_tool(name: &str) -> bool {
     [PEERS, SEND_MESSAGE, SEND_REQUEST].contains(&name)
 }
 
 /// Whether a tool answers requests.
-pub(crate) fn answers(name: &str) -> bool {
+pub(crate) fn is_reply_tool(name: &str) -> bool {
     [SEND_RESPONSE, REPLY].contains(&name)
 }
 
 /// The tools to message peers.
-pub(crate) fn talking() -> Vec<Tool> {
+pub(crate) fn peer_tools() -> Vec<Tool> {
     let to = json!({ "type": "string", "description": "The agent's name." });
     let mode = json!({ "enum": ["queue", "steer"], "description":
         "`queue`: with its next turn. `steer`: within the turn it is at." });
@@ -85,7 +88,7 @@ pub(crate) fn talking() -> Vec<Tool> {
 }
 
 /// The tools to answer requests.
-pub(crate) fn answering() -> Vec<Tool> {
+pub(crate) fn reply_tools() -> Vec<Tool> {
     let request = json!({ "type": "string", "description": "The id in the label of the request." });
     let each = [
         (
@@ -151,11 +154,14 @@ struct Reply {
 }
 
 /// Result of a call of one of these tools. `None` when the call waits, or the task has ended.
-type Talked = Result<Result<Option<ToolResult>, Refusal>, OrchestratorError>;
+type PeerToolResult = Result<Result<Option<ToolResult>, Refusal>, OrchestratorError>;
 
-impl Work {
+impl TaskRun {
     /// Answers a call of one of these tools.
-    pub(crate) async fn talk(&mut self, call: &ToolCallBlock) -> Result<(), OrchestratorError> {
+    pub(crate) async fn call_peer_tool(
+        &mut self,
+        call: &ToolCallBlock,
+    ) -> Result<(), OrchestratorError> {
         let talked = match call.name.as_str() {
             PEERS => Ok(Some(self.peers())),
             SEND_MESSAGE => self.send_message(call).await?,
@@ -165,58 +171,58 @@ impl Work {
             _ => return Ok(()),
         };
         match talked {
-            Ok(Some(result)) => self.result(call, result),
+            Ok(Some(result)) => self.add_result(call, result),
             Ok(None) => {}
-            Err(refusal) => self.result(call, refusal.result()),
+            Err(refusal) => self.add_result(call, refusal.result()),
         }
         Ok(())
     }
 
     /// The id of the interaction that a call sends.
-    pub(crate) fn name_of(&self, call: &ToolCallBlock) -> InteractionId {
-        pending_call::derived_id(&self.state.task_id, self.state.turns, call.id.as_str())
+    pub(crate) fn interaction_id_of(&self, call: &ToolCallBlock) -> InteractionId {
+        derived_id::of_call(&self.state.task_id, self.state.turns, call.id.as_str())
     }
 
     fn peers(&self) -> ToolResult {
         let created = &self.state.created;
-        let agents = self.inner.world.agents.as_ref();
+        let agents = self.services.deps.agents.as_ref();
         let mut shown = Vec::new();
         for agent in agents.map(|agents| agents.list()).unwrap_or_default() {
             let (name, mine) = (agent.name.as_str(), agent.name.as_str() == created.agent);
             if mine || !created.agents.allows(Some(name)) {
                 continue;
             }
-            let there = match self.inner.roster.find(&agent.name) {
-                Some(task_id) if self.inner.places.find(&task_id).is_some() => "at work",
+            let state = match self.services.residents.find(&agent.name) {
+                Some(task_id) if self.services.slots.find(&task_id).is_some() => "at work",
                 Some(_) => "idle",
                 None => "not there",
             };
-            shown.push(json!({ "name": name, "about": agent.description, "state": there }));
+            shown.push(json!({ "name": name, "about": agent.description, "state": state }));
         }
         let listed = json!({ "you": created.agent, "peers": shown });
         ToolResult::text(listed.to_string())
     }
 
-    async fn send_message(&self, call: &ToolCallBlock) -> Talked {
-        let asked: SendMessage = match read(call) {
-            Ok(asked) => asked,
+    async fn send_message(&self, call: &ToolCallBlock) -> PeerToolResult {
+        let arguments: SendMessage = match read(call) {
+            Ok(arguments) => arguments,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        if let Err(refusal) = self.may_talk_to(&asked.to) {
+        if let Err(refusal) = self.check_may_message(&arguments.to) {
             return Ok(Err(refusal));
         }
         // The id derives from the call: repeated after a crash, the message is queued once.
-        let id = self.name_of(call);
+        let id = self.interaction_id_of(call);
         let key = Some(IdempotencyKey(format!("message:{id}")));
         let shown = |salience| RenderMetadata { class: RenderClass::PeerMessage, salience };
         let arrival = Arrival {
-            mode: asked.mode,
-            render_metadata: asked.salience.map(shown),
-            ..Arrival::message(asked.to, self.sender(), asked.text)
+            mode: arguments.mode,
+            render_metadata: arguments.salience.map(shown),
+            ..Arrival::message(arguments.to, self.sender(), arguments.text)
         };
         let hops = self.state.hops.saturating_add(1);
-        let origin = Origin { id, reply_to: None, key, starts: Starts::No, hops };
-        Ok(match self.inner.admit_as(arrival, origin).await? {
+        let origin = Origin { id, reply_to: None, key, starts: StartPolicy::OnlyStarted, hops };
+        Ok(match admission::admit_as(&self.services, arrival, origin).await? {
             Receipt::Rejected(rejection) => Err(Refusal::Rejected(rejection)),
             Receipt::Accepted { .. } | Receipt::Deduplicated { .. } | Receipt::Filtered => {
                 Ok(Some(ToolResult::text("queued")))
@@ -224,67 +230,77 @@ impl Work {
         })
     }
 
-    async fn send_request(&mut self, call: &ToolCallBlock) -> Talked {
-        let asked: SendRequest = match read(call) {
-            Ok(asked) => asked,
+    async fn send_request(&mut self, call: &ToolCallBlock) -> PeerToolResult {
+        let arguments: SendRequest = match read(call) {
+            Ok(arguments) => arguments,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        let id = self.name_of(call);
-        let waits = asked.wait.unwrap_or(true);
-        if !self.state.requests.contains_key(&id) && self.state.response_to(id).is_none() {
-            if let Err(refusal) = self.may_ask(&asked).await? {
+        let id = self.interaction_id_of(call);
+        let waits = arguments.wait.unwrap_or(true);
+        if !self.state.outbound_requests.contains_key(&id) && self.state.response_to(id).is_none() {
+            if let Err(refusal) = self.check_request(&arguments).await? {
                 return Ok(Err(refusal));
             }
-            let timeout_s = asked.timeout_s.map_or(REQUEST_TIMEOUT_S_DEFAULT, NonZeroU32::get);
+            let timeout_s = arguments.timeout_s.map_or(REQUEST_TIMEOUT_S_DEFAULT, NonZeroU32::get);
             let wait = chrono::TimeDelta::seconds(i64::from(timeout_s.min(REQUEST_TIMEOUT_S_MAX)));
-            let until = self.inner.world.clock.now() + wait;
-            let SendRequest { to, intent, params, .. } = asked;
+            let until = self.services.deps.clock.now() + wait;
+            let SendRequest { to, intent, params, .. } = arguments;
             let tool_call_id = call.id.clone();
             self.push(RequestSent { tool_call_id, id, to, intent, params, until, waits });
-            if self.flush().await? == Flushed::Over {
+            if self.flush().await? == FlushOutcome::Ended {
                 return Ok(Ok(None));
             }
         }
-        if let Some(sent) = self.state.requests.get(&id).cloned() {
-            self.ask_peer(id, &sent).await?;
+        if let Some(sent) = self.state.outbound_requests.get(&id).cloned() {
+            self.send_to_peer(id, &sent).await?;
         }
         if waits {
             return Ok(Ok(None));
         }
-        let told = json!({ "request_id": id, "status": "sent" });
-        Ok(Ok(Some(ToolResult::text(told.to_string()))))
+        let text = json!({ "request_id": id, "status": "sent" });
+        Ok(Ok(Some(ToolResult::text(text.to_string()))))
     }
 
     /// Sends a request. A request that its peer rejects is answered as failed at once.
-    async fn ask_peer(
+    async fn send_to_peer(
         &mut self,
         id: InteractionId,
         sent: &OutboundRequest,
     ) -> Result<(), OrchestratorError> {
-        if let Err(rejection) = self.post_request(id, sent).await? {
-            let answer = self.refusal(id, &rejection);
-            self.inner.deliver(sent.to.as_str(), &answer).await?;
-            self.hear_arrivals().await?;
+        if let Err(rejection) = self.queue_request(id, sent).await? {
+            let answer = self.rejection_reply(id, &rejection);
+            requests::deliver_reply(&self.services, sent.to.as_str(), &answer).await?;
+            self.read_arrivals().await?;
         }
         Ok(())
     }
 
     /// Checks a request before it is recorded.
-    async fn may_ask(&self, asked: &SendRequest) -> Result<Result<(), Refusal>, OrchestratorError> {
-        if let Err(refusal) = self.may_talk_to(&asked.to) {
+    async fn check_request(
+        &self,
+        arguments: &SendRequest,
+    ) -> Result<Result<(), Refusal>, OrchestratorError> {
+        if let Err(refusal) = self.check_may_message(&arguments.to) {
             return Ok(Err(refusal));
         }
-        if self.state.requests.len() >= REQUESTS_OPEN_MAX {
+        if self.state.outbound_requests.len() >= REQUESTS_OPEN_MAX {
             return Ok(Err(Refusal::Requests { max: REQUESTS_OPEN_MAX }));
         }
-        if let Err(rejection) = self.inner.fits(&asked.to, &asked.intent, &asked.params) {
+        if let Err(rejection) = admission::check_request(
+            &self.services,
+            &arguments.to,
+            &arguments.intent,
+            &arguments.params,
+        ) {
             return Ok(Err(Refusal::Rejected(rejection)));
         }
-        let there = self.inner.live(&asked.to, Starts::No).await?;
-        Ok(there.map(drop).map_err(Refusal::Rejected))
+        let started =
+            start_agent::started_task(&self.services, &arguments.to, StartPolicy::OnlyStarted)
+                .await?;
+        Ok(started.map(drop).map_err(Refusal::Rejected))
     }
 
-    fn may_talk_to(&self, to: &AgentName) -> Result<(), Refusal> {
+    fn check_may_message(&self, to: &AgentName) -> Result<(), Refusal> {
         let created = &self.state.created;
         let allowed = match &created.agents {
             antiphon_core::CallableAgents::Only(names) => names.clone(),
@@ -303,7 +319,7 @@ impl Work {
         Ok(())
     }
 
-    async fn send_response(&mut self, call: &ToolCallBlock) -> Talked {
+    async fn send_response(&mut self, call: &ToolCallBlock) -> PeerToolResult {
         match read::<SendResponse>(call) {
             Ok(SendResponse { request_id, status, result }) => {
                 self.respond(request_id, status, result).await
@@ -312,13 +328,13 @@ impl Work {
         }
     }
 
-    async fn send_reply(&mut self, call: &ToolCallBlock) -> Talked {
+    async fn send_reply(&mut self, call: &ToolCallBlock) -> PeerToolResult {
         let Reply { text, request_id } = match read(call) {
-            Ok(asked) => asked,
+            Ok(arguments) => arguments,
             Err(refusal) => return Ok(Err(refusal)),
         };
         let only = || {
-            let mut owed = self.state.owed.keys();
+            let mut owed = self.state.inbound_requests.keys();
             owed.next().copied().filter(|_| owed.next().is_none())
         };
         match request_id.or_else(only) {
@@ -336,19 +352,19 @@ impl Work {
         id: InteractionId,
         status: ResponseStatus,
         result: Value,
-    ) -> Talked {
+    ) -> PeerToolResult {
         let bytes = result.to_string().len();
         if bytes > crate::inbox::arrival::INTERACTION_BYTES_MAX {
             return Ok(Err(Refusal::Rejected(Rejection::TooLong { bytes })));
         }
         let sent = || Some(ToolResult::text("sent"));
-        if self.state.owed.contains_key(&id) {
+        if self.state.inbound_requests.contains_key(&id) {
             self.reply(id, status, result);
             self.flush().await?;
             return Ok(Ok(sent()));
         }
         // After a crash between the reply and the result of this call.
-        let given = self.inner.world.journal.reply(id).await?;
+        let given = self.services.deps.journal.reply(id).await?;
         if given.is_some_and(|given| given.status == status && given.result == result) {
             return Ok(Ok(sent()));
         }

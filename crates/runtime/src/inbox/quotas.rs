@@ -55,14 +55,14 @@ impl Kind {
 
 /// A reservation for a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Room {
+pub(crate) enum Reservation {
     /// One more message is counted.
-    Made {
+    New {
         /// The outdated progress message that this one replaces.
         replaces: Option<InteractionId>,
     },
     /// The message is counted already.
-    Taken,
+    AlreadyCounted,
 }
 
 /// Which limit is reached.
@@ -104,14 +104,18 @@ impl InboxQuotas {
 
     /// Reserves room for one more message, and returns the one it replaces. Responses and lifecycle
     /// notices always fit: their senders are bounded.
-    pub(crate) fn reserve(&self, task_id: &TaskId, queued: &MessageQueued) -> Result<Room, Full> {
+    pub(crate) fn reserve(
+        &self,
+        task_id: &TaskId,
+        queued: &MessageQueued,
+    ) -> Result<Reservation, Full> {
         let mut boxes = self.boxes();
         let known = boxes.entry(task_id.clone()).or_default();
         if known.waiting.contains_key(&queued.id) {
-            return Ok(Room::Taken);
+            return Ok(Reservation::AlreadyCounted);
         }
         let like_it = |(_, waiting): &(&InteractionId, &Waiting)| {
-            is_old_news(queued) && waiting.progress && waiting.from == queued.from
+            is_replaceable(queued) && waiting.progress && waiting.from == queued.from
         };
         let replaces = known.waiting.iter().find(like_it).map(|(id, _)| *id);
         if let Some(old) = replaces {
@@ -128,7 +132,7 @@ impl InboxQuotas {
             }
         }
         known.add(queued);
-        Ok(Room::Made { replaces })
+        Ok(Reservation::New { replaces })
     }
 
     /// Counts messages that are about to be recorded, and returns those that were not counted before.
@@ -192,7 +196,7 @@ impl InboxUsage {
             return false;
         }
         let (kind, bytes) = (Kind::of(queued), queued.bytes());
-        let (from, progress) = (queued.from.clone(), is_old_news(queued));
+        let (from, progress) = (queued.from.clone(), is_replaceable(queued));
         *self.of_sender.entry((from.clone(), kind)).or_default() += 1;
         let of_kind = self.of_kind.entry(kind).or_default();
         *of_kind = (of_kind.0 + 1, of_kind.1 + bytes);
@@ -223,7 +227,7 @@ impl InboxUsage {
 }
 
 /// Whether a later message of the same kind replaces it. A request is never replaced.
-fn is_old_news(queued: &MessageQueued) -> bool {
+fn is_replaceable(queued: &MessageQueued) -> bool {
     queued.is_progress() && !queued.is_owed()
 }
 

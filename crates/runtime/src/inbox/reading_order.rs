@@ -3,9 +3,9 @@
 //! More salient messages come first. Among equals, the first message of every sender comes before the
 //! second of any, so that a sender with many messages does not delay others; then in order of arrival.
 //!
-//! A turn takes one request, which its final answer answers, or up to [`TAKEN_MAX`] other messages
+//! A turn takes one request, which its final answer answers, or up to [`TURN_MESSAGES_MAX`] other messages
 //! that come before the next request. Messages that do not wake the agent are read with those that do,
-//! up to [`ALONG_MAX`] at a time. Neither group exceeds [`TAKEN_BYTES_MAX`], unless it is one message.
+//! up to [`QUIET_MESSAGES_MAX`] at a time. Neither group exceeds [`TURN_MESSAGES_BYTES_MAX`], unless it is one message.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -13,23 +13,25 @@ use std::collections::HashMap;
 use antiphon_core::{HandlingMode, InteractionId, MessageQueued, Salience, Sender};
 
 /// Maximum number of messages that a turn begins with, besides those that do not wake the agent.
-pub const TAKEN_MAX: usize = 16;
+pub const TURN_MESSAGES_MAX: usize = 16;
 
 /// Maximum number of messages that do not wake the agent and are read with a turn.
-pub const ALONG_MAX: usize = 64;
+pub const QUIET_MESSAGES_MAX: usize = 64;
 
 /// Maximum bytes of each of the two groups.
-pub const TAKEN_BYTES_MAX: usize = 1024 * 1024;
+pub const TURN_MESSAGES_BYTES_MAX: usize = 1024 * 1024;
 
 /// The messages the next turn begins with; empty when none wakes the agent.
 pub(crate) fn for_turn(queue: &[MessageQueued]) -> Vec<InteractionId> {
     let in_order: Vec<&MessageQueued> = ordered(queue.iter().filter(|queued| queued.wakes()));
     let Some(first) = in_order.first() else { return Vec::new() };
-    let mut taken = not_too_long(queue.iter().filter(|queued| !queued.wakes()).take(ALONG_MAX));
+    let mut taken =
+        not_too_long(queue.iter().filter(|queued| !queued.wakes()).take(QUIET_MESSAGES_MAX));
     if first.is_owed() {
         taken.push(first.id);
     } else {
-        let others = in_order.into_iter().take_while(|queued| !queued.is_owed()).take(TAKEN_MAX);
+        let others =
+            in_order.into_iter().take_while(|queued| !queued.is_owed()).take(TURN_MESSAGES_MAX);
         taken.extend(not_too_long(others));
     }
     taken
@@ -44,7 +46,7 @@ pub(crate) fn for_steering(queue: &[MessageQueued], about: About) -> Vec<Interac
         !queued.is_owed() || requests == 1
     };
     let steering = ordered(queue.iter().filter(steers)).into_iter().filter(|queued| fits(queued));
-    not_too_long(steering.take(TAKEN_MAX))
+    not_too_long(steering.take(TURN_MESSAGES_MAX))
 }
 
 /// What a turn is about.
@@ -61,7 +63,7 @@ fn not_too_long<'a>(found: impl Iterator<Item = &'a MessageQueued>) -> Vec<Inter
     let mut bytes = 0;
     let mut fits = |(place, queued): &(usize, &MessageQueued)| {
         bytes += queued.content.bytes();
-        *place == 0 || bytes <= TAKEN_BYTES_MAX
+        *place == 0 || bytes <= TURN_MESSAGES_BYTES_MAX
     };
     found.enumerate().take_while(|each| fits(each)).map(|(_, queued)| queued.id).collect()
 }

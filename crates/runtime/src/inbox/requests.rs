@@ -22,23 +22,26 @@ use antiphon_core::{
 };
 use serde_json::{Value, json};
 
-use crate::dispatch::pending_call;
-use crate::inbox::admission::{Origin, Starts};
+use crate::inbox::admission;
+use crate::inbox::admission::{Origin, StartPolicy};
 use crate::inbox::arrival::{Arrival, Receipt, Rejection, Wake};
+use crate::inbox::derived_id;
 use crate::inbox::open_requests::OutboundRequest;
 use crate::inbox::residents;
+use crate::inbox::start_agent;
 use crate::orchestrator_error::OrchestratorError;
-use crate::services::Inner;
-use crate::task::run_slots;
-use crate::task::step::Work;
+use crate::services::Services;
+use crate::task::deadlines;
+use crate::task::step::TaskRun;
+use crate::task::supervise;
 use crate::task::tools;
 
 /// Requests of running tasks that this process has sent or checked.
 #[derive(Debug, Default)]
-pub(crate) struct Outstanding(Mutex<HashMap<TaskId, HashSet<InteractionId>>>);
+pub(crate) struct SentRequests(Mutex<HashMap<TaskId, HashSet<InteractionId>>>);
 
-impl Outstanding {
-    fn book(&self) -> MutexGuard<'_, HashMap<TaskId, HashSet<InteractionId>>> {
+impl SentRequests {
+    fn table(&self) -> MutexGuard<'_, HashMap<TaskId, HashSet<InteractionId>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -48,137 +51,138 @@ impl Outstanding {
         task_id: &TaskId,
         open: &BTreeMap<InteractionId, OutboundRequest>,
     ) -> Vec<InteractionId> {
-        let mut book = self.book();
+        let mut table = self.table();
         if open.is_empty() {
-            book.remove(task_id);
+            table.remove(task_id);
             return Vec::new();
         }
-        let known = book.entry(task_id.clone()).or_default();
+        let known = table.entry(task_id.clone()).or_default();
         known.retain(|id| open.contains_key(id));
         open.keys().filter(|id| !known.contains(id)).copied().collect()
     }
 
     fn add(&self, task_id: &TaskId, id: InteractionId) {
-        self.book().entry(task_id.clone()).or_default().insert(id);
+        self.table().entry(task_id.clone()).or_default().insert(id);
     }
 
     pub(crate) fn forget(&self, task_id: &TaskId) {
-        self.book().remove(task_id);
+        self.table().remove(task_id);
     }
 }
 
-impl Inner {
-    /// Queues a reply in the inbox of the task that waits for it, once.
-    pub(crate) async fn deliver(
-        self: &Arc<Self>,
-        by: &str,
-        replied: &Replied,
-    ) -> Result<(), OrchestratorError> {
-        let Some(task_id) = replied.reply_to.clone() else { return Ok(()) };
-        let word = if replied.status.is_final() { "final" } else { "accepted" };
-        let key = format!("response:{}:{word}", replied.in_reply_to);
-        let interaction = Interaction {
-            id: pending_call::named_id(&key),
-            from: Sender::agent(by),
-            content: InteractionContent::Response {
-                in_reply_to: replied.in_reply_to,
-                status: replied.status,
-                result: replied.result.clone(),
-            },
-            handling_mode: HandlingMode::Steer,
-            render_metadata: None,
-        };
-        let queued = MessageQueued::of(classify(interaction, &SilentIntents::default()));
-        let append = Append {
-            task_id: task_id.clone(),
-            expected: Expected::There,
-            at: self.world.clock.now(),
-            events: vec![queued.into()],
-            key: Some(IdempotencyKey(key)),
-        };
-        match self.append(append).await {
-            Ok(_) => run_slots::start(self, &task_id),
-            // The task has ended. If it was a resident task, its successor has the request.
-            Err(JournalError::Ended { .. }) => {
-                if let Some(heir) = self.heir(&task_id).await? {
-                    let heard = Replied { reply_to: Some(heir), ..replied.clone() };
-                    Box::pin(self.deliver(by, &heard)).await?;
-                }
-            }
-            Err(JournalError::Stale { .. }) => {}
-            Err(error) => {
-                // The reply is recorded in the replying task: the requester looks for it there.
-                self.outstanding.forget(&task_id);
-                run_slots::start(self, &task_id);
-                return Err(error.into());
+/// Queues a reply in the inbox of the task that waits for it, once.
+pub(crate) async fn deliver_reply(
+    services: &Arc<Services>,
+    by: &str,
+    replied: &Replied,
+) -> Result<(), OrchestratorError> {
+    let Some(task_id) = replied.reply_to.clone() else { return Ok(()) };
+    let word = if replied.status.is_final() { "final" } else { "accepted" };
+    let key = format!("response:{}:{word}", replied.in_reply_to);
+    let interaction = Interaction {
+        id: derived_id::of_name(&key),
+        from: Sender::agent(by),
+        content: InteractionContent::Response {
+            in_reply_to: replied.in_reply_to,
+            status: replied.status,
+            result: replied.result.clone(),
+        },
+        handling_mode: HandlingMode::Steer,
+        render_metadata: None,
+    };
+    let queued = MessageQueued::of(classify(interaction, &SilentIntents::default()));
+    let append = Append {
+        task_id: task_id.clone(),
+        expected: Expected::There,
+        at: services.deps.clock.now(),
+        events: vec![queued.into()],
+        key: Some(IdempotencyKey(key)),
+    };
+    match services.append(append).await {
+        Ok(_) => supervise::start(services, &task_id),
+        // The task has ended. If it was a resident task, its successor has the request.
+        Err(JournalError::Ended { .. }) => {
+            if let Some(successor) = successor(services, &task_id).await? {
+                let forwarded = Replied { reply_to: Some(successor), ..replied.clone() };
+                Box::pin(deliver_reply(services, by, &forwarded)).await?;
             }
         }
-        Ok(())
+        Err(JournalError::Stale { .. }) => {}
+        Err(error) => {
+            // The reply is recorded in the replying task: the requester looks for it there.
+            services.sent_requests.forget(&task_id);
+            supervise::start(services, &task_id);
+            return Err(error.into());
+        }
     }
+    Ok(())
 }
 
-impl Inner {
-    /// The current resident task of the agent whose task has ended.
-    async fn heir(&self, task_id: &TaskId) -> Result<Option<TaskId>, OrchestratorError> {
-        let gone = self.summary(task_id).await?;
-        let Ok(name) = AgentName::parse(&gone.agent) else { return Ok(None) };
-        if !residents::is_resident(&gone) {
-            return Ok(None);
-        }
-        let live = self.last_of(&name).await?.filter(|last| !last.status.is_terminal());
-        Ok(live.map(|live| live.task_id))
+/// The current resident task of the agent whose task has ended.
+async fn successor(
+    services: &Services,
+    task_id: &TaskId,
+) -> Result<Option<TaskId>, OrchestratorError> {
+    let gone = services.reader.summary(task_id).await?;
+    let Ok(name) = AgentName::parse(&gone.agent) else { return Ok(None) };
+    if !residents::is_resident(&gone) {
+        return Ok(None);
     }
+    let live = start_agent::newest_resident(services, &name)
+        .await?
+        .filter(|last| !last.status.is_terminal());
+    Ok(live.map(|live| live.task_id))
+}
 
-    /// Records replies to overdue requests, also while the task is in the middle of a step.
-    pub(crate) async fn answer_late(
-        self: &Arc<Self>,
-        task_id: &TaskId,
-        request: InteractionId,
-    ) -> Result<(), OrchestratorError> {
-        // Most requests are answered in time: then the task is not loaded.
-        if self.world.journal.reply(request).await?.is_some() {
+/// Records replies to overdue requests, also while the task is in the middle of a step.
+pub(crate) async fn answer_overdue(
+    services: &Arc<Services>,
+    task_id: &TaskId,
+    request: InteractionId,
+) -> Result<(), OrchestratorError> {
+    // Most requests are answered in time: then the task is not loaded.
+    if services.deps.journal.reply(request).await?.is_some() {
+        return Ok(());
+    }
+    loop {
+        let state = services.reader.load(task_id).await?;
+        let now = services.deps.clock.now();
+        let late = state.overdue_requests(now).into_iter();
+        let answers: Vec<Replied> = late.filter_map(|id| state.overdue_reply(id)).collect();
+        if answers.is_empty() || state.status.is_terminal() {
             return Ok(());
         }
-        loop {
-            let state = self.load(task_id).await?;
-            let now = self.world.clock.now();
-            let late = state.late_answers(now).into_iter();
-            let answers: Vec<Replied> = late.filter_map(|id| state.too_late(id)).collect();
-            if answers.is_empty() || state.status.is_terminal() {
+        let append = Append {
+            task_id: task_id.clone(),
+            expected: Expected::Behind(state.seq),
+            at: now,
+            events: answers.iter().cloned().map(EventBody::from).collect(),
+            key: None,
+        };
+        match services.append(append).await {
+            Ok(_) => {
+                for answer in &answers {
+                    deliver_reply(services, &state.created.agent, answer).await?;
+                }
+                supervise::start(services, task_id);
                 return Ok(());
             }
-            let append = Append {
-                task_id: task_id.clone(),
-                expected: Expected::Behind(state.seq),
-                at: now,
-                events: answers.iter().cloned().map(EventBody::from).collect(),
-                key: None,
-            };
-            match self.append(append).await {
-                Ok(_) => {
-                    for answer in &answers {
-                        self.deliver(&state.created.agent, answer).await?;
-                    }
-                    run_slots::start(self, task_id);
-                    return Ok(());
-                }
-                Err(JournalError::Stale { .. }) => {}
-                Err(JournalError::Ended { .. }) => return Ok(()),
-                Err(error) => return Err(error.into()),
-            }
+            Err(JournalError::Stale { .. }) => {}
+            Err(JournalError::Ended { .. }) => return Ok(()),
+            Err(error) => return Err(error.into()),
         }
     }
 }
 
-impl Work {
+impl TaskRun {
     /// Queues a request in the inbox of the peer, once.
-    pub(crate) async fn post_request(
+    pub(crate) async fn queue_request(
         &self,
         id: InteractionId,
         sent: &OutboundRequest,
     ) -> Result<Result<(), Rejection>, OrchestratorError> {
-        self.inner.outstanding.add(&self.state.task_id, id);
-        self.inner.watch_task(sent.until, self.state.task_id.clone());
+        self.services.sent_requests.add(&self.state.task_id, id);
+        deadlines::watch_task(&self.services, sent.until, self.state.task_id.clone());
         let (intent, params) = (sent.intent.clone(), sent.params.clone());
         let arrival = Arrival {
             to: sent.to.clone(),
@@ -195,10 +199,10 @@ impl Work {
             id,
             reply_to: Some(self.state.task_id.clone()),
             key: Some(IdempotencyKey(format!("request:{id}"))),
-            starts: Starts::No,
+            starts: StartPolicy::OnlyStarted,
             hops: sent.hops.saturating_add(1),
         };
-        Ok(match self.inner.admit_as(arrival, origin).await? {
+        Ok(match admission::admit_as(&self.services, arrival, origin).await? {
             Receipt::Accepted { .. } | Receipt::Deduplicated { .. } | Receipt::Filtered => Ok(()),
             Receipt::Rejected(rejection) => Err(rejection),
         })
@@ -211,35 +215,36 @@ impl Work {
 
     /// Handles open requests that an earlier process sent.
     pub(crate) async fn rejoin_requests(&mut self) -> Result<(), OrchestratorError> {
-        let unknown = self.inner.outstanding.unknown(&self.state.task_id, &self.state.requests);
+        let unknown =
+            self.services.sent_requests.unknown(&self.state.task_id, &self.state.outbound_requests);
         if unknown.is_empty() {
             return Ok(());
         }
         for id in unknown {
-            let Some(sent) = self.state.requests.get(&id).cloned() else { continue };
-            let answer = match self.inner.world.journal.reply(id).await? {
+            let Some(sent) = self.state.outbound_requests.get(&id).cloned() else { continue };
+            let answer = match self.services.deps.journal.reply(id).await? {
                 // The answer may be addressed to the predecessor of this task.
                 Some(replied) => {
                     Some(Replied { reply_to: Some(self.state.task_id.clone()), ..replied })
                 }
-                None => match self.post_request(id, &sent).await? {
+                None => match self.queue_request(id, &sent).await? {
                     Ok(()) => None,
-                    Err(rejection) => Some(self.refusal(id, &rejection)),
+                    Err(rejection) => Some(self.rejection_reply(id, &rejection)),
                 },
             };
             if let Some(answer) = answer {
-                self.inner.deliver(sent.to.as_str(), &answer).await?;
+                deliver_reply(&self.services, sent.to.as_str(), &answer).await?;
             }
         }
-        self.hear_arrivals().await
+        self.read_arrivals().await
     }
 
     /// The reply to a request that the peer's inbox rejected.
-    pub(crate) fn refusal(&self, id: InteractionId, rejection: &Rejection) -> Replied {
-        self.no(id, "rejected", &rejection.to_string())
+    pub(crate) fn rejection_reply(&self, id: InteractionId, rejection: &Rejection) -> Replied {
+        self.failed_reply(id, "rejected", &rejection.to_string())
     }
 
-    fn no(&self, in_reply_to: InteractionId, code: &str, error: &str) -> Replied {
+    fn failed_reply(&self, in_reply_to: InteractionId, code: &str, error: &str) -> Replied {
         Replied {
             in_reply_to,
             to: self.sender(),
@@ -250,36 +255,39 @@ impl Work {
     }
 
     /// Closes requests that were not answered in time. An answer recorded at the last moment counts.
-    pub(crate) async fn time_out(
+    pub(crate) async fn time_out_requests(
         &mut self,
         ids: Vec<InteractionId>,
     ) -> Result<(), OrchestratorError> {
         self.flush().await?;
         for id in ids {
-            let Some(sent) = self.state.requests.get(&id).cloned() else { continue };
-            let late = || self.no(id, "timed_out", "no answer in time");
-            let mut answer = self.inner.world.journal.reply(id).await?.unwrap_or_else(late);
+            let Some(sent) = self.state.outbound_requests.get(&id).cloned() else { continue };
+            let late = || self.failed_reply(id, "timed_out", "no answer in time");
+            let mut answer = self.services.deps.journal.reply(id).await?.unwrap_or_else(late);
             answer.reply_to = Some(self.state.task_id.clone());
-            self.inner.deliver(sent.to.as_str(), &answer).await?;
+            deliver_reply(&self.services, sent.to.as_str(), &answer).await?;
         }
-        self.hear_arrivals().await
+        self.read_arrivals().await
     }
 
     /// Answers the request that the turn was about.
-    pub(crate) async fn answer_owed(&mut self, word: Value) -> Result<(), OrchestratorError> {
-        if let Some(subject) = self.state.subject {
+    pub(crate) async fn answer_current_request(
+        &mut self,
+        word: Value,
+    ) -> Result<(), OrchestratorError> {
+        if let Some(subject) = self.state.current_request {
             self.reply(subject, ResponseStatus::Completed, word);
         }
         self.flush().await.map(drop)
     }
 
     /// Answers overdue requests as failed.
-    pub(crate) async fn expire(
+    pub(crate) async fn expire_requests(
         &mut self,
         ids: Vec<InteractionId>,
     ) -> Result<(), OrchestratorError> {
         for id in ids {
-            if let Some(answer) = self.state.too_late(id) {
+            if let Some(answer) = self.state.overdue_reply(id) {
                 self.push(answer);
             }
         }
@@ -299,10 +307,13 @@ impl Work {
     }
 
     /// Delivers the replies among the written events.
-    pub(crate) async fn deliver_all(&self, written: &[EventBody]) -> Result<(), OrchestratorError> {
+    pub(crate) async fn deliver_replies(
+        &self,
+        written: &[EventBody],
+    ) -> Result<(), OrchestratorError> {
         for body in written {
             if let EventBody::Replied(replied) = body {
-                self.inner.deliver(&self.state.created.agent, replied).await?;
+                deliver_reply(&self.services, &self.state.created.agent, replied).await?;
             }
         }
         Ok(())
@@ -316,13 +327,13 @@ impl Work {
     ) {
         let Some(response) = self.state.response_to(request) else { return };
         let InteractionContent::Response { status, result, .. } = &response.content else { return };
-        let told = json!({ "request_id": request, "status": status, "result": result }).to_string();
+        let text = json!({ "request_id": request, "status": status, "result": result }).to_string();
         let result = match status {
-            ResponseStatus::Completed | ResponseStatus::Accepted => ToolResult::text(told),
-            ResponseStatus::Failed => ToolResult::failed(told),
+            ResponseStatus::Completed | ResponseStatus::Accepted => ToolResult::text(text),
+            ResponseStatus::Failed => ToolResult::failed(text),
         };
         let queued = Some(response.id);
-        let message = tools::message(call, result, self.inner.world.clock.now()).into();
+        let message = tools::message(call, result, self.services.deps.clock.now()).into();
         self.push(MessageAppended { message, queued });
     }
 }

@@ -3,16 +3,19 @@
 //! A message with a key is sent once: a repeated call, also after the task has ended, returns the
 //! same id and records nothing. A task that has ended, or whose inbox is full, accepts no new message.
 
+use std::sync::Arc;
+
 use antiphon_core::port::IdempotencyKey;
 use antiphon_core::{
     HandlingMode, Interaction, InteractionId, MessageQueued, Sender, SilentIntents, TaskId,
     UserMessage, classify,
 };
 
-use crate::dispatch::pending_call;
+use crate::inbox::admission::{self, QueueOutcome};
+use crate::inbox::derived_id;
 use crate::orchestrator::Orchestrator;
 use crate::orchestrator_error::OrchestratorError;
-use crate::services::Inner;
+use crate::services::Services;
 
 /// A message to a task.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,18 +33,18 @@ pub struct TaskMessage {
 impl Orchestrator {
     /// Sends a message to a task that has not ended. The model reads it after the current step
     /// (`steer`) or after the current turn (`queue`). When this returns, the message is durable.
-    pub async fn say(
+    pub async fn send_message(
         &self,
         task_id: &TaskId,
-        saying: TaskMessage,
+        message_to_task: TaskMessage,
     ) -> Result<InteractionId, OrchestratorError> {
-        let TaskMessage { message, mode, from, key } = saying;
-        let inner = self.inner();
+        let TaskMessage { message, mode, from, key } = message_to_task;
+        let services = self.services();
         let id = match &key {
-            Some(key) => named(task_id, key),
-            None => InteractionId::from(inner.world.ids.next()),
+            Some(key) => message_id(task_id, key),
+            None => InteractionId::from(services.deps.ids.next()),
         };
-        if key.is_some() && inner.was_said(task_id, id).await? {
+        if key.is_some() && was_sent(services, task_id, id).await? {
             return Ok(id);
         }
         let queued = match from {
@@ -57,20 +60,20 @@ impl Orchestrator {
                 MessageQueued::of(classify(interaction, &SilentIntents::default()))
             }
         };
-        inner.queue(task_id, queued).await?;
+        queue_message(services, task_id, queued).await?;
         Ok(id)
     }
 
     /// Checks that the payer may send a message: one that has spent its own budget sends nothing new.
-    pub async fn afford_saying(
+    pub async fn check_budget_for_message(
         &self,
         payer: Option<&str>,
         task_id: &TaskId,
-        saying: &TaskMessage,
+        message_to_task: &TaskMessage,
     ) -> Result<(), OrchestratorError> {
-        match (self.afford_own(payer).await, &saying.key) {
+        match (self.check_own_budget(payer).await, &message_to_task.key) {
             (Err(OrchestratorError::Budget(_)), Some(key))
-                if self.inner().was_said(task_id, named(task_id, key)).await? =>
+                if was_sent(self.services(), task_id, message_id(task_id, key)).await? =>
             {
                 Ok(())
             }
@@ -80,22 +83,35 @@ impl Orchestrator {
 }
 
 /// The id of a message with a key: the same key gives the same id.
-fn named(task_id: &TaskId, key: &IdempotencyKey) -> InteractionId {
-    pending_call::named_id(&format!("{task_id}:{}", key.0))
+fn message_id(task_id: &TaskId, key: &IdempotencyKey) -> InteractionId {
+    derived_id::of_name(&format!("{task_id}:{}", key.0))
 }
 
-impl Inner {
-    /// Whether the message was recorded before.
-    async fn was_said(
-        &self,
-        task_id: &TaskId,
-        id: InteractionId,
-    ) -> Result<bool, OrchestratorError> {
-        Ok(self.world.journal.answered(&said_as(task_id, id)).await?.is_some())
+/// Whether the message was recorded before.
+async fn was_sent(
+    services: &Services,
+    task_id: &TaskId,
+    id: InteractionId,
+) -> Result<bool, OrchestratorError> {
+    Ok(services.deps.journal.answered(&message_key(task_id, id)).await?.is_some())
+}
+
+/// Queues a message for a task that has not ended, once, and starts the task.
+pub(crate) async fn queue_message(
+    services: &Arc<Services>,
+    task_id: &TaskId,
+    queued: MessageQueued,
+) -> Result<(), OrchestratorError> {
+    let key = Some(message_key(task_id, queued.id));
+    services.reader.unfinished(task_id).await?;
+    match admission::queue_for_task(services, task_id, queued, key).await? {
+        QueueOutcome::Queued { .. } => Ok(()),
+        QueueOutcome::Full(_) => Err(OrchestratorError::InboxFull { task_id: task_id.clone() }),
+        QueueOutcome::Ended => services.reader.unfinished(task_id).await.map(drop),
     }
 }
 
 /// The key under which a message is recorded.
-pub(crate) fn said_as(task_id: &TaskId, id: InteractionId) -> IdempotencyKey {
+pub(crate) fn message_key(task_id: &TaskId, id: InteractionId) -> IdempotencyKey {
     IdempotencyKey(format!("said:{task_id}:{id}"))
 }

@@ -9,13 +9,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::budget::spend_limits::BudgetRefusal;
 use crate::budget::tree::Tree;
-use crate::services::Inner;
+use crate::services::Services;
 use crate::task::limits::{self, LimitReached};
 
 /// The limits that a task shares with others.
 #[derive(Clone)]
 pub(crate) struct Bounds {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) services: Arc<Services>,
     pub(crate) trees: Vec<Arc<Tree>>,
     pub(crate) task: TaskCreated,
     /// Fired when the budget is spent.
@@ -23,25 +23,25 @@ pub(crate) struct Bounds {
 }
 
 /// A model that is called only while the limits allow it.
-pub(crate) struct Bounded {
+pub(crate) struct BoundedModel {
     pub(crate) provider: Arc<dyn Provider>,
     pub(crate) bounds: Bounds,
 }
 
-impl Provider for Bounded {
+impl Provider for BoundedModel {
     fn open(&self, request: Request) -> PieceSource {
-        let Bounds { inner, trees, task, spent } = self.bounds.clone();
-        if let Some(limit) = limits::used_up(&trees, &inner.world.prices) {
+        let Bounds { services, trees, task, spent } = self.bounds.clone();
+        if let Some(limit) = limits::used_up(&trees, &services.deps.prices) {
             return refusing(limit.to_string());
         }
         let provider = Arc::clone(&self.provider);
         let opening = async move {
             // Without exact sums no model is called.
-            if let Err(error) = inner.settle_purse(task.payer.as_deref()).await {
+            if let Err(error) = services.budget.ensure_loaded(task.payer.as_deref()).await {
                 let message = error.to_string();
                 return refused(ProviderError::Overloaded { message, retry_after: None });
             }
-            open_within(&inner, &*provider, &task, &spent, request)
+            open_within(&services, &*provider, &task, &spent, request)
         };
         Box::pin(futures_util::stream::once(opening).flatten())
     }
@@ -49,13 +49,13 @@ impl Provider for Bounded {
 
 /// Calls the model, if the budget allows it.
 fn open_within(
-    inner: &Inner,
+    services: &Services,
     provider: &dyn Provider,
     task: &TaskCreated,
     spent: &CancellationToken,
     request: Request,
 ) -> PieceSource {
-    match inner.kept_from_model(task) {
+    match services.budget.model_refusal(task) {
         None => provider.open(request),
         Some(BudgetRefusal::PriceUnknown { model }) => {
             refusing(LimitReached::PriceUnknown { model }.to_string())
@@ -77,9 +77,9 @@ fn refused(error: ProviderError) -> PieceSource {
 }
 
 /// A provider without a model, for runners that call none.
-pub(crate) struct Nobody;
+pub(crate) struct NoModel;
 
-impl Provider for Nobody {
+impl Provider for NoModel {
     fn open(&self, _: Request) -> PieceSource {
         refusing("this runner has no model to ask".to_owned())
     }

@@ -19,12 +19,12 @@ use tokio_util::sync::CancellationToken;
 use crate::budget::tree;
 use crate::deps::Dispatch;
 use crate::orchestrator_error::OrchestratorError;
-use crate::runner::bounded_model::{Bounded, Bounds, Nobody};
+use crate::runner::bounded_model::{BoundedModel, Bounds, NoModel};
 use crate::runner::runner_journal::RunnerJournal;
-use crate::services::Inner;
-use crate::task::decide::Step;
+use crate::task::decide::Action;
 use crate::task::limits;
-use crate::task::step::Work;
+use crate::task::reader::HISTORY_TASKS_MAX;
+use crate::task::step::TaskRun;
 
 /// Maximum number of attempts to reach a runner.
 const TRIES_MAX: u32 = 5;
@@ -33,40 +33,37 @@ const TRIES_MAX: u32 = 5;
 const TRY_AFTER: Duration = Duration::from_millis(200);
 
 /// How long another orchestrator may take to receive a cancellation.
-const TELL_WAIT: Duration = Duration::from_secs(5);
+const CANCEL_WAIT: Duration = Duration::from_secs(5);
 
 /// How long a runner may take to stop.
-const END_WAIT: Duration = Duration::from_secs(10);
+const STOP_WAIT: Duration = Duration::from_secs(10);
 
-/// Maximum number of tasks that one conversation history spans.
-const HISTORY_TASKS_MAX: usize = 10_000;
-
-impl Work {
+impl TaskRun {
     /// Whether another orchestrator handles the calls of this task that dispatch agents.
-    pub(crate) fn is_left_to_others(&self) -> bool {
-        self.inner.world.settings.dispatch == Dispatch::Above || self.is_orchestrated_elsewhere()
+    pub(crate) fn is_dispatched_elsewhere(&self) -> bool {
+        self.services.deps.settings.dispatch == Dispatch::Parent || self.is_orchestrated_elsewhere()
     }
 
     fn is_orchestrated_elsewhere(&self) -> bool {
-        self.inner.is_orchestrated(self.state.created.runner.as_ref())
+        self.services.deps.is_orchestrated(self.state.created.runner.as_ref())
     }
 
     /// Whether the runner reads the inbox of this task itself.
     fn keeps_inbox(&self) -> bool {
         let Some(config) = &self.state.created.runner else { return false };
-        let mut runners = self.inner.world.runners.iter();
+        let mut runners = self.services.deps.runners.iter();
         runners.any(|known| known.kind() == config.kind && known.keeps_inbox())
     }
 
     /// Cancels the task in another orchestrator, if it runs there.
-    pub(crate) async fn cancel_elsewhere(&mut self) -> Result<(), OrchestratorError> {
+    pub(crate) async fn cancel_remote(&mut self) -> Result<(), OrchestratorError> {
         let Some(config) = self.state.created.runner.clone() else { return Ok(()) };
         if self.is_orchestrated_elsewhere() {
             // Also during a shutdown. An unreachable orchestrator ends the task by its own limits.
-            let patience = Cancel::when(tokio::time::sleep(TELL_WAIT));
-            let told = self.run_elsewhere(&config, patience, &CancellationToken::new()).await?;
-            self.catch_up().await?;
-            if let Err(error) = told {
+            let patience = Cancel::when(tokio::time::sleep(CANCEL_WAIT));
+            let canceled = self.run_in_runner(&config, patience, &CancellationToken::new()).await?;
+            self.rebase().await?;
+            if let Err(error) = canceled {
                 tracing::warn!(task.id = %self.state.task_id, %error, "could not cancel in the runner");
             }
         }
@@ -74,71 +71,73 @@ impl Work {
     }
 
     /// Whether the runner performs this action.
-    pub(crate) fn runs_elsewhere(&self, step: &Step) -> bool {
-        let here = self.inner.world.settings.dispatch == Dispatch::Here;
+    pub(crate) fn runs_remotely(&self, action: &Action) -> bool {
+        let here = self.services.deps.settings.dispatch == Dispatch::Here;
         if !here || self.state.created.runner.is_none() {
             return false;
         }
-        match step {
-            Step::Over | Step::Refuse(_) | Step::Halt(_) => false,
+        match action {
+            Action::Ended | Action::FailOnLimit(_) | Action::WaitForBudget(_) => false,
             // In a task of another orchestrator these refer to its own tasks and requests.
-            Step::Settle(_)
-            | Step::Report(_)
-            | Step::Remind
-            | Step::Expire(_)
-            | Step::TimeOut(_)
-            | Step::Answer(_) => self.is_orchestrated_elsewhere(),
-            Step::Idle => self.is_orchestrated_elsewhere() || self.keeps_inbox(),
-            Step::Rest => self.is_orchestrated_elsewhere() && self.state.waiting_for.is_none(),
-            Step::Call(pending) => {
+            Action::CompleteCalls(_)
+            | Action::ReportDetached(_)
+            | Action::WaitForClient
+            | Action::ExpireRequests(_)
+            | Action::TimeOutRequests(_)
+            | Action::AnswerRequest(_) => self.is_orchestrated_elsewhere(),
+            Action::Idle => self.is_orchestrated_elsewhere() || self.keeps_inbox(),
+            Action::Suspend => self.is_orchestrated_elsewhere() && self.state.waiting_for.is_none(),
+            Action::CallTools(pending) => {
                 let ours = pending.iter().all(|pending| {
                     self.orchestrates(&pending.call.name) || self.is_external(&pending.call.name)
                 });
                 !ours || self.is_orchestrated_elsewhere()
             }
             // A task that waits for our budget reads messages here: in the runner it would continue.
-            Step::Take(_) => {
+            Action::TakeMessages(_) => {
                 let waits = self.state.waiting_for == Some(WaitingFor::Budget);
-                !waits || self.is_left_to_others()
+                !waits || self.is_dispatched_elsewhere()
             }
-            Step::Ask | Step::Compact | Step::Finish(_) | Step::Reject(_) => true,
+            Action::AskModel | Action::Compact | Action::Finish(_) | Action::RejectOutput(_) => {
+                true
+            }
         }
     }
 
     /// Whether the parent orchestrator performs this action.
-    pub(crate) fn leaves_to_above(&self, step: &Step) -> bool {
-        if self.inner.world.settings.dispatch == Dispatch::Here {
+    pub(crate) fn is_left_to_parent(&self, action: &Action) -> bool {
+        if self.services.deps.settings.dispatch == Dispatch::Here {
             return false;
         }
-        match step {
-            Step::Settle(_)
-            | Step::Report(_)
-            | Step::Remind
-            | Step::Expire(_)
-            | Step::TimeOut(_)
-            | Step::Answer(_)
-            | Step::Idle => true,
-            Step::Call(pending) => pending.iter().all(|pending| {
+        match action {
+            Action::CompleteCalls(_)
+            | Action::ReportDetached(_)
+            | Action::WaitForClient
+            | Action::ExpireRequests(_)
+            | Action::TimeOutRequests(_)
+            | Action::AnswerRequest(_)
+            | Action::Idle => true,
+            Action::CallTools(pending) => pending.iter().all(|pending| {
                 self.orchestrates(&pending.call.name) || self.is_external(&pending.call.name)
             }),
-            Step::Over
-            | Step::Rest
-            | Step::Refuse(_)
-            | Step::Halt(_)
-            | Step::Ask
-            | Step::Take(_)
-            | Step::Compact
-            | Step::Finish(_)
-            | Step::Reject(_) => false,
+            Action::Ended
+            | Action::Suspend
+            | Action::FailOnLimit(_)
+            | Action::WaitForBudget(_)
+            | Action::AskModel
+            | Action::TakeMessages(_)
+            | Action::Compact
+            | Action::Finish(_)
+            | Action::RejectOutput(_) => false,
         }
     }
 
     /// Has the runner run the task, with retries.
-    pub(crate) async fn delegate(&mut self) -> Result<(), OrchestratorError> {
+    pub(crate) async fn run_remotely(&mut self) -> Result<(), OrchestratorError> {
         let Some(config) = self.state.created.runner.clone() else { return Ok(()) };
         self.flush().await?;
-        if let Some(limit) = limits::used_up(&self.trees, &self.inner.world.prices) {
-            self.refuse(&limit);
+        if let Some(limit) = limits::used_up(&self.trees, &self.services.deps.prices) {
+            self.fail_on_limit(&limit);
             return Ok(());
         }
         let mut wait = TRY_AFTER;
@@ -147,7 +146,7 @@ impl Work {
         for attempt in 1..=tries_max {
             let before = self.state.seq;
             // Fires when the budget is spent: then the runner suspends the task, and it waits here.
-            let (stop, spent) = (self.inner.stop.clone(), CancellationToken::new());
+            let (stop, spent) = (self.services.background.stop.clone(), CancellationToken::new());
             let rests = spent.clone();
             let rest = Cancel::when(async move {
                 tokio::select! {
@@ -155,9 +154,9 @@ impl Work {
                     () = rests.cancelled() => {}
                 }
             });
-            let stopped = self.run_elsewhere(&config, rest, &spent).await?;
-            self.catch_up().await?;
-            if self.is_done_with() || spent.is_cancelled() {
+            let stopped = self.run_in_runner(&config, rest, &spent).await?;
+            self.rebase().await?;
+            if self.must_stop() || spent.is_cancelled() {
                 return Ok(());
             }
             let reason = match stopped {
@@ -166,17 +165,18 @@ impl Work {
                 Err(RunnerError::Journal(error)) => return Err(error.into()),
                 Err(RunnerError::Unavailable { reason }) => reason,
                 Err(RunnerError::Refused { reason }) => {
-                    self.give_up("runner_refused", &config, &reason);
+                    self.fail_runner("runner_refused", &config, &reason);
                     return Ok(());
                 }
             };
             if attempt == tries_max {
-                self.give_up("runner_unavailable", &config, &reason);
+                self.fail_runner("runner_unavailable", &config, &reason);
                 return Ok(());
             }
             tracing::warn!(task.id = %self.state.task_id, runner = %config.kind, reason, "retrying");
-            self.running.beat();
-            let (cancel, stop) = (self.running.cancel.clone(), self.inner.stop.clone());
+            self.running.heartbeat();
+            let (cancel, stop) =
+                (self.running.cancel.clone(), self.services.background.stop.clone());
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
                 () = cancel.cancelled() => return Ok(()),
@@ -187,72 +187,78 @@ impl Work {
         Ok(())
     }
 
-    fn is_done_with(&self) -> bool {
+    fn must_stop(&self) -> bool {
         self.running.cancel.is_cancelled()
-            || self.inner.stop.is_cancelled()
+            || self.services.background.stop.is_cancelled()
             || self.state.status.is_terminal()
-            || limits::deadline(&self.state).is_some_and(|at| self.inner.world.clock.now() >= at)
-            || limits::used_up(&self.trees, &self.inner.world.prices).is_some()
+            || limits::deadline(&self.state).is_some_and(|at| self.services.deps.clock.now() >= at)
+            || limits::used_up(&self.trees, &self.services.deps.prices).is_some()
     }
 
-    fn give_up(&mut self, code: &str, config: &RunnerConfig, reason: &str) {
+    fn fail_runner(&mut self, code: &str, config: &RunnerConfig, reason: &str) {
         let error = format!("the runner `{}` failed: {reason}", config.kind);
         self.end(TaskStatus::Failed, Some(json!({ "code": code, "error": error })));
     }
 
-    async fn run_elsewhere(
+    async fn run_in_runner(
         &self,
         config: &RunnerConfig,
         rest: Cancel,
         spent: &CancellationToken,
     ) -> Result<Result<(), RunnerError>, OrchestratorError> {
-        let runners = &self.inner.world.runners;
+        let runners = &self.services.deps.runners;
         let Some(runner) = runners.iter().find(|known| known.kind() == config.kind) else {
             let reason = "there is no such runner here".to_owned();
             return Ok(Err(RunnerError::Refused { reason }));
         };
-        let provider = match self.inner.provider(&self.state) {
+        let provider = match self.services.deps.provider_of(&self.state.created) {
             Ok(provider) => provider,
-            Err(_) if !runner.asks_here() => Arc::new(Nobody) as Arc<dyn Provider>,
+            Err(_) if !runner.asks_here() => Arc::new(NoModel) as Arc<dyn Provider>,
             Err(reason) => return Ok(Err(RunnerError::Refused { reason })),
         };
         // Fires when the task is canceled, its time is over, or a shared limit is reached.
         let end = self.running.cancel.child_token();
         let bounds = Bounds {
             trees: self.trees.clone(),
-            inner: Arc::clone(&self.inner),
+            services: Arc::clone(&self.services),
             task: self.state.created.clone(),
             spent: spent.clone(),
         };
         let over = end.clone();
-        let world = &self.inner.world;
+        let deps = &self.services.deps;
         let (limits, dispatches) =
-            limits::left(&self.state, &self.trees, &world.prices, world.clock.now());
+            limits::left(&self.state, &self.trees, &deps.prices, deps.clock.now());
         let run = Run {
             task_id: self.state.task_id.clone(),
             config: config.config.clone(),
             limits,
             dispatches,
             journal: Arc::new(RunnerJournal {
-                inner: Arc::clone(&self.inner),
+                services: Arc::clone(&self.services),
                 task_id: self.state.task_id.clone(),
                 root: self.root().clone(),
                 readable: self.readable().await?,
                 trees: self.trees.clone(),
-                standing: self.state.created.standing.then(|| self.state.created.agent.clone()),
+                resident_agent: self
+                    .state
+                    .created
+                    .standing
+                    .then(|| self.state.created.agent.clone()),
                 asks_here: runner.asks_here(),
                 end: end.clone(),
             }),
-            provider: Arc::new(Bounded { provider, bounds }),
+            provider: Arc::new(BoundedModel { provider, bounds }),
             cancel: Cancel::when(async move { over.cancelled().await }),
             rest,
-            news: Box::new(Bell(self.inner.bells.hear(Some(&self.state.task_id)))),
+            news: Box::new(UpdateSignal(
+                self.services.notifier.subscribe(Some(&self.state.task_id)),
+            )),
         };
-        Ok(self.watched(runner.run(run), &end).await)
+        Ok(self.supervise_runner(runner.run(run), &end).await)
     }
 
     /// Waits for a runner, but no longer than it may work.
-    async fn watched(
+    async fn supervise_runner(
         &self,
         work: impl Future<Output = Result<(), RunnerError>>,
         end: &CancellationToken,
@@ -260,7 +266,7 @@ impl Work {
         let mut work = std::pin::pin!(work);
         let mut alive = tokio::time::interval(Duration::from_secs(30));
         let left = limits::deadline(&self.state)
-            .map(|until| (until - self.inner.world.clock.now()).to_std().unwrap_or_default());
+            .map(|until| (until - self.services.deps.clock.now()).to_std().unwrap_or_default());
         let mut time_over = std::pin::pin!(async {
             match left {
                 Some(left) => tokio::time::sleep(left).await,
@@ -269,7 +275,7 @@ impl Work {
         });
         let mut stubborn = std::pin::pin!(async {
             end.cancelled().await;
-            tokio::time::sleep(END_WAIT).await;
+            tokio::time::sleep(STOP_WAIT).await;
         });
         loop {
             tokio::select! {
@@ -280,7 +286,7 @@ impl Work {
                     let reason = "it did not stop in time".to_owned();
                     return Err(RunnerError::Unavailable { reason });
                 }
-                _ = alive.tick() => self.running.beat(),
+                _ = alive.tick() => self.running.heartbeat(),
             }
         }
     }
@@ -293,34 +299,18 @@ impl Work {
             if readable.len() == HISTORY_TASKS_MAX {
                 break;
             }
-            history = tree::beginning(&task_id, &*self.inner.world.journal).await?.0.history;
+            history = tree::creation(&task_id, &*self.services.deps.journal).await?.0.history;
             readable.push(task_id);
         }
         Ok(readable)
     }
 }
 
-impl Inner {
-    /// Whether the model of a task with this runner is called from here.
-    pub(crate) fn asks_here(&self, runner: Option<&RunnerConfig>) -> bool {
-        let Some(config) = runner else { return true };
-        let known = self.world.runners.iter().find(|known| known.kind() == config.kind);
-        known.is_none_or(|known| known.asks_here())
-    }
-
-    /// Whether a runner is an orchestrator of its own.
-    pub(crate) fn is_orchestrated(&self, runner: Option<&RunnerConfig>) -> bool {
-        let Some(config) = runner else { return false };
-        let known = self.world.runners.iter().find(|known| known.kind() == config.kind);
-        known.is_some_and(|known| known.is_orchestrator())
-    }
-}
-
 /// Signals that events were recorded for a task.
-struct Bell(watch::Receiver<Position>);
+struct UpdateSignal(watch::Receiver<Position>);
 
 #[async_trait]
-impl TaskUpdates for Bell {
+impl TaskUpdates for UpdateSignal {
     async fn next(&mut self) {
         if self.0.changed().await.is_err() {
             std::future::pending::<()>().await;

@@ -17,20 +17,21 @@ use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::tree::Tree;
-use crate::inbox::residents;
+use crate::inbox::requests;
+use crate::inbox::start_agent;
 use crate::orchestrator_error::OrchestratorError;
-use crate::services::Inner;
+use crate::services::Services;
 use crate::task::limits;
 
 /// The journal as a runner sees it.
 pub(crate) struct RunnerJournal {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) services: Arc<Services>,
     pub(crate) task_id: TaskId,
     pub(crate) root: TaskId,
     pub(crate) readable: Vec<TaskId>,
     pub(crate) trees: Vec<Arc<Tree>>,
     /// Name of the resident agent, when the task has to answer requests.
-    pub(crate) standing: Option<String>,
+    pub(crate) resident_agent: Option<String>,
     /// Whether its model is called and paid from here.
     pub(crate) asks_here: bool,
     /// Fired when a shared limit is reached.
@@ -53,7 +54,7 @@ impl RunnerJournal {
         }
         let query =
             TaskQuery { which: TaskSelector::One(self.task_id.clone()), limit: NonZeroUsize::MIN };
-        let summary = self.inner.world.journal.tasks(query).await?.into_iter().next();
+        let summary = self.services.deps.journal.tasks(query).await?.into_iter().next();
         match summary.and_then(|summary| summary.waiting_for) {
             Some(WaitingFor::Resume) => self.refuse("cannot lift a pause"),
             // A wait for another orchestrator's own budget is that orchestrator's to end.
@@ -65,13 +66,13 @@ impl RunnerJournal {
     }
 
     /// Replaces the rule of an approval: what a user can allow beyond a call is for our gate to say.
-    fn ask_ourselves(&self, body: &mut EventBody) {
-        let EventBody::ApprovalRequested(asked) = body else { return };
+    fn use_own_rule(&self, body: &mut EventBody) {
+        let EventBody::ApprovalRequested(request) = body else { return };
         let call =
-            GateRequest { tool: &asked.tool_name, arguments: &asked.arguments, granted: &[] };
-        asked.rule = match self.inner.world.gate.judge(&call) {
+            GateRequest { tool: &request.tool_name, arguments: &request.arguments, granted: &[] };
+        request.rule = match self.services.deps.gate.judge(&call) {
             Verdict::Ask { reason, rule } => {
-                asked.reason = reason;
+                request.reason = reason;
                 rule
             }
             // No rule beyond the call.
@@ -80,12 +81,13 @@ impl RunnerJournal {
     }
 
     /// The replies to open requests, if the append ends the task.
-    async fn last_answers(&self, append: &Append) -> Result<Vec<Replied>, JournalError> {
+    async fn final_replies(&self, append: &Append) -> Result<Vec<Replied>, JournalError> {
         let end = append.events.iter().find(|body| body.ends_task());
-        let Some(EventBody::StatusChanged(end)) = end.filter(|_| self.standing.is_some()) else {
+        let Some(EventBody::StatusChanged(end)) = end.filter(|_| self.resident_agent.is_some())
+        else {
             return Ok(Vec::new());
         };
-        let mut state = match self.inner.load(&self.task_id).await {
+        let mut state = match self.services.reader.load(&self.task_id).await {
             Ok(state) => state,
             Err(OrchestratorError::Journal(error)) => return Err(error),
             Err(error) => return self.refuse(&format!("has to be able to read it: {error}")),
@@ -93,23 +95,23 @@ impl RunnerJournal {
         for body in append.events.iter().take_while(|body| !body.ends_task()) {
             state.apply(body);
         }
-        Ok(residents::last_answers(&state, end.status))
+        Ok(start_agent::final_replies(&state, end.status))
     }
 
     /// Delivers replies. A requester that does not get one looks for it in the journal.
     async fn deliver(&self, answers: &[Replied]) {
-        let Some(agent) = &self.standing else { return };
+        let Some(agent) = &self.resident_agent else { return };
         for answer in answers {
-            if let Err(error) = self.inner.deliver(agent, answer).await {
+            if let Err(error) = requests::deliver_reply(&self.services, agent, answer).await {
                 tracing::warn!(task.id = %self.task_id, %error, "an answer was not delivered");
             }
         }
     }
 
     /// The limits of an ancestor, and nothing else of it.
-    async fn bounds(&self, read: Read) -> Result<Page, JournalError> {
+    async fn limits_of_ancestor(&self, read: Read) -> Result<Page, JournalError> {
         let mut page =
-            self.inner.world.journal.read(Read { limit: NonZeroUsize::MIN, ..read }).await?;
+            self.services.deps.journal.read(Read { limit: NonZeroUsize::MIN, ..read }).await?;
         page.events.retain_mut(|event| {
             let EventBody::TaskCreated(created) = &mut event.body else { return false };
             *created = TaskCreated {
@@ -143,22 +145,22 @@ impl Journal for RunnerJournal {
             return self.refuse(&format!("cannot write `{}`", body.event_type()));
         }
         // Spending counts on the current day here.
-        append.at = self.inner.world.clock.now();
+        append.at = self.services.deps.clock.now();
         self.check_pause(&append).await?;
         for body in &mut append.events {
-            self.ask_ourselves(body);
+            self.use_own_rule(body);
         }
-        let answers = self.last_answers(&append).await?;
+        let answers = self.final_replies(&append).await?;
         let behind = std::mem::take(&mut append.events);
         append.events = answers.iter().cloned().map(EventBody::from).chain(behind).collect();
         let events = append.events.clone();
-        let appended = self.inner.append(append).await?;
+        let appended = self.services.append(append).await?;
         self.deliver(&answers).await;
         for tree in &self.trees {
             tree.add(&events);
         }
         let paid = events.iter().any(|body| matches!(body, EventBody::UsageRecorded(_)));
-        if paid && limits::used_up(&self.trees, &self.inner.world.prices).is_some() {
+        if paid && limits::used_up(&self.trees, &self.services.deps.prices).is_some() {
             self.end.cancel();
         }
         Ok(appended)
@@ -167,10 +169,10 @@ impl Journal for RunnerJournal {
     async fn read(&self, read: Read) -> Result<Page, JournalError> {
         match &read.task_id {
             Some(task_id) if self.readable.contains(task_id) => {
-                self.inner.world.journal.read(read).await
+                self.services.deps.journal.read(read).await
             }
-            Some(task_id) if self.trees.iter().any(|tree| tree.top == *task_id) => {
-                self.bounds(read).await
+            Some(task_id) if self.trees.iter().any(|tree| tree.root == *task_id) => {
+                self.limits_of_ancestor(read).await
             }
             Some(_) | None => self.refuse("reads its own task and no other"),
         }
@@ -190,7 +192,7 @@ impl Journal for RunnerJournal {
         if !own {
             return Ok(Vec::new());
         }
-        let mut tasks = self.inner.world.journal.tasks(query).await?;
+        let mut tasks = self.services.deps.journal.tasks(query).await?;
         for task in tasks.iter_mut().filter(|task| task.task_id != self.task_id) {
             // The usage of other tasks is visible, their text is not.
             task.title.clear();

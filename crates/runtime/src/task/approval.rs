@@ -10,85 +10,89 @@ use antiphon_core::{
 };
 
 use crate::orchestrator_error::OrchestratorError;
-use crate::services::Inner;
+use crate::services::Services;
 use crate::task::deadlines::Due;
-use crate::task::run_slots;
-use crate::task::state::Question;
+use crate::task::state::ApprovalQuestion;
+use crate::task::supervise;
 
-impl Inner {
-    /// Answers an approval, once.
-    pub(crate) async fn decide(
-        self: &Arc<Self>,
-        approval_id: &ApprovalId,
-        decision: Decision,
-        by: &str,
-        comment: Option<String>,
-    ) -> Result<(), OrchestratorError> {
-        loop {
-            let approval = self.pending(approval_id).await?;
-            if decision == Decision::AllowAlways {
-                let kept = self.world.gate.remember(&approval.rule).await;
-                kept.map_err(|reason| OrchestratorError::NotRemembered { reason })?;
-            }
-            let summary = self.unfinished(&approval.task_id).await?;
-            let decided = ApprovalDecided {
-                approval_id: approval_id.clone(),
-                decision,
-                by: by.to_owned(),
-                comment: comment.clone(),
-            };
-            let mut events = vec![decided.into()];
-            if summary.waiting_for == Some(WaitingFor::Approval)
-                && !self.asks_more(&approval).await?
-            {
-                events.push(StatusChanged::new(TaskStatus::Running).into());
-            }
-            // Of two concurrent answers the journal takes one; the other finds the approval decided.
-            if self.append_behind(&summary, events).await? {
-                run_slots::start(self, &approval.task_id);
-                return Ok(());
-            }
+/// Answers an approval, once.
+pub(crate) async fn decide(
+    services: &Arc<Services>,
+    approval_id: &ApprovalId,
+    decision: Decision,
+    by: &str,
+    comment: Option<String>,
+) -> Result<(), OrchestratorError> {
+    loop {
+        let approval = pending(services, approval_id).await?;
+        if decision == Decision::AllowAlways {
+            let kept = services.deps.gate.remember(&approval.rule).await;
+            kept.map_err(|reason| OrchestratorError::RuleNotSaved { reason })?;
         }
-    }
-
-    async fn pending(&self, approval_id: &ApprovalId) -> Result<Approval, OrchestratorError> {
-        let which = ApprovalSelector::One(approval_id.clone());
-        let query = ApprovalQuery { which, limit: NonZeroUsize::MIN };
-        let found = self.world.journal.approvals(query).await?.into_iter().next();
-        let approval_id = approval_id.clone();
-        match found {
-            None => Err(OrchestratorError::NoApproval { approval_id }),
-            Some(approval) if approval.status == ApprovalStatus::Pending => Ok(approval),
-            Some(Approval { status, .. }) => {
-                Err(OrchestratorError::Decided { approval_id, status })
-            }
-        }
-    }
-
-    /// Whether the task waits for another approval as well.
-    async fn asks_more(&self, approval: &Approval) -> Result<bool, OrchestratorError> {
-        let state = self.load(&approval.task_id).await?;
-        let other = |question: &Question| {
-            question.answer.is_none() && question.approval_id != approval.approval_id
+        let summary = services.reader.unfinished(&approval.task_id).await?;
+        let decided = ApprovalDecided {
+            approval_id: approval_id.clone(),
+            decision,
+            by: by.to_owned(),
+            comment: comment.clone(),
         };
-        Ok(state.asked.values().any(other))
+        let mut events = vec![decided.into()];
+        if summary.waiting_for == Some(WaitingFor::Approval)
+            && !has_other_questions(services, &approval).await?
+        {
+            events.push(StatusChanged::new(TaskStatus::Running).into());
+        }
+        // Of two concurrent answers the journal takes one; the other finds the approval decided.
+        if services.append_after(&summary, events).await? {
+            supervise::start(services, &approval.task_id);
+            return Ok(());
+        }
     }
+}
 
-    /// Expires an approval that was not answered in time.
-    pub(crate) async fn expire(self: &Arc<Self>, expired: ApprovalId) {
-        match self.decide(&expired, Decision::Expire, "the clock", None).await {
-            // It was answered, or its task ended.
-            Ok(())
-            | Err(
-                OrchestratorError::Decided { .. }
-                | OrchestratorError::NoApproval { .. }
-                | OrchestratorError::Ended { .. },
-            ) => {}
-            Err(error) => {
-                tracing::warn!(approval.id = %expired, %error, "could not expire");
-                let later = self.world.clock.now() + chrono::TimeDelta::seconds(5);
-                self.deadlines.add(later, Due::Approval(expired));
-            }
+async fn pending(
+    services: &Services,
+    approval_id: &ApprovalId,
+) -> Result<Approval, OrchestratorError> {
+    let which = ApprovalSelector::One(approval_id.clone());
+    let query = ApprovalQuery { which, limit: NonZeroUsize::MIN };
+    let found = services.deps.journal.approvals(query).await?.into_iter().next();
+    let approval_id = approval_id.clone();
+    match found {
+        None => Err(OrchestratorError::NoApproval { approval_id }),
+        Some(approval) if approval.status == ApprovalStatus::Pending => Ok(approval),
+        Some(Approval { status, .. }) => {
+            Err(OrchestratorError::AlreadyDecided { approval_id, status })
+        }
+    }
+}
+
+/// Whether the task waits for another approval as well.
+async fn has_other_questions(
+    services: &Services,
+    approval: &Approval,
+) -> Result<bool, OrchestratorError> {
+    let state = services.reader.load(&approval.task_id).await?;
+    let other = |question: &ApprovalQuestion| {
+        question.answer.is_none() && question.approval_id != approval.approval_id
+    };
+    Ok(state.approvals.values().any(other))
+}
+
+/// Expires an approval that was not answered in time.
+pub(crate) async fn expire(services: &Arc<Services>, expired: ApprovalId) {
+    match decide(services, &expired, Decision::Expire, "the clock", None).await {
+        // It was answered, or its task ended.
+        Ok(())
+        | Err(
+            OrchestratorError::AlreadyDecided { .. }
+            | OrchestratorError::NoApproval { .. }
+            | OrchestratorError::Ended { .. },
+        ) => {}
+        Err(error) => {
+            tracing::warn!(approval.id = %expired, %error, "could not expire");
+            let later = services.deps.clock.now() + chrono::TimeDelta::seconds(5);
+            services.deadlines.add(later, Due::Approval(expired));
         }
     }
 }

@@ -9,58 +9,60 @@ use serde_json::json;
 
 use crate::orchestrator_error::OrchestratorError;
 use crate::task::compact;
-use crate::task::flush::Flushed;
+use crate::task::flush::FlushOutcome;
 use crate::task::output;
-use crate::task::step::Work;
+use crate::task::step::TaskRun;
 use crate::watch::delta::{Delta, DeltaEvent};
 
 /// Whether watchers see the answer as it streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shown {
-    Yes,
-    No,
+enum Visibility {
+    Live,
+    Hidden,
 }
 
-impl Work {
+impl TaskRun {
     /// Performs one model call.
-    pub(crate) async fn ask(&mut self) -> Result<(), OrchestratorError> {
+    pub(crate) async fn ask_model(&mut self) -> Result<(), OrchestratorError> {
         if self.state.status != TaskStatus::Running {
             self.push(StatusChanged::new(TaskStatus::Running));
         }
-        self.walk_to(AgentState::Thinking);
-        if self.flush().await? != Flushed::Kept {
+        self.advance_to(AgentState::Thinking);
+        if self.flush().await? != FlushOutcome::Written {
             return Ok(());
         }
-        match self.answer(self.request(), Shown::Yes).await {
+        match self.stream_answer(self.request(), Visibility::Live).await {
             Ok(answer) => {
-                let refused = broke_off(&answer).then(|| answer.raw_stop_reason.clone());
-                self.take_answer(answer);
+                let refused = is_unusable(&answer).then(|| answer.raw_stop_reason.clone());
+                self.record_answer(answer);
                 if let Some(why) = refused {
                     let error = format!("the model stopped without an answer: {why}");
                     let detail = json!({ "code": "refused", "error": error });
                     self.end(TaskStatus::Failed, Some(detail));
                 }
             }
-            Err(Broken { partial, error: StreamError::Canceled }) => {
+            Err(FailedAnswer { partial, error: StreamError::Canceled }) => {
                 // During shutdown nothing is recorded: the model is called again later.
-                if !self.inner.stop.is_cancelled() || self.running.cancel.is_cancelled() {
-                    self.keep(partial);
+                if !self.services.background.stop.is_cancelled()
+                    || self.running.cancel.is_cancelled()
+                {
+                    self.record_partial(partial);
                 }
             }
-            Err(Broken {
+            Err(FailedAnswer {
                 error: StreamError::Provider(ProviderError::ContextOverflow { .. }),
                 ..
             }) if compact::cut(&self.state, self.less_room()).is_some() => {
                 self.compact(self.less_room()).await?;
             }
-            Err(broken) => self.fail(broken),
+            Err(broken) => self.fail_on_model(broken),
         }
         Ok(())
     }
 
     /// Fails the task because the model did not answer.
-    fn fail(&mut self, Broken { partial, error }: Broken) {
-        self.keep(partial);
+    fn fail_on_model(&mut self, FailedAnswer { partial, error }: FailedAnswer) {
+        self.record_partial(partial);
         let code = match &error {
             StreamError::Provider(error) => error.code(),
             StreamError::Canceled | StreamError::Closed => "interrupted",
@@ -73,39 +75,43 @@ impl Work {
     /// a summary, it is left out: a conversation that does not fit cannot continue.
     pub(crate) async fn compact(&mut self, room: u64) -> Result<(), OrchestratorError> {
         let Some(cut) = compact::cut(&self.state, room) else { return Ok(()) };
-        if self.inner.kept_from_model(&self.state.created).is_some() {
+        if self.services.budget.model_refusal(&self.state.created).is_some() {
             // The next decision suspends the task.
             return Ok(());
         }
         // What the model summarizes is durable before the model reads it.
-        if self.flush().await? != Flushed::Kept {
+        if self.flush().await? != FlushOutcome::Written {
             return Ok(());
         }
-        let now = self.inner.world.clock.now();
+        let now = self.services.deps.clock.now();
         let mut request = self.request();
         // Messages that stay need no summary.
         request.messages = self.state.conversation.view_until(cut);
         request.messages.push(UserMessage::text(compact::INSTRUCTION, now).into());
         request.tool_choice = ToolChoice::None;
-        let summary = match self.answer(request, Shown::No).await {
+        let summary = match self.stream_answer(request, Visibility::Hidden).await {
             Ok(answer) => {
-                self.pay(answer.model.as_ref(), answer.usage, Some(Purpose::Compaction));
+                self.record_usage(answer.model.as_ref(), answer.usage, Some(Purpose::Compaction));
                 answer.text()
             }
-            Err(Broken { partial, error: StreamError::Canceled }) => {
+            Err(FailedAnswer { partial, error: StreamError::Canceled }) => {
                 let paid = partial.filter(|partial| partial.usage != Usage::default());
                 if let Some(partial) = paid {
-                    self.pay(partial.model.as_ref(), partial.usage, Some(Purpose::Compaction));
+                    self.record_usage(
+                        partial.model.as_ref(),
+                        partial.usage,
+                        Some(Purpose::Compaction),
+                    );
                 }
                 return Ok(());
             }
             // Too long for a summary as well: the older messages are left out.
-            Err(Broken {
+            Err(FailedAnswer {
                 error: StreamError::Provider(ProviderError::ContextOverflow { .. }),
                 ..
             }) => String::new(),
             Err(broken) => {
-                self.fail(broken);
+                self.fail_on_model(broken);
                 return Ok(());
             }
         };
@@ -140,44 +146,48 @@ impl Work {
     }
 
     /// Streams one answer of the model.
-    async fn answer(&self, request: Request, shown: Shown) -> Result<AssistantMessage, Broken> {
-        let refused = |message: String| Broken {
+    async fn stream_answer(
+        &self,
+        request: Request,
+        visibility: Visibility,
+    ) -> Result<AssistantMessage, FailedAnswer> {
+        let refused = |message: String| FailedAnswer {
             partial: None,
             error: ProviderError::InvalidRequest { message }.into(),
         };
-        let provider = self.inner.provider(&self.state).map_err(refused)?;
-        let now = self.inner.world.clock.now();
+        let provider = self.services.deps.provider_of(&self.state.created).map_err(refused)?;
+        let now = self.services.deps.clock.now();
         let mut stream = MessageStream::open(&*provider, request, self.interruption(), now);
         let mut text_bytes = 0;
         loop {
             match stream.next().await {
                 Ok(Some(event)) => {
-                    self.running.beat();
-                    if shown == Shown::Yes {
+                    self.running.heartbeat();
+                    if visibility == Visibility::Live {
                         let (task_id, turn) = (self.state.task_id.clone(), self.state.turns);
                         let text_at = text_bytes;
                         if let StreamEvent::TextDelta { delta } = &event {
                             text_bytes += delta.len();
                         }
                         let delta = Delta::new(task_id, turn, DeltaEvent::Answer(event));
-                        self.inner.deltas.show(delta.behind(text_at));
+                        self.services.deltas.publish(delta.after_text(text_at));
                     }
                 }
                 Ok(None) => break,
-                Err(error) => return Err(Broken { partial: stream.message().ok(), error }),
+                Err(error) => return Err(FailedAnswer { partial: stream.message().ok(), error }),
             }
         }
         stream.message().map_err(|error| refused(error.to_string()))
     }
 
-    fn take_answer(&mut self, answer: AssistantMessage) {
+    fn record_answer(&mut self, answer: AssistantMessage) {
         let (model, usage) = (answer.model.clone(), answer.usage);
         self.push(MessageAppended::new(answer));
-        self.pay(model.as_ref(), usage, None);
-        self.walk_to(AgentState::ToolCall);
+        self.record_usage(model.as_ref(), usage, None);
+        self.advance_to(AgentState::ToolCall);
     }
 
-    fn pay(
+    fn record_usage(
         &mut self,
         model: Option<&antiphon_core::ModelRef>,
         usage: Usage,
@@ -189,25 +199,25 @@ impl Work {
     }
 
     /// Records an incomplete answer and its cost. It is never sent to a model again.
-    fn keep(&mut self, partial: Option<AssistantMessage>) {
+    fn record_partial(&mut self, partial: Option<AssistantMessage>) {
         let Some(partial) = partial else { return };
         let (model, usage) = (partial.model.clone(), partial.usage);
         if !partial.content.is_empty() {
             self.push(MessageAppended::new(partial));
         }
         if usage != Usage::default() {
-            self.pay(model.as_ref(), usage, None);
+            self.record_usage(model.as_ref(), usage, None);
         }
     }
 }
 
 /// Whether the provider ended the stream without a usable answer: filtered or malformed.
-fn broke_off(answer: &AssistantMessage) -> bool {
+fn is_unusable(answer: &AssistantMessage) -> bool {
     matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted)
 }
 
 /// An answer that ended with an error.
-struct Broken {
+struct FailedAnswer {
     partial: Option<AssistantMessage>,
     error: StreamError,
 }

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use crate::dispatch::pending_call::PendingCall;
 use crate::orchestrator::Orchestrator;
 use crate::orchestrator_error::OrchestratorError;
-use crate::task::create::begin;
+use crate::task::create::create_and_start;
 use crate::task::new_task::NewTask;
 use crate::task::state::TaskState;
 use crate::watch::delta::Delta;
@@ -21,11 +21,11 @@ use crate::watch::follower::Follower;
 
 /// Result of [`Orchestrator::conclude`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Concluded {
+pub enum Conclusion {
     /// The task is completed, durably.
-    Yes,
+    Completed,
     /// The task does not only wait for its client, and runs on.
-    NotYet,
+    StillRunning,
 }
 
 /// A task that is canceled when this value is dropped.
@@ -50,7 +50,7 @@ impl AttachedTask {
     }
 
     /// Detaches the task: it is not canceled when this value is dropped.
-    pub fn let_go(mut self) {
+    pub fn detach(mut self) {
         self.task_id = None;
     }
 }
@@ -58,7 +58,7 @@ impl AttachedTask {
 impl Drop for AttachedTask {
     fn drop(&mut self) {
         if let Some(task_id) = self.task_id.take() {
-            self.orchestrator.abandon(task_id);
+            self.orchestrator.cancel_abandoned(task_id);
         }
     }
 }
@@ -69,17 +69,18 @@ impl Orchestrator {
         &self,
         task: NewTask,
     ) -> Result<(TaskId, AttachedTask), OrchestratorError> {
-        let append = task.accept(&self.inner).await?;
+        let append = task.into_append(&self.services).await?;
         let orchestrator = self.clone();
-        self.inner
-            .owned(async move {
+        self.services
+            .background
+            .run_detached(async move {
                 // Subscribes before the start, so that no event is missed.
                 let follow =
                     |task_id: &TaskId| orchestrator.follow(Some(task_id.clone()), Position(0));
                 let mut follower = follow(&append.task_id);
-                let deltas = orchestrator.inner.deltas.of(&append.task_id);
+                let deltas = orchestrator.services.deltas.subscribe_task(&append.task_id);
                 let Appended { task_id, deduplicated, .. } =
-                    begin(&orchestrator.inner, append).await?;
+                    create_and_start(&orchestrator.services, append).await?;
                 if deduplicated {
                     follower = follow(&task_id);
                 }
@@ -94,11 +95,12 @@ impl Orchestrator {
     /// Completes a task that waits only for calls of its client's tools. The result is
     /// `{"tool_calls":[{"id","name","arguments"}]}`. The calls get no results in this task; the client
     /// continues in another one.
-    pub async fn conclude(&self, task_id: &TaskId) -> Result<Concluded, OrchestratorError> {
-        let concluded = std::sync::Mutex::new(Concluded::NotYet);
+    pub async fn conclude(&self, task_id: &TaskId) -> Result<Conclusion, OrchestratorError> {
+        let concluded = std::sync::Mutex::new(Conclusion::StillRunning);
         self.amend(task_id, |_, state| {
             let events = conclusion(state);
-            let is = if events.is_empty() { Concluded::NotYet } else { Concluded::Yes };
+            let is =
+                if events.is_empty() { Conclusion::StillRunning } else { Conclusion::Completed };
             *concluded.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = is;
             Ok(events)
         })
@@ -107,7 +109,7 @@ impl Orchestrator {
     }
 
     /// Cancels a task whose client disconnected. `shutdown` waits for it.
-    fn abandon(&self, task_id: TaskId) {
+    fn cancel_abandoned(&self, task_id: TaskId) {
         // Without a runtime the process is ending: recovery finds the task.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let orchestrator = self.clone();
@@ -117,13 +119,13 @@ impl Orchestrator {
                 Err(error) => tracing::warn!(task.id = %task_id, %error, "could not cancel"),
             }
         };
-        self.inner.tracker.spawn_on(abandoning, &runtime);
+        self.services.background.tracker.spawn_on(abandoning, &runtime);
     }
 }
 
 /// The events that complete a task that waits only for its client's tools; none for other tasks.
 fn conclusion(state: &TaskState) -> Vec<EventBody> {
-    let Some((answer, since)) = state.last_lap() else { return Vec::new() };
+    let Some((answer, since)) = state.last_step() else { return Vec::new() };
     let answered = |call: &ToolCallBlock| {
         since.iter().any(|message| match &**message {
             Message::ToolResult(result) => result.tool_call_id == call.id,
@@ -132,20 +134,20 @@ fn conclusion(state: &TaskState) -> Vec<EventBody> {
     };
     let open: Vec<&ToolCallBlock> = answer.tool_calls().filter(|call| !answered(call)).collect();
     let with_client = |call: &&ToolCallBlock| {
-        matches!(state.flights.get(&call.id), Some(PendingCall::External { .. }))
+        matches!(state.pending_calls.get(&call.id), Some(PendingCall::External { .. }))
     };
-    let others = !state.detached.is_empty() || !state.requests.is_empty();
+    let others = !state.detached.is_empty() || !state.outbound_requests.is_empty();
     if open.is_empty() || others || !open.iter().all(with_client) {
         return Vec::new();
     }
-    let calls: Vec<Value> = open.into_iter().map(told).collect();
-    let mut events = home(state);
+    let calls: Vec<Value> = open.into_iter().map(call_json).collect();
+    let mut events = return_to_idle(state);
     let detail = Some(json!({ "tool_calls": calls }));
     events.push(StatusChanged { detail, ..StatusChanged::new(TaskStatus::Completed) }.into());
     events
 }
 
-fn told(call: &ToolCallBlock) -> Value {
+fn call_json(call: &ToolCallBlock) -> Value {
     let arguments = match &call.arguments {
         ToolArguments::Object(json) => json.to().unwrap_or(Value::Null),
         ToolArguments::Malformed(text) => Value::String(text.clone()),
@@ -154,7 +156,7 @@ fn told(call: &ToolCallBlock) -> Value {
 }
 
 /// The state changes that bring the agent back to idle.
-fn home(state: &TaskState) -> Vec<EventBody> {
+fn return_to_idle(state: &TaskState) -> Vec<EventBody> {
     let Some(agent_id) = state.agent_id else { return Vec::new() };
     let mut at = state.agent_state;
     let mut moves = Vec::new();

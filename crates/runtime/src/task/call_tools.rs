@@ -14,13 +14,15 @@ use futures_util::stream;
 
 use crate::deps::{ApprovalPolicy, Dispatch};
 use crate::dispatch::call_agent::{self, CALL_AGENT};
-use crate::dispatch::dispatch_call::Alone;
+use crate::dispatch::dispatch_call::OnlyCall;
 use crate::dispatch::supervisor_tools;
 use crate::inbox::peer_tools;
 use crate::orchestrator_error::OrchestratorError;
-use crate::task::decide::Pending;
-use crate::task::flush::Flushed;
-use crate::task::step::Work;
+use crate::task::deadlines;
+use crate::task::decide::UnansweredCall;
+use crate::task::flush::FlushOutcome;
+use crate::task::interrupted_call::{self, InterruptedCall};
+use crate::task::step::TaskRun;
 use crate::task::tools;
 use crate::watch::delta::{Delta, DeltaEvent, ToolDelta};
 
@@ -31,33 +33,36 @@ const CALLS_RUNNING_MAX: usize = 16;
 const BEAT: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// The decision about a call.
-enum Judged {
+enum CallDecision {
     /// It runs.
-    May(ToolCallBlock),
+    Run(ToolCallBlock),
     /// It does not run and gets this result.
-    Not(ToolCallBlock, ToolResult),
+    Answer(ToolCallBlock, ToolResult),
 }
 
-impl Work {
+impl TaskRun {
     /// Runs calls, or asks for approval of them.
-    pub(crate) async fn call(&mut self, pending: Vec<Pending>) -> Result<(), OrchestratorError> {
+    pub(crate) async fn call_tools(
+        &mut self,
+        pending: Vec<UnansweredCall>,
+    ) -> Result<(), OrchestratorError> {
         // A task resumed in the middle of a step has a new agent, which is idle.
-        self.walk_to(AgentState::ToolCall);
-        if let ApprovalPolicy::Wait { patience } = self.inner.world.settings.asking
-            && self.ask_about(&pending, patience)
+        self.advance_to(AgentState::ToolCall);
+        if let ApprovalPolicy::Wait { timeout } = self.services.deps.settings.approvals
+            && self.request_approvals(&pending, timeout)
         {
             return Ok(());
         }
         if self.state.status != TaskStatus::Running {
             self.push(StatusChanged::new(TaskStatus::Running));
         }
-        let Some(pending) = self.send_out(pending).await? else { return Ok(()) };
+        let Some(pending) = self.dispatch_calls(pending).await? else { return Ok(()) };
         let mut waiting = pending.into_iter().peekable();
         while let Some(first) = waiting.next() {
-            let first = match self.judge(first) {
-                Judged::May(call) => call,
-                Judged::Not(call, result) => {
-                    self.result(&call, result);
+            let first = match self.decide_call(first) {
+                CallDecision::Run(call) => call,
+                CallDecision::Answer(call, result) => {
+                    self.add_result(&call, result);
                     continue;
                 }
             };
@@ -66,48 +71,50 @@ impl Work {
                 while let Some(next) =
                     waiting.next_if(|next| self.effect(&next.call) == Effect::ReadOnly)
                 {
-                    match self.judge(next) {
-                        Judged::May(call) => group.push(call),
-                        Judged::Not(call, result) => self.result(&call, result),
+                    match self.decide_call(next) {
+                        CallDecision::Run(call) => group.push(call),
+                        CallDecision::Answer(call, result) => self.add_result(&call, result),
                     }
                 }
             }
-            if !self.run(group).await? {
+            if !self.run_group(group).await? {
                 return Ok(());
             }
         }
-        if self.state.flights.is_empty() {
-            self.walk_to(AgentState::Idle);
+        if self.state.pending_calls.is_empty() {
+            self.advance_to(AgentState::Idle);
         }
         Ok(())
     }
 
     /// Handles calls that are not run here: calls of agents and of a client's tools. Returns the calls
     /// to run here, or `None` when the task has ended.
-    async fn send_out(
+    async fn dispatch_calls(
         &mut self,
-        pending: Vec<Pending>,
-    ) -> Result<Option<Vec<Pending>>, OrchestratorError> {
-        let alone = if self.calls_of_answer() == 1 { Alone::Yes } else { Alone::No };
+        pending: Vec<UnansweredCall>,
+    ) -> Result<Option<Vec<UnansweredCall>>, OrchestratorError> {
+        let alone = if self.calls_of_answer() == 1 { OnlyCall::Yes } else { OnlyCall::No };
         let mut left = Vec::new();
         for pending in pending {
             let call = &pending.call;
             let (ours, clients) = (self.orchestrates(&call.name), self.is_external(&call.name));
-            if (ours || clients) && self.inner.world.settings.dispatch == Dispatch::Above {
+            if (ours || clients) && self.services.deps.settings.dispatch == Dispatch::Parent {
                 continue;
             }
             if ours {
                 if call.name == CALL_AGENT {
-                    if self.dispatch(call, alone).await? == Flushed::Over {
+                    if self.dispatch(call, alone).await? == FlushOutcome::Ended {
                         return Ok(None);
                     }
-                } else if peer_tools::talks(&call.name) || peer_tools::answers(&call.name) {
-                    self.talk(call).await?;
+                } else if peer_tools::is_peer_tool(&call.name)
+                    || peer_tools::is_reply_tool(&call.name)
+                {
+                    self.call_peer_tool(call).await?;
                     if self.state.status.is_terminal() {
                         return Ok(None);
                     }
                 } else {
-                    self.look_after(call).await?;
+                    self.call_supervisor_tool(call).await?;
                 }
             } else if clients {
                 self.request_result(call);
@@ -119,24 +126,24 @@ impl Work {
     }
 
     fn calls_of_answer(&self) -> usize {
-        self.state.last_lap().map_or(0, |(answer, _)| answer.tool_calls().count())
+        self.state.last_step().map_or(0, |(answer, _)| answer.tool_calls().count())
     }
 
     /// Whether the orchestrator itself answers calls of this tool.
     pub(crate) fn orchestrates(&self, name: &str) -> bool {
-        let may = self.inner.world.agents.is_some() && !self.state.created.agents.is_nobody();
-        let answers = self.state.created.standing && peer_tools::answers(name);
-        answers || may && (supervisor_tools::is_ours(name) || peer_tools::talks(name))
+        let may = self.services.deps.agents.is_some() && !self.state.created.agents.is_nobody();
+        let answers = self.state.created.standing && peer_tools::is_reply_tool(name);
+        answers || may && (supervisor_tools::is_ours(name) || peer_tools::is_peer_tool(name))
     }
 
     /// The tools of the task: its own, its client's, and those to reach other agents.
     pub(crate) fn offered(&self) -> Vec<Tool> {
         let created = &self.state.created;
-        let mut tools = tools::usable(created, &*self.inner.world.tools);
+        let mut tools = tools::usable(created, &*self.services.deps.tools);
         let clients = created.external_tools.iter();
         tools.extend(clients.filter(|tool| tools::may_use(created, &tool.name)).cloned());
         if let Some(agents) =
-            self.inner.world.agents.as_ref().filter(|_| !created.agents.is_nobody())
+            self.services.deps.agents.as_ref().filter(|_| !created.agents.is_nobody())
         {
             let mut callable: Vec<(String, String)> = agents
                 .list()
@@ -147,39 +154,44 @@ impl Work {
             callable.sort();
             tools.extend(call_agent::tool(&callable, created.agents.allows(None)));
             tools.extend(supervisor_tools::tools());
-            tools.extend(peer_tools::talking());
+            tools.extend(peer_tools::peer_tools());
         }
         if created.standing {
-            tools.extend(peer_tools::answering());
+            tools.extend(peer_tools::reply_tools());
         }
         tools
     }
 
     /// Requests approval for every call that needs one. Returns whether the task has to wait.
-    fn ask_about(&mut self, pending: &[Pending], patience: Option<std::time::Duration>) -> bool {
+    fn request_approvals(
+        &mut self,
+        pending: &[UnansweredCall],
+        timeout: Option<std::time::Duration>,
+    ) -> bool {
         let mut waits = false;
         for pending in pending {
             let call = &pending.call;
             let Some(arguments) = call.arguments.object() else { continue };
             let elsewhere = self.orchestrates(&call.name) || self.is_external(&call.name);
-            let asked = pending.cut_off.is_some() || self.state.asked.contains_key(&call.id);
+            let asked =
+                pending.interrupted.is_some() || self.state.approvals.contains_key(&call.id);
             if elsewhere || asked {
                 continue;
             }
             let Verdict::Ask { reason, rule } = self.verdict(call, arguments) else { continue };
-            let now = self.inner.world.clock.now();
-            let until = |patience| now + chrono::TimeDelta::from_std(patience).unwrap_or_default();
+            let now = self.services.deps.clock.now();
+            let until = |timeout| now + chrono::TimeDelta::from_std(timeout).unwrap_or_default();
             let request = ApprovalRequested {
-                approval_id: ApprovalId::from(self.inner.world.ids.next()),
+                approval_id: ApprovalId::from(self.services.deps.ids.next()),
                 tool_call_id: call.id.clone(),
                 tool_name: call.name.clone(),
                 arguments: arguments.clone(),
                 reason,
                 rule,
-                expires_at: patience.map(until),
+                expires_at: timeout.map(until),
             };
             if let Some(at) = request.expires_at {
-                self.inner.watch_deadline(at, request.approval_id.clone());
+                deadlines::watch_approval(&self.services, at, request.approval_id.clone());
             }
             self.push(request);
             waits = true;
@@ -191,33 +203,36 @@ impl Work {
     }
 
     /// Decides about a call: by the gate, or by the answer to its approval.
-    fn judge(&mut self, pending: Pending) -> Judged {
-        let Pending { call, cut_off } = pending;
+    fn decide_call(&mut self, pending: UnansweredCall) -> CallDecision {
+        let UnansweredCall { call, interrupted } = pending;
+        let effect = self.effect_of(&call.name);
+        if let Some(when_started) = interrupted {
+            return match interrupted_call::decide(when_started, effect) {
+                InterruptedCall::RunAgain => CallDecision::Run(call),
+                InterruptedCall::OutcomeUnknown => {
+                    CallDecision::Answer(call, tools::outcome_unknown())
+                }
+                InterruptedCall::UnknownTool => self.unknown_tool(call),
+            };
+        }
         // A call of an unknown tool never runs, even if the tool appears a moment later.
-        let Some(effect) = self.effect_of(&call.name) else {
-            let harmful = cut_off.is_some_and(|cut_off| !cut_off.may_run_again());
-            let unknown = || tools::unknown(&self.offered(), &call.name);
-            let result = if harmful { tools::outcome_unknown() } else { unknown() };
-            return Judged::Not(call, result);
-        };
-        match cut_off.map(|cut_off| cut_off.may_run_again() && effect.may_run_again()) {
-            Some(true) => return Judged::May(call),
-            Some(false) => return Judged::Not(call, tools::outcome_unknown()),
-            None => {}
+        if effect.is_none() {
+            return self.unknown_tool(call);
         }
         let arguments = match &call.arguments {
             ToolArguments::Object(arguments) => arguments,
             ToolArguments::Malformed(_) => {
                 let result = tools::malformed(&call);
-                return Judged::Not(call, result);
+                return CallDecision::Answer(call, result);
             }
         };
-        let answered = self.state.asked.get(&call.id).and_then(|question| question.answer.clone());
+        let answered =
+            self.state.approvals.get(&call.id).and_then(|question| question.answer.clone());
         let refusal = match answered {
-            Some((decision, _)) if decision.allows() => return Judged::May(call),
+            Some((decision, _)) if decision.allows() => return CallDecision::Run(call),
             Some((decision, comment)) => denied(decision, comment.as_deref()),
             None => match self.verdict(&call, arguments) {
-                Verdict::Allow => return Judged::May(call),
+                Verdict::Allow => return CallDecision::Run(call),
                 Verdict::Deny { reason } => reason,
                 Verdict::Ask { reason, rule } => format!(
                     "{reason} There is no user to ask, so it was not run. The rule that would \
@@ -231,7 +246,12 @@ impl Work {
             reason: refusal.clone(),
         };
         self.push(refused);
-        Judged::Not(call, ToolResult::failed(format!("not allowed: {refusal}")))
+        CallDecision::Answer(call, ToolResult::failed(format!("not allowed: {refusal}")))
+    }
+
+    fn unknown_tool(&self, call: ToolCallBlock) -> CallDecision {
+        let result = tools::unknown(&self.offered(), &call.name);
+        CallDecision::Answer(call, result)
     }
 
     fn verdict(&self, call: &ToolCallBlock, arguments: &RawJson) -> Verdict {
@@ -240,21 +260,21 @@ impl Work {
             return Verdict::Allow;
         }
         let granted = &self.state.granted;
-        self.inner.world.gate.judge(&GateRequest { tool: &call.name, arguments, granted })
+        self.services.deps.gate.judge(&GateRequest { tool: &call.name, arguments, granted })
     }
 
     /// Runs calls in parallel. Returns whether to continue with the next ones.
-    async fn run(&mut self, group: Vec<ToolCallBlock>) -> Result<bool, OrchestratorError> {
+    async fn run_group(&mut self, group: Vec<ToolCallBlock>) -> Result<bool, OrchestratorError> {
         for call in &group {
             let (tool_call_id, tool_name) = (call.id.clone(), call.name.clone());
             self.push(ToolStarted { tool_call_id, tool_name, effect: self.effect(call) });
         }
         // `Moved` needs no new decision: the calls were decided and count as started. A pause takes
         // effect after them.
-        if self.flush().await? == Flushed::Over {
+        if self.flush().await? == FlushOutcome::Ended {
             return Ok(false);
         }
-        let executor = Arc::clone(&self.inner.world.tools);
+        let executor = Arc::clone(&self.services.deps.tools);
         let runs: Vec<_> =
             group.iter().map(|call| tools::run(&*executor, call, self.context(call))).collect();
         let mut all = std::pin::pin!(stream::iter(runs).buffered(CALLS_RUNNING_MAX).collect());
@@ -263,25 +283,25 @@ impl Work {
         let results: Vec<_> = loop {
             tokio::select! {
                 results = &mut all => break results,
-                _ = alive.tick() => self.running.beat(),
+                _ = alive.tick() => self.running.heartbeat(),
             }
         };
         let canceled = self.running.cancel.is_cancelled();
-        let stopped = self.inner.stop.is_cancelled();
+        let stopped = self.services.background.stop.is_cancelled();
         for (call, result) in group.iter().zip(results) {
             match result {
-                Some(result) => self.result(call, result),
-                None if canceled => self.result(call, ToolResult::failed("canceled")),
+                Some(result) => self.add_result(call, result),
+                None if canceled => self.add_result(call, ToolResult::failed("canceled")),
                 // Interrupted by the shutdown: recovery decides about the call.
                 None if stopped => {}
-                None => self.result(call, ToolResult::failed("the task's time was over")),
+                None => self.add_result(call, ToolResult::failed("the task's time was over")),
             }
         }
         Ok(!canceled && !stopped)
     }
 
     fn context(&self, call: &ToolCallBlock) -> ToolContext {
-        let (deltas, running) = (Arc::clone(&self.inner.deltas), Arc::clone(&self.running));
+        let (deltas, running) = (Arc::clone(&self.services.deltas), Arc::clone(&self.running));
         let (task_id, tool_call_id) = (self.state.task_id.clone(), call.id.clone());
         let turn = self.state.turns;
         ToolContext {
@@ -289,10 +309,10 @@ impl Work {
             tool_call_id: tool_call_id.clone(),
             cancel: self.interruption(),
             progress: Progress::to(move |text| {
-                running.beat();
+                running.heartbeat();
                 let (tool_call_id, delta) = (tool_call_id.clone(), text.to_owned());
                 let event = DeltaEvent::Tool(ToolDelta::ToolOutput { tool_call_id, delta });
-                deltas.show(Delta::new(task_id.clone(), turn, event));
+                deltas.publish(Delta::new(task_id.clone(), turn, event));
             }),
         }
     }
@@ -305,7 +325,7 @@ impl Work {
     /// The effect of a tool, if the task may use it.
     fn effect_of(&self, name: &str) -> Option<Effect> {
         let may = tools::may_use(&self.state.created, name);
-        self.inner.world.tools.effect(name).filter(|_| may)
+        self.services.deps.tools.effect(name).filter(|_| may)
     }
 }
 

@@ -13,36 +13,37 @@ use antiphon_core::{
 
 use crate::budget::tree::Tree;
 use crate::orchestrator_error::OrchestratorError;
-use crate::services::{Age, Inner, Prepared};
+use crate::services::Services;
+use crate::task::cache::{CachedTask, Freshness};
 use crate::task::conversation::Conversation;
-use crate::task::run_slots;
 use crate::task::state::TaskState;
+use crate::task::supervise;
 
 /// Appends an accepted task and starts it. Must not be dropped before it returns.
-pub(crate) async fn begin(
-    inner: &Arc<Inner>,
+pub(crate) async fn create_and_start(
+    services: &Arc<Services>,
     mut append: Append,
 ) -> Result<Appended, OrchestratorError> {
     let task_id = append.task_id.clone();
-    if let Some(prepared) = thinking(inner, &mut append) {
+    if let Some(prepared) = started_state(services, &mut append) {
         // Before the task becomes visible: the first run or cancel finds the cached state.
-        inner.prepare(task_id.clone(), prepared);
+        services.cache.insert(task_id.clone(), prepared);
     }
-    let appended = inner.append(append).await;
+    let appended = services.append(append).await;
     if !appended.as_ref().is_ok_and(|appended| appended.task_id == task_id) {
-        inner.take_prepared(&task_id);
+        services.cache.take(&task_id);
     }
     let appended = appended?;
-    run_slots::start(inner, &appended.task_id);
+    supervise::start(services, &appended.task_id);
     Ok(appended)
 }
 
 /// Adds the first state change to the append, if the task can start at once.
-fn thinking(inner: &Inner, append: &mut Append) -> Option<Prepared> {
+fn started_state(services: &Services, append: &mut Append) -> Option<CachedTask> {
     let Some((EventBody::TaskCreated(created), said)) = append.events.split_first() else {
         return None;
     };
-    if inner.stop.is_cancelled() || !is_plain(created) {
+    if services.background.stop.is_cancelled() || !is_plain(created) {
         return None;
     }
     let (task_id, before) = (append.task_id.clone(), Conversation::default());
@@ -50,9 +51,9 @@ fn thinking(inner: &Inner, append: &mut Append) -> Option<Prepared> {
     for body in said {
         state.apply(body);
     }
-    inner.check_model(&state).ok()?;
-    let trees = vec![inner.trees.share(Tree::sprout(task_id, created))];
-    let agent_id = AgentId::from(inner.world.ids.next());
+    services.deps.check_model(&state).ok()?;
+    let trees = vec![services.trees.register(Tree::for_new_task(task_id, created))];
+    let agent_id = AgentId::from(services.deps.ids.next());
     let (from, to) = (AgentState::Idle, AgentState::Thinking);
     let begun: [EventBody; 2] = [
         StatusChanged::new(TaskStatus::Running).into(),
@@ -62,7 +63,7 @@ fn thinking(inner: &Inner, append: &mut Append) -> Option<Prepared> {
         state.apply(&body);
         append.events.push(body);
     }
-    Some(Prepared { state, trees, thinking: Some(agent_id), age: Age::New })
+    Some(CachedTask { state, trees, thinking: Some(agent_id), freshness: Freshness::Complete })
 }
 
 /// Whether the creation event alone describes the task.

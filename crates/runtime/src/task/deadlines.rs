@@ -3,7 +3,7 @@
 //! One future sleeps until the next deadline; each deadline costs one entry.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use antiphon_core::port::Clock;
@@ -12,9 +12,11 @@ use chrono::{DateTime, Utc};
 use tokio::sync::Notify;
 
 use crate::budget::tree;
+use crate::inbox::requests;
 use crate::orchestrator_error::OrchestratorError;
-use crate::services::Inner;
-use crate::task::run_slots;
+use crate::services::Services;
+use crate::task::approval;
+use crate::task::supervise;
 
 /// Longest sleep, so that a suspended machine or a changed clock delays deadlines only a little.
 const SLEEP_MAX: Duration = Duration::from_secs(60);
@@ -35,6 +37,8 @@ pub(crate) enum Due {
 pub(crate) struct Deadlines {
     waiting: Mutex<BTreeSet<(DateTime<Utc>, Due)>>,
     changed: Notify,
+    /// Set once the future that waits for deadlines runs.
+    is_watched: OnceLock<()>,
 }
 
 impl Deadlines {
@@ -75,62 +79,60 @@ impl Deadlines {
     }
 }
 
-impl Inner {
-    /// Expires the approval at `at`.
-    pub(crate) fn watch_deadline(self: &Arc<Self>, at: DateTime<Utc>, approval_id: ApprovalId) {
-        self.watch(at, Due::Approval(approval_id));
-    }
+/// Expires the approval at `at`.
+pub(crate) fn watch_approval(services: &Arc<Services>, at: DateTime<Utc>, approval_id: ApprovalId) {
+    watch(services, at, Due::Approval(approval_id));
+}
 
-    /// Starts the task at `at`.
-    pub(crate) fn watch_task(self: &Arc<Self>, at: DateTime<Utc>, task_id: TaskId) {
-        self.watch(at, Due::Task(task_id));
-    }
+/// Starts the task at `at`.
+pub(crate) fn watch_task(services: &Arc<Services>, at: DateTime<Utc>, task_id: TaskId) {
+    watch(services, at, Due::Task(task_id));
+}
 
-    /// Answers the request as overdue at `at`.
-    pub(crate) fn watch_answer(
-        self: &Arc<Self>,
-        at: DateTime<Utc>,
-        task_id: TaskId,
-        request: InteractionId,
-    ) {
-        self.watch(at, Due::Answer(task_id, request));
-    }
+/// Answers the request as overdue at `at`.
+pub(crate) fn watch_reply(
+    services: &Arc<Services>,
+    at: DateTime<Utc>,
+    task_id: TaskId,
+    request: InteractionId,
+) {
+    watch(services, at, Due::Answer(task_id, request));
+}
 
-    fn watch(self: &Arc<Self>, at: DateTime<Utc>, due: Due) {
-        self.deadlines.add(at, due);
-        if self.watched.set(()).is_err() {
-            return;
-        }
-        let inner = Arc::clone(self);
-        self.tracker.spawn(async move {
-            loop {
-                let due = tokio::select! {
-                    due = inner.deadlines.next(&inner.world.clock) => due,
-                    () = inner.stop.cancelled() => return,
-                };
-                match due {
-                    Due::Approval(approval_id) => inner.expire(approval_id).await,
-                    Due::Task(task_id) => run_slots::start(&inner, &task_id),
-                    Due::Answer(task_id, request) => {
-                        if let Err(error) = inner.answer_late(&task_id, request).await {
-                            tracing::warn!(task.id = %task_id, %error, "an overdue request was not answered");
-                        }
+fn watch(services: &Arc<Services>, at: DateTime<Utc>, due: Due) {
+    services.deadlines.add(at, due);
+    if services.deadlines.is_watched.set(()).is_err() {
+        return;
+    }
+    let shared = Arc::clone(services);
+    services.background.tracker.spawn(async move {
+        loop {
+            let due = tokio::select! {
+                due = shared.deadlines.next(&shared.deps.clock) => due,
+                () = shared.background.stop.cancelled() => return,
+            };
+            match due {
+                Due::Approval(approval_id) => approval::expire(&shared, approval_id).await,
+                Due::Task(task_id) => supervise::start(&shared, &task_id),
+                Due::Answer(task_id, request) => {
+                    if let Err(error) = requests::answer_overdue(&shared, &task_id, request).await {
+                        tracing::warn!(task.id = %task_id, %error, "an overdue request was not answered");
                     }
                 }
             }
-        });
-    }
-
-    /// Starts the task when its wall-clock limit is reached.
-    pub(crate) async fn watch_time(
-        self: &Arc<Self>,
-        task_id: &TaskId,
-    ) -> Result<(), OrchestratorError> {
-        let (created, at) = tree::beginning(task_id, &*self.world.journal).await?;
-        if let Some(max) = created.limits.wall_clock_s_max {
-            let until = at + chrono::TimeDelta::seconds(i64::from(max.get()));
-            self.watch_task(until, task_id.clone());
         }
-        Ok(())
+    });
+}
+
+/// Starts the task when its wall-clock limit is reached.
+pub(crate) async fn watch_wall_clock(
+    services: &Arc<Services>,
+    task_id: &TaskId,
+) -> Result<(), OrchestratorError> {
+    let (created, at) = tree::creation(task_id, &*services.deps.journal).await?;
+    if let Some(max) = created.limits.wall_clock_s_max {
+        let until = at + chrono::TimeDelta::seconds(i64::from(max.get()));
+        watch_task(services, until, task_id.clone());
     }
+    Ok(())
 }

@@ -6,24 +6,24 @@ use antiphon_core::port::{Append, Expected, JournalError, Read};
 use antiphon_core::{AgentState, Event, EventBody, Position, Seq, WaitingFor};
 
 use crate::orchestrator_error::OrchestratorError;
-use crate::task::step::Work;
+use crate::task::step::TaskRun;
 
 /// Result of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Flushed {
+pub(crate) enum FlushOutcome {
     /// The events are written.
-    Kept,
+    Written,
     /// The events are written after events of others: decide again.
-    Moved,
+    Overtaken,
     /// The task has ended.
-    Over,
+    Ended,
 }
 
-impl Work {
+impl TaskRun {
     /// Writes all unwritten events. Events of other writers come before them. Queued messages do not
     /// conflict with the task's writer, except at the task's end.
-    pub(crate) async fn flush(&mut self) -> Result<Flushed, OrchestratorError> {
-        let mut flushed = Flushed::Kept;
+    pub(crate) async fn flush(&mut self) -> Result<FlushOutcome, OrchestratorError> {
+        let mut flushed = FlushOutcome::Written;
         while !self.unwritten.is_empty() {
             let written = self.state.seq.0 - self.unwritten.len() as u64;
             let expected = match self.ending_from {
@@ -33,11 +33,11 @@ impl Work {
             let append = Append {
                 task_id: self.state.task_id.clone(),
                 expected,
-                at: self.inner.world.clock.now(),
+                at: self.services.deps.clock.now(),
                 events: self.unwritten.clone(),
                 key: None,
             };
-            match self.inner.append(append).await {
+            match self.services.append(append).await {
                 Ok(appended) => {
                     for tree in &self.trees {
                         tree.add(&self.unwritten);
@@ -46,25 +46,25 @@ impl Work {
                     self.ending_from = None;
                     if appended.seq > self.state.seq {
                         let before = Seq(appended.seq.0 - news.len() as u64);
-                        self.hear_between(Seq(written), before, appended.position).await?;
-                        flushed = Flushed::Moved;
+                        self.apply_between(Seq(written), before, appended.position).await?;
+                        flushed = FlushOutcome::Overtaken;
                     }
                     self.state.position = appended.position;
-                    self.deliver_all(&news).await?;
+                    self.deliver_replies(&news).await?;
                 }
                 Err(JournalError::Stale { .. } | JournalError::Ended { .. }) => {
-                    flushed = Flushed::Moved;
-                    self.catch_up().await?;
+                    flushed = FlushOutcome::Overtaken;
+                    self.rebase().await?;
                 }
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(if self.state.status.is_terminal() { Flushed::Over } else { flushed })
+        Ok(if self.state.status.is_terminal() { FlushOutcome::Ended } else { flushed })
     }
 
     /// Applies the events after `after` and up to `until`, which precede the events just written. Their
     /// relative order makes no difference.
-    async fn hear_between(
+    async fn apply_between(
         &mut self,
         after: Seq,
         until: Seq,
@@ -77,7 +77,7 @@ impl Work {
                 after: behind,
                 limit: NonZeroUsize::MAX,
             };
-            let page = self.inner.world.journal.read(read).await?;
+            let page = self.services.deps.journal.read(read).await?;
             if page.events.is_empty() {
                 break;
             }
@@ -91,31 +91,31 @@ impl Work {
     }
 
     /// Writes what is unwritten, then reads the events since the last read.
-    pub(crate) async fn hear_arrivals(&mut self) -> Result<(), OrchestratorError> {
+    pub(crate) async fn read_arrivals(&mut self) -> Result<(), OrchestratorError> {
         self.flush().await?;
-        if !self.inner.bring_to_now(&mut self.state).await? {
-            self.catch_up().await?;
+        if !self.services.reader.catch_up(&mut self.state).await? {
+            self.rebase().await?;
         }
         Ok(())
     }
 
     /// Reloads the task and puts unwritten events after those of others. If others ended the task, the
     /// unwritten events are dropped. An own end is dropped and decided again.
-    pub(crate) async fn catch_up(&mut self) -> Result<(), OrchestratorError> {
-        self.state = self.inner.load(&self.state.task_id).await?;
+    pub(crate) async fn rebase(&mut self) -> Result<(), OrchestratorError> {
+        self.state = self.services.reader.load(&self.state.task_id).await?;
         let mut unwritten = std::mem::take(&mut self.unwritten);
         unwritten.truncate(self.ending_from.take().unwrap_or(unwritten.len()));
         if self.state.status.is_terminal() {
             return Ok(());
         }
         let own = self.state.agent_id == Some(self.agent_id);
-        self.at = if own { self.state.agent_state } else { AgentState::Idle };
+        self.agent_state = if own { self.state.agent_state } else { AgentState::Idle };
         for body in unwritten {
             if let EventBody::StateChanged(change) = &body {
-                self.at = change.to;
+                self.agent_state = change.to;
             }
             if let EventBody::Replied(replied) = &body
-                && !self.state.waits_for_answer(replied.in_reply_to)
+                && !self.state.has_open_request(replied.in_reply_to)
             {
                 // Another writer has answered meanwhile, or the request is closed.
                 continue;

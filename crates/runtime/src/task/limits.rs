@@ -192,8 +192,8 @@ pub(crate) fn reached(state: &TaskState, standing: &LimitContext<'_>) -> Option<
     let (mut turns, mut calls, spent) = (state.turns, state.calls, state.spent.clone());
     if state.created.standing {
         // A resident agent never ends: these limits hold for each wake-up.
-        turns = turns.saturating_sub(state.woken.turns);
-        calls = calls.saturating_sub(state.woken.calls);
+        turns = turns.saturating_sub(state.at_wake.turns);
+        calls = calls.saturating_sub(state.at_wake.calls);
     }
     let own = Totals { tasks: 1, turns, calls, spent };
     exceeded(&state.created.limits, &own, standing.prices).or_else(|| {

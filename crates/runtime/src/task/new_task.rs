@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::dispatch::external_tools;
 use crate::orchestrator_error::OrchestratorError;
-use crate::services::Inner;
+use crate::services::Services;
 use crate::task::limits::LimitReached;
 use crate::task::output;
 use crate::task::tools;
@@ -85,10 +85,14 @@ pub struct ImportedConversation {
 }
 
 impl ImportedConversation {
-    pub(crate) async fn accept(self, inner: &Inner) -> Result<Append, OrchestratorError> {
-        self.check_new(inner).await?;
-        let (history, copied) = self.before.split(inner).await?;
-        let session_id = self.session_id.unwrap_or_else(|| SessionId::from(inner.world.ids.next()));
+    pub(crate) async fn into_append(
+        self,
+        services: &Services,
+    ) -> Result<Append, OrchestratorError> {
+        self.check_new(services).await?;
+        let (history, copied) = self.before.split(services).await?;
+        let session_id =
+            self.session_id.unwrap_or_else(|| SessionId::from(services.deps.ids.next()));
         let created = TaskCreated {
             system_prompt: self.system_prompt,
             history,
@@ -98,9 +102,9 @@ impl ImportedConversation {
         let done = StatusChanged::new(TaskStatus::Completed);
         events.push(StatusChanged { detail: Some(Value::Null), ..done }.into());
         Ok(Append {
-            task_id: TaskId::from(inner.world.ids.next()),
+            task_id: TaskId::from(services.deps.ids.next()),
             expected: Expected::NoTask,
-            at: inner.world.clock.now(),
+            at: services.deps.clock.now(),
             events,
             key: self.key,
         })
@@ -108,20 +112,20 @@ impl ImportedConversation {
 
     /// Refuses a session that exists: the next task of a session continues its newest messages, and an
     /// import must not replace those. A repeated request is not refused.
-    async fn check_new(&self, inner: &Inner) -> Result<(), OrchestratorError> {
+    async fn check_new(&self, services: &Services) -> Result<(), OrchestratorError> {
         let Some(session_id) = &self.session_id else { return Ok(()) };
-        let journal = &inner.world.journal;
+        let journal = &services.deps.journal;
         if let Some(key) = &self.key
             && journal.answered(key).await?.is_some()
         {
             return Ok(());
         }
         let which = TaskSelector::Session(session_id.clone());
-        let there = journal.tasks(TaskQuery { which, limit: NonZeroUsize::MIN }).await?;
-        if there.is_empty() {
+        let existing = journal.tasks(TaskQuery { which, limit: NonZeroUsize::MIN }).await?;
+        if existing.is_empty() {
             return Ok(());
         }
-        Err(OrchestratorError::SessionThere { session_id: session_id.clone() })
+        Err(OrchestratorError::SessionExists { session_id: session_id.clone() })
     }
 }
 
@@ -129,13 +133,13 @@ impl PriorHistory {
     /// Returns the reference and the messages to copy.
     async fn split(
         self,
-        inner: &Inner,
+        services: &Services,
     ) -> Result<(Option<HistoryRef>, Vec<Arc<Message>>), OrchestratorError> {
         Ok(match self {
             Self::Nothing => (None, Vec::new()),
             Self::Task(history) => {
                 // The referenced task must exist.
-                inner.summary(&history.task_id).await?;
+                services.reader.summary(&history.task_id).await?;
                 (Some(history), Vec::new())
             }
             Self::Messages(messages) => (None, messages),
@@ -168,20 +172,24 @@ impl NewTask {
     }
 
     /// Checks the task and returns the append that creates it.
-    pub(crate) async fn accept(self, inner: &Inner) -> Result<Append, OrchestratorError> {
+    pub(crate) async fn into_append(
+        self,
+        services: &Services,
+    ) -> Result<Append, OrchestratorError> {
         if let Some(schema) = &self.output_schema {
             let bad = |reason| OrchestratorError::BadSchema { reason };
             output::check_schema(schema).map_err(bad)?;
         }
         if self.limits.cost_nano_usd_max.is_some()
-            && inner.world.prices.price(&self.model).is_none()
+            && services.deps.prices.price(&self.model).is_none()
         {
             let model = self.model.to_string();
             return Err(OrchestratorError::Limit(LimitReached::PriceUnknown { model }));
         }
-        external_tools::check(&self, &inner.world.tools.tools())?;
-        let (history, copied) = self.before.split(inner).await?;
-        let session_id = self.session_id.unwrap_or_else(|| SessionId::from(inner.world.ids.next()));
+        external_tools::check(&self, &services.deps.tools.tools())?;
+        let (history, copied) = self.before.split(services).await?;
+        let session_id =
+            self.session_id.unwrap_or_else(|| SessionId::from(services.deps.ids.next()));
         let mut tools = self.tools;
         if let Some(tools) = &mut tools {
             // Tools that the client offers are always usable.
@@ -203,11 +211,11 @@ impl NewTask {
             history,
             ..TaskCreated::new(self.agent, session_id)
         };
-        inner.check_price(&created)?;
+        services.budget.check_price(&created)?;
         Ok(Append {
-            task_id: TaskId::from(inner.world.ids.next()),
+            task_id: TaskId::from(services.deps.ids.next()),
             expected: Expected::NoTask,
-            at: inner.world.clock.now(),
+            at: services.deps.clock.now(),
             events: events(created, copied, self.message),
             key: self.key,
         })
@@ -220,15 +228,15 @@ fn events(
     history: Vec<Arc<Message>>,
     last: Option<UserMessage>,
 ) -> Vec<EventBody> {
-    let cut_off = cut_off(&history);
-    let said = history.into_iter().chain(cut_off).chain(last.map(Into::into));
+    let interrupted = interrupted_results(&history);
+    let said = history.into_iter().chain(interrupted).chain(last.map(Into::into));
     let said = said.map(|message| MessageAppended::new(message).into());
     [created.into()].into_iter().chain(said).collect()
 }
 
 /// Results for calls at the end of a history that have none. They were made in another task and
 /// their outcome is not known here: they are never run again.
-fn cut_off(history: &[Arc<Message>]) -> Vec<Arc<Message>> {
+fn interrupted_results(history: &[Arc<Message>]) -> Vec<Arc<Message>> {
     let last = history.iter().enumerate().rev().find_map(|(index, message)| match &**message {
         Message::Assistant(answer) => Some((answer, &history[index + 1..])),
         Message::User(_) | Message::ToolResult(_) => None,

@@ -13,7 +13,8 @@ use antiphon_core::{
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use crate::dispatch::pending_call::{self, PendingCall};
+use crate::dispatch::pending_call::PendingCall;
+use crate::inbox::derived_id;
 use crate::inbox::open_requests::{InboundRequest, OutboundRequest};
 use crate::task::conversation::Conversation;
 
@@ -45,7 +46,7 @@ pub struct TaskState {
     /// Messages that are not read yet, in order of arrival.
     pub queue: Vec<MessageQueued>,
     /// Approvals of calls that have no result yet.
-    pub asked: HashMap<ToolCallId, Question>,
+    pub approvals: HashMap<ToolCallId, ApprovalQuestion>,
     /// Rules that a user allowed for this task.
     pub granted: Vec<Rule>,
     /// Token usage by model.
@@ -59,7 +60,7 @@ pub struct TaskState {
     /// Calls that were started and have no result, with the effect of their tool.
     pub started: HashMap<ToolCallId, Effect>,
     /// Calls without a result that wait for tasks, a peer or a client.
-    pub flights: HashMap<ToolCallId, PendingCall>,
+    pub pending_calls: HashMap<ToolCallId, PendingCall>,
     /// Detached tasks that have not reported, by the id of their report.
     pub detached: BTreeMap<InteractionId, TaskId>,
     /// Whether it ever dispatched a task.
@@ -67,20 +68,20 @@ pub struct TaskState {
     /// Number of handovers to another agent.
     pub handovers: u32,
     /// Own requests to peers without a final answer.
-    pub requests: BTreeMap<InteractionId, OutboundRequest>,
+    pub outbound_requests: BTreeMap<InteractionId, OutboundRequest>,
     /// Requests of others that it read and has not finally answered.
-    pub owed: BTreeMap<InteractionId, InboundRequest>,
+    pub inbound_requests: BTreeMap<InteractionId, InboundRequest>,
     /// The request that the current turn is about, until it is answered.
-    pub subject: Option<InteractionId>,
+    pub current_request: Option<InteractionId>,
     /// Counters at the last wake-up.
-    pub woken: Woken,
+    pub at_wake: WakeCounters,
     /// Number of consecutive messages between agents that led to the last wake-up.
     pub hops: u32,
 }
 
 /// Counters of a resident agent at its last wake-up. Its limits count from there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Woken {
+pub struct WakeCounters {
     /// Number of complete answers of the model.
     pub turns: u32,
     /// Number of tool calls.
@@ -89,7 +90,7 @@ pub struct Woken {
 
 /// An approval request for a call, and the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Question {
+pub struct ApprovalQuestion {
     /// Id of the approval.
     pub approval_id: ApprovalId,
     /// The rule that a lasting permission would add.
@@ -175,21 +176,21 @@ impl TaskState {
             agent_id: None,
             conversation: before.inherited(),
             queue: Vec::new(),
-            asked: HashMap::new(),
+            approvals: HashMap::new(),
             granted: Vec::new(),
             spent: BTreeMap::new(),
             turns: 0,
             calls: 0,
             rejected: 0,
             started: HashMap::new(),
-            flights: HashMap::new(),
+            pending_calls: HashMap::new(),
             detached: BTreeMap::new(),
             has_children: false,
             handovers: 0,
-            requests: BTreeMap::new(),
-            owed: BTreeMap::new(),
-            subject: None,
-            woken: Woken::default(),
+            outbound_requests: BTreeMap::new(),
+            inbound_requests: BTreeMap::new(),
+            current_request: None,
+            at_wake: WakeCounters::default(),
             hops: 0,
         }
     }
@@ -211,23 +212,24 @@ impl TaskState {
                 self.agent_id = Some(change.agent_id);
                 self.agent_state = change.to;
             }
-            EventBody::MessageAppended(appended) => self.hear(appended),
-            EventBody::MessageQueued(queued) => self.queue(queued),
+            EventBody::MessageAppended(appended) => self.add_message(appended),
+            EventBody::MessageQueued(queued) => self.add_to_queue(queued),
             EventBody::RequestSent(sent) => self.send_request(sent),
             EventBody::Replied(replied) => self.reply(replied),
             EventBody::ApprovalRequested(request) => {
-                let question = Question {
+                let question = ApprovalQuestion {
                     approval_id: request.approval_id.clone(),
                     rule: request.rule.clone(),
                     answer: None,
                 };
-                self.asked.insert(request.tool_call_id.clone(), question);
+                self.approvals.insert(request.tool_call_id.clone(), question);
             }
             EventBody::ApprovalDecided(decided) => {
-                let mut asked = self.asked.values_mut();
+                let mut asked = self.approvals.values_mut();
                 // The first answer counts.
-                let open =
-                    |q: &&mut Question| q.approval_id == decided.approval_id && q.answer.is_none();
+                let open = |q: &&mut ApprovalQuestion| {
+                    q.approval_id == decided.approval_id && q.answer.is_none()
+                };
                 if let Some(question) = asked.find(open) {
                     question.answer = Some((decided.decision, decided.comment.clone()));
                     if decided.decision.grants_rule() {
@@ -246,12 +248,15 @@ impl TaskState {
             EventBody::OutputRejected(_) => self.rejected += 1,
             EventBody::ToolRequested(requested) => {
                 self.calls += 1;
-                self.fly(&requested.tool_call_id, PendingCall::External { until: requested.until });
+                self.add_pending_call(
+                    &requested.tool_call_id,
+                    PendingCall::External { until: requested.until },
+                );
             }
             EventBody::Dispatched(dispatched) => self.dispatch(dispatched),
             EventBody::Awaited(awaited) => {
                 let Awaited { tool_call_id, tasks, mode, until } = awaited.clone();
-                self.fly(&tool_call_id, PendingCall::Await { tasks, mode, until });
+                self.add_pending_call(&tool_call_id, PendingCall::Await { tasks, mode, until });
             }
             EventBody::HandedOver(over) => self.hand_over(over),
             EventBody::ToolRefused(_) | EventBody::Relayed(_) | EventBody::BudgetRaised(_) => {}
@@ -262,11 +267,11 @@ impl TaskState {
         true
     }
 
-    fn queue(&mut self, queued: &MessageQueued) {
+    fn add_to_queue(&mut self, queued: &MessageQueued) {
         self.detached.remove(&queued.id);
         let mut queued = queued.clone();
         if let Some(request) = queued.settles()
-            && let Some(sent) = self.requests.remove(&request)
+            && let Some(sent) = self.outbound_requests.remove(&request)
         {
             queued.hops = sent.hops.saturating_add(1);
         }
@@ -276,37 +281,37 @@ impl TaskState {
 
     fn send_request(&mut self, sent: &RequestSent) {
         let RequestSent { tool_call_id, id, to, intent, params, until, waits } = sent.clone();
-        self.requests.insert(id, OutboundRequest { to, intent, params, until, hops: self.hops });
+        self.outbound_requests
+            .insert(id, OutboundRequest { to, intent, params, until, hops: self.hops });
         if waits {
-            self.fly(&tool_call_id, PendingCall::Request { id, until });
+            self.add_pending_call(&tool_call_id, PendingCall::Request { id, until });
         }
     }
 
     fn reply(&mut self, replied: &Replied) {
         let request = &replied.in_reply_to;
         // Also for `accepted`: the final answer of the turn is then about something else.
-        self.subject.take_if(|subject| subject == request);
+        self.current_request.take_if(|subject| subject == request);
         if replied.status.is_final() {
             self.queue.retain(|queued| queued.id != *request);
-            self.owed.remove(request);
-        } else if let Some(owed) = self.owed.get_mut(request) {
+            self.inbound_requests.remove(request);
+        } else if let Some(owed) = self.inbound_requests.get_mut(request) {
             owed.accepted = true;
         }
     }
 
-    fn fly(&mut self, tool_call_id: &ToolCallId, flight: PendingCall) {
-        self.flights.insert(tool_call_id.clone(), flight);
+    fn add_pending_call(&mut self, tool_call_id: &ToolCallId, pending_call: PendingCall) {
+        self.pending_calls.insert(tool_call_id.clone(), pending_call);
     }
 
     fn dispatch(&mut self, dispatched: &Dispatched) {
         self.has_children = true;
         let Dispatched { tool_call_id, join, children, .. } = dispatched.clone();
         if join == Join::Detached {
-            let named =
-                children.iter().map(|child| (pending_call::report_id(child), child.clone()));
+            let named = children.iter().map(|child| (derived_id::of_report(child), child.clone()));
             self.detached.extend(named);
         }
-        self.fly(&tool_call_id, PendingCall::Children { join, children });
+        self.add_pending_call(&tool_call_id, PendingCall::Children { join, children });
     }
 
     fn hand_over(&mut self, over: &HandedOver) {
@@ -325,31 +330,32 @@ impl TaskState {
         let last = self.conversation.own().last().map(|message| &**message);
         let goes_on = matches!(last, Some(Message::User(_) | Message::ToolResult(_)));
         if matches!(message, Message::User(_)) && !goes_on {
-            self.woken = Woken { turns: self.turns, calls: self.calls };
+            self.at_wake = WakeCounters { turns: self.turns, calls: self.calls };
             self.hops = 0;
-            self.subject = None;
+            self.current_request = None;
         }
         let Some(place) = self.queue.iter().position(|queued| queued.id == id) else { return };
         let queued = self.queue.remove(place);
         self.hops = self.hops.max(queued.hops);
         if queued.is_owed() {
             if queued.wakes() {
-                self.subject.get_or_insert(id);
+                self.current_request.get_or_insert(id);
             }
             let MessageQueued { from, reply_to, until, .. } = queued;
-            self.owed.insert(id, InboundRequest { from, reply_to, until, accepted: false });
+            self.inbound_requests
+                .insert(id, InboundRequest { from, reply_to, until, accepted: false });
         }
     }
 
-    fn hear(&mut self, appended: &MessageAppended) {
+    fn add_message(&mut self, appended: &MessageAppended) {
         if let Some(id) = appended.queued {
             self.take(id, &appended.message);
         }
         // Some models use a call id again in a later answer: that is a different call.
         if let Message::ToolResult(result) = &*appended.message {
             self.started.remove(&result.tool_call_id);
-            self.asked.remove(&result.tool_call_id);
-            self.flights.remove(&result.tool_call_id);
+            self.approvals.remove(&result.tool_call_id);
+            self.pending_calls.remove(&result.tool_call_id);
         }
         self.conversation.push(Arc::clone(&appended.message));
     }
@@ -360,7 +366,7 @@ impl TaskState {
     }
 
     /// The last complete answer in this task, and the messages after it.
-    pub(crate) fn last_lap(&self) -> Option<(&AssistantMessage, &[Arc<Message>])> {
+    pub(crate) fn last_step(&self) -> Option<(&AssistantMessage, &[Arc<Message>])> {
         let said = self.conversation.own();
         said.iter().enumerate().rev().find_map(|(index, message)| match &**message {
             Message::Assistant(answer)

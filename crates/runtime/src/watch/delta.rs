@@ -14,7 +14,7 @@ use tokio::sync::{broadcast, mpsc};
 const KEPT_MAX: usize = 4096;
 
 /// Number of watched tasks at which those without watchers are dropped.
-const TASKS_SWEPT: usize = 1024;
+const TASKS_CLEANUP_AT: usize = 1024;
 
 /// A piece of an answer or of tool output in progress. Its JSON is like a journal event without a
 /// position.
@@ -64,7 +64,7 @@ impl Delta {
     }
 
     /// The same delta, after `text_at` bytes of text.
-    pub(crate) fn behind(self, text_at: usize) -> Self {
+    pub(crate) fn after_text(self, text_at: usize) -> Self {
         Self { text_at, ..self }
     }
 }
@@ -80,12 +80,12 @@ pub(crate) struct Deltas {
 struct Tasks {
     watchers: HashMap<TaskId, Vec<mpsc::Sender<Delta>>>,
     /// Number of watched tasks at which unwatched ones are dropped.
-    swept_at: usize,
+    cleanup_at: usize,
 }
 
 impl Deltas {
     pub(crate) fn new() -> Self {
-        let tasks = Tasks { watchers: HashMap::new(), swept_at: TASKS_SWEPT };
+        let tasks = Tasks { watchers: HashMap::new(), cleanup_at: TASKS_CLEANUP_AT };
         Self { all: broadcast::Sender::new(KEPT_MAX), tasks: Mutex::new(tasks) }
     }
 
@@ -94,24 +94,24 @@ impl Deltas {
     }
 
     /// Deltas of all tasks. A slow watcher misses some and gets an error that says how many.
-    pub(crate) fn all(&self) -> broadcast::Receiver<Delta> {
+    pub(crate) fn subscribe_all(&self) -> broadcast::Receiver<Delta> {
         self.all.subscribe()
     }
 
     /// Deltas of one task. A slow watcher gets what it has not read yet, and then the end.
-    pub(crate) fn of(&self, task_id: &TaskId) -> mpsc::Receiver<Delta> {
+    pub(crate) fn subscribe_task(&self, task_id: &TaskId) -> mpsc::Receiver<Delta> {
         let (watcher, deltas) = mpsc::channel(KEPT_MAX);
         let mut tasks = self.tasks();
-        if tasks.watchers.len() >= tasks.swept_at {
+        if tasks.watchers.len() >= tasks.cleanup_at {
             tasks.watchers.retain(|_, watchers| watchers.iter().any(|one| !one.is_closed()));
-            tasks.swept_at = TASKS_SWEPT.max(2 * tasks.watchers.len());
+            tasks.cleanup_at = TASKS_CLEANUP_AT.max(2 * tasks.watchers.len());
         }
         tasks.watchers.entry(task_id.clone()).or_default().push(watcher);
         deltas
     }
 
     /// Publishes a delta.
-    pub(crate) fn show(&self, delta: Delta) {
+    pub(crate) fn publish(&self, delta: Delta) {
         let mut tasks = self.tasks();
         if let Some(watchers) = tasks.watchers.get_mut(&delta.task_id) {
             watchers.retain(|watcher| watcher.try_send(delta.clone()).is_ok());

@@ -5,73 +5,44 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use antiphon_core::port::Appended;
 use antiphon_core::{Event, EventBody, Position, Seq, TaskId};
 use chrono::{DateTime, Utc};
 
+use crate::watch::serialized_event::SerializedEvent;
+
 /// Maximum number of events of one task; the oldest are dropped first.
-const TAIL_EVENTS_MAX: usize = 1024;
+const RECENT_EVENTS_MAX: usize = 1024;
 
 /// Maximum bytes of JSON of one task; the oldest events are dropped first.
-const TAIL_BYTES_MAX: usize = 1024 * 1024;
+const RECENT_BYTES_MAX: usize = 1024 * 1024;
 
 /// Maximum bytes of JSON of all tasks. Further events are not kept.
-const TAILS_BYTES_MAX: usize = 64 * 1024 * 1024;
-
-/// An event of the journal, serialized once for all followers.
-#[derive(Debug)]
-pub struct SerializedEvent {
-    event: Event,
-    json: OnceLock<String>,
-}
-
-impl SerializedEvent {
-    pub(crate) fn new(event: Event) -> Self {
-        Self { event, json: OnceLock::new() }
-    }
-
-    /// The event.
-    pub fn event(&self) -> &Event {
-        &self.event
-    }
-
-    /// The event as JSON, serialized on first use.
-    pub fn json(&self) -> Result<&str, serde_json::Error> {
-        if let Some(json) = self.json.get() {
-            return Ok(json);
-        }
-        let json = serde_json::to_string(&self.event)?;
-        Ok(self.json.get_or_init(|| json))
-    }
-
-    /// The event, cloned when it is shared.
-    pub(crate) fn into_event(told: Arc<Self>) -> Event {
-        Arc::try_unwrap(told).map_or_else(|told| told.event.clone(), |told| told.event)
-    }
-}
+const RECENT_ALL_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Memory used by all tasks.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Budget(Arc<AtomicUsize>);
+pub(crate) struct MemoryBudget(Arc<AtomicUsize>);
 
-impl Budget {
+impl MemoryBudget {
     /// Reserves memory, if there is some left.
     fn take(&self, bytes: usize) -> bool {
-        let room = |kept: usize| kept.checked_add(bytes).filter(|kept| *kept <= TAILS_BYTES_MAX);
+        let room =
+            |kept: usize| kept.checked_add(bytes).filter(|kept| *kept <= RECENT_ALL_BYTES_MAX);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).is_ok()
     }
 
-    fn give_back(&self, bytes: usize) {
+    fn release(&self, bytes: usize) {
         self.0.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
 /// The latest events of one task, in order and without a gap.
 #[derive(Debug)]
-pub(crate) struct Tail {
-    budget: Budget,
+pub(crate) struct RecentEvents {
+    budget: MemoryBudget,
     kept: Mutex<Kept>,
 }
 
@@ -81,8 +52,8 @@ struct Kept {
     bytes: usize,
 }
 
-impl Tail {
-    pub(crate) fn new(budget: &Budget) -> Self {
+impl RecentEvents {
+    pub(crate) fn new(budget: &MemoryBudget) -> Self {
         Self { budget: budget.clone(), kept: Mutex::default() }
     }
 
@@ -92,61 +63,61 @@ impl Tail {
 
     /// Adds events that were just recorded. After a gap the older events are dropped; events that come
     /// out of order are left to the journal.
-    pub(crate) fn keep(&self, events: Vec<Event>) {
+    pub(crate) fn add(&self, events: Vec<Event>) {
         let mut kept = self.kept();
         for event in events {
-            let next = kept.events.back().map(|last| Seq(last.event.seq.0 + 1));
+            let next = kept.events.back().map(|last| Seq(last.event().seq.0 + 1));
             match next {
                 Some(next) if event.seq < next => continue,
                 Some(next) if event.seq > next => kept.clear(&self.budget),
                 Some(_) | None => {}
             }
-            let told = Arc::new(SerializedEvent::new(event));
-            let Ok(bytes) = told.json().map(str::len) else { return kept.clear(&self.budget) };
+            let event = Arc::new(SerializedEvent::new(event));
+            let Ok(bytes) = event.json().map(str::len) else { return kept.clear(&self.budget) };
             if !self.budget.take(bytes) {
                 return kept.clear(&self.budget);
             }
             kept.bytes += bytes;
-            kept.events.push_back(told);
-            while kept.events.len() > TAIL_EVENTS_MAX || kept.bytes > TAIL_BYTES_MAX {
+            kept.events.push_back(event);
+            while kept.events.len() > RECENT_EVENTS_MAX || kept.bytes > RECENT_BYTES_MAX {
                 kept.forget_first(&self.budget);
             }
         }
     }
 
     /// The events after `seq`, if they are here.
-    pub(crate) fn behind(&self, seq: Seq, events_max: usize) -> VecDeque<Arc<SerializedEvent>> {
+    pub(crate) fn after(&self, seq: Seq, events_max: usize) -> VecDeque<Arc<SerializedEvent>> {
         let kept = self.kept();
-        let first = kept.events.front().map_or(Seq(u64::MAX), |first| first.event.seq);
+        let first = kept.events.front().map_or(Seq(u64::MAX), |first| first.event().seq);
         let Some(skipped) = (seq.0 + 1).checked_sub(first.0) else { return VecDeque::new() };
         let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
         kept.events.iter().skip(skipped).take(events_max).cloned().collect()
     }
 }
 
-impl Drop for Tail {
+impl Drop for RecentEvents {
     fn drop(&mut self) {
-        self.budget.give_back(self.kept().bytes);
+        self.budget.release(self.kept().bytes);
     }
 }
 
 impl Kept {
-    fn forget_first(&mut self, budget: &Budget) {
+    fn forget_first(&mut self, budget: &MemoryBudget) {
         if let Some(first) = self.events.pop_front() {
-            let bytes = first.json.get().map_or(0, String::len);
+            let bytes = first.json_bytes();
             self.bytes -= bytes;
-            budget.give_back(bytes);
+            budget.release(bytes);
         }
     }
 
-    fn clear(&mut self, budget: &Budget) {
-        budget.give_back(self.bytes);
+    fn clear(&mut self, budget: &MemoryBudget) {
+        budget.release(self.bytes);
         *self = Self::default();
     }
 }
 
 /// The events of an append.
-pub(crate) fn written(
+pub(crate) fn events_of(
     appended: &Appended,
     task_id: &TaskId,
     at: DateTime<Utc>,

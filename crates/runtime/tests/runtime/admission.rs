@@ -96,7 +96,7 @@ async fn what_makes_no_sense_is_rejected_and_says_why() {
     for (arrival, why) in cases {
         let rejection = rejected(&office, arrival).await;
         assert_eq!(rejection.to_string(), why);
-        assert!(!rejection.may_pass(), "{why}");
+        assert!(!rejection.is_temporary(), "{why}");
     }
     assert_eq!(office.events().await, [], "nothing of it is anywhere");
 }

@@ -61,7 +61,10 @@ async fn an_agent_asks_another_and_reads_its_answer() {
     let theirs = office.at_rest("bob").await;
     let asked = format!("user: [REQUEST {id} from ada: count] {{\"to\":3}}");
     assert_eq!(said(&theirs), [asked.as_str(), "model: three"]);
-    assert_eq!((theirs.task_id, theirs.owed.len(), state.requests.len()), (bob.clone(), 0, 0));
+    assert_eq!(
+        (theirs.task_id, theirs.inbound_requests.len(), state.outbound_requests.len()),
+        (bob.clone(), 0, 0)
+    );
     // Each is written before the next is done.
     let mut happened = Vec::new();
     for event in office.events().await {
@@ -212,7 +215,10 @@ async fn two_who_wait_for_each_other_are_both_answered() {
         answers(&office, &bob).await.into_iter().map(|(_, status, _)| status).collect();
     assert_eq!(codes, [ResponseStatus::Completed], "she answers when her turn is over");
     for state in [mine, theirs] {
-        assert_eq!((state.owed.len(), state.requests.len(), state.queue.len()), (0, 0, 0));
+        assert_eq!(
+            (state.inbound_requests.len(), state.outbound_requests.len(), state.queue.len()),
+            (0, 0, 0)
+        );
     }
 }
 

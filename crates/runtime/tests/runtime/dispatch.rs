@@ -294,7 +294,8 @@ async fn nobody_takes_over_where_they_cannot_run() {
     );
     let state = done(&team).await;
     assert_eq!(told(&state)["error"], "no_executor");
-    let reason = "`heir` cannot run: it runs in elsewhere, but the task it takes over runs in local";
+    let reason =
+        "`heir` cannot run: it runs in elsewhere, but the task it takes over runs in local";
     assert_eq!(told(&state)["message"], reason);
 }
 

@@ -84,7 +84,7 @@ impl Reply {
         if let Heard::End(_) = &heard
             && let Some(attended) = self.attended.take()
         {
-            attended.let_go();
+            attended.detach();
         }
         Ok(heard)
     }

@@ -166,7 +166,7 @@ impl Watch {
                     // Nobody waits for another day.
                     Ok(state) if state.waiting_for == Some(WaitingFor::Budget) => {
                         let payer = state.created.payer;
-                        let spent = self.orchestrator.afford(payer.as_deref(), None).await;
+                        let spent = self.orchestrator.check_budget(payer.as_deref(), None).await;
                         self.resting = Some(Box::pin(std::future::pending()));
                         if let Err(error) = spent {
                             return Err(Refusal::of(error).await);

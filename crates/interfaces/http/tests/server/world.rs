@@ -309,7 +309,7 @@ impl Served {
         let price = serde_json::from_str(r#"{"input":1000.0,"output":1000.0}"#).unwrap();
         let prices = [(ModelRef::parse("scripted/test").unwrap(), price)].into_iter().collect();
         let world = RuntimeDeps { prices: Arc::new(prices), ..world(journal.clone()) };
-        Self::built(RuntimeConfig { world, budget }, journal, Limits::default(), house).await
+        Self::built(RuntimeConfig { deps: world, budget }, journal, Limits::default(), house).await
     }
 
     /// With more than doors.
