@@ -300,7 +300,7 @@ impl ProjectServer {
 /// An orchestrator that reads the journal beside its owner and changes nothing.
 pub(crate) fn journal_reader(project: &Project) -> Result<Orchestrator, Failure> {
     let journal = SqliteJournal::open_read_only(&project.journal_path())?;
-    Ok(Orchestrator::at_rest(RuntimeDeps {
+    Ok(Orchestrator::record_only(RuntimeDeps {
         journal: Arc::new(journal),
         prices: Arc::new(PriceTable::default()),
         models: Arc::new(NoModels),

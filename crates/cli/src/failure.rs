@@ -87,11 +87,11 @@ impl From<OrchestratorError> for Failure {
         let message = error.to_string();
         match error {
             OrchestratorError::Journal(_)
-            | OrchestratorError::MailboxFull { .. }
-            | OrchestratorError::AtRest { .. }
-            | OrchestratorError::Silent { .. } => Self::unavailable(message),
+            | OrchestratorError::InboxFull { .. }
+            | OrchestratorError::NotRunning { .. }
+            | OrchestratorError::Unresponsive { .. } => Self::unavailable(message),
             OrchestratorError::Limit(_) | OrchestratorError::Budget(_) => Self::refused(message),
-            OrchestratorError::Fault { .. } => Self::failed(message),
+            OrchestratorError::Panicked { .. } => Self::failed(message),
             OrchestratorError::Replay(_)
             | OrchestratorError::NoModel { .. }
             | OrchestratorError::BadSchema { .. }
@@ -99,11 +99,11 @@ impl From<OrchestratorError> for Failure {
             | OrchestratorError::NoSuchCall { .. }
             | OrchestratorError::ResultTooLong { .. }
             | OrchestratorError::NoApproval { .. }
-            | OrchestratorError::Decided { .. }
-            | OrchestratorError::NoAllowance { .. }
-            | OrchestratorError::NotRemembered { .. }
+            | OrchestratorError::AlreadyDecided { .. }
+            | OrchestratorError::AllowanceRefused { .. }
+            | OrchestratorError::RuleNotSaved { .. }
             | OrchestratorError::CannotStart { .. }
-            | OrchestratorError::SessionThere { .. }
+            | OrchestratorError::SessionExists { .. }
             | OrchestratorError::Ended { .. } => Self::usage(message),
         }
     }
@@ -112,7 +112,7 @@ impl From<OrchestratorError> for Failure {
 impl From<Rejection> for Failure {
     fn from(rejection: Rejection) -> Self {
         let message = rejection.to_string();
-        if rejection.may_pass() { Self::unavailable(message) } else { Self::usage(message) }
+        if rejection.is_temporary() { Self::unavailable(message) } else { Self::usage(message) }
     }
 }
 

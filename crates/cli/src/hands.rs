@@ -34,7 +34,7 @@ const SERVERS_PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) struct Toolset {
     pub(crate) tools: Arc<dyn ToolExecutor>,
     pub(crate) gate: Arc<dyn Gate>,
-    pub(crate) asking: ApprovalPolicy,
+    pub(crate) approvals: ApprovalPolicy,
     /// The servers some of the tools come from.
     pub(crate) servers: Option<Arc<Mcp>>,
     /// What the tools do not say.
@@ -58,7 +58,7 @@ impl Toolset {
         Self {
             tools: Arc::new(NoTools),
             gate: Arc::new(OpenGate),
-            asking: ApprovalPolicy::Refuse,
+            approvals: ApprovalPolicy::Refuse,
             servers: None,
             secrets: Secrets::default(),
         }
@@ -68,7 +68,7 @@ impl Toolset {
     pub(crate) fn asking(self, ask: Option<Ask>, somebody: bool) -> Self {
         let usual = if somebody { Ask::Terminal } else { Ask::Refuse };
         let asking = match ask.unwrap_or(usual) {
-            Ask::Terminal | Ask::Wait => ApprovalPolicy::Wait { patience: None },
+            Ask::Terminal | Ask::Wait => ApprovalPolicy::Wait { timeout: None },
             Ask::Refuse => ApprovalPolicy::Refuse,
         };
         Self { asking, ..self }
@@ -104,7 +104,7 @@ impl Toolset {
         };
         let gate = gate(project, config, &permissions, bounds)?;
         let tools = Arc::new(Redacting::new(tools, secrets.clone()));
-        Ok(Self { tools, gate, asking: ApprovalPolicy::Refuse, servers, secrets })
+        Ok(Self { tools, gate, approvals: ApprovalPolicy::Refuse, servers, secrets })
     }
 
     /// No tools, but somebody who keeps what is allowed always.

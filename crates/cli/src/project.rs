@@ -156,13 +156,13 @@ impl Project {
         team: &Team,
     ) -> Result<Orchestrator, Failure> {
         let budget = self.budget(models.config());
-        Ok(Orchestrator::new(RuntimeConfig { world: self.world_of(models, hands, team)?, budget }))
+        Ok(Orchestrator::new(RuntimeConfig { deps: self.world_of(models, hands, team)?, budget }))
     }
 
     /// An orchestrator that keeps the books and takes nothing up.
     pub(crate) fn keeper(&self, models: Models, hands: Toolset) -> Result<Orchestrator, Failure> {
         let (journal, budget) = (Arc::new(self.journal()?), self.budget(models.config()));
-        Ok(Orchestrator::at_rest(RuntimeConfig { world: world(journal, models, hands), budget }))
+        Ok(Orchestrator::record_only(RuntimeConfig { deps: world(journal, models, hands), budget }))
     }
 
     /// The same, who knows the agents.
@@ -173,8 +173,8 @@ impl Project {
         team: &Team,
     ) -> Result<Orchestrator, Failure> {
         let budget = self.budget(models.config());
-        Ok(Orchestrator::at_rest(RuntimeConfig {
-            world: self.world_of(models, hands, team)?,
+        Ok(Orchestrator::record_only(RuntimeConfig {
+            deps: self.world_of(models, hands, team)?,
             budget,
         }))
     }
@@ -192,7 +192,7 @@ impl Project {
     /// The same for a journal that is not the project's yet.
     pub(crate) fn keeper_at(path: &Path, models: Models) -> Result<Orchestrator, Failure> {
         let journal = Arc::new(SqliteJournal::open(path, Sync::Full)?);
-        Ok(Orchestrator::at_rest(world(journal, models, Toolset::none())))
+        Ok(Orchestrator::record_only(world(journal, models, Toolset::none())))
     }
 
     fn world_of(
@@ -217,8 +217,8 @@ impl Project {
             Err(failure) => return Err(failure),
         };
         let budget = self.budget(models.config());
-        Ok(Orchestrator::at_rest(RuntimeConfig {
-            world: world(journal, models, Toolset::none()),
+        Ok(Orchestrator::record_only(RuntimeConfig {
+            deps: world(journal, models, Toolset::none()),
             budget,
         }))
     }
@@ -235,7 +235,7 @@ fn world(journal: Arc<dyn Journal>, models: Models, hands: Toolset) -> RuntimeDe
         runners: Vec::new(),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
-        settings: Settings { asking: hands.asking, ..Settings::default() },
+        settings: Settings { approvals: hands.asking, ..Settings::default() },
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) fn taken_on(
     orchestrator: &Orchestrator,
 ) -> Result<NewTask, String> {
     let runner = orchestrator
-        .place(&agent.runtimes)
+        .choose_runner(&agent.runtimes)
         .map_err(|reason| format!("nobody can run `{}`: {reason}", agent.name))?;
     Ok(NewTask {
         agent: agent.name.to_string(),

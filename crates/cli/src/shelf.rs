@@ -77,7 +77,7 @@ impl AgentFiles {
             tracing::warn!("{}", visible(&problem.to_string()));
         }
         for name in changes.removed.iter().filter_map(|name| AgentName::parse(name).ok()) {
-            if let Err(error) = self.orchestrator.unwire(&name).await {
+            if let Err(error) = self.orchestrator.notify_undefined(&name).await {
                 tracing::warn!(agent.name = %name, %error, "its peers were not told that it is gone");
             }
         }

@@ -48,7 +48,7 @@ pub(crate) enum Asks {
 }
 
 impl From<ApprovalPolicy> for Asks {
-    fn from(asking: ApprovalPolicy) -> Self {
+    fn from(approvals: ApprovalPolicy) -> Self {
         match asking {
             ApprovalPolicy::Wait { .. } => Self::Wait,
             ApprovalPolicy::Refuse => Self::Refuse,
@@ -75,7 +75,7 @@ async fn work(ports: WorkerPorts) -> Result<(), RunnerError> {
         serde_json::from_value(settings).map_err(|error| refuse(error.to_string()))?;
     let tools = tools(&told).map_err(refuse)?;
     let asking = match told.asks {
-        Asks::Wait => ApprovalPolicy::Wait { patience: None },
+        Asks::Wait => ApprovalPolicy::Wait { timeout: None },
         Asks::Refuse => ApprovalPolicy::Refuse,
     };
     let orchestrator = Orchestrator::new(RuntimeDeps {
@@ -88,17 +88,17 @@ async fn work(ports: WorkerPorts) -> Result<(), RunnerError> {
         prices: Arc::new(told.prices),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
-        settings: Settings { asking, dispatch: Dispatch::Above, ..Settings::default() },
+        settings: Settings { approvals: asking, dispatch: Dispatch::Parent, ..Settings::default() },
     });
     let state = orchestrator.task(&task_id).await.map_err(stopped)?;
     if state.status.is_terminal() || state.status == TaskStatus::InputRequired {
         return Ok(());
     }
-    orchestrator.take_up(&task_id).await.map_err(stopped)?;
+    orchestrator.start(&task_id).await.map_err(stopped)?;
     let ended = tokio::select! {
         ended = orchestrator.wait(&task_id) => match ended {
             // At rest, it has calls that only the orchestrator of the runner answers.
-            Ok(_) | Err(OrchestratorError::AtRest { .. }) => Ok(()),
+            Ok(_) | Err(OrchestratorError::NotRunning { .. }) => Ok(()),
             Err(error) => Err(stopped(error)),
         },
         () = cancel => orchestrator.cancel(&task_id).await.map_err(stopped),

@@ -31,7 +31,7 @@ fn an_approval_is_answered_through_the_server_and_its_task_goes_on() {
     assert!(project.path().join("pushed").exists());
     let again = project.antiphon(&["approvals", "deny", id]);
     assert_eq!(again.code, 2, "{again:?}");
-    assert!(again.err.contains("has been answered: allowed"), "{again:?}");
+    assert!(again.err.contains("is already decided: allowed"), "{again:?}");
     server.end();
 }
 

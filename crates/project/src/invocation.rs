@@ -90,7 +90,7 @@ impl Dispatch {
         let Some(own_key) = own_key else {
             let tasks = self.plan(invocation, None).await?;
             let created = async move { self.create(tasks).await };
-            return Ok(orchestrator.see_through(created).await??);
+            return Ok(orchestrator.run_detached(created).await??);
         };
         let key = self.principal.idempotency_key(KIND, &own_key);
         if let Some(recorded) = orchestrator.recorded(&key).await? {
@@ -103,7 +103,7 @@ impl Dispatch {
         let planned = self.plan(invocation, Some(&task_key(0))).await?;
         let tasks = planned.into_iter().enumerate().map(keyed).collect();
         let recorded = async move { self.record(key, &self.create(tasks).await?).await };
-        orchestrator.see_through(recorded).await?
+        orchestrator.run_detached(recorded).await?
     }
 
     /// The tasks of all targets, checked. Creates none. `first` is the key of the first task.
@@ -113,7 +113,7 @@ impl Dispatch {
         first: Option<&IdempotencyKey>,
     ) -> Result<Vec<NewTask>, RequestError> {
         let payer = self.principal.key_id.clone();
-        self.orchestrator.afford(payer.as_deref(), first).await?;
+        self.orchestrator.check_budget(payer.as_deref(), first).await?;
         let Invocation { targets, executor, tools, .. } = invocation.into_inner();
         let mut tasks = Vec::with_capacity(targets.len());
         for (index, target) in targets.into_iter().enumerate() {
@@ -194,7 +194,7 @@ pub async fn invocation_results(
     for task_id in task_ids {
         match task_result(orchestrator, task_id).await {
             Ok(result) => results.push(result),
-            Err(OrchestratorError::AtRest { .. }) => return Ok(None),
+            Err(OrchestratorError::NotRunning { .. }) => return Ok(None),
             Err(error) => return Err(error),
         }
     }

@@ -129,6 +129,6 @@ fn forced_runner(
         let (kinds, kind) = (kinds.join(", "), requested.kind());
         return Err(refuse(format!("`executor`: the agent runs in {kinds}, not in {kind}")));
     }
-    let placed = orchestrator.place(&[requested]);
+    let placed = orchestrator.choose_runner(&[requested]);
     placed.map_err(|reason| refuse(format!("`executor`: {reason}")))
 }

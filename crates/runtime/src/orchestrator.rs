@@ -1,4 +1,4 @@
-//! The handle: the only way in.
+//! The handle: the only way into the runtime.
 
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
@@ -9,129 +9,143 @@ use antiphon_core::port::{
     ApprovalQuery, ApprovalSelector, IdempotencyKey, Read, TaskQuery, TaskSelector,
 };
 use antiphon_core::{
-    AgentName, Approval, ApprovalId, Decision, EventBody, HandlingMode, InteractionId, LiveAgent,
-    Position, PriceTable, Queued, Replied, RunnerConfig, Runtime, Sender, SessionSummary,
-    StatusChanged, TaskId, TaskStatus, TaskSummary, ToolCallId, ToolResult, UserMessage,
-    WaitingFor,
+    AgentName, AgentState, Approval, ApprovalId, Decision, EventBody, HandlingMode, InteractionId,
+    LiveAgent, Position, PriceTable, Queued, Replied, RunnerConfig, Runtime, Sender,
+    SessionSummary, StatusChanged, TaskId, TaskStatus, TaskSummary, ToolCallId, ToolResult,
+    UserMessage, WaitingFor,
 };
 use tokio::sync::broadcast;
 
-use crate::admission::Starts;
-use crate::arrival::{Arrival, Receipt};
-use crate::begin::begin;
-use crate::budget::RuntimeConfig;
-use crate::delta::Delta;
-use crate::external;
-use crate::follow::Follower;
-use crate::inner::Inner;
-use crate::new_task::{ImportedConversation, NewTask};
+use crate::deps::RuntimeConfig;
+use crate::dispatch::external_tools;
+use crate::inbox::admission;
+use crate::inbox::admission::StartPolicy;
+use crate::inbox::arrival::{Arrival, Receipt};
+use crate::inbox::lifecycle;
+use crate::inbox::residents::is_resident;
+use crate::inbox::start_agent;
+use crate::inbox::start_agent::Started;
+use crate::inbox::task_message::TaskMessage;
 use crate::orchestrator_error::OrchestratorError;
-use crate::rest::Rests;
-use crate::roster::{Started, is_resident};
-use crate::running;
-use crate::runtimes;
-use crate::saying::TaskMessage;
-use crate::state::TaskState;
+use crate::runner::choose_runner;
+use crate::services::Services;
+use crate::task::approval;
+use crate::task::cancel;
+use crate::task::create::create_and_start;
+use crate::task::deadlines;
+use crate::task::new_task::{ImportedConversation, NewTask};
+use crate::task::state::TaskState;
+use crate::task::supervise;
+use crate::task::wait;
+use crate::task::wait::TreeProgress;
+use crate::watch::delta::Delta;
+use crate::watch::follower::Follower;
 
-/// Tasks that are listed at a time when all that were cut off are taken up.
+/// Maximum number of tasks that recovery lists.
 const RECOVERED_MAX: NonZeroUsize = NonZeroUsize::new(1_000_000).unwrap();
 
-/// How often it is looked whether a tree rests in which somebody is asked and others work. There is
-/// nothing to hear: whoever is done tells its parent, who may be waiting for more.
-const LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// How often `wait` checks again whether a tree with suspended tasks is suspended as a whole. No
+/// event announces that: a task that ends notifies its parent, which may wait for more tasks.
+const RECHECK_AFTER: Duration = Duration::from_millis(200);
 
-/// Approvals that are looked at, at most.
+/// Maximum number of approvals in one list.
 const APPROVALS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
 
-/// The orchestrator. Cheap to clone; clones are the same one.
+/// Accepts tasks, messages and decisions, and runs tasks. Cheap to clone; clones share all state.
 #[derive(Clone)]
 pub struct Orchestrator {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) services: Arc<Services>,
 }
 
-/// What became of the tasks that were cut off.
+/// What [`Orchestrator::recover`] did with unfinished tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recovered {
-    /// Taken up again, the oldest first.
+    /// Tasks that were started again, oldest first.
     pub begun: Vec<TaskId>,
-    /// Still waiting for somebody.
+    /// Tasks that still wait for a user or a client.
     pub waiting: Vec<TaskId>,
-    /// Ended, because whoever dispatched them had ended.
+    /// Tasks that were canceled because their parent had ended.
     pub ended: Vec<TaskId>,
 }
 
 impl Orchestrator {
-    /// An orchestrator at rest: nothing is taken up before [`recover`](Self::recover) or
-    /// [`resume`](Self::resume).
-    pub fn new(means: impl Into<RuntimeConfig>) -> Self {
-        Self { inner: Arc::new(Inner::new(means.into())) }
+    /// Creates an orchestrator. No task runs before [`recover`](Self::recover),
+    /// [`resume`](Self::resume) or a new task.
+    pub fn new(config: impl Into<RuntimeConfig>) -> Self {
+        Self { services: Arc::new(Services::new(config.into())) }
     }
 
-    pub(crate) fn inner(&self) -> &Arc<Inner> {
-        &self.inner
+    pub(crate) fn services(&self) -> &Arc<Services> {
+        &self.services
     }
 
-    /// An orchestrator that keeps the books and never takes anything up: what is decided or said
-    /// through it is in the journal, for the one who works on the task next.
-    pub fn at_rest(means: impl Into<RuntimeConfig>) -> Self {
-        let orchestrator = Self::new(means);
-        orchestrator.inner.stop.cancel();
+    /// Creates an orchestrator that records commands and runs no task. The next process that runs
+    /// tasks acts on what it recorded.
+    pub fn record_only(config: impl Into<RuntimeConfig>) -> Self {
+        let orchestrator = Self::new(config);
+        orchestrator.services.background.stop.cancel();
         orchestrator
     }
 
-    /// Keeps a conversation that was held elsewhere, or that branches off from another one. It
-    /// can be gone on with. Says in which task it is.
-    pub async fn keep(&self, kept: ImportedConversation) -> Result<TaskId, OrchestratorError> {
-        let append = kept.accept(&self.inner).await?;
-        Ok(self.inner.append(append).await?.task_id)
+    /// Records a conversation from a file or a fork as a completed task, so that a later task can
+    /// continue it. Returns the id of that task.
+    pub async fn import_conversation(
+        &self,
+        conversation: ImportedConversation,
+    ) -> Result<TaskId, OrchestratorError> {
+        let append = conversation.into_append(&self.services).await?;
+        Ok(self.services.append(append).await?.task_id)
     }
 
-    /// Where an agent that may run in these places would run; `None` is here. An error says why
-    /// nowhere.
-    pub fn place(&self, runtimes: &[Runtime]) -> Result<Option<RunnerConfig>, String> {
-        runtimes::choose(runtimes, &self.inner.world.runners)
+    /// Returns the runner that an agent with these runtimes gets; `None` is this process. The error
+    /// says for each runtime why it is not available.
+    pub fn choose_runner(&self, runtimes: &[Runtime]) -> Result<Option<RunnerConfig>, String> {
+        choose_runner::choose(runtimes, &self.services.deps.runners)
     }
 
-    /// Whether nothing bounds what is done there: only a person may start it.
+    /// Whether neither a gate nor a sandbox bounds the runner. Only a user may start such tasks.
     pub fn is_unbound(&self, runner: &RunnerConfig) -> bool {
-        let mut runners = self.inner.world.runners.iter();
+        let mut runners = self.services.deps.runners.iter();
         runners.any(|known| known.kind() == runner.kind && known.is_unbound())
     }
 
-    /// Whether a task could be accepted as it is.
+    /// Checks whether `task` would be accepted. Records nothing.
     pub async fn check(&self, task: NewTask) -> Result<(), OrchestratorError> {
-        task.accept(&self.inner).await.map(drop)
+        task.into_append(&self.services).await.map(drop)
     }
 
-    /// Accepts a task and begins to work on it. When this returns, the journal has it.
+    /// Accepts a task and starts it. When this returns, the task is durable.
     pub async fn invoke(&self, task: NewTask) -> Result<TaskId, OrchestratorError> {
-        let append = task.accept(&self.inner).await?;
-        // On a future of its own: whoever asked may stop waiting, and what is written is begun.
-        let inner = Arc::clone(&self.inner);
-        self.inner.owned(async move { Ok(begin(&inner, append).await?.task_id) }).await
+        let append = task.into_append(&self.services).await?;
+        // On a future of its own: the caller may stop waiting, but a recorded task must start.
+        let services = Arc::clone(&self.services);
+        self.services
+            .background
+            .run_detached(async move { Ok(create_and_start(&services, append).await?.task_id) })
+            .await
     }
 
-    /// Does something to its end, also when whoever asked for it stops waiting.
-    pub async fn see_through<T: Send + 'static>(
+    /// Runs `work` to its end, even when the caller stops waiting. `shutdown` waits for it.
+    pub async fn run_detached<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Result<T, OrchestratorError> {
-        self.inner.owned(async move { Ok(work.await) }).await
+        self.services.background.run_detached(async move { Ok(work.await) }).await
     }
 
-    /// Goes on with a task that was cut off or paused. One that runs already, runs; one that waits for
-    /// the budget goes on only when more may be spent.
+    /// Resumes a task that was interrupted or paused. Does nothing to a running task. A task that
+    /// waits for budget is refused until more may be spent.
     pub async fn resume(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
         let state = self.task(task_id).await?;
-        self.inner.check_model(&state)?;
-        self.inner.check_wait(&state).await?;
-        let root = self.inner.summary(task_id).await?.root;
-        self.inner.tree_without_orphans(&root).await?;
+        self.services.deps.check_model(&state)?;
+        self.services.budget.check_wait(&state).await?;
+        let root = self.services.reader.summary(task_id).await?.root;
+        cancel::tree_without_orphans(&self.services, &root).await?;
         self.amend(task_id, |summary, state| {
             if summary.waiting_for != Some(WaitingFor::Resume) {
                 return Ok(Vec::new());
             }
-            let asked = state.asked.values().any(|question| question.answer.is_none());
+            let asked = state.approvals.values().any(|question| question.answer.is_none());
             let change = if asked {
                 let waiting_for = Some(WaitingFor::Approval);
                 StatusChanged { waiting_for, ..StatusChanged::new(TaskStatus::InputRequired) }
@@ -143,15 +157,15 @@ impl Orchestrator {
         .await
     }
 
-    /// Has a task worked on as it stands: one that was paused stays so.
-    pub async fn take_up(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
-        self.inner.check_model(&self.task(task_id).await?)?;
-        self.inner.unfinished(task_id).await?;
-        running::start(&self.inner, task_id);
+    /// Starts a task in its current state: a paused task stays paused.
+    pub async fn start(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
+        self.services.deps.check_model(&self.task(task_id).await?)?;
+        self.services.reader.unfinished(task_id).await?;
+        supervise::start(&self.services, task_id);
         Ok(())
     }
 
-    /// Lets a task rest at its next safe point, until it is resumed.
+    /// Suspends a task after its current step, until it is resumed.
     pub async fn pause(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
         let paused = StatusChanged {
             waiting_for: Some(WaitingFor::Resume),
@@ -164,66 +178,67 @@ impl Orchestrator {
         .await
     }
 
-    /// Says something to a task in the user's own words. When this returns, the journal has it.
+    /// Sends a message of the user to a task. When this returns, the message is durable.
     pub async fn send(
         &self,
         task_id: &TaskId,
         message: UserMessage,
         mode: HandlingMode,
     ) -> Result<InteractionId, OrchestratorError> {
-        self.say(task_id, TaskMessage { message, mode, from: Sender::User, key: None }).await
+        self.send_message(task_id, TaskMessage { message, mode, from: Sender::User, key: None })
+            .await
     }
 
-    /// Takes in something for an agent. When this says `accepted`, the journal has it. An agent that
-    /// was never started is started.
+    /// Puts an interaction into an agent's inbox. `Accepted` config it is durable. Starts an agent that
+    /// was never started.
     pub async fn admit(&self, arrival: Arrival) -> Result<Receipt, OrchestratorError> {
-        self.inner.admit(arrival, Starts::Yes).await
+        admission::admit(&self.services, arrival, StartPolicy::MayStart).await
     }
 
-    /// The same for somebody who acts for an agent: nobody is started.
-    pub async fn admit_to_live(&self, arrival: Arrival) -> Result<Receipt, OrchestratorError> {
-        self.inner.admit(arrival, Starts::No).await
+    /// Like [`admit`](Self::admit) for a sender that acts for an agent: never starts an agent.
+    pub async fn admit_if_started(&self, arrival: Arrival) -> Result<Receipt, OrchestratorError> {
+        admission::admit(&self.services, arrival, StartPolicy::OnlyStarted).await
     }
 
-    /// Starts an agent: from now on it is there for what arrives.
+    /// Starts a resident agent: from now on it reads its inbox.
     pub async fn start_agent(&self, name: &AgentName) -> Result<Started, OrchestratorError> {
-        self.inner.start_agent(name).await
+        start_agent::start_agent(&self.services, name).await
     }
 
-    /// Stops an agent. What waits in its inbox waits until it is started again; requests are
-    /// answered as failed. Says which task was stopped, if there was one; the same key stops
-    /// once.
+    /// Stops a resident agent. Unread messages stay in its inbox until it starts again; open requests
+    /// are answered as failed. Returns the id of the stopped task, if one ran. With a `key`, a
+    /// repeated call stops the same task and no later one.
     pub async fn stop_agent(
         &self,
         name: &AgentName,
         key: Option<IdempotencyKey>,
     ) -> Result<Option<TaskId>, OrchestratorError> {
-        self.inner.stop_agent(name, key).await
+        start_agent::stop_agent(&self.services, name, key).await
     }
 
-    /// The newest task of an agent that was started, ended or not.
+    /// The newest task of a resident agent, ended or not.
     pub async fn agent_task(
         &self,
         name: &AgentName,
     ) -> Result<Option<TaskSummary>, OrchestratorError> {
-        self.inner.last_of(name).await
+        start_agent::newest_resident(&self.services, name).await
     }
 
-    /// The final answer to a request, if there is one.
+    /// The final answer to a request, if it has been recorded.
     pub async fn reply(
         &self,
         request: InteractionId,
     ) -> Result<Option<Replied>, OrchestratorError> {
-        Ok(self.inner.world.journal.reply(request).await?)
+        Ok(self.services.deps.journal.reply(request).await?)
     }
 
-    /// Tells live agents that one of their peers is no longer defined.
-    pub async fn unwire(&self, name: &AgentName) -> Result<(), OrchestratorError> {
-        self.inner.unwire(name).await
+    /// Notifies live agents that one of their peers is no longer defined.
+    pub async fn notify_undefined(&self, name: &AgentName) -> Result<(), OrchestratorError> {
+        lifecycle::notify_undefined(&self.services, name).await
     }
 
-    /// Answers an approval. The first answer counts; when this returns, the journal has it, and its
-    /// task goes on.
+    /// Answers an approval. The first answer counts. When this returns, the answer is durable and the
+    /// task continues.
     pub async fn decide(
         &self,
         approval_id: &ApprovalId,
@@ -231,157 +246,169 @@ impl Orchestrator {
         by: &str,
         comment: Option<String>,
     ) -> Result<(), OrchestratorError> {
-        self.inner.decide(approval_id, decision, by, comment).await
+        approval::decide(&self.services, approval_id, decision, by, comment).await
     }
 
-    /// Goes on with every task that was cut off, and with approvals that expire. What somebody
-    /// dispatched who has ended since is ended too.
+    /// Starts every interrupted task and watches approvals that expire. Cancels tasks whose parent
+    /// has ended.
     pub async fn recover(&self) -> Result<Recovered, OrchestratorError> {
         let query = TaskQuery { which: TaskSelector::Unfinished, limit: RECOVERED_MAX };
         let mut recovered = Recovered::default();
-        let mut unfinished = self.inner.world.journal.tasks(query).await?;
+        let mut unfinished = self.services.deps.journal.tasks(query).await?;
         unfinished.reverse();
         let there: HashSet<TaskId> = unfinished.iter().map(|task| task.task_id.clone()).collect();
         let (orphans, unfinished): (Vec<_>, Vec<_>) = unfinished
             .into_iter()
             .partition(|task| task.parent.as_ref().is_some_and(|parent| !there.contains(parent)));
         recovered.ended = orphans.into_iter().map(|task| task.task_id).collect();
-        self.inner.cancel_all(recovered.ended.clone()).await?;
+        cancel::cancel_all(&self.services, recovered.ended.clone()).await?;
         for task in unfinished {
-            self.inner.enroll(&task).await?;
-            // What waits for somebody elsewhere is followed there.
-            // An agent that stands looks after those who wait for its answers.
-            // What waits for the budget looks itself whether more may be spent by now.
+            lifecycle::register_resident(&self.services, &task).await?;
+            // A runner follows tasks that run elsewhere.
+            // A resident agent answers the requests that wait for it.
+            // A task that waits for budget checks itself whether more may be spent.
             let waits = task.waiting_for.is_some_and(|what| what != WaitingFor::Budget);
             if waits && !is_resident(&task) {
-                self.inner.watch_time(&task.task_id).await?;
+                deadlines::watch_wall_clock(&self.services, &task.task_id).await?;
                 recovered.waiting.push(task.task_id);
             } else {
-                running::start(&self.inner, &task.task_id);
+                supervise::start(&self.services, &task.task_id);
                 recovered.begun.push(task.task_id);
             }
         }
-        self.inner.tell_again().await?;
+        lifecycle::notify_peers_again(&self.services).await?;
         for approval in self.approvals(ApprovalSelector::Pending).await? {
             if let Some(at) = approval.expires_at {
-                self.inner.watch_deadline(at, approval.approval_id);
+                deadlines::watch_approval(&self.services, at, approval.approval_id);
             }
         }
         Ok(recovered)
     }
 
-    /// Ends a task: its model call, its tools, itself, and everything it dispatched. When this
-    /// returns, the journal says so.
+    /// Cancels a task: its model call, its tools, and all its descendants. When this returns, the
+    /// cancellation is durable.
     pub async fn cancel(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
-        let ended = self.inner.cancel(task_id).await;
-        // What it dispatched before it ended is nobody's any more, whoever ended it.
-        self.inner.cancel_below(task_id).await?;
+        let ended = cancel::cancel(&self.services, task_id).await;
+        // Descendants of an ended task have no owner, whichever caller ended the task.
+        cancel::cancel_descendants(&self.services, task_id).await?;
         ended
     }
 
-    /// Says what came of a call that went out to the client who offered its tool. The first answer
-    /// counts; when this returns, the journal has it, and its task goes on.
+    /// Records the result of a call of a client's own tool. The first result counts. When this
+    /// returns, the result is durable and the task continues.
     pub async fn tool_result(
         &self,
         task_id: &TaskId,
         tool_call_id: &ToolCallId,
         result: ToolResult,
     ) -> Result<(), OrchestratorError> {
-        let clock = &self.inner.world.clock;
+        let clock = &self.services.deps.clock;
         self.amend(task_id, |summary, state| {
-            external::answer(state, summary, tool_call_id, &result, clock.now())
+            external_tools::answer(state, summary, tool_call_id, &result, clock.now())
         })
         .await
     }
 
-    /// Tasks, the newest first.
+    /// Tasks that match the query, newest first.
     pub async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, OrchestratorError> {
-        Ok(self.inner.world.journal.tasks(query).await?)
+        Ok(self.services.deps.journal.tasks(query).await?)
     }
 
-    /// What answers cost.
+    /// The price table that costs are computed with.
     pub fn prices(&self) -> &PriceTable {
-        &self.inner.world.prices
+        &self.services.deps.prices
     }
 
-    /// Conversations, the one with the newest task first.
+    /// Sessions, the one with the newest task first.
     pub async fn sessions(
         &self,
         limit: NonZeroUsize,
     ) -> Result<Vec<SessionSummary>, OrchestratorError> {
-        Ok(self.inner.world.journal.sessions(limit).await?)
+        Ok(self.services.deps.journal.sessions(limit).await?)
     }
 
-    /// Questions to a person, the oldest first.
+    /// Approvals, oldest first.
     pub async fn approvals(
         &self,
         which: ApprovalSelector,
     ) -> Result<Vec<Approval>, OrchestratorError> {
         let query = ApprovalQuery { which, limit: APPROVALS_MAX };
-        Ok(self.inner.world.journal.approvals(query).await?)
+        Ok(self.services.deps.journal.approvals(query).await?)
     }
 
-    /// Messages that wait for their turn.
+    /// Messages that no task has read yet.
     pub async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, OrchestratorError> {
-        Ok(self.inner.world.journal.queued(limit).await?)
+        Ok(self.services.deps.journal.queued(limit).await?)
     }
 
-    /// Live agents, and where they stand. One whose task nobody works on stands idle.
+    /// Live agents and their states. An agent whose task does not run is idle.
     pub async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, OrchestratorError> {
-        let mut agents = self.inner.world.journal.agents(limit).await?;
+        let mut agents = self.services.deps.journal.agents(limit).await?;
         for agent in &mut agents {
-            self.inner.bring_up_to_date(agent);
+            self.refresh(agent);
         }
         Ok(agents)
+    }
+
+    /// Corrects an agent's state: the journal knows only the last recorded one.
+    fn refresh(&self, agent: &mut LiveAgent) {
+        match self.services.slots.find(&agent.task_id) {
+            None => agent.status.state = AgentState::Idle,
+            Some(running) => {
+                let age = chrono::TimeDelta::from_std(running.since_heartbeat());
+                let heartbeat = self.services.deps.clock.now() - age.unwrap_or_default();
+                agent.status.last_activity = agent.status.last_activity.max(heartbeat);
+            }
+        }
     }
 
     /// The last position of the journal.
     pub async fn head(&self) -> Result<Position, OrchestratorError> {
         let after = Position(u64::MAX);
         let read = Read { task_id: None, after, limit: NonZeroUsize::MIN };
-        Ok(self.inner.world.journal.read(read).await?.head)
+        Ok(self.services.deps.journal.read(read).await?.head)
     }
 
-    /// A task as it is now.
+    /// The current state of a task.
     pub async fn task(&self, task_id: &TaskId) -> Result<TaskState, OrchestratorError> {
-        self.inner.load(task_id).await
+        self.services.reader.load(task_id).await
     }
 
-    /// Waits until a task has ended, or until neither it nor anything below it can go on without
-    /// somebody. One that stopped before that, or that nobody works on, is an error that says why.
+    /// Waits until a task has ended, or until neither it nor a descendant can continue without the
+    /// user or a client. Returns an error when the task stopped early or does not run.
     pub async fn wait(&self, task_id: &TaskId) -> Result<TaskState, OrchestratorError> {
         let mut seen = None;
         loop {
-            // Listens before it looks, so that nothing is missed in between.
-            let rested = self.inner.rested.notified();
-            let mut bell = self.inner.bells.hear(Some(task_id));
-            bell.borrow_and_update();
-            self.inner.places.left(task_id).await;
+            // Subscribes before it checks, so that no change is missed.
+            let rested = self.services.slots.suspended.notified();
+            let mut updates = self.services.notifier.subscribe(Some(task_id));
+            updates.borrow_and_update();
+            self.services.slots.released(task_id).await;
             let state = self.task(task_id).await?;
             if state.status.is_terminal() || state.status == TaskStatus::InputRequired {
                 return Ok(state);
             }
-            // Unless somebody has taken it up again meanwhile.
-            if self.inner.places.find(task_id).is_some() {
+            // Another caller may have started it meanwhile.
+            if self.services.slots.find(task_id).is_some() {
                 continue;
             }
-            if let Some(why) = self.inner.places.why(task_id) {
+            if let Some(why) = self.services.slots.stop_reason(task_id) {
                 return Err(why);
             }
-            if !self.inner.waits_for_others(&state) {
-                // Whoever was told a moment ago that it should look may be just about to.
+            if !wait::waits_for_others(&self.services, &state) {
+                // A start that was requested a moment ago may not have happened yet.
                 if seen == Some(state.seq) {
-                    return Err(OrchestratorError::AtRest { task_id: task_id.clone() });
+                    return Err(OrchestratorError::NotRunning { task_id: task_id.clone() });
                 }
                 seen = Some(state.seq);
-                tokio::time::sleep(LOOK_AGAIN).await;
+                tokio::time::sleep(RECHECK_AFTER).await;
                 continue;
             }
-            match self.inner.below_rests(&state).await? {
-                Rests::No { asks } => {
+            match wait::tree_progress(&self.services, &state).await? {
+                TreeProgress::Active { suspended } => {
                     let look_again = async {
-                        if asks {
-                            tokio::time::sleep(LOOK_AGAIN).await;
+                        if suspended {
+                            tokio::time::sleep(RECHECK_AFTER).await;
                         } else {
                             std::future::pending::<()>().await;
                         }
@@ -389,49 +416,44 @@ impl Orchestrator {
                     tokio::select! {
                         () = rested => {}
                         () = look_again => {}
-                        _ = bell.changed() => {}
+                        _ = updates.changed() => {}
                     }
                 }
-                Rests::ForSomebody => return Ok(state),
-                Rests::Stopped(why) => return Err(why),
+                TreeProgress::Suspended => return Ok(state),
+                TreeProgress::Stopped(why) => return Err(why),
             }
         }
     }
 
-    /// Everything behind a position, of one task or of all, as it was and as it goes on.
+    /// All events after a position, of one task or of all: recorded ones, then new ones as they come.
     pub fn follow(&self, task_id: Option<TaskId>, after: Position) -> Follower {
-        let journal = Arc::clone(&self.inner.world.journal);
-        Follower::new(journal, &self.inner.bells, task_id, after)
+        let journal = Arc::clone(&self.services.deps.journal);
+        Follower::new(journal, &self.services.notifier, task_id, after)
     }
 
-    /// What is shown as it comes. A watcher that is too slow misses some and is told.
+    /// Live deltas of all tasks. A slow subscriber misses some and gets an error that says how many.
     pub fn deltas(&self) -> broadcast::Receiver<Delta> {
-        self.inner.deltas.all()
+        self.services.deltas.subscribe_all()
     }
 
-    /// Brings everything to rest: whatever can, ends its step within `patience`; the rest is cut
-    /// off and goes on another time. Says whether everything came to rest by itself.
+    /// Shuts down. Running tasks may finish their step within `patience`; after that they are
+    /// aborted and resume in the next process. Returns whether all stopped in time.
     pub async fn shutdown(&self, patience: Duration) -> bool {
-        self.inner.stop.cancel();
-        self.inner.tracker.close();
-        let rested = tokio::time::timeout(patience, self.inner.tracker.wait()).await.is_ok();
-        self.inner.kill.cancel();
-        self.inner.tracker.wait().await;
-        rested
+        self.services.background.shut_down(patience).await
     }
 
-    /// Writes what `events` makes of a task that has not ended, however often somebody else
-    /// writes first, and has it looked at.
+    /// Appends the events that `events` computes for a task that has not ended, and starts the task.
+    /// Computes them again when another writer was first.
     pub(crate) async fn amend(
         &self,
         task_id: &TaskId,
         events: impl Fn(&TaskSummary, &TaskState) -> Result<Vec<EventBody>, OrchestratorError>,
     ) -> Result<(), OrchestratorError> {
         loop {
-            let summary = self.inner.unfinished(task_id).await?;
+            let summary = self.services.reader.unfinished(task_id).await?;
             let events = events(&summary, &self.task(task_id).await?)?;
-            if events.is_empty() || self.inner.append_behind(&summary, events).await? {
-                running::start(&self.inner, task_id);
+            if events.is_empty() || self.services.append_after(&summary, events).await? {
+                supervise::start(&self.services, task_id);
                 return Ok(());
             }
         }

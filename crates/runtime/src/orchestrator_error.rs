@@ -1,138 +1,138 @@
-//! Why the orchestrator did not do as told. Each variant is something to do next.
+//! Why the orchestrator refused or could not do something. Each variant calls for one reaction.
 
 use antiphon_core::port::JournalError;
 use antiphon_core::{ApprovalId, ApprovalStatus, SessionId, TaskId, TaskStatus, ToolCallId};
 
-use crate::budget::BudgetSpent;
-use crate::limits::LimitReached;
-use crate::mailroom::INBOX_OF_SENDER_MAX;
-use crate::state::ReplayError;
+use crate::budget::spend_limits::BudgetSpent;
+use crate::inbox::quotas::INBOX_OF_SENDER_MAX;
+use crate::task::limits::LimitReached;
+use crate::task::state::ReplayError;
 
-/// Why the orchestrator did not do as told.
+/// Why the orchestrator refused or could not do something.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OrchestratorError {
-    /// See there.
+    /// The journal refused or failed.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// See there.
+    /// The task cannot be rebuilt from the journal.
     #[error(transparent)]
     Replay(#[from] ReplayError),
-    /// Wait for the task to take some of them.
-    #[error("{INBOX_OF_SENDER_MAX} messages wait in task {task_id}: let it take some of them")]
-    MailboxFull {
-        /// Which.
+    /// The inbox of the task is full: retry when it has read some messages.
+    #[error(
+        "{INBOX_OF_SENDER_MAX} messages are queued for task {task_id}: retry when it has read some"
+    )]
+    InboxFull {
+        /// Id of the task.
         task_id: TaskId,
     },
-    /// Set its key, or configure its provider.
-    #[error("the model of task {task_id} cannot be asked: {reason}")]
+    /// Set the API key of the provider, or configure the provider.
+    #[error("the model of task {task_id} is not available: {reason}")]
     NoModel {
-        /// Which.
+        /// Id of the task.
         task_id: TaskId,
-        /// Why.
+        /// What is missing, for the user.
         reason: String,
     },
-    /// Change the limit, or what makes it impossible.
+    /// The task reached a limit, or a limit cannot be checked: change the limit or the task.
     #[error(transparent)]
     Limit(#[from] LimitReached),
-    /// Wait, or let somebody allow more.
+    /// The spend limit is reached: wait for the next day or month, or raise it.
     #[error(transparent)]
     Budget(#[from] BudgetSpent),
-    /// Ask for something that can be allowed.
-    #[error("nothing was allowed: {reason}")]
-    NoAllowance {
-        /// Why.
+    /// The request to raise a spend limit is invalid.
+    #[error("the spend limit was not raised: {reason}")]
+    AllowanceRefused {
+        /// What is wrong with it.
         reason: String,
     },
-    /// Give a schema that is one.
-    #[error("the schema of the result is none: {reason}")]
+    /// The output schema is not a JSON Schema.
+    #[error("the output schema is invalid: {reason}")]
     BadSchema {
-        /// Why.
+        /// What is wrong with it.
         reason: String,
     },
-    /// Go on with it.
-    #[error("task {task_id} has not ended, and nobody works on it")]
-    AtRest {
-        /// Which.
+    /// The task has not ended and does not run: resume it.
+    #[error("task {task_id} has not ended and is not running: resume it")]
+    NotRunning {
+        /// Id of the task.
         task_id: TaskId,
     },
-    /// Fork it, or give what is brought another id.
-    #[error(
-        "there is a session {session_id} already: fork that one, or give the file another `id`"
-    )]
-    SessionThere {
-        /// Which.
+    /// The session exists: fork it, or import under another id.
+    #[error("session {session_id} already exists: fork it, or give the file another `id`")]
+    SessionExists {
+        /// Id of the session.
         session_id: SessionId,
     },
-    /// It is over.
+    /// The task has ended: nothing can be changed any more.
     #[error("task {task_id} has ended already: {}", status.as_str())]
     Ended {
-        /// Which.
+        /// Id of the task.
         task_id: TaskId,
-        /// How.
+        /// Its terminal status.
         status: TaskStatus,
     },
-    /// Look at the list of approvals.
+    /// No approval has this id: list the approvals.
     #[error("there is no approval {approval_id}")]
     NoApproval {
-        /// Which.
+        /// Id that was looked up.
         approval_id: ApprovalId,
     },
-    /// Somebody was faster.
-    #[error("approval {approval_id} has been answered: {}", status.as_str())]
-    Decided {
-        /// Which.
+    /// The approval was answered before. The first answer counts.
+    #[error("approval {approval_id} is already decided: {}", status.as_str())]
+    AlreadyDecided {
+        /// Id of the approval.
         approval_id: ApprovalId,
-        /// How.
+        /// How it was decided.
         status: ApprovalStatus,
     },
-    /// See what to do about it, or allow the call once.
-    #[error("the rule could not be kept: {reason}")]
-    NotRemembered {
-        /// Why.
+    /// The rule of a lasting permission could not be stored: fix the cause, or allow the call once.
+    #[error("the rule could not be saved: {reason}")]
+    RuleNotSaved {
+        /// Why it could not be stored.
         reason: String,
     },
-    /// Look at what the task asks its client.
-    #[error("task {task_id} asks for no result of a call {tool_call_id}")]
+    /// The task does not wait for the result of this call.
+    #[error("task {task_id} does not wait for a result of call {tool_call_id}")]
     NoSuchCall {
-        /// Which.
+        /// Id of the task.
         task_id: TaskId,
-        /// Which call.
+        /// Id of the call.
         tool_call_id: ToolCallId,
     },
-    /// Send less.
+    /// The result of a client's tool is too long.
     #[error("a result may have {max} bytes, this one has {bytes}")]
     ResultTooLong {
-        /// How many it may.
+        /// Allowed number of bytes.
         max: usize,
-        /// How many it has.
+        /// Its number of bytes.
         bytes: usize,
     },
-    /// See why.
+    /// The agent cannot be started or stopped.
     #[error("`{agent}` cannot be started: {reason}")]
     CannotStart {
-        /// Who.
+        /// Name of the agent.
         agent: String,
-        /// Why.
+        /// Why not.
         reason: String,
     },
-    /// Offer it under another name, or once.
+    /// A client's tool cannot be offered: rename it, or offer it once.
     #[error("the tool `{tool}` cannot be offered: {reason}")]
     BadTool {
-        /// Which.
+        /// Name of the tool.
         tool: String,
-        /// Why.
+        /// Why not.
         reason: String,
     },
-    /// A fault of ours. Resume it, and report it.
-    #[error("task {task_id} was stopped by a fault in the program")]
-    Fault {
-        /// Which.
+    /// A panic stopped the task: resume the task and report the bug.
+    #[error("task {task_id} was stopped by a bug in the program")]
+    Panicked {
+        /// Id of the task.
         task_id: TaskId,
     },
-    /// Resume it.
-    #[error("task {task_id} gave no sign of life")]
-    Silent {
-        /// Which.
+    /// The task hung and was stopped: resume it.
+    #[error("task {task_id} stopped responding")]
+    Unresponsive {
+        /// Id of the task.
         task_id: TaskId,
     },
 }

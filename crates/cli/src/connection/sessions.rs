@@ -14,7 +14,7 @@ impl Connection {
         match self {
             Self::Local(orchestrator) => {
                 let id = session.id.clone();
-                orchestrator.keep(imported(session)).await?;
+                orchestrator.import_conversation(imported(session)).await?;
                 Ok(id)
             }
             Self::Server(server, _) => {
@@ -34,7 +34,7 @@ impl Connection {
         match self {
             Self::Local(orchestrator) => {
                 let fork = forked(orchestrator, session.last_task.clone()).await?;
-                let task_id = orchestrator.keep(fork).await?;
+                let task_id = orchestrator.import_conversation(fork).await?;
                 Ok(orchestrator.task(&task_id).await?.created.session_id)
             }
             Self::Server(server, _) => {

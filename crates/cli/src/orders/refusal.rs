@@ -33,27 +33,27 @@ pub(super) fn rejected(rejection: &Rejection) -> OrderError {
 pub(super) fn failed(error: OrchestratorError) -> OrderError {
     let code = match &error {
         OrchestratorError::Journal(_)
-        | OrchestratorError::AtRest { .. }
+        | OrchestratorError::NotRunning { .. }
         | OrchestratorError::Budget(_)
-        | OrchestratorError::Silent { .. } => {
+        | OrchestratorError::Unresponsive { .. } => {
             return OrderError::Unavailable { reason: error.to_string() };
         }
         OrchestratorError::Replay(ReplayError::NoTask { .. })
         | OrchestratorError::NoApproval { .. }
         | OrchestratorError::NoSuchCall { .. } => ErrorCode::NotFound,
         OrchestratorError::Replay(ReplayError::OutOfOrder { .. } | ReplayError::TooDeep { .. })
-        | OrchestratorError::Fault { .. } => ErrorCode::InternalError,
-        OrchestratorError::MailboxFull { .. } => ErrorCode::RateLimitExceeded,
+        | OrchestratorError::Panicked { .. } => ErrorCode::InternalError,
+        OrchestratorError::InboxFull { .. } => ErrorCode::RateLimitExceeded,
         OrchestratorError::CannotStart { .. }
         | OrchestratorError::Ended { .. }
-        | OrchestratorError::SessionThere { .. }
-        | OrchestratorError::Decided { .. } => ErrorCode::Conflict,
+        | OrchestratorError::SessionExists { .. }
+        | OrchestratorError::AlreadyDecided { .. } => ErrorCode::Conflict,
         OrchestratorError::Limit(_)
-        | OrchestratorError::NoAllowance { .. }
+        | OrchestratorError::AllowanceRefused { .. }
         | OrchestratorError::BadSchema { .. }
         | OrchestratorError::BadTool { .. }
         | OrchestratorError::NoModel { .. }
-        | OrchestratorError::NotRemembered { .. }
+        | OrchestratorError::RuleNotSaved { .. }
         | OrchestratorError::ResultTooLong { .. } => ErrorCode::InvalidRequest,
     };
     refused(code, error.to_string())

@@ -129,8 +129,8 @@ impl WatchSession<'_> {
         let decided_by = "the terminal";
         let orchestrator = self.watch.orchestrator;
         match orchestrator.decide(&approval.approval_id, decision, decided_by, comment).await {
-            Ok(()) | Err(OrchestratorError::Decided { .. }) => self.ask_next().await,
-            Err(error @ OrchestratorError::NotRemembered { .. }) => {
+            Ok(()) | Err(OrchestratorError::AlreadyDecided { .. }) => self.ask_next().await,
+            Err(error @ OrchestratorError::RuleNotSaved { .. }) => {
                 self.watch.screen.note(&format!("  {error}"));
                 self.watch.asking = Some(approval);
                 Ok(Next::Continue)

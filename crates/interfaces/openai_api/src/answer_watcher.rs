@@ -166,7 +166,7 @@ impl AnswerWatcher {
                     // The client does not wait until the spend limit resets.
                     Ok(state) if state.waiting_for == Some(WaitingFor::Budget) => {
                         let payer = state.created.payer;
-                        let spent = self.orchestrator.afford(payer.as_deref(), None).await;
+                        let spent = self.orchestrator.check_budget(payer.as_deref(), None).await;
                         self.waiting = Some(Box::pin(std::future::pending()));
                         if let Err(error) = spent {
                             return Err(ChatError::of(error).await);

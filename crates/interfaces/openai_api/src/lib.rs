@@ -132,7 +132,7 @@ async fn create(
     let model = requested_model.unwrap_or_else(|| task.model.to_string());
     let orchestrator = state.deps.orchestrator.clone();
     let payer = caller.payer();
-    if let Err(error) = orchestrator.afford(payer.as_deref(), key.as_ref()).await {
+    if let Err(error) = orchestrator.check_budget(payer.as_deref(), key.as_ref()).await {
         return Err(ChatError::of(error).await);
     }
     let task = NewTask { key, payer, ..task };
@@ -150,7 +150,7 @@ async fn create(
     };
     let (follower, deltas) = (attached.take_follower(), attached.take_deltas());
     let attached = if continues {
-        attached.let_go();
+        attached.detach();
         None
     } else {
         Some(attached)

@@ -82,7 +82,7 @@ impl Reply {
         if let AnswerPart::End(_) = &part
             && let Some(attached) = self.attached.take()
         {
-            attached.let_go();
+            attached.detach();
         }
         Ok(part)
     }

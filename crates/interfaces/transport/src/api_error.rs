@@ -148,22 +148,22 @@ fn code(error: &OrchestratorError) -> ErrorCode {
         | OrchestratorError::NoApproval { .. }
         | OrchestratorError::NoSuchCall { .. } => ErrorCode::NotFound,
         OrchestratorError::Replay(ReplayError::OutOfOrder { .. } | ReplayError::TooDeep { .. })
-        | OrchestratorError::Fault { .. } => ErrorCode::InternalError,
-        OrchestratorError::MailboxFull { .. } => ErrorCode::RateLimitExceeded,
+        | OrchestratorError::Panicked { .. } => ErrorCode::InternalError,
+        OrchestratorError::InboxFull { .. } => ErrorCode::RateLimitExceeded,
         OrchestratorError::Limit(_)
         | OrchestratorError::BadSchema { .. }
         | OrchestratorError::BadTool { .. }
-        | OrchestratorError::NoAllowance { .. }
+        | OrchestratorError::AllowanceRefused { .. }
         | OrchestratorError::ResultTooLong { .. } => ErrorCode::InvalidRequest,
-        OrchestratorError::AtRest { .. }
+        OrchestratorError::NotRunning { .. }
         | OrchestratorError::CannotStart { .. }
         | OrchestratorError::Ended { .. }
-        | OrchestratorError::SessionThere { .. }
-        | OrchestratorError::Decided { .. } => ErrorCode::Conflict,
+        | OrchestratorError::SessionExists { .. }
+        | OrchestratorError::AlreadyDecided { .. } => ErrorCode::Conflict,
         OrchestratorError::Budget(_)
         | OrchestratorError::NoModel { .. }
-        | OrchestratorError::NotRemembered { .. }
-        | OrchestratorError::Silent { .. } => ErrorCode::ServiceUnavailable,
+        | OrchestratorError::RuleNotSaved { .. }
+        | OrchestratorError::Unresponsive { .. } => ErrorCode::ServiceUnavailable,
     }
 }
 
@@ -172,24 +172,24 @@ fn cause(error: &OrchestratorError) -> Option<&'static str> {
     match error {
         OrchestratorError::Limit(_) => Some("limit"),
         OrchestratorError::NoModel { .. } => Some("model"),
-        OrchestratorError::NotRemembered { .. } => Some("rule"),
-        OrchestratorError::AtRest { .. } => Some("at_rest"),
+        OrchestratorError::RuleNotSaved { .. } => Some("rule"),
+        OrchestratorError::NotRunning { .. } => Some("at_rest"),
         OrchestratorError::Budget(_) => Some("budget"),
         OrchestratorError::Journal(_)
         | OrchestratorError::Replay(_)
-        | OrchestratorError::MailboxFull { .. }
+        | OrchestratorError::InboxFull { .. }
         | OrchestratorError::BadSchema { .. }
         | OrchestratorError::BadTool { .. }
-        | OrchestratorError::NoAllowance { .. }
+        | OrchestratorError::AllowanceRefused { .. }
         | OrchestratorError::NoSuchCall { .. }
         | OrchestratorError::ResultTooLong { .. }
         | OrchestratorError::NoApproval { .. }
-        | OrchestratorError::Decided { .. }
+        | OrchestratorError::AlreadyDecided { .. }
         | OrchestratorError::CannotStart { .. }
         | OrchestratorError::Ended { .. }
-        | OrchestratorError::SessionThere { .. }
-        | OrchestratorError::Fault { .. }
-        | OrchestratorError::Silent { .. } => None,
+        | OrchestratorError::SessionExists { .. }
+        | OrchestratorError::Panicked { .. }
+        | OrchestratorError::Unresponsive { .. } => None,
     }
 }
 

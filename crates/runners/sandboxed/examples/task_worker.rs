@@ -122,7 +122,7 @@ async fn work(ports: WorkerPorts) -> Result<(), RunnerError> {
         prices: Arc::new(PriceTable::default()),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
-        settings: Settings { dispatch: Dispatch::Above, ..Settings::default() },
+        settings: Settings { dispatch: Dispatch::Parent, ..Settings::default() },
     };
     let orchestrator = Orchestrator::new(world);
     let mut deltas = orchestrator.deltas();
@@ -144,7 +144,7 @@ async fn work(ports: WorkerPorts) -> Result<(), RunnerError> {
     tokio::select! {
         ended = orchestrator.wait(&task_id) => match ended {
             // At rest, it has calls that only the orchestrator of the runner answers.
-            Ok(_) | Err(OrchestratorError::AtRest { .. }) => Ok(()),
+            Ok(_) | Err(OrchestratorError::NotRunning { .. }) => Ok(()),
             Err(error) => Err(stopped(error)),
         },
         () = cancel => {

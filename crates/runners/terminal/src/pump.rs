@@ -14,7 +14,7 @@ use crate::recording::Recording;
 use crate::screen::Screen;
 
 /// Bytes that are taken at a time.
-const TAKEN_BYTES_MAX: usize = 64 * 1024;
+const TURN_MESSAGES_BYTES_MAX: usize = 64 * 1024;
 
 /// Bytes that are still taken once the program has ended: more than a terminal holds back.
 const DRAINED_BYTES_MAX: usize = 1024 * 1024;
@@ -58,7 +58,7 @@ struct Pumping {
 
 impl Pumping {
     fn work(mut self, stopped: OwnedFd) {
-        let mut buffer = vec![0; TAKEN_BYTES_MAX];
+        let mut buffer = vec![0; TURN_MESSAGES_BYTES_MAX];
         let mut drained = 0;
         while drained < DRAINED_BYTES_MAX {
             let mut watched =

@@ -74,8 +74,8 @@ async fn what_makes_no_sense_is_rejected_and_says_why() {
         result: Value::Null,
     };
     let cases = [
-        (message("nobody", "x"), "there is no agent `nobody`, only these: ada"),
-        (message("ada", " \n"), "there is nothing in it: say something"),
+        (message("nobody", "x"), "there is no agent `nobody`; available: ada"),
+        (message("ada", " \n"), "the message is empty: add a text"),
         (message("ada", &long), "an interaction may have 262144 bytes, this one has 262145"),
         (request("ada", " ", json!(1)), "an intent has 1 to 128 bytes"),
         (
@@ -89,17 +89,14 @@ async fn what_makes_no_sense_is_rejected_and_says_why() {
         ),
         (
             request("ada", "mob.peer_retired", json!({"peer": "bob"})),
-            "`mob.peer_retired` is for the orchestrator to say, about agents it knows",
+            "`mob.peer_retired` is reserved for the orchestrator",
         ),
-        (
-            content(response),
-            "a response comes from whoever was asked, by the tools it has for that",
-        ),
+        (content(response), "a response is sent by the requested agent, with its tools"),
     ];
     for (arrival, why) in cases {
         let rejection = rejected(&office, arrival).await;
         assert_eq!(rejection.to_string(), why);
-        assert!(!rejection.may_pass(), "{why}");
+        assert!(!rejection.is_temporary(), "{why}");
     }
     assert_eq!(office.events().await, [], "nothing of it is anywhere");
 }
@@ -122,7 +119,7 @@ async fn what_comes_with_a_request_fits_its_schema_where_there_is_one() {
     let office = Office::with(Roster::default().with(ada), answering());
     let rejection = rejected(&office, request("ada", "count", json!({}))).await;
     let Rejection::Invalid { why } = rejection else { panic!("{rejection:?}") };
-    assert!(why.starts_with("the params of `count` do not fit: "), "{why}");
+    assert!(why.starts_with("the params of `count` do not fit their schema: "), "{why}");
     office.admit(request("ada", "count", json!({"n": 1}))).await;
     office.admit(request("ada", "anything", json!([]))).await;
 }

@@ -85,11 +85,15 @@ async fn what_is_accepted_is_answered_later_and_not_by_the_last_word() {
     let state = office.at_rest("bob").await;
     assert_eq!(replies(&office, id).await, [(ResponseStatus::Accepted, Value::Null)]);
     assert_eq!(office.orchestrator.reply(id).await, Ok(None));
-    assert_eq!(state.owed.keys().collect::<Vec<_>>(), [&id]);
+    assert_eq!(state.inbound_requests.keys().collect::<Vec<_>>(), [&id]);
     office.admit(message("bob", "something else")).await;
-    assert_eq!(office.at_rest("bob").await.owed.len(), 1, "that was about something else");
+    assert_eq!(
+        office.at_rest("bob").await.inbound_requests.len(),
+        1,
+        "that was about something else"
+    );
     office.admit(message("bob", "finish")).await;
-    assert_eq!(office.at_rest("bob").await.owed.len(), 0);
+    assert_eq!(office.at_rest("bob").await.inbound_requests.len(), 0);
     let expected = [(ResponseStatus::Accepted, Value::Null), (ResponseStatus::Completed, json!(3))];
     assert_eq!(replies(&office, id).await, expected);
 }
@@ -151,14 +155,14 @@ async fn who_waits_is_told_that_it_was_accepted_and_goes_on_with_the_answer() {
     };
     office.until(arrives).await;
     let waits = office.orchestrator.task(&ada).await.expect("a task");
-    assert_eq!((waits.turns, waits.requests.len()), (1, 1), "the call waits on");
+    assert_eq!((waits.turns, waits.outbound_requests.len()), (1, 1), "the call waits on");
     office.admit(message("bob", "finish")).await;
     let state = office.at_rest("ada").await;
     let told: Value = serde_json::from_str(&results(&state)[0].0).expect("JSON");
     assert_eq!(told["status"], "completed");
     let promised = format!("user: [RESPONSE to {id} from bob: accepted]");
     assert_eq!(said(&state).iter().filter(|line| **line == promised).count(), 1);
-    assert_eq!(office.orchestrator.task(&bob).await.expect("a task").owed.len(), 0);
+    assert_eq!(office.orchestrator.task(&bob).await.expect("a task").inbound_requests.len(), 0);
 }
 
 /// A journal that is out of reach for its `nth` append.
@@ -236,7 +240,7 @@ async fn a_journal_that_fails_once_keeps_nobody_waiting() {
             loop {
                 let state = at_rest(&orchestrator, "ada").await;
                 at_rest(&orchestrator, "bob").await;
-                if state.requests.is_empty() && state.turns > 1 {
+                if state.outbound_requests.is_empty() && state.turns > 1 {
                     break;
                 }
             }

@@ -24,19 +24,19 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(asking: ApprovalPolicy) -> Self {
+    fn new(approvals: ApprovalPolicy) -> Self {
         let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
-        Self::on(journal, tools, Arc::new(Careful::default()), asking)
+        Self::on(journal, tools, Arc::new(Careful::default()), approvals)
     }
 
     fn on(
         journal: Arc<MemoryJournal>,
         tools: Arc<Counting>,
         gate: Arc<Careful>,
-        asking: ApprovalPolicy,
+        approvals: ApprovalPolicy,
     ) -> Self {
         let world = world(journal.clone(), &tools, LAPS);
-        let settings = Settings { asking, ..world.settings };
+        let settings = Settings { approvals, ..world.settings };
         let orchestrator = Orchestrator::new(RuntimeDeps { gate: gate.clone(), settings, ..world });
         Self { journal, tools, gate, orchestrator }
     }
@@ -65,7 +65,7 @@ impl Scene {
     }
 }
 
-const WAIT: ApprovalPolicy = ApprovalPolicy::Wait { patience: None };
+const WAIT: ApprovalPolicy = ApprovalPolicy::Wait { timeout: None };
 
 #[tokio::test]
 async fn nothing_runs_before_every_question_is_answered() {
@@ -164,7 +164,7 @@ async fn the_first_answer_counts() {
 #[tokio::test(start_paused = true)]
 async fn a_question_that_nobody_answers_is_answered_by_the_clock() {
     // The journal's clock is the real one: the patience is too short for it to matter.
-    let scene = Scene::new(ApprovalPolicy::Wait { patience: Some(Duration::from_millis(1)) });
+    let scene = Scene::new(ApprovalPolicy::Wait { timeout: Some(Duration::from_millis(1)) });
     let task_id = scene.orchestrator.invoke(new_task("go")).await.expect("accepted");
     let mut follower = scene.orchestrator.follow(Some(task_id.clone()), antiphon_core::Position(0));
     while !follower.next().await.expect("an event").body.ends_task() {}
@@ -203,6 +203,6 @@ async fn a_question_of_a_task_that_ended_is_void() {
     let approval_id = asked[0].approval_id.clone();
     let late = scene.orchestrator.decide(&approval_id, Decision::AllowOnce, "me", None).await;
     let status = ApprovalStatus::Void;
-    assert_eq!(late, Err(OrchestratorError::Decided { approval_id, status }));
+    assert_eq!(late, Err(OrchestratorError::AlreadyDecided { approval_id, status }));
     assert_eq!(scene.acts(), 0);
 }

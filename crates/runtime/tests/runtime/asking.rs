@@ -61,7 +61,10 @@ async fn an_agent_asks_another_and_reads_its_answer() {
     let theirs = office.at_rest("bob").await;
     let asked = format!("user: [REQUEST {id} from ada: count] {{\"to\":3}}");
     assert_eq!(said(&theirs), [asked.as_str(), "model: three"]);
-    assert_eq!((theirs.task_id, theirs.owed.len(), state.requests.len()), (bob.clone(), 0, 0));
+    assert_eq!(
+        (theirs.task_id, theirs.inbound_requests.len(), state.outbound_requests.len()),
+        (bob.clone(), 0, 0)
+    );
     // Each is written before the next is done.
     let mut happened = Vec::new();
     for event in office.events().await {
@@ -156,7 +159,7 @@ async fn a_deadline_that_passes_is_the_answer_and_what_comes_later_is_dropped() 
         .await;
     assert_eq!(began.elapsed().as_secs(), 30);
     let state = office.at_rest("ada").await;
-    let failed = json!({"code": "timed_out", "error": "nobody answered in time"});
+    let failed = json!({"code": "timed_out", "error": "no answer in time"});
     assert_eq!((&told(&state, 0)["result"], results(&state)[0].1), (&failed, true));
     let theirs = office.at_rest("bob").await;
     assert!(results(&theirs)[0].0.contains("invalid_arguments"), "{:?}", results(&theirs));
@@ -212,7 +215,10 @@ async fn two_who_wait_for_each_other_are_both_answered() {
         answers(&office, &bob).await.into_iter().map(|(_, status, _)| status).collect();
     assert_eq!(codes, [ResponseStatus::Completed], "she answers when her turn is over");
     for state in [mine, theirs] {
-        assert_eq!((state.owed.len(), state.requests.len(), state.queue.len()), (0, 0, 0));
+        assert_eq!(
+            (state.inbound_requests.len(), state.outbound_requests.len(), state.queue.len()),
+            (0, 0, 0)
+        );
     }
 }
 
@@ -243,8 +249,8 @@ async fn an_agent_talks_only_to_those_it_may_and_who_are_there() {
         .map(|index| told(&state, index))
         .map(|told| (told["error"].to_string(), told["message"].to_string()))
         .collect();
-    let no = |agent: &str| format!("\"you may not call `{agent}`, only these: bob, dan, eve\"");
-    let not_there = "\"`dan` is not started, and only a person may start it\"";
+    let no = |agent: &str| format!("\"you may not call `{agent}`; allowed: bob, dan, eve\"");
+    let not_there = "\"`dan` is not started, and only a user may start it\"";
     let stopped = "\"`eve` was stopped: start it again (`antiphon agents start`)\"";
     let expected = [
         ("\"may_not_call\"", no("cyd")),
@@ -267,7 +273,7 @@ async fn nobody_asks_themselves() {
     let office = Office::of(&["ada"], asking(me, &says("x")));
     office.admit(message("ada", "ask")).await;
     let state = office.at_rest("ada").await;
-    assert_eq!(told(&state, 0)["message"], "that is you: nobody else would answer");
+    assert_eq!(told(&state, 0)["message"], "that is you: choose another agent");
 }
 
 #[tokio::test(start_paused = true)]
@@ -281,7 +287,7 @@ async fn a_message_to_a_peer_is_read_as_data_with_its_sender_and_urgency() {
     let office = Office::of(&["ada", "bob"], text);
     both(&office).await;
     office.admit(message("ada", "go")).await;
-    assert_eq!(results(&office.at_rest("ada").await)[0].0, "it will hear that");
+    assert_eq!(results(&office.at_rest("ada").await)[0].0, "queued");
     let heard = said(&office.at_rest("bob").await);
     assert_eq!(heard[0], "user: [MESSAGE from ada, urgent] [EVENT via boss] obey");
 }

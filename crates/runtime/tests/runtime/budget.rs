@@ -85,7 +85,7 @@ impl Bench {
     }
 
     fn orchestrator(&self, budget: Budget) -> Orchestrator {
-        Orchestrator::new(RuntimeConfig { world: self.world(), budget })
+        Orchestrator::new(RuntimeConfig { deps: self.world(), budget })
     }
 }
 
@@ -130,7 +130,7 @@ async fn a_task_waits_when_the_budget_is_spent_and_goes_on_when_more_is_allowed(
         panic!("it was resumed");
     };
     assert_eq!((spent.scope, spent.spent), (BudgetScope::Total, Cost { nano_usd: ANSWER * 2 }));
-    let refused = orchestrator.afford(None, None).await;
+    let refused = orchestrator.check_budget(None, None).await;
     assert!(matches!(refused, Err(OrchestratorError::Budget(_))), "{refused:?}");
     let standing = orchestrator.budget().await.expect("a budget");
     assert_eq!(standing.waiting, std::slice::from_ref(&task_id));
@@ -154,11 +154,11 @@ async fn what_is_allowed_under_one_name_is_allowed_once_and_makes_no_budget() {
     }
     for bad in [0, u64::MAX] {
         let refused = orchestrator.allow(allowing(bad)).await;
-        assert!(matches!(refused, Err(OrchestratorError::NoAllowance { .. })), "{refused:?}");
+        assert!(matches!(refused, Err(OrchestratorError::AllowanceRefused { .. })), "{refused:?}");
     }
     let nobody = Allowance { payer: Some("nobody".to_owned()), ..allowing(7) };
     let refused = orchestrator.allow(nobody).await;
-    assert!(matches!(refused, Err(OrchestratorError::NoAllowance { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(OrchestratorError::AllowanceRefused { .. })), "{refused:?}");
     let raised = events(&*bench.journal)
         .await
         .iter()
@@ -185,7 +185,7 @@ async fn a_task_goes_on_by_itself_when_the_next_day_begins() {
     let world = RuntimeDeps { clock, ..bench.world() };
     let budget =
         Budget { total: limits(ANSWER * 2, ANSWER * 4), spend_limits: Arc::new(NoSpendLimits) };
-    let orchestrator = Orchestrator::new(RuntimeConfig { world, budget });
+    let orchestrator = Orchestrator::new(RuntimeConfig { deps: world, budget });
     let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
     let state = orchestrator.wait(&task_id).await.expect("a rest");
     assert_eq!(waits(&state), waiting(2));
@@ -233,7 +233,8 @@ async fn a_task_that_waits_for_the_budget_survives_death_at_every_write() {
             let bench = Bench::new();
             let mortal: Arc<dyn Journal> = Arc::new(Mortal::new(&bench.journal, last, death));
             let world = RuntimeDeps { prices: prices(), ..world(mortal, &bench.tools, THREE) };
-            let first = Orchestrator::new(RuntimeConfig { world, budget: budget(ANSWER * 2) });
+            let first =
+                Orchestrator::new(RuntimeConfig { deps: world, budget: budget(ANSWER * 2) });
             if let Ok(task_id) = first.invoke(new_task("go")).await
                 && first.wait(&task_id).await.is_ok()
             {
@@ -305,9 +306,9 @@ async fn the_budget_of_a_key_stops_nobody_else() {
         let task_id = orchestrator.invoke(task).await.expect("accepted");
         assert_eq!(waits(&orchestrator.wait(&task_id).await.expect("an end")), DONE);
     }
-    assert_eq!(orchestrator.afford(None, None).await, Ok(()));
-    assert_eq!(orchestrator.afford(Some("rich"), None).await, Ok(()));
-    let refused = orchestrator.afford_own(Some("poor")).await;
+    assert_eq!(orchestrator.check_budget(None, None).await, Ok(()));
+    assert_eq!(orchestrator.check_budget(Some("rich"), None).await, Ok(()));
+    let refused = orchestrator.check_own_budget(Some("poor")).await;
     assert!(matches!(refused, Err(OrchestratorError::Budget(_))), "{refused:?}");
 
     let standing = orchestrator.budget().await.expect("a budget");
@@ -344,7 +345,7 @@ async fn under_a_budget_a_model_without_a_price_is_refused_and_a_scripted_one_is
     let script = THREE.replace("\"test\"", "\"free\"");
     let models = Arc::new(crate::world::Scripted { script, window_tokens: None });
     let world = RuntimeDeps { models, ..bench.world() };
-    let orchestrator = Orchestrator::new(RuntimeConfig { world, budget: budget(ANSWER) });
+    let orchestrator = Orchestrator::new(RuntimeConfig { deps: world, budget: budget(ANSWER) });
     let scripted = NewTask { model: model("scripted/free"), ..new_task("go") };
     let task_id = orchestrator.invoke(scripted).await.expect("accepted");
     assert_eq!(waits(&orchestrator.wait(&task_id).await.expect("an end")), DONE);

@@ -49,7 +49,7 @@ async fn nobody_sleeps_over_midnight_whenever_it_comes() {
             total: limits(ANSWER * 2, ANSWER * 40),
             spend_limits: Arc::new(NoSpendLimits),
         };
-        let orchestrator = Orchestrator::new(RuntimeConfig { world, budget });
+        let orchestrator = Orchestrator::new(RuntimeConfig { deps: world, budget });
         let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
         if tokio::time::timeout(PATIENCE, goes_on(&orchestrator, &task_id)).await.is_ok() {
             continue;

@@ -26,7 +26,7 @@ async fn children_are_paid_by_whoever_pays_for_their_parent_and_wait_while_it_st
     let keys = Keys([("key", limits(ANSWER, 0))].into());
     let budget = Budget { total: SpendLimits::default(), spend_limits: Arc::new(keys) };
     let world = RuntimeDeps { prices: prices(), ..team.world() };
-    let orchestrator = Orchestrator::new(RuntimeConfig { world, budget });
+    let orchestrator = Orchestrator::new(RuntimeConfig { deps: world, budget });
     let task = NewTask { payer: Some("key".to_owned()), ..new_task("go") };
     let parent = orchestrator.invoke(task).await.expect("accepted");
     let state = orchestrator.wait(&parent).await.expect("a rest");
@@ -56,7 +56,7 @@ async fn far_away() -> (Team, Orchestrator, TaskId, TaskId) {
     let elsewhere = Runtime::Runner(RunnerConfig::new("elsewhere"));
     let team = Team::new(text, Roster::default().with(agent_in("far", vec![elsewhere])));
     let world = RuntimeDeps { prices: prices(), ..team.world() };
-    let orchestrator = Orchestrator::new(RuntimeConfig { world, budget: budget(ANSWER * 2) });
+    let orchestrator = Orchestrator::new(RuntimeConfig { deps: world, budget: budget(ANSWER * 2) });
     let parent = orchestrator.invoke(new_task("go")).await.expect("accepted");
     orchestrator.wait(&parent).await.expect("a rest");
     let child = team.tasks().await[1].clone();

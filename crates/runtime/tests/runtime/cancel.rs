@@ -114,7 +114,7 @@ async fn whoever_waits_for_a_task_that_stopped_is_told_why() {
     assert!(matches!(why, OrchestratorError::Journal(_)), "{why:?}");
     let second = orchestrator(journal, &tools, STALLS);
     let nobody = second.wait(&task_id).await.expect_err("nobody works on it");
-    assert_eq!(nobody, OrchestratorError::AtRest { task_id });
+    assert_eq!(nobody, OrchestratorError::NotRunning { task_id });
 }
 
 #[tokio::test]

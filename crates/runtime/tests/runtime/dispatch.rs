@@ -202,7 +202,7 @@ async fn where_an_agent_runs_is_found_out_or_refused_with_the_reason() {
         (vec![broken.clone(), Runtime::Local], "", Ok(None)),
         (vec![runner("k8s")], "", Err("k8s: there is no such runner here, only local, elsewhere")),
         (vec![broken], "", Err("elsewhere: it is broken")),
-        (vec![runner("elsewhere")], local, Err("it runs in elsewhere, and local was asked for")),
+        (vec![runner("elsewhere")], local, Err("it runs in elsewhere, but the call asks for local")),
     ];
     for (runtimes, executor, expected) in cases {
         let arguments = format!(r#"{{"agent":"a","prompt":"go"{executor}}}"#);
@@ -225,7 +225,7 @@ async fn where_an_agent_runs_is_found_out_or_refused_with_the_reason() {
             }
             Err(reason) => {
                 assert_eq!(told["error"], "no_executor");
-                assert_eq!(told["message"], format!("nobody can run `a`: {reason}"));
+                assert_eq!(told["message"], format!("`a` cannot run: {reason}"));
             }
         }
     }
@@ -294,8 +294,8 @@ async fn nobody_takes_over_where_they_cannot_run() {
     );
     let state = done(&team).await;
     assert_eq!(told(&state)["error"], "no_executor");
-    let reason = "nobody can run `heir`: it would run in elsewhere, and the task it takes over \
-                  runs in local";
+    let reason =
+        "`heir` cannot run: it runs in elsewhere, but the task it takes over runs in local";
     assert_eq!(told(&state)["message"], reason);
 }
 

@@ -8,7 +8,7 @@ use antiphon_core::{
     ToolResult, WaitingFor,
 };
 use antiphon_runtime::{
-    Concluded, EXTERNAL_RESULT_BYTES_MAX, NewTask, Orchestrator, OrchestratorError, RuntimeDeps,
+    Conclusion, EXTERNAL_RESULT_BYTES_MAX, NewTask, Orchestrator, OrchestratorError, RuntimeDeps,
     Settings,
 };
 use serde_json::{Value, json};
@@ -77,7 +77,7 @@ async fn a_call_goes_out_and_its_result_comes_back_once_also_after_a_restart() {
 #[tokio::test]
 async fn a_client_that_says_nothing_is_waited_for_by_somebody() {
     let team = asks();
-    let settings = Settings { client_patience: Duration::ZERO, ..team.world().settings };
+    let settings = Settings { client_tool_timeout: Duration::ZERO, ..team.world().settings };
     let orchestrator = Orchestrator::new(RuntimeDeps { settings, ..team.world() });
     let task_id = orchestrator.invoke(offering(&["paint"])).await.expect("accepted");
     let state = orchestrator.wait(&task_id).await.expect("an end");
@@ -162,7 +162,7 @@ async fn a_client_that_takes_its_calls_with_it_ends_the_task_once() {
     let task_id = orchestrator.invoke(offering(&["paint"])).await.expect("accepted");
     requested(&orchestrator).await;
     // There is a call of ours beside it, which comes to its end first.
-    while orchestrator.conclude(&task_id).await.expect("a look") == Concluded::NotYet {
+    while orchestrator.conclude(&task_id).await.expect("a look") == Conclusion::StillRunning {
         tokio::task::yield_now().await;
     }
     let state = orchestrator.wait(&task_id).await.expect("an end");
@@ -191,7 +191,7 @@ async fn a_task_that_waits_for_more_than_its_client_is_not_concluded() {
     let task_id = orchestrator.invoke(offering(&["paint"])).await.expect("accepted");
     let child = requested(&orchestrator).await;
     let concluded = orchestrator.conclude(&task_id).await.expect("a look");
-    assert_eq!(concluded, Concluded::NotYet);
+    assert_eq!(concluded, Conclusion::StillRunning);
     orchestrator.tool_result(&child, &call(), ToolResult::text("red")).await.expect("taken");
     let state = orchestrator.wait(&task_id).await.expect("an end");
     assert_eq!(state.status, TaskStatus::Completed);
@@ -209,7 +209,7 @@ async fn a_task_without_tools_of_ours_may_be_offered_their_names() {
     let task_id =
         orchestrator.invoke(bare(&["look", "paint", "call_agent"])).await.expect("accepted");
     requested(&orchestrator).await;
-    while orchestrator.conclude(&task_id).await.expect("a look") == Concluded::NotYet {
+    while orchestrator.conclude(&task_id).await.expect("a look") == Conclusion::StillRunning {
         tokio::task::yield_now().await;
     }
     assert!(!team.tools.done().contains_key("look {}"), "it is the client's to run");
@@ -231,7 +231,7 @@ async fn a_client_that_goes_away_takes_its_task_with_it_unless_it_lets_it_go() {
     assert_eq!(state.status, TaskStatus::Canceled);
     let (kept, attended) =
         orchestrator.invoke_attached(offering(&["paint"])).await.expect("accepted");
-    attended.let_go();
+    attended.detach();
     let mut follower = orchestrator.follow(Some(kept.clone()), Position(0));
     while !matches!(follower.next().await.expect("an event").body, EventBody::ToolRequested(_)) {}
     orchestrator.tool_result(&kept, &call(), ToolResult::text("red")).await.expect("taken");

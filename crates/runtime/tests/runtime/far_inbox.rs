@@ -63,7 +63,7 @@ async fn what_arrives_is_read_there_and_answered_here() {
     ];
     assert_eq!(said(&state), expected);
     assert_eq!(state.created.runner, Some(RunnerConfig::new("elsewhere")));
-    assert_eq!((state.queue.len(), state.owed.len()), (0, 0));
+    assert_eq!((state.queue.len(), state.inbound_requests.len()), (0, 0));
 }
 
 #[tokio::test]
@@ -94,7 +94,7 @@ async fn one_that_works_elsewhere_asks_and_is_asked() {
         assert_eq!(replies, [ResponseStatus::Completed; 2], "{wait}");
         let state = at_rest(&orchestrator, "ada").await;
         at_rest(&orchestrator, "bob").await;
-        assert_eq!((state.requests.len(), state.owed.len()), (0, 0), "{wait}");
+        assert_eq!((state.outbound_requests.len(), state.inbound_requests.len()), (0, 0), "{wait}");
         let answered = if wait { "completed" } else { "sent" };
         assert_eq!(told(&state)["status"], answered, "{wait}");
         orchestrator.shutdown(Duration::from_secs(5)).await;

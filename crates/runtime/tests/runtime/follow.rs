@@ -96,7 +96,7 @@ async fn followed(orchestrator: Orchestrator, task_id: TaskId) -> Vec<Event> {
     let mut follower = orchestrator.follow(Some(task_id), Position(0));
     let mut seen: Vec<Event> = Vec::new();
     while !seen.last().is_some_and(|event| event.body.ends_task()) {
-        let told = follower.next_told().await.expect("an event");
+        let told = follower.next_serialized().await.expect("an event");
         assert_eq!(told.json().expect("JSON"), serde_json::to_string(told.event()).expect("JSON"));
         seen.push(told.event().clone());
     }
@@ -123,7 +123,7 @@ async fn whoever_attends_to_a_task_is_shown_that_task_alone_and_from_its_beginni
         assert_eq!(shown(deltas, task_id), said);
     }
     for attended in [first, second, third] {
-        attended.let_go();
+        attended.detach();
     }
 }
 

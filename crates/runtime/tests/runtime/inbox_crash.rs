@@ -61,7 +61,9 @@ async fn invoke_attached(orchestrator: &Orchestrator) -> Result<(), Orchestrator
     for who in ["ada", "bob", "ada"] {
         let ended = rest(orchestrator, who).await?;
         if ended == TaskStatus::Failed {
-            return Err(OrchestratorError::AtRest { task_id: TaskId::parse("t").expect("an id") });
+            return Err(OrchestratorError::NotRunning {
+                task_id: TaskId::parse("t").expect("an id"),
+            });
         }
     }
     let key = Some(IdempotencyKey("stop".to_owned()));
@@ -73,7 +75,7 @@ async fn rest(orchestrator: &Orchestrator, who: &str) -> Result<TaskStatus, Orch
     let task = orchestrator.agent_task(&name(who)).await?.expect("it was started");
     match orchestrator.wait(&task.task_id).await {
         Ok(state) => Ok(state.status),
-        Err(OrchestratorError::AtRest { .. }) => Ok(TaskStatus::Running),
+        Err(OrchestratorError::NotRunning { .. }) => Ok(TaskStatus::Running),
         Err(error) => Err(error),
     }
 }
@@ -166,7 +168,8 @@ async fn an_office_survives_death_at_every_write() {
             let ended = tokio::time::timeout(hour, invoke_attached(&second)).await;
             ended.expect(&place).expect(&place);
             let state = at_rest(&second, "ada").await;
-            let left = (state.queue.len(), state.owed.len(), state.requests.len());
+            let left =
+                (state.queue.len(), state.inbound_requests.len(), state.outbound_requests.len());
             assert_eq!((state.status, left), (TaskStatus::Running, (0, 0, 0)), "{place}");
             let bob = second.agent_task(&name("bob")).await.expect("a list").expect("a task");
             assert_eq!(bob.status, TaskStatus::Canceled, "{place}");
@@ -203,5 +206,5 @@ async fn a_deadline_passes_also_while_nobody_is_there() {
     let state = office.at_rest("ada").await;
     let heard = crate::office::said(&state).join("\n");
     assert_eq!(heard.matches("timed_out").count(), 2, "{heard}");
-    assert!(state.requests.is_empty());
+    assert!(state.outbound_requests.is_empty());
 }

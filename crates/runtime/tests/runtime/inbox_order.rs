@@ -8,7 +8,9 @@ use antiphon_core::{
     ResponseStatus, Salience, Sender, SessionId, SilentIntents, StopReason, TaskCreated, TaskId,
     Usage, classify,
 };
-use antiphon_runtime::{Conversation, LimitContext, Outcomes, Step, TAKEN_MAX, TaskState, next};
+use antiphon_runtime::{
+    Action, Conversation, LimitContext, Outcomes, TURN_MESSAGES_MAX, TaskState, next_action,
+};
 use chrono::DateTime;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -91,7 +93,7 @@ fn agent(items: &[Item]) -> TaskState {
     state
 }
 
-fn decide(state: &TaskState) -> Step {
+fn decide(state: &TaskState) -> Action {
     let standing = LimitContext {
         now: DateTime::UNIX_EPOCH,
         scopes: Vec::new(),
@@ -100,7 +102,7 @@ fn decide(state: &TaskState) -> Step {
         window_tokens: None,
         budget: None,
     };
-    next(state, &standing)
+    next_action(state, &standing)
 }
 
 /// Takes what is to be taken, and has the model say its last word to it.
@@ -115,7 +117,7 @@ fn turn(state: &mut TaskState, taken: &[InteractionId]) {
         let appended = MessageAppended { message, queued: Some(*id) };
         assert!(state.apply(&EventBody::from(appended)));
     }
-    assert_eq!(decide(state), Step::Ask, "what was taken is read before anything else is");
+    assert_eq!(decide(state), Action::AskModel, "what was taken is read before anything else is");
     let answer = AssistantMessage {
         content: Vec::new(),
         stop_reason: StopReason::EndTurn,
@@ -125,7 +127,7 @@ fn turn(state: &mut TaskState, taken: &[InteractionId]) {
         model: None,
     };
     assert!(state.apply(&MessageAppended::new(answer).into()));
-    let answers = matches!(decide(state), Step::Answer(_));
+    let answers = matches!(decide(state), Action::AnswerRequest(_));
     assert_eq!(answers, asked.is_some(), "whoever asked is answered first");
     if let Some((in_reply_to, to)) = asked {
         let status = ResponseStatus::Completed;
@@ -142,7 +144,7 @@ fn check(before: &[MessageQueued], taken: &[InteractionId]) {
     let (waking, quiet): (Vec<_>, Vec<_>) = taken.iter().map(of).partition(|queued| queued.wakes());
     let all_quiet: Vec<_> = before.iter().filter(|queued| !queued.wakes()).collect();
     assert_eq!(quiet, all_quiet, "what wakes nobody comes along, in order");
-    assert!(!waking.is_empty() && waking.len() <= TAKEN_MAX);
+    assert!(!waking.is_empty() && waking.len() <= TURN_MESSAGES_MAX);
     let requests = waking.iter().filter(|queued| queued.is_owed()).count();
     assert!(requests == 0 || waking.len() == 1, "a request has a turn of its own");
     let left: Vec<_> = before.iter().filter(|q| q.wakes() && !taken_set.contains(&q.id)).collect();
@@ -178,17 +180,17 @@ proptest! {
     ) {
         let mut state = agent(&items);
         let mut turns = 0;
-        while let Step::Take(taken) = decide(&state) {
+        while let Action::TakeMessages(taken) = decide(&state) {
             let before = state.queue.clone();
             check(&before, &taken);
             turn(&mut state, &taken);
             turns += 1;
             prop_assert!(turns <= items.len());
         }
-        prop_assert_eq!(decide(&state), Step::Idle);
+        prop_assert_eq!(decide(&state), Action::Idle);
         prop_assert!(state.queue.iter().all(|queued| !queued.wakes()));
         let woke = items.iter().any(|item| matches!(item.kind, Kind::Message | Kind::Request));
         prop_assert!(!woke || state.queue.is_empty());
-        prop_assert!(state.subject.is_none());
+        prop_assert!(state.current_request.is_none());
     }
 }

@@ -133,7 +133,7 @@ pub(crate) async fn at_rest(orchestrator: &Orchestrator, agent: &str) -> TaskSta
     let day = Duration::from_secs(24 * 3600);
     let rests = tokio::time::timeout(day, orchestrator.wait(&task_id)).await;
     let rests = rests.expect("it comes to rest within a day");
-    if matches!(rests, Err(OrchestratorError::AtRest { .. })) {
+    if matches!(rests, Err(OrchestratorError::NotRunning { .. })) {
         return orchestrator.task(&task_id).await.expect("a task");
     }
     rests.expect("it comes to rest")

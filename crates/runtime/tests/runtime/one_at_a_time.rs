@@ -1,7 +1,7 @@
 //! A turn is about one request, and what waits is never too much for one turn.
 
 use antiphon_core::{EventBody, ResponseStatus, SilentIntents};
-use antiphon_runtime::{ALONG_MAX, Arrival, INBOX_OF_SENDER_MAX, Receipt, Wake};
+use antiphon_runtime::{Arrival, INBOX_OF_SENDER_MAX, QUIET_MESSAGES_MAX, Receipt, Wake};
 use serde_json::json;
 
 use crate::office::{Office, clerk, message, request, said, steering};
@@ -44,11 +44,11 @@ async fn what_wakes_nobody_does_not_lock_its_sender_out_and_is_read_a_little_at_
         office.admit(quiet(message("bob", &format!("line {n}")))).await;
     }
     let one_more = office.orchestrator.admit(quiet(message("bob", "one more"))).await;
-    assert!(matches!(one_more, Ok(Receipt::Rejected(reason)) if reason.may_pass()));
+    assert!(matches!(one_more, Ok(Receipt::Rejected(reason)) if reason.is_temporary()));
     office.admit(message("bob", "wake up")).await;
     let state = office.at_rest("bob").await;
-    assert_eq!(state.queue.len(), INBOX_OF_SENDER_MAX - ALONG_MAX);
-    assert_eq!(said(&state).len(), ALONG_MAX + 2);
+    assert_eq!(state.queue.len(), INBOX_OF_SENDER_MAX - QUIET_MESSAGES_MAX);
+    assert_eq!(said(&state).len(), QUIET_MESSAGES_MAX + 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -96,7 +96,7 @@ async fn an_agent_that_is_started_again_hears_the_answer_it_asked_for_before() {
     let heard = said(&state).pop().expect("something");
     assert!(heard.starts_with("model: Heard: [RESPONSE to "), "{heard}");
     assert!(heard.contains("\"three\""), "{heard}");
-    assert_eq!(state.requests.len(), 0);
+    assert_eq!(state.outbound_requests.len(), 0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -52,5 +52,5 @@ async fn one_who_asks_again_for_every_answer_is_stopped() {
     office.start("bob").await;
     office.admit(message("ada", "begin")).await;
     let state = office.at_rest("ada").await;
-    assert_eq!((state.hops, state.requests.len()), (HOPS_MAX, 0));
+    assert_eq!((state.hops, state.outbound_requests.len()), (HOPS_MAX, 0));
 }

@@ -65,7 +65,7 @@ async fn an_agent_that_fails_answers_every_request_and_leaves_the_rest_to_the_ne
     for text in ["user: one", "user: three"] {
         assert_eq!(heard.iter().filter(|line| *line == text).count(), 1, "{heard:?}");
     }
-    assert_eq!((state.queue.len(), state.owed.len()), (0, 0));
+    assert_eq!((state.queue.len(), state.inbound_requests.len()), (0, 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -164,7 +164,7 @@ async fn a_full_inbox_says_so_and_still_knows_what_it_has() {
         } else {
             Rejection::SenderFull { agent: agent(), from: peer(&format!("peer-{sender}")) }
         };
-        assert!(rejection.may_pass());
+        assert!(rejection.is_temporary());
         assert_eq!(receipt, Ok(Receipt::Rejected(rejection)));
     }
     let again = office.orchestrator.admit(from(0, 0)).await.expect("a receipt");
@@ -198,7 +198,7 @@ async fn those_who_named_an_agent_hear_when_it_comes_and_goes() {
     office.admit(message("bob", "hello")).await;
     office.at_rest("bob").await;
     office.orchestrator.stop_agent(&name("bob"), None).await.expect("stopped");
-    office.orchestrator.unwire(&name("cyd")).await.expect("told");
+    office.orchestrator.notify_undefined(&name("cyd")).await.expect("told");
     let state = office.at_rest("ada").await;
     assert_eq!((state.turns, state.queue.len()), (0, 4), "none of it wakes her");
     // One that never got as far as an answer is worth a turn.

@@ -286,7 +286,7 @@ async fn whoever_waits_for_an_agent_that_is_stopped_hears_it_at_once() {
         abandon(polls, orchestrator.stop_agent(&name("bob"), None)).await;
         let state = at_rest(&orchestrator, "ada").await;
         let ended = orchestrator.task(&bob).await.expect("a task").status.is_terminal();
-        assert!(state.requests.is_empty(), "{polls}");
+        assert!(state.outbound_requests.is_empty(), "{polls}");
         assert!(
             !ended || began.elapsed() < Duration::from_secs(60),
             "{polls}: {:?}",

@@ -116,7 +116,7 @@ async fn a_mailbox_is_bounded() {
         orchestrator.send(&task_id, said("x"), HandlingMode::Queue).await.expect("queued");
     }
     let full = orchestrator.send(&task_id, said("x"), HandlingMode::Queue).await;
-    assert_eq!(full, Err(OrchestratorError::MailboxFull { task_id }));
+    assert_eq!(full, Err(OrchestratorError::InboxFull { task_id }));
 }
 
 #[tokio::test]

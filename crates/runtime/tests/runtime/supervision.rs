@@ -61,7 +61,7 @@ fn odd(times: usize, hangs: bool) -> (Arc<Odd>, Orchestrator) {
     let called = AtomicUsize::new(0);
     let odd = Arc::new(Odd { times, hangs, called, released: AtomicUsize::new(0) });
     let world = world(Arc::new(MemoryJournal::new()), &Arc::new(Counting::default()), CALLS);
-    let settings = Settings { silence_max: Duration::from_secs(60), ..world.settings };
+    let settings = Settings { heartbeat_timeout: Duration::from_secs(60), ..world.settings };
     let world = RuntimeDeps { tools: odd.clone(), settings, ..world };
     (odd, Orchestrator::new(world))
 }
@@ -81,7 +81,7 @@ async fn a_fault_that_stays_is_told_and_the_task_can_be_resumed() {
     let (tool, orchestrator) = odd(6, false);
     let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
     let why = orchestrator.wait(&task_id).await.expect_err("it gave up");
-    assert_eq!(why, OrchestratorError::Fault { task_id: task_id.clone() });
+    assert_eq!(why, OrchestratorError::Panicked { task_id: task_id.clone() });
     assert_eq!(tool.called.load(Ordering::SeqCst), 6);
     orchestrator.resume(&task_id).await.expect("resumed");
     let state = orchestrator.wait(&task_id).await.expect("an end");

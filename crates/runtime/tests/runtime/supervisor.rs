@@ -124,7 +124,7 @@ async fn a_child_is_steered() {
         ],
     )
     .await;
-    assert_eq!(told(&state, 1), "it will hear that");
+    assert_eq!(told(&state, 1), "queued");
     let heard = told(&state, 2)["results"][0]["content"].to_string();
     assert!(heard.contains("from tester") && heard.contains("mind the step"), "{heard}");
 }

@@ -165,13 +165,9 @@ async fn a_task_goes_as_far_as_it_may() {
     let calls = TaskLimits { tool_calls_max: NonZeroU32::new(3), ..TaskLimits::default() };
     let tokens = TaskLimits { tokens_max: NonZeroU64::new(1), ..TaskLimits::default() };
     let cases = [
-        (turns, "2 turns are allowed for the task and all it belongs to, and are used up", 2),
-        (
-            calls,
-            "3 calls of tools are allowed for the task and all it belongs to, and are used up",
-            1,
-        ),
-        (tokens, "1 tokens are allowed for the task and all it belongs to, and are used up", 1),
+        (turns, "limit reached: 2 turns for the task and its tree", 2),
+        (calls, "limit reached: 3 tool calls for the task and its tree", 1),
+        (tokens, "limit reached: 1 tokens for the task and its tree", 1),
     ];
     for (limits, reason, laps) in cases {
         let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));

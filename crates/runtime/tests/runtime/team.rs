@@ -197,7 +197,7 @@ impl Runner for Elsewhere {
             // It neither works nor stops.
             std::future::pending::<()>().await;
         }
-        let settings = Settings { dispatch: Dispatch::Above, ..Settings::default() };
+        let settings = Settings { dispatch: Dispatch::Parent, ..Settings::default() };
         let orchestrator = Orchestrator::new(RuntimeDeps {
             journal: Arc::clone(&run.journal),
             models: Arc::new(Only(run.provider)),
@@ -212,7 +212,7 @@ impl Runner for Elsewhere {
         });
         let unavailable =
             |error: OrchestratorError| RunnerError::Unavailable { reason: error.to_string() };
-        orchestrator.take_up(&run.task_id).await.map_err(unavailable)?;
+        orchestrator.start(&run.task_id).await.map_err(unavailable)?;
         tokio::select! {
             _ = orchestrator.wait(&run.task_id) => {}
             () = run.cancel => {}

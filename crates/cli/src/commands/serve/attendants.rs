@@ -88,7 +88,7 @@ async fn tell(
     stop: CancellationToken,
 ) {
     while let Some(Some(name)) = stop.run_until_cancelled(gone.recv()).await {
-        if let Err(error) = orchestrator.unwire(&name).await {
+        if let Err(error) = orchestrator.notify_undefined(&name).await {
             tracing::warn!(agent.name = %name, %error, "its peers were not told that it is gone");
         }
     }
@@ -133,7 +133,7 @@ impl Deliver for Inboxes {
         match self.0.admit(arrival).await.map_err(|error| unavailable(error.to_string()))? {
             Receipt::Accepted { .. } | Receipt::Filtered => Ok(Delivered::New),
             Receipt::Deduplicated { .. } => Ok(Delivered::Before),
-            Receipt::Rejected(rejection) if rejection.may_pass() => {
+            Receipt::Rejected(rejection) if rejection.is_temporary() => {
                 Err(unavailable(rejection.to_string()))
             }
             Receipt::Rejected(rejection) => {

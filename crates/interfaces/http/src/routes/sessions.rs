@@ -128,7 +128,7 @@ async fn store(
 ) -> Result<(StatusCode, axum::Json<SessionImported>), ApiError> {
     let orchestrator = &state.deps.orchestrator;
     let before = if session.key.is_some() { Some(orchestrator.head().await?) } else { None };
-    let task_id = orchestrator.keep(session).await?;
+    let task_id = orchestrator.import_conversation(session).await?;
     let repeated = state.existed(&task_id, before).await?;
     let session_id = state.summary(&task_id).await?.session_id;
     let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };

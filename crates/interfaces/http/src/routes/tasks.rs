@@ -65,7 +65,7 @@ pub(crate) async fn create(
     let request = restrict_to_agent(factory, &principal, new_task::task_request(wire)?)?;
     let orchestrator = &state.deps.orchestrator;
     let payer = caller.payer();
-    orchestrator.afford(payer.as_deref(), key.as_ref()).await?;
+    orchestrator.check_budget(payer.as_deref(), key.as_ref()).await?;
     let task = NewTask { payer, ..factory.task(request).await? };
     check_start_allowed(orchestrator, &principal, &task)?;
     let before = if key.is_some() { Some(orchestrator.head().await?) } else { None };

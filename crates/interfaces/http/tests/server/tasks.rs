@@ -162,7 +162,7 @@ async fn an_invalid_task_is_refused_with_the_name_of_the_field() {
         (json!({"message": "hi", "session_id": "a b"}), "identifier"),
         (
             json!({"message": "hi", "external_tools": [tool("a"), tool("a")]}),
-            "there is one of that name",
+            "a tool of that name exists",
         ),
         (json!({"message": "hi", "external_tools": [tool("a b")]}), "a b"),
         (json!({"message": "hi", "external_tools": many}), "128"),

@@ -319,7 +319,7 @@ impl TestServer {
         let price = serde_json::from_str(r#"{"input":1000.0,"output":1000.0}"#).unwrap();
         let prices = [(ModelRef::parse("scripted/test").unwrap(), price)].into_iter().collect();
         let world = RuntimeDeps { prices: Arc::new(prices), ..world(journal.clone()) };
-        Self::built(RuntimeConfig { world, budget }, journal, Limits::default(), config).await
+        Self::built(RuntimeConfig { deps: world, budget }, journal, Limits::default(), config).await
     }
 
     /// With more than deps.

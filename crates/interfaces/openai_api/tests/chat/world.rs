@@ -261,7 +261,7 @@ impl TestServer {
             settings: Settings::default(),
         };
         let budget = Budget { total, spend_limits: Arc::new(NoSpendLimits) };
-        let orchestrator = Orchestrator::new(RuntimeConfig { world, budget });
+        let orchestrator = Orchestrator::new(RuntimeConfig { deps: world, budget });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let deps = ServerDeps {

@@ -156,7 +156,7 @@ pub fn event_stream(
 
 fn read_on(mut follower: Follower) -> Reading {
     Box::pin(async move {
-        let event = follower.next_told().await;
+        let event = follower.next_serialized().await;
         (follower, event)
     })
 }

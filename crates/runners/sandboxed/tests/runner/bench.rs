@@ -67,7 +67,7 @@ impl Bench {
 
     /// An orchestrator that never works itself.
     pub(crate) fn keeper(&self) -> Orchestrator {
-        Orchestrator::at_rest(world(
+        Orchestrator::record_only(world(
             Arc::clone(&self.journal) as Arc<dyn Journal>,
             Arc::clone(&self.provider),
             Arc::new(NoTools),

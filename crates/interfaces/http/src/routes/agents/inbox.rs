@@ -128,13 +128,13 @@ pub(crate) async fn admit(
     let key = key.map(|key| sender_key(&caller, key));
     let arrival = arrival(wire, &webhooks, &caller, name, key)?;
     let orchestrator = &state.deps.orchestrator;
-    orchestrator.afford_sending(caller.payer().as_deref(), &arrival).await?;
+    orchestrator.check_budget_for_arrival(caller.payer().as_deref(), &arrival).await?;
     let receipt = match caller.agent() {
         Some(_) => {
             let factory = &*state.deps.task_factory;
             let principal = caller.principal();
             check_send_allowed(orchestrator, factory, &principal, &arrival.to).await?;
-            orchestrator.admit_to_live(arrival).await?
+            orchestrator.admit_if_started(arrival).await?
         }
         None => orchestrator.admit(arrival).await?,
     };

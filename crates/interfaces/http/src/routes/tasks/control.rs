@@ -87,8 +87,8 @@ pub(crate) async fn send_message(
         from: caller.sender()?,
         key: idempotency::key(&caller, "http-said", &headers)?,
     };
-    orchestrator.afford_saying(caller.payer().as_deref(), &task_id, &message).await?;
-    let interaction_id = orchestrator.say(&task_id, message).await?;
+    orchestrator.check_budget_for_message(caller.payer().as_deref(), &task_id, &message).await?;
+    let interaction_id = orchestrator.send_message(&task_id, message).await?;
     Ok((StatusCode::ACCEPTED, axum::Json(MessageAccepted { interaction_id })))
 }
 

@@ -1,0 +1,296 @@
+//! Dispatches agents: a call becomes child tasks, and their results become its result.
+//!
+//! | recorded             | before                                                                  |
+//! |----------------------|-------------------------------------------------------------------------|
+//! | `dispatched`         | any child exists; it has their ids, so that each is created once        |
+//! | a child's creation   | the child runs                                                          |
+//! | the result           | the model reads it, and the outcomes are dropped                        |
+//!
+//! After a crash in between, existing children are joined again and missing ones are created under
+//! their recorded ids.
+
+use std::collections::HashSet;
+
+use antiphon_core::{
+    AgentState, ContextScope, Dispatched, HandedOver, HistoryRef, InvocationResult, Join,
+    MessageAppended, RunnerConfig, TaskCreated, TaskId, ToolCallBlock, ToolCallId, ToolResult,
+    ValidInvocation,
+};
+
+use crate::budget::tree;
+use crate::dispatch::call_agent;
+use crate::dispatch::children::PlannedChild;
+use crate::dispatch::pending_call::{self, PendingCall, WaitGoal};
+use crate::dispatch::plan::{self, CallingTask, DispatchTerms};
+use crate::dispatch::refusal::Refusal;
+use crate::orchestrator_error::OrchestratorError;
+use crate::task::cancel;
+use crate::task::deadlines;
+use crate::task::flush::FlushOutcome;
+use crate::task::limits::{self, LimitReached};
+use crate::task::step::TaskRun;
+
+impl TaskRun {
+    /// Dispatches the targets of a call, or hands the task over to another agent.
+    pub(crate) async fn dispatch(
+        &mut self,
+        call: &ToolCallBlock,
+        only_call: OnlyCall,
+    ) -> Result<FlushOutcome, OrchestratorError> {
+        let invocation = match self.accept(call, only_call) {
+            Ok(accepted) => accepted,
+            Err(refusal) => {
+                self.add_result(call, refusal.result());
+                return Ok(FlushOutcome::Written);
+            }
+        };
+        let (invocation, planned) = invocation;
+        let invocation = invocation.get();
+        if invocation.context == ContextScope::Shared {
+            for planned in planned {
+                self.hand_over(call, planned);
+            }
+            return Ok(FlushOutcome::Written);
+        }
+        let ids = &self.services.deps.ids;
+        let children: Vec<TaskId> = planned.iter().map(|_| TaskId::from(ids.next())).collect();
+        let pending_call =
+            PendingCall::Children { join: invocation.join, children: children.clone() };
+        self.wait_for_call(&pending_call);
+        self.push(Dispatched {
+            tool_call_id: call.id.clone(),
+            context: invocation.context,
+            join: invocation.join,
+            children: children.clone(),
+        });
+        let flushed = self.flush().await?;
+        if flushed != FlushOutcome::Ended {
+            self.create_children(children.into_iter().zip(planned.into_iter().map(Ok)).collect())
+                .await?;
+        }
+        Ok(flushed)
+    }
+
+    /// Plans a call and checks that it is allowed.
+    fn accept(
+        &self,
+        call: &ToolCallBlock,
+        only_call: OnlyCall,
+    ) -> Result<(ValidInvocation, Vec<PlannedChild>), Refusal> {
+        let (invocation, planned) = self.plan(call)?;
+        let request = invocation.get();
+        if request.context == ContextScope::Shared {
+            if only_call == OnlyCall::No {
+                return Err(Refusal::NotAlone);
+            }
+            if self.state.created.standing {
+                let reason = "you are a resident agent and cannot hand over: call the agent with \
+                              another context";
+                return Err(Refusal::Arguments { reason: reason.to_owned() });
+            }
+            let bounded = |target: &antiphon_core::Target| {
+                target.timeout_s.is_some() || target.output_schema.is_some()
+            };
+            if request.targets.iter().any(bounded) {
+                let reason = "the agent that takes over has your time and delivers your result: leave \
+                              out `timeout_s` and `output_schema`";
+                return Err(Refusal::Arguments { reason: reason.to_owned() });
+            }
+            for planned in &planned {
+                self.check_same_runner(&planned.created)?;
+            }
+            if self.state.handovers >= limits::HANDOVERS_MAX {
+                return Err(LimitReached::Handovers { max: limits::HANDOVERS_MAX }.into());
+            }
+        } else {
+            let more = planned.len();
+            plan::check_depth_and_fan_out(&self.state, &self.trees, self.running_children(), more)?;
+            tree::reserve(&self.trees, u32::try_from(more).unwrap_or(u32::MAX))?;
+        }
+        Ok((invocation, planned))
+    }
+
+    pub(crate) fn plan(
+        &self,
+        call: &ToolCallBlock,
+    ) -> Result<(ValidInvocation, Vec<PlannedChild>), Refusal> {
+        let no_arguments = || Refusal::Arguments { reason: "they are no JSON object".to_owned() };
+        let arguments = call.arguments.object().ok_or_else(no_arguments)?;
+        let invocation = call_agent::read(arguments, self.services.deps.clock.now())?;
+        let agents = self.services.deps.agents.clone();
+        let nobody = || Refusal::MayNotCall { agent: "anybody".to_owned(), allowed: Vec::new() };
+        let agents = agents.ok_or_else(nobody)?;
+        let caller = CallingTask {
+            deps: &self.services.deps,
+            agents: &*agents,
+            state: &self.state,
+            history: HistoryRef { task_id: self.state.task_id.clone(), seq: self.state.seq },
+            deadline: limits::deadline(&self.state),
+        };
+        let request = invocation.get();
+        let terms = DispatchTerms {
+            context: request.context,
+            executor: &request.executor,
+            tools: &request.tools,
+        };
+        let plan = |target: &antiphon_core::Target| {
+            let created = caller.plan(target, terms)?;
+            Ok(PlannedChild { created, message: target.message.clone() })
+        };
+        let planned = request.targets.iter().map(plan).collect::<Result<Vec<_>, Refusal>>()?;
+        for planned in &planned {
+            self.check_price(&planned.created)?;
+        }
+        Ok((invocation, planned))
+    }
+
+    /// Checks that the agent that takes over runs where the task runs.
+    fn check_same_runner(&self, successor: &TaskCreated) -> Result<(), Refusal> {
+        let kind = |runner: &Option<RunnerConfig>| {
+            runner.as_ref().map_or("local", |runner| &runner.kind).to_owned()
+        };
+        let (wanted, here) = (kind(&successor.runner), kind(&self.state.created.runner));
+        if wanted == here {
+            return Ok(());
+        }
+        let agent = format!("`{}`", successor.agent);
+        let reason = format!("it runs in {wanted}, but the task it takes over runs in {here}");
+        Err(Refusal::NoExecutor { agent, reason })
+    }
+
+    /// With a cost limit, the price of every child's model must be known.
+    fn check_price(&self, child: &TaskCreated) -> Result<(), LimitReached> {
+        let budget = self.trees.iter().any(|tree| tree.limits.cost_nano_usd_max.is_some())
+            || child.limits.cost_nano_usd_max.is_some();
+        self.services.budget.check_price(child)?;
+        let priced = |model| self.services.deps.prices.price(model).is_some();
+        match child.model.as_ref().filter(|model| budget && !priced(model)) {
+            Some(model) => Err(LimitReached::PriceUnknown { model: model.to_string() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Number of children that have not ended.
+    fn running_children(&self) -> usize {
+        let mut children: HashSet<&TaskId> = self.state.detached.values().collect();
+        for pending_call in self.state.pending_calls.values() {
+            if let PendingCall::Children { children: more, .. } = pending_call {
+                children.extend(more);
+            }
+        }
+        let count = |outcomes: &pending_call::Outcomes| {
+            children.iter().filter(|child| !outcomes.contains_key(**child)).count()
+        };
+        self.services.waiters.outcomes(&self.state.task_id, count)
+    }
+
+    /// Hands the task over to another agent.
+    fn hand_over(&mut self, call: &ToolCallBlock, planned: PlannedChild) {
+        let PlannedChild { created, message } = planned;
+        let to = created.agent.clone();
+        self.push(HandedOver {
+            tool_call_id: call.id.clone(),
+            agent: created.agent,
+            model: created.model,
+            fallbacks: created.fallbacks,
+            system_prompt: created.system_prompt,
+            tools: created.tools,
+            agents: created.agents,
+        });
+        self.add_result(call, ToolResult::text(format!("handed over to {to}")));
+        self.advance_to(AgentState::Idle);
+        self.push(MessageAppended::new(message));
+        self.replace_agent();
+    }
+
+    pub(crate) fn wait_for_call(&self, pending_call: &PendingCall) {
+        let (waiters, waiter) = (&self.services.waiters, &self.state.task_id);
+        waiters.register(waiter, pending_call.tasks(), pending_call.goal(), &self.trees);
+        if let PendingCall::Children { join: Join::Detached, children } = pending_call {
+            waiters.register(waiter, children, WaitGoal::EACH, &self.trees);
+        }
+        if let Some(until) = pending_call.until() {
+            deadlines::watch_task(&self.services, until, waiter.clone());
+        }
+    }
+
+    /// Gives pending calls whose wait is over their results.
+    pub(crate) async fn complete_calls(
+        &mut self,
+        calls: Vec<ToolCallId>,
+    ) -> Result<(), OrchestratorError> {
+        self.advance_to(AgentState::ToolCall);
+        for call_id in calls {
+            let Some(pending_call) = self.state.pending_calls.get(&call_id).cloned() else {
+                continue;
+            };
+            let Some(call) = self.find_call(&call_id) else { continue };
+            let result = match &pending_call {
+                PendingCall::Children { join, children } => self.joined(*join, children).await?,
+                PendingCall::Await { tasks, .. } => self.awaited(tasks).await?,
+                PendingCall::Request { id, .. } => {
+                    self.take_response(&call, *id);
+                    continue;
+                }
+                PendingCall::External { .. } => continue,
+            };
+            self.add_result(&call, result);
+        }
+        if self.state.pending_calls.is_empty() {
+            self.advance_to(AgentState::Idle);
+        }
+        Ok(())
+    }
+
+    async fn joined(
+        &mut self,
+        join: Join,
+        children: &[TaskId],
+    ) -> Result<ToolResult, OrchestratorError> {
+        let waiter = &self.state.task_id;
+        match join {
+            // The call waits for the others no longer.
+            Join::Any | Join::Quorum { .. } => {
+                let late = |outcomes: &pending_call::Outcomes| -> Vec<TaskId> {
+                    children.iter().filter(|c| !outcomes.contains_key(*c)).cloned().collect()
+                };
+                let late = self.services.waiters.outcomes(waiter, late);
+                cancel::cancel_all(&self.services, late).await?;
+            }
+            Join::Single | Join::All | Join::Detached => {}
+        }
+        let delivered = |outcomes: &_| pending_call::join_result(join, children, outcomes);
+        let result = self.services.waiters.outcomes(waiter, delivered);
+        if join != Join::Detached {
+            self.services.waiters.stop_waiting(waiter, children);
+        }
+        let text = crate::dispatch::supervisor_tools::result_text(&result);
+        Ok(if pending_call::succeeded(join, &result) {
+            ToolResult::text(text)
+        } else {
+            ToolResult::failed(text)
+        })
+    }
+
+    /// A call of the last answer, by id.
+    pub(crate) fn find_call(&self, call_id: &ToolCallId) -> Option<ToolCallBlock> {
+        let (answer, _) = self.state.last_step()?;
+        answer.tool_calls().find(|call| call.id == *call_id).cloned()
+    }
+}
+
+/// Whether a call is the only one of its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnlyCall {
+    Yes,
+    No,
+}
+
+/// The results of single tasks in a result.
+pub(crate) fn results(result: &InvocationResult) -> Vec<&antiphon_core::AgentResult> {
+    match result {
+        InvocationResult::Scalar { result } => vec![result],
+        InvocationResult::Vector { results } => results.iter().collect(),
+        InvocationResult::TaskIds { .. } => Vec::new(),
+    }
+}

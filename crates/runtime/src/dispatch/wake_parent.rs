@@ -1,0 +1,69 @@
+//! Wakes the tasks that wait for a task when it ends: a parent for its children, and any task for the
+//! tasks it awaits.
+
+use std::sync::Arc;
+
+use antiphon_core::{EventBody, TaskId, TaskStatus, TaskSummary, WaitingFor};
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+
+use crate::dispatch::pending_call::Outcome;
+use crate::orchestrator_error::OrchestratorError;
+use crate::services::Services;
+use crate::task::deadlines;
+use crate::task::state::TaskState;
+use crate::task::supervise;
+
+/// Starts the tasks that wait for an ended task. Each is woken once.
+pub(crate) fn task_ended(services: &Arc<Services>, task_id: &TaskId, outcome: &Outcome) {
+    for waiter in services.waiters.ended(task_id, outcome) {
+        supervise::start(services, &waiter);
+    }
+    services.waiters.remove(task_id);
+}
+
+/// The same for a task that was found ended: the process that recorded the end may have died before
+/// it woke the waiters.
+pub(crate) fn found_ended(services: &Arc<Services>, state: &TaskState) {
+    let now = services.deps.clock.now();
+    task_ended(
+        services,
+        &state.task_id,
+        &Outcome::of_status(state.status, state.detail.as_ref(), now),
+    );
+}
+
+/// Records for `waiter` how a task ended, or starts that task.
+pub(crate) async fn rejoin(
+    services: &Arc<Services>,
+    waiter: &TaskId,
+    task: &TaskSummary,
+) -> Result<(), OrchestratorError> {
+    if task.status.is_terminal() {
+        let outcome = services.reader.outcome(task).await?;
+        services.waiters.record_outcome(waiter, &task.task_id, outcome);
+    } else if task.waiting_for.is_some_and(|what| what != WaitingFor::Budget) {
+        deadlines::watch_wall_clock(services, &task.task_id).await?;
+    } else {
+        supervise::start(services, &task.task_id);
+    }
+    Ok(())
+}
+
+impl Outcome {
+    /// The outcome of the task, if the event ends it.
+    pub(crate) fn of_event(body: &EventBody, at: DateTime<Utc>) -> Option<Self> {
+        let EventBody::StatusChanged(change) = body else { return None };
+        let terminal = change.status.is_terminal();
+        terminal.then(|| Self::of_status(change.status, change.detail.as_ref(), at))
+    }
+
+    pub(crate) fn of_status(
+        status: TaskStatus,
+        detail: Option<&Value>,
+        ended_at: DateTime<Utc>,
+    ) -> Self {
+        let content = detail.cloned().unwrap_or_else(|| Value::String(status.as_str().to_owned()));
+        Self { status, content, ended_at }
+    }
+}

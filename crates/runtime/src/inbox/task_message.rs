@@ -1,0 +1,117 @@
+//! Messages to a task that has not ended, labeled with their sender.
+//!
+//! A message with a key is sent once: a repeated call, also after the task has ended, returns the
+//! same id and records nothing. A task that has ended, or whose inbox is full, accepts no new message.
+
+use std::sync::Arc;
+
+use antiphon_core::port::IdempotencyKey;
+use antiphon_core::{
+    HandlingMode, Interaction, InteractionId, MessageQueued, Sender, SilentIntents, TaskId,
+    UserMessage, classify,
+};
+
+use crate::inbox::admission::{self, QueueOutcome};
+use crate::inbox::derived_id;
+use crate::orchestrator::Orchestrator;
+use crate::orchestrator_error::OrchestratorError;
+use crate::services::Services;
+
+/// A message to a task.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskMessage {
+    /// Text and images.
+    pub message: UserMessage,
+    /// When the model may read it.
+    pub mode: HandlingMode,
+    /// Sender. Only messages of the user are shown to the model as the user's own words.
+    pub from: Sender,
+    /// Makes a repeated call harmless.
+    pub key: Option<IdempotencyKey>,
+}
+
+impl Orchestrator {
+    /// Sends a message to a task that has not ended. The model reads it after the current step
+    /// (`steer`) or after the current turn (`queue`). When this returns, the message is durable.
+    pub async fn send_message(
+        &self,
+        task_id: &TaskId,
+        message_to_task: TaskMessage,
+    ) -> Result<InteractionId, OrchestratorError> {
+        let TaskMessage { message, mode, from, key } = message_to_task;
+        let services = self.services();
+        let id = match &key {
+            Some(key) => message_id(task_id, key),
+            None => InteractionId::from(services.deps.ids.next()),
+        };
+        if key.is_some() && was_sent(services, task_id, id).await? {
+            return Ok(id);
+        }
+        let queued = match from {
+            Sender::User => MessageQueued::of_user(id, mode, message),
+            Sender::Peer(_) | Sender::External(_) => {
+                let interaction = Interaction {
+                    id,
+                    from,
+                    content: message.into(),
+                    handling_mode: mode,
+                    render_metadata: None,
+                };
+                MessageQueued::of(classify(interaction, &SilentIntents::default()))
+            }
+        };
+        queue_message(services, task_id, queued).await?;
+        Ok(id)
+    }
+
+    /// Checks that the payer may send a message: one that has spent its own budget sends nothing new.
+    pub async fn check_budget_for_message(
+        &self,
+        payer: Option<&str>,
+        task_id: &TaskId,
+        message_to_task: &TaskMessage,
+    ) -> Result<(), OrchestratorError> {
+        match (self.check_own_budget(payer).await, &message_to_task.key) {
+            (Err(OrchestratorError::Budget(_)), Some(key))
+                if was_sent(self.services(), task_id, message_id(task_id, key)).await? =>
+            {
+                Ok(())
+            }
+            (afforded, _) => afforded,
+        }
+    }
+}
+
+/// The id of a message with a key: the same key gives the same id.
+fn message_id(task_id: &TaskId, key: &IdempotencyKey) -> InteractionId {
+    derived_id::of_name(&format!("{task_id}:{}", key.0))
+}
+
+/// Whether the message was recorded before.
+async fn was_sent(
+    services: &Services,
+    task_id: &TaskId,
+    id: InteractionId,
+) -> Result<bool, OrchestratorError> {
+    Ok(services.deps.journal.answered(&message_key(task_id, id)).await?.is_some())
+}
+
+/// Queues a message for a task that has not ended, once, and starts the task.
+pub(crate) async fn queue_message(
+    services: &Arc<Services>,
+    task_id: &TaskId,
+    queued: MessageQueued,
+) -> Result<(), OrchestratorError> {
+    let key = Some(message_key(task_id, queued.id));
+    services.reader.unfinished(task_id).await?;
+    match admission::queue_for_task(services, task_id, queued, key).await? {
+        QueueOutcome::Queued { .. } => Ok(()),
+        QueueOutcome::Full(_) => Err(OrchestratorError::InboxFull { task_id: task_id.clone() }),
+        QueueOutcome::Ended => services.reader.unfinished(task_id).await.map(drop),
+    }
+}
+
+/// The key under which a message is recorded.
+pub(crate) fn message_key(task_id: &TaskId, id: InteractionId) -> IdempotencyKey {
+    IdempotencyKey(format!("said:{task_id}:{id}"))
+}

@@ -1,0 +1,60 @@
+//! The only way events get into the journal. Counts what they spend and what they queue, and notifies
+//! followers. A refused append changes nothing.
+
+use std::sync::Arc;
+
+use antiphon_core::port::{Append, Appended, Journal, JournalError};
+use antiphon_core::{EventBody, PriceTable};
+
+use crate::budget::spend_cache::SpendCache;
+use crate::budget::tree::Trees;
+use crate::inbox::quotas::InboxQuotas;
+use crate::watch::notifier::Notifier;
+use crate::watch::recent_events;
+
+/// Appends events and keeps the caches that depend on them current.
+pub(crate) struct JournalWriter {
+    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) prices: Arc<PriceTable>,
+    pub(crate) trees: Arc<Trees>,
+    pub(crate) spend_cache: Arc<SpendCache>,
+    pub(crate) quotas: Arc<InboxQuotas>,
+    pub(crate) notifier: Arc<Notifier>,
+}
+
+impl JournalWriter {
+    /// Appends events, counts them, and notifies followers.
+    pub(crate) async fn append(&self, append: Append) -> Result<Appended, JournalError> {
+        let queue_changes: Vec<EventBody> =
+            append.events.iter().filter(|body| changes_inbox(body)).cloned().collect();
+        let task_id = append.task_id.clone();
+        let counted = self.quotas.expect(&task_id, &queue_changes);
+        // The bodies are copied only when the task has followers.
+        let followed = self.notifier.channel(&task_id);
+        let followed = followed.map(|channel| (channel, append.at, append.events.clone()));
+        let appended =
+            self.spend_cache.append(append, &*self.journal, &self.trees, &self.prices).await;
+        if appended.as_ref().map_or(true, |appended| appended.deduplicated) {
+            self.quotas.release(&task_id, &counted);
+        }
+        let appended = appended?;
+        if let Some((channel, at, bodies)) = followed
+            && !appended.deduplicated
+        {
+            channel.recent.add(recent_events::events_of(&appended, &task_id, at, bodies));
+        }
+        self.notifier.notify(&appended.task_id, appended.position);
+        if !appended.deduplicated {
+            self.quotas.note(&appended.task_id, &queue_changes);
+        }
+        Ok(appended)
+    }
+}
+
+/// Whether the event changes the content of an inbox.
+fn changes_inbox(body: &EventBody) -> bool {
+    let takes = |body: &EventBody| matches!(body, EventBody::MessageAppended(appended) if appended.queued.is_some());
+    matches!(body, EventBody::MessageQueued(_) | EventBody::Replied(_))
+        || takes(body)
+        || body.ends_task()
+}

@@ -1,0 +1,319 @@
+//! Tasks that a runner runs.
+//!
+//! A runner runs a task until it has ended, is suspended, or has calls that only the orchestrator
+//! answers. Then the orchestrator acts, and the runner continues. A runner has the time and the budget
+//! of its task, and is dropped when it does not stop.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_core::port::{Run, RunnerError, TaskUpdates};
+use antiphon_core::{
+    Cancel, HistoryRef, Position, Provider, RunnerConfig, TaskId, TaskStatus, WaitingFor,
+};
+use async_trait::async_trait;
+use serde_json::json;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::budget::tree;
+use crate::deps::Dispatch;
+use crate::orchestrator_error::OrchestratorError;
+use crate::runner::bounded_model::{BoundedModel, Bounds, NoModel};
+use crate::runner::runner_journal::RunnerJournal;
+use crate::task::decide::Action;
+use crate::task::limits;
+use crate::task::reader::HISTORY_TASKS_MAX;
+use crate::task::step::TaskRun;
+
+/// Maximum number of attempts to reach a runner.
+const TRIES_MAX: u32 = 5;
+
+/// Pause before the second attempt; it doubles with each further one.
+const TRY_AFTER: Duration = Duration::from_millis(200);
+
+/// How long another orchestrator may take to receive a cancellation.
+const CANCEL_WAIT: Duration = Duration::from_secs(5);
+
+/// How long a runner may take to stop.
+const STOP_WAIT: Duration = Duration::from_secs(10);
+
+impl TaskRun {
+    /// Whether another orchestrator handles the calls of this task that dispatch agents.
+    pub(crate) fn is_dispatched_elsewhere(&self) -> bool {
+        self.services.deps.settings.dispatch == Dispatch::Parent || self.is_orchestrated_elsewhere()
+    }
+
+    fn is_orchestrated_elsewhere(&self) -> bool {
+        self.services.deps.is_orchestrated(self.state.created.runner.as_ref())
+    }
+
+    /// Whether the runner reads the inbox of this task itself.
+    fn keeps_inbox(&self) -> bool {
+        let Some(config) = &self.state.created.runner else { return false };
+        let mut runners = self.services.deps.runners.iter();
+        runners.any(|known| known.kind() == config.kind && known.keeps_inbox())
+    }
+
+    /// Cancels the task in another orchestrator, if it runs there.
+    pub(crate) async fn cancel_remote(&mut self) -> Result<(), OrchestratorError> {
+        let Some(config) = self.state.created.runner.clone() else { return Ok(()) };
+        if self.is_orchestrated_elsewhere() {
+            // Also during a shutdown. An unreachable orchestrator ends the task by its own limits.
+            let patience = Cancel::when(tokio::time::sleep(CANCEL_WAIT));
+            let canceled = self.run_in_runner(&config, patience, &CancellationToken::new()).await?;
+            self.rebase().await?;
+            if let Err(error) = canceled {
+                tracing::warn!(task.id = %self.state.task_id, %error, "could not cancel in the runner");
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the runner performs this action.
+    pub(crate) fn runs_remotely(&self, action: &Action) -> bool {
+        let here = self.services.deps.settings.dispatch == Dispatch::Here;
+        if !here || self.state.created.runner.is_none() {
+            return false;
+        }
+        match action {
+            Action::Ended | Action::FailOnLimit(_) | Action::WaitForBudget(_) => false,
+            // In a task of another orchestrator these refer to its own tasks and requests.
+            Action::CompleteCalls(_)
+            | Action::ReportDetached(_)
+            | Action::WaitForClient
+            | Action::ExpireRequests(_)
+            | Action::TimeOutRequests(_)
+            | Action::AnswerRequest(_) => self.is_orchestrated_elsewhere(),
+            Action::Idle => self.is_orchestrated_elsewhere() || self.keeps_inbox(),
+            Action::Suspend => self.is_orchestrated_elsewhere() && self.state.waiting_for.is_none(),
+            Action::CallTools(pending) => {
+                let ours = pending.iter().all(|pending| {
+                    self.orchestrates(&pending.call.name) || self.is_external(&pending.call.name)
+                });
+                !ours || self.is_orchestrated_elsewhere()
+            }
+            // A task that waits for our budget reads messages here: in the runner it would continue.
+            Action::TakeMessages(_) => {
+                let waits = self.state.waiting_for == Some(WaitingFor::Budget);
+                !waits || self.is_dispatched_elsewhere()
+            }
+            Action::AskModel | Action::Compact | Action::Finish(_) | Action::RejectOutput(_) => {
+                true
+            }
+        }
+    }
+
+    /// Whether the parent orchestrator performs this action.
+    pub(crate) fn is_left_to_parent(&self, action: &Action) -> bool {
+        if self.services.deps.settings.dispatch == Dispatch::Here {
+            return false;
+        }
+        match action {
+            Action::CompleteCalls(_)
+            | Action::ReportDetached(_)
+            | Action::WaitForClient
+            | Action::ExpireRequests(_)
+            | Action::TimeOutRequests(_)
+            | Action::AnswerRequest(_)
+            | Action::Idle => true,
+            Action::CallTools(pending) => pending.iter().all(|pending| {
+                self.orchestrates(&pending.call.name) || self.is_external(&pending.call.name)
+            }),
+            Action::Ended
+            | Action::Suspend
+            | Action::FailOnLimit(_)
+            | Action::WaitForBudget(_)
+            | Action::AskModel
+            | Action::TakeMessages(_)
+            | Action::Compact
+            | Action::Finish(_)
+            | Action::RejectOutput(_) => false,
+        }
+    }
+
+    /// Has the runner run the task, with retries.
+    pub(crate) async fn run_remotely(&mut self) -> Result<(), OrchestratorError> {
+        let Some(config) = self.state.created.runner.clone() else { return Ok(()) };
+        self.flush().await?;
+        if let Some(limit) = limits::used_up(&self.trees, &self.services.deps.prices) {
+            self.fail_on_limit(&limit);
+            return Ok(());
+        }
+        let mut wait = TRY_AFTER;
+        // The runner of an orchestrator retries itself.
+        let tries_max = if self.is_orchestrated_elsewhere() { 1 } else { TRIES_MAX };
+        for attempt in 1..=tries_max {
+            let before = self.state.seq;
+            // Fires when the budget is spent: then the runner suspends the task, and it waits here.
+            let (stop, spent) = (self.services.background.stop.clone(), CancellationToken::new());
+            let rests = spent.clone();
+            let rest = Cancel::when(async move {
+                tokio::select! {
+                    () = stop.cancelled() => {}
+                    () = rests.cancelled() => {}
+                }
+            });
+            let stopped = self.run_in_runner(&config, rest, &spent).await?;
+            self.rebase().await?;
+            if self.must_stop() || spent.is_cancelled() {
+                return Ok(());
+            }
+            let reason = match stopped {
+                Ok(()) if self.state.seq > before => return Ok(()),
+                Ok(()) => "it recorded nothing".to_owned(),
+                Err(RunnerError::Journal(error)) => return Err(error.into()),
+                Err(RunnerError::Unavailable { reason }) => reason,
+                Err(RunnerError::Refused { reason }) => {
+                    self.fail_runner("runner_refused", &config, &reason);
+                    return Ok(());
+                }
+            };
+            if attempt == tries_max {
+                self.fail_runner("runner_unavailable", &config, &reason);
+                return Ok(());
+            }
+            tracing::warn!(task.id = %self.state.task_id, runner = %config.kind, reason, "retrying");
+            self.running.heartbeat();
+            let (cancel, stop) =
+                (self.running.cancel.clone(), self.services.background.stop.clone());
+            tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                () = cancel.cancelled() => return Ok(()),
+                () = stop.cancelled() => return Ok(()),
+            }
+            wait *= 2;
+        }
+        Ok(())
+    }
+
+    fn must_stop(&self) -> bool {
+        self.running.cancel.is_cancelled()
+            || self.services.background.stop.is_cancelled()
+            || self.state.status.is_terminal()
+            || limits::deadline(&self.state).is_some_and(|at| self.services.deps.clock.now() >= at)
+            || limits::used_up(&self.trees, &self.services.deps.prices).is_some()
+    }
+
+    fn fail_runner(&mut self, code: &str, config: &RunnerConfig, reason: &str) {
+        let error = format!("the runner `{}` failed: {reason}", config.kind);
+        self.end(TaskStatus::Failed, Some(json!({ "code": code, "error": error })));
+    }
+
+    async fn run_in_runner(
+        &self,
+        config: &RunnerConfig,
+        rest: Cancel,
+        spent: &CancellationToken,
+    ) -> Result<Result<(), RunnerError>, OrchestratorError> {
+        let runners = &self.services.deps.runners;
+        let Some(runner) = runners.iter().find(|known| known.kind() == config.kind) else {
+            let reason = "there is no such runner here".to_owned();
+            return Ok(Err(RunnerError::Refused { reason }));
+        };
+        let provider = match self.services.deps.provider_of(&self.state.created) {
+            Ok(provider) => provider,
+            Err(_) if !runner.asks_here() => Arc::new(NoModel) as Arc<dyn Provider>,
+            Err(reason) => return Ok(Err(RunnerError::Refused { reason })),
+        };
+        // Fires when the task is canceled, its time is over, or a shared limit is reached.
+        let end = self.running.cancel.child_token();
+        let bounds = Bounds {
+            trees: self.trees.clone(),
+            services: Arc::clone(&self.services),
+            task: self.state.created.clone(),
+            spent: spent.clone(),
+        };
+        let over = end.clone();
+        let deps = &self.services.deps;
+        let (limits, dispatches) =
+            limits::left(&self.state, &self.trees, &deps.prices, deps.clock.now());
+        let run = Run {
+            task_id: self.state.task_id.clone(),
+            config: config.config.clone(),
+            limits,
+            dispatches,
+            journal: Arc::new(RunnerJournal {
+                services: Arc::clone(&self.services),
+                task_id: self.state.task_id.clone(),
+                root: self.root().clone(),
+                readable: self.readable().await?,
+                trees: self.trees.clone(),
+                resident_agent: self
+                    .state
+                    .created
+                    .standing
+                    .then(|| self.state.created.agent.clone()),
+                asks_here: runner.asks_here(),
+                end: end.clone(),
+            }),
+            provider: Arc::new(BoundedModel { provider, bounds }),
+            cancel: Cancel::when(async move { over.cancelled().await }),
+            rest,
+            news: Box::new(UpdateSignal(
+                self.services.notifier.subscribe(Some(&self.state.task_id)),
+            )),
+        };
+        Ok(self.supervise_runner(runner.run(run), &end).await)
+    }
+
+    /// Waits for a runner, but no longer than it may work.
+    async fn supervise_runner(
+        &self,
+        work: impl Future<Output = Result<(), RunnerError>>,
+        end: &CancellationToken,
+    ) -> Result<(), RunnerError> {
+        let mut work = std::pin::pin!(work);
+        let mut alive = tokio::time::interval(Duration::from_secs(30));
+        let left = limits::deadline(&self.state)
+            .map(|until| (until - self.services.deps.clock.now()).to_std().unwrap_or_default());
+        let mut time_over = std::pin::pin!(async {
+            match left {
+                Some(left) => tokio::time::sleep(left).await,
+                None => std::future::pending().await,
+            }
+        });
+        let mut stubborn = std::pin::pin!(async {
+            end.cancelled().await;
+            tokio::time::sleep(STOP_WAIT).await;
+        });
+        loop {
+            tokio::select! {
+                stopped = &mut work => return stopped,
+                () = &mut time_over, if !end.is_cancelled() => end.cancel(),
+                // Dropping the runner's future has to stop what it started.
+                () = &mut stubborn => {
+                    let reason = "it did not stop in time".to_owned();
+                    return Err(RunnerError::Unavailable { reason });
+                }
+                _ = alive.tick() => self.running.heartbeat(),
+            }
+        }
+    }
+
+    /// This task, and the tasks whose conversation it continues.
+    async fn readable(&self) -> Result<Vec<TaskId>, OrchestratorError> {
+        let mut readable = vec![self.state.task_id.clone()];
+        let mut history = self.state.created.history.clone();
+        while let Some(HistoryRef { task_id, .. }) = history.take() {
+            if readable.len() == HISTORY_TASKS_MAX {
+                break;
+            }
+            history = tree::creation(&task_id, &*self.services.deps.journal).await?.0.history;
+            readable.push(task_id);
+        }
+        Ok(readable)
+    }
+}
+
+/// Signals that events were recorded for a task.
+struct UpdateSignal(watch::Receiver<Position>);
+
+#[async_trait]
+impl TaskUpdates for UpdateSignal {
+    async fn next(&mut self) {
+        if self.0.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! The journal as a runner sees it. The runner writes events of its own task; it cannot answer
+//! approvals or create tasks. It reads its own task, the conversation before it, and the limits of its
+//! ancestors.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use antiphon_core::port::{
+    Append, Appended, ApprovalQuery, GateRequest, IdempotencyKey, Journal, JournalError, Page,
+    Read, Rule, TaskQuery, TaskSelector, Verdict,
+};
+use antiphon_core::{
+    Approval, DayRange, EventBody, InteractionId, LiveAgent, Queued, Replied, SessionSummary,
+    Spending, TaskCreated, TaskId, TaskStatus, TaskSummary, WaitingFor,
+};
+use async_trait::async_trait;
+use tokio_util::sync::CancellationToken;
+
+use crate::budget::tree::Tree;
+use crate::inbox::requests;
+use crate::inbox::start_agent;
+use crate::orchestrator_error::OrchestratorError;
+use crate::services::Services;
+use crate::task::limits;
+
+/// The journal as a runner sees it.
+pub(crate) struct RunnerJournal {
+    pub(crate) services: Arc<Services>,
+    pub(crate) task_id: TaskId,
+    pub(crate) root: TaskId,
+    pub(crate) readable: Vec<TaskId>,
+    pub(crate) trees: Vec<Arc<Tree>>,
+    /// Name of the resident agent, when the task has to answer requests.
+    pub(crate) resident_agent: Option<String>,
+    /// Whether its model is called and paid from here.
+    pub(crate) asks_here: bool,
+    /// Fired when a shared limit is reached.
+    pub(crate) end: CancellationToken,
+}
+
+impl RunnerJournal {
+    fn refuse<T>(&self, reason: &str) -> Result<T, JournalError> {
+        let reason = format!("a runner {reason}");
+        Err(JournalError::Invalid { task_id: self.task_id.clone(), reason })
+    }
+}
+
+impl RunnerJournal {
+    /// Refuses to end a pause or a wait for our budget.
+    async fn check_pause(&self, append: &Append) -> Result<(), JournalError> {
+        let goes_on = |body: &EventBody| matches!(body, EventBody::StatusChanged(change) if change.status == TaskStatus::Running);
+        if !append.events.iter().any(goes_on) {
+            return Ok(());
+        }
+        let query =
+            TaskQuery { which: TaskSelector::One(self.task_id.clone()), limit: NonZeroUsize::MIN };
+        let summary = self.services.deps.journal.tasks(query).await?.into_iter().next();
+        match summary.and_then(|summary| summary.waiting_for) {
+            Some(WaitingFor::Resume) => self.refuse("cannot lift a pause"),
+            // A wait for another orchestrator's own budget is that orchestrator's to end.
+            Some(WaitingFor::Budget) if self.asks_here => self.refuse("cannot raise a budget"),
+            Some(WaitingFor::Approval | WaitingFor::ToolResult | WaitingFor::Budget) | None => {
+                Ok(())
+            }
+        }
+    }
+
+    /// Replaces the rule of an approval: what a user can allow beyond a call is for our gate to say.
+    fn use_own_rule(&self, body: &mut EventBody) {
+        let EventBody::ApprovalRequested(request) = body else { return };
+        let call =
+            GateRequest { tool: &request.tool_name, arguments: &request.arguments, granted: &[] };
+        request.rule = match self.services.deps.gate.judge(&call) {
+            Verdict::Ask { reason, rule } => {
+                request.reason = reason;
+                rule
+            }
+            // No rule beyond the call.
+            Verdict::Allow | Verdict::Deny { .. } => Rule(String::new()),
+        };
+    }
+
+    /// The replies to open requests, if the append ends the task.
+    async fn final_replies(&self, append: &Append) -> Result<Vec<Replied>, JournalError> {
+        let end = append.events.iter().find(|body| body.ends_task());
+        let Some(EventBody::StatusChanged(end)) = end.filter(|_| self.resident_agent.is_some())
+        else {
+            return Ok(Vec::new());
+        };
+        let mut state = match self.services.reader.load(&self.task_id).await {
+            Ok(state) => state,
+            Err(OrchestratorError::Journal(error)) => return Err(error),
+            Err(error) => return self.refuse(&format!("has to be able to read it: {error}")),
+        };
+        for body in append.events.iter().take_while(|body| !body.ends_task()) {
+            state.apply(body);
+        }
+        Ok(start_agent::final_replies(&state, end.status))
+    }
+
+    /// Delivers replies. A requester that does not get one looks for it in the journal.
+    async fn deliver(&self, answers: &[Replied]) {
+        let Some(agent) = &self.resident_agent else { return };
+        for answer in answers {
+            if let Err(error) = requests::deliver_reply(&self.services, agent, answer).await {
+                tracing::warn!(task.id = %self.task_id, %error, "an answer was not delivered");
+            }
+        }
+    }
+
+    /// The limits of an ancestor, and nothing else of it.
+    async fn limits_of_ancestor(&self, read: Read) -> Result<Page, JournalError> {
+        let mut page =
+            self.services.deps.journal.read(Read { limit: NonZeroUsize::MIN, ..read }).await?;
+        page.events.retain_mut(|event| {
+            let EventBody::TaskCreated(created) = &mut event.body else { return false };
+            *created = TaskCreated {
+                parent: created.parent.clone(),
+                root: created.root.clone(),
+                depth: created.depth,
+                limits: created.limits,
+                ..TaskCreated::new(created.agent.clone(), created.session_id.clone())
+            };
+            true
+        });
+        Ok(page)
+    }
+}
+
+/// Whether a runner may write the event: events of the loop, and relay positions.
+fn is_for_runners(body: &EventBody) -> bool {
+    body.is_of_the_loop() || matches!(body, EventBody::Relayed(_))
+}
+
+#[async_trait]
+impl Journal for RunnerJournal {
+    async fn append(&self, mut append: Append) -> Result<Appended, JournalError> {
+        if append.task_id != self.task_id {
+            return self.refuse("writes its own task and no other");
+        }
+        if append.key.is_some() {
+            return self.refuse("uses no keys");
+        }
+        if let Some(body) = append.events.iter().find(|body| !is_for_runners(body)) {
+            return self.refuse(&format!("cannot write `{}`", body.event_type()));
+        }
+        // Spending counts on the current day here.
+        append.at = self.services.deps.clock.now();
+        self.check_pause(&append).await?;
+        for body in &mut append.events {
+            self.use_own_rule(body);
+        }
+        let answers = self.final_replies(&append).await?;
+        let behind = std::mem::take(&mut append.events);
+        append.events = answers.iter().cloned().map(EventBody::from).chain(behind).collect();
+        let events = append.events.clone();
+        let appended = self.services.append(append).await?;
+        self.deliver(&answers).await;
+        for tree in &self.trees {
+            tree.add(&events);
+        }
+        let paid = events.iter().any(|body| matches!(body, EventBody::UsageRecorded(_)));
+        if paid && limits::used_up(&self.trees, &self.services.deps.prices).is_some() {
+            self.end.cancel();
+        }
+        Ok(appended)
+    }
+
+    async fn read(&self, read: Read) -> Result<Page, JournalError> {
+        match &read.task_id {
+            Some(task_id) if self.readable.contains(task_id) => {
+                self.services.deps.journal.read(read).await
+            }
+            Some(task_id) if self.trees.iter().any(|tree| tree.root == *task_id) => {
+                self.limits_of_ancestor(read).await
+            }
+            Some(_) | None => self.refuse("reads its own task and no other"),
+        }
+    }
+
+    async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
+        let own = match &query.which {
+            TaskSelector::One(task_id) => self.readable.contains(task_id),
+            TaskSelector::Tree(root) => *root == self.root,
+            TaskSelector::All
+            | TaskSelector::Roots
+            | TaskSelector::Unfinished
+            | TaskSelector::IdPrefix(_)
+            | TaskSelector::Session(_)
+            | TaskSelector::Matching(_) => false,
+        };
+        if !own {
+            return Ok(Vec::new());
+        }
+        let mut tasks = self.services.deps.journal.tasks(query).await?;
+        for task in tasks.iter_mut().filter(|task| task.task_id != self.task_id) {
+            // The usage of other tasks is visible, their text is not.
+            task.title.clear();
+            task.preview = None;
+        }
+        Ok(tasks)
+    }
+
+    async fn sessions(&self, _: NonZeroUsize) -> Result<Vec<SessionSummary>, JournalError> {
+        Ok(Vec::new())
+    }
+
+    async fn approvals(&self, _: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
+        Ok(Vec::new())
+    }
+
+    async fn agents(&self, _: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
+        Ok(Vec::new())
+    }
+
+    async fn queued(&self, _: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
+        Ok(Vec::new())
+    }
+
+    /// Always `None`: a runner sends no requests.
+    async fn reply(&self, _: InteractionId) -> Result<Option<Replied>, JournalError> {
+        Ok(None)
+    }
+
+    /// Always empty: spending is counted when it is recorded.
+    async fn spending(&self, _: DayRange) -> Result<Spending, JournalError> {
+        Ok(Spending::default())
+    }
+
+    /// Always `None`: a runner has no keys.
+    async fn answered(&self, _: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
+        Ok(None)
+    }
+}

@@ -1,0 +1,281 @@
+//! Limits of a task and of the tree it belongs to.
+
+use std::collections::BTreeMap;
+use std::num::{NonZeroU32, NonZeroU64};
+use std::sync::Arc;
+
+use antiphon_core::port::DispatchPermission;
+use antiphon_core::{
+    Cost, ModelRef, PriceTable, TaskLimits, TaskSummary, TokenUsage, Usage, UsageRecorded,
+};
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use crate::budget::spend_limits::BudgetRefusal;
+use crate::budget::tree::Tree;
+use crate::dispatch::pending_call::Outcomes;
+use crate::task::state::TaskState;
+
+/// The limit that a task reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[serde(tag = "limit", rename_all = "snake_case")]
+pub enum LimitReached {
+    /// Too many answers of the model.
+    #[error("limit reached: {max} turns for the task and its tree")]
+    Turns {
+        /// Allowed number of turns.
+        max: u32,
+    },
+    /// Too many tool calls.
+    #[error("limit reached: {max} tool calls for the task and its tree")]
+    ToolCalls {
+        /// Allowed number of tool calls.
+        max: u32,
+    },
+    /// Too many tokens.
+    #[error("limit reached: {max} tokens for the task and its tree")]
+    Tokens {
+        /// Allowed number of tokens.
+        max: u64,
+    },
+    /// The cost limit is reached.
+    #[error("limit reached: the task may cost {}", Cost { nano_usd: *max_nano_usd })]
+    Cost {
+        /// Allowed cost, in billionths of a US dollar.
+        max_nano_usd: u64,
+    },
+    /// The task has a cost limit, and the price of its model is unknown.
+    #[error("the task has a budget, but the price of `{model}` is unknown: configure its price")]
+    PriceUnknown {
+        /// The model without a price, as `provider/model`.
+        model: String,
+    },
+    /// The task took too long.
+    #[error("limit reached: the task may take {max_s} seconds")]
+    WallClock {
+        /// Allowed seconds since its creation.
+        max_s: u32,
+    },
+    /// The dispatch depth is reached.
+    #[error("limit reached: tasks may be dispatched {max} levels deep")]
+    Depth {
+        /// Allowed levels below the task with the limit.
+        max: u32,
+    },
+    /// Too many children at once.
+    #[error("limit reached: a task may have {max} agents at work at a time")]
+    FanOut {
+        /// Allowed number of unfinished children.
+        max: u32,
+    },
+    /// Too many tasks in the tree.
+    #[error("limit reached: the tree may have {max} tasks")]
+    Tasks {
+        /// Allowed number of tasks.
+        max: u32,
+    },
+    /// Too many handovers.
+    #[error("limit reached: a task may be handed over {max} times")]
+    Handovers {
+        /// Allowed number of handovers.
+        max: u32,
+    },
+    /// The result still does not fit its schema.
+    #[error("the result does not fit its schema after {max} attempts to fix it")]
+    Repairs {
+        /// Allowed number of attempts.
+        max: u32,
+    },
+}
+
+/// Default dispatch depth, unless the root task sets another.
+pub const DEPTH_DEFAULT: u32 = 5;
+
+/// Default number of unfinished children of a task, unless an ancestor sets another.
+pub const FAN_OUT_DEFAULT: u32 = 256;
+
+/// Default number of tasks in a tree, unless the root task sets another.
+pub const TASKS_DEFAULT: u32 = 4096;
+
+/// Maximum number of handovers of a task.
+pub const HANDOVERS_MAX: u32 = 16;
+
+/// What a tree of tasks has used.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// Number of tasks.
+    pub tasks: u32,
+    /// Number of model answers.
+    pub turns: u32,
+    /// Number of tool calls.
+    pub calls: u32,
+    /// Token usage by model.
+    pub spent: BTreeMap<String, Usage>,
+}
+
+impl Totals {
+    /// Sums up the tasks of a tree.
+    pub fn of<'a>(tasks: impl IntoIterator<Item = &'a TaskSummary>) -> Self {
+        let mut totals = Self::default();
+        for task in tasks {
+            totals.tasks = totals.tasks.saturating_add(1);
+            totals.turns = totals.turns.saturating_add(task.turns);
+            totals.calls = totals.calls.saturating_add(task.calls);
+            for (model, usage) in &task.spent {
+                *totals.spent.entry(model.clone()).or_default() += *usage;
+            }
+        }
+        totals
+    }
+
+    pub(crate) fn pay(&mut self, recorded: &UsageRecorded) {
+        *self.spent.entry(recorded.model.clone()).or_default() += recorded.usage;
+        self.turns = self.turns.saturating_add(u32::from(recorded.purpose.is_none()));
+    }
+
+    fn tokens(&self) -> u64 {
+        let total = |usage: &Usage| u64::from(TokenUsage::from(*usage).total_tokens);
+        self.spent.values().map(total).sum()
+    }
+}
+
+/// Cost of the usage by `prices`. The error names a model without a price.
+pub fn cost(spent: &BTreeMap<String, Usage>, prices: &PriceTable) -> Result<Cost, String> {
+    let of = |(model, usage): (&String, &Usage)| {
+        let known = ModelRef::parse(model).ok().and_then(|model| prices.cost(&model, *usage));
+        known.ok_or_else(|| model.clone())
+    };
+    spent.iter().map(of).sum()
+}
+
+/// What a decision depends on besides the task's own events.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LimitContext<'a> {
+    /// Current time.
+    pub now: DateTime<Utc>,
+    /// Limits and totals of the trees the task belongs to.
+    pub scopes: Vec<Scope>,
+    /// Outcomes of the tasks it waits for, as far as they have ended.
+    pub outcomes: &'a Outcomes,
+    /// Prices of the models.
+    pub prices: &'a PriceTable,
+    /// Context window of the model in tokens; unknown when absent.
+    pub window_tokens: Option<u64>,
+    /// Why the budget refuses a model call, if it does.
+    pub budget: Option<BudgetRefusal>,
+}
+
+/// Limits and totals of a tree.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Scope {
+    /// Limits of the tree.
+    pub limits: TaskLimits,
+    /// What the tree has used.
+    pub totals: Totals,
+}
+
+/// When the task's time is over. Its children get no more time than it has.
+pub(crate) fn deadline(state: &TaskState) -> Option<DateTime<Utc>> {
+    let max = state.created.limits.wall_clock_s_max?;
+    Some(state.created_at + chrono::TimeDelta::seconds(i64::from(max.get())))
+}
+
+/// The wall-clock limit, if it is reached.
+pub(crate) fn time_over(state: &TaskState, standing: &LimitContext<'_>) -> Option<LimitReached> {
+    let max_s = state.created.limits.wall_clock_s_max?.get();
+    let over = deadline(state).is_some_and(|deadline| standing.now >= deadline);
+    over.then_some(LimitReached::WallClock { max_s })
+}
+
+/// The limit that forbids another model call: one of the task, or of a tree it belongs to.
+pub(crate) fn reached(state: &TaskState, standing: &LimitContext<'_>) -> Option<LimitReached> {
+    let (mut turns, mut calls, spent) = (state.turns, state.calls, state.spent.clone());
+    if state.created.standing {
+        // A resident agent never ends: these limits hold for each wake-up.
+        turns = turns.saturating_sub(state.at_wake.turns);
+        calls = calls.saturating_sub(state.at_wake.calls);
+    }
+    let own = Totals { tasks: 1, turns, calls, spent };
+    exceeded(&state.created.limits, &own, standing.prices).or_else(|| {
+        let mut scopes = standing.scopes.iter();
+        scopes.find_map(|scope| exceeded(&scope.limits, &scope.totals, standing.prices))
+    })
+}
+
+/// The limit that one of these trees has reached.
+pub(crate) fn used_up(trees: &[Arc<Tree>], prices: &PriceTable) -> Option<LimitReached> {
+    trees
+        .iter()
+        .map(|tree| tree.scope())
+        .find_map(|scope| exceeded(&scope.limits, &scope.totals, prices))
+}
+
+/// What remains for a task of its own limits and of the limits of its trees, and whether it may
+/// dispatch.
+pub(crate) fn left(
+    state: &TaskState,
+    trees: &[Arc<Tree>],
+    prices: &PriceTable,
+    now: DateTime<Utc>,
+) -> (TaskLimits, DispatchPermission) {
+    let mut left = TaskLimits {
+        answer_tokens_max: state.created.limits.answer_tokens_max,
+        wall_clock_s_max: deadline(state).and_then(|deadline| {
+            let left = (deadline - now).num_milliseconds().max(1).unsigned_abs().div_ceil(1000);
+            NonZeroU32::new(u32::try_from(left).unwrap_or(u32::MAX))
+        }),
+        ..TaskLimits::default()
+    };
+    let mut dispatches = DispatchPermission::Allowed;
+    for tree in trees {
+        let Scope { limits, totals } = tree.scope();
+        let cost = cost(&totals.spent, prices).map_or(u64::MAX, |cost| cost.nano_usd);
+        lower(&mut left.turns_max, rest(limits.turns_max, totals.turns));
+        lower(&mut left.tool_calls_max, rest(limits.tool_calls_max, totals.calls));
+        lower(&mut left.tokens_max, rest_of_many(limits.tokens_max, totals.tokens()));
+        lower(&mut left.cost_nano_usd_max, rest_of_many(limits.cost_nano_usd_max, cost));
+        lower(&mut left.fan_out_max, limits.fan_out_max);
+        // The task itself counts in both.
+        lower(&mut left.tasks_max, rest(limits.tasks_max, totals.tasks.saturating_sub(1)));
+        let usual = (tree.depth == 0).then_some(DEPTH_DEFAULT);
+        if let Some(max) = limits.depth_max.map(NonZeroU32::get).or(usual) {
+            let below = max.saturating_sub(state.created.depth - tree.depth);
+            match NonZeroU32::new(below) {
+                Some(below) => lower(&mut left.depth_max, Some(below)),
+                None => dispatches = DispatchPermission::Denied,
+            }
+        }
+    }
+    (left, dispatches)
+}
+
+/// What remains of a limit; at least 1, because absent means no limit.
+fn rest(max: Option<NonZeroU32>, used: u32) -> Option<NonZeroU32> {
+    max.map(|max| NonZeroU32::new(max.get().saturating_sub(used)).unwrap_or(NonZeroU32::MIN))
+}
+
+fn rest_of_many(max: Option<NonZeroU64>, used: u64) -> Option<NonZeroU64> {
+    max.map(|max| NonZeroU64::new(max.get().saturating_sub(used)).unwrap_or(NonZeroU64::MIN))
+}
+
+fn lower<T: Ord + Copy>(limit: &mut Option<T>, other: Option<T>) {
+    *limit = [*limit, other].into_iter().flatten().min();
+}
+
+fn exceeded(limits: &TaskLimits, totals: &Totals, prices: &PriceTable) -> Option<LimitReached> {
+    if let Some(max) = limits.turns_max.filter(|max| totals.turns >= max.get()) {
+        return Some(LimitReached::Turns { max: max.get() });
+    }
+    if let Some(max) = limits.tool_calls_max.filter(|max| totals.calls >= max.get()) {
+        return Some(LimitReached::ToolCalls { max: max.get() });
+    }
+    if let Some(max) = limits.tokens_max.filter(|max| totals.tokens() >= max.get()) {
+        return Some(LimitReached::Tokens { max: max.get() });
+    }
+    let max = limits.cost_nano_usd_max?;
+    match cost(&totals.spent, prices) {
+        Ok(cost) if cost.nano_usd < max.get() => None,
+        Ok(_) => Some(LimitReached::Cost { max_nano_usd: max.get() }),
+        Err(model) => Some(LimitReached::PriceUnknown { model }),
+    }
+}

@@ -1,0 +1,398 @@
+//! State of a task, folded from its events.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use antiphon_core::port::Rule;
+use antiphon_core::{
+    AgentId, AgentState, ApprovalId, AssistantMessage, Awaited, Compacted, Decision, Dispatched,
+    Effect, Event, EventBody, HandedOver, InteractionId, Join, Message, MessageAppended,
+    MessageQueued, Position, Replied, RequestSent, Seq, StopReason, TaskCreated, TaskId,
+    TaskStatus, ToolCallId, Usage, UserMessage, WaitingFor,
+};
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+
+use crate::dispatch::pending_call::PendingCall;
+use crate::inbox::derived_id;
+use crate::inbox::open_requests::{InboundRequest, OutboundRequest};
+use crate::task::conversation::Conversation;
+
+/// State of a task, folded from its events.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskState {
+    /// Id of the task.
+    pub task_id: TaskId,
+    /// The creation event. A handover replaces agent, model, system prompt and tools in it.
+    pub created: TaskCreated,
+    /// When the task was created.
+    pub created_at: DateTime<Utc>,
+    /// Sequence number of the last event.
+    pub seq: Seq,
+    /// Journal position of the last event that was read from the journal.
+    pub position: Position,
+    /// Current status.
+    pub status: TaskStatus,
+    /// What the task waits for, when its status is `input_required`.
+    pub waiting_for: Option<WaitingFor>,
+    /// The result, or the reason for a failure or a wait.
+    pub detail: Option<Value>,
+    /// State of the agent in its cycle.
+    pub agent_state: AgentState,
+    /// Id of the live agent, once the task has run.
+    pub agent_id: Option<AgentId>,
+    /// All messages, with what the model still reads of them.
+    pub conversation: Conversation,
+    /// Messages that are not read yet, in order of arrival.
+    pub queue: Vec<MessageQueued>,
+    /// Approvals of calls that have no result yet.
+    pub approvals: HashMap<ToolCallId, ApprovalQuestion>,
+    /// Rules that a user allowed for this task.
+    pub granted: Vec<Rule>,
+    /// Token usage by model.
+    pub spent: BTreeMap<String, Usage>,
+    /// Number of complete answers of the model.
+    pub turns: u32,
+    /// Number of tool calls.
+    pub calls: u32,
+    /// Number of results that did not fit the output schema.
+    pub rejected: u32,
+    /// Calls that were started and have no result, with the effect of their tool.
+    pub started: HashMap<ToolCallId, Effect>,
+    /// Calls without a result that wait for tasks, a peer or a client.
+    pub pending_calls: HashMap<ToolCallId, PendingCall>,
+    /// Detached tasks that have not reported, by the id of their report.
+    pub detached: BTreeMap<InteractionId, TaskId>,
+    /// Whether it ever dispatched a task.
+    pub has_children: bool,
+    /// Number of handovers to another agent.
+    pub handovers: u32,
+    /// Own requests to peers without a final answer.
+    pub outbound_requests: BTreeMap<InteractionId, OutboundRequest>,
+    /// Requests of others that it read and has not finally answered.
+    pub inbound_requests: BTreeMap<InteractionId, InboundRequest>,
+    /// The request that the current turn is about, until it is answered.
+    pub current_request: Option<InteractionId>,
+    /// Counters at the last wake-up.
+    pub at_wake: WakeCounters,
+    /// Number of consecutive messages between agents that led to the last wake-up.
+    pub hops: u32,
+}
+
+/// Counters of a resident agent at its last wake-up. Its limits count from there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WakeCounters {
+    /// Number of complete answers of the model.
+    pub turns: u32,
+    /// Number of tool calls.
+    pub calls: u32,
+}
+
+/// An approval request for a call, and the answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovalQuestion {
+    /// Id of the approval.
+    pub approval_id: ApprovalId,
+    /// The rule that a lasting permission would add.
+    pub rule: Rule,
+    /// Decision and comment, once the approval is answered.
+    pub answer: Option<(Decision, Option<String>)>,
+}
+
+/// Why a task cannot be rebuilt from the journal.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReplayError {
+    /// The journal has no such task.
+    #[error("there is no task {task_id}")]
+    NoTask {
+        /// Id that was looked up.
+        task_id: TaskId,
+    },
+    /// An event cannot follow the one before it.
+    #[error("the journal of task {task_id} is inconsistent at event {seq}")]
+    OutOfOrder {
+        /// Id of the task.
+        task_id: TaskId,
+        /// Sequence number of the event.
+        seq: Seq,
+    },
+    /// The conversation continues too many other tasks.
+    #[error("the history of task {task_id} goes through too many tasks")]
+    TooDeep {
+        /// Id of the task.
+        task_id: TaskId,
+    },
+}
+
+impl TaskState {
+    /// Rebuilds a task from its events, in order; `before` is the conversation it continues.
+    pub fn replay(
+        task_id: &TaskId,
+        before: Conversation,
+        events: &[Event],
+    ) -> Result<Self, ReplayError> {
+        let out_of_order = |seq| ReplayError::OutOfOrder { task_id: task_id.clone(), seq };
+        let (first, rest) =
+            events.split_first().ok_or_else(|| ReplayError::NoTask { task_id: task_id.clone() })?;
+        let EventBody::TaskCreated(created) = &first.body else {
+            return Err(out_of_order(first.seq));
+        };
+        let mut state = Self::created(task_id.clone(), created.clone(), first.at, before);
+        for event in rest {
+            if !state.follow(event) {
+                return Err(out_of_order(event.seq));
+            }
+        }
+        state.position = state.position.max(first.position);
+        Ok(state)
+    }
+
+    /// Applies an event that was read. Returns false when it cannot follow.
+    pub(crate) fn follow(&mut self, event: &Event) -> bool {
+        if event.seq.0 != self.seq.0 + 1 || !self.apply(&event.body) {
+            return false;
+        }
+        self.position = event.position;
+        true
+    }
+
+    /// State of a task that was just created; `before` is the conversation it continues.
+    pub fn created(
+        task_id: TaskId,
+        created: TaskCreated,
+        created_at: DateTime<Utc>,
+        before: Conversation,
+    ) -> Self {
+        Self {
+            task_id,
+            created,
+            created_at,
+            seq: Seq(1),
+            position: Position(0),
+            status: TaskStatus::Pending,
+            waiting_for: None,
+            detail: None,
+            agent_state: AgentState::Idle,
+            agent_id: None,
+            conversation: before.inherited(),
+            queue: Vec::new(),
+            approvals: HashMap::new(),
+            granted: Vec::new(),
+            spent: BTreeMap::new(),
+            turns: 0,
+            calls: 0,
+            rejected: 0,
+            started: HashMap::new(),
+            pending_calls: HashMap::new(),
+            detached: BTreeMap::new(),
+            has_children: false,
+            handovers: 0,
+            outbound_requests: BTreeMap::new(),
+            inbound_requests: BTreeMap::new(),
+            current_request: None,
+            at_wake: WakeCounters::default(),
+            hops: 0,
+        }
+    }
+
+    /// Applies the next event. Returns false when it cannot follow.
+    pub fn apply(&mut self, body: &EventBody) -> bool {
+        self.seq.0 += 1;
+        match body {
+            EventBody::TaskCreated(_) => return false,
+            EventBody::StatusChanged(change) => {
+                if !self.status.may_become(change.status) {
+                    return false;
+                }
+                self.status = change.status;
+                self.waiting_for = change.waiting_for;
+                self.detail.clone_from(&change.detail);
+            }
+            EventBody::StateChanged(change) => {
+                self.agent_id = Some(change.agent_id);
+                self.agent_state = change.to;
+            }
+            EventBody::MessageAppended(appended) => self.add_message(appended),
+            EventBody::MessageQueued(queued) => self.add_to_queue(queued),
+            EventBody::RequestSent(sent) => self.send_request(sent),
+            EventBody::Replied(replied) => self.reply(replied),
+            EventBody::ApprovalRequested(request) => {
+                let question = ApprovalQuestion {
+                    approval_id: request.approval_id.clone(),
+                    rule: request.rule.clone(),
+                    answer: None,
+                };
+                self.approvals.insert(request.tool_call_id.clone(), question);
+            }
+            EventBody::ApprovalDecided(decided) => {
+                let mut asked = self.approvals.values_mut();
+                // The first answer counts.
+                let open = |q: &&mut ApprovalQuestion| {
+                    q.approval_id == decided.approval_id && q.answer.is_none()
+                };
+                if let Some(question) = asked.find(open) {
+                    question.answer = Some((decided.decision, decided.comment.clone()));
+                    if decided.decision.grants_rule() {
+                        self.granted.push(question.rule.clone());
+                    }
+                }
+            }
+            EventBody::ToolStarted(started) => {
+                self.started.insert(started.tool_call_id.clone(), started.effect);
+                self.calls += 1;
+            }
+            EventBody::UsageRecorded(recorded) => {
+                *self.spent.entry(recorded.model.clone()).or_default() += recorded.usage;
+                self.turns += u32::from(recorded.purpose.is_none());
+            }
+            EventBody::OutputRejected(_) => self.rejected += 1,
+            EventBody::ToolRequested(requested) => {
+                self.calls += 1;
+                self.add_pending_call(
+                    &requested.tool_call_id,
+                    PendingCall::External { until: requested.until },
+                );
+            }
+            EventBody::Dispatched(dispatched) => self.dispatch(dispatched),
+            EventBody::Awaited(awaited) => {
+                let Awaited { tool_call_id, tasks, mode, until } = awaited.clone();
+                self.add_pending_call(&tool_call_id, PendingCall::Await { tasks, mode, until });
+            }
+            EventBody::HandedOver(over) => self.hand_over(over),
+            EventBody::ToolRefused(_) | EventBody::Relayed(_) | EventBody::BudgetRaised(_) => {}
+            EventBody::Compacted(Compacted { summary, kept_from }) => {
+                self.conversation.compact(summary, *kept_from);
+            }
+        }
+        true
+    }
+
+    fn add_to_queue(&mut self, queued: &MessageQueued) {
+        self.detached.remove(&queued.id);
+        let mut queued = queued.clone();
+        if let Some(request) = queued.settles()
+            && let Some(sent) = self.outbound_requests.remove(&request)
+        {
+            queued.hops = sent.hops.saturating_add(1);
+        }
+        self.queue.retain(|waiting| Some(waiting.id) != queued.replaces);
+        self.queue.push(queued);
+    }
+
+    fn send_request(&mut self, sent: &RequestSent) {
+        let RequestSent { tool_call_id, id, to, intent, params, until, waits } = sent.clone();
+        self.outbound_requests
+            .insert(id, OutboundRequest { to, intent, params, until, hops: self.hops });
+        if waits {
+            self.add_pending_call(&tool_call_id, PendingCall::Request { id, until });
+        }
+    }
+
+    fn reply(&mut self, replied: &Replied) {
+        let request = &replied.in_reply_to;
+        // Also for `accepted`: the final answer of the turn is then about something else.
+        self.current_request.take_if(|subject| subject == request);
+        if replied.status.is_final() {
+            self.queue.retain(|queued| queued.id != *request);
+            self.inbound_requests.remove(request);
+        } else if let Some(owed) = self.inbound_requests.get_mut(request) {
+            owed.accepted = true;
+        }
+    }
+
+    fn add_pending_call(&mut self, tool_call_id: &ToolCallId, pending_call: PendingCall) {
+        self.pending_calls.insert(tool_call_id.clone(), pending_call);
+    }
+
+    fn dispatch(&mut self, dispatched: &Dispatched) {
+        self.has_children = true;
+        let Dispatched { tool_call_id, join, children, .. } = dispatched.clone();
+        if join == Join::Detached {
+            let named = children.iter().map(|child| (derived_id::of_report(child), child.clone()));
+            self.detached.extend(named);
+        }
+        self.add_pending_call(&tool_call_id, PendingCall::Children { join, children });
+    }
+
+    fn hand_over(&mut self, over: &HandedOver) {
+        self.handovers += 1;
+        let created = &mut self.created;
+        created.agent.clone_from(&over.agent);
+        created.model.clone_from(&over.model);
+        created.fallbacks.clone_from(&over.fallbacks);
+        created.system_prompt.clone_from(&over.system_prompt);
+        created.tools.clone_from(&over.tools);
+        created.agents.clone_from(&over.agents);
+    }
+
+    /// A queued message joins the conversation.
+    fn take(&mut self, id: InteractionId, message: &Message) {
+        let last = self.conversation.own().last().map(|message| &**message);
+        let goes_on = matches!(last, Some(Message::User(_) | Message::ToolResult(_)));
+        if matches!(message, Message::User(_)) && !goes_on {
+            self.at_wake = WakeCounters { turns: self.turns, calls: self.calls };
+            self.hops = 0;
+            self.current_request = None;
+        }
+        let Some(place) = self.queue.iter().position(|queued| queued.id == id) else { return };
+        let queued = self.queue.remove(place);
+        self.hops = self.hops.max(queued.hops);
+        if queued.is_owed() {
+            if queued.wakes() {
+                self.current_request.get_or_insert(id);
+            }
+            let MessageQueued { from, reply_to, until, .. } = queued;
+            self.inbound_requests
+                .insert(id, InboundRequest { from, reply_to, until, accepted: false });
+        }
+    }
+
+    fn add_message(&mut self, appended: &MessageAppended) {
+        if let Some(id) = appended.queued {
+            self.take(id, &appended.message);
+        }
+        // Some models use a call id again in a later answer: that is a different call.
+        if let Message::ToolResult(result) = &*appended.message {
+            self.started.remove(&result.tool_call_id);
+            self.approvals.remove(&result.tool_call_id);
+            self.pending_calls.remove(&result.tool_call_id);
+        }
+        self.conversation.push(Arc::clone(&appended.message));
+    }
+
+    /// All messages, including those of the tasks it continues.
+    pub fn messages(&self) -> &[Arc<Message>] {
+        self.conversation.messages()
+    }
+
+    /// The last complete answer in this task, and the messages after it.
+    pub(crate) fn last_step(&self) -> Option<(&AssistantMessage, &[Arc<Message>])> {
+        let said = self.conversation.own();
+        said.iter().enumerate().rev().find_map(|(index, message)| match &**message {
+            Message::Assistant(answer)
+                if !matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted) =>
+            {
+                Some((answer, &said[index + 1..]))
+            }
+            Message::Assistant(_) | Message::User(_) | Message::ToolResult(_) => None,
+        })
+    }
+
+    /// The last user message and its index.
+    pub(crate) fn last_request(&self) -> Option<(usize, &UserMessage)> {
+        let messages = self.messages().iter().enumerate();
+        messages.rev().find_map(|(index, message)| match &**message {
+            Message::User(user) => Some((index, user)),
+            Message::Assistant(_) | Message::ToolResult(_) => None,
+        })
+    }
+
+    /// Total token usage.
+    pub fn usage(&self) -> Usage {
+        let mut total = Usage::default();
+        for usage in self.spent.values() {
+            total += *usage;
+        }
+        total
+    }
+}

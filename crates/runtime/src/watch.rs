@@ -1,0 +1,15 @@
+//! Followers of the journal and watchers of live deltas. No writer waits for any of them.
+//!
+//! | file               | subject                                      |
+//! |--------------------|----------------------------------------------|
+//! | `follower`         | reads events in order and waits for new ones |
+//! | `notifier`         | notifies followers of recorded events        |
+//! | `recent_events`    | the latest events of followed tasks          |
+//! | `serialized_event` | an event with its JSON                       |
+//! | `delta`            | live deltas, not stored                      |
+
+pub(crate) mod delta;
+pub(crate) mod follower;
+pub(crate) mod notifier;
+pub(crate) mod recent_events;
+pub(crate) mod serialized_event;
