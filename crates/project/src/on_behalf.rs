@@ -116,7 +116,8 @@ pub async fn check_send_allowed(
     let defined = task_factory.defined().into_iter().map(|defined| defined.definition);
     let receiver = defined.into_iter().find(|defined| defined.name == *to);
     // An agent without any runner that is available is not started either.
-    let runner = receiver.and_then(|agent| orchestrator.choose_runner(&agent.runtimes).ok().flatten());
+    let runner =
+        receiver.and_then(|agent| orchestrator.choose_runner(&agent.runtimes).ok().flatten());
     if let Some(kind) = unlimited_runner(orchestrator, runner.as_ref()) {
         return Err(message_refused(to.as_str(), kind).into());
     }

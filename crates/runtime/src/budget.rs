@@ -8,12 +8,10 @@
 //! | `budget_service` | checks limits                               |
 //! | `spend_cache`    | what was spent this month                   |
 //! | `allow`          | raises limits; checks for interfaces        |
-//! | `status`         | status of the limits, for interfaces        |
 //! | `tree`           | usage of a task and its descendants         |
 
 pub(crate) mod allow;
 pub(crate) mod budget_service;
 pub(crate) mod spend_cache;
 pub(crate) mod spend_limits;
-pub(crate) mod status;
 pub(crate) mod tree;

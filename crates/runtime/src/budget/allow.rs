@@ -8,12 +8,12 @@ use antiphon_core::{BudgetRaised, Cost, DayRange, Spending, TaskId};
 use serde_json::json;
 
 use crate::budget::budget_service::Scopes;
-use crate::budget::status::BudgetStatus;
 use crate::inbox::admission;
 use crate::inbox::arrival::Arrival;
 use crate::orchestrator::Orchestrator;
 use crate::orchestrator_error::OrchestratorError;
 use crate::task::supervise;
+use antiphon_core::BudgetStatus;
 
 /// Largest amount that one call can allow: a million dollars.
 pub const ALLOWED_NANO_USD_MAX: u64 = 1_000_000_000_000_000;

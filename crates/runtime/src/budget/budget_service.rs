@@ -11,11 +11,11 @@ use chrono::{DateTime, Utc};
 
 use crate::budget::spend_cache::SpendCache;
 use crate::budget::spend_limits::{Budget, BudgetRefusal, BudgetScope, BudgetSpent};
-use crate::budget::status::{BudgetStatus, ScopeStatus, WindowStatus};
 use crate::deps::RuntimeDeps;
 use crate::orchestrator_error::OrchestratorError;
 use crate::task::limits::LimitReached;
 use crate::task::state::TaskState;
+use antiphon_core::{BudgetStatus, ScopeStatus, WindowStatus};
 
 /// Maximum number of waiting tasks that are listed.
 const WAITING_MAX: NonZeroUsize = NonZeroUsize::new(1_000_000).unwrap();

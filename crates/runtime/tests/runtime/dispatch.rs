@@ -202,7 +202,11 @@ async fn where_an_agent_runs_is_found_out_or_refused_with_the_reason() {
         (vec![broken.clone(), Runtime::Local], "", Ok(None)),
         (vec![runner("k8s")], "", Err("k8s: there is no such runner here, only local, elsewhere")),
         (vec![broken], "", Err("elsewhere: it is broken")),
-        (vec![runner("elsewhere")], local, Err("it runs in elsewhere, but the call asks for local")),
+        (
+            vec![runner("elsewhere")],
+            local,
+            Err("it runs in elsewhere, but the call asks for local"),
+        ),
     ];
     for (runtimes, executor, expected) in cases {
         let arguments = format!(r#"{{"agent":"a","prompt":"go"{executor}}}"#);

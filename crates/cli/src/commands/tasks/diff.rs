@@ -1,8 +1,8 @@
 //! What the file tools of a task changed.
 
+use antiphon_api::TaskDiff;
 use antiphon_core::port::TaskSelector;
 use antiphon_core::visible;
-use antiphon_api::TaskDiff;
 use antiphon_project::{DiffScope, TREE_TASKS_MAX, task_diff};
 use antiphon_runtime::Orchestrator;
 

@@ -11,10 +11,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use antiphon_api::{AgentChange, AgentDetail, AgentList, AgentOrigin, CreateAgent};
-use antiphon_core::{
-    AgentDefinition, AgentName, ErrorCode, RunnerConfig,
-    Runtime,
-};
+use antiphon_core::{AgentDefinition, AgentName, ErrorCode, RunnerConfig, Runtime};
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with};
 use antiphon_interface_transport::{
     ApiError, AppState, Caller, Decider, Json, PathId, idempotency,

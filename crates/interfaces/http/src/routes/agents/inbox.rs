@@ -5,8 +5,7 @@ use std::sync::Arc;
 use antiphon_api::{InboxPage, InboxQuery, RequestBody, SendInteraction};
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{
-    AgentName, ErrorCode, InteractionContent, RawJson, RenderMetadata,
-    Sender, SourceName,
+    AgentName, ErrorCode, InteractionContent, RawJson, RenderMetadata, Sender, SourceName,
 };
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with, post_with};
 use antiphon_interface_transport::{

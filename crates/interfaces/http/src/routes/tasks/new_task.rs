@@ -1,6 +1,5 @@
 //! The body of `POST /v1/tasks`.
 
-
 use antiphon_api::{CreateTask, HISTORY_MESSAGES_MAX, NAMES_MAX};
 use antiphon_interface_transport::ApiError;
 use antiphon_project::{TaskRequest, parse_message};
