@@ -65,7 +65,7 @@ async fn appended() -> Result<Times, Error> {
         let queued = MessageQueued::of_user(InteractionId::new(), HandlingMode::Queue, said);
         let append = Append {
             task_id: task_id.clone(),
-            expected: Expected::There,
+            expected: Expected::Exists,
             at: Utc::now(),
             events: vec![queued.into()],
             key: None,

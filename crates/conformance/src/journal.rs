@@ -121,6 +121,7 @@ fn of_lists() -> Vec<Check<'static, Scribe>> {
         listing::{
             tasks_are_listed_the_newest_first,
             a_list_is_never_longer_than_asked,
+            a_list_continues_behind_its_cursor,
             a_task_is_unfinished_until_its_terminal_status,
             a_task_is_found_by_its_id,
             tasks_are_found_by_the_beginning_of_their_ids,

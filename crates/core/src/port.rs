@@ -24,8 +24,10 @@ pub use cancel::Cancel;
 pub use clock::{Clock, IdSource, RandomIds, SystemClock};
 pub use gate::{Gate, GateRequest, Rule, Verdict};
 pub use journal::{
-    APPEND_EVENTS_MAX, Append, Appended, ApprovalQuery, ApprovalSelector, Expected, IdempotencyKey,
-    Journal, JournalError, KEY_BYTES_MAX, Page, Read, TaskHead, TaskQuery, TaskSelector,
+    APPEND_EVENTS_MAX, AgentQuery, Append, Appended, ApprovalQuery, ApprovalSelector, Expected,
+    IdempotencyKey, Journal, JournalError, JournalIndex, JournalLog, KEY_BYTES_MAX, Page,
+    QueuedQuery, Read, SessionQuery, TaskHead, TaskIndex, TaskJournal, TaskOnlyJournal, TaskQuery,
+    TaskSelector,
 };
 pub use provider::{Piece, PieceSource, Provider, ProviderError, StopSignal, TimeoutPhase};
 pub use runner::{DispatchPermission, NoTaskUpdates, Run, Runner, RunnerError, TaskUpdates};

@@ -9,8 +9,8 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentState, AgentStatus, EventBody, InputBlock, Message, MessageQueued, ModelRef, Seq,
-    SessionId, StateChanged, TaskCreated, TaskId, TaskStatus, Usage, UserMessage, WaitingFor,
+    AgentState, AgentStatus, EventBody, InputBlock, Message, MessageQueued, ModelRef, Position,
+    Seq, SessionId, StateChanged, TaskCreated, TaskId, TaskStatus, Usage, UserMessage, WaitingFor,
     visible,
 };
 
@@ -217,14 +217,16 @@ impl LiveAgent {
     }
 }
 
-/// Something that waits for its turn.
+/// A message that waits in the inbox of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Queued {
-    /// Of which task.
+    /// Id of the task whose inbox holds the message.
     pub task_id: TaskId,
-    /// When it arrived.
+    /// Position of the event that queued the message.
+    pub position: Position,
+    /// Time of arrival.
     pub at: DateTime<Utc>,
-    /// What.
+    /// The message, as the event `message_queued` records it.
     #[serde(flatten)]
     pub message: MessageQueued,
 }

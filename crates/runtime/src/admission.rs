@@ -210,7 +210,7 @@ impl Inner {
         let until = queued.until.filter(|_| queued.is_owed()).map(|until| (until, queued.id));
         let append = Append {
             task_id: task_id.clone(),
-            expected: Expected::There,
+            expected: Expected::Exists,
             at: self.world.clock.now(),
             events: vec![queued.into()],
             key,

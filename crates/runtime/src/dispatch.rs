@@ -93,7 +93,7 @@ impl Work {
                 return Err(Refusal::Arguments { reason: reason.to_owned() });
             }
             for planned in &planned {
-                self.check_place(&planned.created)?;
+                self.check_position(&planned.created)?;
             }
             if self.state.handovers >= limits::HANDOVERS_MAX {
                 return Err(LimitReached::Handovers { max: limits::HANDOVERS_MAX }.into());
@@ -138,7 +138,7 @@ impl Work {
     }
 
     /// Whoever takes over works where the task is.
-    fn check_place(&self, heir: &TaskCreated) -> Result<(), Refusal> {
+    fn check_position(&self, heir: &TaskCreated) -> Result<(), Refusal> {
         let kind = |runner: &Option<RunnerConfig>| {
             runner.as_ref().map_or("local", |runner| &runner.kind).to_owned()
         };

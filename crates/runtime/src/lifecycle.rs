@@ -89,7 +89,7 @@ impl Inner {
         let queued = MessageQueued::of(classify(interaction, &SilentIntents::default()));
         let append = Append {
             task_id: peer.clone(),
-            expected: Expected::There,
+            expected: Expected::Exists,
             at: self.world.clock.now(),
             events: vec![queued.into()],
             key: Some(IdempotencyKey(key)),

@@ -309,7 +309,7 @@ impl Orchestrator {
         &self,
         limit: NonZeroUsize,
     ) -> Result<Vec<SessionSummary>, OrchestratorError> {
-        Ok(self.inner.world.journal.sessions(limit).await?)
+        Ok(self.inner.world.journal.sessions(limit.into()).await?)
     }
 
     /// Questions to a person, the oldest first.
@@ -317,18 +317,18 @@ impl Orchestrator {
         &self,
         which: ApprovalSelector,
     ) -> Result<Vec<Approval>, OrchestratorError> {
-        let query = ApprovalQuery { which, limit: APPROVALS_MAX };
+        let query = ApprovalQuery { which, after: None, limit: APPROVALS_MAX };
         Ok(self.inner.world.journal.approvals(query).await?)
     }
 
     /// Messages that wait for their turn.
     pub async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, OrchestratorError> {
-        Ok(self.inner.world.journal.queued(limit).await?)
+        Ok(self.inner.world.journal.queued(limit.into()).await?)
     }
 
     /// Live agents, and where they stand. One whose task nobody works on stands idle.
     pub async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, OrchestratorError> {
-        let mut agents = self.inner.world.journal.agents(limit).await?;
+        let mut agents = self.inner.world.journal.agents(limit.into()).await?;
         for agent in &mut agents {
             self.inner.bring_up_to_date(agent);
         }

@@ -6,13 +6,10 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, GateRequest, IdempotencyKey, Journal, JournalError, Page,
-    Read, Rule, TaskQuery, TaskSelector, Verdict,
+    Append, Appended, GateRequest, IdempotencyKey, JournalError, JournalLog, Page, Read, Rule,
+    TaskIndex, TaskQuery, TaskSelector, Verdict,
 };
-use antiphon_core::{
-    Approval, DayRange, EventBody, InteractionId, LiveAgent, Queued, Replied, SessionSummary,
-    Spending, TaskCreated, TaskId, TaskStatus, TaskSummary, WaitingFor,
-};
+use antiphon_core::{EventBody, Replied, TaskCreated, TaskId, TaskStatus, TaskSummary, WaitingFor};
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
@@ -131,7 +128,7 @@ fn is_for_runners(body: &EventBody) -> bool {
 }
 
 #[async_trait]
-impl Journal for RunnerJournal {
+impl JournalLog for RunnerJournal {
     async fn append(&self, mut append: Append) -> Result<Appended, JournalError> {
         if append.task_id != self.task_id {
             return self.refuse("writes its own task and no other");
@@ -176,6 +173,14 @@ impl Journal for RunnerJournal {
         }
     }
 
+    /// `None`: this journal refuses keys, so no append has one.
+    async fn answered(&self, _: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
+        Ok(None)
+    }
+}
+
+#[async_trait]
+impl TaskIndex for RunnerJournal {
     async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
         let own = match &query.which {
             TaskSelector::One(task_id) => self.readable.contains(task_id),
@@ -197,36 +202,5 @@ impl Journal for RunnerJournal {
             task.preview = None;
         }
         Ok(tasks)
-    }
-
-    async fn sessions(&self, _: NonZeroUsize) -> Result<Vec<SessionSummary>, JournalError> {
-        Ok(Vec::new())
-    }
-
-    async fn approvals(&self, _: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
-        Ok(Vec::new())
-    }
-
-    async fn agents(&self, _: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
-        Ok(Vec::new())
-    }
-
-    async fn queued(&self, _: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
-        Ok(Vec::new())
-    }
-
-    /// None: a runner answers nobody.
-    async fn reply(&self, _: InteractionId) -> Result<Option<Replied>, JournalError> {
-        Ok(None)
-    }
-
-    /// None: what is spent is counted where it is written.
-    async fn spending(&self, _: DayRange) -> Result<Spending, JournalError> {
-        Ok(Spending::default())
-    }
-
-    /// None: a runner has no keys.
-    async fn answered(&self, _: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
-        Ok(None)
     }
 }

@@ -92,7 +92,7 @@ impl Inner {
         let queued = MessageQueued::of(classify(interaction, &SilentIntents::default()));
         let append = Append {
             task_id: task_id.clone(),
-            expected: Expected::There,
+            expected: Expected::Exists,
             at: self.world.clock.now(),
             events: vec![queued.into()],
             key: Some(IdempotencyKey(key)),
@@ -150,7 +150,7 @@ impl Inner {
             }
             let append = Append {
                 task_id: task_id.clone(),
-                expected: Expected::Behind(state.seq),
+                expected: Expected::AtOrArrivals(state.seq),
                 at: now,
                 events: answers.iter().cloned().map(EventBody::from).collect(),
                 key: None,

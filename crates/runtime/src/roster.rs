@@ -324,7 +324,7 @@ impl Inner {
         let detail = Some(json!({ "stopping": true }));
         let append = Append {
             task_id: last.task_id.clone(),
-            expected: Expected::There,
+            expected: Expected::Exists,
             at: self.world.clock.now(),
             events: vec![StatusChanged { status, detail, waiting_for: last.waiting_for }.into()],
             key,

@@ -55,12 +55,12 @@ pub(super) async fn nobody_writes_behind_what_is_not_there_yet(scribe: Scribe) -
 
 pub(super) async fn a_task_is_there_once_it_is_created(scribe: Scribe) -> Outcome {
     for events in [vec![note(1)], vec![created()]] {
-        let orphan = draft(&task(1), Expected::There, events);
+        let orphan = draft(&task(1), Expected::Exists, events);
         equal("the refusal", &scribe.refused(orphan).await?, &stale(1, 0, 0))?;
     }
     scribe.create(&task(1)).await?;
     for (seq, body) in [(2, note(1)), (3, queued(1).into()), (4, note(2))] {
-        let appended = scribe.write(draft(&task(1), Expected::There, vec![body])).await?;
+        let appended = scribe.write(draft(&task(1), Expected::Exists, vec![body])).await?;
         equal("where it was written", &appended.seq, &Seq(seq))?;
     }
     Ok(())

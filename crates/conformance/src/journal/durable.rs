@@ -140,7 +140,7 @@ async fn arrivals_are_still_in_nobodys_way_after_reopening(site: Box<dyn Reopen 
     let late = draft(&task(1), behind(1), vec![note(9)]);
     let stale = JournalError::Stale { task_id: task(1), expected: Seq(1), actual: Seq(4) };
     equal("the refusal", &scribe.refused(late).await?, &stale)?;
-    scribe.write(draft(&task(1), Expected::There, vec![queued(3).into()])).await?;
+    scribe.write(draft(&task(1), Expected::Exists, vec![queued(3).into()])).await?;
     let appended = scribe.write(draft(&task(1), behind(2), vec![note(9)])).await?;
     equal("where it was written", &appended.seq, &Seq(6))
 }

@@ -1,7 +1,9 @@
 //! Messages that wait for their turn.
 
 use antiphon_core::port::Append;
-use antiphon_core::{InteractionId, MessageQueued, Queued, ResponseStatus, TaskId, TaskStatus};
+use antiphon_core::{
+    InteractionId, MessageQueued, Position, Queued, ResponseStatus, TaskId, TaskStatus,
+};
 use chrono::TimeDelta;
 
 use super::happening::{interaction_id, queued, replied, taken};
@@ -14,7 +16,8 @@ pub(super) async fn a_message_waits_until_it_has_its_turn(scribe: Scribe) -> Out
     let arrive = draft(&task(1), at(1), vec![queued(1).into()]);
     scribe.write(Append { at: arrived, ..arrive }).await?;
     scribe.write(draft(&task(1), at(2), vec![note(1)])).await?;
-    let expected = Queued { task_id: task(1), at: arrived, message: queued(1) };
+    let (task_id, position) = (task(1), Position(2));
+    let expected = Queued { task_id, position, at: arrived, message: queued(1) };
     equal("what waits", &scribe.queued(10).await?, &vec![expected])?;
     scribe.write(draft(&task(1), at(3), vec![taken(1)])).await?;
     equal("what waits after its turn", &scribe.queued(10).await?, &vec![])

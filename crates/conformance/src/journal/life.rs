@@ -57,7 +57,7 @@ pub(super) async fn an_ended_task_says_so_whatever_was_expected(scribe: Scribe) 
             draft(&task, at(1), vec![note(1)]),
             draft(&task, behind(1), vec![note(1)]),
             draft(&task, behind(2), vec![note(1)]),
-            draft(&task, Expected::There, vec![note(1)]),
+            draft(&task, Expected::Exists, vec![note(1)]),
             draft(&task, Expected::NoTask, vec![created()]),
         ] {
             let expected = JournalError::Ended { task_id: task.clone() };

@@ -1,7 +1,11 @@
 //! Which tasks there are.
 
-use antiphon_core::port::{Expected, TaskSelector};
-use antiphon_core::{EventBody, SessionId, TaskCreated, TaskId, TaskStatus};
+use std::num::NonZeroUsize;
+
+use antiphon_core::port::{
+    AgentQuery, ApprovalQuery, ApprovalSelector, Expected, QueuedQuery, SessionQuery, TaskSelector,
+};
+use antiphon_core::{EventBody, Position, SessionId, TaskCreated, TaskId, TaskStatus};
 
 use super::happening::{created_in, moved, queued, requested};
 use super::scribe::{Scribe, at, draft, note, status, task};
@@ -18,7 +22,8 @@ pub(super) async fn tasks_are_listed_the_newest_first(scribe: Scribe) -> Outcome
     equal("the tasks", &scribe.listed(TaskSelector::All, 10).await?, &expected)
 }
 
-pub(super) async fn a_list_is_never_longer_than_asked(scribe: Scribe) -> Outcome {
+/// Appends three tasks, each with a session, an agent, a queued message and an approval.
+async fn three_of_each(scribe: &Scribe) -> Outcome {
     for number in 1..=3 {
         let create = vec![created_in(&format!("session-{number}"))?];
         scribe.write(draft(&task(number), Expected::NoTask, create)).await?;
@@ -27,6 +32,91 @@ pub(super) async fn a_list_is_never_longer_than_asked(scribe: Scribe) -> Outcome
         let waiting = vec![queued(number.into()).into(), requested(number)?.into()];
         scribe.write(draft(&task(number), at(2), waiting)).await?;
     }
+    Ok(())
+}
+
+/// Every list with a cursor, page by page, gives each row once. A cursor that does not exist gives
+/// an empty page.
+pub(super) async fn a_list_continues_behind_its_cursor(scribe: Scribe) -> Outcome {
+    three_of_each(&scribe).await?;
+    let limit = NonZeroUsize::MIN;
+    let (newest_first, oldest_first) = ([task(3), task(2), task(1)], [task(1), task(2), task(3)]);
+
+    let (mut before, mut found) = (None, Vec::new());
+    while let Some(session) =
+        first(scribe.journal().sessions(SessionQuery { before, limit }).await.during("sessions")?)
+    {
+        before = Some(session.last_task.clone());
+        found.push(session.last_task);
+        equal(
+            "the sessions, page by page",
+            &found.as_slice(),
+            &&newest_first[..found.len().min(3)],
+        )?;
+    }
+    equal("the number of sessions", &found.len(), &3)?;
+
+    let (mut before, mut found) = (None, Vec::new());
+    while let Some(agent) =
+        first(scribe.journal().agents(AgentQuery { before, limit }).await.during("agents")?)
+    {
+        before = Some(agent.task_id.clone());
+        found.push(agent.task_id);
+        equal("the agents, page by page", &found.as_slice(), &&newest_first[..found.len().min(3)])?;
+    }
+    equal("the number of agents", &found.len(), &3)?;
+
+    let (mut after, mut found) = (None, Vec::new());
+    loop {
+        let query = ApprovalQuery { which: ApprovalSelector::Pending, after, limit };
+        let page = scribe.journal().approvals(query).await.during("approvals")?;
+        let Some(approval) = first(page) else { break };
+        after = Some(approval.approval_id);
+        found.push(approval.task_id);
+        equal(
+            "the approvals, page by page",
+            &found.as_slice(),
+            &&oldest_first[..found.len().min(3)],
+        )?;
+    }
+    equal("the number of approvals", &found.len(), &3)?;
+
+    let (mut after, mut found) = (Position(0), Vec::new());
+    while let Some(message) =
+        first(scribe.journal().queued(QueuedQuery { after, limit }).await.during("queued")?)
+    {
+        after = message.position;
+        found.push(message.task_id);
+        equal(
+            "the messages, page by page",
+            &found.as_slice(),
+            &&oldest_first[..found.len().min(3)],
+        )?;
+    }
+    equal("the number of messages", &found.len(), &3)?;
+    missing_cursors_give_nothing(&scribe).await
+}
+
+async fn missing_cursors_give_nothing(scribe: &Scribe) -> Outcome {
+    let limit = NonZeroUsize::MIN;
+    let before = || Some(task(9));
+    let query = SessionQuery { before: before(), limit };
+    let sessions = scribe.journal().sessions(query).await.during("sessions")?;
+    equal("sessions before a task that does not exist", &sessions, &vec![])?;
+    let agents = scribe.journal().agents(AgentQuery { before: before(), limit }).await;
+    equal("agents before a task that does not exist", &agents.during("agents")?, &vec![])?;
+    let after = Some(requested(9)?.approval_id);
+    let query = ApprovalQuery { which: ApprovalSelector::All, after, limit };
+    let approvals = scribe.journal().approvals(query).await.during("approvals")?;
+    equal("approvals after one that does not exist", &approvals, &vec![])
+}
+
+fn first<T>(page: Vec<T>) -> Option<T> {
+    page.into_iter().next()
+}
+
+pub(super) async fn a_list_is_never_longer_than_asked(scribe: Scribe) -> Outcome {
+    three_of_each(&scribe).await?;
     let expected = vec![task(3), task(2)];
     equal("two of three tasks", &scribe.listed(TaskSelector::All, 2).await?, &expected)?;
     equal("two of three sessions", &scribe.sessions(2).await?.len(), &2)?;

@@ -83,7 +83,7 @@ pub(super) async fn arrivals_and_the_one_who_works_are_not_in_each_others_way(
             let mut written = Vec::new();
             for turn in 0..APPENDS {
                 let body = EventBody::from(queued((n * APPENDS + turn).into()));
-                let bring = draft(&task(1), Expected::There, vec![body.clone()]);
+                let bring = draft(&task(1), Expected::Exists, vec![body.clone()]);
                 written.push((scribe.write(bring).await?, body));
                 tokio::task::yield_now().await;
             }

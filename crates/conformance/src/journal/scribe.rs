@@ -98,7 +98,7 @@ impl Scribe {
     }
 
     pub(super) async fn sessions(&self, limit: usize) -> Result<Vec<SessionSummary>, Finding> {
-        self.journal.sessions(at_most(limit)).await.during("sessions")
+        self.journal.sessions(at_most(limit).into()).await.during("sessions")
     }
 
     /// Every approval.
@@ -111,16 +111,21 @@ impl Scribe {
         which: ApprovalSelector,
         limit: usize,
     ) -> Result<Vec<Approval>, Finding> {
-        let query = ApprovalQuery { which, limit: at_most(limit) };
+        let query = ApprovalQuery { which, after: None, limit: at_most(limit) };
         self.journal.approvals(query).await.during("approvals")
     }
 
     pub(super) async fn agents(&self, limit: usize) -> Result<Vec<LiveAgent>, Finding> {
-        self.journal.agents(at_most(limit)).await.during("agents")
+        self.journal.agents(at_most(limit).into()).await.during("agents")
     }
 
     pub(super) async fn queued(&self, limit: usize) -> Result<Vec<Queued>, Finding> {
-        self.journal.queued(at_most(limit)).await.during("queued")
+        self.journal.queued(at_most(limit).into()).await.during("queued")
+    }
+
+    /// The journal itself, for queries with a cursor.
+    pub(super) fn journal(&self) -> &dyn Journal {
+        &*self.journal
     }
 
     /// The answer to the `n`th request.
@@ -175,7 +180,7 @@ pub(super) fn at(seq: u64) -> Expected {
 }
 
 pub(super) fn behind(seq: u64) -> Expected {
-    Expected::Behind(Seq(seq))
+    Expected::AtOrArrivals(Seq(seq))
 }
 
 pub(super) fn draft(task: &TaskId, expected: Expected, events: Vec<EventBody>) -> Append {

@@ -3,11 +3,11 @@
 mod book;
 mod chapter;
 
-use std::num::NonZeroUsize;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
+    AgentQuery, Append, Appended, ApprovalQuery, IdempotencyKey, JournalError, JournalIndex,
+    JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex, TaskQuery,
 };
 use antiphon_core::{
     Approval, DayRange, Event, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending,
@@ -54,14 +54,14 @@ impl Default for MemoryJournal {
 }
 
 #[async_trait]
-impl Journal for MemoryJournal {
+impl JournalLog for MemoryJournal {
     async fn append(&self, append: Append) -> Result<Appended, JournalError> {
         append.check_shape()?;
         let mut book = self.book.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(first) = append.key.as_ref().and_then(|key| book.answered(key)) {
             return Ok(Appended { deduplicated: true, ..first.clone() });
         }
-        append.check_place(book.place(&append.task_id))?;
+        append.check_position(book.place(&append.task_id))?;
         if append.events.len() > self.events_max.saturating_sub(book.len()) {
             return Err(JournalError::Unavailable {
                 reason: format!("it is kept in memory, {} events at most", self.events_max),
@@ -79,24 +79,35 @@ impl Journal for MemoryJournal {
         Ok(Page { next: events.last().map_or(read.after, |event| event.position), events, head })
     }
 
+    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
+        let again = |first: &Appended| Appended { deduplicated: true, ..first.clone() };
+        Ok(self.book().answered(key).map(again))
+    }
+}
+
+#[async_trait]
+impl TaskIndex for MemoryJournal {
     async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
         Ok(self.book().tasks(&query))
     }
+}
 
-    async fn sessions(&self, limit: NonZeroUsize) -> Result<Vec<SessionSummary>, JournalError> {
-        Ok(self.book().sessions(limit))
+#[async_trait]
+impl JournalIndex for MemoryJournal {
+    async fn sessions(&self, query: SessionQuery) -> Result<Vec<SessionSummary>, JournalError> {
+        Ok(self.book().sessions(&query))
     }
 
     async fn approvals(&self, query: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
         Ok(self.book().approvals(&query))
     }
 
-    async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
-        Ok(self.book().agents(limit))
+    async fn agents(&self, query: AgentQuery) -> Result<Vec<LiveAgent>, JournalError> {
+        Ok(self.book().agents(&query))
     }
 
-    async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
-        Ok(self.book().queued(limit))
+    async fn queued(&self, query: QueuedQuery) -> Result<Vec<Queued>, JournalError> {
+        Ok(self.book().queued(&query))
     }
 
     async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
@@ -105,10 +116,5 @@ impl Journal for MemoryJournal {
 
     async fn spending(&self, days: DayRange) -> Result<Spending, JournalError> {
         Ok(self.book().spending(days))
-    }
-
-    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
-        let again = |first: &Appended| Appended { deduplicated: true, ..first.clone() };
-        Ok(self.book().answered(key).map(again))
     }
 }

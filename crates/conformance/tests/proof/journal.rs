@@ -6,7 +6,7 @@ mod json_journal;
 
 use antiphon_conformance::journal;
 use antiphon_conformance::model::{MemoryJournal, PAGE_EVENTS_MAX};
-use antiphon_core::port::{Append, Expected, Journal, JournalError, Read};
+use antiphon_core::port::{Append, Expected, JournalError, JournalLog, Read};
 use antiphon_core::{Position, Seq, TaskCreated, TaskId};
 use chrono::DateTime;
 use std::num::NonZeroUsize;
@@ -60,6 +60,10 @@ const FAULTS: &[(Fault, &str)] = &[
     (Fault::ListsOneMoreApproval, "a_list_is_never_longer_than_asked"),
     (Fault::ListsOneMoreAgent, "a_list_is_never_longer_than_asked"),
     (Fault::ListsOneMoreMessage, "a_list_is_never_longer_than_asked"),
+    (Fault::IgnoresCursorOfSessions, "a_list_continues_behind_its_cursor"),
+    (Fault::IgnoresCursorOfApprovals, "a_list_continues_behind_its_cursor"),
+    (Fault::IgnoresCursorOfAgents, "a_list_continues_behind_its_cursor"),
+    (Fault::IgnoresCursorOfMessages, "a_list_continues_behind_its_cursor"),
     (Fault::FindsUnfinishedTasksOnly, "a_task_is_found_by_its_id"),
     (Fault::TakesBeginningsForPatterns, "tasks_are_found_by_the_beginning_of_their_ids"),
     (Fault::LeavesOutGrandchildren, "a_tree_is_listed_from_its_top"),

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::Value;
 
-use crate::port::{Cancel, Journal, JournalError};
+use crate::port::{Cancel, JournalError, TaskJournal};
 use crate::{Provider, TaskId, TaskLimits};
 
 /// Works on tasks elsewhere.
@@ -66,7 +66,7 @@ pub struct Run {
     pub dispatches: DispatchPermission,
     /// The journal as far as this task is concerned: its own events can be appended, and nothing
     /// that a person decides; its own and what was said before it can be read.
-    pub journal: Arc<dyn Journal>,
+    pub journal: Arc<dyn TaskJournal>,
     /// Who answers for its model, for runners that have nobody of their own.
     pub provider: Arc<dyn Provider>,
     /// Fires when the task is canceled.

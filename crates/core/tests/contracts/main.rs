@@ -29,6 +29,7 @@ mod model_ref;
 mod name;
 mod port;
 mod price;
+mod provider_json;
 mod raw_json;
 mod rendering;
 mod request;

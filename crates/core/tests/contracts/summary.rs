@@ -349,6 +349,7 @@ fn the_other_summaries_have_their_json() {
     both_ways(
         &Queued {
             task_id: task_id(),
+            position: Position(7),
             at: ten(),
             message: MessageQueued::of_user(
                 UUID.parse::<uuid::Uuid>().unwrap().into(),
@@ -357,7 +358,7 @@ fn the_other_summaries_have_their_json() {
             ),
         },
         &json!({
-            "task_id": "t1", "at": "2025-01-20T10:00:00Z", "id": UUID, "mode": "queue",
+            "task_id": "t1", "position": 7, "at": "2025-01-20T10:00:00Z", "id": UUID, "mode": "queue",
             "content": {"type": "message", "body": "hi"}
         }),
     );

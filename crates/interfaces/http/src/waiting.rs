@@ -56,7 +56,7 @@ pub struct Waiting {
 impl Waiting {
     /// What was queued, as it is shown.
     pub fn of(agent: &str, live: bool, queued: Queued) -> Self {
-        let Queued { task_id, at, message } = queued;
+        let Queued { task_id, at, message, .. } = queued;
         Self {
             agent: agent.to_owned(),
             live,
@@ -152,7 +152,8 @@ async fn left_behind(
         let gone = gone(&event.body);
         left.retain(|queued| Some(queued.message.id) != gone);
         if let EventBody::MessageQueued(message) = event.body {
-            left.push(Queued { task_id: event.task_id, at: event.at, message });
+            let Event { task_id, position, at, .. } = event;
+            left.push(Queued { task_id, position, at, message });
         }
         if seq >= last.seq {
             return Ok(left);

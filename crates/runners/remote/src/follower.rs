@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use antiphon_core::port::{
-    Append, Clock, Expected, Journal, JournalError, RunnerError, SystemClock,
+    Append, Clock, Expected, JournalError, RunnerError, SystemClock, TaskJournal,
 };
 use antiphon_core::{Cancel, Event, EventBody, Relayed, Seq, TaskId};
 use backon::ExponentialBackoff;
@@ -28,7 +28,7 @@ pub(crate) struct Follower<'a> {
     pub(crate) waits: ExponentialBackoff,
     pub(crate) ours: Ours,
     pub(crate) room: Room,
-    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) journal: Arc<dyn TaskJournal>,
     pub(crate) cancel: Cancel,
     /// The peer has been told.
     pub(crate) canceled: bool,
@@ -173,7 +173,7 @@ impl Follower<'_> {
         if self.ours.ended { Err(Stop::Left) } else { Ok(()) }
     }
 
-    /// Appends what happened, and how far that is. When somebody else wrote first, what they said
+    /// Appends what happened, and how far that is. When another writer was first, what they said
     /// is passed on first.
     async fn write(&mut self, mut events: Vec<EventBody>, heard: &Heard) -> Result<(), Stop> {
         if events.is_empty() {

@@ -4,7 +4,7 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use antiphon_core::port::{Appended, Journal, JournalError, Read, RunnerError};
+use antiphon_core::port::{Appended, JournalError, Read, RunnerError, TaskJournal};
 use antiphon_core::{
     Event, EventBody, HistoryRef, Message, Position, Relayed, Seq, TaskCreated, TaskId, WaitingFor,
 };
@@ -36,7 +36,10 @@ pub(crate) struct Ours {
 
 impl Ours {
     /// Reads our task.
-    pub(crate) async fn read(journal: &dyn Journal, task_id: &TaskId) -> Result<Self, RunnerError> {
+    pub(crate) async fn read(
+        journal: &dyn TaskJournal,
+        task_id: &TaskId,
+    ) -> Result<Self, RunnerError> {
         let none = || RunnerError::Refused { reason: format!("there is no task {task_id}") };
         let page = page(journal, task_id, Position(0)).await?;
         let first = page.first().ok_or_else(none)?;
@@ -57,7 +60,7 @@ impl Ours {
     }
 
     /// Reads what others wrote since.
-    pub(crate) async fn catch_up(&mut self, journal: &dyn Journal) -> Result<(), JournalError> {
+    pub(crate) async fn catch_up(&mut self, journal: &dyn TaskJournal) -> Result<(), JournalError> {
         loop {
             let events = page(journal, &self.task_id, self.position).await?;
             if events.is_empty() {
@@ -117,7 +120,7 @@ impl Ours {
     /// Everything that was said before anything happened there, in other tasks and in this one.
     pub(crate) async fn said(
         &self,
-        journal: &dyn Journal,
+        journal: &dyn TaskJournal,
     ) -> Result<Vec<Arc<Message>>, RunnerError> {
         let mut chapters = vec![self.said.clone()];
         let mut before = self.created.history.clone();
@@ -137,7 +140,7 @@ impl Ours {
 
 /// What was said in another task up to one of its events, and what was said before that.
 async fn chapter(
-    journal: &dyn Journal,
+    journal: &dyn TaskJournal,
     task_id: &TaskId,
     until: Seq,
 ) -> Result<(Vec<Arc<Message>>, Option<HistoryRef>), JournalError> {
@@ -157,7 +160,7 @@ async fn chapter(
 }
 
 async fn page(
-    journal: &dyn Journal,
+    journal: &dyn TaskJournal,
     task_id: &TaskId,
     after: Position,
 ) -> Result<Vec<Event>, JournalError> {

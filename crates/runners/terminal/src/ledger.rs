@@ -9,7 +9,7 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use antiphon_core::port::{Append, Expected, Journal, JournalError, Read};
+use antiphon_core::port::{Append, Expected, JournalError, Read, TaskJournal};
 use antiphon_core::{
     Event, EventBody, HandlingMode, Message, MessageAppended, MessageQueued, Position, Seq,
     StatusChanged, TaskId, TaskStatus, UserMessage,
@@ -22,7 +22,7 @@ const PAGE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(255);
 
 /// The task in the journal.
 pub(crate) struct Ledger {
-    journal: Arc<dyn Journal>,
+    journal: Arc<dyn TaskJournal>,
     task_id: TaskId,
     seq: Seq,
     position: Position,
@@ -60,7 +60,7 @@ struct Note {
 
 impl Ledger {
     pub(crate) async fn open(
-        journal: Arc<dyn Journal>,
+        journal: Arc<dyn TaskJournal>,
         task_id: TaskId,
     ) -> Result<Self, JournalError> {
         let mut ledger = Self {

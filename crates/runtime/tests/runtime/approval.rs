@@ -187,6 +187,7 @@ async fn with_nobody_to_ask_the_model_is_told_which_rule_is_missing() {
             .journal
             .approvals(antiphon_core::port::ApprovalQuery {
                 which: ApprovalSelector::All,
+                after: None,
                 limit: TEN,
             })
             .await

@@ -2,12 +2,12 @@
 
 use std::fs::{self, OpenOptions};
 use std::io;
-use std::num::NonZeroUsize;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
+    AgentQuery, Append, Appended, ApprovalQuery, IdempotencyKey, JournalError, JournalIndex,
+    JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex, TaskQuery,
 };
 use antiphon_core::{
     Approval, DayRange, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending,
@@ -128,7 +128,7 @@ impl SqliteJournal {
 }
 
 #[async_trait]
-impl Journal for SqliteJournal {
+impl JournalLog for SqliteJournal {
     async fn append(&self, append: Append) -> Result<Appended, JournalError> {
         self.writer.append(append).await
     }
@@ -137,24 +137,34 @@ impl Journal for SqliteJournal {
         self.readers.read(read).await
     }
 
+    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
+        self.readers.answered(key.clone()).await
+    }
+}
+
+#[async_trait]
+impl TaskIndex for SqliteJournal {
     async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
         self.readers.tasks(query).await
     }
+}
 
-    async fn sessions(&self, limit: NonZeroUsize) -> Result<Vec<SessionSummary>, JournalError> {
-        self.readers.sessions(limit).await
+#[async_trait]
+impl JournalIndex for SqliteJournal {
+    async fn sessions(&self, query: SessionQuery) -> Result<Vec<SessionSummary>, JournalError> {
+        self.readers.sessions(query).await
     }
 
     async fn approvals(&self, query: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
         self.readers.approvals(query).await
     }
 
-    async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
-        self.readers.agents(limit).await
+    async fn agents(&self, query: AgentQuery) -> Result<Vec<LiveAgent>, JournalError> {
+        self.readers.agents(query).await
     }
 
-    async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
-        self.readers.queued(limit).await
+    async fn queued(&self, query: QueuedQuery) -> Result<Vec<Queued>, JournalError> {
+        self.readers.queued(query).await
     }
 
     async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
@@ -163,10 +173,6 @@ impl Journal for SqliteJournal {
 
     async fn spending(&self, days: DayRange) -> Result<Spending, JournalError> {
         self.readers.spending(days).await
-    }
-
-    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
-        self.readers.answered(key.clone()).await
     }
 }
 

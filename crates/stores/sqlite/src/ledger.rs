@@ -40,7 +40,7 @@ impl<'a> Ledger<'a> {
             return Ok(Ok(first));
         }
         let place = self.place(&append.task_id)?;
-        if let Err(refusal) = append.check_place(place) {
+        if let Err(refusal) = append.check_position(place) {
             return Ok(Err(refusal));
         }
         self.advance(append)?;

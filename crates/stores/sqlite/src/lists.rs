@@ -5,10 +5,13 @@
 
 use std::num::NonZeroUsize;
 
-use antiphon_core::port::{ApprovalQuery, ApprovalSelector, JournalError, TaskQuery, TaskSelector};
+use antiphon_core::port::{
+    AgentQuery, ApprovalQuery, ApprovalSelector, JournalError, QueuedQuery, SessionQuery,
+    TaskQuery, TaskSelector,
+};
 use antiphon_core::{
-    Approval, EventBody, InteractionId, LiveAgent, Position, Queued, Replied, SessionSummary,
-    TaskId, TaskSummary, Usage,
+    Approval, ApprovalId, EventBody, InteractionId, LiveAgent, Position, Queued, Replied,
+    SessionSummary, TaskId, TaskSummary, Usage,
 };
 use rusqlite::types::Value;
 use rusqlite::{Connection, Params, Row};
@@ -94,10 +97,13 @@ const SESSIONS: &str = "SELECT session_id, first.title, sessions.tasks, last.tas
                                first.created_s, first.created_ns, last.last_s, last.last_ns
                         FROM sessions CROSS JOIN tasks AS first ON first.id = first_task
                         CROSS JOIN tasks AS last ON last.id = last_task
-                        ORDER BY last_task DESC LIMIT ?";
+                        WHERE last_task < CASE WHEN ?2 IS NULL THEN 9223372036854775807
+                              ELSE (SELECT id FROM tasks WHERE task_id = ?2) END
+                        ORDER BY last_task DESC LIMIT ?1";
 
-pub(crate) fn sessions(connection: &Connection, most: NonZeroUsize) -> Listed<SessionSummary> {
-    select(connection, SESSIONS, [limit(most)], |row| {
+pub(crate) fn sessions(connection: &Connection, query: &SessionQuery) -> Listed<SessionSummary> {
+    let before = query.before.as_ref().map(TaskId::as_str);
+    select(connection, SESSIONS, (limit(query.limit), before), |row| {
         let session = || {
             Ok(SessionSummary {
                 session_id: read_text(row, 0)?,
@@ -123,7 +129,8 @@ macro_rules! approval_list {
             " FROM approvals CROSS JOIN tasks ON tasks.id = approvals.task
              CROSS JOIN events AS question ON question.position = asked
              LEFT JOIN events AS answer ON answer.position = decided
-             WHERE ",
+             WHERE asked > CASE WHEN ?2 IS NULL THEN 0
+                   ELSE (SELECT asked FROM approvals WHERE approval_id = ?2) END AND ",
             $which,
             " ORDER BY asked LIMIT ?1"
         )
@@ -132,15 +139,16 @@ macro_rules! approval_list {
 
 const APPROVALS: &str = approval_list!("true");
 const PENDING: &str = approval_list!("approvals.status = 'pending'");
-const ONE_APPROVAL: &str = approval_list!("approval_id = ?2");
+const ONE_APPROVAL: &str = approval_list!("approval_id = ?3");
 
 pub(crate) fn approvals(connection: &Connection, query: &ApprovalQuery) -> Listed<Approval> {
     let limit = limit(query.limit);
+    let after = query.after.as_ref().map(ApprovalId::as_str);
     match &query.which {
-        ApprovalSelector::All => select(connection, APPROVALS, [limit], approval),
-        ApprovalSelector::Pending => select(connection, PENDING, [limit], approval),
+        ApprovalSelector::All => select(connection, APPROVALS, (limit, after), approval),
+        ApprovalSelector::Pending => select(connection, PENDING, (limit, after), approval),
         ApprovalSelector::One(approval_id) => {
-            select(connection, ONE_APPROVAL, (limit, approval_id.as_str()), approval)
+            select(connection, ONE_APPROVAL, (limit, after, approval_id.as_str()), approval)
         }
     }
 }
@@ -148,10 +156,13 @@ pub(crate) fn approvals(connection: &Connection, query: &ApprovalQuery) -> Liste
 const AGENTS: &str = "SELECT agent, task_id, agent_id, state, agents.last_s, agents.last_ns,
                              messages_processed
                       FROM agents CROSS JOIN tasks ON tasks.id = agents.task
-                      ORDER BY agents.task DESC LIMIT ?";
+                      WHERE agents.task < CASE WHEN ?2 IS NULL THEN 9223372036854775807
+                            ELSE (SELECT id FROM tasks WHERE task_id = ?2) END
+                      ORDER BY agents.task DESC LIMIT ?1";
 
-pub(crate) fn agents(connection: &Connection, most: NonZeroUsize) -> Listed<LiveAgent> {
-    let found = select(connection, AGENTS, [limit(most)], |row| {
+pub(crate) fn agents(connection: &Connection, query: &AgentQuery) -> Listed<LiveAgent> {
+    let before = query.before.as_ref().map(TaskId::as_str);
+    let found = select(connection, AGENTS, (limit(query.limit), before), |row| {
         let agent = || Ok((row.get(0)?, read_text(row, 1)?, read_agent(row, 2)?));
         agent().map_err(|error| broken(&error))
     })?;
@@ -166,17 +177,18 @@ const QUEUED: &str = concat!(
     event_columns!("events"),
     " FROM inbox CROSS JOIN events ON events.position = inbox.position
      CROSS JOIN tasks ON tasks.id = inbox.task
-     ORDER BY inbox.position LIMIT ?"
+     WHERE inbox.position > ?2 ORDER BY inbox.position LIMIT ?1"
 );
 
-pub(crate) fn queued(connection: &Connection, most: NonZeroUsize) -> Listed<Queued> {
-    select(connection, QUEUED, [limit(most)], |row| {
+pub(crate) fn queued(connection: &Connection, query: &QueuedQuery) -> Listed<Queued> {
+    let after = i64::try_from(query.after.0).unwrap_or(i64::MAX);
+    select(connection, QUEUED, (limit(query.limit), after), |row| {
         let task_id = read_text(row, 0).map_err(|error| broken(&error))?;
         let StoredEvent { position, at, body, .. } = StoredEvent::read(row, 1, Position(0))?;
         let EventBody::MessageQueued(queued) = body else {
             return Err(misplaced(position, &body));
         };
-        Ok(Queued { task_id, at, message: queued })
+        Ok(Queued { task_id, position, at, message: queued })
     })
 }
 

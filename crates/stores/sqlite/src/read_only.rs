@@ -1,11 +1,11 @@
 //! The journal for those who only look, also while somebody else writes.
 
 use std::fs;
-use std::num::NonZeroUsize;
 use std::path::Path;
 
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
+    AgentQuery, Append, Appended, ApprovalQuery, IdempotencyKey, JournalError, JournalIndex,
+    JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex, TaskQuery,
 };
 use antiphon_core::{
     Approval, DayRange, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending,
@@ -46,7 +46,7 @@ impl ReadOnlyJournal {
 }
 
 #[async_trait]
-impl Journal for ReadOnlyJournal {
+impl JournalLog for ReadOnlyJournal {
     async fn append(&self, _: Append) -> Result<Appended, JournalError> {
         let path = self.readers.path();
         let reason = match Owner::of(path) {
@@ -60,24 +60,34 @@ impl Journal for ReadOnlyJournal {
         self.readers.read(read).await
     }
 
+    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
+        self.readers.answered(key.clone()).await
+    }
+}
+
+#[async_trait]
+impl TaskIndex for ReadOnlyJournal {
     async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
         self.readers.tasks(query).await
     }
+}
 
-    async fn sessions(&self, limit: NonZeroUsize) -> Result<Vec<SessionSummary>, JournalError> {
-        self.readers.sessions(limit).await
+#[async_trait]
+impl JournalIndex for ReadOnlyJournal {
+    async fn sessions(&self, query: SessionQuery) -> Result<Vec<SessionSummary>, JournalError> {
+        self.readers.sessions(query).await
     }
 
     async fn approvals(&self, query: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
         self.readers.approvals(query).await
     }
 
-    async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
-        self.readers.agents(limit).await
+    async fn agents(&self, query: AgentQuery) -> Result<Vec<LiveAgent>, JournalError> {
+        self.readers.agents(query).await
     }
 
-    async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
-        self.readers.queued(limit).await
+    async fn queued(&self, query: QueuedQuery) -> Result<Vec<Queued>, JournalError> {
+        self.readers.queued(query).await
     }
 
     async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
@@ -86,9 +96,5 @@ impl Journal for ReadOnlyJournal {
 
     async fn spending(&self, days: DayRange) -> Result<Spending, JournalError> {
         self.readers.spending(days).await
-    }
-
-    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
-        self.readers.answered(key.clone()).await
     }
 }

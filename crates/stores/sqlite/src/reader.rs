@@ -1,11 +1,11 @@
 //! Those who read, each on a connection of its own and on a thread that may block.
 
-use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use antiphon_core::port::{
-    Appended, ApprovalQuery, IdempotencyKey, JournalError, Page, Read, TaskQuery,
+    AgentQuery, Appended, ApprovalQuery, IdempotencyKey, JournalError, Page, QueuedQuery, Read,
+    SessionQuery, TaskQuery,
 };
 use antiphon_core::{
     Approval, DayRange, InteractionId, LiveAgent, Position, Queued, Replied, SessionSummary,
@@ -55,9 +55,9 @@ impl Readers {
 
     pub(crate) async fn sessions(
         &self,
-        limit: NonZeroUsize,
+        query: SessionQuery,
     ) -> Result<Vec<SessionSummary>, JournalError> {
-        self.with(move |connection| lists::sessions(connection, limit)).await
+        self.with(move |connection| lists::sessions(connection, &query)).await
     }
 
     pub(crate) async fn approvals(
@@ -67,12 +67,12 @@ impl Readers {
         self.with(move |connection| lists::approvals(connection, &query)).await
     }
 
-    pub(crate) async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
-        self.with(move |connection| lists::agents(connection, limit)).await
+    pub(crate) async fn agents(&self, query: AgentQuery) -> Result<Vec<LiveAgent>, JournalError> {
+        self.with(move |connection| lists::agents(connection, &query)).await
     }
 
-    pub(crate) async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
-        self.with(move |connection| lists::queued(connection, limit)).await
+    pub(crate) async fn queued(&self, query: QueuedQuery) -> Result<Vec<Queued>, JournalError> {
+        self.with(move |connection| lists::queued(connection, &query)).await
     }
 
     pub(crate) async fn reply(

@@ -64,7 +64,7 @@ impl Restore {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Self, BackupError> {
         let owner = Owner::claim(journal)?;
-        check_place(journal, replace)?;
+        check_position(journal, replace)?;
         if is_same(file, journal) {
             return Err(BackupError::Itself { path: file.to_owned() });
         }
@@ -160,7 +160,7 @@ fn is_filled(path: &Path) -> bool {
 }
 
 /// There is room for a journal, or one that may give way.
-fn check_place(journal: &Path, replace: Replace) -> Result<(), BackupError> {
+fn check_position(journal: &Path, replace: Replace) -> Result<(), BackupError> {
     let path = journal.to_owned();
     match (fs::symlink_metadata(journal), replace) {
         (Err(error), _) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -140,7 +140,8 @@ async fn arrived(
         if let EventBody::MessageQueued(message) = event.body
             && is_meant(message.id, id)
         {
-            let queued = Queued { task_id: event.task_id, at: event.at, message };
+            let Event { task_id, position, at, .. } = event;
+            let queued = Queued { task_id, position, at, message };
             let live = !task.status.is_terminal();
             found.push(Waiting::of(&task.agent, live, queued));
         }

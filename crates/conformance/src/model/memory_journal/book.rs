@@ -1,13 +1,13 @@
 //! All that was written, and what follows from it.
 
+use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, ApprovalSelector, IdempotencyKey, Read, TaskFilter, TaskHead,
-    TaskQuery, TaskSelector,
+    AgentQuery, Append, Appended, ApprovalQuery, ApprovalSelector, IdempotencyKey, QueuedQuery,
+    Read, SessionQuery, TaskFilter, TaskHead, TaskQuery, TaskSelector,
 };
 use antiphon_core::{
     Approval, ApprovalId, ApprovalStatus, DayRange, Event, EventBody, InteractionId, LiveAgent,
@@ -28,7 +28,7 @@ pub(super) struct Book {
     created: Vec<TaskId>,
     keys: HashMap<IdempotencyKey, Appended>,
     /// Questions that were asked; each is asked once.
-    asked: HashSet<ApprovalId>,
+    asked: HashMap<ApprovalId, Position>,
     /// The first final answer to each request.
     replies: HashMap<InteractionId, Replied>,
     spending: SpendingFold,
@@ -81,8 +81,9 @@ impl Book {
                 chapter.get_mut().add(event);
                 self.spending.apply(&chapter.get().summary, body, *at);
                 if let EventBody::ApprovalRequested(request) = body
-                    && self.asked.insert(request.approval_id.clone())
+                    && let Entry::Vacant(first) = self.asked.entry(request.approval_id.clone())
                 {
+                    first.insert(*position);
                     chapter.get_mut().ask(event, request);
                 }
             }
@@ -139,10 +140,7 @@ impl Book {
     }
 
     fn matching(&self, filter: &TaskFilter, limit: NonZeroUsize) -> Vec<TaskSummary> {
-        let mut older: Box<dyn Iterator<Item = &Chapter>> = Box::new(self.newest());
-        if let Some(before) = &filter.before {
-            older = Box::new(older.skip_while(|task| task.summary.task_id != *before).skip(1));
-        }
+        let older = self.newest_before(filter.before.as_ref());
         let listed = older.map(|chapter| &chapter.summary).filter(|task| filter.fits(task));
         listed.take(limit.get()).cloned().collect()
     }
@@ -151,7 +149,7 @@ impl Book {
         self.spending.during(days, self.head())
     }
 
-    pub(super) fn sessions(&self, limit: NonZeroUsize) -> Vec<SessionSummary> {
+    pub(super) fn sessions(&self, query: &SessionQuery) -> Vec<SessionSummary> {
         let mut sessions: Vec<SessionSummary> = Vec::new();
         let mut known: HashMap<&SessionId, usize> = HashMap::new();
         for Chapter { summary: task, .. } in self.newest() {
@@ -173,7 +171,9 @@ impl Book {
             session.created_at = task.created_at;
             session.tasks += 1;
         }
-        sessions.truncate(limit.get());
+        let older = self.is_before(query.before.as_ref());
+        sessions.retain(|session| older(&session.last_task));
+        sessions.truncate(query.limit.get());
         sessions
     }
 
@@ -184,19 +184,46 @@ impl Book {
             ApprovalSelector::Pending => approval.status == ApprovalStatus::Pending,
             ApprovalSelector::One(approval_id) => approval.approval_id == *approval_id,
         });
-        in_order(listed, query.limit)
+        let after = match &query.after {
+            None => Position(0),
+            Some(after) => match self.asked.get(after) {
+                Some(position) => *position,
+                None => return Vec::new(),
+            },
+        };
+        in_order(listed, after, query.limit)
     }
 
-    pub(super) fn agents(&self, limit: NonZeroUsize) -> Vec<LiveAgent> {
-        self.newest().filter_map(Chapter::agent).take(limit.get()).collect()
+    pub(super) fn agents(&self, query: &AgentQuery) -> Vec<LiveAgent> {
+        let older = self.newest_before(query.before.as_ref());
+        older.filter_map(Chapter::agent).take(query.limit.get()).collect()
     }
 
-    pub(super) fn queued(&self, limit: NonZeroUsize) -> Vec<Queued> {
-        in_order(self.tasks.values().flat_map(|chapter| &chapter.queued), limit)
+    pub(super) fn queued(&self, query: &QueuedQuery) -> Vec<Queued> {
+        let queued = self.tasks.values().flat_map(|chapter| &chapter.queued);
+        in_order(queued, query.after, query.limit)
     }
 
     pub(super) fn reply(&self, request: InteractionId) -> Option<Replied> {
         self.replies.get(&request).cloned()
+    }
+
+    /// Tasks created before `before`, the newest first. None when `before` does not exist.
+    fn newest_before(&self, before: Option<&TaskId>) -> impl Iterator<Item = &Chapter> {
+        let older = self.is_before(before);
+        self.newest().filter(move |chapter| older(&chapter.summary.task_id))
+    }
+
+    /// Whether a task was created before `before`.
+    fn is_before(&self, before: Option<&TaskId>) -> impl Fn(&TaskId) -> bool {
+        let created = |task_id: &TaskId| {
+            self.tasks.get(task_id).and_then(|chapter| chapter.positions.first())
+        };
+        let bound = match before {
+            None => Some(&Position(u64::MAX)),
+            Some(before) => created(before),
+        };
+        move |task_id| bound.is_some_and(|bound| created(task_id) < Some(bound))
     }
 
     fn newest(&self) -> impl Iterator<Item = &Chapter> {
@@ -206,9 +233,10 @@ impl Book {
 
 fn in_order<'a, T: Clone + 'a>(
     found: impl Iterator<Item = &'a (Position, T)>,
+    after: Position,
     limit: NonZeroUsize,
 ) -> Vec<T> {
-    let mut found: Vec<_> = found.collect();
+    let mut found: Vec<_> = found.filter(|(position, _)| *position > after).collect();
     found.sort_by_key(|(position, _)| *position);
     found.into_iter().take(limit.get()).map(|(_, value)| value.clone()).collect()
 }

@@ -105,8 +105,12 @@ impl Chapter {
         if self.queued.iter().any(|(_, waiting)| waiting.message.id == message.id) {
             return;
         }
-        let queued =
-            Queued { task_id: event.task_id.clone(), at: event.at, message: message.clone() };
+        let queued = Queued {
+            task_id: event.task_id.clone(),
+            position: event.position,
+            at: event.at,
+            message: message.clone(),
+        };
         self.queued.push((event.position, queued));
     }
 

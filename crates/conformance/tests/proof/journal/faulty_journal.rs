@@ -17,7 +17,8 @@ use std::sync::atomic::AtomicUsize;
 
 use antiphon_conformance::model::MemoryJournal;
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
+    AgentQuery, Append, Appended, ApprovalQuery, IdempotencyKey, JournalError, JournalIndex,
+    JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex, TaskQuery,
 };
 use antiphon_core::{
     Approval, DayRange, Event, EventBody, InteractionId, LiveAgent, Position, Queued, Replied, Seq,
@@ -125,6 +126,10 @@ pub(super) enum Fault {
     AllowsItToAll,
     CountsFurtherThanItDoes,
     SpendsWhatItRefused,
+    IgnoresCursorOfSessions,
+    IgnoresCursorOfApprovals,
+    IgnoresCursorOfAgents,
+    IgnoresCursorOfMessages,
 }
 
 /// A right journal with a wrong one around it.
@@ -185,7 +190,7 @@ impl FaultyJournal {
 
 #[async_trait]
 #[expect(clippy::wildcard_enum_match_arm, reason = "a fault is wrong in one respect")]
-impl Journal for FaultyJournal {
+impl JournalLog for FaultyJournal {
     async fn append(&self, append: Append) -> Result<Appended, JournalError> {
         self.tried.lock().unwrap().push(append.clone());
         match self.fault {
@@ -231,24 +236,34 @@ impl Journal for FaultyJournal {
         self.read_wrongly(read).await
     }
 
+    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
+        self.answered_wrongly(key).await
+    }
+}
+
+#[async_trait]
+impl TaskIndex for FaultyJournal {
     async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
         self.list_wrongly(query).await
     }
+}
 
-    async fn sessions(&self, limit: NonZeroUsize) -> Result<Vec<SessionSummary>, JournalError> {
-        self.list_sessions_wrongly(limit).await
+#[async_trait]
+impl JournalIndex for FaultyJournal {
+    async fn sessions(&self, query: SessionQuery) -> Result<Vec<SessionSummary>, JournalError> {
+        self.list_sessions_wrongly(query).await
     }
 
     async fn approvals(&self, query: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
         self.list_approvals_wrongly(query).await
     }
 
-    async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
-        self.list_agents_wrongly(limit).await
+    async fn agents(&self, query: AgentQuery) -> Result<Vec<LiveAgent>, JournalError> {
+        self.list_agents_wrongly(query).await
     }
 
-    async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
-        self.list_queued_wrongly(limit).await
+    async fn queued(&self, query: QueuedQuery) -> Result<Vec<Queued>, JournalError> {
+        self.list_queued_wrongly(query).await
     }
 
     async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
@@ -257,10 +272,6 @@ impl Journal for FaultyJournal {
 
     async fn spending(&self, days: DayRange) -> Result<Spending, JournalError> {
         self.spending_wrongly(days).await
-    }
-
-    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
-        self.answered_wrongly(key).await
     }
 }
 

@@ -1,72 +1,13 @@
 //! Anybody may ask whether the server works, and is told the truth.
 
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use antiphon_conformance::model::MemoryJournal;
-use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
-};
-use antiphon_core::{
-    Approval, DayRange, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending,
-    TaskSummary,
-};
+use antiphon_conformance::model::{MemoryJournal, UnavailableJournal};
 use antiphon_http::Limits;
-use async_trait::async_trait;
 use serde_json::json;
 
 use crate::client::{get, post, say};
 use crate::world::Served;
-
-/// A journal whose disk is gone.
-struct Gone;
-
-fn gone<T>() -> Result<T, JournalError> {
-    Err(JournalError::Unavailable { reason: "the disk is gone".to_owned() })
-}
-
-#[async_trait]
-impl Journal for Gone {
-    async fn append(&self, _: Append) -> Result<Appended, JournalError> {
-        gone()
-    }
-
-    async fn read(&self, _: Read) -> Result<Page, JournalError> {
-        gone()
-    }
-
-    async fn tasks(&self, _: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
-        gone()
-    }
-
-    async fn sessions(&self, _: NonZeroUsize) -> Result<Vec<SessionSummary>, JournalError> {
-        gone()
-    }
-
-    async fn approvals(&self, _: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
-        gone()
-    }
-
-    async fn agents(&self, _: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
-        gone()
-    }
-
-    async fn queued(&self, _: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
-        gone()
-    }
-
-    async fn reply(&self, _: InteractionId) -> Result<Option<Replied>, JournalError> {
-        gone()
-    }
-
-    async fn spending(&self, _: DayRange) -> Result<Spending, JournalError> {
-        gone()
-    }
-
-    async fn answered(&self, _: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
-        gone()
-    }
-}
 
 #[tokio::test]
 async fn anybody_may_ask_whether_it_works() {
@@ -85,7 +26,12 @@ async fn anybody_may_ask_whether_it_works() {
 #[tokio::test]
 async fn without_its_journal_it_is_alive_and_does_not_work() {
     let journal = Arc::new(MemoryJournal::new());
-    let served = Served::over(Arc::new(Gone), journal, Limits::default()).await;
+    let served = Served::over(
+        Arc::new(UnavailableJournal("the disk is gone".to_owned())),
+        journal,
+        Limits::default(),
+    )
+    .await;
     let address = served.address;
     assert_eq!(get(address, "/health/live").await.status, 200);
     for path in ["/health", "/health/ready"] {

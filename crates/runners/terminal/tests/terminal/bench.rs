@@ -176,7 +176,7 @@ impl Running {
         let message = UserMessage::text(text, Utc::now());
         let append = Append {
             task_id: self.task_id.clone(),
-            expected: Expected::There,
+            expected: Expected::Exists,
             at: Utc::now(),
             events: vec![MessageQueued::of_user(id, mode, message).into()],
             key: None,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use antiphon_core::port::{Expected, Journal};
+use antiphon_core::port::{Expected, JournalLog};
 use antiphon_sqlite::{Backup, BackupError, OpenError, Progress, Replace, SqliteJournal};
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -48,7 +48,7 @@ async fn a_backup_is_the_journal_up_to_a_moment_whoever_writes_meanwhile() {
         let text = "x".repeat(usize::try_from(number * 50).expect("a length"));
         writers.spawn(async move {
             while !done.load(Ordering::Relaxed) {
-                let more = append(number, Expected::There, vec![note(&text), note("more")]);
+                let more = append(number, Expected::Exists, vec![note(&text), note("more")]);
                 let position = journal.append(more).await.expect("an append").position;
                 answered.fetch_max(position.0, Ordering::SeqCst);
             }

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use antiphon_core::port::{Journal, JournalError, Read, TaskQuery, TaskSelector};
+use antiphon_core::port::{JournalError, JournalLog, Read, TaskIndex, TaskQuery, TaskSelector};
 use antiphon_core::{Position, Seq};
 use antiphon_sqlite::{OpenError, SqliteJournal, Sync};
 use rusqlite::Connection;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use antiphon_core::Seq;
-use antiphon_core::port::{Journal, JournalError};
+use antiphon_core::port::{JournalError, JournalLog};
 use tempfile::TempDir;
 
 use crate::world::{CHILD, add, all, child, creation, open};

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::Stdio;
 
-use antiphon_core::port::{Expected, Journal};
+use antiphon_core::port::{Expected, JournalLog};
 use antiphon_core::{Seq, TaskId};
 use tempfile::TempDir;
 use tokio::task::JoinSet;

@@ -1,6 +1,8 @@
 //! How much fits.
 
-use antiphon_core::port::{Expected, Journal, JournalError, Rule, TaskQuery, TaskSelector};
+use antiphon_core::port::{
+    Expected, JournalError, JournalIndex, JournalLog, Rule, TaskIndex, TaskQuery, TaskSelector,
+};
 use antiphon_core::{ApprovalId, ApprovalRequested, RawJson, Seq, ToolCallId};
 use antiphon_sqlite::{APPEND_BYTES_MAX, SqliteJournal, Sync, TASKS_AT_HAND_MAX};
 use std::num::NonZeroUsize;
@@ -66,6 +68,6 @@ async fn a_task_that_is_no_longer_at_hand_goes_on_from_where_it_was() {
         assert_eq!((summary.seq, summary.messages), expected, "{}", summary.task_id);
         assert_eq!(summary.title, "the first");
     }
-    let sessions = journal.sessions(NonZeroUsize::MAX).await.expect("sessions");
+    let sessions = journal.sessions(NonZeroUsize::MAX.into()).await.expect("sessions");
     assert_eq!(sessions.iter().map(|session| session.tasks).collect::<Vec<_>>(), [TASKS]);
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use antiphon_core::port::{
-    Append, Appended, Expected, IdempotencyKey, Journal, JournalError, TaskQuery, TaskSelector,
+    Append, Appended, Expected, IdempotencyKey, JournalError, JournalIndex, JournalLog, TaskIndex,
+    TaskQuery, TaskSelector,
 };
 use antiphon_core::{
     Account, AgentState, DayRange, EventBody, ModelRef, Position, Seq, SessionId, SessionSummary,
@@ -156,8 +157,8 @@ async fn a_journal_of_schema_1_has_everything_at_hand_when_it_is_opened() {
             session(TALK, "List the files.", 4, TaskStatus::Pending, 0, 10),
             session(POEM, "Write a poem.", 3, TaskStatus::Failed, 3, 9),
         ];
-        assert_eq!(journal.sessions(NonZeroUsize::MAX).await.expect("sessions"), expected);
-        let agents = journal.agents(NonZeroUsize::MAX).await.expect("agents");
+        assert_eq!(journal.sessions(NonZeroUsize::MAX.into()).await.expect("sessions"), expected);
+        let agents = journal.agents(NonZeroUsize::MAX.into()).await.expect("agents");
         let agents: Vec<_> = agents
             .iter()
             .map(|live| (live.agent.as_str(), live.task_id.clone(), live.status.state))

@@ -7,7 +7,7 @@ use antiphon_sqlite::{OpenError, SqliteJournal, Sync};
 use tempfile::TempDir;
 
 use crate::world::{all, creation, open};
-use antiphon_core::port::Journal;
+use antiphon_core::port::JournalLog;
 
 #[tokio::test]
 async fn a_second_owner_is_told_who_has_it() {

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::process::Stdio;
 
 use antiphon_core::Seq;
-use antiphon_core::port::{Expected, Journal, JournalError, TaskQuery, TaskSelector};
+use antiphon_core::port::{Expected, JournalError, JournalLog, TaskIndex, TaskQuery, TaskSelector};
 use antiphon_sqlite::{OpenError, SqliteJournal};
 use tempfile::TempDir;
 

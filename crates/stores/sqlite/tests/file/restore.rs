@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{FileExt, symlink};
 use std::path::{Path, PathBuf};
 
-use antiphon_core::port::Journal;
+use antiphon_core::port::JournalLog;
 use antiphon_core::{Event, Seq};
 use antiphon_sqlite::{BackupError, OpenError, Replace, Restore, Restored, SqliteJournal};
 use chrono::{DateTime, Utc};

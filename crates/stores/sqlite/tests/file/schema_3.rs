@@ -5,7 +5,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use antiphon_core::port::{
-    Append, Appended, Expected, IdempotencyKey, Journal, JournalError, TaskQuery, TaskSelector,
+    Append, Appended, Expected, IdempotencyKey, JournalError, JournalIndex, JournalLog, TaskIndex,
+    TaskQuery, TaskSelector,
 };
 use antiphon_core::{
     HandlingMode, ImageBlock, InputBlock, InteractionId, MessageQueued, Position, Queued, Replied,
@@ -48,8 +49,9 @@ fn at(n: i64) -> DateTime<Utc> {
 fn waiting() -> Vec<Queued> {
     let png = ImageBlock::new("image/png", b"\x89PNG\r\n\x1a\n".to_vec()).expect("an image");
     let picture = vec![InputBlock::text("And this picture."), InputBlock::Image(png)];
-    let queued = |number, time, n, mode, content| Queued {
+    let queued = |number, time: i64, n, mode, content| Queued {
         task_id: task(number),
+        position: Position(time.unsigned_abs()),
         at: at(time),
         message: MessageQueued::of_user(
             interaction(n),
@@ -81,7 +83,7 @@ async fn a_journal_of_schema_3_is_brought_up_to_date_and_loses_nothing() {
     for _ in 0..2 {
         let journal = open(&path);
         assert_eq!(all(&journal).await.len(), 13);
-        assert_eq!(journal.queued(NonZeroUsize::MAX).await.expect("messages"), waiting());
+        assert_eq!(journal.queued(NonZeroUsize::MAX.into()).await.expect("messages"), waiting());
         let query = TaskQuery { which: TaskSelector::All, limit: NonZeroUsize::MAX };
         let tasks = journal.tasks(query).await.expect("tasks");
         let tasks: Vec<_> = tasks.into_iter().map(|task| (task.task_id, task.seq)).collect();
@@ -106,12 +108,12 @@ async fn what_arrived_in_a_journal_of_schema_3_is_in_nobodys_way() {
     let stale = |n, expected, actual| {
         Err(JournalError::Stale { task_id: task(n), expected: Seq(expected), actual: Seq(actual) })
     };
-    assert_eq!(append(&journal, 1, Expected::Behind(Seq(6))).await, stale(1, 6, 8));
-    assert_eq!(append(&journal, 1, Expected::Behind(Seq(7))).await, Ok(9));
-    assert_eq!(append(&journal, 2, Expected::Behind(Seq(1))).await, Ok(3));
-    assert_eq!(append(&journal, 2, Expected::There).await, Ok(4));
+    assert_eq!(append(&journal, 1, Expected::AtOrArrivals(Seq(6))).await, stale(1, 6, 8));
+    assert_eq!(append(&journal, 1, Expected::AtOrArrivals(Seq(7))).await, Ok(9));
+    assert_eq!(append(&journal, 2, Expected::AtOrArrivals(Seq(1))).await, Ok(3));
+    assert_eq!(append(&journal, 2, Expected::Exists).await, Ok(4));
     let ended = Err(JournalError::Ended { task_id: task(3) });
-    assert_eq!(append(&journal, 3, Expected::There).await, ended);
+    assert_eq!(append(&journal, 3, Expected::Exists).await, ended);
 }
 
 #[tokio::test]
@@ -128,7 +130,7 @@ async fn a_request_is_answered_in_a_journal_that_was_of_schema_3() {
     };
     let append = Append {
         task_id: task(1),
-        expected: Expected::There,
+        expected: Expected::Exists,
         at: at(20),
         events: vec![replied.clone().into()],
         key: None,
@@ -137,5 +139,5 @@ async fn a_request_is_answered_in_a_journal_that_was_of_schema_3() {
     drop(journal);
     let journal = open(&path);
     assert_eq!(journal.reply(interaction(2)).await, Ok(Some(replied)));
-    assert_eq!(journal.queued(NonZeroUsize::MAX).await.expect("messages"), waiting()[1..]);
+    assert_eq!(journal.queued(NonZeroUsize::MAX.into()).await.expect("messages"), waiting()[1..]);
 }

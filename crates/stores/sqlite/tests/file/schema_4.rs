@@ -3,7 +3,9 @@
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use antiphon_core::port::{Append, Expected, Journal, TaskFilter, TaskQuery, TaskSelector};
+use antiphon_core::port::{
+    Append, Expected, JournalIndex, JournalLog, TaskFilter, TaskIndex, TaskQuery, TaskSelector,
+};
 use antiphon_core::{
     Account, CallableAgents, DayRange, EventBody, HandedOver, SessionId, Spending, Spent,
     StatusChanged, TaskCreated, TaskId, TaskStatus, ToolCallId, Usage, UsageRecorded,
@@ -50,7 +52,7 @@ fn handed_over(agent: &str) -> EventBody {
 
 async fn write(journal: &SqliteJournal, n: u8, day: &str, events: Vec<EventBody>) {
     let created = matches!(events[0], EventBody::TaskCreated(_));
-    let expected = if created { Expected::NoTask } else { Expected::There };
+    let expected = if created { Expected::NoTask } else { Expected::Exists };
     let append = Append { task_id: task(n), expected, at: on(day), events, key: None };
     journal.append(append).await.expect("an append");
 }

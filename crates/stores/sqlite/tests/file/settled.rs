@@ -1,7 +1,7 @@
 //! Where a task stands when its journal is opened again: behind which of its events only arrivals
 //! came.
 
-use antiphon_core::port::{Append, Expected, Journal, JournalError};
+use antiphon_core::port::{Append, Expected, JournalError, JournalLog};
 use antiphon_core::{
     EventBody, HandlingMode, InteractionId, MessageQueued, Seq, StatusChanged, TaskStatus,
     UserMessage,
@@ -24,7 +24,7 @@ fn arrival(n: u128) -> EventBody {
 async fn places(journal: &SqliteJournal, number: u64, up_to: u64) -> Vec<u64> {
     let mut places = Vec::new();
     for seq in 0..=up_to {
-        let expected = Expected::Behind(Seq(seq));
+        let expected = Expected::AtOrArrivals(Seq(seq));
         let probe = Append { expected, ..creation(number) };
         let error = journal.append(probe).await.expect_err("it is created once");
         if let JournalError::Invalid { .. } = error {
@@ -56,8 +56,8 @@ async fn a_task_is_settled_where_it_was_when_its_journal_is_opened_again() {
     ];
     for (events, expected) in steps {
         let journal = open(&path);
-        journal.append(append(1, Expected::There, events)).await.expect("more");
-        journal.append(append(2, Expected::There, vec![note("c")])).await.expect("more");
+        journal.append(append(1, Expected::Exists, events)).await.expect("more");
+        journal.append(append(2, Expected::Exists, vec![note("c")])).await.expect("more");
         let before = places(&journal, 1, 20).await;
         drop(journal);
         let after = places(&open(&path), 1, 20).await;

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::Command;
 
-use antiphon_core::port::{Append, Appended, Expected, Journal, JournalError, Read};
+use antiphon_core::port::{Append, Appended, Expected, Journal, JournalError, JournalLog, Read};
 use antiphon_core::{
     Event, EventBody, MessageAppended, Position, Seq, SessionId, TaskCreated, TaskId, UserMessage,
 };

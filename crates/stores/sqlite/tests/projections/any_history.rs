@@ -87,9 +87,9 @@ fn any_place() -> impl Strategy<Value = Place> {
 pub(crate) fn append(number: u8, expected: Expected, events: Vec<EventBody>) -> Append {
     let seconds = match expected {
         // Each a little later, so that no two times are alike.
-        Expected::At(seq) | Expected::Behind(seq) => i64::try_from(seq.0).unwrap_or_default(),
+        Expected::At(seq) | Expected::AtOrArrivals(seq) => i64::try_from(seq.0).unwrap_or_default(),
         Expected::NoTask => 0,
-        Expected::There => 1_000_000,
+        Expected::Exists => 1_000_000,
     };
     let at = DateTime::from_timestamp(seconds, 123_456_789).unwrap_or_default();
     Append { task_id: task(number), expected, at, events, key: None }

@@ -53,11 +53,13 @@ impl Glance {
                 ApprovalSelector::Pending,
                 ApprovalSelector::One(approval_id(1)),
             ] {
-                glance.approvals.push(journal.approvals(ApprovalQuery { which, limit }).await?);
+                glance
+                    .approvals
+                    .push(journal.approvals(ApprovalQuery { which, after: None, limit }).await?);
             }
-            glance.sessions.push(journal.sessions(limit).await?);
-            glance.agents.push(journal.agents(limit).await?);
-            glance.queued.push(journal.queued(limit).await?);
+            glance.sessions.push(journal.sessions(limit.into()).await?);
+            glance.agents.push(journal.agents(limit.into()).await?);
+            glance.queued.push(journal.queued(limit.into()).await?);
         }
         Ok(glance)
     }

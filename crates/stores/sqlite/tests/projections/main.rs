@@ -11,7 +11,9 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use antiphon_conformance::model::MemoryJournal;
-use antiphon_core::port::{Append, Expected, Journal, JournalError, TaskQuery, TaskSelector};
+use antiphon_core::port::{
+    Append, Expected, JournalError, JournalLog, TaskIndex, TaskQuery, TaskSelector,
+};
 use antiphon_core::{EventBody, Seq, StatusChanged, TaskId, TaskStatus};
 use antiphon_sqlite::{SqliteJournal, Sync};
 use futures_util::future::join_all;
@@ -99,11 +101,11 @@ impl Pair {
             TaskQuery { which: TaskSelector::One(task_id.clone()), limit: NonZeroUsize::MIN };
         let found = self.memory.tasks(query).await.expect("a list");
         match (place, found.first()) {
-            (Place::There, _) => Expected::There,
+            (Place::There, _) => Expected::Exists,
             (Place::Here | Place::Behind(_), None) => Expected::NoTask,
             (Place::Here, Some(task)) => Expected::At(task.seq),
             (Place::Behind(back), Some(task)) => {
-                Expected::Behind(Seq(task.seq.0.saturating_sub(back)))
+                Expected::AtOrArrivals(Seq(task.seq.0.saturating_sub(back)))
             }
         }
     }

@@ -2,7 +2,9 @@
 
 use std::num::NonZeroUsize;
 
-use antiphon_core::port::{Journal, JournalError, TaskFilter, TaskQuery, TaskSelector};
+use antiphon_core::port::{
+    JournalError, JournalIndex, SessionQuery, TaskFilter, TaskIndex, TaskQuery, TaskSelector,
+};
 use antiphon_core::{ORDERS, SessionSummary, TaskSummary};
 
 use super::{Fault, FaultyJournal};
@@ -102,14 +104,17 @@ impl FaultyJournal {
 
     pub(super) async fn list_sessions_wrongly(
         &self,
-        mut limit: NonZeroUsize,
+        mut query: SessionQuery,
     ) -> Result<Vec<SessionSummary>, JournalError> {
         if self.fault == Fault::ListsOneMoreSession {
-            limit = limit.saturating_add(1);
+            query.limit = query.limit.saturating_add(1);
+        }
+        if self.fault == Fault::IgnoresCursorOfSessions {
+            query.before = None;
         }
         let all = TaskQuery { which: TaskSelector::All, limit: NonZeroUsize::MAX };
         let tasks = self.inner.tasks(all).await?;
-        let mut sessions = self.inner.sessions(limit).await?;
+        let mut sessions = self.inner.sessions(query).await?;
         if self.fault == Fault::ListsSessionsByTheirFirstTasks {
             let first = |session: &SessionSummary| {
                 tasks.iter().rposition(|task| task.session_id == session.session_id)

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use antiphon_core::port::{Append, Appended, Expected, Journal, JournalError};
+use antiphon_core::port::{Append, Appended, Expected, JournalError, JournalLog};
 use antiphon_core::{Position, Seq};
 use tokio::task::yield_now;
 

@@ -1,6 +1,6 @@
 //! What goes wrong while reading.
 
-use antiphon_core::port::{Journal, JournalError, Page, Read};
+use antiphon_core::port::{JournalError, JournalLog, Page, Read};
 use antiphon_core::{Event, Position};
 use serde_json::Value;
 use std::num::NonZeroUsize;

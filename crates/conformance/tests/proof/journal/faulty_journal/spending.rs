@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use antiphon_core::port::{Journal, JournalError, TaskQuery, TaskSelector};
+use antiphon_core::port::{JournalError, JournalIndex, TaskIndex, TaskQuery, TaskSelector};
 use antiphon_core::{DayRange, Position, Spending, SpendingFold};
 
 use super::{Fault, FaultyJournal};

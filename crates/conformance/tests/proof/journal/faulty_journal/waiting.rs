@@ -1,10 +1,10 @@
 //! What goes wrong while approvals, agents and messages are listed.
 
-use std::num::NonZeroUsize;
-
-use antiphon_core::port::{ApprovalQuery, ApprovalSelector, Journal, JournalError};
+use antiphon_core::port::{
+    AgentQuery, ApprovalQuery, ApprovalSelector, JournalError, JournalIndex, QueuedQuery,
+};
 use antiphon_core::{
-    AgentStatus, Approval, ApprovalStatus, Event, EventBody, LiveAgent, Queued, TaskId,
+    AgentStatus, Approval, ApprovalStatus, Event, EventBody, LiveAgent, Position, Queued, TaskId,
 };
 
 use super::{Fault, FaultyJournal, is_end};
@@ -18,9 +18,12 @@ impl FaultyJournal {
         if self.fault == Fault::ListsOneMoreApproval {
             query.limit = query.limit.saturating_add(1);
         }
+        if self.fault == Fault::IgnoresCursorOfApprovals {
+            query.after = None;
+        }
         if self.fault == Fault::KeepsAllowedOnesPending && query.which == ApprovalSelector::Pending
         {
-            let all = ApprovalQuery { which: ApprovalSelector::All, limit: query.limit };
+            let all = ApprovalQuery { which: ApprovalSelector::All, ..query };
             let mut found = self.inner.approvals(all).await?;
             let waits = [ApprovalStatus::Pending, ApprovalStatus::Allowed];
             found.retain(|approval| waits.contains(&approval.status));
@@ -66,12 +69,15 @@ impl FaultyJournal {
 
     pub(super) async fn list_agents_wrongly(
         &self,
-        mut limit: NonZeroUsize,
+        mut query: AgentQuery,
     ) -> Result<Vec<LiveAgent>, JournalError> {
         if self.fault == Fault::ListsOneMoreAgent {
-            limit = limit.saturating_add(1);
+            query.limit = query.limit.saturating_add(1);
         }
-        let mut agents = self.inner.agents(limit).await?;
+        if self.fault == Fault::IgnoresCursorOfAgents {
+            query.before = None;
+        }
+        let mut agents = self.inner.agents(query).await?;
         if self.fault == Fault::ListsTheOldestAgentFirst {
             agents.reverse();
         }
@@ -111,11 +117,15 @@ impl FaultyJournal {
 
     pub(super) async fn list_queued_wrongly(
         &self,
-        mut limit: NonZeroUsize,
+        mut query: QueuedQuery,
     ) -> Result<Vec<Queued>, JournalError> {
         if self.fault == Fault::ListsOneMoreMessage {
-            limit = limit.saturating_add(1);
+            query.limit = query.limit.saturating_add(1);
         }
+        if self.fault == Fault::IgnoresCursorOfMessages {
+            query.after = Position(0);
+        }
+        let limit = query.limit;
         let mut queued = match self.fault {
             Fault::NeverTakesFromTheQueue
             | Fault::QueuesTwice
@@ -123,7 +133,7 @@ impl FaultyJournal {
             | Fault::KeepsWhatIsReplaced
             | Fault::ReplacesInEveryTask
             | Fault::KeepsWhatIsAnswered => self.fold_queue_wrongly().await,
-            _ => self.inner.queued(limit).await?,
+            _ => self.inner.queued(query).await?,
         };
         if self.fault == Fault::ListsMessagesByTask {
             queued.sort_by(|a, b| a.task_id.cmp(&b.task_id));
@@ -134,7 +144,7 @@ impl FaultyJournal {
 
     async fn fold_queue_wrongly(&self) -> Vec<Queued> {
         let mut waiting: Vec<Queued> = Vec::new();
-        for Event { task_id, at, body, .. } in self.events(None).await {
+        for Event { task_id, position, at, body, .. } in self.events(None).await {
             let same = |queued: &Queued, id, task: &TaskId| {
                 queued.message.id == id && queued.task_id == *task
             };
@@ -151,7 +161,7 @@ impl FaultyJournal {
                     }
                     let known = waiting.iter().any(|queued| same(queued, new.id, &task_id));
                     if !known || self.fault == Fault::QueuesTwice {
-                        waiting.push(Queued { task_id, at, message: new });
+                        waiting.push(Queued { task_id, position, at, message: new });
                     }
                 }
                 EventBody::Replied(replied) if self.fault != Fault::KeepsWhatIsAnswered => {
