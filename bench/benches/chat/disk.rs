@@ -5,7 +5,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use antiphon_bench::{Error, Times};
-use antiphon_core::port::{Append, Expected, Journal};
+use antiphon_core::port::{Append, Expected, JournalLog};
 use antiphon_core::{
     HandlingMode, InteractionId, MessageQueued, SessionId, TaskCreated, TaskId, UserMessage,
 };

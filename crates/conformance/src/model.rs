@@ -1,7 +1,7 @@
 //! The smallest correct implementation of each port, in memory: the executable specification.
 //!
-//! Where a port's words leave a question open, the model answers it and the suite holds others to
-//! the answer. Each model is bounded; what happens at a bound is said where the bound is set.
+//! Where the documentation of a port leaves a question open, the model answers it and the suite checks
+//! the answer. Each model is bounded; each bound documents what happens when it is reached.
 
 mod delegating_journal;
 mod flat_vector_store;

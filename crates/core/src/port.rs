@@ -1,8 +1,8 @@
-//! Ports: what the orchestrator needs of the world, as traits.
+//! Ports: the external dependencies of the orchestrator, as traits.
 //!
 //! An adapter implements one of these, passes the suite of `antiphon-conformance` for it, and
-//! is wired in the binary. Each port has one error type whose variants are what the caller
-//! can do about it.
+//! is wired in the binary. Each port has one error type; each variant says what the caller
+//! can do.
 
 mod agents;
 mod bus;

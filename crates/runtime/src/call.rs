@@ -125,7 +125,7 @@ impl Work {
     /// Whether a call is for the orchestrator: of a task that may call others.
     pub(crate) fn orchestrates(&self, name: &str) -> bool {
         let may = self.inner.world.agents.is_some() && !self.state.created.agents.is_nobody();
-        let answers = self.state.created.standing && peers::answers(name);
+        let answers = self.state.created.resident && peers::answers(name);
         answers || may && (supervisor::is_ours(name) || peers::talks(name))
     }
 
@@ -149,7 +149,7 @@ impl Work {
             tools.extend(supervisor::tools());
             tools.extend(peers::talking());
         }
-        if created.standing {
+        if created.resident {
             tools.extend(peers::answering());
         }
         tools

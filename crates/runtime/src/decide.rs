@@ -111,7 +111,7 @@ pub fn next(state: &TaskState, standing: &LimitContext<'_>) -> Step {
     }
     let Some((answer, since)) = state.last_lap() else {
         // One that stands begins with what arrives.
-        let begins = state.created.standing && !spoken_to(state.conversation.own());
+        let begins = state.created.resident && !spoken_to(state.conversation.own());
         return if begins { rest_of_turn(state, None) } else { turn(state, standing) };
     };
     let pending = pending(state, answer, since);
@@ -161,7 +161,7 @@ fn rest_of_turn(state: &TaskState, word: Option<Value>) -> Step {
     take(inbox::for_turn(&state.queue)).unwrap_or_else(|| {
         // It is over when everything that it asked others for is there.
         let waits = !state.detached.is_empty() || !state.requests.is_empty();
-        if waits || state.created.standing { Step::Idle } else { deliver(state, word) }
+        if waits || state.created.resident { Step::Idle } else { deliver(state, word) }
     })
 }
 

@@ -79,7 +79,7 @@ impl Work {
             if alone == Alone::No {
                 return Err(Refusal::NotAlone);
             }
-            if self.state.created.standing {
+            if self.state.created.resident {
                 let reason = "you are always there, and nobody can take over from you: call the \
                               agent with another context";
                 return Err(Refusal::Arguments { reason: reason.to_owned() });

@@ -183,7 +183,7 @@ impl Inner {
     /// Keeps a standing agent at hand that is left, so that it need not be read again when it is
     /// woken.
     pub(crate) fn keep_at_hand(&self, state: TaskState, trees: Vec<Arc<Tree>>) {
-        if !state.created.standing || self.stop.is_cancelled() {
+        if !state.created.resident || self.stop.is_cancelled() {
             return;
         }
         let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);

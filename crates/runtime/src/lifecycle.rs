@@ -142,7 +142,7 @@ impl Inner {
             return Ok(());
         }
         let (created, _) = tree::beginning(&task.task_id, &*self.world.journal).await?;
-        if created.standing {
+        if created.resident {
             let live = Live { task_id: task.task_id.clone(), agents: created.agents };
             self.roster.enter(name, live);
         }

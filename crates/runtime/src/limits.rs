@@ -191,7 +191,7 @@ pub(crate) fn time_over(state: &TaskState, standing: &LimitContext<'_>) -> Optio
 /// belongs to.
 pub(crate) fn reached(state: &TaskState, standing: &LimitContext<'_>) -> Option<LimitReached> {
     let (mut turns, mut calls, spent) = (state.turns, state.calls, state.spent.clone());
-    if state.created.standing {
+    if state.created.resident {
         // It is never done: what it may do, it may do each time it is woken.
         turns = turns.saturating_sub(state.woken.turns);
         calls = calls.saturating_sub(state.woken.calls);

@@ -124,7 +124,7 @@ impl RunnerJournal {
 
 /// Whether a runner may write it: what the loop does, and how far it was followed.
 fn is_for_runners(body: &EventBody) -> bool {
-    body.is_of_the_loop() || matches!(body, EventBody::Relayed(_))
+    body.is_written_by_loop() || matches!(body, EventBody::Relayed(_))
 }
 
 #[async_trait]

@@ -240,7 +240,7 @@ impl Work {
                 root: self.root().clone(),
                 readable: self.readable().await?,
                 trees: self.trees.clone(),
-                standing: self.state.created.standing.then(|| self.state.created.agent.clone()),
+                standing: self.state.created.resident.then(|| self.state.created.agent.clone()),
                 asks_here: runner.asks_here(),
                 end: end.clone(),
             }),

@@ -182,7 +182,7 @@ impl Inner {
         for task in self.world.journal.tasks(query).await? {
             // Somebody may have gone on with its conversation in a task of their own.
             let own = task.parent.is_none() && task.agent == name.as_str();
-            if own && tree::beginning(&task.task_id, &*self.world.journal).await?.0.standing {
+            if own && tree::beginning(&task.task_id, &*self.world.journal).await?.0.resident {
                 return Ok(Some(task));
             }
         }
@@ -256,7 +256,7 @@ impl Inner {
             tools: definition.tools.clone(),
             agents: definition.agents.clone(),
             runner,
-            standing: true,
+            resident: true,
             limits: limits_of(&definition),
             ..TaskCreated::new(name.as_str(), session_of(name)?)
         };

@@ -36,7 +36,7 @@ pub(crate) struct Tree {
 impl Tree {
     fn new(top: TaskId, created: &TaskCreated, totals: Totals) -> Self {
         let mut limits = created.limits;
-        if created.standing {
+        if created.resident {
             // They hold for what it does itself, each time it is woken.
             (limits.turns_max, limits.tool_calls_max) = (None, None);
         }
@@ -68,28 +68,10 @@ impl Tree {
     pub(crate) fn add(&self, events: &[EventBody]) {
         let mut totals = self.totals();
         for body in events {
-            match body {
-                EventBody::ToolStarted(_) | EventBody::ToolRequested(_) => {
-                    totals.calls = totals.calls.saturating_add(1);
-                }
-                EventBody::UsageRecorded(recorded) => totals.pay(recorded),
-                EventBody::TaskCreated(_)
-                | EventBody::StatusChanged(_)
-                | EventBody::StateChanged(_)
-                | EventBody::MessageAppended(_)
-                | EventBody::MessageQueued(_)
-                | EventBody::ApprovalRequested(_)
-                | EventBody::ApprovalDecided(_)
-                | EventBody::ToolRefused(_)
-                | EventBody::Dispatched(_)
-                | EventBody::Awaited(_)
-                | EventBody::RequestSent(_)
-                | EventBody::Replied(_)
-                | EventBody::HandedOver(_)
-                | EventBody::Relayed(_)
-                | EventBody::BudgetRaised(_)
-                | EventBody::OutputRejected(_)
-                | EventBody::Compacted(_) => {}
+            if matches!(body, EventBody::ToolStarted(_) | EventBody::ToolRequested(_)) {
+                totals.calls = totals.calls.saturating_add(1);
+            } else if let EventBody::UsageRecorded(recorded) = body {
+                totals.pay(recorded);
             }
         }
     }

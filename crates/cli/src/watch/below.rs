@@ -103,44 +103,21 @@ impl Below {
 
     /// Something happened to the task at the top: whom does it wait for?
     pub(crate) fn top_did(&mut self, body: &EventBody) {
-        match body {
-            EventBody::Dispatched(Dispatched { join, children, .. }) => match join {
-                Join::Detached => {}
-                Join::Single | Join::All | Join::Any | Join::Quorum { .. } => {
-                    self.waits.all += children.len();
-                    self.waits.left.extend(children.iter().cloned());
-                }
-            },
-            EventBody::Awaited(awaited) => {
-                let alive = awaited.tasks.iter().filter(|task| self.alive.contains_key(*task));
-                let alive: Vec<TaskId> = alive.cloned().collect();
-                self.waits.all += alive.len();
-                self.waits.left.extend(alive);
+        if let EventBody::Dispatched(Dispatched { join, children, .. }) = body {
+            if *join != Join::Detached {
+                self.waits.all += children.len();
+                self.waits.left.extend(children.iter().cloned());
             }
-            EventBody::StateChanged(change) => match change.to {
-                AgentState::ToolCall => {}
-                // It goes on: there is nobody left to wait for.
-                AgentState::Idle | AgentState::Thinking | AgentState::Reflecting => {
-                    self.waits = Waits::default();
-                }
-            },
-            EventBody::TaskCreated(_)
-            | EventBody::StatusChanged(_)
-            | EventBody::UsageRecorded(_)
-            | EventBody::MessageAppended(_)
-            | EventBody::MessageQueued(_)
-            | EventBody::ApprovalRequested(_)
-            | EventBody::ApprovalDecided(_)
-            | EventBody::ToolRefused(_)
-            | EventBody::ToolStarted(_)
-            | EventBody::ToolRequested(_)
-            | EventBody::HandedOver(_)
-            | EventBody::RequestSent(_)
-            | EventBody::Replied(_)
-            | EventBody::BudgetRaised(_)
-            | EventBody::Relayed(_)
-            | EventBody::OutputRejected(_)
-            | EventBody::Compacted(_) => {}
+        } else if let EventBody::Awaited(awaited) = body {
+            let alive = awaited.tasks.iter().filter(|task| self.alive.contains_key(*task));
+            let alive: Vec<TaskId> = alive.cloned().collect();
+            self.waits.all += alive.len();
+            self.waits.left.extend(alive);
+        } else if let EventBody::StateChanged(change) = body
+            && change.to != AgentState::ToolCall
+        {
+            // It goes on: there is nobody left to wait for.
+            self.waits = Waits::default();
         }
     }
 

@@ -82,7 +82,7 @@ impl Detail {
             runner: created.runner.as_ref().map(|runner| runner.kind.clone()),
             handovers: Vec::new(),
             output: None,
-            standing: created.standing,
+            standing: created.resident,
             agent_state: AgentState::Idle,
         }
     }
@@ -93,39 +93,20 @@ impl Detail {
             return;
         }
         self.seq = event.seq;
-        match &event.body {
-            EventBody::HandedOver(over) => {
-                if self.handovers.len() == HANDOVERS_MAX {
-                    self.handovers.remove(0);
-                }
-                self.handovers.push(std::mem::replace(&mut self.agent, over.agent.clone()));
+        if let EventBody::HandedOver(over) = &event.body {
+            if self.handovers.len() == HANDOVERS_MAX {
+                self.handovers.remove(0);
             }
-            EventBody::MessageAppended(appended) => {
-                if let Message::Assistant(answer) = &*appended.message {
-                    let call = answer.tool_calls().next().map(|call| format!("→ {}", title(call)));
-                    self.output = call.or_else(|| last_line(&answer.text())).or(self.output.take());
-                }
-            }
-            EventBody::StatusChanged(change) => {
-                self.output = ending(change).or(self.output.take());
-            }
-            EventBody::StateChanged(change) => self.agent_state = change.to,
-            EventBody::TaskCreated(_)
-            | EventBody::MessageQueued(_)
-            | EventBody::ApprovalRequested(_)
-            | EventBody::ApprovalDecided(_)
-            | EventBody::ToolRefused(_)
-            | EventBody::ToolStarted(_)
-            | EventBody::ToolRequested(_)
-            | EventBody::Dispatched(_)
-            | EventBody::Awaited(_)
-            | EventBody::RequestSent(_)
-            | EventBody::Replied(_)
-            | EventBody::BudgetRaised(_)
-            | EventBody::Relayed(_)
-            | EventBody::UsageRecorded(_)
-            | EventBody::OutputRejected(_)
-            | EventBody::Compacted(_) => {}
+            self.handovers.push(std::mem::replace(&mut self.agent, over.agent.clone()));
+        } else if let EventBody::MessageAppended(appended) = &event.body
+            && let Message::Assistant(answer) = &*appended.message
+        {
+            let call = answer.tool_calls().next().map(|call| format!("→ {}", title(call)));
+            self.output = call.or_else(|| last_line(&answer.text())).or(self.output.take());
+        } else if let EventBody::StatusChanged(change) = &event.body {
+            self.output = ending(change).or(self.output.take());
+        } else if let EventBody::StateChanged(change) = &event.body {
+            self.agent_state = change.to;
         }
     }
 }

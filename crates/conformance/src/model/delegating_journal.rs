@@ -72,6 +72,14 @@ pub trait JournalHooks: Send + Sync {
 #[derive(Debug, Clone, Copy)]
 pub struct DelegatingJournal<T>(pub T);
 
+impl<T> std::ops::Deref for DelegatingJournal<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
 #[async_trait]
 impl<T: JournalHooks> JournalLog for DelegatingJournal<T> {
     async fn append(&self, append: Append) -> Result<Appended, JournalError> {

@@ -1,4 +1,4 @@
-//! Tool calls, put together again from what came of them.
+//! Tool calls, assembled from their pieces.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use super::reader::{read, read_whole};
 use super::{Ending, Scenario, Step, StopWord, Wire};
 use crate::suite::{Outcome, ensure, equal};
 
-/// Arguments whose bytes say more than their value.
+/// Arguments whose bytes carry more than their value.
 const ODD_ARGUMENTS: &str = r#"{"z":1.0,"a":1e2,"n":123456789012345678901234567890,"u":"\u00e9\ud83d\ude00\/","a":-0,"deep":[[{}]]}"#;
 
 pub(super) async fn a_call_begins_grows_and_ends(wire: &dyn Wire) -> Outcome {
@@ -50,7 +50,7 @@ pub(super) async fn the_bytes_of_arguments_survive(wire: &dyn Wire) -> Outcome {
     equal("the calls", &told(&message), &expected)
 }
 
-/// A wire that says when a block ends may keep the call that did; none may keep the other.
+/// A wire that reports the end of a block may keep the finished call; no wire may keep the other.
 pub(super) async fn a_partial_message_never_holds_an_unfinished_call(wire: &dyn Wire) -> Outcome {
     let mut steps = Step::call(0, "call_1", "look", r#"{"n":1}"#);
     steps.push(begin(1, "call_2", "ask"));
@@ -64,7 +64,7 @@ pub(super) async fn a_partial_message_never_holds_an_unfinished_call(wire: &dyn 
     Ok(())
 }
 
-pub(super) async fn interleaved_calls_are_told_apart(wire: &dyn Wire) -> Outcome {
+pub(super) async fn interleaved_calls_are_separated(wire: &dyn Wire) -> Outcome {
     let steps = [
         begin(0, "call_a", "look"),
         begin(1, "call_b", "ask"),
@@ -119,7 +119,7 @@ fn delta(block: u32, delta: &str) -> Step {
     Step::CallDelta { block, delta: delta.to_owned() }
 }
 
-/// A call whose arguments come in pieces of three bytes.
+/// A call whose arguments arrive in pieces of three bytes.
 fn call_in_pieces(block: u32, id: &str, name: &str, arguments: &str) -> Vec<Step> {
     let pieces = arguments.as_bytes().chunks(3);
     let mut steps = vec![begin(block, id, name)];

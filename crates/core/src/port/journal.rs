@@ -6,7 +6,7 @@
 //! | [`TaskIndex`]    | `tasks`                                                              | a runner, for its own task |
 //! | [`JournalIndex`] | `sessions`, `approvals`, `agents`, `queued`, `reply`, `spending`     | the orchestrator           |
 //! | [`TaskJournal`]  | [`JournalLog`] and [`TaskIndex`]                                     | [`Run`](super::Run)        |
-//! | [`Journal`]      | [`JournalLog`] and [`JournalIndex`]                                  | the orchestrator           |
+//! | [`Journal`]      | [`TaskJournal`] and [`JournalIndex`]                                 | the orchestrator           |
 //!
 //! Guarantees of the log:
 //!
@@ -103,6 +103,6 @@ pub trait TaskJournal: JournalLog + TaskIndex {}
 impl<T: JournalLog + TaskIndex> TaskJournal for T {}
 
 /// The whole journal. Implemented by every type that is a log and an index.
-pub trait Journal: JournalLog + JournalIndex {}
+pub trait Journal: TaskJournal + JournalIndex {}
 
 impl<T: JournalLog + JournalIndex> Journal for T {}

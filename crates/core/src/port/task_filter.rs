@@ -1,26 +1,26 @@
-//! Which tasks of a long list.
+//! Filter of tasks.
 
 use crate::{SessionId, TaskId, TaskStatus, TaskSummary};
 
-/// Which tasks of a long list. What is absent or empty is no condition; all others hold together.
+/// Filter of tasks. An absent or empty field is no condition; all others must hold.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TaskFilter {
-    /// How far they got: one of these.
+    /// Only tasks with one of these statuses.
     pub statuses: Vec<TaskStatus>,
-    /// Who works on them.
+    /// Only tasks of this agent.
     pub agent: Option<String>,
-    /// Their conversation.
+    /// Only tasks of this session.
     pub session: Option<SessionId>,
-    /// Nobody dispatched them.
+    /// Only tasks without a parent.
     pub tops: bool,
-    /// They are more than what is kept of an order, see [`TaskSummary::is_record`].
+    /// No tasks that only record an order, see [`TaskSummary::is_record`].
     pub without_records: bool,
-    /// They were created before this one. When there is no such task, there are none before it.
+    /// Only tasks created before this one. A task that does not exist gives an empty page.
     pub before: Option<TaskId>,
 }
 
 impl TaskFilter {
-    /// Whether a task is as it should be, whenever it was created.
+    /// Whether a task matches, without regard to `before`.
     pub fn fits(&self, task: &TaskSummary) -> bool {
         (self.statuses.is_empty() || self.statuses.contains(&task.status))
             && self.agent.as_ref().is_none_or(|agent| *agent == task.agent)

@@ -7,8 +7,8 @@ use std::num::NonZeroUsize;
 
 use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_core::{
-    AgentName, EventBody, HandlingMode, Interaction, InteractionContent, InteractionId,
-    MessageQueued, PeerInputClass, Position, Queued, Salience, Sender, TaskId, TaskSummary, render,
+    AgentName, Event, EventBody, HandlingMode, Interaction, InteractionContent, InteractionId,
+    PeerInputClass, Position, Queued, Salience, Sender, TaskId, TaskSummary, render,
 };
 use antiphon_runtime::{Orchestrator, OrchestratorError, is_resident};
 use chrono::{DateTime, Utc};
@@ -149,7 +149,7 @@ async fn left_behind(
     loop {
         let event = events.next().await?;
         let seq = event.seq;
-        let gone = gone(&event.body);
+        let gone = event.body.leaves_inbox();
         left.retain(|queued| Some(queued.message.id) != gone);
         if let EventBody::MessageQueued(message) = event.body {
             let Event { task_id, position, at, .. } = event;
@@ -158,18 +158,5 @@ async fn left_behind(
         if seq >= last.seq {
             return Ok(left);
         }
-    }
-}
-
-/// What waits no more behind an event.
-fn gone(body: &EventBody) -> Option<InteractionId> {
-    if let EventBody::MessageQueued(MessageQueued { replaces, .. }) = body {
-        *replaces
-    } else if let EventBody::MessageAppended(appended) = body {
-        appended.queued
-    } else if let EventBody::Replied(replied) = body {
-        Some(replied.in_reply_to)
-    } else {
-        None
     }
 }

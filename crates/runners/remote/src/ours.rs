@@ -86,34 +86,16 @@ impl Ours {
 
     fn apply(&mut self, body: &EventBody) {
         self.ended |= body.ends_task();
-        match body {
-            EventBody::Relayed(relayed) => {
-                self.relayed = Some(relayed.clone());
-                // What was said before it had been passed on before it was written.
-                self.orders.clear();
-            }
-            EventBody::StatusChanged(change) => self.waiting_for = change.waiting_for,
-            EventBody::MessageAppended(appended) if self.relayed.is_none() => {
-                self.said.push(Arc::clone(&appended.message));
-            }
-            EventBody::TaskCreated(_)
-            | EventBody::StateChanged(_)
-            | EventBody::MessageAppended(_)
-            | EventBody::MessageQueued(_)
-            | EventBody::ApprovalRequested(_)
-            | EventBody::ApprovalDecided(_)
-            | EventBody::ToolRefused(_)
-            | EventBody::ToolStarted(_)
-            | EventBody::ToolRequested(_)
-            | EventBody::Dispatched(_)
-            | EventBody::Awaited(_)
-            | EventBody::RequestSent(_)
-            | EventBody::Replied(_)
-            | EventBody::HandedOver(_)
-            | EventBody::UsageRecorded(_)
-            | EventBody::BudgetRaised(_)
-            | EventBody::OutputRejected(_)
-            | EventBody::Compacted(_) => {}
+        if let EventBody::Relayed(relayed) = body {
+            self.relayed = Some(relayed.clone());
+            // What was said before it had been passed on before it was written.
+            self.orders.clear();
+        } else if let EventBody::StatusChanged(change) = body {
+            self.waiting_for = change.waiting_for;
+        } else if let EventBody::MessageAppended(appended) = body
+            && self.relayed.is_none()
+        {
+            self.said.push(Arc::clone(&appended.message));
         }
     }
 

@@ -183,41 +183,25 @@ impl Ledger {
 
     fn apply(&mut self, event: Event) {
         self.seq = event.seq;
-        match event.body {
-            EventBody::TaskCreated(created) => self.context = created.system_prompt,
-            EventBody::HandedOver(over) => self.context = over.system_prompt,
-            EventBody::StatusChanged(change) => {
-                self.has_ended |= change.status.is_terminal();
-                if let Some(note) = change.detail.and_then(|it| Note::deserialize(it).ok()) {
-                    self.first.retain(|(seq, _)| *seq > note.typed);
-                    self.note = note;
-                }
+        if let Some(id) = event.body.leaves_inbox() {
+            self.queue.retain(|waiting| waiting.id != id);
+        }
+        if let EventBody::TaskCreated(created) = event.body {
+            self.context = created.system_prompt;
+        } else if let EventBody::HandedOver(over) = event.body {
+            self.context = over.system_prompt;
+        } else if let EventBody::StatusChanged(change) = event.body {
+            self.has_ended |= change.status.is_terminal();
+            if let Some(note) = change.detail.and_then(|it| Note::deserialize(it).ok()) {
+                self.first.retain(|(seq, _)| *seq > note.typed);
+                self.note = note;
             }
-            EventBody::MessageQueued(queued) => {
-                self.queue.retain(|waiting| Some(waiting.id) != queued.replaces);
-                self.queue.push(queued);
-            }
-            EventBody::Replied(replied) => {
-                self.queue.retain(|waiting| waiting.id != replied.in_reply_to);
-            }
-            EventBody::MessageAppended(appended) => match appended.queued {
-                Some(id) => self.queue.retain(|queued| queued.id != id),
-                None => self.hear(event.seq, &appended.message),
-            },
-            EventBody::StateChanged(_)
-            | EventBody::ApprovalRequested(_)
-            | EventBody::ApprovalDecided(_)
-            | EventBody::ToolRefused(_)
-            | EventBody::ToolStarted(_)
-            | EventBody::ToolRequested(_)
-            | EventBody::Dispatched(_)
-            | EventBody::Awaited(_)
-            | EventBody::RequestSent(_)
-            | EventBody::BudgetRaised(_)
-            | EventBody::Relayed(_)
-            | EventBody::UsageRecorded(_)
-            | EventBody::OutputRejected(_)
-            | EventBody::Compacted(_) => {}
+        } else if let EventBody::MessageQueued(queued) = event.body {
+            self.queue.push(queued);
+        } else if let EventBody::MessageAppended(appended) = event.body
+            && appended.queued.is_none()
+        {
+            self.hear(event.seq, &appended.message);
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use antiphon_conformance::model::{DelegatingJournal, JournalHooks};
 use antiphon_core::port::{Append, Appended, Journal, JournalError};
-use antiphon_core::{Event, EventBody, InteractionContent, InteractionId, Replied, ResponseStatus};
+use antiphon_core::{Event, EventBody, InteractionContent, InteractionId, ResponseStatus};
 use antiphon_runtime::{Arrival, Orchestrator, RuntimeDeps};
 use async_trait::async_trait;
 use serde_json::{Value, json};

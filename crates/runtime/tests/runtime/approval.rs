@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_conformance::model::MemoryJournal;
-use antiphon_core::port::{ApprovalSelector, Journal};
+use antiphon_core::port::{ApprovalSelector, JournalIndex};
 use antiphon_core::{
     Approval, ApprovalStatus, Decision, EventBody, TaskId, TaskStatus, WaitingFor,
 };

@@ -81,7 +81,7 @@ fn queued(index: usize, item: &Item) -> MessageQueued {
 /// A standing agent with this in its inbox.
 fn agent(items: &[Item]) -> TaskState {
     let session_id = SessionId::parse("agent:me").expect("a session");
-    let created = TaskCreated { standing: true, ..TaskCreated::new("me", session_id) };
+    let created = TaskCreated { resident: true, ..TaskCreated::new("me", session_id) };
     let task_id = TaskId::parse("t").expect("a task");
     let mut state =
         TaskState::created(task_id, created, DateTime::UNIX_EPOCH, Conversation::default());

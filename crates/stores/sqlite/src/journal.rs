@@ -1,4 +1,4 @@
-//! The journal.
+//! The journal on one SQLite file.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -23,23 +23,23 @@ use crate::reader::Readers;
 use crate::schema;
 use crate::writer::Writer;
 
-/// The journal in one SQLite file. Dropping it waits for what is being written.
+/// The journal in one SQLite file. Dropping it waits for pending appends.
 #[derive(Debug)]
 pub struct SqliteJournal {
-    /// Closed first: whoever closes the file last tidies it up, and readers cannot.
+    /// Closed first: the last connection to close must be the writer, which checkpoints the log.
     readers: Readers,
     writer: Writer,
-    /// Given up last, when nobody writes any more.
+    /// Released last, after the last write.
     _owner: Owner,
 }
 
-/// When an append counts as written.
+/// When an append counts as durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sync {
-    /// Once it is on the disk: it survives a loss of power.
+    /// When it is on the disk: it survives a power loss.
     #[default]
     Full,
-    /// Once the system has it: it survives the end of the process, and a loss of power up to the
+    /// When the operating system has it: it survives the end of the process, and a power loss up to the
     /// last checkpoint.
     Normal,
 }
@@ -47,12 +47,12 @@ pub enum Sync {
 /// Why a journal could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Stop the other one, or use it.
-    #[error("{} is in use by process {pid}: stop it, or talk to it", path.display())]
+    /// Stop the other process, or use it.
+    #[error("{} is in use by process {pid}: stop it, or use it through its interfaces", path.display())]
     Owned {
-        /// Which journal.
+        /// Path of the journal.
         path: PathBuf,
-        /// Who has it, where that is known.
+        /// Id of the process, or `unknown`.
         pid: String,
     },
     /// Use a later Antiphon.
@@ -61,48 +61,48 @@ pub enum OpenError {
         path.display()
     )]
     Later {
-        /// Which journal.
+        /// Path of the journal.
         path: PathBuf,
-        /// Its schema.
+        /// Schema of the file.
         found: u32,
-        /// The latest this program knows.
+        /// Latest schema this program knows.
         known: u32,
     },
-    /// Open it once for writing.
+    /// Open it once for writing, which migrates it.
     #[error(
         "{} was written by an earlier version (schema {found}, this one reads {known}): `antiphon \
          run` or `antiphon serve` brings it up to date",
         path.display()
     )]
     Earlier {
-        /// Which journal.
+        /// Path of the journal.
         path: PathBuf,
-        /// Its schema.
+        /// Schema of the file.
         found: u32,
-        /// The one this program reads.
+        /// Schema this program reads.
         known: u32,
     },
     /// Restore it from a backup.
-    #[error("{} is damaged or no journal: {reason}", path.display())]
+    #[error("{} is damaged or not a journal: {reason}", path.display())]
     Damaged {
-        /// Which journal.
+        /// Path of the journal.
         path: PathBuf,
-        /// What SQLite said.
+        /// What SQLite reported.
         reason: String,
     },
-    /// Look at the folder, its permissions and the disk.
+    /// Check the folder, its permissions and the disk.
     #[error("cannot open {}: {reason}", path.display())]
     Unusable {
-        /// Which journal.
+        /// Path of the journal.
         path: PathBuf,
-        /// Why.
+        /// What the system reported.
         reason: String,
     },
 }
 
 impl SqliteJournal {
-    /// Opens the journal at `path`, made if it is not there, for this process alone. Blocks while
-    /// an older file is made into a new one, and up to a second for an owner that is about to end.
+    /// Opens the journal at `path` for this process alone, and creates it if it does not exist. Blocks
+    /// during a migration, and up to one second for an owner that is about to end.
     pub fn open(path: &Path, sync: Sync) -> Result<Self, OpenError> {
         let owner = Owner::claim(path)?;
         create_private(path).map_err(|error| OpenError::Unusable {
@@ -121,7 +121,7 @@ impl SqliteJournal {
         ReadOnlyJournal::open(path)
     }
 
-    /// Looks at every page of the file. Says what is wrong with it, if anything.
+    /// Checks every page of the file. Returns the first problem.
     pub async fn verify(&self) -> Result<(), JournalError> {
         self.readers.verify().await
     }
@@ -178,14 +178,14 @@ impl JournalIndex for SqliteJournal {
 
 pub(crate) fn connect(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-    // A file that came with a clone may have anything in its schema.
+    // The schema of a file from a clone is untrusted.
     connection.pragma_update(None, "trusted_schema", "OFF")?;
-    // A statement is planned once, not again for each value that it is given.
+    // Plan a statement once, not for each value.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(connection)
 }
 
-/// SQLite gives the files it makes beside this one the same mode.
+/// SQLite creates its companion files with the same mode.
 fn create_private(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(about) if about.is_file() => Ok(()),

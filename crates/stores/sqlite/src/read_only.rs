@@ -1,4 +1,4 @@
-//! The journal for those who only look, also while somebody else writes.
+//! The journal for readers, also while another process writes.
 
 use std::fs;
 use std::path::Path;
@@ -19,8 +19,8 @@ use crate::owner::Owner;
 use crate::reader::Readers;
 use crate::schema::SCHEMA;
 
-/// A journal that can be read and not written. It asks nobody for leave: whoever owns the file
-/// goes on writing, and the next read sees what was written.
+/// A journal for reading only. It needs no lock: the owner
+/// goes on writing, and the next read returns the new events.
 #[derive(Debug)]
 pub struct ReadOnlyJournal {
     readers: Readers,
@@ -39,7 +39,7 @@ impl ReadOnlyJournal {
         Ok(Self { readers: Readers::new(path) })
     }
 
-    /// Looks at every page of the file. Says what is wrong with it, if anything.
+    /// Checks every page of the file. Returns the first problem.
     pub async fn verify(&self) -> Result<(), JournalError> {
         self.readers.verify().await
     }

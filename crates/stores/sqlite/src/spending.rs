@@ -1,4 +1,4 @@
-//! What was spent, as rows: added to in the transaction of the events it comes from, and listed by day.
+//! Spending as rows: written in the transaction of its events, and listed by day.
 
 use antiphon_core::port::JournalError;
 use antiphon_core::{Account, Cost, DayRange, Position, Raised, Spending, Spent, Usage};
@@ -9,7 +9,7 @@ use crate::column::{read_usage, usage};
 use crate::fault::fault;
 use crate::lists::LIST_ROWS_MAX;
 
-/// Adds to what was spent and allowed.
+/// Adds spending and raised limits.
 pub(crate) fn add(transaction: &Transaction<'_>, more: &Spending) -> rusqlite::Result<()> {
     for spent in &more.spent {
         spend(transaction, spent)?;
@@ -65,7 +65,7 @@ const RAISED: &str = "SELECT day, payer, nano_usd FROM raised WHERE day BETWEEN 
 
 const HEAD: &str = "SELECT coalesce(max(position), 0) FROM events";
 
-/// What was spent in these days. More rows than a list may have are refused: a sum of some of them
+/// Spending in these days. More rows than a list may have are an error: a partial sum
 /// would be wrong.
 pub(crate) fn during(
     connection: &mut Connection,

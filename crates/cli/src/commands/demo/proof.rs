@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::num::NonZeroUsize;
 
-use antiphon_core::port::{Journal as _, JournalError, Read};
+use antiphon_core::port::{JournalError, JournalLog, Read};
 use antiphon_core::{Event, EventBody, InteractionId, Message, Position, TaskId, ToolCallId};
 use antiphon_sqlite::SqliteJournal;
 use chrono::{DateTime, Utc};

@@ -169,34 +169,17 @@ impl Scene<'_> {
             self.needs.view.agent(name, tone, &line)?;
             name = "";
         }
-        match &event.body {
-            EventBody::Dispatched(dispatched) => {
-                let first = self.stage.tasks().count() == 1;
-                dispatched.children.iter().for_each(|child| self.streams.follow(child));
-                if first { self.fan_out(dispatched.children.len()) } else { Ok(()) }
-            }
-            EventBody::ApprovalRequested(asked) => self.asked(&agent, asked),
-            EventBody::ApprovalDecided(decided) => {
+        if let EventBody::Dispatched(dispatched) = &event.body {
+            let first = self.stage.tasks().count() == 1;
+            dispatched.children.iter().for_each(|child| self.streams.follow(child));
+            if first { self.fan_out(dispatched.children.len()) } else { Ok(()) }
+        } else if let EventBody::ApprovalRequested(asked) = &event.body {
+            self.asked(&agent, asked)
+        } else {
+            if let EventBody::ApprovalDecided(decided) = &event.body {
                 self.questions.retain(|question| question.approval_id != decided.approval_id);
-                Ok(())
             }
-            EventBody::TaskCreated(_)
-            | EventBody::StatusChanged(_)
-            | EventBody::StateChanged(_)
-            | EventBody::MessageAppended(_)
-            | EventBody::MessageQueued(_)
-            | EventBody::RequestSent(_)
-            | EventBody::Replied(_)
-            | EventBody::ToolRefused(_)
-            | EventBody::ToolStarted(_)
-            | EventBody::ToolRequested(_)
-            | EventBody::Awaited(_)
-            | EventBody::HandedOver(_)
-            | EventBody::Relayed(_)
-            | EventBody::UsageRecorded(_)
-            | EventBody::OutputRejected(_)
-            | EventBody::BudgetRaised(_)
-            | EventBody::Compacted(_) => Ok(()),
+            Ok(())
         }
     }
 

@@ -5,8 +5,8 @@ use std::num::NonZeroUsize;
 
 use antiphon_core::port::{Clock, SystemClock, TaskQuery, TaskSelector};
 use antiphon_core::{
-    AgentName, EventBody, InteractionContent, InteractionId, PeerInputClass, Position, Queued,
-    TaskSummary, visible,
+    AgentName, Event, EventBody, InteractionContent, InteractionId, PeerInputClass, Position,
+    Queued, TaskSummary, visible,
 };
 use antiphon_http::{Inboxes, RequestState, Waiting, live_agents, request_status, waiting};
 use antiphon_runtime::{Orchestrator, session_of};

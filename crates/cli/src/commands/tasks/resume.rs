@@ -92,5 +92,5 @@ async fn resume(door: &Door, task: Option<String>) -> Result<(), Failure> {
 async fn idles(door: &Door, task_id: &TaskId) -> Result<bool, Failure> {
     let state = door.books().task(task_id).await?;
     let idle = !state.status.is_terminal() && !state.queue.iter().any(MessageQueued::wakes);
-    Ok(state.created.standing && idle)
+    Ok(state.created.resident && idle)
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use antiphon_conformance::model::MemoryJournal;
 use antiphon_core::port::{
-    Append, Clock, Expected, Journal, Read, Run, Runner, RunnerError, SystemClock,
+    Append, Clock, Expected, Journal, JournalLog, Read, Run, Runner, RunnerError, SystemClock,
 };
 use antiphon_core::{
     Cancel, Event, EventBody, MessageAppended, ModelRef, Position, Relayed, Seq, SessionId,

@@ -128,7 +128,7 @@ impl Bench {
         let run = Run {
             task_id: task_id.clone(),
             config: json!({ "profile": "test" }),
-            journal: Arc::clone(&self.journal),
+            journal: self.journal.clone(),
             provider: Arc::new(ScenarioProvider::new(&[])),
             cancel: fires(canceled),
             rest: fires(rested),

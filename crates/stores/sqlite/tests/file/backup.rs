@@ -158,14 +158,17 @@ fn another_journal_is_never_replaced_and_no_log_is_read_as_one_of_the_copy() {
     let whole = fs::read(&other).expect("a journal");
     let force = |target: &Path| SqliteJournal::back_up(&path, target, Replace::Always, &mut |_| {});
     let error = force(&other).expect_err("it is a journal");
-    assert!(matches!(&error, BackupError::OfAJournal { path, .. } if *path == other), "{error:?}");
+    assert!(
+        matches!(&error, BackupError::BelongsToJournal { path, .. } if *path == other),
+        "{error:?}"
+    );
     assert_eq!(fs::read(&other).expect("a journal"), whole);
     for end in ["-wal", "-shm", "-journal", ".lock"] {
         let left = folder.path().join(format!("new{end}"));
         fs::write(&left, "").expect("a file");
         let error = force(&folder.path().join("new")).expect_err("something lies beside it");
         assert!(
-            matches!(&error, BackupError::OfAJournal { beside, .. } if *beside == left),
+            matches!(&error, BackupError::BelongsToJournal { companion, .. } if *companion == left),
             "{error:?}"
         );
         fs::remove_file(left).expect("a file");

@@ -4,7 +4,7 @@ use antiphon_core::port::{
     Expected, JournalError, JournalIndex, JournalLog, Rule, TaskIndex, TaskQuery, TaskSelector,
 };
 use antiphon_core::{ApprovalId, ApprovalRequested, RawJson, Seq, ToolCallId};
-use antiphon_sqlite::{APPEND_BYTES_MAX, SqliteJournal, Sync, TASKS_AT_HAND_MAX};
+use antiphon_sqlite::{APPEND_BYTES_MAX, CACHED_TASKS_MAX, SqliteJournal, Sync};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -38,7 +38,7 @@ async fn an_append_that_is_too_long_is_invalid_and_nothing_of_it_is_written() {
 /// More tasks are worked on than the writer keeps at hand.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_task_that_is_no_longer_at_hand_goes_on_from_where_it_was() {
-    const TASKS: u64 = TASKS_AT_HAND_MAX as u64 + 100;
+    const TASKS: u64 = CACHED_TASKS_MAX as u64 + 100;
     const SOME: u64 = 200;
     let folder = TempDir::new().expect("a folder");
     let path = folder.path().join("journal.db");

@@ -18,7 +18,10 @@ async fn a_second_owner_is_told_who_has_it() {
     let pid = std::process::id();
     assert_eq!(
         error.to_string(),
-        format!("{} is in use by process {pid}: stop it, or talk to it", path.display())
+        format!(
+            "{} is in use by process {pid}: stop it, or use it through its interfaces",
+            path.display()
+        )
     );
     first.append(creation(1)).await.expect("the first still writes");
     drop(first);

@@ -264,7 +264,7 @@ async fn a_file_that_is_no_whole_backup_is_refused() {
             matches!(error, BackupError::Journal(OpenError::Damaged { .. })),
             "{what}: {error:?}"
         );
-        assert!(error.to_string().contains("/backup is damaged or no journal: "), "{error}");
+        assert!(error.to_string().contains("/backup is damaged or not a journal: "), "{error}");
     }
     fs::write(&file, &whole).expect("a file");
     place.prepare(Replace::Always).expect("it is whole again");

@@ -128,7 +128,7 @@ impl Ledger {
         };
         let found = self.tasks.iter().filter(|(task_id, bodies)| {
             let asked = asked(bodies).is_some_and(|asked| asked.contains(word));
-            asked && !self.created(task_id).standing
+            asked && !self.created(task_id).resident
         });
         found.map(|(task_id, _)| task_id).collect()
     }

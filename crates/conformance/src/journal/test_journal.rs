@@ -1,4 +1,4 @@
-//! Writes and reads a journal the way the checks do.
+//! A journal under test, with operations for the checks.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use antiphon_core::{
 use chrono::{DateTime, NaiveDate, Utc};
 use uuid::Uuid;
 
-use super::happening::interaction_id;
+use super::sample_events::interaction_id;
 use crate::suite::{During, Finding, equal, quote};
 
-/// As many pages as no check fills: a journal whose pages go on has lost its way.
+/// More pages than any check needs: a journal with more does not end.
 const PAGES_MAX: usize = 10_000;
 
-/// One journal, and what there is to do with it.
+/// A journal under test.
 #[derive(Clone)]
-pub(super) struct Scribe {
+pub(super) struct TestJournal {
     journal: Arc<dyn Journal>,
 }
 
-impl Scribe {
+impl TestJournal {
     pub(super) fn new(journal: impl Journal + 'static) -> Self {
         Self { journal: Arc::new(journal) }
     }
@@ -36,7 +36,7 @@ impl Scribe {
         self.journal.append(append).await
     }
 
-    /// An append that has to succeed.
+    /// An append that must succeed.
     pub(super) async fn write(&self, append: Append) -> Result<Appended, Finding> {
         self.append(append).await.during("append")
     }
@@ -46,7 +46,7 @@ impl Scribe {
         self.write(draft(task, Expected::NoTask, vec![created()])).await
     }
 
-    /// Creates a task and adds notes up to `seq`, one at a time.
+    /// Creates a task and appends notes up to `seq`, one at a time.
     pub(super) async fn create_up_to(&self, task: &TaskId, seq: u64) -> Result<Appended, Finding> {
         let mut last = self.create(task).await?;
         for n in 1..seq {
@@ -55,7 +55,7 @@ impl Scribe {
         Ok(last)
     }
 
-    /// An append that has to be refused, and to leave the journal as it was.
+    /// An append that must be refused, and must not change the journal.
     pub(super) async fn refused(&self, append: Append) -> Result<JournalError, Finding> {
         let before = self.all().await?;
         let asked = quote(&append);
@@ -88,7 +88,7 @@ impl Scribe {
         self.journal.tasks(query).await.during("tasks")
     }
 
-    /// The ids of the tasks alone.
+    /// Only the ids of the tasks.
     pub(super) async fn listed(
         &self,
         which: TaskSelector,
@@ -124,7 +124,7 @@ impl Scribe {
     }
 
     /// The journal itself, for queries with a cursor.
-    pub(super) fn journal(&self) -> &dyn Journal {
+    pub(super) fn as_dyn(&self) -> &dyn Journal {
         &*self.journal
     }
 
@@ -137,13 +137,13 @@ impl Scribe {
         self.journal.answered(&IdempotencyKey(key.to_owned())).await.during("answered")
     }
 
-    /// What was spent from one day to another, of the month that the checks happen in.
+    /// Spending from one day of February to another.
     pub(super) async fn spending(&self, from: u32, to: u32) -> Result<Spending, Finding> {
         let days = DayRange { from: february(from)?, to: february(to)? };
         self.journal.spending(days).await.during("spending")
     }
 
-    /// The whole journal. Relies on as little as possible: the check of paging is another one.
+    /// All events. Relies on as little as possible: paging is another check.
     pub(super) async fn all(&self) -> Result<Vec<Event>, Finding> {
         let mut all: Vec<Event> = Vec::new();
         for _ in 0..PAGES_MAX {
@@ -158,7 +158,7 @@ impl Scribe {
         Err(Finding::Broken(format!("reading did not arrive at the head within {PAGES_MAX} pages")))
     }
 
-    /// The events of one task, out of the whole journal.
+    /// The events of one task, filtered from all events.
     pub(super) async fn of(&self, task: &TaskId) -> Result<Vec<Event>, Finding> {
         let mut events = self.all().await?;
         events.retain(|event| event.task_id == *task);
@@ -211,7 +211,7 @@ pub(super) fn noon() -> DateTime<Utc> {
     DateTime::from_timestamp(1_771_416_000, 0).unwrap_or_default()
 }
 
-/// A day of the month that the checks happen in.
+/// A day of February 2026.
 pub(super) fn february(day: u32) -> Result<NaiveDate, Finding> {
     let found = NaiveDate::from_ymd_opt(2026, 2, day);
     found.ok_or_else(|| Finding::Broken(format!("there is no February {day}")))

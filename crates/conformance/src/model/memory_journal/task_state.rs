@@ -1,4 +1,4 @@
-//! What the journal knows of one task.
+//! State of one task.
 
 use antiphon_core::port::TaskHead;
 use antiphon_core::{
@@ -7,21 +7,21 @@ use antiphon_core::{
 };
 
 #[derive(Debug)]
-pub(super) struct Chapter {
-    /// Positions of its events: that of seq `n` is at index `n - 1`.
+pub(super) struct TaskState {
+    /// Positions of its events: the position of seq `n` is at index `n - 1`.
     pub(super) positions: Vec<Position>,
     pub(super) summary: TaskSummary,
-    /// Its last event that is more than an arrival.
+    /// Seq of the last event that is not an arrival.
     settled: Seq,
-    /// Who works on it, until it ends.
+    /// Its agent, until the task ends.
     agent: Option<AgentStatus>,
-    /// Each with where it was asked.
+    /// Approvals, each with the position of its request.
     pub(super) approvals: Vec<(Position, Approval)>,
-    /// Each with where it arrived.
+    /// Queued messages, each with its position.
     pub(super) queued: Vec<(Position, Queued)>,
 }
 
-impl Chapter {
+impl TaskState {
     /// A task whose creation is at `position`.
     pub(super) fn begin(position: Position, summary: TaskSummary) -> Self {
         Self {
@@ -34,7 +34,7 @@ impl Chapter {
         }
     }
 
-    /// Adds what happened next.
+    /// Applies the next event.
     pub(super) fn add(&mut self, event: &Event) {
         let Event { position, at, body, .. } = event;
         self.positions.push(*position);
@@ -42,43 +42,24 @@ impl Chapter {
         if !body.is_arrival() {
             self.settled = self.summary.seq;
         }
-        match body {
-            EventBody::StateChanged(change) => {
-                self.agent = Some(LiveAgent::moved(self.agent.take(), change, *at));
+        if let Some(id) = body.leaves_inbox() {
+            self.queued.retain(|(_, queued)| queued.message.id != id);
+        }
+        if let EventBody::StateChanged(change) = body {
+            self.agent = Some(LiveAgent::moved(self.agent.take(), change, *at));
+        } else if let EventBody::MessageQueued(message) = body {
+            self.queue(event, message);
+        } else if let EventBody::ApprovalDecided(decided) = body {
+            let pending = self.pending().find(|asked| asked.approval_id == decided.approval_id);
+            if let Some(approval) = pending {
+                approval.decide(decided, *at);
             }
-            EventBody::MessageQueued(message) => self.queue(event, message),
-            EventBody::MessageAppended(appended) => {
-                self.queued.retain(|(_, queued)| appended.queued != Some(queued.message.id));
-            }
-            EventBody::Replied(replied) => {
-                self.queued.retain(|(_, queued)| queued.message.id != replied.in_reply_to);
-            }
-            EventBody::ApprovalDecided(decided) => {
-                let asked = self.pending().find(|asked| asked.approval_id == decided.approval_id);
-                if let Some(approval) = asked {
-                    approval.decide(decided, *at);
-                }
-            }
-            EventBody::StatusChanged(change) if change.status.is_terminal() => self.end(),
-            EventBody::TaskCreated(_)
-            | EventBody::StatusChanged(_)
-            | EventBody::ApprovalRequested(_)
-            | EventBody::ToolRefused(_)
-            | EventBody::ToolRequested(_)
-            | EventBody::Dispatched(_)
-            | EventBody::Awaited(_)
-            | EventBody::RequestSent(_)
-            | EventBody::HandedOver(_)
-            | EventBody::Relayed(_)
-            | EventBody::ToolStarted(_)
-            | EventBody::UsageRecorded(_)
-            | EventBody::BudgetRaised(_)
-            | EventBody::OutputRejected(_)
-            | EventBody::Compacted(_) => {}
+        } else if body.ends_task() {
+            self.end();
         }
     }
 
-    /// Adds a question that nobody has asked before.
+    /// Adds an approval.
     pub(super) fn ask(&mut self, event: &Event, request: &ApprovalRequested) {
         let approval = Approval::asked(event.task_id.clone(), request, event.at);
         self.approvals.push((event.position, approval));
@@ -101,7 +82,6 @@ impl Chapter {
     }
 
     fn queue(&mut self, event: &Event, message: &MessageQueued) {
-        self.queued.retain(|(_, waiting)| Some(waiting.message.id) != message.replaces);
         if self.queued.iter().any(|(_, waiting)| waiting.message.id == message.id) {
             return;
         }
