@@ -127,7 +127,7 @@ pub struct Approval {
 
 impl Approval {
     /// An approval that was just requested.
-    pub fn asked(task_id: TaskId, request: &ApprovalRequested, at: DateTime<Utc>) -> Self {
+    pub fn requested(task_id: TaskId, request: &ApprovalRequested, at: DateTime<Utc>) -> Self {
         Self {
             approval_id: request.approval_id.clone(),
             task_id,

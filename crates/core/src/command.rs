@@ -77,7 +77,7 @@ impl OrchestratorRequest {
     pub fn validate(&self) -> Result<Command, CommandError> {
         let action = self.action.trim();
         let need = |field: &str, value: &Option<String>| {
-            given(value).ok_or_else(|| CommandError::MissingField {
+            non_blank(value).ok_or_else(|| CommandError::MissingField {
                 action: action.to_owned(),
                 field: field.to_owned(),
             })
@@ -86,7 +86,7 @@ impl OrchestratorRequest {
             "spawn_agent" => Ok(Command::SpawnAgent {
                 name: need("name", &self.name)?,
                 profile: need("profile", &self.profile)?,
-                context: given(&self.context),
+                context: non_blank(&self.context),
             }),
             "stop_agent" => Ok(Command::StopAgent { name: need("name", &self.name)? }),
             "update_agent_context" => Ok(Command::UpdateAgentContext {
@@ -103,7 +103,7 @@ fn text_or_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D:
 }
 
 #[expect(clippy::ref_option, reason = "the fields of the request are such")]
-fn given(value: &Option<String>) -> Option<String> {
+fn non_blank(value: &Option<String>) -> Option<String> {
     let text = value.as_deref()?.trim();
     (!text.is_empty()).then(|| text.to_owned())
 }

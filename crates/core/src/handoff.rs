@@ -60,7 +60,7 @@ impl IdRule {
 /// and opaque blocks of other models, with call ids that are unique and fit `ids`, and with tool
 /// names of letters, digits, `_` and `-`.
 pub fn for_model(messages: &[Arc<Message>], model: &ModelRef, ids: IdRule) -> Vec<Arc<Message>> {
-    let mut renamer = Renamer { ids, used: HashSet::new(), lap: HashMap::new() };
+    let mut renamer = Renamer { ids, used: HashSet::new(), new_ids: HashMap::new() };
     let mut sent = sendable(messages);
     sent.retain_mut(|message| {
         let changed = match &**message {
@@ -69,19 +69,19 @@ pub fn for_model(messages: &[Arc<Message>], model: &ModelRef, ids: IdRule) -> Ve
             Message::ToolResult(result) => renamer.result(result),
         };
         match changed {
-            Handed::Same => true,
-            Handed::Changed(changed) => {
+            SentForm::Same => true,
+            SentForm::Changed(changed) => {
                 *message = Arc::new(changed);
                 true
             }
-            Handed::Gone => false,
+            SentForm::Gone => false,
         }
     });
     sent
 }
 
 /// How a message is sent to a model.
-enum Handed {
+enum SentForm {
     /// Unchanged.
     Same,
     /// In this form.
@@ -108,30 +108,30 @@ struct Renamer {
     ids: IdRule,
     used: HashSet<ToolCallId>,
     /// New ids of the calls of the current answer; its results follow directly.
-    lap: HashMap<ToolCallId, ToolCallId>,
+    new_ids: HashMap<ToolCallId, ToolCallId>,
 }
 
 impl Renamer {
-    fn answer(&mut self, answer: &AssistantMessage, model: &ModelRef) -> Handed {
+    fn answer(&mut self, answer: &AssistantMessage, model: &ModelRef) -> SentForm {
         let own = answer.model.as_ref() == Some(model);
-        self.lap.clear();
+        self.new_ids.clear();
         let mut same = true;
         for call in answer.tool_calls() {
             let name = self.rename(&call.id);
             same &= name == call.id && is_plain(&call.name) && (own || call.signature.is_none());
-            self.lap.insert(call.id.clone(), name);
+            self.new_ids.insert(call.id.clone(), name);
         }
         same &= own || answer.content.iter().all(|block| !is_private(block));
         if same {
-            return Handed::Same;
+            return SentForm::Same;
         }
         let keep = |block: &&AssistantBlock| own || !is_private(block);
         let content: Vec<AssistantBlock> =
             answer.content.iter().filter(keep).map(|block| self.block(block, own)).collect();
         if content.is_empty() {
-            return Handed::Gone;
+            return SentForm::Gone;
         }
-        Handed::Changed(AssistantMessage { content, ..answer.clone() }.into())
+        SentForm::Changed(AssistantMessage { content, ..answer.clone() }.into())
     }
 
     fn block(&self, block: &AssistantBlock, own: bool) -> AssistantBlock {
@@ -140,7 +140,7 @@ impl Renamer {
                 block.clone()
             }
             AssistantBlock::ToolCall(call) => AssistantBlock::ToolCall(ToolCallBlock {
-                id: self.lap.get(&call.id).unwrap_or(&call.id).clone(),
+                id: self.new_ids.get(&call.id).unwrap_or(&call.id).clone(),
                 name: plain_name(&call.name),
                 signature: call.signature.clone().filter(|_| own),
                 arguments: call.arguments.clone(),
@@ -148,13 +148,13 @@ impl Renamer {
         }
     }
 
-    fn result(&self, result: &ToolResultMessage) -> Handed {
-        let tool_call_id = self.lap.get(&result.tool_call_id).unwrap_or(&result.tool_call_id);
+    fn result(&self, result: &ToolResultMessage) -> SentForm {
+        let tool_call_id = self.new_ids.get(&result.tool_call_id).unwrap_or(&result.tool_call_id);
         if *tool_call_id == result.tool_call_id && is_plain(&result.tool_name) {
-            return Handed::Same;
+            return SentForm::Same;
         }
         let (tool_call_id, tool_name) = (tool_call_id.clone(), plain_name(&result.tool_name));
-        Handed::Changed(ToolResultMessage { tool_call_id, tool_name, ..result.clone() }.into())
+        SentForm::Changed(ToolResultMessage { tool_call_id, tool_name, ..result.clone() }.into())
     }
 
     fn rename(&mut self, id: &ToolCallId) -> ToolCallId {

@@ -117,8 +117,8 @@ fn result_of<'a>(
     id: &ToolCallId,
     rest: &'a [Arc<Message>],
 ) -> Option<(&'a Arc<Message>, &'a ToolResultMessage)> {
-    let lap = rest.iter().take_while(|message| !matches!(&***message, Message::Assistant(_)));
-    lap.into_iter().find_map(|message| match &**message {
+    let step = rest.iter().take_while(|message| !matches!(&***message, Message::Assistant(_)));
+    step.into_iter().find_map(|message| match &**message {
         Message::ToolResult(result) if result.tool_call_id == *id => Some((message, result)),
         Message::ToolResult(_) | Message::User(_) | Message::Assistant(_) => None,
     })

@@ -11,7 +11,7 @@
 //! | message, block  | [`Message`], [`InputBlock`], [`AssistantBlock`]          |
 //! | request, answer | [`Request`], [`MessageStream`], [`StreamEvent`]          |
 //! | price, cost     | [`PriceTable`], [`Cost`], [`Usage`]                      |
-//! | budget          | [`SpendLimits`], [`Spending`], [`Spent`]                 |
+//! | budget          | [`SpendLimits`], [`Spending`], [`AccountSpending`]                 |
 //! | tool            | [`Tool`], [`Effect`], [`ToolResult`]                     |
 //! | session         | [`Session`]                                              |
 //! | agent           | [`AgentDefinition`], [`AgentState`], [`AgentStatus`]     |
@@ -103,9 +103,9 @@ pub use price::{Cost, Price, PriceError, PriceTable, UsdPerMillion};
 pub use raw_json::{DEPTH_MAX, RawJson, RawJsonError};
 pub use request::{ModelOptions, Request, Temperature, TemperatureError, ToolChoice};
 pub use session::Session;
-pub use spending::{Account, DayRange, Raised, Spending, SpendingFold, Spent};
+pub use spending::{Account, AccountSpending, DayRange, RaisedLimit, Spending, SpendingFold};
 pub use stream::{MessageStream, NotStarted, StreamError, StreamEvent};
-pub use summary::{LiveAgent, ORDERS, Queued, SessionSummary, TaskSummary};
+pub use summary::{LiveAgent, ORDERS, QueuedMessage, SessionSummary, TaskSummary};
 pub use task::{AgentResult, InvocationResult, TaskLimits, TaskSnapshot, TaskStatus};
 pub use tool::{Effect, Tool, ToolResult};
 pub use usage::{StopReason, Usage};

@@ -29,7 +29,7 @@ pub struct Account {
 
 /// Spending of one account.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spent {
+pub struct AccountSpending {
     /// The account.
     #[serde(flatten)]
     pub account: Account,
@@ -42,7 +42,7 @@ pub struct Spent {
 
 /// Amount that was added to the limits of a day and of its month.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Raised {
+pub struct RaisedLimit {
     /// Day, in UTC.
     pub day: NaiveDate,
     /// Id of the API key whose limits were raised. Absent: the total limits.
@@ -56,9 +56,9 @@ pub struct Raised {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Spending {
     /// Spending, in the order of accounts.
-    pub spent: Vec<Spent>,
+    pub spent: Vec<AccountSpending>,
     /// Raised limits, in the order of days and payers.
-    pub raised: Vec<Raised>,
+    pub raised: Vec<RaisedLimit>,
     /// Position of the last event that is counted.
     pub head: Position,
 }
@@ -91,7 +91,7 @@ impl Account {
     }
 }
 
-impl Spent {
+impl AccountSpending {
     /// The cost; `None` when the model has no price. Add up costs, not tokens.
     pub fn cost(&self, prices: &PriceTable) -> Option<Cost> {
         let model = ModelRef::parse(&self.account.model).ok()?;
@@ -99,7 +99,7 @@ impl Spent {
     }
 }
 
-impl Raised {
+impl RaisedLimit {
     /// The raised limit that an event records.
     pub fn of(raised: &BudgetRaised, at: DateTime<Utc>) -> Self {
         let (payer, by) = (named(raised.payer.as_ref()), Cost { nano_usd: raised.nano_usd });
@@ -113,7 +113,7 @@ impl SpendingFold {
         if let EventBody::UsageRecorded(paid) = body {
             self.spend(Account::of(task, paid, at), 1, paid.usage);
         } else if let EventBody::BudgetRaised(raised) = body {
-            self.raise(Raised::of(raised, at));
+            self.raise(RaisedLimit::of(raised, at));
         }
     }
 
@@ -125,7 +125,7 @@ impl SpendingFold {
     }
 
     /// Raises the limits of a day.
-    pub fn raise(&mut self, raised: Raised) {
+    pub fn raise(&mut self, raised: RaisedLimit) {
         *self.raised.entry((raised.day, raised.payer)).or_default() += raised.by;
     }
 
@@ -141,14 +141,14 @@ impl SpendingFold {
         let raised = self.raised.iter().filter(|((day, _), _)| inside(day));
         Spending {
             spent: spent
-                .map(|(account, (calls, usage))| Spent {
+                .map(|(account, (calls, usage))| AccountSpending {
                     account: account.clone(),
                     calls: *calls,
                     usage: *usage,
                 })
                 .collect(),
             raised: raised
-                .map(|((day, payer), by)| Raised { day: *day, payer: payer.clone(), by: *by })
+                .map(|((day, payer), by)| RaisedLimit { day: *day, payer: payer.clone(), by: *by })
                 .collect(),
             head,
         }

@@ -194,7 +194,7 @@ pub struct LiveAgent {
 
 impl LiveAgent {
     /// Status of the agent after a state change. `before` is `None` for its first state change.
-    pub fn moved(
+    pub fn after_change(
         before: Option<AgentStatus>,
         change: &StateChanged,
         at: DateTime<Utc>,
@@ -213,7 +213,7 @@ impl LiveAgent {
 
 /// A message that waits in the inbox of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Queued {
+pub struct QueuedMessage {
     /// Id of the task whose inbox holds the message.
     pub task_id: TaskId,
     /// Position of the event that queued the message.

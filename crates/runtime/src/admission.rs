@@ -118,7 +118,7 @@ impl Inner {
         // Nobody waits for ever.
         let usual = TimeDelta::seconds(i64::from(peers::REQUEST_TIMEOUT_S_DEFAULT));
         let until = arrival.until.unwrap_or_else(|| self.world.clock.now() + usual);
-        let until = Some(until).filter(|_| queued.is_owed() || arrival.until.is_some());
+        let until = Some(until).filter(|_| queued.expects_answer() || arrival.until.is_some());
         Ok(Some(MessageQueued { until, ..queued }))
     }
 
@@ -207,7 +207,8 @@ impl Inner {
             Ok(Room::Taken) => {}
             Err(full) => return Ok(Put::Full(full)),
         }
-        let until = queued.until.filter(|_| queued.is_owed()).map(|until| (until, queued.id));
+        let until =
+            queued.until.filter(|_| queued.expects_answer()).map(|until| (until, queued.id));
         let append = Append {
             task_id: task_id.clone(),
             expected: Expected::Exists,

@@ -227,7 +227,7 @@ impl Inner {
     /// Whether it is known what a task will cost, where that matters.
     pub(crate) fn check_price(&self, task: &TaskCreated) -> Result<(), LimitReached> {
         let unknown = self
-            .asks_here(task.runner.as_ref())
+            .uses_run_provider(task.runner.as_ref())
             .then(|| self.budget.unpriced(task, &self.world.prices))
             .flatten();
         unknown.map_or(Ok(()), |model| Err(LimitReached::PriceUnknown { model }))
@@ -236,7 +236,7 @@ impl Inner {
     /// Why the budget keeps a task from its model, if it does.
     pub(crate) fn kept_from_model(&self, task: &TaskCreated) -> Option<BudgetRefusal> {
         // What is paid elsewhere is for the one there to say.
-        if !self.asks_here(task.runner.as_ref()) {
+        if !self.uses_run_provider(task.runner.as_ref()) {
             return None;
         }
         if let Err(spent) = self.affordable(task.payer.as_deref(), Scopes::All) {

@@ -26,10 +26,11 @@ pub(crate) fn for_turn(queue: &[MessageQueued]) -> Vec<InteractionId> {
     let in_order: Vec<&MessageQueued> = ordered(queue.iter().filter(|queued| queued.wakes()));
     let Some(first) = in_order.first() else { return Vec::new() };
     let mut taken = not_too_long(queue.iter().filter(|queued| !queued.wakes()).take(ALONG_MAX));
-    if first.is_owed() {
+    if first.expects_answer() {
         taken.push(first.id);
     } else {
-        let others = in_order.into_iter().take_while(|queued| !queued.is_owed()).take(TAKEN_MAX);
+        let others =
+            in_order.into_iter().take_while(|queued| !queued.expects_answer()).take(TAKEN_MAX);
         taken.extend(not_too_long(others));
     }
     taken
@@ -40,8 +41,8 @@ pub(crate) fn for_steering(queue: &[MessageQueued], about: About) -> Vec<Interac
     let steers = |queued: &&MessageQueued| queued.mode == HandlingMode::Steer && queued.wakes();
     let mut requests = usize::from(about == About::Request);
     let mut fits = |queued: &&MessageQueued| {
-        requests += usize::from(queued.is_owed());
-        !queued.is_owed() || requests == 1
+        requests += usize::from(queued.expects_answer());
+        !queued.expects_answer() || requests == 1
     };
     let steering = ordered(queue.iter().filter(steers)).into_iter().filter(|queued| fits(queued));
     not_too_long(steering.take(TAKEN_MAX))

@@ -314,7 +314,7 @@ impl Inner {
 
     /// Whether somebody can answer for a task that is to be taken up.
     pub(crate) fn check_model(&self, state: &TaskState) -> Result<(), OrchestratorError> {
-        if !self.asks_here(state.created.runner.as_ref()) {
+        if !self.uses_run_provider(state.created.runner.as_ref()) {
             return Ok(());
         }
         let task_id = || state.task_id.clone();

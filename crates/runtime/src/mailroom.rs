@@ -216,7 +216,7 @@ impl InboxUsage {
 
 /// Whether the next one like it makes it old news. A request never is: somebody waits for its answer.
 fn is_old_news(queued: &MessageQueued) -> bool {
-    queued.is_progress() && !queued.is_owed()
+    queued.is_progress() && !queued.expects_answer()
 }
 
 fn is_bounded(class: PeerInputClass) -> bool {

@@ -10,7 +10,7 @@ use antiphon_core::port::{
 };
 use antiphon_core::{
     AgentName, Approval, ApprovalId, Decision, EventBody, HandlingMode, InteractionId, LiveAgent,
-    Position, PriceTable, Queued, Replied, RunnerConfig, Runtime, Sender, SessionSummary,
+    Position, PriceTable, QueuedMessage, Replied, RunnerConfig, Runtime, Sender, SessionSummary,
     StatusChanged, TaskId, TaskStatus, TaskSummary, ToolCallId, ToolResult, UserMessage,
     WaitingFor,
 };
@@ -93,9 +93,9 @@ impl Orchestrator {
     }
 
     /// Whether nothing bounds what is done there: only a person may start it.
-    pub fn is_unbound(&self, runner: &RunnerConfig) -> bool {
+    pub fn is_unrestricted(&self, runner: &RunnerConfig) -> bool {
         let mut runners = self.inner.world.runners.iter();
-        runners.any(|known| known.kind() == runner.kind && known.is_unbound())
+        runners.any(|known| known.kind() == runner.kind && known.is_unrestricted())
     }
 
     /// Whether a task could be accepted as it is.
@@ -322,7 +322,10 @@ impl Orchestrator {
     }
 
     /// Messages that wait for their turn.
-    pub async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, OrchestratorError> {
+    pub async fn queued(
+        &self,
+        limit: NonZeroUsize,
+    ) -> Result<Vec<QueuedMessage>, OrchestratorError> {
         Ok(self.inner.world.journal.queued(limit.into()).await?)
     }
 

@@ -40,12 +40,12 @@ pub struct InboundRequest {
 impl TaskState {
     /// The final answer to a request of its own, if it has arrived and nobody has read it.
     pub(crate) fn response_to(&self, request: InteractionId) -> Option<&MessageQueued> {
-        self.queue.iter().find(|queued| queued.settles() == Some(request))
+        self.queue.iter().find(|queued| queued.final_answer_to() == Some(request))
     }
 
     /// Whether somebody waits for an answer of this task to a request.
     pub(crate) fn waits_for_answer(&self, request: InteractionId) -> bool {
-        let queued = |queued: &MessageQueued| queued.id == request && queued.is_owed();
+        let queued = |queued: &MessageQueued| queued.id == request && queued.expects_answer();
         self.owed.contains_key(&request) || self.queue.iter().any(queued)
     }
 
@@ -89,7 +89,7 @@ impl TaskState {
     /// When others stop waiting for answers of this task.
     pub(crate) fn awaited_until(&self) -> impl Iterator<Item = (DateTime<Utc>, InteractionId)> {
         let owed = self.owed.iter().filter_map(|(id, owed)| Some((owed.until?, *id)));
-        let waiting = self.queue.iter().filter(|queued| queued.is_owed());
+        let waiting = self.queue.iter().filter(|queued| queued.expects_answer());
         owed.chain(waiting.filter_map(|queued| Some((queued.until?, queued.id))))
     }
 
@@ -97,7 +97,8 @@ impl TaskState {
     pub(crate) fn late_answers(&self, now: DateTime<Utc>) -> Vec<InteractionId> {
         let over = |until: Option<DateTime<Utc>>| until.is_some_and(|until| now >= until);
         let owed = self.owed.iter().filter(|(_, owed)| over(owed.until)).map(|(id, _)| *id);
-        let waiting = self.queue.iter().filter(|queued| queued.is_owed() && over(queued.until));
+        let waiting =
+            self.queue.iter().filter(|queued| queued.expects_answer() && over(queued.until));
         owed.chain(waiting.map(|queued| queued.id)).collect()
     }
 

@@ -29,7 +29,7 @@ pub(crate) struct RunnerJournal {
     /// Others wait for its answers.
     pub(crate) standing: Option<String>,
     /// Its model is asked from here, and paid here.
-    pub(crate) asks_here: bool,
+    pub(crate) uses_run_provider: bool,
     /// Fired when what the task shares is used up.
     pub(crate) end: CancellationToken,
 }
@@ -54,7 +54,9 @@ impl RunnerJournal {
         match summary.and_then(|summary| summary.waiting_for) {
             Some(WaitingFor::Resume) => self.refuse("cannot lift a pause"),
             // What another orchestrator says of its own budget is its own to take back.
-            Some(WaitingFor::Budget) if self.asks_here => self.refuse("cannot raise a budget"),
+            Some(WaitingFor::Budget) if self.uses_run_provider => {
+                self.refuse("cannot raise a budget")
+            }
             Some(WaitingFor::Approval | WaitingFor::ToolResult | WaitingFor::Budget) | None => {
                 Ok(())
             }

@@ -202,7 +202,7 @@ impl Caller<'_> {
     fn check_model(&self, child: &TaskCreated) -> Result<(), Refusal> {
         let runner = child.runner.as_ref().map(|runner| runner.kind.as_str());
         let known = self.world.runners.iter().find(|known| Some(known.kind()) == runner);
-        if known.is_some_and(|known| !known.asks_here()) {
+        if known.is_some_and(|known| !known.uses_run_provider()) {
             return Ok(());
         }
         let refuse = |reason| Refusal::NoModel { agent: format!("`{}`", child.agent), reason };
@@ -246,7 +246,7 @@ impl Caller<'_> {
         // Less, never more: what no gate and no sandbox bounds is not for agents to begin.
         let unbound = |wish: &Runtime| {
             let mut runners = self.world.runners.iter();
-            runners.any(|known| known.kind() == wish.kind() && known.is_unbound())
+            runners.any(|known| known.kind() == wish.kind() && known.is_unrestricted())
         };
         if let Some(wish) = wishes.iter().find(|wish| unbound(wish)) {
             return refuse(format!("{}: only a person may start it", wish.kind()));

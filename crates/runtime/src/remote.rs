@@ -52,10 +52,10 @@ impl Work {
     }
 
     /// Whether the runner reads the inbox of this task itself.
-    fn keeps_inbox(&self) -> bool {
+    fn reads_inbox(&self) -> bool {
         let Some(config) = &self.state.created.runner else { return false };
         let mut runners = self.inner.world.runners.iter();
-        runners.any(|known| known.kind() == config.kind && known.keeps_inbox())
+        runners.any(|known| known.kind() == config.kind && known.reads_inbox())
     }
 
     /// Has another orchestrator end what it works on for this task.
@@ -89,7 +89,7 @@ impl Work {
             | Step::Expire(_)
             | Step::TimeOut(_)
             | Step::Answer(_) => self.is_orchestrated_elsewhere(),
-            Step::Idle => self.is_orchestrated_elsewhere() || self.keeps_inbox(),
+            Step::Idle => self.is_orchestrated_elsewhere() || self.reads_inbox(),
             Step::Rest => self.is_orchestrated_elsewhere() && self.state.waiting_for.is_none(),
             Step::Call(pending) => {
                 let ours = pending.iter().all(|pending| {
@@ -214,7 +214,7 @@ impl Work {
         };
         let provider = match self.inner.provider(&self.state) {
             Ok(provider) => provider,
-            Err(_) if !runner.asks_here() => Arc::new(Nobody) as Arc<dyn Provider>,
+            Err(_) if !runner.uses_run_provider() => Arc::new(Nobody) as Arc<dyn Provider>,
             Err(reason) => return Ok(Err(RunnerError::Refused { reason })),
         };
         // Fires when the task is canceled, when its time is over, and when what it shares is used up.
@@ -241,13 +241,13 @@ impl Work {
                 readable: self.readable().await?,
                 trees: self.trees.clone(),
                 standing: self.state.created.resident.then(|| self.state.created.agent.clone()),
-                asks_here: runner.asks_here(),
+                uses_run_provider: runner.uses_run_provider(),
                 end: end.clone(),
             }),
             provider: Arc::new(Bounded { provider, bounds }),
             cancel: Cancel::when(async move { over.cancelled().await }),
-            rest,
-            news: Box::new(Bell(self.inner.bells.hear(Some(&self.state.task_id)))),
+            shutdown: rest,
+            updates: Box::new(Bell(self.inner.bells.hear(Some(&self.state.task_id)))),
         };
         Ok(self.watched(runner.run(run), &end).await)
     }
@@ -303,10 +303,10 @@ impl Work {
 
 impl Inner {
     /// Whether the model of a task with this runner is asked from here.
-    pub(crate) fn asks_here(&self, runner: Option<&RunnerConfig>) -> bool {
+    pub(crate) fn uses_run_provider(&self, runner: Option<&RunnerConfig>) -> bool {
         let Some(config) = runner else { return true };
         let known = self.world.runners.iter().find(|known| known.kind() == config.kind);
-        known.is_none_or(|known| known.asks_here())
+        known.is_none_or(|known| known.uses_run_provider())
     }
 
     /// Whether a runner is an orchestrator of its own.

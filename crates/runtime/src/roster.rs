@@ -260,7 +260,7 @@ impl Inner {
             limits: limits_of(&definition),
             ..TaskCreated::new(name.as_str(), session_of(name)?)
         };
-        if self.asks_here(created.runner.as_ref()) {
+        if self.uses_run_provider(created.runner.as_ref()) {
             let none = || refuse("it names no model, and none is configured".to_owned());
             let model = created.model.as_ref().ok_or_else(none)?;
             let known = self.world.models.provider(model, &created.fallbacks, None);
@@ -341,7 +341,8 @@ impl Inner {
 pub(crate) fn last_answers(state: &TaskState, status: TaskStatus) -> Vec<Replied> {
     let why = if status == TaskStatus::Canceled { "stopped" } else { "failed" };
     let result = json!({ "code": why, "error": format!("the agent has {why}") });
-    let unread = state.queue.iter().filter(|queued| queued.is_owed()).map(|queued| queued.id);
+    let unread =
+        state.queue.iter().filter(|queued| queued.expects_answer()).map(|queued| queued.id);
     let asked = state.owed.keys().copied().chain(unread);
     asked.filter_map(|id| state.answer(id, ResponseStatus::Failed, result.clone())).collect()
 }

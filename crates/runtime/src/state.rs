@@ -265,7 +265,7 @@ impl TaskState {
     fn queue(&mut self, queued: &MessageQueued) {
         self.detached.remove(&queued.id);
         let mut queued = queued.clone();
-        if let Some(request) = queued.settles()
+        if let Some(request) = queued.final_answer_to()
             && let Some(sent) = self.requests.remove(&request)
         {
             queued.hops = sent.hops.saturating_add(1);
@@ -331,7 +331,7 @@ impl TaskState {
         let Some(place) = self.queue.iter().position(|queued| queued.id == id) else { return };
         let queued = self.queue.remove(place);
         self.hops = self.hops.max(queued.hops);
-        if queued.is_owed() {
+        if queued.expects_answer() {
             if queued.wakes() {
                 self.subject.get_or_insert(id);
             }

@@ -77,7 +77,7 @@ pub(super) async fn a_slow_subscriber_learns_how_many_it_missed_and_continues(
                 place += 1;
             }
             Some(Delivery::Missed(missed)) => {
-                ensure!(missed > 0, "a subscriber was told that it missed nothing");
+                ensure!(missed > 0, "a subscriber got a count of 0 missed payloads");
                 missed_any = true;
                 place += missed;
             }

@@ -93,7 +93,7 @@ pub(super) async fn heard(subscription: &mut Subscription) -> Result<Vec<u8>, Fi
     match subscription.next().await {
         Some(Delivery::Payload(payload)) => Ok(payload),
         Some(Delivery::Missed(missed)) => Err(Finding::Broken(format!(
-            "a subscriber who kept up is told that it missed {missed}"
+            "a fast subscriber got a count of missed payloads: {missed}"
         ))),
         None => Err(Finding::Broken("a subscription ended".to_owned())),
     }

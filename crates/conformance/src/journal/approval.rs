@@ -39,7 +39,7 @@ pub(super) async fn an_approval_is_listed_as_it_was_requested(journal: TestJourn
         equal("the approval", &found, &vec![expected.clone()])?;
     }
     let found = journal.approvals_which(ApprovalSelector::One(approval_id(2)?), 10).await?;
-    equal("an approval that nobody asked for", &found, &vec![])
+    equal("an approval that was not requested", &found, &vec![])
 }
 
 pub(super) async fn approvals_are_listed_the_oldest_first(journal: TestJournal) -> Outcome {

@@ -11,8 +11,8 @@
 
 use antiphon_core::port::{Appended, Expected, Journal, JournalError, TaskSelector};
 use antiphon_core::{
-    AgentState, Approval, BudgetRaised, LiveAgent, MessageQueued, Position, Queued, ResponseStatus,
-    Seq, SessionSummary, TaskStatus, TaskSummary, Usage,
+    AgentState, Approval, BudgetRaised, LiveAgent, MessageQueued, Position, QueuedMessage,
+    ResponseStatus, Seq, SessionSummary, TaskStatus, TaskSummary, Usage,
 };
 use async_trait::async_trait;
 
@@ -187,10 +187,10 @@ async fn the_index_is_the_same_after_reopening(site: Box<dyn Reopen + '_>) -> Ou
     for (expected, events) in appends {
         let journal = site.open().await;
         journal.write(draft(&task(1), expected, events)).await?;
-        let before = at_hand(&journal).await?;
+        let before = index_lists(&journal).await?;
         drop(journal);
-        let after = at_hand(&site.open().await).await?;
-        equal("what is at hand after reopening", &after, &before)?;
+        let after = index_lists(&site.open().await).await?;
+        equal("the index after reopening", &after, &before)?;
     }
     let found = site.open().await;
     let tasks = found.tasks(TaskSelector::All, 10).await?;
@@ -236,9 +236,10 @@ async fn spending_is_still_known_after_reopening(site: Box<dyn Reopen + '_>) -> 
     equal("what was allowed across openings", &raised, &vec![10])
 }
 
-type AtHand = (Vec<TaskSummary>, Vec<SessionSummary>, Vec<Approval>, Vec<LiveAgent>, Vec<Queued>);
+type IndexLists =
+    (Vec<TaskSummary>, Vec<SessionSummary>, Vec<Approval>, Vec<LiveAgent>, Vec<QueuedMessage>);
 
-async fn at_hand(journal: &TestJournal) -> Result<AtHand, Finding> {
+async fn index_lists(journal: &TestJournal) -> Result<IndexLists, Finding> {
     Ok((
         journal.tasks(TaskSelector::All, 10).await?,
         journal.sessions(10).await?,

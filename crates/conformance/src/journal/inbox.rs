@@ -2,7 +2,7 @@
 
 use antiphon_core::port::Append;
 use antiphon_core::{
-    InteractionId, MessageQueued, Position, Queued, ResponseStatus, TaskId, TaskStatus,
+    InteractionId, MessageQueued, Position, QueuedMessage, ResponseStatus, TaskId, TaskStatus,
 };
 use chrono::TimeDelta;
 
@@ -19,7 +19,7 @@ pub(super) async fn a_message_is_queued_until_it_joins_the_conversation(
     journal.write(Append { at: arrived, ..arrive }).await?;
     journal.write(draft(&task(1), at(2), vec![note(1)])).await?;
     let (task_id, position) = (task(1), Position(2));
-    let expected = Queued { task_id, position, at: arrived, message: queued(1) };
+    let expected = QueuedMessage { task_id, position, at: arrived, message: queued(1) };
     equal("what waits", &journal.queued(10).await?, &vec![expected])?;
     journal.write(draft(&task(1), at(3), vec![taken(1)])).await?;
     equal("what waits after its turn", &journal.queued(10).await?, &vec![])

@@ -193,7 +193,7 @@ pub(super) async fn a_tree_is_listed_from_its_root(journal: TestJournal) -> Outc
     equal("another tree", &journal.listed(TaskSelector::Tree(task(2)), 10).await?, &expected)?;
     let found = journal.listed(TaskSelector::Tree(task(3)), 10).await?;
     equal("a tree of one that is no top", &found, &vec![])?;
-    equal("the tops", &journal.listed(TaskSelector::Roots, 10).await?, &vec![task(2), task(1)])?;
+    equal("the roots", &journal.listed(TaskSelector::Roots, 10).await?, &vec![task(2), task(1)])?;
     equal("the newest top", &journal.listed(TaskSelector::Roots, 1).await?, &vec![task(2)])
 }
 

@@ -50,8 +50,8 @@ pub(super) async fn tasks_are_found_by_every_condition_of_a_filter(
         (TaskFilter { statuses: both, ..dev.clone() }, &[5, 4, 2]),
         (talk.clone(), &[3, 2, 1]),
         (failed(TaskFilter { agent: dev.agent.clone(), ..talk }), &[2]),
-        (TaskFilter { tops: true, ..any.clone() }, &[5, 4, 3, 1]),
-        (TaskFilter { tops: true, ..failed(dev) }, &[5]),
+        (TaskFilter { roots: true, ..any.clone() }, &[5, 4, 3, 1]),
+        (TaskFilter { roots: true, ..failed(dev) }, &[5]),
         (TaskFilter { agent: Some("de".to_owned()), ..any }, &[]),
     ];
     for (filter, expected) in cases {

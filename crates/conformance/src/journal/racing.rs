@@ -65,7 +65,7 @@ pub(super) async fn writers_on_many_tasks_leave_no_gap(journal: TestJournal) -> 
         let event = places.get(&answer.position);
         ensure!(
             event.is_some_and(|event| event.task_id == answer.task_id && event.seq == answer.seq),
-            "a writer was told {answer:?}, but there is {event:?}"
+            "a writer got {answer:?}, but the event is {event:?}"
         );
     }
     Ok(())

@@ -9,7 +9,7 @@ use crate::suite::{Outcome, equal};
 
 pub(super) async fn a_request_has_its_first_final_answer(journal: TestJournal) -> Outcome {
     arrive(&journal).await?;
-    equal("an answer that nobody gave", &journal.reply(1).await?, &None)?;
+    equal("an answer that was not given", &journal.reply(1).await?, &None)?;
     let (first, other) = (failed(1, "first"), completed(2, "of another request"));
     journal.write(draft(&task(1), at(3), vec![first.clone().into(), other.clone().into()])).await?;
     journal.write(draft(&task(1), at(5), vec![completed(1, "second").into()])).await?;

@@ -2,8 +2,8 @@
 
 use antiphon_core::port::{Append, Expected};
 use antiphon_core::{
-    Account, BudgetRaised, Cost, EventBody, Position, Raised, SessionId, Spending, Spent,
-    TaskCreated, TaskStatus, Usage,
+    Account, AccountSpending, BudgetRaised, Cost, EventBody, Position, RaisedLimit, SessionId,
+    Spending, TaskCreated, TaskStatus, Usage,
 };
 use chrono::{DateTime, Days, Utc};
 
@@ -26,11 +26,11 @@ fn row(
     who: (Option<&str>, &str, &str),
     calls: u64,
     usage: Usage,
-) -> Result<Spent, Finding> {
+) -> Result<AccountSpending, Finding> {
     let (payer, agent, model) = who;
     let (payer, agent) = (payer.map(str::to_owned), agent.to_owned());
     let account = Account { day: february(day)?, payer, agent, model: model.to_owned() };
-    Ok(Spent { account, calls, usage })
+    Ok(AccountSpending { account, calls, usage })
 }
 
 fn raise(nano_usd: u64, payer: Option<&str>) -> EventBody {
@@ -103,9 +103,9 @@ pub(super) async fn raised_limits_are_grouped_by_day_and_payer(journal: TestJour
         let append = draft(&task(number), Expected::NoTask, events);
         journal.write(Append { at: on(day), ..append }).await?;
     }
-    let raised = |day, payer: Option<&str>, nano_usd| -> Result<Raised, Finding> {
+    let raised = |day, payer: Option<&str>, nano_usd| -> Result<RaisedLimit, Finding> {
         let payer = payer.map(str::to_owned);
-        Ok(Raised { day: february(day)?, payer, by: Cost { nano_usd } })
+        Ok(RaisedLimit { day: february(day)?, payer, by: Cost { nano_usd } })
     };
     let today = vec![raised(18, None, 6)?, raised(18, Some("key"), 8)?];
     equal("what was allowed that day", &journal.spending(18, 18).await?.raised, &today)?;

@@ -8,9 +8,9 @@ use antiphon_core::port::{
     JournalError, Page, Read, TaskQuery, TaskSelector,
 };
 use antiphon_core::{
-    Approval, DayRange, Event, EventBody, LiveAgent, Message, MessageAppended, Position, Queued,
-    Replied, Seq, SessionId, SessionSummary, Spending, StatusChanged, TaskCreated, TaskId,
-    TaskStatus, TaskSummary, UserMessage,
+    Approval, DayRange, Event, EventBody, LiveAgent, Message, MessageAppended, Position,
+    QueuedMessage, Replied, Seq, SessionId, SessionSummary, Spending, StatusChanged, TaskCreated,
+    TaskId, TaskStatus, TaskSummary, UserMessage,
 };
 use chrono::{DateTime, NaiveDate, Utc};
 use uuid::Uuid;
@@ -119,7 +119,7 @@ impl TestJournal {
         self.journal.agents(at_most(limit).into()).await.during("agents")
     }
 
-    pub(super) async fn queued(&self, limit: usize) -> Result<Vec<Queued>, Finding> {
+    pub(super) async fn queued(&self, limit: usize) -> Result<Vec<QueuedMessage>, Finding> {
         self.journal.queued(at_most(limit).into()).await.during("queued")
     }
 

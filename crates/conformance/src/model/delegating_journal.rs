@@ -5,7 +5,7 @@ use antiphon_core::port::{
     JournalIndex, JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex, TaskQuery,
 };
 use antiphon_core::{
-    Approval, DayRange, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending,
+    Approval, DayRange, InteractionId, LiveAgent, QueuedMessage, Replied, SessionSummary, Spending,
     TaskSummary,
 };
 use async_trait::async_trait;
@@ -53,7 +53,7 @@ pub trait JournalHooks: Send + Sync {
     }
 
     /// See [`JournalIndex::queued`].
-    async fn queued(&self, query: QueuedQuery) -> Result<Vec<Queued>, JournalError> {
+    async fn queued(&self, query: QueuedQuery) -> Result<Vec<QueuedMessage>, JournalError> {
         self.inner().queued(query).await
     }
 
@@ -116,7 +116,7 @@ impl<T: JournalHooks> JournalIndex for DelegatingJournal<T> {
         self.0.agents(query).await
     }
 
-    async fn queued(&self, query: QueuedQuery) -> Result<Vec<Queued>, JournalError> {
+    async fn queued(&self, query: QueuedQuery) -> Result<Vec<QueuedMessage>, JournalError> {
         self.0.queued(query).await
     }
 

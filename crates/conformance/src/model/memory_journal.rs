@@ -10,8 +10,8 @@ use antiphon_core::port::{
     JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex, TaskQuery,
 };
 use antiphon_core::{
-    Approval, DayRange, Event, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending,
-    TaskSummary,
+    Approval, DayRange, Event, InteractionId, LiveAgent, QueuedMessage, Replied, SessionSummary,
+    Spending, TaskSummary,
 };
 use async_trait::async_trait;
 
@@ -106,7 +106,7 @@ impl JournalIndex for MemoryJournal {
         Ok(self.state().agents(&query))
     }
 
-    async fn queued(&self, query: QueuedQuery) -> Result<Vec<Queued>, JournalError> {
+    async fn queued(&self, query: QueuedQuery) -> Result<Vec<QueuedMessage>, JournalError> {
         Ok(self.state().queued(&query))
     }
 

@@ -5,7 +5,7 @@ use antiphon_core::port::{
     JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex, TaskQuery,
 };
 use antiphon_core::{
-    Approval, DayRange, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending,
+    Approval, DayRange, InteractionId, LiveAgent, QueuedMessage, Replied, SessionSummary, Spending,
     TaskSummary,
 };
 use async_trait::async_trait;
@@ -56,7 +56,7 @@ impl JournalIndex for UnavailableJournal {
         self.unavailable()
     }
 
-    async fn queued(&self, _: QueuedQuery) -> Result<Vec<Queued>, JournalError> {
+    async fn queued(&self, _: QueuedQuery) -> Result<Vec<QueuedMessage>, JournalError> {
         self.unavailable()
     }
 

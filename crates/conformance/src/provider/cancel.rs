@@ -87,8 +87,8 @@ pub(super) async fn a_dropped_next_has_consumed_nothing(wire: &dyn Wire) -> Outc
 
 /// Polls that many times, without waiting.
 fn poll_in_passing(answer: &mut dyn Answer, times: usize) -> Option<Next> {
-    let mut nobody = Context::from_waker(Waker::noop());
-    (0..times).find_map(|_| match pin!(answer.next()).poll(&mut nobody) {
+    let mut context = Context::from_waker(Waker::noop());
+    (0..times).find_map(|_| match pin!(answer.next()).poll(&mut context) {
         Poll::Ready(next) => Some(next),
         Poll::Pending => None,
     })

@@ -1,4 +1,4 @@
-//! The bus's suite, proved.
+//! Proof of the bus suite.
 
 mod faulty_bus;
 

@@ -1,4 +1,4 @@
-//! The journal's suite, proved.
+//! Proof of the journal suite.
 
 mod disk_journal;
 mod faulty_journal;

@@ -1,4 +1,4 @@
-//! The providers' suite, proved.
+//! Proof of the provider suite.
 
 mod faulty_answer;
 mod faulty_provider;

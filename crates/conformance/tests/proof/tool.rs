@@ -1,4 +1,4 @@
-//! The tools' suite, proved.
+//! Proof of the tool suite.
 
 mod faulty_tools;
 

@@ -1,4 +1,4 @@
-//! The vector store's suite, proved.
+//! Proof of the vector store suite.
 
 mod faulty_store;
 

@@ -62,7 +62,7 @@ impl MessageQueued {
     }
 
     /// Whether its sender waits for an answer.
-    pub fn is_owed(&self) -> bool {
+    pub fn expects_answer(&self) -> bool {
         match self.class {
             PeerInputClass::ActionableRequest | PeerInputClass::SilentRequest => true,
             PeerInputClass::ActionableMessage
@@ -78,7 +78,7 @@ impl MessageQueued {
     }
 
     /// Id of the request that this is the final response to.
-    pub fn settles(&self) -> Option<InteractionId> {
+    pub fn final_answer_to(&self) -> Option<InteractionId> {
         match &self.content {
             InteractionContent::Response { in_reply_to, status, .. }
                 if self.class == PeerInputClass::Response && status.is_final() =>

@@ -54,7 +54,7 @@ pub struct Topic(String);
 
 /// The text is not a topic.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{found}` is no topic: words of letters, digits, `_`, `-`, joined by dots")]
+#[error("`{found}` is not a topic: use words of letters, digits, `_`, `-`, joined by dots")]
 pub struct TopicError {
     /// The text that was found.
     pub found: String,

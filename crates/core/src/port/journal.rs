@@ -50,7 +50,7 @@ pub use query::{
 pub use task_only::TaskOnlyJournal;
 
 use crate::{
-    Approval, DayRange, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending,
+    Approval, DayRange, InteractionId, LiveAgent, QueuedMessage, Replied, SessionSummary, Spending,
     TaskSummary,
 };
 
@@ -88,7 +88,7 @@ pub trait JournalIndex: TaskIndex {
     async fn agents(&self, query: AgentQuery) -> Result<Vec<LiveAgent>, JournalError>;
 
     /// Messages in the inboxes of tasks that have not ended, in the order of arrival.
-    async fn queued(&self, query: QueuedQuery) -> Result<Vec<Queued>, JournalError>;
+    async fn queued(&self, query: QueuedQuery) -> Result<Vec<QueuedMessage>, JournalError>;
 
     /// The first final answer to a request, in any task. `None` while there is none.
     async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError>;

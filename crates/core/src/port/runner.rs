@@ -31,18 +31,18 @@ pub trait Runner: Send + Sync {
 
     /// Whether the runner calls the task's model through [`Run::provider`]. Otherwise it works
     /// without that model being configured here.
-    fn asks_here(&self) -> bool {
+    fn uses_run_provider(&self) -> bool {
         true
     }
 
     /// Whether neither the gate nor the sandbox restricts what it runs. Only a person may choose
     /// such a runner, never an agent.
-    fn is_unbound(&self) -> bool {
+    fn is_unrestricted(&self) -> bool {
         false
     }
 
     /// Whether it reads the inbox of its task itself, until the task ends.
-    fn keeps_inbox(&self) -> bool {
+    fn reads_inbox(&self) -> bool {
         false
     }
 
@@ -72,9 +72,9 @@ pub struct Run {
     /// Fires when the task is canceled.
     pub cancel: Cancel,
     /// Fires when the orchestrator shuts down: the remote work may go on, without being followed.
-    pub rest: Cancel,
+    pub shutdown: Cancel,
     /// Reports that another writer appended to the task: its inbox may hold a message.
-    pub news: Box<dyn TaskUpdates>,
+    pub updates: Box<dyn TaskUpdates>,
 }
 
 /// Whether a task may dispatch agents.

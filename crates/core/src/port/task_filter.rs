@@ -12,7 +12,7 @@ pub struct TaskFilter {
     /// Only tasks of this session.
     pub session: Option<SessionId>,
     /// Only tasks without a parent.
-    pub tops: bool,
+    pub roots: bool,
     /// No tasks that only record an order, see [`TaskSummary::is_record`].
     pub without_records: bool,
     /// Only tasks created before this one. A task that does not exist gives an empty page.
@@ -21,11 +21,11 @@ pub struct TaskFilter {
 
 impl TaskFilter {
     /// Whether a task matches, without regard to `before`.
-    pub fn fits(&self, task: &TaskSummary) -> bool {
+    pub fn matches(&self, task: &TaskSummary) -> bool {
         (self.statuses.is_empty() || self.statuses.contains(&task.status))
             && self.agent.as_ref().is_none_or(|agent| *agent == task.agent)
             && self.session.as_ref().is_none_or(|session| *session == task.session_id)
-            && !(self.tops && task.parent.is_some())
+            && !(self.roots && task.parent.is_some())
             && !(self.without_records && task.is_record())
     }
 }

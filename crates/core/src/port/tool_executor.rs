@@ -48,10 +48,10 @@ pub struct ToolContext {
 impl ToolContext {
     /// A context without a task and without progress, for a trial.
     pub fn trial(cancel: Cancel) -> Self {
-        let nobody = uuid::Uuid::nil();
+        let nil = uuid::Uuid::nil();
         Self {
-            task_id: TaskId::from(nobody),
-            tool_call_id: ToolCallId::from(nobody),
+            task_id: TaskId::from(nil),
+            tool_call_id: ToolCallId::from(nil),
             cancel,
             progress: Progress::unheard(),
         }

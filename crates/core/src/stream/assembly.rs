@@ -192,8 +192,8 @@ impl Assembly {
         arguments: String,
         events: &mut VecDeque<StreamEvent>,
     ) -> Result<(), ProviderError> {
-        let said = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-        self.count(arguments.len() + said(&id) + said(&name))?;
+        let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        self.count(arguments.len() + length(&id) + length(&name))?;
         let index = self.open(block, || Body::ToolCall(Call::default()))?;
         let Body::ToolCall(call) = &mut self.blocks[index].body else {
             return Err(unexpected(block, "is not a tool call"));

@@ -24,7 +24,9 @@ fn a_topic_is_words_joined_by_dots() {
         assert_eq!(error, TopicError { found: text.to_owned() });
         assert_eq!(
             error.to_string(),
-            format!("`{text}` is no topic: words of letters, digits, `_`, `-`, joined by dots")
+            format!(
+                "`{text}` is not a topic: use words of letters, digits, `_`, `-`, joined by dots"
+            )
         );
     }
 }

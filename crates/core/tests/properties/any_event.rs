@@ -114,7 +114,7 @@ fn model_options() -> impl Strategy<Value = ModelOptions> {
         .prop_map(|(temperature, tool_choice)| ModelOptions { temperature, tool_choice })
 }
 
-/// A task somewhere in a tree, of which nothing else is said.
+/// A task somewhere in a tree, with defaults for everything else.
 fn place() -> impl Strategy<Value = TaskCreated> {
     let history =
         (task_id(), any::<u64>()).prop_map(|(task_id, seq)| HistoryRef { task_id, seq: Seq(seq) });

@@ -118,7 +118,7 @@ pub(crate) async fn may_send(
 
 /// The kind of a place that nothing bounds, if it is one.
 fn unbound<'a>(room: &AppState, runner: Option<&'a RunnerConfig>) -> Option<&'a str> {
-    let unbound = runner.filter(|runner| room.doors.orchestrator.is_unbound(runner));
+    let unbound = runner.filter(|runner| room.doors.orchestrator.is_unrestricted(runner));
     unbound.map(|runner| runner.kind.as_str())
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use aide::axum::ApiRouter;
 use aide::axum::routing::get_with;
 use antiphon_core::port::{Clock, SystemClock};
-use antiphon_core::{Account, Cost, DayRange, PriceTable, SpendWindow, Spent, Usage};
+use antiphon_core::{Account, AccountSpending, Cost, DayRange, PriceTable, SpendWindow, Usage};
 use antiphon_runtime::{Orchestrator, OrchestratorError};
 use axum::extract::State;
 use chrono::{DateTime, NaiveDate, Utc};
@@ -107,7 +107,7 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl UsageRow {
-    fn add(&mut self, spent: &Spent, prices: &PriceTable) {
+    fn add(&mut self, spent: &AccountSpending, prices: &PriceTable) {
         self.calls = self.calls.saturating_add(spent.calls);
         self.usage += spent.usage;
         match spent.cost(prices) {

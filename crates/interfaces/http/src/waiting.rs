@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_core::{
     AgentName, Event, EventBody, HandlingMode, Interaction, InteractionContent, InteractionId,
-    PeerInputClass, Position, Queued, Salience, Sender, TaskId, TaskSummary, render,
+    PeerInputClass, Position, QueuedMessage, Salience, Sender, TaskId, TaskSummary, render,
 };
 use antiphon_runtime::{Orchestrator, OrchestratorError, is_resident};
 use chrono::{DateTime, Utc};
@@ -55,8 +55,8 @@ pub struct Waiting {
 
 impl Waiting {
     /// What was queued, as it is shown.
-    pub fn of(agent: &str, live: bool, queued: Queued) -> Self {
-        let Queued { task_id, at, message, .. } = queued;
+    pub fn of(agent: &str, live: bool, queued: QueuedMessage) -> Self {
+        let QueuedMessage { task_id, at, message, .. } = queued;
         Self {
             agent: agent.to_owned(),
             live,
@@ -143,8 +143,8 @@ pub async fn live_agents(
 async fn left_behind(
     orchestrator: &Orchestrator,
     last: &TaskSummary,
-) -> Result<Vec<Queued>, OrchestratorError> {
-    let mut left: Vec<Queued> = Vec::new();
+) -> Result<Vec<QueuedMessage>, OrchestratorError> {
+    let mut left: Vec<QueuedMessage> = Vec::new();
     let mut events = orchestrator.follow(Some(last.task_id.clone()), Position(0));
     loop {
         let event = events.next().await?;
@@ -153,7 +153,7 @@ async fn left_behind(
         left.retain(|queued| Some(queued.message.id) != gone);
         if let EventBody::MessageQueued(message) = event.body {
             let Event { task_id, position, at, .. } = event;
-            left.push(Queued { task_id, position, at, message });
+            left.push(QueuedMessage { task_id, position, at, message });
         }
         if seq >= last.seq {
             return Ok(left);

@@ -78,7 +78,7 @@ impl Runner for Loopback {
         "loopback"
     }
 
-    fn asks_here(&self) -> bool {
+    fn uses_run_provider(&self) -> bool {
         false
     }
 
@@ -108,7 +108,7 @@ impl Runner for Loopback {
         };
         tokio::select! {
             // It goes on there; whoever takes our task up again hears the rest.
-            () = run.rest => Ok(()),
+            () = run.shutdown => Ok(()),
             ended = follower.run() => ended,
         }
     }

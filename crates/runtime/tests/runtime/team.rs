@@ -216,7 +216,7 @@ impl Runner for Elsewhere {
         tokio::select! {
             _ = orchestrator.wait(&run.task_id) => {}
             () = run.cancel => {}
-            () = run.rest => {}
+            () = run.shutdown => {}
         }
         orchestrator.shutdown(Duration::from_secs(5)).await;
         Ok(())

@@ -49,7 +49,7 @@ impl<'a> AppendTransaction<'a> {
         }
         self.advance(append)?;
         let Some(cached) = self.cache.get_mut(&append.task_id) else {
-            let reason = "a task begins with its creation".to_owned();
+            let reason = "a task must begin with `task_created`".to_owned();
             return Ok(Err(JournalError::Invalid { task_id: append.task_id.clone(), reason }));
         };
         let row = cached.row;

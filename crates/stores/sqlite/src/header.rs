@@ -46,7 +46,7 @@ fn judge(found: rusqlite::Result<Option<u32>>, path: &Path, known: u32) -> Resul
         Ok(Some(found)) if found > known => Err(OpenError::Later { path, found, known }),
         Ok(Some(found)) => Ok(found),
         Ok(None) => {
-            let reason = "it is a database, but is no journal".to_owned();
+            let reason = "it is a database, but not a journal".to_owned();
             Err(OpenError::Damaged { path, reason })
         }
         Err(error) => Err(open_error(&path, &error)),

@@ -10,7 +10,7 @@ use antiphon_core::port::{
     JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex, TaskQuery,
 };
 use antiphon_core::{
-    Approval, DayRange, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending,
+    Approval, DayRange, InteractionId, LiveAgent, QueuedMessage, Replied, SessionSummary, Spending,
     TaskSummary,
 };
 use async_trait::async_trait;
@@ -71,7 +71,7 @@ pub enum OpenError {
     /// Open it once for writing, which migrates it.
     #[error(
         "{} was written by an earlier version (schema {found}, this one reads {known}): `antiphon \
-         run` or `antiphon serve` brings it up to date",
+         run` or `antiphon serve` migrates it",
         path.display()
     )]
     Earlier {
@@ -163,7 +163,7 @@ impl JournalIndex for SqliteJournal {
         self.readers.agents(query).await
     }
 
-    async fn queued(&self, query: QueuedQuery) -> Result<Vec<Queued>, JournalError> {
+    async fn queued(&self, query: QueuedQuery) -> Result<Vec<QueuedMessage>, JournalError> {
         self.readers.queued(query).await
     }
 

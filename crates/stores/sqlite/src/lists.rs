@@ -10,7 +10,7 @@ use antiphon_core::port::{
     TaskQuery, TaskSelector,
 };
 use antiphon_core::{
-    Approval, ApprovalId, EventBody, InteractionId, LiveAgent, Position, Queued, Replied,
+    Approval, ApprovalId, EventBody, InteractionId, LiveAgent, Position, QueuedMessage, Replied,
     SessionSummary, TaskId, TaskSummary, Usage,
 };
 use rusqlite::types::Value;
@@ -183,7 +183,7 @@ const QUEUED: &str = concat!(
      WHERE inbox.position > ?2 ORDER BY inbox.position LIMIT ?1"
 );
 
-pub(crate) fn queued(connection: &Connection, query: &QueuedQuery) -> ListResult<Queued> {
+pub(crate) fn queued(connection: &Connection, query: &QueuedQuery) -> ListResult<QueuedMessage> {
     let after = i64::try_from(query.after.0).unwrap_or(i64::MAX);
     select(connection, QUEUED, (limit(query.limit), after), |row| {
         let task_id = read_text(row, 0).map_err(|error| broken(&error))?;
@@ -191,7 +191,7 @@ pub(crate) fn queued(connection: &Connection, query: &QueuedQuery) -> ListResult
         let EventBody::MessageQueued(queued) = body else {
             return Err(wrong_type(position, &body));
         };
-        Ok(Queued { task_id, position, at, message: queued })
+        Ok(QueuedMessage { task_id, position, at, message: queued })
     })
 }
 
@@ -246,7 +246,7 @@ fn approval(row: &Row<'_>) -> Result<Approval, JournalError> {
     let EventBody::ApprovalRequested(request) = &question.body else {
         return Err(wrong_type(question.position, &question.body));
     };
-    let mut approval = Approval::asked(task_id, request, question.at);
+    let mut approval = Approval::requested(task_id, request, question.at);
     let decided: Option<u64> = row.get(2).map_err(|error| broken(&error))?;
     if let Some(position) = decided {
         let answer = StoredEvent::read(row, 3 + EVENT_COLUMNS, Position(position))?;
@@ -281,7 +281,7 @@ pub(crate) fn broken(error: &rusqlite::Error) -> JournalError {
 }
 
 fn wrong_type(position: Position, body: &EventBody) -> JournalError {
-    let reason = format!("there should not be a `{}` there", body.event_type());
+    let reason = format!("unexpected event `{}`", body.event_type());
     JournalError::Corrupt { position, reason }
 }
 

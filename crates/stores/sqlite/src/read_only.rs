@@ -8,7 +8,7 @@ use antiphon_core::port::{
     JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex, TaskQuery,
 };
 use antiphon_core::{
-    Approval, DayRange, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending,
+    Approval, DayRange, InteractionId, LiveAgent, QueuedMessage, Replied, SessionSummary, Spending,
     TaskSummary,
 };
 use async_trait::async_trait;
@@ -50,7 +50,9 @@ impl JournalLog for ReadOnlyJournal {
     async fn append(&self, _: Append) -> Result<Appended, JournalError> {
         let path = self.readers.path();
         let reason = match Owner::of(path) {
-            Some(pid) => format!("{} belongs to process {pid}: tell that one", path.display()),
+            Some(pid) => {
+                format!("{} is owned by process {pid}: only that process can write", path.display())
+            }
             None => format!("{} is open for reading only", path.display()),
         };
         Err(JournalError::Unavailable { reason })
@@ -86,7 +88,7 @@ impl JournalIndex for ReadOnlyJournal {
         self.readers.agents(query).await
     }
 
-    async fn queued(&self, query: QueuedQuery) -> Result<Vec<Queued>, JournalError> {
+    async fn queued(&self, query: QueuedQuery) -> Result<Vec<QueuedMessage>, JournalError> {
         self.readers.queued(query).await
     }
 

@@ -8,7 +8,7 @@ use antiphon_core::port::{
     SessionQuery, TaskQuery,
 };
 use antiphon_core::{
-    Approval, DayRange, InteractionId, LiveAgent, Position, Queued, Replied, SessionSummary,
+    Approval, DayRange, InteractionId, LiveAgent, Position, QueuedMessage, Replied, SessionSummary,
     Spending, TaskSummary,
 };
 use rusqlite::{Connection, OpenFlags};
@@ -71,7 +71,10 @@ impl Readers {
         self.with(move |connection| lists::agents(connection, &query)).await
     }
 
-    pub(crate) async fn queued(&self, query: QueuedQuery) -> Result<Vec<Queued>, JournalError> {
+    pub(crate) async fn queued(
+        &self,
+        query: QueuedQuery,
+    ) -> Result<Vec<QueuedMessage>, JournalError> {
         self.with(move |connection| lists::queued(connection, &query)).await
     }
 

@@ -183,16 +183,16 @@ fn check_file(file: &Path) -> Result<(), BackupError> {
     let bytes = match verify_checksum(file).map_err(unusable)? {
         Checksum::Valid { bytes } | Checksum::Missing { bytes } => bytes,
         Checksum::Wrong => {
-            return Err(damaged(file, "it was changed since it was made").into());
+            return Err(damaged(file, "it was changed after it was made").into());
         }
     };
     if bytes == 0 {
-        return Err(damaged(file, "there is nothing in it").into());
+        return Err(damaged(file, "the file is empty").into());
     }
     // A damaged checksum line looks like extra bytes after the last page.
     match page_bytes(file).map_err(unusable)? {
         Some(page) if bytes % page != 0 => {
-            Err(damaged(file, "it is cut off, or something follows its end").into())
+            Err(damaged(file, "it is truncated, or has extra bytes at its end").into())
         }
         Some(_) | None => Ok(()),
     }

@@ -63,8 +63,8 @@ fn log_ahead(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     Err(OpenError::Unusable {
         path: path.to_owned(),
         reason: format!(
-            "SQLite can keep no write-ahead log there, only `{mode}`: put it on a local disk, not \
-             on a network file system"
+            "SQLite cannot use a write-ahead log there, only `{mode}`: put the journal on a local \
+             disk, not on a network file system"
         ),
     })
 }
@@ -128,8 +128,8 @@ mod tests {
         let error = log_ahead(&connection, Path::new("journal.db")).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "cannot open journal.db: SQLite can keep no write-ahead log there, only `memory`: put \
-             it on a local disk, not on a network file system"
+            "cannot open journal.db: SQLite cannot use a write-ahead log there, only `memory`: put \
+             the journal on a local disk, not on a network file system"
         );
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn copy(
 ) -> Result<(), OpenError> {
     let found = header::schema_of(from, SCHEMA)?;
     if found == header::NEW {
-        return Err(damaged(from, "there is nothing in it"));
+        return Err(damaged(from, "the file is empty"));
     }
     let mut source = connect(from, OpenFlags::SQLITE_OPEN_READ_ONLY)
         .map_err(|error| open_error(from, &error))?;
@@ -105,7 +105,7 @@ fn look(connection: &Connection, schema: u32) -> rusqlite::Result<Result<Content
         |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
     if (first, last) != (1, events) {
-        return Ok(Err(format!("{events} events stand at the positions {first} to {last}")));
+        return Ok(Err(format!("{events} events have the positions {first} to {last}")));
     }
     let torn = count(
         "SELECT count(*) FROM tasks LEFT JOIN (
@@ -116,7 +116,7 @@ fn look(connection: &Connection, schema: u32) -> rusqlite::Result<Result<Content
     )?;
     let stray = count("SELECT count(*) FROM events WHERE task NOT IN (SELECT id FROM tasks)")?;
     if torn + stray > 0 {
-        return Ok(Err(format!("{torn} tasks miss events, {stray} events miss their task")));
+        return Ok(Err(format!("{torn} tasks lack events, {stray} events lack their task")));
     }
     Ok(Ok(Content {
         schema,

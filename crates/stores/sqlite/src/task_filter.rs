@@ -76,7 +76,7 @@ impl Listing {
             hold(if status.is_terminal() { "ended" } else { "NOT ended" }, None);
             hold("status = ?", Some(Value::Text(status.as_str().to_owned())));
         }
-        if filter.tops {
+        if filter.roots {
             hold("parent IS NULL", None);
         }
         if filter.without_records {
@@ -104,7 +104,7 @@ fn index(filter: &TaskFilter, status: Option<TaskStatus>) -> &'static str {
         (None, Some(_), None) => "INDEXED BY tasks_by_agent",
         (None, None, Some(true)) => "INDEXED BY tasks_by_end",
         (None, _, Some(false)) => "INDEXED BY tasks_unfinished",
-        (None, None, None) if filter.tops => "INDEXED BY tasks_tops",
+        (None, None, None) if filter.roots => "INDEXED BY tasks_tops",
         (None, None, None) => "",
     }
 }
@@ -125,7 +125,7 @@ mod tests {
             let filter = TaskFilter {
                 agent: (n & 1 != 0).then(|| "lead".to_owned()),
                 session: (n & 2 != 0).then(|| SessionId::parse("talk").unwrap()),
-                tops: n & 4 != 0,
+                roots: n & 4 != 0,
                 without_records: n & 8 != 0,
                 ..TaskFilter::default()
             };

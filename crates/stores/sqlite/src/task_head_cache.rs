@@ -76,7 +76,7 @@ impl CachedTask {
             self.settled = self.summary.seq;
         }
         if let EventBody::StateChanged(change) = body {
-            self.agent = Some(LiveAgent::moved(self.agent.take(), change, at));
+            self.agent = Some(LiveAgent::after_change(self.agent.take(), change, at));
             self.agent_moved = true;
         }
         if body.ends_task() {

@@ -90,9 +90,7 @@ fn events_json(append: &Append) -> Result<Vec<SerializedEvent>, JournalError> {
     let line = |body: &EventBody| {
         let data = serde_json::to_string(body).map_err(|error| invalid(error.to_string()))?;
         room = room.checked_sub(data.len()).ok_or_else(|| {
-            invalid(format!(
-                "its events have more than {APPEND_BYTES_MAX} bytes: send less at once"
-            ))
+            invalid(format!("its events have more than {APPEND_BYTES_MAX} bytes: split it"))
         })?;
         Ok(SerializedEvent { event_type: body.event_type(), data })
     };
@@ -100,7 +98,9 @@ fn events_json(append: &Append) -> Result<Vec<SerializedEvent>, JournalError> {
 }
 
 fn gone() -> JournalError {
-    JournalError::Unavailable { reason: "its writer has ended".to_owned() }
+    JournalError::Unavailable {
+        reason: "its writer has stopped: open the journal again".to_owned(),
+    }
 }
 
 /// State of the writer thread.

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use antiphon_core::port::{Clock, SystemClock, TaskQuery, TaskSelector};
 use antiphon_core::{
     AgentName, Event, EventBody, InteractionContent, InteractionId, PeerInputClass, Position,
-    Queued, TaskSummary, visible,
+    QueuedMessage, TaskSummary, visible,
 };
 use antiphon_http::{Inboxes, RequestState, Waiting, live_agents, request_status, waiting};
 use antiphon_runtime::{Orchestrator, session_of};
@@ -141,7 +141,7 @@ async fn arrived(
             && is_meant(message.id, id)
         {
             let Event { task_id, position, at, .. } = event;
-            let queued = Queued { task_id, position, at, message };
+            let queued = QueuedMessage { task_id, position, at, message };
             let live = !task.status.is_terminal();
             found.push(Waiting::of(&task.agent, live, queued));
         }

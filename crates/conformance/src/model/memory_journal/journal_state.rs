@@ -11,8 +11,8 @@ use antiphon_core::port::{
 };
 use antiphon_core::{
     Approval, ApprovalId, ApprovalStatus, DayRange, Event, EventBody, InteractionId, LiveAgent,
-    Position, Queued, Replied, Seq, SessionId, SessionSummary, Spending, SpendingFold, TaskId,
-    TaskSummary,
+    Position, QueuedMessage, Replied, Seq, SessionId, SessionSummary, Spending, SpendingFold,
+    TaskId, TaskSummary,
 };
 
 use super::PAGE_EVENTS_MAX;
@@ -132,7 +132,7 @@ impl JournalState {
                 TaskSelector::IdPrefix(start) => task.task_id.as_str().starts_with(start),
                 TaskSelector::Tree(root) => task.root == *root,
                 TaskSelector::Session(session_id) => task.session_id == *session_id,
-                TaskSelector::Matching(filter) => filter.fits(task),
+                TaskSelector::Matching(filter) => filter.matches(task),
             }
         });
         listed.take(query.limit.get()).map(|task| task.summary.clone()).collect()
@@ -140,7 +140,7 @@ impl JournalState {
 
     fn matching(&self, filter: &TaskFilter, limit: NonZeroUsize) -> Vec<TaskSummary> {
         let older = self.newest_before(filter.before.as_ref());
-        let listed = older.map(|task| &task.summary).filter(|task| filter.fits(task));
+        let listed = older.map(|task| &task.summary).filter(|task| filter.matches(task));
         listed.take(limit.get()).cloned().collect()
     }
 
@@ -198,7 +198,7 @@ impl JournalState {
         older.filter_map(TaskState::agent).take(query.limit.get()).collect()
     }
 
-    pub(super) fn queued(&self, query: &QueuedQuery) -> Vec<Queued> {
+    pub(super) fn queued(&self, query: &QueuedQuery) -> Vec<QueuedMessage> {
         let queued = self.tasks.values().flat_map(|task| &task.queued);
         in_order(queued, query.after, query.limit)
     }

@@ -3,7 +3,7 @@
 use antiphon_core::port::TaskHead;
 use antiphon_core::{
     AgentStatus, Approval, ApprovalRequested, ApprovalStatus, Event, EventBody, LiveAgent,
-    MessageQueued, Position, Queued, Seq, TaskSummary,
+    MessageQueued, Position, QueuedMessage, Seq, TaskSummary,
 };
 
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(super) struct TaskState {
     /// Approvals, each with the position of its request.
     pub(super) approvals: Vec<(Position, Approval)>,
     /// Queued messages, each with its position.
-    pub(super) queued: Vec<(Position, Queued)>,
+    pub(super) queued: Vec<(Position, QueuedMessage)>,
 }
 
 impl TaskState {
@@ -46,7 +46,7 @@ impl TaskState {
             self.queued.retain(|(_, queued)| queued.message.id != id);
         }
         if let EventBody::StateChanged(change) = body {
-            self.agent = Some(LiveAgent::moved(self.agent.take(), change, *at));
+            self.agent = Some(LiveAgent::after_change(self.agent.take(), change, *at));
         } else if let EventBody::MessageQueued(message) = body {
             self.queue(event, message);
         } else if let EventBody::ApprovalDecided(decided) = body {
@@ -61,7 +61,7 @@ impl TaskState {
 
     /// Adds an approval.
     pub(super) fn ask(&mut self, event: &Event, request: &ApprovalRequested) {
-        let approval = Approval::asked(event.task_id.clone(), request, event.at);
+        let approval = Approval::requested(event.task_id.clone(), request, event.at);
         self.approvals.push((event.position, approval));
     }
 
@@ -85,7 +85,7 @@ impl TaskState {
         if self.queued.iter().any(|(_, waiting)| waiting.message.id == message.id) {
             return;
         }
-        let queued = Queued {
+        let queued = QueuedMessage {
             task_id: event.task_id.clone(),
             position: event.position,
             at: event.at,

@@ -1,4 +1,4 @@
-//! A journal that writes down its appends and reads them again when it is opened.
+//! A journal that stores its appends and replays them when it is opened.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use antiphon_core::port::{
 use antiphon_core::{DayRange, InteractionId, LiveAgent, Position, Replied, Seq, Spending};
 use async_trait::async_trait;
 
-/// What lasts.
+/// The stored appends.
 pub(super) type Disk = Arc<Mutex<Vec<Append>>>;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -56,7 +56,7 @@ impl DiskJournal {
         self.fault == Some(fault) && self.found > 0
     }
 
-    /// Where a writer believes its task to be, as far as this one understands it.
+    /// The expected position, changed by the fault.
     async fn believed(&self, append: &Append) -> Expected {
         let Expected::AtOrArrivals(seq) = append.expected else { return append.expected };
         let read = Read {

@@ -21,8 +21,8 @@ use antiphon_core::port::{
     JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex, TaskQuery,
 };
 use antiphon_core::{
-    Approval, DayRange, Event, EventBody, InteractionId, LiveAgent, Position, Queued, Replied, Seq,
-    SessionSummary, Spending, TaskCreated, TaskId, TaskSummary,
+    Approval, DayRange, Event, EventBody, InteractionId, LiveAgent, Position, QueuedMessage,
+    Replied, Seq, SessionSummary, Spending, TaskCreated, TaskId, TaskSummary,
 };
 use async_trait::async_trait;
 
@@ -132,13 +132,13 @@ pub(super) enum Fault {
     IgnoresCursorOfMessages,
 }
 
-/// A right journal with a wrong one around it.
+/// A correct journal with a fault around it.
 pub(super) struct FaultyJournal {
     inner: MemoryJournal,
     fault: Fault,
     writing: AtomicUsize,
     answers: Mutex<HashMap<IdempotencyKey, Result<Appended, JournalError>>>,
-    /// What was asked to be written, whatever became of it.
+    /// Every append, also the refused ones.
     tried: Mutex<Vec<Append>>,
 }
 
@@ -167,7 +167,7 @@ impl FaultyJournal {
         self.events(Some(task_id)).await.pop()
     }
 
-    /// How a task began.
+    /// The creation of a task.
     async fn creation(&self, task_id: &TaskId) -> TaskCreated {
         let begins = |event: Event| match event.body {
             EventBody::TaskCreated(created) => Some(created),
@@ -176,7 +176,7 @@ impl FaultyJournal {
         self.events(Some(task_id)).await.into_iter().find_map(begins).unwrap()
     }
 
-    /// What an append that wrote nothing would say if it had been right to.
+    /// The answer of an append that wrote nothing but should have succeeded.
     async fn pretended(&self, task_id: &TaskId) -> Appended {
         let last = self.last(task_id).await;
         Appended {
@@ -227,7 +227,7 @@ impl JournalLog for FaultyJournal {
             | Fault::LooksForTheTaskTooEarly => self.writing_there_wrongly(append).await,
             Fault::AnswersForWhatItRefused => self.remembering_refusals(append).await,
             Fault::RoundsTimes => self.rounding_times(append).await,
-            // The others are wrong about what is there, not about what is written.
+            // The other faults are in reading, not in writing.
             _ => self.inner.append(append).await,
         }
     }
@@ -262,7 +262,7 @@ impl JournalIndex for FaultyJournal {
         self.list_agents_wrongly(query).await
     }
 
-    async fn queued(&self, query: QueuedQuery) -> Result<Vec<Queued>, JournalError> {
+    async fn queued(&self, query: QueuedQuery) -> Result<Vec<QueuedMessage>, JournalError> {
         self.list_queued_wrongly(query).await
     }
 
@@ -279,7 +279,7 @@ fn is_end(body: &EventBody) -> bool {
     matches!(body, EventBody::StatusChanged(change) if change.status.is_terminal())
 }
 
-/// Where a task is believed to be by the check of what is refused.
+/// A position that the check of refused appends expects.
 fn behind_all() -> antiphon_core::port::Expected {
     antiphon_core::port::Expected::At(Seq(0))
 }

@@ -1,4 +1,4 @@
-//! A journal that keeps its events as text, as a table would.
+//! A journal that stores its events as JSON text, as a table would.
 
 use antiphon_conformance::model::{DelegatingJournal, JournalHooks, MemoryJournal};
 use antiphon_core::port::{Journal, JournalError, Page, Read};

@@ -31,21 +31,21 @@ impl Append {
     /// Checks what does not depend on the task: the first two rows of the table.
     pub fn check_shape(&self) -> Result<(), JournalError> {
         let Some((_, others)) = self.events.split_last() else {
-            return Err(self.invalid("there are no events in it"));
+            return Err(self.invalid("it has no events: append at least one"));
         };
         if self.events.len() > APPEND_EVENTS_MAX {
-            let reason = format!("it has more than {APPEND_EVENTS_MAX} events: send less at once");
+            let reason = format!("it has more than {APPEND_EVENTS_MAX} events: split it");
             return Err(self.invalid(&reason));
         }
         if self.key.as_ref().is_some_and(|key| key.0.len() > KEY_BYTES_MAX) {
             return Err(self.invalid(&format!("its key has more than {KEY_BYTES_MAX} bytes")));
         }
         if others.iter().any(EventBody::ends_task) {
-            return Err(self.invalid("nothing follows a terminal status"));
+            return Err(self.invalid("no event may follow a terminal status"));
         }
         let mut later = self.events.iter().skip(1);
         if later.any(|body| matches!(body, EventBody::TaskCreated(_))) {
-            return Err(self.invalid("a creation is the first event of its task"));
+            return Err(self.invalid("`task_created` must be the first event of a task"));
         }
         Ok(())
     }
@@ -70,8 +70,8 @@ impl Append {
         let creates = matches!(self.events.first(), Some(EventBody::TaskCreated(_)));
         match (task.is_none(), creates) {
             (true, true) | (false, false) => Ok(()),
-            (true, false) => Err(self.invalid("a task begins with its creation")),
-            (false, true) => Err(self.invalid("a task is created once")),
+            (true, false) => Err(self.invalid("a task must begin with `task_created`")),
+            (false, true) => Err(self.invalid("a task has only one `task_created`")),
         }
     }
 

@@ -104,7 +104,7 @@ pub struct AgentQuery {
 /// Selects queued messages to list, in the order of arrival.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueuedQuery {
-    /// Only messages that arrived after this position: the [`position`](crate::Queued::position)
+    /// Only messages that arrived after this position: the [`position`](crate::QueuedMessage::position)
     /// of the last message of the page before. `Position(0)`: from the oldest.
     pub after: Position,
     /// Most messages to return.

@@ -9,7 +9,7 @@ use super::{
     JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex, TaskJournal, TaskQuery,
 };
 use crate::{
-    Approval, DayRange, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending,
+    Approval, DayRange, InteractionId, LiveAgent, QueuedMessage, Replied, SessionSummary, Spending,
     TaskSummary,
 };
 
@@ -64,7 +64,7 @@ impl JournalIndex for TaskOnlyJournal {
         unavailable("agents")
     }
 
-    async fn queued(&self, _: QueuedQuery) -> Result<Vec<Queued>, JournalError> {
+    async fn queued(&self, _: QueuedQuery) -> Result<Vec<QueuedMessage>, JournalError> {
         unavailable("queued messages")
     }
 

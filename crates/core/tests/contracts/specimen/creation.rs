@@ -1,4 +1,4 @@
-//! The creation of a task, with all that can be said of one and with nothing.
+//! The creation of a task, with every field and with none.
 
 use std::num::{NonZeroU32, NonZeroU64};
 

@@ -130,7 +130,7 @@ impl Runner for Unbound {
         "unbound"
     }
 
-    fn is_unbound(&self) -> bool {
+    fn is_unrestricted(&self) -> bool {
         true
     }
 
@@ -141,7 +141,7 @@ impl Runner for Unbound {
     async fn run(&self, run: Run) -> Result<(), RunnerError> {
         tokio::select! {
             () = run.cancel => {}
-            () = run.rest => {}
+            () = run.shutdown => {}
         }
         Ok(())
     }

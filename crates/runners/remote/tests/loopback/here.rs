@@ -91,10 +91,10 @@ impl Here {
             journal,
             provider: Scripted.provider(&model, &[], None).unwrap(),
             cancel: Cancel::when(self.cancel.clone().cancelled_owned()),
-            rest: Cancel::when(self.rest.clone().cancelled_owned()),
+            shutdown: Cancel::when(self.rest.clone().cancelled_owned()),
             limits: antiphon_core::TaskLimits::default(),
             dispatches: antiphon_core::port::DispatchPermission::Allowed,
-            news: Box::new(antiphon_core::port::NoTaskUpdates),
+            updates: Box::new(antiphon_core::port::NoTaskUpdates),
         }
     }
 

@@ -121,7 +121,7 @@ impl TaskIndex for FarJournal {
             TaskSelector::Tree(root) => task.root == *root,
             TaskSelector::Session(session_id) => task.session_id == *session_id,
             // There is one, and none before it.
-            TaskSelector::Matching(filter) => filter.before.is_none() && filter.fits(task),
+            TaskSelector::Matching(filter) => filter.before.is_none() && filter.matches(task),
         });
         tasks.truncate(query.limit.get());
         Ok(tasks)

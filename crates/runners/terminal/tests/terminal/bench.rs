@@ -131,10 +131,10 @@ impl Bench {
             journal: self.journal.clone(),
             provider: Arc::new(ScenarioProvider::new(&[])),
             cancel: fires(canceled),
-            rest: fires(rested),
+            shutdown: fires(rested),
             limits: antiphon_core::TaskLimits::default(),
             dispatches: antiphon_core::port::DispatchPermission::Allowed,
-            news: Box::new(Bell(bell.subscribe())),
+            updates: Box::new(Bell(bell.subscribe())),
         };
         let runner = Arc::clone(&self.runner);
         #[expect(clippy::disallowed_methods, reason = "it is joined in the end")]

@@ -1,4 +1,4 @@
-//! How much fits.
+//! Limits of a journal.
 
 use antiphon_core::port::{
     Expected, JournalError, JournalIndex, JournalLog, Rule, TaskIndex, TaskQuery, TaskSelector,
@@ -35,7 +35,7 @@ async fn an_append_that_is_too_long_is_invalid_and_nothing_of_it_is_written() {
     add(&journal, 1, Seq(2), "short").await.expect("an append");
 }
 
-/// More tasks are worked on than the writer keeps at hand.
+/// More active tasks than the writer caches.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_task_that_is_no_longer_at_hand_goes_on_from_where_it_was() {
     const TASKS: u64 = CACHED_TASKS_MAX as u64 + 100;

@@ -28,7 +28,7 @@ async fn a_second_owner_is_told_who_has_it() {
     assert_eq!(all(&open(&path)).await.len(), 2);
 }
 
-/// As after a kill, when the process that had it is not quite gone.
+/// As after a kill, when the old owner has not quite ended.
 #[tokio::test]
 async fn a_lock_that_is_about_to_be_let_go_is_waited_for() {
     let folder = TempDir::new().expect("a folder");
@@ -38,7 +38,7 @@ async fn a_lock_that_is_about_to_be_let_go_is_waited_for() {
     let (claiming, claimed) = std::sync::mpsc::sync_channel::<()>(0);
     let leaving = std::thread::spawn(move || {
         claimed.recv().expect("a claim");
-        // Time for the other to find it taken.
+        // Time for the other process to find the lock taken.
         std::thread::sleep(std::time::Duration::from_millis(100));
         drop(first);
     });

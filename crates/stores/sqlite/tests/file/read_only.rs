@@ -1,4 +1,4 @@
-//! Looking on while somebody else writes.
+//! Reading while another process writes.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

@@ -1,5 +1,5 @@
-//! Journals of schema 3, in which only the user's messages waited: they wait still, and what came
-//! since can be written behind them.
+//! Journals of schema 3, which queued only messages of the user: they are still queued, and later
+//! events can follow them.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -9,8 +9,8 @@ use antiphon_core::port::{
     TaskQuery, TaskSelector,
 };
 use antiphon_core::{
-    HandlingMode, ImageBlock, InputBlock, InteractionId, MessageQueued, Position, Queued, Replied,
-    ResponseStatus, Sender, Seq, TaskId, UserMessage,
+    HandlingMode, ImageBlock, InputBlock, InteractionId, MessageQueued, Position, QueuedMessage,
+    Replied, ResponseStatus, Sender, Seq, TaskId, UserMessage,
 };
 use antiphon_sqlite::{OpenError, SqliteJournal};
 use chrono::{DateTime, TimeDelta, Utc};
@@ -39,17 +39,17 @@ fn interaction(n: u128) -> InteractionId {
     InteractionId(Uuid::from_u128(0x4000_8000_0000_0000_0000 + n))
 }
 
-/// When the `n`th thing of the fixture happened.
+/// Time of the `n`th event of the fixture.
 fn at(n: i64) -> DateTime<Utc> {
     let first = DateTime::from_timestamp(1_771_416_000, 0).expect("a time");
     first + TimeDelta::seconds(n) + TimeDelta::nanoseconds(n * 111)
 }
 
-/// What waited in it.
-fn waiting() -> Vec<Queued> {
+/// Queued messages of the fixture.
+fn waiting() -> Vec<QueuedMessage> {
     let png = ImageBlock::new("image/png", b"\x89PNG\r\n\x1a\n".to_vec()).expect("an image");
     let picture = vec![InputBlock::text("And this picture."), InputBlock::Image(png)];
-    let queued = |number, time: i64, n, mode, content| Queued {
+    let queued = |number, time: i64, n, mode, content| QueuedMessage {
         task_id: task(number),
         position: Position(time.unsigned_abs()),
         at: at(time),
@@ -79,7 +79,7 @@ async fn a_journal_of_schema_3_is_brought_up_to_date_and_loses_nothing() {
     let path = v3(&folder);
     let error = SqliteJournal::open_read_only(&path).expect_err("it is of an earlier version");
     assert!(matches!(error, OpenError::Earlier { found: 3, known: 5, .. }), "{error:?}");
-    // Twice: the second time there is nothing left to do.
+    // Twice: the second time there is nothing to migrate.
     for _ in 0..2 {
         let journal = open(&path);
         assert_eq!(all(&journal).await.len(), 13);

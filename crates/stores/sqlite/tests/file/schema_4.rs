@@ -1,4 +1,4 @@
-//! Journals of schema 4, which did not add up what was spent: it is added up from their events.
+//! Journals of schema 4, which had no index of spending: it is built from their events.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -7,7 +7,7 @@ use antiphon_core::port::{
     Append, Expected, JournalIndex, JournalLog, TaskFilter, TaskIndex, TaskQuery, TaskSelector,
 };
 use antiphon_core::{
-    Account, CallableAgents, DayRange, EventBody, HandedOver, SessionId, Spending, Spent,
+    Account, AccountSpending, CallableAgents, DayRange, EventBody, HandedOver, SessionId, Spending,
     StatusChanged, TaskCreated, TaskId, TaskStatus, ToolCallId, Usage, UsageRecorded,
 };
 use antiphon_sqlite::{OpenError, SqliteJournal};
@@ -80,7 +80,7 @@ async fn a_journal_of_schema_4_knows_what_was_spent_when_it_is_opened() {
     let folder = TempDir::new().expect("a folder");
     let path = folder.path().join("journal.db");
     let before = spend(&path).await;
-    let row = |day: &str, agent: &str, model: &str, calls, input_tokens| Spent {
+    let row = |day: &str, agent: &str, model: &str, calls, input_tokens| AccountSpending {
         account: Account {
             day: day.parse().expect("a day"),
             payer: None,
@@ -99,7 +99,7 @@ async fn a_journal_of_schema_4_knows_what_was_spent_when_it_is_opened() {
     earlier(&path);
     let error = SqliteJournal::open_read_only(&path).expect_err("it is of an earlier version");
     assert!(matches!(error, OpenError::Earlier { found: 4, known: 5, .. }), "{error:?}");
-    // Twice: the second time there is nothing left to do.
+    // Twice: the second time there is nothing to migrate.
     for _ in 0..2 {
         let journal = open(&path);
         assert_eq!(journal.spending(EVER).await, Ok(before.clone()));

@@ -53,7 +53,7 @@ impl Ledger {
         assert!(joined.len() <= 1, "it was read in {joined:?}: {at}");
         assert!(joined.iter().all(|(task_id, _)| *task_id == last), "{joined:?}: {at}");
         let answers = self.answers(id).len();
-        assert_eq!(answers, usize::from(queued.is_owed()), "its answers: {at}");
+        assert_eq!(answers, usize::from(queued.expects_answer()), "its answers: {at}");
         let may_wait = match queued.class {
             PeerInputClass::PeerLifecycleAdded
             | PeerInputClass::PeerLifecycleRetired
@@ -97,7 +97,8 @@ impl Ledger {
             let at = format!("request {} of {}", request.id, self.at(task_id));
             assert!(sent.insert(request.id), "it was sent twice: {at}");
             assert!(!self.is_ended(task_id), "nobody stops those who ask: {at}");
-            let told = self.arrivals().filter(|(.., queued)| queued.settles() == Some(request.id));
+            let told =
+                self.arrivals().filter(|(.., queued)| queued.final_answer_to() == Some(request.id));
             let told: Vec<_> = told.collect();
             let [(asker, _, response)] = told[..] else { panic!("{told:?}: {at}") };
             assert_eq!(asker, task_id, "{at}");

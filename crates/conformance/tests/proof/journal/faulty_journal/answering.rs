@@ -1,4 +1,4 @@
-//! What goes wrong with answers: to requests, and to appends with a key.
+//! Faults of answers: to requests, and to appends with a key.
 
 use antiphon_core::port::{
     Append, Appended, IdempotencyKey, JournalError, JournalIndex, JournalLog,

@@ -1,4 +1,4 @@
-//! What goes wrong for those who need not have seen what came in.
+//! Faults of appends that ignore arrivals.
 
 use antiphon_core::port::{Append, Appended, Expected, JournalError, JournalLog};
 use antiphon_core::{Event, EventBody, Seq};
@@ -34,7 +34,7 @@ impl FaultyJournal {
             return Err(JournalError::Stale { task_id, expected: seq, actual });
         }
         if self.fault == Fault::LooksForArrivalsTooEarly {
-            // Once is not enough: whoever yields last goes on first.
+            // Once is not enough: the last task to yield continues first.
             yield_now().await;
             yield_now().await;
         }

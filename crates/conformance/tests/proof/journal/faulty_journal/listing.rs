@@ -1,4 +1,4 @@
-//! What goes wrong while tasks and sessions are listed.
+//! Faults of lists of tasks and sessions.
 
 use std::num::NonZeroUsize;
 
@@ -35,7 +35,7 @@ impl FaultyJournal {
         Ok(tasks)
     }
 
-    /// Other tasks than those that were asked for.
+    /// Other tasks than the query selects.
     async fn selected_wrongly(
         &self,
         query: &TaskQuery,
@@ -79,7 +79,7 @@ impl FaultyJournal {
         let mut asked = filter.clone();
         match self.fault {
             Fault::LooksAtTheStatusOnly => {
-                (asked.agent, asked.session, asked.tops) = (None, None, false);
+                (asked.agent, asked.session, asked.roots) = (None, None, false);
             }
             Fault::BeginsAnewBehindNothing => {
                 let all = TaskQuery { which: TaskSelector::All, limit: NonZeroUsize::MAX };
@@ -134,7 +134,7 @@ impl FaultyJournal {
     }
 }
 
-/// As a comparison of SQL takes it, where `_` is any character.
+/// Like SQL's `LIKE`, where `_` is any character.
 fn is_like(text: &str, start: &str) -> bool {
     let mut characters = text.chars();
     start

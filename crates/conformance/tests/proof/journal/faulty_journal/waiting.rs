@@ -1,10 +1,11 @@
-//! What goes wrong while approvals, agents and messages are listed.
+//! Faults of lists of approvals, agents and messages.
 
 use antiphon_core::port::{
     AgentQuery, ApprovalQuery, ApprovalSelector, JournalError, JournalIndex, QueuedQuery,
 };
 use antiphon_core::{
-    AgentStatus, Approval, ApprovalStatus, Event, EventBody, LiveAgent, Position, Queued, TaskId,
+    AgentStatus, Approval, ApprovalStatus, Event, EventBody, LiveAgent, Position, QueuedMessage,
+    TaskId,
 };
 
 use super::{Fault, FaultyJournal, is_end};
@@ -118,7 +119,7 @@ impl FaultyJournal {
     pub(super) async fn list_queued_wrongly(
         &self,
         mut query: QueuedQuery,
-    ) -> Result<Vec<Queued>, JournalError> {
+    ) -> Result<Vec<QueuedMessage>, JournalError> {
         if self.fault == Fault::ListsOneMoreMessage {
             query.limit = query.limit.saturating_add(1);
         }
@@ -142,10 +143,10 @@ impl FaultyJournal {
         Ok(queued)
     }
 
-    async fn fold_queue_wrongly(&self) -> Vec<Queued> {
-        let mut waiting: Vec<Queued> = Vec::new();
+    async fn fold_queue_wrongly(&self) -> Vec<QueuedMessage> {
+        let mut waiting: Vec<QueuedMessage> = Vec::new();
         for Event { task_id, position, at, body, .. } in self.events(None).await {
-            let same = |queued: &Queued, id, task: &TaskId| {
+            let same = |queued: &QueuedMessage, id, task: &TaskId| {
                 queued.message.id == id && queued.task_id == *task
             };
             let ends = is_end(&body);
@@ -161,14 +162,14 @@ impl FaultyJournal {
                     }
                     let known = waiting.iter().any(|queued| same(queued, new.id, &task_id));
                     if !known || self.fault == Fault::QueuesTwice {
-                        waiting.push(Queued { task_id, position, at, message: new });
+                        waiting.push(QueuedMessage { task_id, position, at, message: new });
                     }
                 }
                 EventBody::Replied(replied) if self.fault != Fault::KeepsWhatIsAnswered => {
                     waiting.retain(|queued| !same(queued, replied.in_reply_to, &task_id));
                 }
                 EventBody::MessageAppended(appended) => {
-                    // Even this one takes it out where the same message waits elsewhere too.
+                    // Even this fault removes it where the same message is queued in another task.
                     let twice = waiting.len() > 1;
                     if let Some(id) = appended.queued
                         && (self.fault != Fault::NeverTakesFromTheQueue || twice)

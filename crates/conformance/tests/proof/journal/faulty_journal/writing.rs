@@ -1,4 +1,4 @@
-//! What goes wrong while writing.
+//! Faults of writing.
 
 use antiphon_core::port::{
     APPEND_EVENTS_MAX, Append, Appended, Expected, IdempotencyKey, JournalError, JournalLog,
