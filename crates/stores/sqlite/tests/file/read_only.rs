@@ -41,7 +41,7 @@ async fn one_who_looks_on_sees_what_another_process_writes() {
     let refused = journal.append(creation(99)).await.expect_err("it is not for writing");
     let JournalError::Unavailable { reason } = &refused else { panic!("{refused:?}") };
     let pid = writer.id();
-    assert!(reason.contains(&format!("belongs to process {pid}:")), "{reason}");
+    assert!(reason.contains(&format!("is owned by process {pid}:")), "{reason}");
     writer.kill().expect("a kill");
     writer.wait().expect("an end");
 

@@ -49,9 +49,9 @@ fn at(n: i64) -> DateTime<Utc> {
 fn waiting() -> Vec<QueuedMessage> {
     let png = ImageBlock::new("image/png", b"\x89PNG\r\n\x1a\n".to_vec()).expect("an image");
     let picture = vec![InputBlock::text("And this picture."), InputBlock::Image(png)];
-    let queued = |number, time: i64, n, mode, content| QueuedMessage {
+    let queued = |number, (time, position), n, mode, content| QueuedMessage {
         task_id: task(number),
-        position: Position(time.unsigned_abs()),
+        position: Position(position),
         at: at(time),
         message: MessageQueued::of_user(
             interaction(n),
@@ -61,9 +61,9 @@ fn waiting() -> Vec<QueuedMessage> {
     };
     let text = |text: &str| vec![InputBlock::text(text)];
     vec![
-        queued(1, 3, 2, HandlingMode::Queue, picture),
-        queued(1, 5, 3, HandlingMode::Steer, text("Be quick.")),
-        queued(2, 6, 4, HandlingMode::Queue, text("Wait.")),
+        queued(1, (3, 6), 2, HandlingMode::Queue, picture),
+        queued(1, (5, 8), 3, HandlingMode::Steer, text("Be quick.")),
+        queued(2, (6, 10), 4, HandlingMode::Queue, text("Wait.")),
     ]
 }
 
