@@ -5,7 +5,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use antiphon_bench::{Error, Times};
-use antiphon_core::port::{Append, Expected, Journal};
+use antiphon_core::port::{Append, Expected, JournalLog};
 use antiphon_core::{
     HandlingMode, InteractionId, MessageQueued, SessionId, TaskCreated, TaskId, UserMessage,
 };
@@ -65,7 +65,7 @@ async fn appended() -> Result<Times, Error> {
         let queued = MessageQueued::of_user(InteractionId::new(), HandlingMode::Queue, said);
         let append = Append {
             task_id: task_id.clone(),
-            expected: Expected::There,
+            expected: Expected::Exists,
             at: Utc::now(),
             events: vec![queued.into()],
             key: None,

@@ -99,7 +99,7 @@ async fn appended(tasks: usize, at_once: usize) -> Result<f64, Error> {
             let text = format!("The build of commit {n} has failed.");
             let said = UserMessage::text(text, Utc::now());
             let queued = MessageQueued::of_user(InteractionId::new(), HandlingMode::Queue, said);
-            append(&journal, &id, Expected::There, vec![queued.into()]).await
+            append(&journal, &id, Expected::Exists, vec![queued.into()]).await
         }
     });
     let mut appends = std::pin::pin!(stream::iter(appends).buffer_unordered(at_once));

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::port::{Journal, RandomIds, SystemClock, TaskQuery, TaskSelector};
+use antiphon_core::port::{RandomIds, SystemClock, TaskIndex, TaskQuery, TaskSelector};
 use antiphon_core::{ModelRef, Position, Provider, RawJson, TaskStatus, UserMessage};
 use antiphon_runtime::{
     Models, NewTask, NoTools, OpenGate, Orchestrator, OrchestratorError, RuntimeDeps, Settings,

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Stdio};
 
-use antiphon_core::port::{Append, Expected, Journal};
+use antiphon_core::port::{Append, Expected, JournalLog};
 use antiphon_core::{
     AssistantBlock, AssistantMessage, CallableAgents, EventBody, HandedOver, Message,
     MessageAppended, Seq, SessionId, StatusChanged, StopReason, TaskCreated, TaskId, TaskStatus,

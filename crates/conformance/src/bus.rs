@@ -1,19 +1,19 @@
-//! The bus's contract. Each check opens a bus of its own, on which nothing is going on.
+//! The contract of the bus. Each check opens its own, empty bus.
 //!
 //! ```
 //! # use antiphon_conformance::{bus, model::MemoryBus};
 //! # #[tokio::main(flavor = "current_thread", start_paused = true)]
 //! # async fn main() {
-//! bus::check(bus::Terms::default(), async || MemoryBus::new()).await.unwrap();
+//! bus::check(bus::BusTimings::default(), async || MemoryBus::new()).await.unwrap();
 //! # }
 //! ```
 //!
-//! Leases take time. [`Terms`] says how much; a bus that lives in this process and takes its time
-//! from tokio is checked in no time at all on a runtime whose clock is paused.
+//! Leases take time. [`BusTimings`] says how much. A bus in this process that uses tokio's clock
+//! is checked without waiting, on a runtime with a paused clock.
 
-mod depot;
 mod lease;
 mod live;
+mod test_bus;
 mod work;
 
 use std::time::Duration;
@@ -22,34 +22,34 @@ use antiphon_core::port::Bus;
 
 use crate::suite::{self, CHECK_LIMIT, Check, checks};
 use crate::{Passed, Violations};
-use depot::Depot;
+use test_bus::TestBus;
 
 /// What the checks may assume of a bus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Terms {
-    /// A lease that the checks let run out: long against the time any call takes.
+pub struct BusTimings {
+    /// A lease that the checks let run out: long compared with any call.
     pub lease: Duration,
-    /// When nothing came for so long, nothing will: long against the time any call takes, and at
+    /// Time after which a check assumes that nothing arrives: long compared with any call, and at
     /// most half of `lease`.
     pub quiet: Duration,
     /// More unread payloads than the bus keeps for a subscriber.
     pub overflow: usize,
 }
 
-impl Default for Terms {
+impl Default for BusTimings {
     /// For a bus within this process.
     fn default() -> Self {
         Self { lease: Duration::from_secs(1), quiet: Duration::from_millis(100), overflow: 2000 }
     }
 }
 
-/// Runs every check against what `open` opens.
+/// Runs every check, each against a bus of its own from `open`.
 pub async fn check<B: Bus + 'static>(
-    terms: Terms,
+    terms: BusTimings,
     open: impl AsyncFn() -> B,
 ) -> Result<Passed, Violations> {
     let limit = CHECK_LIMIT + 8 * terms.lease;
-    suite::run(list(), limit, async || Depot::new(open().await, terms)).await
+    suite::run(list(), limit, async || TestBus::new(open().await, terms)).await
 }
 
 /// The names of the checks.
@@ -57,16 +57,16 @@ pub fn checks() -> Vec<&'static str> {
     list().iter().map(|check| check.name).collect()
 }
 
-fn list() -> Vec<Check<'static, Depot>> {
+fn list() -> Vec<Check<'static, TestBus>> {
     Vec::from(checks![Required:
         live::{
             every_subscriber_gets_everything_in_order,
             nothing_from_before_the_subscription_is_seen,
             other_topics_are_not_seen,
-            publishing_to_nobody_is_no_error,
+            publishing_without_subscribers_is_not_an_error,
             payloads_come_back_byte_for_byte,
-            a_slow_subscriber_is_told_how_many_it_missed_and_goes_on,
-            a_slow_subscriber_holds_nobody_up,
+            a_slow_subscriber_learns_how_many_it_missed_and_continues,
+            a_slow_subscriber_does_not_delay_others,
         },
         work::{
             a_waiting_id_is_not_queued_twice,

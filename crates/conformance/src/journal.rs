@@ -1,4 +1,4 @@
-//! The journal's contract. Each check opens a journal of its own, which must be empty.
+//! The contract of the journal. Each check opens its own, empty journal.
 //!
 //! ```
 //! # use antiphon_conformance::{journal, model::MemoryJournal};
@@ -11,13 +11,13 @@
 //! A journal that outlives its process runs [`durable`] as well.
 
 mod agent;
+mod all_events;
 mod approval;
 mod arrival;
 pub mod durable;
-mod happening;
 mod inbox;
 mod keys;
-mod life;
+mod lifecycle;
 mod listing;
 mod matching;
 mod order;
@@ -25,22 +25,22 @@ mod racing;
 mod reading;
 mod reply;
 mod round_trip;
-mod scribe;
+mod sample_events;
 mod session;
-mod specimen;
 mod spending;
 mod summary;
+mod test_journal;
 mod writing;
 
 use antiphon_core::port::Journal;
 
 use crate::suite::{self, CHECK_LIMIT, Check, checks};
 use crate::{Passed, Violations};
-use scribe::Scribe;
+use test_journal::TestJournal;
 
-/// Runs every check against what `open` opens.
+/// Runs every check, each against a journal of its own from `open`.
 pub async fn check<J: Journal + 'static>(open: impl AsyncFn() -> J) -> Result<Passed, Violations> {
-    suite::run(list(), CHECK_LIMIT, async || Scribe::new(open().await)).await
+    suite::run(list(), CHECK_LIMIT, async || TestJournal::new(open().await)).await
 }
 
 /// The names of the checks.
@@ -48,14 +48,14 @@ pub fn checks() -> Vec<&'static str> {
     list().iter().map(|check| check.name).collect()
 }
 
-fn list() -> Vec<Check<'static, Scribe>> {
+fn list() -> Vec<Check<'static, TestJournal>> {
     let mut checks = of_events();
     checks.extend(of_lists());
     checks
 }
 
-/// What is written and read.
-fn of_events() -> Vec<Check<'static, Scribe>> {
+/// Checks of the log.
+fn of_events() -> Vec<Check<'static, TestJournal>> {
     Vec::from(checks![Required:
         order::{
             positions_and_seqs_count_from_one_without_a_gap,
@@ -71,12 +71,12 @@ fn of_events() -> Vec<Check<'static, Scribe>> {
             a_key_that_is_too_long_is_invalid,
         },
         arrival::{
-            arrivals_are_in_nobodys_way,
-            what_is_more_than_an_arrival_is_in_the_way,
-            nobody_writes_behind_what_is_not_there_yet,
-            a_task_is_there_once_it_is_created,
+            arrivals_do_not_conflict_with_the_writer,
+            other_events_conflict_with_the_writer,
+            a_writer_cannot_expect_a_future_event,
+            a_task_exists_once_it_is_created,
         },
-        life::{
+        lifecycle::{
             a_task_begins_with_its_creation,
             a_task_is_created_at_its_beginning_only,
             nothing_follows_a_terminal_status,
@@ -98,14 +98,14 @@ fn of_events() -> Vec<Check<'static, Scribe>> {
             a_task_that_does_not_exist_reads_as_empty,
             reading_starts_behind_the_given_position,
             pages_cover_everything_exactly_once,
-            a_page_is_never_longer_than_asked,
-            a_reader_at_the_end_goes_on_from_there,
+            a_page_is_never_longer_than_its_limit,
+            a_reader_at_the_end_continues_from_there,
             the_head_is_the_last_position_of_the_whole_journal,
         },
         racing::{
             one_of_many_writers_wins_each_seq,
             writers_on_many_tasks_leave_no_gap,
-            arrivals_and_the_one_who_works_are_not_in_each_others_way,
+            arrivals_and_the_writer_do_not_conflict,
             a_follower_misses_nothing_while_others_write,
         },
         round_trip::{
@@ -115,71 +115,72 @@ fn of_events() -> Vec<Check<'static, Scribe>> {
     ])
 }
 
-/// What is kept at hand beside it.
-fn of_lists() -> Vec<Check<'static, Scribe>> {
+/// Checks of the index.
+fn of_lists() -> Vec<Check<'static, TestJournal>> {
     Vec::from(checks![Required:
         listing::{
             tasks_are_listed_the_newest_first,
-            a_list_is_never_longer_than_asked,
+            a_list_is_never_longer_than_its_limit,
+            a_list_continues_behind_its_cursor,
             a_task_is_unfinished_until_its_terminal_status,
             a_task_is_found_by_its_id,
-            tasks_are_found_by_the_beginning_of_their_ids,
-            a_tree_is_listed_from_its_top,
+            tasks_are_found_by_a_prefix_of_their_ids,
+            a_tree_is_listed_from_its_root,
             the_tasks_of_a_session_are_listed_alone,
         },
         matching::{
-            tasks_are_found_by_all_that_is_asked_of_them,
+            tasks_are_found_by_every_condition_of_a_filter,
             pages_of_a_list_stay_as_they_are_while_tasks_are_added,
-            nothing_was_created_before_a_task_that_is_not_there,
-            what_is_kept_of_orders_is_left_out_of_a_list_that_should_not_have_it,
+            a_cursor_that_does_not_exist_gives_an_empty_page,
+            a_filter_leaves_out_records_of_orders,
         },
         summary::{
-            a_new_task_is_what_its_creation_says,
+            a_new_summary_is_what_the_creation_says,
             a_summary_follows_the_status,
-            a_task_belongs_to_whoever_it_was_handed_over_to,
-            a_summary_stands_at_the_last_event,
+            a_handover_changes_the_agent_of_a_task,
+            a_summary_has_the_seq_of_the_last_event,
             a_summary_counts_turns_calls_and_messages,
-            a_summary_has_the_first_question_and_the_last_answer,
-            a_summary_adds_up_what_each_model_took,
+            a_summary_has_the_first_message_and_the_last_answer,
+            a_summary_adds_up_the_tokens_of_each_model,
             a_summary_has_the_times_of_its_events,
         },
         session::{
             sessions_are_listed_by_their_newest_tasks,
             a_session_counts_its_tasks,
-            a_session_begins_with_its_first_task_and_stands_at_its_last,
+            a_session_has_the_title_of_its_first_task_and_the_status_of_its_last,
         },
         approval::{
-            an_approval_is_listed_as_it_was_asked_for,
+            an_approval_is_listed_as_it_was_requested,
             approvals_are_listed_the_oldest_first,
-            an_answer_ends_the_wait,
-            an_approval_is_answered_once_and_in_its_own_task,
-            an_approval_that_is_asked_for_again_is_the_first_one,
+            a_decision_ends_an_approval,
+            an_approval_is_decided_once_and_in_its_own_task,
+            an_approval_that_is_requested_again_stays_the_first_one,
             an_approval_is_void_when_its_task_ends_first,
         },
         agent::{
-            an_agent_lives_from_its_first_move_to_the_end_of_its_task,
-            an_agent_stands_where_it_moved_last,
+            an_agent_is_live_from_its_first_state_to_the_end_of_its_task,
+            an_agent_has_its_last_state,
             agents_are_listed_by_their_tasks_the_newest_first,
         },
         inbox::{
-            a_message_waits_until_it_has_its_turn,
-            messages_wait_in_the_order_of_their_arrival,
-            a_message_waits_once_in_each_task,
-            nothing_waits_in_a_task_that_has_ended,
-            what_is_replaced_does_not_wait_any_more,
-            a_request_waits_until_its_task_answers_it,
+            a_message_is_queued_until_it_joins_the_conversation,
+            messages_are_queued_in_the_order_of_arrival,
+            a_message_is_queued_once_in_each_task,
+            nothing_is_queued_in_a_task_that_has_ended,
+            a_replaced_message_leaves_the_inbox,
+            a_request_is_queued_until_its_task_answers_it,
         },
         reply::{
             a_request_has_its_first_final_answer,
-            an_answer_that_another_one_follows_does_not_count,
-            an_answer_is_found_wherever_it_was_written,
+            an_accepted_answer_is_not_final,
+            an_answer_is_found_in_any_task,
         },
         spending::{
-            spending_is_told_by_day_payer_agent_and_model,
-            who_was_at_work_is_who_spent,
-            what_was_allowed_is_told_by_day_and_payer,
-            spending_says_how_far_it_counts,
-            what_was_refused_was_not_spent,
+            spending_is_grouped_by_day_payer_agent_and_model,
+            spending_belongs_to_the_agent_of_that_time,
+            raised_limits_are_grouped_by_day_and_payer,
+            spending_has_the_position_of_the_last_event,
+            a_refused_append_spends_nothing,
         },
     ])
 }

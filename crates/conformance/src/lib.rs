@@ -9,8 +9,8 @@
 //! | [`tool`]         | [`ToolExecutor`](antiphon_core::port::ToolExecutor)   | listing, arguments, cancellation     |
 //! | [`provider`]     | [`Provider`](antiphon_core::port::Provider)           | the states of a stream, tool calls   |
 //!
-//! A suite is a list of named checks. It takes a way to make a fresh, empty implementation, runs
-//! each check against its own, and answers with what [passed](Passed) or with the
+//! A suite is a list of named checks. It takes a function that makes a new, empty implementation, runs
+//! each check against its own, and returns which checks [passed](Passed), or the
 //! [violations](Violations), which print as a list. A check that does not end is a violation.
 //!
 //! ```
@@ -22,15 +22,16 @@
 //! # }
 //! ```
 //!
-//! Some subjects cannot be put to some checks: a wire without thinking, a tool that is never slow.
-//! Such checks are skipped, with a reason, and a test had better say which it lets pass:
+//! Some implementations cannot run some checks: a wire without thinking, a tool that is never slow.
+//! Such checks are skipped, with a reason. A test should state which ones:
 //! `assert_eq!(passed.skipped_checks(), ["a_signature_is_kept"])`.
 //!
-//! # The models
+//! # Test doubles
 //!
 //! [`model`] holds the smallest correct implementation of each port: the executable
-//! specification. This crate's own tests show that each model passes, and that each check is the
-//! one to catch an implementation that is wrong in just that respect.
+//! specification. This crate's own tests show that each model passes, and that each check
+//! catches an implementation that is wrong in exactly one respect. A test that needs a journal with a
+//! fault uses [`model::DelegatingJournal`].
 //!
 //! # To add a check
 //!

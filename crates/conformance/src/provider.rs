@@ -1,8 +1,8 @@
-//! The providers' contract: what a reader of an answer gets, whatever wire it came over.
+//! The contract of providers: what a reader of an answer gets, on every wire.
 //!
 //! A provider is put on a [`Wire`], which turns a [`Scenario`] into the bytes of its protocol and
 //! serves them. Each check plays a scenario and reads it through
-//! [`MessageStream`](antiphon_core::MessageStream), as everybody does.
+//! [`MessageStream`](antiphon_core::MessageStream).
 //!
 //! ```
 //! # use antiphon_conformance::{model::ScenarioWire, provider};
@@ -13,8 +13,8 @@
 //! # }
 //! ```
 //!
-//! A wire that cannot say what a scenario says answers [`Unsupported`], and the check is skipped;
-//! the checks that every wire can be put to are never skipped.
+//! A wire that cannot express a scenario returns [`Unsupported`], and the check is skipped;
+//! checks that every wire can express are never skipped.
 
 mod answer;
 mod calls;
@@ -63,7 +63,7 @@ fn required<'a>() -> Vec<Check<'a, &'a dyn Wire>> {
             the_message_of_a_complete_answer_is_whole,
             the_end_is_repeated,
             an_error_is_repeated,
-            a_cut_answer_keeps_its_text,
+            an_interrupted_answer_keeps_its_text,
             an_answer_that_is_closed_early_is_partial_and_aborted,
             an_answer_that_is_closed_at_its_end_stays_whole,
         },
@@ -71,7 +71,7 @@ fn required<'a>() -> Vec<Check<'a, &'a dyn Wire>> {
             canceling_unblocks_a_stalled_next,
             a_canceled_answer_is_partial_and_aborted,
             an_answer_that_is_canceled_before_it_begins_is_empty,
-            a_next_that_was_dropped_has_taken_nothing,
+            a_dropped_next_has_consumed_nothing,
         },
         text::{
             odd_text_survives,
@@ -86,7 +86,7 @@ fn required<'a>() -> Vec<Check<'a, &'a dyn Wire>> {
             a_partial_message_never_holds_an_unfinished_call,
         },
         ending::{
-            stop_reasons_are_told_apart,
+            stop_reasons_are_distinguished,
             usage_is_counted,
             an_answer_says_who_wrote_it,
         },
@@ -107,23 +107,23 @@ fn optional<'a>() -> Vec<Check<'a, &'a dyn Wire>> {
         text::{
             thinking_is_kept_apart_from_text,
             a_signature_is_kept,
-            signs_of_life_are_not_seen,
+            keep_alives_are_not_seen,
         },
         calls::{
-            interleaved_calls_are_told_apart,
+            interleaved_calls_are_separated,
             truncated_arguments_are_malformed,
             the_id_of_a_call_survives,
             a_repeated_id_is_made_unique,
         },
         ending::{
-            an_unheard_stop_word_is_kept,
+            an_unknown_stop_word_is_kept,
             tokens_read_from_a_cache_are_counted,
             tokens_written_to_a_cache_are_counted,
-            what_a_cut_answer_cost_is_kept,
+            the_usage_of_an_interrupted_answer_is_kept,
         },
         refusal::{
-            a_key_that_may_not_is_a_permission_error,
-            a_model_that_is_not_there_is_not_found,
+            a_key_without_permission_is_a_permission_error,
+            a_model_that_does_not_exist_is_not_found,
             a_conversation_too_long_is_an_overflow,
             an_overloaded_provider_says_so,
             a_refusal_in_mid_answer_keeps_the_text,

@@ -1,48 +1,48 @@
-//! What a suite found out.
+//! The result of a suite.
 
 use std::fmt;
 
-/// The implementation keeps the contract.
+/// Every check passed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passed {
     /// The checks that passed, by name.
     pub checks: Vec<&'static str>,
-    /// The checks that the implementation cannot be put to.
+    /// The checks that the implementation cannot run.
     pub skipped: Vec<Skipped>,
 }
 
 impl Passed {
-    /// Names of the checks that were skipped, for a test that states which may be.
+    /// Names of the skipped checks, for a test that states them.
     pub fn skipped_checks(&self) -> Vec<&'static str> {
         self.skipped.iter().map(|skipped| skipped.check).collect()
     }
 }
 
-/// A check that was not made.
+/// A check that was skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
-    /// Its name.
+    /// Name of the check.
     pub check: &'static str,
-    /// Why.
+    /// Why it was skipped.
     pub reason: String,
 }
 
 /// A check that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// Its name.
+    /// Name of the check.
     pub check: &'static str,
-    /// What was found instead of what the contract says.
+    /// What was found, and what the contract requires.
     pub found: String,
 }
 
-/// All checks of a suite that failed; at least one. Prints as a list, so that `unwrap` in a test
+/// The failed checks of a suite; at least one. Prints as a list, so that `unwrap` in a test
 /// shows it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Violations(pub Vec<Violation>);
 
 impl Violations {
-    /// Names of the checks that failed.
+    /// Names of the failed checks.
     pub fn checks(&self) -> Vec<&'static str> {
         self.0.iter().map(|violation| violation.check).collect()
     }

@@ -1,5 +1,5 @@
-//! Runs named checks, one after the other, each against a subject of its own. A check that does
-//! not end within the limit is a violation like any other.
+//! Runs named checks in sequence, each against its own subject. A check that does
+//! not end within the limit is a violation.
 
 use std::fmt;
 use std::pin::Pin;
@@ -7,25 +7,25 @@ use std::time::Duration;
 
 use crate::{Passed, Skipped, Violation, Violations};
 
-/// How long a check may take where nothing else is said.
+/// Default time limit of a check.
 pub(crate) const CHECK_LIMIT: Duration = Duration::from_secs(10);
 
 /// Longest value quoted in a violation, in characters.
 const QUOTE_CHARS_MAX: usize = 600;
 
-/// What a check comes to.
+/// Outcome of a check.
 pub(crate) type Outcome = Result<(), Finding>;
 
 /// Why a check did not pass.
 #[derive(Debug)]
 pub(crate) enum Finding {
-    /// The contract is not kept.
+    /// The contract is violated.
     Broken(String),
-    /// The subject cannot be put to this check.
+    /// The subject cannot run this check.
     Skipped(String),
 }
 
-/// Whether a subject may be unable to be put to a check.
+/// Whether a subject may skip a check.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Need {
     Required,
@@ -38,7 +38,7 @@ pub(crate) struct Check<'a, S> {
     pub(crate) run: fn(S) -> Pin<Box<dyn Future<Output = Outcome> + 'a>>,
 }
 
-/// Lists checks by module: `checks![Required: order::{a, b}, life::{c}]`. A check is an async
+/// Lists checks by module: `checks![Required: order::{a, b}, lifecycle::{c}]`. A check is an async
 /// function whose name says what it checks.
 macro_rules! checks {
     ($need:ident: $( $module:ident :: { $( $name:ident ),* $(,)? } ),* $(,)?) => {
@@ -51,7 +51,7 @@ macro_rules! checks {
 }
 pub(crate) use checks;
 
-/// Ends a check with what was found unless the condition holds.
+/// Ends a check with a violation unless the condition holds.
 macro_rules! ensure {
     ($condition:expr, $($found:tt)+) => {
         if !$condition {
@@ -61,7 +61,7 @@ macro_rules! ensure {
 }
 pub(crate) use ensure;
 
-/// Runs `checks`, each against what `subject` makes for it.
+/// Runs `checks`, each against its own subject from `subject`.
 pub(crate) async fn run<'a, S>(
     checks: impl IntoIterator<Item = Check<'a, S>>,
     limit: Duration,
@@ -94,9 +94,9 @@ pub(crate) async fn run<'a, S>(
     if violations.is_empty() { Ok(passed) } else { Err(Violations(violations)) }
 }
 
-/// A finding from an error that the contract does not foresee there.
+/// Turns an unexpected error into a finding.
 pub(crate) trait During<T> {
-    /// Says what was being done.
+    /// Names the operation that failed.
     fn during(self, what: &str) -> Result<T, Finding>;
 }
 
@@ -116,7 +116,7 @@ pub(crate) fn equal<T: PartialEq + fmt::Debug + ?Sized>(
     Ok(())
 }
 
-/// A value as text, cut to a length that a reader can bear.
+/// A value as text, cut to a readable length.
 pub(crate) fn quote<T: fmt::Debug + ?Sized>(value: &T) -> String {
     let text = format!("{value:?}");
     match text.char_indices().nth(QUOTE_CHARS_MAX) {

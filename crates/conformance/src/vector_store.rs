@@ -1,4 +1,4 @@
-//! The vector store's contract. Each check opens a store of its own, which must be empty and take
+//! The contract of vector stores. Each check opens its own, empty store, which must accept
 //! vectors of any dimension.
 //!
 //! ```
@@ -9,14 +9,14 @@
 //! # }
 //! ```
 //!
-//! Scores are compared with a tolerance, since stores compute in single precision; equal vectors
-//! are equally near all the same, and then ids decide.
+//! Scores are compared with a tolerance, since stores compute in single precision. Equal vectors
+//! must have equal scores, and are ordered by id.
 
 mod dimension;
-mod gallery;
-mod nearness;
-mod notes;
-mod upkeep;
+mod metadata;
+mod replacing;
+mod similarity;
+mod test_store;
 
 use std::time::Duration;
 
@@ -24,16 +24,16 @@ use antiphon_core::port::VectorStore;
 
 use crate::suite::{self, Check, checks};
 use crate::{Passed, Violations};
-use gallery::Gallery;
+use test_store::TestStore;
 
-/// How long a check may take. The longest puts in a thousand vectors, one after the other.
+/// Time limit of a check. The longest stores a thousand vectors, one by one.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Runs every check against what `open` opens.
+/// Runs every check, each against its own store from `open`.
 pub async fn check<V: VectorStore + 'static>(
     open: impl AsyncFn() -> V,
 ) -> Result<Passed, Violations> {
-    suite::run(list(), LIMIT, async || Gallery::new(open().await)).await
+    suite::run(list(), LIMIT, async || TestStore::new(open().await)).await
 }
 
 /// The names of the checks.
@@ -41,28 +41,28 @@ pub fn checks() -> Vec<&'static str> {
     list().iter().map(|check| check.name).collect()
 }
 
-fn list() -> Vec<Check<'static, Gallery>> {
+fn list() -> Vec<Check<'static, TestStore>> {
     Vec::from(checks![Required:
-        nearness::{
+        similarity::{
             the_nearest_come_first,
             length_does_not_count,
-            equally_near_ones_come_in_the_order_of_their_ids,
+            equally_near_vectors_come_in_the_order_of_their_ids,
             no_more_than_the_limit_are_found,
             a_limit_of_zero_finds_nothing,
             an_empty_store_finds_nothing,
-            zeros_are_near_nothing,
+            a_vector_of_zeros_is_near_nothing,
             a_thousand_vectors_are_found_as_by_brute_force,
         },
-        upkeep::{
-            an_upsert_replaces_the_vector_and_its_notes,
+        replacing::{
+            an_upsert_replaces_the_vector_and_its_metadata,
             a_deleted_vector_is_gone,
-            deleting_says_whether_there_was_one,
-            vectors_put_in_at_once_are_all_there,
+            deleting_returns_whether_the_vector_existed,
+            vectors_stored_at_once_are_all_found,
         },
-        notes::{
-            every_note_of_the_filter_has_to_match,
+        metadata::{
+            every_field_of_the_filter_has_to_match,
             the_filter_comes_before_the_limit,
-            notes_hold_any_text,
+            metadata_holds_any_text,
         },
         dimension::{
             a_vector_of_another_dimension_is_refused_and_nothing_is_written,

@@ -1,16 +1,16 @@
-//! Agents and the states a live one goes through.
+//! Agents and the states of a live agent.
 //!
 //! | from         | to           | when                                            |
 //! |--------------|--------------|-------------------------------------------------|
 //! | `idle`       | `thinking`   | a message or a tool result arrived              |
 //! | `thinking`   | `toolcall`   | the model answered; its calls run               |
 //! | `toolcall`   | `reflecting` | the calls ended; their results are written      |
-//! | `reflecting` | `idle`       | the lap is over                                 |
+//! | `reflecting` | `idle`       | the step is over                                |
 //! | any          | itself       | always                                          |
 //!
-//! Every other move is [`DomainError::InvalidStateTransition`]. An answer without a tool call
-//! is an implicit call of `final` and takes the same lap. A failed or canceled run ends where
-//! it stands; its agent starts again with a fresh [`AgentState::Idle`], which is no move.
+//! Every other change is [`DomainError::InvalidStateTransition`]. An answer without a tool call
+//! is an implicit call of `final` and goes through the same states. A failed or canceled run stays in
+//! its last state; its agent starts again with a new [`AgentState::Idle`], which is not a change.
 
 use std::fmt;
 
@@ -19,27 +19,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::{AgentId, DomainError};
 
-/// Where a live agent stands in its lap.
+/// State of a live agent within a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum AgentState {
-    /// Waiting for something to arrive.
+    /// It waits for a message.
     #[default]
     Idle,
-    /// Waiting for the model.
+    /// It waits for the model.
     Thinking,
-    /// Running what the model asked for.
+    /// It runs the tool calls of the model.
     ToolCall,
-    /// Writing down what came of it.
+    /// It records the results.
     Reflecting,
 }
 
 impl AgentState {
-    /// Every state, in the order of a lap.
+    /// Every state, in the order of a step.
     pub const ALL: [Self; 4] = [Self::Idle, Self::Thinking, Self::ToolCall, Self::Reflecting];
 
-    /// Says whether an agent may go from `from` to `to`.
+    /// Whether an agent may change from `from` to `to`.
     pub fn validate_transition(from: Self, to: Self) -> Result<(), DomainError> {
         if from == to || from.next() == to {
             Ok(())
@@ -48,7 +48,7 @@ impl AgentState {
         }
     }
 
-    /// The state that follows in the lap.
+    /// The state that follows within a step.
     pub fn next(self) -> Self {
         match self {
             Self::Idle => Self::Thinking,
@@ -58,7 +58,7 @@ impl AgentState {
         }
     }
 
-    /// The word used in JSON.
+    /// The word in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Idle => "idle",
@@ -75,27 +75,27 @@ impl fmt::Display for AgentState {
     }
 }
 
-/// What is known of one live agent.
+/// Status of one live agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentStatus {
-    /// Which one.
+    /// Id of the live agent.
     pub id: AgentId,
-    /// Where it stands.
+    /// Its current state.
     pub state: AgentState,
-    /// When it last changed state or took a message.
+    /// Time of the last state change or message.
     pub last_activity: DateTime<Utc>,
-    /// How many messages it has taken since it was created.
+    /// Number of messages it has processed since it was created.
     pub messages_processed: u64,
 }
 
 impl AgentStatus {
-    /// A fresh agent: idle, nothing processed.
+    /// A new agent: idle, with no message processed.
     pub fn started(id: AgentId, at: DateTime<Utc>) -> Self {
         Self { id, state: AgentState::Idle, last_activity: at, messages_processed: 0 }
     }
 
-    /// Moves to `to`, or refuses and stays as it was. Entering `thinking` takes a message.
+    /// Changes the state to `to`, or refuses and changes nothing. Entering `thinking` counts a message.
     pub fn transition(&mut self, to: AgentState, at: DateTime<Utc>) -> Result<(), DomainError> {
         AgentState::validate_transition(self.state, to)?;
         if self.state == AgentState::Idle && to == AgentState::Thinking {

@@ -1,12 +1,12 @@
-//! Approvals: questions to a person, kept until they are answered.
+//! Approvals: decisions of a person about tool calls.
 //!
 //! | status    | means                                                         |
 //! |-----------|---------------------------------------------------------------|
-//! | `pending` | nobody has answered                                           |
+//! | `pending` | no decision yet                                               |
 //! | `allowed` | the call may run                                              |
-//! | `denied`  | it may not                                                    |
-//! | `expired` | nobody answered in time: it may not                           |
-//! | `void`    | its task ended first                                          |
+//! | `denied`  | the call may not run                                          |
+//! | `expired` | no decision in time: the call may not run                     |
+//! | `void`    | the task ended before a decision                              |
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -14,20 +14,20 @@ use serde::{Deserialize, Serialize};
 use crate::port::Rule;
 use crate::{ApprovalDecided, ApprovalId, ApprovalRequested, RawJson, TaskId, ToolCallId};
 
-/// An answer to an approval.
+/// A decision about an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     /// This call may run.
     AllowOnce,
-    /// This call may run, and what its rule covers, in this task.
+    /// This call may run, and every call that its rule covers in this task.
     AllowTask,
-    /// This call may run, and what its rule covers, from now on.
+    /// This call may run, and every call that its rule covers from now on.
     AllowAlways,
-    /// It may not.
+    /// This call may not run.
     Deny,
-    /// Nobody answered in time.
+    /// No decision in time: the call may not run.
     Expire,
 }
 
@@ -40,7 +40,7 @@ impl Decision {
         }
     }
 
-    /// Whether more than this one call is allowed to its task.
+    /// Whether the decision grants the rule to the task.
     pub fn grants_rule(self) -> bool {
         match self {
             Self::AllowTask | Self::AllowAlways => true,
@@ -49,25 +49,25 @@ impl Decision {
     }
 }
 
-/// How far an approval got.
+/// Status of an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalStatus {
-    /// Nobody has answered.
+    /// No decision yet.
     Pending,
     /// The call may run.
     Allowed,
-    /// It may not.
+    /// The call may not run.
     Denied,
-    /// Nobody answered in time.
+    /// No decision in time.
     Expired,
-    /// Its task ended first.
+    /// The task ended before a decision.
     Void,
 }
 
 impl ApprovalStatus {
-    /// The word used in JSON.
+    /// The word in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -89,45 +89,45 @@ impl From<Decision> for ApprovalStatus {
     }
 }
 
-/// A question to a person, and what became of it.
+/// An approval and its decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Approval {
-    /// Which.
+    /// Id of the approval.
     pub approval_id: ApprovalId,
-    /// Whose call it is.
+    /// Id of the task that made the call.
     pub task_id: TaskId,
-    /// Which call.
+    /// Id of the tool call.
     pub tool_call_id: ToolCallId,
-    /// Which tool.
+    /// Name of the tool.
     pub tool_name: String,
-    /// With what.
+    /// Arguments of the call, byte for byte.
     pub arguments: RawJson,
-    /// Why it is asked.
+    /// Why the call needs approval.
     pub reason: String,
-    /// What would be allowed beyond this call.
+    /// Rule that `allow_task` and `allow_always` grant.
     pub rule: Rule,
-    /// When it was asked.
+    /// Time of the request.
     pub asked_at: DateTime<Utc>,
-    /// When the answer is no.
+    /// Time after which the call counts as denied. Absent: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<DateTime<Utc>>,
-    /// What became of it.
+    /// Status of the approval.
     pub status: ApprovalStatus,
-    /// The answer itself.
+    /// The decision. Absent while pending or void.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
-    /// Who answered.
+    /// Name of the person or program that decided. Absent while pending or void.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// When.
+    /// Time of the decision. Absent while pending or void.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided_at: Option<DateTime<Utc>>,
 }
 
 impl Approval {
-    /// A question that has just been asked.
-    pub fn asked(task_id: TaskId, request: &ApprovalRequested, at: DateTime<Utc>) -> Self {
+    /// An approval that was just requested.
+    pub fn requested(task_id: TaskId, request: &ApprovalRequested, at: DateTime<Utc>) -> Self {
         Self {
             approval_id: request.approval_id.clone(),
             task_id,
@@ -145,7 +145,7 @@ impl Approval {
         }
     }
 
-    /// Adds the answer.
+    /// Records the decision.
     pub fn decide(&mut self, decided: &ApprovalDecided, at: DateTime<Utc>) {
         self.status = decided.decision.into();
         self.decision = Some(decided.decision);

@@ -1,5 +1,5 @@
-//! What may be spent in a day and in a month, of UTC. Pure: who counts hands in what was spent, and
-//! gets a refusal that says until when. What is spent exactly is spent: the next is refused.
+//! Spend limits per day and month of UTC. Pure: the caller passes the amount spent, and gets an error
+//! with the time of the next window. A limit that is exactly used up refuses the next spend.
 
 use std::num::NonZeroU64;
 
@@ -8,58 +8,58 @@ use serde::{Deserialize, Serialize};
 
 use crate::Cost;
 
-/// What may be spent, in billionths of a US dollar. One that is absent does not limit.
+/// Spend limits, in billionths of a US dollar. An absent limit does not limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SpendLimits {
-    /// In a day.
+    /// Limit per day.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub daily_nano_usd_max: Option<NonZeroU64>,
-    /// In a month.
+    /// Limit per month.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub monthly_nano_usd_max: Option<NonZeroU64>,
 }
 
-/// A stretch of time that spending is counted in.
+/// A period that spending is counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SpendWindow {
-    /// From midnight to midnight.
+    /// From midnight to midnight, UTC.
     Day,
-    /// From the first to the first.
+    /// From the first of a month to the first of the next, UTC.
     Month,
 }
 
-/// An amount of each window: what was spent since it began, or what was added to its limit.
+/// An amount per window: spent since the window began, or added to its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PerWindow {
-    /// Since [`SpendWindow::Day`] began.
+    /// Amount of the current [`SpendWindow::Day`].
     pub today: Cost,
-    /// Since [`SpendWindow::Month`] began.
+    /// Amount of the current [`SpendWindow::Month`].
     pub this_month: Cost,
 }
 
-/// No more may be spent for now.
+/// A spend limit is used up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{spent} of {limit} for this {} are spent; try again from {resets_at} on", .window.as_str())]
 pub struct SpendExceeded {
-    /// Which limit was reached.
+    /// Window of the limit.
     pub window: SpendWindow,
     /// The limit.
     pub limit: Cost,
-    /// What was spent.
+    /// Amount spent in the window.
     pub spent: Cost,
-    /// When the next window begins.
+    /// Time when the next window begins.
     pub resets_at: DateTime<Utc>,
 }
 
 impl SpendLimits {
-    /// Whether nothing is limited.
+    /// Whether there is no limit.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The same limits with so much more in each. One that is absent stays so.
+    /// The same limits, each raised by `more`. An absent limit stays absent.
     pub fn raised(&self, by: PerWindow) -> Self {
         let add = |limit: Option<NonZeroU64>, by: Cost| {
             limit.map(|limit| limit.saturating_add(by.nano_usd))
@@ -79,7 +79,7 @@ impl SpendLimits {
         limit.map(|limit| Cost { nano_usd: limit.get() })
     }
 
-    /// Whether more may be spent. If both limits are reached, the one that lasts longer is told.
+    /// Whether more may be spent. When both limits are used up, the error names the longer window.
     pub fn check(&self, spent: PerWindow, now: DateTime<Utc>) -> Result<(), SpendExceeded> {
         for window in [SpendWindow::Month, SpendWindow::Day] {
             let (Some(limit), spent) = (self.of(window), spent.of(window)) else { continue };
@@ -92,7 +92,7 @@ impl SpendLimits {
 }
 
 impl PerWindow {
-    /// That of a window.
+    /// The amount of a window.
     pub fn of(&self, window: SpendWindow) -> Cost {
         match window {
             SpendWindow::Day => self.today,
@@ -102,10 +102,10 @@ impl PerWindow {
 }
 
 impl SpendWindow {
-    /// Both.
+    /// Every window.
     pub const ALL: [Self; 2] = [Self::Day, Self::Month];
 
-    /// The word for it.
+    /// The word in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Day => "day",
@@ -113,12 +113,12 @@ impl SpendWindow {
         }
     }
 
-    /// When the window that `now` is in began: count from here.
+    /// Time when the window of `now` began.
     pub fn began(self, now: DateTime<Utc>) -> DateTime<Utc> {
         self.first_day(now).and_time(NaiveTime::MIN).and_utc()
     }
 
-    /// The first day of the window that `now` is in.
+    /// First day of the window of `now`.
     pub fn first_day(self, now: DateTime<Utc>) -> NaiveDate {
         let today = now.date_naive();
         match self {
@@ -127,7 +127,7 @@ impl SpendWindow {
         }
     }
 
-    /// When the next window begins.
+    /// Time when the next window begins.
     pub fn ends(self, now: DateTime<Utc>) -> DateTime<Utc> {
         let began = self.began(now);
         let next = match self {

@@ -1,7 +1,7 @@
-//! Canonical chat: the plain-text shape in which other systems hand over a conversation.
+//! Canonical chat: the plain-text form in which other systems pass a conversation.
 //!
-//! The edge form of a [`Message`]: it has a `system` role and string content, and no blocks.
-//! [`ChatCompletionRequest::into_request`] turns a valid one into what a provider takes.
+//! The external form of a [`Message`]: it has a `system` role and string content, and no blocks.
+//! [`ChatCompletionRequest::into_request`] converts a valid request into one for a provider.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -14,32 +14,32 @@ use crate::{
     Temperature, Usage, UserMessage,
 };
 
-/// Who wrote a canonical message.
+/// Author of a canonical message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// The person or program asking.
+    /// The user: a person or a program.
     User,
     /// The model.
     Assistant,
-    /// Whoever sets the scene.
+    /// The system prompt.
     System,
 }
 
-/// One message of plain text.
+/// One plain-text message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CanonicalMessage {
-    /// Which message.
+    /// Id of the message.
     pub id: MessageId,
-    /// Who wrote it.
+    /// Author of the message.
     pub role: Role,
     /// Its text; not blank when valid.
     pub content: String,
-    /// When it was written; at most an hour ahead and a hundred years back when valid.
+    /// Time of writing; at most an hour ahead and a hundred years back when valid.
     pub timestamp: DateTime<Utc>,
-    /// Notes of the sender's own.
+    /// Metadata of the sender; Antiphon does not read it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, String>,
 }
@@ -55,12 +55,12 @@ impl CanonicalMessage {
         Self { id: MessageId::new(), role, content, timestamp, metadata: BTreeMap::new() }
     }
 
-    /// A message written now, with notes.
+    /// A message written now, with metadata.
     pub fn with_metadata(role: Role, content: String, metadata: BTreeMap<String, String>) -> Self {
         Self { metadata, ..Self::new(role, content) }
     }
 
-    /// Checks a message against the clock on the wall.
+    /// Checks a message against the system clock.
     pub fn validate(message: &Self) -> Result<(), DomainError> {
         message.validate_at(Utc::now())
     }
@@ -88,7 +88,7 @@ impl CanonicalMessage {
         Ok(())
     }
 
-    /// Whether there is nothing in it but white space.
+    /// Whether the content is only white space.
     pub fn is_empty(&self) -> bool {
         self.content.trim().is_empty()
     }
@@ -105,23 +105,23 @@ impl CanonicalMessage {
 pub struct ChatCompletionRequest {
     /// The conversation so far.
     pub messages: Vec<CanonicalMessage>,
-    /// The model; the configured one when absent.
+    /// Name of the model. Absent: the configured model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// 0.0 to 2.0.
+    /// Sampling temperature, 0.0 to 2.0. Absent: the default of the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// More than 0.
+    /// Most tokens of the answer, more than 0. Absent: the default of the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
-    /// Whether the answer should come in pieces.
+    /// Whether to stream the answer.
     #[serde(default)]
     pub stream: bool,
 }
 
 impl ChatCompletionRequest {
-    /// Checks the request and turns it into what a provider takes: system messages become the
-    /// system prompt, the rest the conversation.
+    /// Checks the request and converts it into one for a provider: system messages become the
+    /// system prompt, the others the conversation.
     pub fn into_request(self, now: DateTime<Utc>) -> Result<Request, DomainError> {
         let invalid = |reason: String| DomainError::InvalidMessage { reason };
         if self.messages.is_empty() {
@@ -184,9 +184,9 @@ fn spoken(message: CanonicalMessage) -> Message {
 pub struct ChatCompletionResponse {
     /// The answer.
     pub message: CanonicalMessage,
-    /// Who gave it.
+    /// Model that answered, as `PROVIDER/MODEL`.
     pub model: String,
-    /// What it cost, where the provider says.
+    /// Tokens used. Absent when the provider does not report them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<TokenUsage>,
 }
@@ -195,16 +195,16 @@ pub struct ChatCompletionResponse {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TokenUsage {
-    /// Tokens read, cached ones included.
+    /// Tokens read, cached tokens included.
     pub prompt_tokens: u32,
     /// Tokens written.
     pub completion_tokens: u32,
-    /// The sum of the two.
+    /// Sum of both.
     pub total_tokens: u32,
 }
 
 impl TokenUsage {
-    /// Counts with their sum.
+    /// Counts, with their sum.
     pub fn new(prompt_tokens: u32, completion_tokens: u32) -> Self {
         let total_tokens = prompt_tokens.saturating_add(completion_tokens);
         Self { prompt_tokens, completion_tokens, total_tokens }

@@ -1,4 +1,4 @@
-//! Control requests, as somebody dropped them in a file, and the commands they turn into.
+//! Control requests, as a user writes them into a file, and the commands they become.
 //!
 //! | action                 | needs                                  | command                   |
 //! |------------------------|----------------------------------------|---------------------------|
@@ -6,78 +6,78 @@
 //! | `stop_agent`           | `name`                                 | [`Command::StopAgent`]    |
 //! | `update_agent_context` | `name`, `context`                      | [`Command::UpdateAgentContext`] |
 //!
-//! Reading is total: any JSON object of strings is an [`OrchestratorRequest`]. Whether it means
-//! anything is decided in one place, [`OrchestratorRequest::validate`]. Values are trimmed, and
-//! blank is missing.
+//! Reading accepts any JSON object of strings as an [`OrchestratorRequest`]. Only
+//! [`OrchestratorRequest::validate`] decides whether it is valid. Values are trimmed, and a
+//! blank value is missing.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// A control request as it was written.
+/// A control request, not yet checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OrchestratorRequest {
-    /// What to do.
+    /// Action: `spawn_agent`, `stop_agent` or `update_agent_context`.
     #[serde(default, deserialize_with = "text_or_null")]
     pub action: String,
-    /// To which agent.
+    /// Name of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// How it runs.
+    /// Profile of the agent: how it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// Its context.
+    /// Context of the agent, markdown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
 }
 
-/// A control request that makes sense. Only these are acted on.
+/// A valid control request. Only commands are carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     /// Create the agent if it is unknown, then start it.
     SpawnAgent {
-        /// Which.
+        /// Name of the agent.
         name: String,
-        /// How it runs.
+        /// Profile of the agent: how it runs.
         profile: String,
-        /// Its first context, if it has to be created.
+        /// Context of the agent if it has to be created.
         context: Option<String>,
     },
     /// Stop the agent, and its terminal session if it has one.
     StopAgent {
-        /// Which.
+        /// Name of the agent.
         name: String,
     },
-    /// Put a new context in place of the agent's own.
+    /// Replace the agent's context.
     UpdateAgentContext {
-        /// Which.
+        /// Name of the agent.
         name: String,
         /// The new context, markdown.
         context: String,
     },
 }
 
-/// Why a control request makes no sense.
+/// Why a control request is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
-    /// No such action.
+    /// The action is unknown.
     #[error("unknown orchestrator action: {0}")]
     UnknownAction(String),
-    /// The action needs more.
+    /// A field of the action is missing.
     #[error("missing required field `{field}` for action `{action}`")]
     MissingField {
         /// The action.
         action: String,
-        /// What it needs.
+        /// Name of the missing field.
         field: String,
     },
 }
 
 impl OrchestratorRequest {
-    /// What the request means.
+    /// Checks the request and returns its command.
     pub fn validate(&self) -> Result<Command, CommandError> {
         let action = self.action.trim();
         let need = |field: &str, value: &Option<String>| {
-            given(value).ok_or_else(|| CommandError::MissingField {
+            non_blank(value).ok_or_else(|| CommandError::MissingField {
                 action: action.to_owned(),
                 field: field.to_owned(),
             })
@@ -86,7 +86,7 @@ impl OrchestratorRequest {
             "spawn_agent" => Ok(Command::SpawnAgent {
                 name: need("name", &self.name)?,
                 profile: need("profile", &self.profile)?,
-                context: given(&self.context),
+                context: non_blank(&self.context),
             }),
             "stop_agent" => Ok(Command::StopAgent { name: need("name", &self.name)? }),
             "update_agent_context" => Ok(Command::UpdateAgentContext {
@@ -103,7 +103,7 @@ fn text_or_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D:
 }
 
 #[expect(clippy::ref_option, reason = "the fields of the request are such")]
-fn given(value: &Option<String>) -> Option<String> {
+fn non_blank(value: &Option<String>) -> Option<String> {
     let text = value.as_deref()?.trim();
     (!text.is_empty()).then(|| text.to_owned())
 }

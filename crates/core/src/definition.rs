@@ -1,7 +1,7 @@
-//! Definitions of agents: who somebody is, before anybody is at work.
+//! Definitions of agents.
 //!
-//! An agent is a markdown file: what it may do and how it runs in front, its context as the text.
-//! Reading the file is an adapter's; what it means is here.
+//! An agent is a markdown file: front matter with its rights and options, and its context as the
+//! text. An adapter reads the file; this module defines the meaning.
 
 use std::collections::BTreeMap;
 
@@ -12,43 +12,43 @@ use crate::{AgentName, ModelRef, RawJson, RunnerConfig, SilentIntents, TaskLimit
 /// Longest context of an agent, in bytes.
 pub const CONTEXT_BYTES_MAX: usize = 256 * 1024;
 
-/// Longest description of an agent, in bytes: others read it whenever they may call it.
+/// Longest description of an agent, in bytes: every agent that may call it reads the description.
 pub const DESCRIPTION_BYTES_MAX: usize = 1024;
 
-/// Who an agent is.
+/// Definition of an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentDefinition {
-    /// What others call it.
+    /// Name of the agent, unique in a project.
     pub name: AgentName,
-    /// What it is good for; whoever may call it reads this.
+    /// What the agent is good for; agents that may call it read this.
     pub description: String,
-    /// How it runs.
+    /// How the agent runs.
     pub profile: Profile,
-    /// Who answers; the caller's model when absent.
+    /// Model of the agent. `None`: the model of the caller.
     pub model: Option<ModelRef>,
-    /// Who answers when that one cannot, in order.
+    /// Models to use, in order, when that one is not available.
     pub fallbacks: Vec<ModelRef>,
-    /// The tools it wants; all that its caller has when absent. It never gets more than these.
+    /// Names of the tools it may use. `None`: the tools of its caller. It never gets more than these.
     pub tools: Option<Vec<String>>,
-    /// The agents it may call.
+    /// Agents it may call.
     pub agents: CallableAgents,
-    /// Where it may run, the best first; here when empty.
+    /// Runtimes it may run in, the preferred one first. Empty: this orchestrator.
     pub runtimes: Vec<Runtime>,
-    /// How far it may go.
+    /// Limits of its tasks.
     pub limits: TaskLimits,
-    /// Requests that never wake it.
+    /// Intents of requests that never wake it.
     pub silent_intents: SilentIntents,
-    /// JSON Schemas of what comes with requests, by their intents. What is not here may come with
-    /// anything.
+    /// JSON Schemas of the parameters of requests, by intent. An intent without a schema takes any
+    /// parameters.
     pub intents: BTreeMap<String, RawJson>,
-    /// JSON Schema of its result.
+    /// JSON Schema of its result. `None`: any result.
     pub output_schema: Option<RawJson>,
-    /// Its context: what it is told before anything else.
+    /// Its context: the start of its system prompt.
     pub context: String,
 }
 
 impl AgentDefinition {
-    /// An agent of that name and context, with nothing else said of it.
+    /// An agent with this name and context, and defaults for everything else.
     pub fn new(name: AgentName, context: impl Into<String>) -> Self {
         Self {
             name,
@@ -73,24 +73,24 @@ impl AgentDefinition {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Profile {
-    /// In our own loop.
+    /// In the orchestrator's own loop.
     #[default]
     Native,
 }
 
-/// The agents that an agent may call.
+/// Agents that an agent may call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CallableAgents {
-    /// Every one that is defined, and ones made on the spot.
+    /// Every defined agent, and ad-hoc agents.
     Any,
-    /// These, and nobody made on the spot. An empty list is nobody.
+    /// The named agents, and no ad-hoc agents. An empty list allows no agent.
     Only(Vec<String>),
 }
 
 impl CallableAgents {
-    /// Whether it may call the agent of this name; `None` is one made on the spot.
+    /// Whether it may call the agent of this name; `None` stands for an ad-hoc agent.
     pub fn allows(&self, name: Option<&str>) -> bool {
         match (self, name) {
             (Self::Any, _) => true,
@@ -99,7 +99,7 @@ impl CallableAgents {
         }
     }
 
-    /// Whether it may call nobody at all.
+    /// Whether it may call no agent at all.
     pub fn is_nobody(&self) -> bool {
         *self == Self::Only(Vec::new())
     }
@@ -111,17 +111,17 @@ impl Default for CallableAgents {
     }
 }
 
-/// Where an agent may run.
+/// A place where an agent may run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Runtime {
-    /// In the orchestrator that was asked.
+    /// In this orchestrator.
     Local,
     /// In a runner.
     Runner(RunnerConfig),
 }
 
 impl Runtime {
-    /// The word for it: `local`, or the runner's kind.
+    /// `local`, or the kind of the runner.
     pub fn kind(&self) -> &str {
         match self {
             Self::Local => "local",

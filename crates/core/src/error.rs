@@ -1,4 +1,4 @@
-//! The domain's own error, and the shape in which every native endpoint reports one.
+//! The domain's own error, and the error body of every native endpoint.
 
 use std::collections::BTreeMap;
 
@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::AgentState;
 
-/// A rule of the domain was broken by what somebody asked for.
+/// A request breaks a rule of the domain.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DomainError {
-    /// The state machine has no such arrow.
+    /// The state machine has no such transition.
     #[error("invalid state transition from {from} to {to}")]
     InvalidStateTransition {
-        /// Where the agent is.
+        /// Current state of the agent.
         from: AgentState,
-        /// Where it was told to go.
+        /// Requested state.
         to: AgentState,
     },
-    /// The message breaks a rule of its kind.
+    /// The message breaks a rule of its type.
     #[error("invalid message: {reason}")]
     InvalidMessage {
-        /// Which field and why.
+        /// Which field is wrong, and why.
         reason: String,
     },
-    /// Any other rule.
+    /// Another rule is broken.
     #[error("domain rule violated: {rule}")]
     DomainViolation {
         /// The rule.
@@ -32,7 +32,7 @@ pub enum DomainError {
 }
 
 impl DomainError {
-    /// What was broken, without the kind of rule.
+    /// The reason, without the kind of rule.
     pub(crate) fn reason(&self) -> String {
         match self {
             Self::InvalidStateTransition { .. } => self.to_string(),
@@ -52,26 +52,26 @@ impl DomainError {
     }
 }
 
-/// What went wrong, as a stable word for programs.
+/// Error code for programs; stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum ErrorCode {
-    /// The request cannot be understood or breaks a limit.
+    /// The request is malformed or exceeds a limit.
     InvalidRequest,
-    /// No valid key or token.
+    /// Missing or invalid key or token.
     Unauthorized,
-    /// A valid key of too low a level.
+    /// The key is valid, but its level is too low.
     Forbidden,
-    /// No such thing, or not for this caller.
+    /// Not found, or not visible to this caller.
     NotFound,
-    /// Somebody else was first.
+    /// A conflict: another request was first.
     Conflict,
-    /// Too many requests; `details` says when to come back.
+    /// Too many requests; `details` says how long to wait.
     RateLimitExceeded,
-    /// A fault of ours.
+    /// An internal error.
     InternalError,
-    /// A dependency is down or a budget is spent.
+    /// A dependency is down or a budget is used up.
     ServiceUnavailable,
     /// See [`DomainError::InvalidStateTransition`].
     InvalidStateTransition,
@@ -81,15 +81,15 @@ pub enum ErrorCode {
     DomainViolation,
 }
 
-/// The one error body of every native endpoint.
+/// Error body of every native endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ErrorResponse {
-    /// For programs.
+    /// Error code, for programs.
     pub code: ErrorCode,
-    /// For people: what happened and what to do next.
+    /// Message for people: what happened and what to do next.
     pub message: String,
-    /// Which field, which limit, how long.
+    /// Structured details, such as the field, the limit or the time to wait. Absent when there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<BTreeMap<String, String>>,
 }

@@ -1,8 +1,8 @@
 //! One conversation, several models.
 //!
-//! What a model signed only that model can check, and what it thought it alone may read again.
-//! Ids that one provider makes another refuses. [`for_model`] turns the history of a session
-//! into one that a given model accepts, whoever wrote it; the session itself stays as it is.
+//! Only the model that wrote a signature can check it, and only that model may read its thinking
+//! again. A provider refuses ids of another provider. [`for_model`] converts the history of a session
+//! into one that a given model accepts; the session itself does not change.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,22 +12,22 @@ use crate::{
     ToolResultMessage, sendable,
 };
 
-/// Longest name of a tool.
+/// Longest name of a tool, in characters.
 const TOOL_NAME_CHARS_MAX: usize = 64;
 
 /// Which tool-call ids a provider accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdRule {
-    /// Whatever it made itself.
+    /// Any id.
     Any,
     /// Letters, digits, `_` and `-`, up to a length.
     Plain {
-        /// The length; 16 at least.
+        /// Most characters; at least 16.
         bytes_max: usize,
     },
-    /// Letters and digits, neither more nor fewer.
+    /// Letters and digits, an exact number of them.
     Exactly {
-        /// How many; 8 at least.
+        /// Number of characters; at least 8.
         bytes: usize,
     },
 }
@@ -37,7 +37,7 @@ impl IdRule {
         match self {
             Self::Any => true,
             Self::Plain { bytes_max } => {
-                // Room for the names that are made here, or none would ever fit.
+                // Generated ids must fit too.
                 id.len() <= bytes_max.max(16)
                     && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
             }
@@ -47,7 +47,7 @@ impl IdRule {
         }
     }
 
-    /// An id that fits, another for every number.
+    /// An id that fits, different for every number.
     fn made(self, number: usize) -> String {
         match self {
             Self::Any | Self::Plain { .. } => format!("call_{number}"),
@@ -56,11 +56,11 @@ impl IdRule {
     }
 }
 
-/// What of a history goes to `model`: what is [`sendable`], without the thinking, signatures
-/// and sealed blocks of other models, with call ids that are unique and fit `ids`, and with tool
+/// The part of a history to send to `model`: what is [`sendable`], without the thinking, signatures
+/// and opaque blocks of other models, with call ids that are unique and fit `ids`, and with tool
 /// names of letters, digits, `_` and `-`.
 pub fn for_model(messages: &[Arc<Message>], model: &ModelRef, ids: IdRule) -> Vec<Arc<Message>> {
-    let mut renamer = Renamer { ids, used: HashSet::new(), lap: HashMap::new() };
+    let mut renamer = Renamer { ids, used: HashSet::new(), new_ids: HashMap::new() };
     let mut sent = sendable(messages);
     sent.retain_mut(|message| {
         let changed = match &**message {
@@ -69,29 +69,29 @@ pub fn for_model(messages: &[Arc<Message>], model: &ModelRef, ids: IdRule) -> Ve
             Message::ToolResult(result) => renamer.result(result),
         };
         match changed {
-            Handed::Same => true,
-            Handed::Changed(changed) => {
+            SentForm::Same => true,
+            SentForm::Changed(changed) => {
                 *message = Arc::new(changed);
                 true
             }
-            Handed::Gone => false,
+            SentForm::Gone => false,
         }
     });
     sent
 }
 
-/// What becomes of a message on its way to a model.
-enum Handed {
-    /// It is sent as it is.
+/// How a message is sent to a model.
+enum SentForm {
+    /// Unchanged.
     Same,
-    /// It is sent in this form.
+    /// In this form.
     Changed(Message),
-    /// Nothing of it is left.
+    /// Not at all: nothing of it is left.
     Gone,
 }
 
-/// A tool's name as every provider accepts it. A model may call what does not exist, by a name
-/// that could not; refused once, such a name would be refused with every later request too.
+/// A tool's name in a form that every provider accepts. A model may call a tool that does not exist
+/// by an invalid name; providers would refuse that name with every later request.
 fn plain_name(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     let name: String = name.chars().take(TOOL_NAME_CHARS_MAX).map(plain).collect();
@@ -107,31 +107,31 @@ fn is_plain(name: &str) -> bool {
 struct Renamer {
     ids: IdRule,
     used: HashSet<ToolCallId>,
-    /// New names of the calls of the answer at hand; its results follow directly.
-    lap: HashMap<ToolCallId, ToolCallId>,
+    /// New ids of the calls of the current answer; its results follow directly.
+    new_ids: HashMap<ToolCallId, ToolCallId>,
 }
 
 impl Renamer {
-    fn answer(&mut self, answer: &AssistantMessage, model: &ModelRef) -> Handed {
+    fn answer(&mut self, answer: &AssistantMessage, model: &ModelRef) -> SentForm {
         let own = answer.model.as_ref() == Some(model);
-        self.lap.clear();
+        self.new_ids.clear();
         let mut same = true;
         for call in answer.tool_calls() {
             let name = self.rename(&call.id);
             same &= name == call.id && is_plain(&call.name) && (own || call.signature.is_none());
-            self.lap.insert(call.id.clone(), name);
+            self.new_ids.insert(call.id.clone(), name);
         }
         same &= own || answer.content.iter().all(|block| !is_private(block));
         if same {
-            return Handed::Same;
+            return SentForm::Same;
         }
         let keep = |block: &&AssistantBlock| own || !is_private(block);
         let content: Vec<AssistantBlock> =
             answer.content.iter().filter(keep).map(|block| self.block(block, own)).collect();
         if content.is_empty() {
-            return Handed::Gone;
+            return SentForm::Gone;
         }
-        Handed::Changed(AssistantMessage { content, ..answer.clone() }.into())
+        SentForm::Changed(AssistantMessage { content, ..answer.clone() }.into())
     }
 
     fn block(&self, block: &AssistantBlock, own: bool) -> AssistantBlock {
@@ -140,7 +140,7 @@ impl Renamer {
                 block.clone()
             }
             AssistantBlock::ToolCall(call) => AssistantBlock::ToolCall(ToolCallBlock {
-                id: self.lap.get(&call.id).unwrap_or(&call.id).clone(),
+                id: self.new_ids.get(&call.id).unwrap_or(&call.id).clone(),
                 name: plain_name(&call.name),
                 signature: call.signature.clone().filter(|_| own),
                 arguments: call.arguments.clone(),
@@ -148,13 +148,13 @@ impl Renamer {
         }
     }
 
-    fn result(&self, result: &ToolResultMessage) -> Handed {
-        let tool_call_id = self.lap.get(&result.tool_call_id).unwrap_or(&result.tool_call_id);
+    fn result(&self, result: &ToolResultMessage) -> SentForm {
+        let tool_call_id = self.new_ids.get(&result.tool_call_id).unwrap_or(&result.tool_call_id);
         if *tool_call_id == result.tool_call_id && is_plain(&result.tool_name) {
-            return Handed::Same;
+            return SentForm::Same;
         }
         let (tool_call_id, tool_name) = (tool_call_id.clone(), plain_name(&result.tool_name));
-        Handed::Changed(ToolResultMessage { tool_call_id, tool_name, ..result.clone() }.into())
+        SentForm::Changed(ToolResultMessage { tool_call_id, tool_name, ..result.clone() }.into())
     }
 
     fn rename(&mut self, id: &ToolCallId) -> ToolCallId {
@@ -169,7 +169,7 @@ impl Renamer {
     }
 }
 
-/// Whether only the model that wrote it may read it again.
+/// Whether only the model that wrote the block may read it again.
 fn is_private(block: &AssistantBlock) -> bool {
     match block {
         AssistantBlock::Thinking(_) | AssistantBlock::Opaque(_) => true,

@@ -1,26 +1,26 @@
-//! What the health endpoints answer.
+//! Answers of the health endpoints.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-/// One answer of `/health`, `/health/ready` or `/health/live`.
+/// Answer of `/health`, `/health/ready` or `/health/live`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HealthStatus {
-    /// The verdict.
+    /// State of the server.
     pub status: HealthState,
-    /// When it was reached.
+    /// Time of the check.
     pub timestamp: DateTime<Utc>,
 }
 
-/// The verdict of a health check.
+/// State of the server in a health check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum HealthState {
     /// Every dependency answers.
     Healthy,
-    /// Takes work.
+    /// The server accepts work.
     Ready,
     /// The process runs.
     Alive,

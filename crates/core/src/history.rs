@@ -1,8 +1,8 @@
 //! A history that every provider accepts.
 //!
 //! Models refuse a conversation in which a call has no result, or a result no call. A journal
-//! may well hold such a thing: an answer that was canceled, a call cut off by a crash, a
-//! history copied up to the middle of a lap. [`sendable`] leaves out what cannot be sent; the
+//! may hold such a conversation: an answer that was canceled, a call interrupted by a crash, a
+//! history copied up to the middle of a step. [`sendable`] leaves out what cannot be sent; the
 //! journal keeps it.
 
 use std::collections::HashSet;
@@ -13,17 +13,17 @@ use crate::{
     ToolResultMessage, UserMessage,
 };
 
-/// What a model is told of a tool that said nothing: some providers refuse an empty result.
+/// Text for a tool result without content: some providers refuse an empty result.
 const NO_OUTPUT: &str = "(no output)";
 
-/// What of `messages` may be sent to a model. Afterwards:
+/// The part of `messages` that may be sent to a model. Afterwards:
 ///
-/// - no answer that broke off (`error`, `aborted`) is left, nor an empty message or blank text;
+/// - no interrupted answer (`error`, `aborted`) is left, nor an empty message or blank text;
 /// - each call has exactly one result, and the results of an answer follow it directly, in
 ///   the order of its calls;
-/// - no result stands alone, and none is empty.
+/// - every result belongs to a call, and none is empty.
 ///
-/// Sending what it returns through it again changes nothing. What need not be changed is shared,
+/// Applying it again changes nothing. Unchanged messages are shared,
 /// not copied.
 pub fn sendable(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
     let mut sent = Vec::with_capacity(messages.len());
@@ -55,8 +55,8 @@ pub fn sendable(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
     sent
 }
 
-/// Adds an answer and, right behind it, the results of its calls. A call whose result is
-/// nowhere before the next answer is left out.
+/// Adds an answer and, directly after it, the results of its calls. Leaves out a call without a
+/// result before the next answer.
 fn push_lap(
     message: &Arc<Message>,
     answer: &AssistantMessage,
@@ -89,7 +89,7 @@ fn push_lap(
     sent.extend(results.into_iter().map(heard));
 }
 
-/// A result with something in it.
+/// A result that is not empty.
 fn heard((message, result): (&Arc<Message>, &ToolResultMessage)) -> Arc<Message> {
     if !result.content.is_empty() && result.content.iter().all(is_spoken) {
         return Arc::clone(message);
@@ -117,8 +117,8 @@ fn result_of<'a>(
     id: &ToolCallId,
     rest: &'a [Arc<Message>],
 ) -> Option<(&'a Arc<Message>, &'a ToolResultMessage)> {
-    let lap = rest.iter().take_while(|message| !matches!(&***message, Message::Assistant(_)));
-    lap.into_iter().find_map(|message| match &**message {
+    let step = rest.iter().take_while(|message| !matches!(&***message, Message::Assistant(_)));
+    step.into_iter().find_map(|message| match &**message {
         Message::ToolResult(result) if result.tool_call_id == *id => Some((message, result)),
         Message::ToolResult(_) | Message::User(_) | Message::Assistant(_) => None,
     })

@@ -15,19 +15,19 @@ use crate::interaction::is_invisible;
 /// Longest text identifier, in bytes. Longer ones are refused.
 pub const TEXT_ID_BYTES_MAX: usize = 256;
 
-/// Why a text is no identifier.
+/// Why a text is not an identifier.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
-    /// Nothing in it.
+    /// The text is empty.
     #[error("an identifier must not be empty")]
     Empty,
     /// Over [`TEXT_ID_BYTES_MAX`].
     #[error("an identifier may have {TEXT_ID_BYTES_MAX} bytes at most, this one has {bytes}")]
     TooLong {
-        /// Its length.
+        /// Length of the text, in bytes.
         bytes: usize,
     },
-    /// White space or a character that cannot be seen, which no log line survives.
+    /// White space or an invisible character, which would break log lines.
     #[error("an identifier must not contain white space or control characters")]
     Unprintable,
 }
@@ -41,7 +41,7 @@ macro_rules! uuid_id {
         pub struct $name(pub Uuid);
 
         impl $name {
-            /// A fresh random identifier (version 4).
+            /// A new random identifier (version 4).
             pub fn new() -> Self {
                 Self(Uuid::new_v4())
             }
@@ -80,7 +80,7 @@ macro_rules! text_id {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Takes `text` as it is, or says why it is no identifier.
+            /// Checks `text` and takes it unchanged.
             pub fn parse(text: &str) -> Result<Self, IdError> {
                 check_text_id(text)?;
                 Ok(Self(text.into()))
@@ -136,11 +136,11 @@ uuid_id! {
     AgentId
 }
 uuid_id! {
-    /// Identifies one [interaction](crate::Interaction); a response names the one it answers.
+    /// Identifies one [interaction](crate::Interaction); a response names the request it answers.
     InteractionId
 }
 text_id! {
-    /// Identifies one task. Ours are UUIDs (version 7), a remote runner's are what it says.
+    /// Identifies one task. Antiphon's own ids are UUIDs (version 7); a remote runner may use others.
     TaskId
 }
 text_id! {
@@ -152,7 +152,7 @@ text_id! {
     ToolCallId
 }
 text_id! {
-    /// Identifies one question to a person: may this call run?
+    /// Identifies one approval.
     ApprovalId
 }
 
@@ -163,7 +163,7 @@ fn check_text_id(text: &str) -> Result<(), IdError> {
     if text.len() > TEXT_ID_BYTES_MAX {
         return Err(IdError::TooLong { bytes: text.len() });
     }
-    // Most are nothing but letters, digits and hyphens.
+    // Most texts hold only letters, digits and hyphens.
     let plain = text.bytes().all(|byte| byte.is_ascii_graphic());
     if !plain && text.chars().any(|c| is_invisible(c) || c.is_whitespace()) {
         return Err(IdError::Unprintable);

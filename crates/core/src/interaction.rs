@@ -1,8 +1,8 @@
 //! Interactions: what arrives at an agent's inbox.
 //!
-//! A door builds an [`Interaction`]; [`classify`] looks at it once, at ingress, and everything
-//! behind switches on the [`PeerInputClass`] it found. [`render()`] turns it into what a model
-//! reads, late and with its provenance, as data and never as the user's own words.
+//! An interface builds an [`Interaction`]. [`classify`] decides its [`PeerInputClass`] once, on
+//! arrival; all later code uses the class. [`render()`] turns it into the text a model
+//! reads, with its sender, as data and never as the user's own words.
 
 mod arrival;
 mod class;
@@ -20,37 +20,37 @@ pub use render::{external_event_text, render, visible};
 use crate::message::{self, BlockWire};
 use crate::{AgentName, InputBlock, InteractionId, NameError, SourceName};
 
-/// Something that arrives at an agent's inbox.
+/// A message, request, response or event that arrives at an agent's inbox.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Interaction {
-    /// Which one. A response names it.
+    /// Id of the interaction. A response names it.
     pub id: InteractionId,
-    /// Who sent it.
+    /// Sender.
     pub from: Sender,
-    /// What it says.
+    /// Content.
     pub content: InteractionContent,
     /// When it may reach the model.
     #[serde(default)]
     pub handling_mode: HandlingMode,
-    /// How it is shown and how urgent it is.
+    /// How to show it and how urgent it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub render_metadata: Option<RenderMetadata>,
 }
 
-/// An interaction as it lies in the inbox: with the text a model would read.
+/// An interaction in the inbox, with the text that a model reads.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct InboxInteraction {
-    /// Which one.
+    /// Id of the interaction.
     pub id: InteractionId,
-    /// Who sent it.
+    /// Sender.
     pub from: Sender,
-    /// What it says.
+    /// Content.
     pub content: InteractionContent,
-    /// What a model reads of it.
+    /// Text that a model reads.
     pub rendered_text: String,
     /// When it may reach the model.
     pub handling_mode: HandlingMode,
-    /// How it is shown and how urgent it is.
+    /// How to show it and how urgent it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub render_metadata: Option<RenderMetadata>,
 }
@@ -68,19 +68,19 @@ impl From<Interaction> for InboxInteraction {
     }
 }
 
-/// Who sent an interaction. One string in JSON: `user`, `event:SOURCE`, or a peer's name.
+/// Sender of an interaction. One string in JSON: `user`, `event:SOURCE`, or an agent's name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Sender {
-    /// The person who owns the agent.
+    /// The owner of the agent.
     User,
-    /// Another agent, known to the orchestrator.
+    /// Another agent of this orchestrator.
     Peer(AgentName),
-    /// Something outside that nobody vouches for.
+    /// An external source, which is not trusted.
     External(SourceName),
 }
 
 impl Sender {
-    /// The agent of this name. One that has no name is nobody whom anybody vouches for.
+    /// The agent of this name. A text that is not a valid name becomes an external source.
     pub fn agent(name: &str) -> Self {
         AgentName::parse(name).map_or_else(|_| Self::External(SourceName::nameless()), Self::Peer)
     }
@@ -118,55 +118,55 @@ impl<'de> Deserialize<'de> for Sender {
     }
 }
 
-/// What an interaction says.
+/// Content of an interaction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum InteractionContent {
-    /// Something to read.
+    /// A message to read.
     Message {
-        /// The text.
+        /// Text of the message.
         body: String,
-        /// The same with pictures.
+        /// The same text with images. Absent: text only.
         #[serde(default, with = "peer_blocks", skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<crate::schema::PeerBlock>>"))]
         blocks: Option<Vec<InputBlock>>,
     },
-    /// Something to do, to be answered.
+    /// A request that the receiver answers.
     Request {
-        /// What.
+        /// Intent: what the sender wants.
         intent: String,
-        /// With what; `null` when absent.
+        /// Parameters. Absent: `null`.
         #[serde(default)]
         params: Value,
     },
-    /// An answer.
+    /// A response to a request.
     Response {
-        /// To which request.
+        /// Id of the request.
         in_reply_to: InteractionId,
-        /// How far it got.
+        /// Status of the request.
         status: ResponseStatus,
-        /// What came of it; `null` when absent.
+        /// The result. Absent: `null`.
         #[serde(default)]
         result: Value,
     },
-    /// Word that something arrived. It stops at ingress.
+    /// An acknowledgement of delivery. It is dropped on arrival.
     Ack {
-        /// What arrived.
+        /// Id of the acknowledged interaction.
         in_reply_to: InteractionId,
     },
 }
 
-/// How far a request got.
+/// Status of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ResponseStatus {
-    /// Taken on; another response follows.
+    /// Accepted; another response follows.
     Accepted,
-    /// Done.
+    /// Completed successfully.
     Completed,
-    /// Not done.
+    /// Failed.
     Failed,
 }
 
@@ -175,25 +175,25 @@ pub enum ResponseStatus {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum HandlingMode {
-    /// With the next turn.
+    /// At the start of the next turn.
     #[default]
     Queue,
-    /// Within this turn, at the next safe point between model and tools. For an idle agent
+    /// Within the current turn, after the current step. For an idle agent
     /// the same as `queue`.
     Steer,
 }
 
-/// How an interaction is shown and how urgent it is.
+/// How to show an interaction and how urgent it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RenderMetadata {
-    /// What kind of thing it is to the reader.
+    /// What the interaction is to the reader.
     pub class: RenderClass,
-    /// Orders the queue: the more salient first.
+    /// Orders the queue: the highest salience first.
     pub salience: Salience,
 }
 
-/// What kind of thing an interaction is to its reader.
+/// What an interaction is to the reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -211,7 +211,7 @@ pub enum RenderClass {
     OpsProgress,
 }
 
-/// How urgent an interaction is. Ordered: `urgent` is the greatest.
+/// Urgency of an interaction. Ordered: `urgent` is the highest.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
 )]
@@ -230,7 +230,7 @@ pub enum Salience {
 mod peer_blocks {
     use super::{BlockWire, Deserialize, Deserializer, InputBlock, Serialize, Serializer, de};
 
-    /// Only what a peer may send: raw JSON, which a [`BlockWire`] has, cannot be read through
+    /// Only blocks that a peer may send: the raw JSON of a [`BlockWire`] cannot be read through
     /// the buffer of a tagged enum.
     #[derive(Deserialize)]
     struct PeerBlock {

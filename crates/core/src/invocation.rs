@@ -5,13 +5,13 @@
 //! | context  | `independent` `inherited` `shared`       | what does the child see first?      |
 //! | join     | `single` `all` `detached` `any` `quorum` | how does the parent wait?           |
 //! | executor | `auto` `force`                           | which orchestrator runs the loop?   |
-//! | tools    | `inherit` `exact` `none`                 | what may it borrow of the parent's? |
+//! | tools    | `inherit` `exact` `none`                 | which external tools of the parent may it use? |
 //!
-//! The axes know nothing of each other, but for `shared`: a task is handed over to one agent, and
-//! stays where it is.
+//! The axes are independent, except for `shared`: a task is handed over to one agent and
+//! stays on its orchestrator.
 //!
-//! [`Invocation::validate`] turns one into a [`ValidInvocation`], once, at the entry. Behind
-//! that door there are targets and not too many, `single` has exactly one, a quorum can be met,
+//! [`Invocation::validate`] turns one into a [`ValidInvocation`], once, at the entry. A valid
+//! invocation has 1 to [`TARGETS_MAX`] targets, exactly one for `single`, enough for its quorum,
 //! and every target names an agent.
 
 use std::fmt;
@@ -32,9 +32,9 @@ pub const TARGETS_MAX: usize = 16_384;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Invocation {
-    /// Who shall do what.
+    /// Agents to dispatch, each with its message.
     pub targets: Vec<Target>,
-    /// What the children see first.
+    /// What the children see of the conversation.
     #[serde(default)]
     pub context: ContextScope,
     /// How the parent waits.
@@ -43,61 +43,61 @@ pub struct Invocation {
     /// Which orchestrator runs the loop.
     #[serde(default)]
     pub executor: ExecutorHint,
-    /// What the children may borrow.
+    /// Which external tools of the parent the children may use.
     #[serde(default)]
     pub tools: ToolPolicy,
 }
 
-/// One of the agents to dispatch.
+/// One agent to dispatch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Target {
-    /// Which agent.
+    /// The agent.
     pub agent: AgentRef,
-    /// What it is told. A plain string is read as a message of that text.
+    /// Its task. A plain string is read as a message with that text.
     #[serde(deserialize_with = "message_or_text")]
     #[cfg_attr(feature = "schema", schemars(with = "crate::schema::MessageOrText"))]
     pub message: UserMessage,
-    /// In place of the invocation's own.
+    /// Executor of this target. Absent: the executor of the invocation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub executor: Option<ExecutorHint>,
-    /// JSON Schema of its result, in place of the agent's own.
+    /// JSON Schema of its result. Absent: the schema of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<RawJson>,
-    /// It is given up after so long.
+    /// Seconds until it is canceled. Absent: no timeout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_s: Option<NonZeroU32>,
 }
 
-/// Which agent.
+/// An agent to dispatch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum AgentRef {
-    /// One that is defined.
+    /// A defined agent.
     Named {
-        /// Its name.
+        /// Name of the agent.
         agent_id: String,
     },
-    /// One made on the spot.
+    /// An ad-hoc agent.
     AdHoc {
-        /// Appended to the base prompt.
+        /// System prompt, appended to the base prompt.
         system_prompt: String,
-        /// In place of the base's tools.
+        /// Names of its tools. Absent: the tools of the caller.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tools: Option<Vec<String>>,
     },
 }
 
-/// What the child sees first.
+/// What the child sees of the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ContextScope {
-    /// Its message, and nothing else.
+    /// Only its message.
     #[default]
     Independent,
-    /// The parent's history up to here, without calls that have no result yet.
+    /// The parent's history, without calls that have no result yet.
     Inherited,
     /// The same task: the child takes over, its result is the parent's, the parent's loop ends.
     Shared,
@@ -108,24 +108,24 @@ pub enum ContextScope {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Join {
-    /// For the one target's result.
+    /// For the result of its one target.
     #[default]
     Single,
     /// For every result, in the order of the targets.
     All,
-    /// Not at all: task ids at once.
+    /// Not at all: returns the task ids at once.
     Detached,
-    /// For the first that completes; the others are canceled.
+    /// For the first target that completes; the others are canceled.
     Any,
-    /// For the first so many that complete; the others are canceled.
+    /// For the first `n` targets that complete; the others are canceled.
     Quorum {
-        /// How many.
+        /// Number of targets.
         n: NonZeroU32,
     },
 }
 
 impl Join {
-    /// The word used in JSON.
+    /// The word in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Single => "single",
@@ -142,10 +142,10 @@ impl Join {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ExecutorHint {
-    /// Resolved from the agent's runtimes, the caller's and the runners there are.
+    /// Chosen from the agent's runtimes, the caller's and the available runners.
     #[default]
     Auto,
-    /// This one.
+    /// The given executor.
     Force(Executor),
 }
 
@@ -154,123 +154,123 @@ pub enum ExecutorHint {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Executor {
-    /// This one.
+    /// This orchestrator.
     Local,
-    /// Another one; its events are relayed onto our task.
+    /// A runner; its events are relayed to the task.
     Remote {
-        /// How to reach it.
+        /// The runner and its configuration.
         runner: RunnerConfig,
     },
 }
 
-/// How to start a remote runner.
+/// A runner and its configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunnerConfig {
     /// Key of the runner registry: `loopback`, `sandbox`, `k8s`, …
     pub kind: String,
-    /// For that runner alone; nobody else reads it.
+    /// Configuration; only that runner reads it.
     #[serde(default = "RunnerConfig::empty")]
     pub config: Value,
 }
 
-/// What the children may borrow of the parent's external tools.
+/// Which external tools of the parent the children may use.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ToolPolicy {
-    /// All of them.
+    /// All external tools.
     #[default]
     Inherit,
-    /// These.
+    /// The named tools.
     Exact {
-        /// Their names.
+        /// Names of the tools.
         tools: Vec<String>,
     },
-    /// None.
+    /// No external tools.
     None,
 }
 
 /// Why an invocation is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvocationError {
-    /// There is nobody to dispatch.
+    /// There is no target.
     #[error("invocation requires at least one target")]
     NoTargets,
-    /// `single` joins one result.
+    /// `single` needs exactly one target.
     #[error("join `single` requires exactly 1 target, got {got}")]
     SingleNeedsOneTarget {
-        /// How many there are.
+        /// Number of targets.
         got: usize,
     },
-    /// An ad-hoc agent is its prompt.
+    /// An ad-hoc agent needs a system prompt.
     #[error("ad-hoc target with empty system_prompt")]
     AdHocEmptyPrompt,
-    /// A named agent is its name.
+    /// A named agent needs a name.
     #[error("named target with empty agent_id")]
     NamedEmptyAgentId,
-    /// More than anybody can look after.
+    /// Over [`TARGETS_MAX`] targets.
     #[error("invocation may have {TARGETS_MAX} targets at most, got {got}")]
     TooManyTargets {
-        /// How many there are.
+        /// Number of targets.
         got: usize,
     },
-    /// So many can never complete.
+    /// The quorum is larger than the number of targets.
     #[error("join `quorum` of {n} requires at least {n} targets, got {got}")]
     QuorumNeedsTargets {
-        /// How many have to complete.
+        /// The quorum.
         n: u32,
-        /// How many there are.
+        /// Number of targets.
         got: usize,
     },
-    /// One task has one agent at a time, and hands over to one.
+    /// `shared` hands the task over to exactly one agent.
     #[error("context `shared` requires join `single`, got `{join}`")]
     SharedNeedsSingle {
-        /// The join that was asked for.
+        /// Join of the invocation.
         join: &'static str,
     },
-    /// A task stays where it is when another agent takes it over.
+    /// `shared` stays on the orchestrator of the task.
     #[error("context `shared` stays in its own task: it cannot be run by a remote executor")]
     SharedNeedsLocal,
 }
 
-/// An invocation that holds what [`Invocation::validate`] checks.
+/// An invocation that passed [`Invocation::validate`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct ValidInvocation(Invocation);
 
 impl Invocation {
-    /// For one result of one target.
+    /// One target, and its result.
     pub fn single(target: Target) -> Self {
         Self::of(vec![target], Join::Single)
     }
 
-    /// For the results of all targets.
+    /// Several targets, and all results.
     pub fn all(targets: Vec<Target>) -> Self {
         Self::of(targets, Join::All)
     }
 
-    /// For task ids at once.
+    /// Several targets, and their task ids at once.
     pub fn detached(targets: Vec<Target>) -> Self {
         Self::of(targets, Join::Detached)
     }
 
-    /// With another context.
+    /// The same with another context.
     pub fn with_context(self, context: ContextScope) -> Self {
         Self { context, ..self }
     }
 
-    /// With another executor.
+    /// The same with another executor.
     pub fn with_executor(self, executor: ExecutorHint) -> Self {
         Self { executor, ..self }
     }
 
-    /// With other tools.
+    /// The same with another tool policy.
     pub fn with_tools(self, tools: ToolPolicy) -> Self {
         Self { tools, ..self }
     }
 
-    /// The one check, at the entry. Blank is empty.
+    /// Checks the invocation. Blank text counts as empty.
     pub fn validate(self) -> Result<ValidInvocation, InvocationError> {
         if self.targets.is_empty() {
             return Err(InvocationError::NoTargets);
@@ -333,19 +333,19 @@ impl ValidInvocation {
         &self.0
     }
 
-    /// The invocation, to take apart.
+    /// The invocation, by value.
     pub fn into_inner(self) -> Invocation {
         self.0
     }
 }
 
 impl Target {
-    /// An agent that is defined.
+    /// A defined agent.
     pub fn named(agent_id: impl Into<String>, message: UserMessage) -> Self {
         Self::of(AgentRef::Named { agent_id: agent_id.into() }, message)
     }
 
-    /// An agent made on the spot.
+    /// An ad-hoc agent.
     pub fn ad_hoc(system_prompt: impl Into<String>, message: UserMessage) -> Self {
         Self::of(AgentRef::AdHoc { system_prompt: system_prompt.into(), tools: None }, message)
     }
@@ -356,12 +356,12 @@ impl Target {
 }
 
 impl RunnerConfig {
-    /// A runner that needs no configuration.
+    /// A runner without configuration.
     pub fn new(kind: impl Into<String>) -> Self {
         Self { kind: kind.into(), config: Self::empty() }
     }
 
-    /// With its private configuration.
+    /// The same with this configuration.
     pub fn with_config(self, config: Value) -> Self {
         Self { config, ..self }
     }
@@ -375,7 +375,7 @@ fn message_or_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<UserMes
     deserializer.deserialize_any(MessageOrText)
 }
 
-/// Not an untagged enum: that would say of a bad message only that it is none.
+/// Not an untagged enum: its error would not name the wrong field.
 struct MessageOrText;
 
 impl<'de> Visitor<'de> for MessageOrText {

@@ -1,17 +1,17 @@
 //! The domain of Antiphon.
 //!
-//! Everything Antiphon talks about is a type here, with its rules, its defaults and its JSON;
-//! everything it needs of the world is a trait in [`port`]. There is no I/O in this crate, no
-//! async runtime and no HTTP: it can be read, and tested, as the specification of the system.
+//! Every noun of Antiphon is a type here, with its rules, its defaults and its JSON. Every external
+//! dependency is a trait in [`port`]. There is no I/O in this crate, no
+//! async runtime and no HTTP: read and test it as the specification of the system.
 //!
-//! # The words
+//! # Vocabulary
 //!
 //! | word            | type                                                     |
 //! |-----------------|----------------------------------------------------------|
 //! | message, block  | [`Message`], [`InputBlock`], [`AssistantBlock`]          |
 //! | request, answer | [`Request`], [`MessageStream`], [`StreamEvent`]          |
 //! | price, cost     | [`PriceTable`], [`Cost`], [`Usage`]                      |
-//! | budget          | [`SpendLimits`], [`Spending`], [`Spent`]                 |
+//! | budget          | [`SpendLimits`], [`Spending`], [`AccountSpending`]                 |
 //! | tool            | [`Tool`], [`Effect`], [`ToolResult`]                     |
 //! | session         | [`Session`]                                              |
 //! | agent           | [`AgentDefinition`], [`AgentState`], [`AgentStatus`]     |
@@ -25,8 +25,8 @@
 //! # To add an adapter
 //!
 //! Implement one of the traits in [`port`], whose documentation is its contract, and run the
-//! suite of `antiphon-conformance` for it. Nothing else in the system has to change but the
-//! line in the binary that wires it.
+//! suite of `antiphon-conformance` for it. Then wire it in the binary; nothing else
+//! changes.
 
 mod agent;
 mod approval;
@@ -72,10 +72,10 @@ pub use definition::{
 pub use error::{DomainError, ErrorCode, ErrorResponse};
 pub use event::{
     ApprovalDecided, ApprovalRequested, Awaited, Awaiting, BudgetRaised, Compacted, Dispatched,
-    EVENT_VERSION, Event, EventBody, EventError, HandedOver, HistoryRef, MessageAppended,
-    MessageQueued, OutputRejected, Position, Purpose, Relayed, Replied, RequestSent, Seq,
-    StateChanged, StatusChanged, TaskCreated, ToolRefused, ToolRequested, ToolStarted,
-    UsageRecorded, WaitingFor,
+    EVENT_VERSION, Event, EventBody, EventError, EventVisitor, HandedOver, HistoryRef,
+    MessageAppended, MessageQueued, OutputRejected, Position, Purpose, Relayed, Replied,
+    RequestSent, Seq, StateChanged, StatusChanged, TaskCreated, ToolRefused, ToolRequested,
+    ToolStarted, UsageRecorded, WaitingFor,
 };
 pub use handoff::{IdRule, for_model};
 pub use health::{HealthState, HealthStatus};
@@ -105,9 +105,9 @@ pub use price::{Cost, Price, PriceError, PriceTable, UsdPerMillion};
 pub use raw_json::{DEPTH_MAX, RawJson, RawJsonError};
 pub use request::{ModelOptions, Request, Temperature, TemperatureError, ToolChoice};
 pub use session::Session;
-pub use spending::{Account, DayRange, Raised, Spending, SpendingFold, Spent};
+pub use spending::{Account, AccountSpending, DayRange, RaisedLimit, Spending, SpendingFold};
 pub use stream::{MessageStream, NotStarted, StreamError, StreamEvent};
-pub use summary::{LiveAgent, ORDERS, Queued, SessionSummary, TaskSummary};
+pub use summary::{LiveAgent, ORDERS, QueuedMessage, SessionSummary, TaskSummary};
 pub use task::{AgentResult, InvocationResult, TaskLimits, TaskSnapshot, TaskStatus};
 pub use tool::{Effect, Tool, ToolResult};
 pub use usage::{StopReason, Usage};

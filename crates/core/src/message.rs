@@ -4,12 +4,12 @@
 //!
 //! | message       | blocks                       | written by           |
 //! |---------------|------------------------------|----------------------|
-//! | `user`        | `text`, `image`              | a person, or a peer  |
+//! | `user`        | `text`, `image`              | a user or another agent |
 //! | `assistant`   | `text`, `thinking`, `tool_call` | the model         |
 //! | `tool_result` | `text`, `image`              | a tool               |
 //!
-//! A wrong pair cannot be built. JSON from outside is read into these types or refused with a
-//! [`MessageError`] that names the field; that is the only way in, so nothing is checked twice.
+//! A wrong combination cannot be built. JSON from outside is parsed into these types or refused with a
+//! [`MessageError`] that names the field; there is no second check.
 //! The JSON is that of session file v1, used unchanged in events and in the API.
 
 mod block;
@@ -33,58 +33,58 @@ use crate::{ModelRef, StopReason, ToolCallId, Usage};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "wire::MessageWire", into = "wire::MessageWire")]
 pub enum Message {
-    /// Something the model is asked or told.
+    /// Input of the model.
     User(UserMessage),
-    /// What the model answered.
+    /// Answer of the model.
     Assistant(AssistantMessage),
-    /// What came of one of its calls.
+    /// Result of a tool call.
     ToolResult(ToolResultMessage),
 }
 
-/// Something the model is asked or told.
+/// Input of the model: the text of a user, another agent or an event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "wire::UserWire", into = "wire::UserWire")]
 pub struct UserMessage {
     /// Text and images, in order.
     pub content: Vec<InputBlock>,
-    /// When it was written.
+    /// Time of writing.
     pub timestamp: DateTime<Utc>,
 }
 
-/// What the model answered.
+/// Answer of the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AssistantMessage {
-    /// Text, thinking and calls, in the order the model began them.
+    /// Text, thinking and tool calls, in the order the model began them.
     pub content: Vec<AssistantBlock>,
-    /// Why it stopped.
+    /// Why the model stopped.
     pub stop_reason: StopReason,
-    /// The provider's own word for it, kept as it came.
+    /// The provider's own word for it, unchanged.
     pub raw_stop_reason: String,
-    /// What the answer cost.
+    /// Tokens used.
     pub usage: Usage,
-    /// Which model wrote it. Signatures and thinking go back to this model only.
+    /// Model that wrote it. Signatures and thinking go back to this model only.
     pub model: Option<ModelRef>,
-    /// When the answer began.
+    /// Time when the answer began.
     pub timestamp: DateTime<Utc>,
 }
 
-/// What came of one tool call.
+/// Result of one tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolResultMessage {
-    /// Which call.
+    /// Id of the tool call.
     pub tool_call_id: ToolCallId,
-    /// Which tool.
+    /// Name of the tool.
     pub tool_name: String,
-    /// What the model gets to see.
+    /// Content that the model reads.
     pub content: Vec<InputBlock>,
-    /// The tool ran and failed, or could not finish.
+    /// Whether the tool failed or could not finish.
     pub is_error: bool,
-    /// When the result was known.
+    /// Time of the result.
     pub timestamp: DateTime<Utc>,
 }
 
 impl Message {
-    /// When it was written.
+    /// Time of writing.
     pub fn timestamp(&self) -> DateTime<Utc> {
         match self {
             Self::User(message) => message.timestamp,
@@ -95,14 +95,14 @@ impl Message {
 }
 
 impl UserMessage {
-    /// A message of one text.
+    /// A message with one text.
     pub fn text(text: impl Into<String>, timestamp: DateTime<Utc>) -> Self {
         Self { content: vec![InputBlock::text(text)], timestamp }
     }
 }
 
 impl AssistantMessage {
-    /// The calls in it, in order.
+    /// The tool calls, in order.
     pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCallBlock> {
         self.content.iter().filter_map(|block| match block {
             AssistantBlock::ToolCall(call) => Some(call),
@@ -112,7 +112,7 @@ impl AssistantMessage {
         })
     }
 
-    /// All its text, joined.
+    /// All text, joined.
     pub fn text(&self) -> String {
         self.content.iter().filter_map(AssistantBlock::as_text).collect()
     }

@@ -16,11 +16,11 @@ pub struct ModelRef {
     model: String,
 }
 
-/// Why a text names no model.
+/// Why a text does not name a model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{found}` names no model: write PROVIDER/MODEL, for instance `scripted/hello`")]
 pub struct ModelRefError {
-    /// The text.
+    /// The text that was found.
     pub found: String,
 }
 

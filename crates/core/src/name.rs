@@ -1,7 +1,7 @@
-//! Names that people choose and that end up in file names, prompts and log lines.
+//! Names that users choose and that appear in file names, prompts and log lines.
 //!
-//! A name is checked once, here; whatever holds one may put it into a path component or
-//! between brackets without looking at it again.
+//! A name is checked once, here. Code that holds a name may use it as a path component or
+//! between brackets without another check.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,37 +13,37 @@ use crate::interaction::is_invisible;
 /// Longest name, in bytes.
 pub const NAME_BYTES_MAX: usize = 64;
 
-/// Names no agent may have, because they mean somebody else as the sender of an interaction.
+/// Names no agent may have: as a sender of interactions they have another meaning.
 pub const RESERVED_NAMES: [&str; 2] = ["user", "system"];
 
-/// Why a text is no name.
+/// Why a text is not a name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// Nothing in it but white space.
+    /// The text is blank.
     #[error("a name must not be blank")]
     Blank,
     /// Over [`NAME_BYTES_MAX`].
     #[error("a name may have {NAME_BYTES_MAX} bytes at most, this one has {bytes}")]
     TooLong {
-        /// Its length after trimming.
+        /// Length after trimming, in bytes.
         bytes: usize,
     },
     /// A character outside the allowed set.
     #[error("a name may hold letters, digits, spaces and `_ - .`, not {found:?}")]
     Forbidden {
-        /// The first offender.
+        /// The first character that is not allowed.
         found: char,
     },
-    /// Would be a hidden file or a command-line option.
+    /// The name would be a hidden file or a command-line option.
     #[error("a name must start with a letter, a digit or `_`, not {found:?}")]
     Start {
-        /// Its first character.
+        /// The first character.
         found: char,
     },
     /// One of [`RESERVED_NAMES`].
     #[error("the name `{name}` is reserved")]
     Reserved {
-        /// The name.
+        /// The reserved name.
         name: String,
     },
 }
@@ -56,7 +56,7 @@ macro_rules! name {
         pub struct $name(String);
 
         impl $name {
-            /// Trims `text` and takes it as a name, or says what is wrong with it.
+            /// Trims `text` and checks it.
             pub fn parse(text: &str) -> Result<Self, NameError> {
                 parse_name(text, $reserved).map(Self)
             }
@@ -107,13 +107,13 @@ name! {
 }
 
 impl SourceName {
-    /// For somebody whose name is none.
+    /// The name to use for an agent whose own name is not valid.
     pub(crate) fn nameless() -> Self {
         Self("agent".to_owned())
     }
 }
 
-/// A letter that nobody can see would let one name pass for another.
+/// An invisible letter would make two names look the same.
 fn is_allowed(c: char) -> bool {
     (c.is_alphanumeric() && !is_invisible(c)) || " _-.".contains(c)
 }

@@ -1,8 +1,8 @@
-//! Ports: what the orchestrator needs of the world, as traits.
+//! Ports: the external dependencies of the orchestrator, as traits.
 //!
 //! An adapter implements one of these, passes the suite of `antiphon-conformance` for it, and
-//! is wired in the binary. Each port has one error type whose variants are what the caller
-//! can do about it.
+//! is wired in the binary. Each port has one error type; each variant says what the caller
+//! can do.
 
 mod agents;
 mod bus;
@@ -24,8 +24,10 @@ pub use cancel::Cancel;
 pub use clock::{Clock, IdSource, RandomIds, SystemClock};
 pub use gate::{Gate, GateRequest, Rule, Verdict};
 pub use journal::{
-    APPEND_EVENTS_MAX, Append, Appended, ApprovalQuery, ApprovalSelector, Expected, IdempotencyKey,
-    Journal, JournalError, KEY_BYTES_MAX, Page, Read, TaskHead, TaskQuery, TaskSelector,
+    APPEND_EVENTS_MAX, AgentQuery, Append, Appended, ApprovalQuery, ApprovalSelector, Expected,
+    IdempotencyKey, Journal, JournalError, JournalIndex, JournalLog, KEY_BYTES_MAX, Page,
+    QueuedQuery, Read, SessionQuery, TaskHead, TaskIndex, TaskJournal, TaskOnlyJournal, TaskQuery,
+    TaskSelector,
 };
 pub use provider::{Piece, PieceSource, Provider, ProviderError, StopSignal, TimeoutPhase};
 pub use runner::{DispatchPermission, NoTaskUpdates, Run, Runner, RunnerError, TaskUpdates};

@@ -1,7 +1,7 @@
-//! What an answer costs.
+//! Prices of models and costs of answers.
 //!
-//! Prices are data: a table from model names to dollars per million tokens. A model that is not
-//! in it has no known cost, which is not the same as costing nothing.
+//! Prices are data: a table from model names to US dollars per million tokens. A model without a
+//! price has an unknown cost, which is not the same as no cost.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -43,7 +43,7 @@ impl Sum for Cost {
     }
 }
 
-/// `$0.0123`: four digits behind the point, more for less than a hundredth of a cent.
+/// `$0.0123`: four decimals, more for amounts below a hundredth of a cent.
 impl fmt::Display for Cost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (dollars, nano) = (self.nano_usd / 1_000_000_000, self.nano_usd % 1_000_000_000);
@@ -55,24 +55,24 @@ impl fmt::Display for Cost {
     }
 }
 
-/// What a model's tokens cost, in US dollars per million, from 0 to 100,000.
+/// Prices of a model's tokens, in US dollars per million tokens, from 0 to 100,000.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// Read.
+    /// Price of tokens read.
     pub input: UsdPerMillion,
-    /// Written.
+    /// Price of tokens written.
     pub output: UsdPerMillion,
-    /// Read from the cache; as `input` when absent.
+    /// Price of tokens read from the cache. Absent: as `input`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_read: Option<UsdPerMillion>,
-    /// Written to the cache; as `input` when absent.
+    /// Price of tokens written to the cache. Absent: as `input`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<UsdPerMillion>,
 }
 
 impl Price {
-    /// What `usage` costs.
+    /// Cost of `usage`.
     pub fn cost(&self, usage: Usage) -> Cost {
         let of = |tokens: u64, price: UsdPerMillion| Cost { nano_usd: price.cost_nano_usd(tokens) };
         of(usage.input_tokens, self.input)
@@ -100,11 +100,11 @@ impl UsdPerMillion {
     }
 }
 
-/// The number is no price.
+/// The number is not a price.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[error("a price is from 0 to 100000 US dollars per million tokens, not {found}")]
 pub struct PriceError {
-    /// The number.
+    /// The number that was found.
     pub found: f64,
 }
 
@@ -150,12 +150,12 @@ impl PriceTable {
             .copied()
     }
 
-    /// What an answer cost; `None` when nobody knows.
+    /// Cost of an answer; `None` when the model has no price.
     pub fn cost(&self, model: &ModelRef, usage: Usage) -> Option<Cost> {
         self.price(model).map(|price| price.cost(usage))
     }
 
-    /// Puts the prices of `other` in place of those here.
+    /// Adds the prices of `other`, which win over those here.
     pub fn extend(&mut self, other: Self) {
         self.0.extend(other.0);
     }

@@ -1,11 +1,11 @@
-//! JSON kept as the text it arrived as.
+//! JSON kept as the text that arrived.
 //!
 //! What a model wrote must reach the tool, the journal and the next request unchanged:
-//! `1.0` stays `1.0`, a 30-digit integer stays whole, key order and duplicates survive. Only
-//! line breaks between its tokens become spaces, because events are written one to a line.
+//! `1.0` stays `1.0`, a 30-digit integer keeps its digits, key order and duplicates survive. Only
+//! line breaks between tokens become spaces, because events are written one per line.
 //! Refused are texts that are not JSON, texts that cannot be read as values (`1e999`, half a
-//! surrogate pair) and texts nested deeper than [`DEPTH_MAX`], so that nobody who parses one
-//! later fails or is driven off the stack.
+//! surrogate pair) and texts nested deeper than [`DEPTH_MAX`], so that no later parser fails or
+//! overflows its stack.
 
 use std::fmt;
 
@@ -20,18 +20,18 @@ pub const DEPTH_MAX: usize = 100;
 /// Why a text cannot be kept as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RawJsonError {
-    /// Not JSON at all.
+    /// The text is not JSON.
     #[error("not valid JSON: {reason}")]
     Syntax {
-        /// What the parser said, with line and column.
+        /// Error of the parser, with line and column.
         reason: String,
     },
-    /// Deeper than [`DEPTH_MAX`].
+    /// Nested deeper than [`DEPTH_MAX`].
     #[error("JSON is nested deeper than {DEPTH_MAX} levels")]
     TooDeep,
 }
 
-/// One JSON value, byte for byte as it was written. Equal when the bytes are.
+/// One JSON value, byte for byte as it was written. Two values are equal when their bytes are.
 #[derive(Clone)]
 pub struct RawJson(Box<RawValue>);
 
@@ -43,7 +43,7 @@ impl RawJson {
         Self::check(raw)
     }
 
-    /// The text of a value that is already in memory.
+    /// The JSON text of a value in memory.
     pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self, RawJsonError> {
         let raw = serde_json::value::to_raw_value(value)
             .map_err(|error| RawJsonError::Syntax { reason: error.to_string() })?;
@@ -86,7 +86,7 @@ impl RawJson {
         if !raw.get().contains(['\n', '\r']) {
             return Ok(Self(raw));
         }
-        // A line break within a JSON string is escaped: these stand between tokens.
+        // A line break within a JSON string is escaped: these are between tokens.
         RawValue::from_string(raw.get().replace(['\n', '\r'], " ")).map(Self).map_err(syntax)
     }
 }

@@ -7,30 +7,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Message, Tool};
 
-/// Everything a provider needs to ask a model once. What is absent is the provider's default.
+/// Everything a provider needs for one model call. Absent fields take the provider's default.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Request {
-    /// The model's name at the provider; empty for the provider's default.
+    /// Name of the model at the provider; empty for the provider's default.
     #[serde(default)]
     pub model: String,
-    /// The scene; empty for none.
+    /// System prompt; empty for none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub system_prompt: String,
     /// The conversation so far.
     pub messages: Vec<Arc<Message>>,
-    /// What the model may call.
+    /// Tools that the model may call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<Tool>,
-    /// Whether it may, must, or must not call.
+    /// Whether the model may, must, or must not call tools.
     #[serde(default, skip_serializing_if = "ToolChoice::is_auto")]
     pub tool_choice: ToolChoice,
-    /// The longest answer wanted.
+    /// Most tokens of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<NonZeroU32>,
-    /// How many tokens the model may think before it answers; it does not think when absent.
+    /// Most tokens of thinking before the answer. Absent: no thinking.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking_tokens: Option<NonZeroU32>,
-    /// How adventurous the answer may be.
+    /// Sampling temperature, 0 to 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<Temperature>,
 }
@@ -39,14 +39,14 @@ pub struct Request {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolChoice {
-    /// As it likes.
+    /// The model decides.
     #[default]
     Auto,
-    /// It must not.
+    /// The model must not call a tool.
     None,
-    /// It must call one, of its choice.
+    /// The model must call a tool of its choice.
     Required,
-    /// It must call this one.
+    /// The model must call this tool.
     Named(String),
 }
 
@@ -56,39 +56,39 @@ impl ToolChoice {
     }
 }
 
-/// How the model of a task is asked.
+/// Options of the model calls of a task.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ModelOptions {
-    /// How adventurous its answers may be; the provider's default when absent.
+    /// Sampling temperature, 0 to 2. Absent: the default of the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<Temperature>,
-    /// Whether it may, must, or must not call tools.
+    /// Whether the model may, must, or must not call tools. Absent: it may.
     #[serde(default, skip_serializing_if = "ToolChoice::is_auto")]
     pub tool_choice: ToolChoice,
 }
 
 impl ModelOptions {
-    /// Whether there is nothing special about it.
-    pub fn is_usual(&self) -> bool {
+    /// Whether every option has its default.
+    pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// A sampling temperature from 0 to 2. Nothing else can be one.
+/// A sampling temperature from 0 to 2.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Temperature(f64);
 
-/// The number is no temperature.
+/// The number is not a temperature.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[error("`temperature` must be from 0 to 2, not {found}")]
 pub struct TemperatureError {
-    /// The number.
+    /// The number that was found.
     pub found: f64,
 }
 
 impl Temperature {
-    /// Takes a number from 0 to 2; NaN is none.
+    /// Checks a number from 0 to 2; refuses NaN.
     pub fn new(value: f64) -> Result<Self, TemperatureError> {
         if (0.0..=2.0).contains(&value) {
             Ok(Self(value))

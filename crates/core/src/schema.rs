@@ -1,6 +1,6 @@
-//! JSON Schemas of what is read and written by hand: those of all other types are derived from them.
-//! A schema says no more than the parser does; what only the parser knows, such as which blocks a
-//! message may hold in which order, it leaves to the parser, which refuses it.
+//! JSON Schemas of types with a hand-written JSON form; those of all other types are derived.
+//! A schema is never stricter than the parser. Rules that only the parser knows, such as the order of
+//! blocks in a message, are left to the parser, which refuses violations.
 
 use std::borrow::Cow;
 
@@ -70,7 +70,7 @@ shaped! {
     InputBlock => BlockShape;
 }
 
-/// Longer in bytes than in characters, perhaps: the parser knows.
+/// The limit is in bytes; the number of characters may be lower.
 fn text_id(description: &str) -> Schema {
     json_schema!({
         "description": description,
@@ -89,7 +89,7 @@ fn name(description: &str) -> Schema {
     })
 }
 
-/// A text, or a user message, which may leave out when it was written.
+/// A text, or a user message whose `timestamp` is optional.
 #[derive(JsonSchema)]
 #[serde(untagged)]
 pub enum MessageOrText {
@@ -97,10 +97,10 @@ pub enum MessageOrText {
     Text(#[schemars(regex(pattern = r"\S"))] String),
     /// Text and images.
     Message {
-        /// In order; something has to be in it.
+        /// Text and images, in order; at least one.
         #[schemars(length(min = 1))]
         content: Vec<InputBlock>,
-        /// When it was written; now when absent.
+        /// Time of writing. Absent: now.
         timestamp: Option<DateTime<Utc>>,
     },
 }
@@ -115,21 +115,21 @@ pub enum BlocksOrText {
     Blocks(Vec<InputBlock>),
 }
 
-/// What one agent shows another.
+/// A block that one agent sends to another.
 #[derive(JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum PeerBlock {
     /// Text.
     Text {
-        /// It.
+        /// The text.
         text: String,
     },
-    /// A picture.
+    /// An image.
     Image {
-        /// Such as `image/png`.
+        /// Media type, such as `image/png`.
         #[schemars(regex(pattern = r"^image/[A-Za-z0-9+.-]+$"))]
         media_type: String,
-        /// Its bytes, in base64.
+        /// Bytes of the image, in base64.
         #[schemars(regex(pattern = r"^([A-Za-z0-9+/]{4})+$"))]
         data: String,
     },
@@ -142,7 +142,7 @@ pub enum PeerBlock {
 enum BlockShape {
     /// Text.
     Text { text: String },
-    /// A picture; its bytes are base64.
+    /// An image; its bytes are base64.
     Image {
         #[schemars(regex(pattern = r"^image/[A-Za-z0-9+.-]+$"))]
         mime_type: String,
@@ -151,13 +151,13 @@ enum BlockShape {
     },
 }
 
-/// Something the model is asked or told.
+/// Input of the model.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
 struct UserShape {
     /// Text and images, in order.
     content: Vec<InputBlock>,
-    /// When it was written.
+    /// Time of writing.
     timestamp: DateTime<Utc>,
 }
 
@@ -166,39 +166,39 @@ struct UserShape {
 #[serde(tag = "type", rename_all = "snake_case")]
 #[expect(dead_code, reason = "only its schema is used")]
 enum MessageShape {
-    /// Something the model is asked or told.
+    /// Input of the model.
     User {
         /// Text and images, in order.
         content: Vec<InputBlock>,
-        /// When it was written.
+        /// Time of writing.
         timestamp: DateTime<Utc>,
     },
-    /// What the model answered.
+    /// Answer of the model.
     Assistant {
-        /// Text, thinking and calls, in the order the model began them.
+        /// Text, thinking and tool calls, in the order the model began them.
         content: Vec<AssistantBlockShape>,
-        /// Why it stopped.
+        /// Why the model stopped.
         stop_reason: StopReason,
-        /// The provider's own word for it.
+        /// The provider's own word for it, unchanged.
         raw_stop_reason: Option<String>,
-        /// What it took.
+        /// Tokens used.
         usage: Option<Usage>,
-        /// Which model wrote it.
+        /// Model that wrote it, as `PROVIDER/MODEL`.
         model: Option<ModelRef>,
-        /// When it began.
+        /// Time when the answer began.
         timestamp: DateTime<Utc>,
     },
-    /// What came of one of its calls.
+    /// Result of a tool call.
     ToolResult {
-        /// Which call.
+        /// Id of the tool call.
         tool_call_id: ToolCallId,
-        /// Which tool.
+        /// Name of the tool.
         tool_name: String,
-        /// What the model gets to see.
+        /// Content that the model reads.
         content: Vec<InputBlock>,
-        /// The tool ran and failed.
+        /// Whether the tool failed.
         is_error: Option<bool>,
-        /// When the result was known.
+        /// Time of the result.
         timestamp: DateTime<Utc>,
     },
 }
@@ -211,9 +211,9 @@ enum MessageShape {
 enum AssistantBlockShape {
     /// Text for the reader.
     Text { text: String },
-    /// What the model thought; `signature` goes back to it unchanged.
+    /// Thinking of the model; `signature` goes back to it unchanged.
     Thinking { thinking: String, signature: Option<String> },
-    /// A call of a tool.
+    /// A tool call.
     ToolCall {
         id: ToolCallId,
         name: String,

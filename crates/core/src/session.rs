@@ -9,20 +9,20 @@ use crate::{Message, SessionId};
 /// A conversation: ordered messages under one system prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Session {
-    /// Which.
+    /// Id of the session.
     pub id: SessionId,
-    /// The scene.
+    /// System prompt; empty for none.
     pub system_prompt: String,
-    /// When it began.
+    /// Time of creation.
     pub created_at: DateTime<Utc>,
-    /// When it last changed.
+    /// Time of the last change.
     pub updated_at: DateTime<Utc>,
-    /// What was said, in order.
+    /// Messages, in order.
     pub messages: Vec<Arc<Message>>,
 }
 
 impl Session {
-    /// An empty conversation.
+    /// An empty session.
     pub fn new(id: SessionId, system_prompt: impl Into<String>, at: DateTime<Utc>) -> Self {
         Self {
             id,
@@ -33,7 +33,7 @@ impl Session {
         }
     }
 
-    /// Adds a message.
+    /// Appends a message.
     pub fn push(&mut self, message: impl Into<Message>) {
         let message = message.into();
         self.updated_at = self.updated_at.max(message.timestamp());

@@ -1,7 +1,7 @@
-//! What was spent, by day: a fold over the journal, so that every journal keeps the same.
+//! Spending by day: a fold over events, so that every journal has the same index.
 //!
-//! A day is one of UTC, by the time of the event. Tokens are kept, not money: what they cost is known
-//! where the prices are, and a model without a price costs nobody knows what.
+//! A day is a day of UTC, by the time of the event. The fold counts tokens, not money: the cost
+//! follows from the price table, and a model without a price has an unknown cost.
 
 use std::collections::BTreeMap;
 
@@ -13,66 +13,66 @@ use crate::{
     UsageRecorded,
 };
 
-/// What spending is told apart by.
+/// What spending is grouped by.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Account {
-    /// When, in UTC.
+    /// Day, in UTC.
     pub day: NaiveDate,
-    /// The key that pays; the owner when absent.
+    /// Id of the API key that pays. Absent: the owner pays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payer: Option<String>,
-    /// Who worked.
+    /// Name of the agent that worked.
     pub agent: String,
-    /// Who was paid.
+    /// Model, as `PROVIDER/MODEL`.
     pub model: String,
 }
 
-/// What one account took.
+/// Spending of one account.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spent {
-    /// Which.
+pub struct AccountSpending {
+    /// The account.
     #[serde(flatten)]
     pub account: Account,
-    /// How often a model was paid.
+    /// Number of model calls.
     pub calls: u64,
-    /// Tokens.
+    /// Tokens used.
     #[serde(flatten)]
     pub usage: Usage,
 }
 
-/// What was added to the limits of a day, and of its month.
+/// Amount that was added to the limits of a day and of its month.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Raised {
-    /// When, in UTC.
+pub struct RaisedLimit {
+    /// Day, in UTC.
     pub day: NaiveDate,
-    /// The key whose limits; those of all together when absent.
+    /// Id of the API key whose limits were raised. Absent: the total limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payer: Option<String>,
-    /// By how much.
+    /// Amount.
     pub by: Cost,
 }
 
-/// What was spent in some days.
+/// Spending in a range of days.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Spending {
-    /// In the order of accounts.
-    pub spent: Vec<Spent>,
-    /// In the order of days and payers.
-    pub raised: Vec<Raised>,
-    /// The last event that is counted.
+    /// Spending, in the order of accounts.
+    pub spent: Vec<AccountSpending>,
+    /// Raised limits, in the order of days and payers.
+    pub raised: Vec<RaisedLimit>,
+    /// Position of the last event that is counted.
     pub head: Position,
 }
 
-/// Some days, the first and the last included.
+/// A range of days, first and last included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DayRange {
-    /// The first.
+    /// First day.
     pub from: NaiveDate,
-    /// The last.
+    /// Last day.
     pub to: NaiveDate,
 }
 
-/// Adds up what is spent. The order in which events come makes no difference.
+/// Adds up spending. The order of events makes no difference.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SpendingFold {
     spent: BTreeMap<Account, (u64, Usage)>,
@@ -80,7 +80,7 @@ pub struct SpendingFold {
 }
 
 impl Account {
-    /// Who pays for what a task took. The task is as it was when it took it.
+    /// The account of a model call. `task` is the summary at the time of the call.
     pub fn of(task: &TaskSummary, paid: &UsageRecorded, at: DateTime<Utc>) -> Self {
         Self {
             day: at.date_naive(),
@@ -91,16 +91,16 @@ impl Account {
     }
 }
 
-impl Spent {
-    /// What it cost; `None` when nobody knows. Sums of money are sums of these.
+impl AccountSpending {
+    /// The cost; `None` when the model has no price. Add up costs, not tokens.
     pub fn cost(&self, prices: &PriceTable) -> Option<Cost> {
         let model = ModelRef::parse(&self.account.model).ok()?;
         prices.cost(&model, self.usage)
     }
 }
 
-impl Raised {
-    /// What somebody allowed.
+impl RaisedLimit {
+    /// The raised limit that an event records.
     pub fn of(raised: &BudgetRaised, at: DateTime<Utc>) -> Self {
         let (payer, by) = (named(raised.payer.as_ref()), Cost { nano_usd: raised.nano_usd });
         Self { day: at.date_naive(), payer, by }
@@ -108,53 +108,53 @@ impl Raised {
 }
 
 impl SpendingFold {
-    /// Adds what happened to a task, which is as it was then.
+    /// Applies an event of a task. `task` is its summary at that time.
     pub fn apply(&mut self, task: &TaskSummary, body: &EventBody, at: DateTime<Utc>) {
         if let EventBody::UsageRecorded(paid) = body {
             self.spend(Account::of(task, paid, at), 1, paid.usage);
         } else if let EventBody::BudgetRaised(raised) = body {
-            self.raise(Raised::of(raised, at));
+            self.raise(RaisedLimit::of(raised, at));
         }
     }
 
-    /// Adds what an account took.
+    /// Adds spending to an account.
     pub fn spend(&mut self, account: Account, calls: u64, usage: Usage) {
         let spent = self.spent.entry(account).or_default();
         spent.0 = spent.0.saturating_add(calls);
         spent.1 += usage;
     }
 
-    /// Adds to the limits of a day.
-    pub fn raise(&mut self, raised: Raised) {
+    /// Raises the limits of a day.
+    pub fn raise(&mut self, raised: RaisedLimit) {
         *self.raised.entry((raised.day, raised.payer)).or_default() += raised.by;
     }
 
-    /// Whether there is nothing in it.
+    /// Whether there is neither spending nor a raised limit.
     pub fn is_empty(&self) -> bool {
         self.spent.is_empty() && self.raised.is_empty()
     }
 
-    /// What is in it of these days, up to the event at `head`.
+    /// Spending in these days. `head` is the position of the last event that was applied.
     pub fn during(&self, days: DayRange, head: Position) -> Spending {
         let inside = |day: &NaiveDate| (days.from..=days.to).contains(day);
         let spent = self.spent.iter().filter(|(account, _)| inside(&account.day));
         let raised = self.raised.iter().filter(|((day, _), _)| inside(day));
         Spending {
             spent: spent
-                .map(|(account, (calls, usage))| Spent {
+                .map(|(account, (calls, usage))| AccountSpending {
                     account: account.clone(),
                     calls: *calls,
                     usage: *usage,
                 })
                 .collect(),
             raised: raised
-                .map(|((day, payer), by)| Raised { day: *day, payer: payer.clone(), by: *by })
+                .map(|((day, payer), by)| RaisedLimit { day: *day, payer: payer.clone(), by: *by })
                 .collect(),
             head,
         }
     }
 
-    /// Everything in it, which is not in it any more.
+    /// Removes and returns everything.
     pub fn take(&mut self) -> Spending {
         let days = DayRange { from: NaiveDate::MIN, to: NaiveDate::MAX };
         let all = self.during(days, Position(0));
@@ -163,7 +163,7 @@ impl SpendingFold {
     }
 }
 
-/// A payer without a name is none.
+/// An empty payer counts as no payer.
 fn named(payer: Option<&String>) -> Option<String> {
     payer.filter(|payer| !payer.is_empty()).cloned()
 }

@@ -1,20 +1,20 @@
-//! One answer of a model, as it arrives and as it ends up.
+//! One answer of a model, from its first piece to the complete message.
 //!
-//! A [`MessageStream`] pulls [`Piece`]s from a provider, hands out semantic
+//! A [`MessageStream`] reads [`Piece`]s from a provider, returns semantic
 //! [`StreamEvent`]s and assembles the [`AssistantMessage`]. Every provider's answer goes
-//! through here, so each of these is dealt with once: interleaved calls, empty arguments, cut
-//! off arguments, repeated ids, signatures, unknown blocks.
+//! through here, so that each of these is handled once: interleaved calls, empty arguments,
+//! interrupted arguments, repeated ids, signatures, unknown blocks.
 //!
 //! | state        | [`next`](MessageStream::next) | [`message`](MessageStream::message)     |
 //! |--------------|-------------------------------|-----------------------------------------|
 //! | new          | reads                         | [`NotStarted`]                          |
 //! | streaming    | reads                         | partial                                 |
-//! | complete     | `None`, again and again       | whole                                   |
+//! | complete     | `None`, again and again       | complete                                |
 //! | error        | the same error again          | partial, `error` (`aborted` if canceled)|
 //! | closed early | [`StreamError::Closed`]       | partial, `aborted`                      |
 //!
-//! A partial message never holds a call that was not finished: nobody could run it, and it
-//! would spoil the next request.
+//! A partial message never holds an unfinished call: it could not run, and providers would refuse
+//! the next request.
 
 mod assembly;
 
@@ -30,35 +30,35 @@ use crate::{AssistantMessage, Request, StopReason, ToolCallBlock, ToolCallId};
 use assembly::Assembly;
 pub use assembly::{BLOCKS_MAX, MESSAGE_BYTES_MAX};
 
-/// What a reader of an answer gets to see. Failures are not events: they come from `next`.
+/// One event of an answer. Failures are not events: `next` returns them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", content = "data", rename_all = "snake_case")]
 pub enum StreamEvent {
     /// More text.
     TextDelta {
-        /// What is added.
+        /// Text to append.
         delta: String,
     },
     /// More thinking.
     ThinkingDelta {
-        /// What is added.
+        /// Text to append.
         delta: String,
     },
-    /// A call begins; its tool is known.
+    /// A tool call begins; its tool is known.
     ToolCallBegin {
-        /// Which call.
+        /// Id of the call.
         id: ToolCallId,
-        /// Which tool.
+        /// Name of the tool.
         name: String,
     },
     /// More of a call's arguments.
     ToolCallDelta {
-        /// Which call.
+        /// Id of the call.
         id: ToolCallId,
-        /// What is added.
+        /// JSON text to append.
         delta: String,
     },
-    /// A call is whole.
+    /// A call is complete.
     ToolCallEnd {
         /// The call.
         call: ToolCallBlock,
@@ -71,15 +71,15 @@ pub enum StreamError {
     /// The provider failed.
     #[error(transparent)]
     Provider(#[from] ProviderError),
-    /// The [`Cancel`] it was opened with fired.
+    /// The [`Cancel`] of the stream fired.
     #[error("the answer was canceled")]
     Canceled,
-    /// It was closed before its end.
+    /// The stream was closed before its end.
     #[error("the answer was closed before its end")]
     Closed,
 }
 
-/// [`MessageStream::message`] was asked before anything was read.
+/// [`MessageStream::message`] was called before anything was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("nothing of the answer has been read yet")]
 pub struct NotStarted;
@@ -102,10 +102,10 @@ enum State {
 }
 
 impl MessageStream {
-    /// Asks `provider`. Nothing is sent before the first [`next`](Self::next). `at` becomes
-    /// the message's timestamp. A call that comes without an id gets one made from the number of
-    /// messages in the request: no other answer of the conversation makes it, and a replay makes
-    /// it again.
+    /// Calls `provider`. Nothing is sent before the first [`next`](Self::next). `at` becomes
+    /// the message's timestamp. A call without an id gets one made from the number of
+    /// messages in the request: no other answer of the conversation has it, and a replay makes
+    /// the same id.
     pub fn open(
         provider: &dyn Provider,
         request: Request,
@@ -116,7 +116,7 @@ impl MessageStream {
         Self::stamped(provider.open(request), cancel, at, stamp)
     }
 
-    /// Assembles what `source` yields, as the answer to an empty conversation.
+    /// Assembles the pieces of `source`, as the answer to an empty conversation.
     pub fn new(source: PieceSource, cancel: Cancel, at: DateTime<Utc>) -> Self {
         Self::stamped(source, cancel, at, 0)
     }
@@ -131,13 +131,13 @@ impl MessageStream {
         }
     }
 
-    /// The next event, `None` at the end. Cancel safe: a `next` that was dropped has taken
+    /// The next event, `None` at the end. Cancel safe: a dropped `next` has consumed
     /// nothing.
     pub async fn next(&mut self) -> Result<Option<StreamEvent>, StreamError> {
         poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    /// The message so far; whole once `next` has returned `None`.
+    /// The message so far; complete once `next` has returned `None`.
     pub fn message(&self) -> Result<AssistantMessage, NotStarted> {
         match &self.state {
             State::New => Err(NotStarted),
@@ -150,7 +150,7 @@ impl MessageStream {
         }
     }
 
-    /// Lets go of the provider. What was assembled stays; a finished stream stays finished.
+    /// Drops the provider's stream. The assembled message stays; a finished stream stays finished.
     pub fn close(&mut self) {
         self.source = None;
         if matches!(self.state, State::New | State::Streaming) {
@@ -159,7 +159,7 @@ impl MessageStream {
         }
     }
 
-    /// Reads to the end and returns the whole message.
+    /// Reads to the end and returns the complete message.
     pub async fn complete(mut self) -> Result<AssistantMessage, StreamError> {
         while self.next().await?.is_some() {}
         Ok(self.assembly.whole())

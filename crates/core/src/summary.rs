@@ -1,7 +1,7 @@
-//! Summaries: what the journal keeps at hand beside its events.
+//! Summaries: the rows of the journal's index.
 //!
-//! They hold nothing that the events do not: each is a fold over them, written in the same
-//! transaction. The fold is here, so that every journal keeps the same.
+//! Each summary is a fold over events. A journal writes it in the transaction of the events. The
+//! fold is here, so that every journal has the same index.
 
 use std::collections::BTreeMap;
 
@@ -9,70 +9,71 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentState, AgentStatus, EventBody, InputBlock, Message, MessageQueued, ModelRef, Seq,
-    SessionId, StateChanged, TaskCreated, TaskId, TaskStatus, Usage, UserMessage, WaitingFor,
-    visible,
+    AgentState, AgentStatus, EventBody, EventVisitor, HandedOver, InputBlock, Message,
+    MessageAppended, MessageQueued, ModelRef, Position, Seq, SessionId, StateChanged,
+    StatusChanged, TaskCreated, TaskId, TaskStatus, ToolStarted, Usage, UsageRecorded, UserMessage,
+    WaitingFor, visible,
 };
 
-/// Who orders are told to have been carried out by.
+/// Name of the agent of tasks that only record an order, see [`TaskSummary::is_record`].
 pub const ORDERS: &str = "orders";
 
-/// Characters of a title or a preview.
+/// Most characters of a title or a preview.
 const LINE_CHARS_MAX: usize = 200;
 
-/// One task at a glance.
+/// Summary of one task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskSummary {
-    /// Which.
+    /// Id of the task.
     pub task_id: TaskId,
-    /// Who works on it.
+    /// Name of the agent that works on the task.
     pub agent: String,
-    /// The conversation it belongs to.
+    /// Id of the session the task belongs to.
     pub session_id: SessionId,
-    /// The task that dispatched it.
+    /// Id of the task that dispatched it. Absent for a root task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<TaskId>,
-    /// The task at the top of its tree, which may be itself.
+    /// Id of the root of its tree; its own id for a root task.
     pub root: TaskId,
-    /// The key that pays for it; the owner when absent.
+    /// Id of the API key that pays for the task. Absent: the owner pays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payer: Option<String>,
-    /// Who answers.
+    /// Model of the task. Absent when the task has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
-    /// How far it got.
+    /// Status of the task.
     pub status: TaskStatus,
-    /// What it waits for.
+    /// What an `input_required` task waits for. Absent for other statuses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<WaitingFor>,
-    /// The first line of what it was asked.
+    /// First line of the first user message, at most 200 characters.
     pub title: String,
-    /// The first line of what it last said.
+    /// First line of the last text of the model, at most 200 characters. Absent before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
-    /// Its last event.
+    /// Seq of the last event of the task.
     pub seq: Seq,
-    /// Answers of the model.
+    /// Number of model answers.
     pub turns: u32,
-    /// Calls of tools.
+    /// Number of tool calls that started.
     pub calls: u32,
-    /// Messages in it.
+    /// Number of messages in the conversation of the task.
     pub messages: u64,
-    /// What it took, by model.
+    /// Tokens used, by model as `PROVIDER/MODEL`. Absent when none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub spent: BTreeMap<String, Usage>,
-    /// When it was accepted.
+    /// Time of creation.
     pub created_at: DateTime<Utc>,
-    /// When something last happened.
+    /// Time of the last event.
     pub last_event_at: DateTime<Utc>,
-    /// When it ended.
+    /// Time of the terminal status. Absent before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<DateTime<Utc>>,
 }
 
 impl TaskSummary {
-    /// A task that has just been accepted.
+    /// Summary of a task after its first event.
     pub fn created(task_id: TaskId, created: &TaskCreated, at: DateTime<Utc>) -> Self {
         Self {
             agent: created.agent.clone(),
@@ -97,57 +98,15 @@ impl TaskSummary {
         }
     }
 
-    /// Adds what happened next.
+    /// Applies the next event of the task.
     pub fn apply(&mut self, body: &EventBody, at: DateTime<Utc>) {
         self.seq.0 += 1;
         self.last_event_at = at;
-        match body {
-            EventBody::StatusChanged(change) => {
-                self.status = change.status;
-                self.waiting_for = change.waiting_for;
-                self.ended_at = change.status.is_terminal().then_some(at);
-            }
-            EventBody::MessageAppended(appended) => {
-                self.messages += 1;
-                match &*appended.message {
-                    Message::User(user) if self.title.is_empty() => self.title = title(user),
-                    Message::Assistant(answer) => {
-                        let said = line(&answer.text());
-                        self.preview = (!said.is_empty()).then_some(said).or(self.preview.take());
-                    }
-                    Message::User(_) | Message::ToolResult(_) => {}
-                }
-            }
-            EventBody::ToolStarted(_) => self.calls = self.calls.saturating_add(1),
-            EventBody::UsageRecorded(recorded) => {
-                *self.spent.entry(recorded.model.clone()).or_default() += recorded.usage;
-                let turn = u32::from(recorded.purpose.is_none());
-                self.turns = self.turns.saturating_add(turn);
-            }
-            EventBody::HandedOver(over) => {
-                self.agent.clone_from(&over.agent);
-                self.model.clone_from(&over.model);
-            }
-            EventBody::TaskCreated(_)
-            | EventBody::StateChanged(_)
-            | EventBody::MessageQueued(_)
-            | EventBody::ApprovalRequested(_)
-            | EventBody::ApprovalDecided(_)
-            | EventBody::ToolRefused(_)
-            | EventBody::ToolRequested(_)
-            | EventBody::Dispatched(_)
-            | EventBody::Awaited(_)
-            | EventBody::Relayed(_)
-            | EventBody::RequestSent(_)
-            | EventBody::Replied(_)
-            | EventBody::BudgetRaised(_)
-            | EventBody::OutputRejected(_)
-            | EventBody::Compacted(_) => {}
-        }
+        body.visit(self);
     }
 
-    /// Whether it is only what is kept of an order. An agent may have the same name: its tasks do
-    /// something.
+    /// Whether the task only records an order that was carried out without a model. An agent may
+    /// have the name [`ORDERS`]: its tasks have turns.
     pub fn is_record(&self) -> bool {
         self.agent == ORDERS
             && self.parent.is_none()
@@ -156,7 +115,7 @@ impl TaskSummary {
             && self.turns == 0
     }
 
-    /// What it took in all.
+    /// Tokens used by all models.
     pub fn usage(&self) -> Usage {
         let mut total = Usage::default();
         for usage in self.spent.values() {
@@ -166,41 +125,76 @@ impl TaskSummary {
     }
 }
 
-/// One conversation at a glance.
+impl EventVisitor for TaskSummary {
+    fn status_changed(&mut self, change: &StatusChanged) {
+        self.status = change.status;
+        self.waiting_for = change.waiting_for;
+        self.ended_at = change.status.is_terminal().then_some(self.last_event_at);
+    }
+
+    fn message_appended(&mut self, appended: &MessageAppended) {
+        self.messages += 1;
+        match &*appended.message {
+            Message::User(user) if self.title.is_empty() => self.title = title(user),
+            Message::Assistant(answer) => {
+                let text = line(&answer.text());
+                self.preview = (!text.is_empty()).then_some(text).or(self.preview.take());
+            }
+            Message::User(_) | Message::ToolResult(_) => {}
+        }
+    }
+
+    fn tool_started(&mut self, _: &ToolStarted) {
+        self.calls = self.calls.saturating_add(1);
+    }
+
+    fn usage_recorded(&mut self, recorded: &UsageRecorded) {
+        *self.spent.entry(recorded.model.clone()).or_default() += recorded.usage;
+        let turn = u32::from(recorded.purpose.is_none());
+        self.turns = self.turns.saturating_add(turn);
+    }
+
+    fn handed_over(&mut self, over: &HandedOver) {
+        self.agent.clone_from(&over.agent);
+        self.model.clone_from(&over.model);
+    }
+}
+
+/// Summary of one session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionSummary {
-    /// Which.
+    /// Id of the session.
     pub session_id: SessionId,
-    /// The title of its first task.
+    /// Title of its first task.
     pub title: String,
-    /// Tasks in it.
+    /// Number of its tasks.
     pub tasks: u64,
-    /// The newest of them.
+    /// Id of its newest task.
     pub last_task: TaskId,
-    /// How far that one got.
+    /// Status of its newest task.
     pub status: TaskStatus,
-    /// When its first task was accepted.
+    /// Time of creation of its first task.
     pub created_at: DateTime<Utc>,
-    /// When something last happened in its newest task.
+    /// Time of the last event of its newest task.
     pub updated_at: DateTime<Utc>,
 }
 
-/// A live agent: it works on a task that has not ended.
+/// A live agent: an agent that works on a task that has not ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LiveAgent {
-    /// Its definition.
+    /// Name of the agent's definition.
     pub agent: String,
-    /// What it works on.
+    /// Id of its task.
     pub task_id: TaskId,
-    /// Where it stands.
+    /// Its id, state and counters.
     #[serde(flatten)]
     pub status: AgentStatus,
 }
 
 impl LiveAgent {
-    /// The agent of a task after a move, which may be the first of a fresh one.
-    pub fn moved(
+    /// Status of the agent after a state change. `before` is `None` for its first state change.
+    pub fn after_change(
         before: Option<AgentStatus>,
         change: &StateChanged,
         at: DateTime<Utc>,
@@ -217,14 +211,16 @@ impl LiveAgent {
     }
 }
 
-/// Something that waits for its turn.
+/// A message that waits in the inbox of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Queued {
-    /// Of which task.
+pub struct QueuedMessage {
+    /// Id of the task whose inbox holds the message.
     pub task_id: TaskId,
-    /// When it arrived.
+    /// Position of the event that queued the message.
+    pub position: Position,
+    /// Time of arrival.
     pub at: DateTime<Utc>,
-    /// What.
+    /// The message, as the event `message_queued` records it.
     #[serde(flatten)]
     pub message: MessageQueued,
 }
@@ -237,7 +233,7 @@ fn title(user: &UserMessage) -> String {
     }
 }
 
-/// The first line that says something, without what cannot be seen.
+/// The first line with visible characters, without invisible ones.
 fn line(text: &str) -> String {
     let seen = text.lines().map(visible).map(|line| line.trim().to_owned());
     let first = seen.into_iter().find(|line| !line.is_empty()).unwrap_or_default();

@@ -1,6 +1,6 @@
-//! Tasks: one piece of work each, and what becomes of it.
+//! Tasks: pieces of work, with status, limits and results.
 //!
-//! `completed`, `failed` and `canceled` are terminal: written once, never overwritten.
+//! `completed`, `failed` and `canceled` are terminal: recorded once, never overwritten.
 
 use std::num::{NonZeroU32, NonZeroU64};
 
@@ -9,27 +9,27 @@ use serde_json::Value;
 
 use crate::{Executor, TaskId};
 
-/// How far a task got.
+/// Status of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
-    /// Accepted, not begun.
+    /// Accepted, not started.
     Pending,
-    /// At work.
+    /// Running.
     Running,
-    /// Waiting for somebody outside.
+    /// Suspended until a person or a client acts.
     InputRequired,
-    /// Done.
+    /// Completed; there is a result.
     Completed,
-    /// Given up.
+    /// Failed, with a reason.
     Failed,
-    /// Called off.
+    /// Canceled.
     Canceled,
 }
 
 impl TaskStatus {
-    /// Every one.
+    /// Every status.
     pub const ALL: [Self; 6] = [
         Self::Pending,
         Self::Running,
@@ -39,7 +39,7 @@ impl TaskStatus {
         Self::Canceled,
     ];
 
-    /// The word used in JSON.
+    /// The word in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -51,7 +51,7 @@ impl TaskStatus {
         }
     }
 
-    /// Whether nothing can follow.
+    /// Whether the status is the last one.
     pub fn is_terminal(self) -> bool {
         match self {
             Self::Completed | Self::Failed | Self::Canceled => true,
@@ -59,107 +59,107 @@ impl TaskStatus {
         }
     }
 
-    /// Whether a task in this status may get that one. Nothing follows a terminal status, and
-    /// nothing becomes pending again.
+    /// Whether a task in this status may change to `next`. No status follows a terminal one, and
+    /// no task becomes pending again.
     pub fn may_become(self, next: Self) -> bool {
         !self.is_terminal() && next != Self::Pending
     }
 }
 
-/// How far a task may go, and everything it dispatches with it. What is absent is not limited.
+/// Limits of a task and of every task below it. An absent limit does not limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskLimits {
-    /// Answers of the model.
+    /// Most model answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns_max: Option<NonZeroU32>,
-    /// Tokens of one answer.
+    /// Most tokens of one answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_tokens_max: Option<NonZeroU32>,
-    /// Calls of tools.
+    /// Most tool calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_calls_max: Option<NonZeroU32>,
-    /// Tokens, read and written.
+    /// Most tokens, read and written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_max: Option<NonZeroU64>,
-    /// Money, in billionths of a US dollar.
+    /// Highest cost, in billionths of a US dollar.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_nano_usd_max: Option<NonZeroU64>,
-    /// Seconds from its creation.
+    /// Most seconds since creation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall_clock_s_max: Option<NonZeroU32>,
-    /// Tasks below one another.
+    /// Most levels of tasks below it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth_max: Option<NonZeroU32>,
-    /// Tasks that one task has dispatched and that have not ended.
+    /// Most tasks dispatched by one task that have not ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fan_out_max: Option<NonZeroU32>,
-    /// Tasks in all.
+    /// Most tasks in the tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks_max: Option<NonZeroU32>,
 }
 
 impl TaskLimits {
-    /// Whether nothing is limited.
+    /// Whether there is no limit.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// What one agent delivered.
+/// Result of one agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentResult {
-    /// Text, or something structured.
+    /// The result: text, or a JSON value.
     pub content: Value,
-    /// The task that produced it.
+    /// Id of the task that produced it.
     pub task_id: TaskId,
-    /// How it ended.
+    /// Terminal status of the task.
     pub status: TaskStatus,
 }
 
-/// What an invocation delivered; its shape mirrors the [`Join`](crate::Join).
+/// Result of an invocation; its form follows the [`Join`](crate::Join).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum InvocationResult {
-    /// `single`.
+    /// Result of `single`.
     Scalar {
         /// The result.
         result: AgentResult,
     },
-    /// `all`: in the order of the targets, each with its own status.
+    /// Results of `all`, in the order of the targets, each with its own status.
     Vector {
         /// The results.
         results: Vec<AgentResult>,
     },
-    /// `detached`: in the order of the targets.
+    /// Task ids of `detached`, in the order of the targets.
     TaskIds {
-        /// The tasks.
+        /// The task ids.
         task_ids: Vec<TaskId>,
     },
 }
 
-/// A look at one task.
+/// Snapshot of one task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskSnapshot {
-    /// Which.
+    /// Id of the task.
     pub task_id: TaskId,
-    /// Who works on it.
+    /// Name of the agent that works on the task.
     pub agent_id: String,
-    /// How far it got.
+    /// Status of the task.
     pub status: TaskStatus,
-    /// Who runs it.
+    /// Orchestrator or runner that runs the task.
     pub executor: Executor,
-    /// When it began, in milliseconds since 1970.
+    /// Time of creation, in milliseconds since 1970.
     pub started_at: i64,
-    /// When something last happened, in milliseconds since 1970.
+    /// Time of the last event, in milliseconds since 1970.
     pub last_event_at: i64,
-    /// When it ended, in milliseconds since 1970.
+    /// Time of the terminal status, in milliseconds since 1970. Absent before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<i64>,
-    /// The last it said, or its result.
+    /// The last text of the model, or the result. Absent before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
 }

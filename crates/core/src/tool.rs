@@ -1,37 +1,37 @@
-//! Tools: what a model may ask for. A tool is data; a [`ToolExecutor`](crate::ToolExecutor)
+//! Tools that a model may call. A tool is data; a [`ToolExecutor`](crate::ToolExecutor)
 //! runs it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{InputBlock, RawJson};
 
-/// A tool as the model is told of it.
+/// A tool, as described to the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tool {
-    /// What the model calls it.
+    /// Name of the tool: letters, digits, `_` and `-`, at most 64.
     pub name: String,
-    /// What it does and when to use it.
+    /// What the tool does and when to use it.
     pub description: String,
-    /// JSON Schema of its arguments.
+    /// JSON Schema of the arguments.
     pub parameters: RawJson,
 }
 
-/// What running a tool does to the world. Recovery and parallelism follow from it.
+/// Side effects of a tool. Recovery and parallelism depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// Changes nothing: may run beside others, and again after a crash.
+    /// No side effects: may run in parallel, and again after a crash.
     ReadOnly,
-    /// Changes something, but twice is the same as once: may run again after a crash.
+    /// Side effects that are the same once or twice: may run again after a crash.
     Idempotent,
-    /// Changes something each time: cut off by a crash, its outcome is unknown and it is not
-    /// run again.
+    /// Side effects each time: after a crash the outcome of an interrupted call is unknown, and it does
+    /// not run again.
     SideEffect,
 }
 
 impl Effect {
-    /// Whether a call that was cut off by a crash is run again.
+    /// Whether a call that a crash interrupted runs again.
     pub fn may_run_again(self) -> bool {
         match self {
             Self::ReadOnly | Self::Idempotent => true,
@@ -40,23 +40,23 @@ impl Effect {
     }
 }
 
-/// What came of a tool that ran. `is_error` says that it ran and failed, which the model gets
-/// to read; a tool that could not run at all is a [`ToolError`](crate::ToolError) instead.
+/// Result of a tool that ran. `is_error` means that it ran and failed, which the model
+/// reads; a tool that could not run at all is a [`ToolError`](crate::ToolError) instead.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolResult {
-    /// What the model gets to see.
+    /// Content that the model reads.
     pub content: Vec<InputBlock>,
-    /// It ran and failed.
+    /// Whether the tool failed.
     pub is_error: bool,
 }
 
 impl ToolResult {
-    /// A success of one text.
+    /// A success with one text.
     pub fn text(text: impl Into<String>) -> Self {
         Self { content: vec![InputBlock::text(text)], is_error: false }
     }
 
-    /// A failure of one text.
+    /// A failure with one text.
     pub fn failed(text: impl Into<String>) -> Self {
         Self { content: vec![InputBlock::text(text)], is_error: true }
     }

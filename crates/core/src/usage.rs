@@ -1,10 +1,10 @@
-//! What one answer of a model cost in tokens, and why it ended.
+//! Tokens of an answer, and why it ended.
 
 use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-/// Tokens of one answer, or of many added up.
+/// Tokens of one answer, or the sum of several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Usage {
@@ -33,21 +33,21 @@ impl AddAssign for Usage {
     }
 }
 
-/// Why a model stopped. The provider's own word is kept beside it, so nothing is lost.
+/// Why a model stopped. The provider's own word is recorded separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// It was done.
+    /// The model finished.
     EndTurn,
-    /// It ran into a token limit.
+    /// The answer reached a token limit.
     Length,
-    /// It wants tools run.
+    /// The model calls tools.
     ToolUse,
-    /// The answer broke off.
+    /// The answer was interrupted by an error.
     Error,
-    /// Somebody canceled it.
+    /// A user canceled the answer.
     Aborted,
-    /// A word of the provider that is not mapped yet.
+    /// A word of the provider that is not mapped.
     Unknown,
 }

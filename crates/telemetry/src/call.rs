@@ -113,26 +113,19 @@ impl Calls {
 
 /// The call that an event begins, and its tool.
 fn begun(body: &EventBody) -> Option<(&ToolCallId, &str)> {
-    match body {
-        EventBody::ToolStarted(started) => Some((&started.tool_call_id, &started.tool_name)),
-        EventBody::ToolRefused(refused) => Some((&refused.tool_call_id, &refused.tool_name)),
-        EventBody::ToolRequested(request) => Some((&request.tool_call_id, &request.tool_name)),
-        EventBody::Dispatched(dispatched) => Some((&dispatched.tool_call_id, CALL_AGENT)),
-        EventBody::HandedOver(over) => Some((&over.tool_call_id, CALL_AGENT)),
-        EventBody::Awaited(awaited) => Some((&awaited.tool_call_id, WAIT_TASK)),
-        EventBody::RequestSent(sent) => Some((&sent.tool_call_id, SEND_REQUEST)),
-        EventBody::TaskCreated(_)
-        | EventBody::StatusChanged(_)
-        | EventBody::StateChanged(_)
-        | EventBody::MessageAppended(_)
-        | EventBody::MessageQueued(_)
-        | EventBody::Replied(_)
-        | EventBody::ApprovalRequested(_)
-        | EventBody::ApprovalDecided(_)
-        | EventBody::BudgetRaised(_)
-        | EventBody::Relayed(_)
-        | EventBody::UsageRecorded(_)
-        | EventBody::OutputRejected(_)
-        | EventBody::Compacted(_) => None,
-    }
+    let call = body.starts_call()?;
+    let tool = if let EventBody::ToolStarted(started) = body {
+        started.tool_name.as_str()
+    } else if let EventBody::ToolRefused(refused) = body {
+        refused.tool_name.as_str()
+    } else if let EventBody::ToolRequested(request) = body {
+        request.tool_name.as_str()
+    } else if let EventBody::Awaited(_) = body {
+        WAIT_TASK
+    } else if let EventBody::RequestSent(_) = body {
+        SEND_REQUEST
+    } else {
+        CALL_AGENT
+    };
+    Some((call, tool))
 }

@@ -115,37 +115,18 @@ impl State {
     fn observe(&mut self, event: &Event) -> Vec<FinishedSpan> {
         let Some(turned) = self.book.apply(event) else { return Vec::new() };
         let Some(task) = turned.task else { return Vec::new() };
-        match &event.body {
-            EventBody::TaskCreated(_) => self.settle(&task),
-            EventBody::Dispatched(dispatched) => {
-                let call = &dispatched.tool_call_id;
-                let seq = self.book.call_began(&event.task_id, call).unwrap_or(event.seq.0);
-                let span_id = making::call_span(&event.task_id, call, seq);
-                for child in &dispatched.children {
-                    if self.expected.len() < CHILDREN_EXPECTED_MAX {
-                        let cause = Cause { task_id: event.task_id.clone(), span_id };
-                        self.expected.insert(child.clone(), cause);
-                    }
+        if let EventBody::TaskCreated(_) = &event.body {
+            self.settle(&task);
+        } else if let EventBody::Dispatched(dispatched) = &event.body {
+            let call = &dispatched.tool_call_id;
+            let seq = self.book.call_began(&event.task_id, call).unwrap_or(event.seq.0);
+            let span_id = making::call_span(&event.task_id, call, seq);
+            for child in &dispatched.children {
+                if self.expected.len() < CHILDREN_EXPECTED_MAX {
+                    let cause = Cause { task_id: event.task_id.clone(), span_id };
+                    self.expected.insert(child.clone(), cause);
                 }
             }
-            EventBody::StatusChanged(_)
-            | EventBody::StateChanged(_)
-            | EventBody::MessageAppended(_)
-            | EventBody::MessageQueued(_)
-            | EventBody::RequestSent(_)
-            | EventBody::Replied(_)
-            | EventBody::ApprovalRequested(_)
-            | EventBody::ApprovalDecided(_)
-            | EventBody::ToolRefused(_)
-            | EventBody::ToolStarted(_)
-            | EventBody::ToolRequested(_)
-            | EventBody::Awaited(_)
-            | EventBody::HandedOver(_)
-            | EventBody::BudgetRaised(_)
-            | EventBody::Relayed(_)
-            | EventBody::UsageRecorded(_)
-            | EventBody::OutputRejected(_)
-            | EventBody::Compacted(_) => {}
         }
         let spans = self.spans(&task, turned.ended, event);
         if event.body.ends_task() {

@@ -117,7 +117,7 @@ impl From<BackupError> for Failure {
             BackupError::NotAFile { .. } => Self::usage(format!("{message}: name another one")),
             BackupError::Exists { .. }
             | BackupError::Itself { .. }
-            | BackupError::OfAJournal { .. }
+            | BackupError::BelongsToJournal { .. }
             | BackupError::NoExchange { .. }
             | BackupError::Unwritable { .. } => Self::usage(message),
         }

@@ -4,7 +4,7 @@ mod hooks;
 
 use std::num::NonZeroUsize;
 
-use antiphon_core::port::{Agents as _, Journal as _, JournalError, TaskQuery, TaskSelector};
+use antiphon_core::port::{Agents as _, JournalError, TaskIndex, TaskQuery, TaskSelector};
 use antiphon_core::{AgentName, visible};
 use clap::Args;
 use serde::Serialize;

@@ -183,7 +183,7 @@ impl Tasks {
             Self::List { all, unfinished, status, agent, cursor, limit, json } => {
                 let filter = TaskFilter {
                     statuses: statuses(unfinished, status),
-                    tops: !(all || unfinished || agent.is_some()),
+                    roots: !(all || unfinished || agent.is_some()),
                     without_records: !all,
                     session: None,
                     before: cursor,

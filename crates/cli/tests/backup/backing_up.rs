@@ -80,7 +80,9 @@ fn what_is_there_is_replaced_only_by_force() {
     let before = fs::read(project.at("copy")).unwrap();
     let refused = project.antiphon(&["backup", "copy"]);
     assert_eq!(refused.code, 2, "{refused:?}");
-    assert!(refused.err.contains("copy is there: name another file, or replace it with --force"));
+    assert!(
+        refused.err.contains("copy exists already: name another file, or replace it with --force")
+    );
     assert_eq!(fs::read(project.at("copy")).unwrap(), before);
     assert_eq!(project.antiphon(&["backup", "copy", "--force", "--json"]).json()["tasks"], 3);
     symlink("copy", project.at("link")).unwrap();

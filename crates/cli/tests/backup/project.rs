@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use antiphon_core::port::{Append, Expected, Journal, Read as ReadFrom};
+use antiphon_core::port::{Append, Expected, Journal, JournalLog, Read as ReadFrom};
 use antiphon_core::{
     Event, MessageAppended, Position, SessionId, TaskCreated, TaskId, UserMessage,
 };

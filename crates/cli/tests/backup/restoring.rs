@@ -161,7 +161,7 @@ fn a_file_that_is_no_backup_is_refused_and_nothing_is_touched() {
         fs::write(project.at(name), content).unwrap();
         let refused = project.antiphon(&["restore", "--force", name]);
         assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{refused:?}");
-        let said = format!("{name} is damaged or no journal: ");
+        let said = format!("{name} is damaged or not a journal: ");
         assert!(refused.err.contains(&said), "{refused:?}");
     }
     for (name, why) in [

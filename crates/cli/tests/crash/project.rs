@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use antiphon_core::port::{Journal, Read};
+use antiphon_core::port::{JournalLog, Read};
 use antiphon_core::{Event, EventBody, Position, TaskId};
 use antiphon_sqlite::{SqliteJournal, Sync};
 

@@ -1,4 +1,4 @@
-//! Questions to a person.
+//! Approvals.
 
 use antiphon_core::port::{Append, ApprovalSelector};
 use antiphon_core::{
@@ -6,17 +6,17 @@ use antiphon_core::{
 };
 use chrono::TimeDelta;
 
-use super::happening::{approval_id, decided, requested};
-use super::scribe::{Scribe, at, draft, noon, status, task};
+use super::sample_events::{approval_id, decided, requested};
+use super::test_journal::{TestJournal, at, draft, noon, status, task};
 use crate::suite::{Finding, Outcome, equal};
 
-pub(super) async fn an_approval_is_listed_as_it_was_asked_for(scribe: Scribe) -> Outcome {
-    scribe.create(&task(1)).await?;
+pub(super) async fn an_approval_is_listed_as_it_was_requested(journal: TestJournal) -> Outcome {
+    journal.create(&task(1)).await?;
     let (asked_at, expires_at) =
         (noon() + TimeDelta::microseconds(7), noon() + TimeDelta::nanoseconds(3_600_000_000_007));
     let request = ApprovalRequested { expires_at: Some(expires_at), ..requested(1)? };
     let ask = draft(&task(1), at(1), vec![request.clone().into()]);
-    scribe.write(Append { at: asked_at, ..ask }).await?;
+    journal.write(Append { at: asked_at, ..ask }).await?;
     let expected = Approval {
         approval_id: approval_id(1)?,
         task_id: task(1),
@@ -35,30 +35,30 @@ pub(super) async fn an_approval_is_listed_as_it_was_asked_for(scribe: Scribe) ->
     for which in
         [ApprovalSelector::All, ApprovalSelector::Pending, ApprovalSelector::One(approval_id(1)?)]
     {
-        let found = scribe.approvals_which(which, 10).await?;
+        let found = journal.approvals_which(which, 10).await?;
         equal("the approval", &found, &vec![expected.clone()])?;
     }
-    let found = scribe.approvals_which(ApprovalSelector::One(approval_id(2)?), 10).await?;
-    equal("an approval that nobody asked for", &found, &vec![])
+    let found = journal.approvals_which(ApprovalSelector::One(approval_id(2)?), 10).await?;
+    equal("an approval that was not requested", &found, &vec![])
 }
 
-pub(super) async fn approvals_are_listed_the_oldest_first(scribe: Scribe) -> Outcome {
+pub(super) async fn approvals_are_listed_the_oldest_first(journal: TestJournal) -> Outcome {
     for number in 1..=2 {
-        scribe.create(&task(number)).await?;
+        journal.create(&task(number)).await?;
     }
     for (number, seq, approval) in [(2, 1, 3), (1, 1, 1), (2, 2, 2), (1, 2, 4)] {
         let ask = vec![requested(approval)?.into()];
-        scribe.write(draft(&task(number), at(seq), ask)).await?;
+        journal.write(draft(&task(number), at(seq), ask)).await?;
     }
     let expected = ids(&[3, 1, 2, 4])?;
     for which in [ApprovalSelector::All, ApprovalSelector::Pending] {
-        equal("the approvals", &listed(&scribe, which).await?, &expected)?;
+        equal("the approvals", &listed(&journal, which).await?, &expected)?;
     }
     Ok(())
 }
 
-pub(super) async fn an_answer_ends_the_wait(scribe: Scribe) -> Outcome {
-    scribe.create(&task(1)).await?;
+pub(super) async fn a_decision_ends_an_approval(journal: TestJournal) -> Outcome {
+    journal.create(&task(1)).await?;
     let answers = [
         (Decision::AllowOnce, ApprovalStatus::Allowed),
         (Decision::AllowTask, ApprovalStatus::Allowed),
@@ -68,13 +68,13 @@ pub(super) async fn an_answer_ends_the_wait(scribe: Scribe) -> Outcome {
     ];
     for (n, (decision, expected)) in (1..).zip(answers) {
         let seq = 2 * n - 1;
-        scribe.write(draft(&task(1), at(seq), vec![requested(n)?.into()])).await?;
-        equal("who waits", &listed(&scribe, ApprovalSelector::Pending).await?, &ids(&[n])?)?;
+        journal.write(draft(&task(1), at(seq), vec![requested(n)?.into()])).await?;
+        equal("who waits", &listed(&journal, ApprovalSelector::Pending).await?, &ids(&[n])?)?;
         let answer = draft(&task(1), at(seq + 1), vec![decided(n, decision, "ada")?.into()]);
         let when = noon() + TimeDelta::microseconds(9);
-        scribe.write(Append { at: when, ..answer }).await?;
-        equal("who waits", &listed(&scribe, ApprovalSelector::Pending).await?, &vec![])?;
-        let found = one(&scribe, n).await?;
+        journal.write(Append { at: when, ..answer }).await?;
+        equal("who waits", &listed(&journal, ApprovalSelector::Pending).await?, &vec![])?;
+        let found = one(&journal, n).await?;
         equal("its status", &found.status, &expected)?;
         equal("the answer", &found.decision, &Some(decision))?;
         let found = (found.by.as_deref(), found.decided_at);
@@ -83,18 +83,20 @@ pub(super) async fn an_answer_ends_the_wait(scribe: Scribe) -> Outcome {
     Ok(())
 }
 
-/// A second answer comes too late, and the answer of another task is none.
-pub(super) async fn an_approval_is_answered_once_and_in_its_own_task(scribe: Scribe) -> Outcome {
-    scribe.create(&task(1)).await?;
-    scribe.create(&task(2)).await?;
-    scribe.write(draft(&task(1), at(1), vec![requested(1)?.into()])).await?;
+/// A second decision is too late, and a decision in another task does not count.
+pub(super) async fn an_approval_is_decided_once_and_in_its_own_task(
+    journal: TestJournal,
+) -> Outcome {
+    journal.create(&task(1)).await?;
+    journal.create(&task(2)).await?;
+    journal.write(draft(&task(1), at(1), vec![requested(1)?.into()])).await?;
     let stray = vec![decided(1, Decision::AllowAlways, "eve")?.into()];
-    scribe.write(draft(&task(2), at(1), stray)).await?;
-    equal("its status", &one(&scribe, 1).await?.status, &ApprovalStatus::Pending)?;
+    journal.write(draft(&task(2), at(1), stray)).await?;
+    equal("its status", &one(&journal, 1).await?.status, &ApprovalStatus::Pending)?;
     for (seq, decision, by) in [(2, Decision::Deny, "ada"), (3, Decision::AllowOnce, "eve")] {
         let answer = vec![decided(1, decision, by)?.into()];
-        scribe.write(draft(&task(1), at(seq), answer)).await?;
-        let found = one(&scribe, 1).await?;
+        journal.write(draft(&task(1), at(seq), answer)).await?;
+        let found = one(&journal, 1).await?;
         let found = (found.status, found.decision, found.by.as_deref());
         let expected = (ApprovalStatus::Denied, Some(Decision::Deny), Some("ada"));
         equal("the answer that counts", &found, &expected)?;
@@ -102,45 +104,48 @@ pub(super) async fn an_approval_is_answered_once_and_in_its_own_task(scribe: Scr
     Ok(())
 }
 
-pub(super) async fn an_approval_that_is_asked_for_again_is_the_first_one(
-    scribe: Scribe,
+pub(super) async fn an_approval_that_is_requested_again_stays_the_first_one(
+    journal: TestJournal,
 ) -> Outcome {
-    scribe.create(&task(1)).await?;
-    scribe.create(&task(2)).await?;
-    scribe.write(draft(&task(1), at(1), vec![requested(1)?.into()])).await?;
-    let first = one(&scribe, 1).await?;
+    journal.create(&task(1)).await?;
+    journal.create(&task(2)).await?;
+    journal.write(draft(&task(1), at(1), vec![requested(1)?.into()])).await?;
+    let first = one(&journal, 1).await?;
     for number in 1..=2 {
         let again = ApprovalRequested { reason: "again".to_owned(), ..requested(1)? };
         let seq = if number == 1 { 2 } else { 1 };
-        scribe.write(draft(&task(number), at(seq), vec![again.into()])).await?;
+        journal.write(draft(&task(number), at(seq), vec![again.into()])).await?;
     }
-    let found = scribe.approvals_which(ApprovalSelector::All, 10).await?;
+    let found = journal.approvals_which(ApprovalSelector::All, 10).await?;
     equal("the approvals", &found, &vec![first])
 }
 
-pub(super) async fn an_approval_is_void_when_its_task_ends_first(scribe: Scribe) -> Outcome {
+pub(super) async fn an_approval_is_void_when_its_task_ends_first(journal: TestJournal) -> Outcome {
     for number in 1..=2 {
-        scribe.create(&task(number)).await?;
+        journal.create(&task(number)).await?;
     }
-    scribe.write(draft(&task(1), at(1), vec![requested(1)?.into()])).await?;
+    journal.write(draft(&task(1), at(1), vec![requested(1)?.into()])).await?;
     let answer = vec![requested(2)?.into(), decided(2, Decision::Deny, "ada")?.into()];
-    scribe.write(draft(&task(1), at(2), answer)).await?;
-    scribe.write(draft(&task(2), at(1), vec![requested(3)?.into()])).await?;
-    scribe.write(draft(&task(1), at(4), vec![status(TaskStatus::Canceled)])).await?;
+    journal.write(draft(&task(1), at(2), answer)).await?;
+    journal.write(draft(&task(2), at(1), vec![requested(3)?.into()])).await?;
+    journal.write(draft(&task(1), at(4), vec![status(TaskStatus::Canceled)])).await?;
     let found: Vec<_> =
-        scribe.approvals(10).await?.into_iter().map(|approval| approval.status).collect();
+        journal.approvals(10).await?.into_iter().map(|approval| approval.status).collect();
     let expected = vec![ApprovalStatus::Void, ApprovalStatus::Denied, ApprovalStatus::Pending];
     equal("what became of them", &found, &expected)?;
-    equal("who waits", &listed(&scribe, ApprovalSelector::Pending).await?, &ids(&[3])?)
+    equal("who waits", &listed(&journal, ApprovalSelector::Pending).await?, &ids(&[3])?)
 }
 
-async fn one(scribe: &Scribe, n: u64) -> Result<Approval, Finding> {
-    let mut found = scribe.approvals_which(ApprovalSelector::One(approval_id(n)?), 10).await?;
+async fn one(journal: &TestJournal, n: u64) -> Result<Approval, Finding> {
+    let mut found = journal.approvals_which(ApprovalSelector::One(approval_id(n)?), 10).await?;
     found.pop().ok_or_else(|| Finding::Broken(format!("approval {n} is not there")))
 }
 
-async fn listed(scribe: &Scribe, which: ApprovalSelector) -> Result<Vec<ApprovalId>, Finding> {
-    let found = scribe.approvals_which(which, 10).await?;
+async fn listed(
+    journal: &TestJournal,
+    which: ApprovalSelector,
+) -> Result<Vec<ApprovalId>, Finding> {
+    let found = journal.approvals_which(which, 10).await?;
     Ok(found.into_iter().map(|approval| approval.approval_id).collect())
 }
 

@@ -1,6 +1,6 @@
-//! What a journal still knows after it was closed and opened again.
+//! What a journal still returns after it was closed and opened again.
 //!
-//! Closing is dropping: an append that was answered needs nobody to say goodbye.
+//! Closing is dropping: an answered append needs no other call.
 //!
 //! ```ignore
 //! journal::durable::check(
@@ -11,21 +11,21 @@
 
 use antiphon_core::port::{Appended, Expected, Journal, JournalError, TaskSelector};
 use antiphon_core::{
-    AgentState, Approval, BudgetRaised, LiveAgent, MessageQueued, Position, Queued, ResponseStatus,
-    Seq, SessionSummary, TaskStatus, TaskSummary, Usage,
+    AgentState, Approval, BudgetRaised, LiveAgent, MessageQueued, Position, QueuedMessage,
+    ResponseStatus, Seq, SessionSummary, TaskStatus, TaskSummary, Usage,
 };
 use async_trait::async_trait;
 
-use super::happening::{
+use super::all_events::specimens;
+use super::sample_events::{
     asked, handed_over, interaction_id, moved, paid, queued, replied, requested,
 };
-use super::scribe::{Scribe, at, behind, created, draft, keyed, note, status, task};
-use super::specimen::specimens;
+use super::test_journal::{TestJournal, at, behind, created, draft, keyed, note, status, task};
 use crate::suite::{self, CHECK_LIMIT, Check, Finding, Outcome, checks, equal};
 use crate::{Passed, Violations};
 
-/// Runs every check of this part. `place` makes a new, empty place to keep a journal; `open`
-/// opens the journal kept there, for the first time or again.
+/// Runs every check of this part. `place` makes a new, empty location; `open`
+/// opens the journal there, for the first time or again.
 pub async fn check<P, J: Journal + 'static>(
     place: impl Fn() -> P,
     open: impl AsyncFn(&P) -> J,
@@ -45,13 +45,13 @@ pub fn checks() -> Vec<&'static str> {
 fn list<'a>() -> [Check<'a, Box<dyn Reopen + 'a>>; 8] {
     use self as durable;
     checks![Required: durable::{
-        what_was_appended_is_there_after_reopening,
-        positions_go_on_after_reopening,
+        appended_events_exist_after_reopening,
+        positions_continue_after_reopening,
         keys_still_count_after_reopening,
         writers_are_still_refused_after_reopening,
-        arrivals_are_still_in_nobodys_way_after_reopening,
-        answers_to_requests_are_still_there_after_reopening,
-        what_was_at_hand_is_at_hand_after_reopening,
+        arrivals_still_do_not_conflict_after_reopening,
+        answers_to_requests_exist_after_reopening,
+        the_index_is_the_same_after_reopening,
         spending_is_still_known_after_reopening,
     }]
 }
@@ -59,7 +59,7 @@ fn list<'a>() -> [Check<'a, Box<dyn Reopen + 'a>>; 8] {
 /// Opens the same journal any number of times.
 #[async_trait(?Send)]
 trait Reopen {
-    async fn open(&self) -> Scribe;
+    async fn open(&self) -> TestJournal;
 }
 
 struct Site<'a, P, F> {
@@ -69,29 +69,29 @@ struct Site<'a, P, F> {
 
 #[async_trait(?Send)]
 impl<P, J: Journal + 'static, F: AsyncFn(&P) -> J> Reopen for Site<'_, P, F> {
-    async fn open(&self) -> Scribe {
-        Scribe::new((self.open)(&self.place).await)
+    async fn open(&self) -> TestJournal {
+        TestJournal::new((self.open)(&self.place).await)
     }
 }
 
-async fn what_was_appended_is_there_after_reopening(site: Box<dyn Reopen + '_>) -> Outcome {
+async fn appended_events_exist_after_reopening(site: Box<dyn Reopen + '_>) -> Outcome {
     let mut written = Vec::new();
     for (n, body) in (0..).zip(specimens()?) {
-        let scribe = site.open().await;
-        let before = scribe.all().await?;
+        let journal = site.open().await;
+        let before = journal.all().await?;
         equal("what was there before", &before, &written)?;
         let expected = match n {
             0 => Expected::NoTask,
             seq => at(seq),
         };
-        scribe.write(draft(&task(1), expected, vec![body])).await?;
-        written = scribe.all().await?;
+        journal.write(draft(&task(1), expected, vec![body])).await?;
+        written = journal.all().await?;
     }
     let found = site.open().await.all().await?;
     equal("what is there after reopening", &found, &written)
 }
 
-async fn positions_go_on_after_reopening(site: Box<dyn Reopen + '_>) -> Outcome {
+async fn positions_continue_after_reopening(site: Box<dyn Reopen + '_>) -> Outcome {
     site.open().await.create_up_to(&task(1), 3).await?;
     let appended = site.open().await.create(&task(2)).await?;
     let expected =
@@ -103,72 +103,70 @@ async fn keys_still_count_after_reopening(site: Box<dyn Reopen + '_>) -> Outcome
     let create = draft(&task(1), Expected::NoTask, vec![created()]);
     let first = site.open().await.write(keyed("k", create)).await?;
     let again = draft(&task(2), Expected::NoTask, vec![created()]);
-    let scribe = site.open().await;
+    let journal = site.open().await;
     let expected = Appended { deduplicated: true, ..first };
-    let known = scribe.answered("k").await?;
+    let known = journal.answered("k").await?;
     equal("the answer of a key", &known, &Some(expected.clone()))?;
-    let answer = scribe.write(keyed("k", again)).await?;
+    let answer = journal.write(keyed("k", again)).await?;
     equal("the answer to a repeated key", &answer, &expected)?;
-    equal("events written", &scribe.all().await?.len(), &1)
+    equal("events written", &journal.all().await?.len(), &1)
 }
 
 async fn writers_are_still_refused_after_reopening(site: Box<dyn Reopen + '_>) -> Outcome {
-    let scribe = site.open().await;
-    scribe.create(&task(1)).await?;
+    let journal = site.open().await;
+    journal.create(&task(1)).await?;
     let end = vec![status(TaskStatus::Completed)];
-    scribe.write(draft(&task(1), at(1), end)).await?;
-    scribe.create_up_to(&task(2), 2).await?;
-    drop(scribe);
+    journal.write(draft(&task(1), at(1), end)).await?;
+    journal.create_up_to(&task(2), 2).await?;
+    drop(journal);
 
-    let scribe = site.open().await;
+    let journal = site.open().await;
     let late = draft(&task(1), at(2), vec![note(9)]);
     let ended = JournalError::Ended { task_id: task(1) };
-    equal("the refusal", &scribe.refused(late).await?, &ended)?;
+    equal("the refusal", &journal.refused(late).await?, &ended)?;
     let stale = draft(&task(2), at(1), vec![note(9)]);
     let expected = JournalError::Stale { task_id: task(2), expected: Seq(1), actual: Seq(2) };
-    equal("the refusal", &scribe.refused(stale).await?, &expected)
+    equal("the refusal", &journal.refused(stale).await?, &expected)
 }
 
-/// What came since is known to have arrived, whether it was written before or after.
-async fn arrivals_are_still_in_nobodys_way_after_reopening(site: Box<dyn Reopen + '_>) -> Outcome {
-    let scribe = site.open().await;
-    scribe.create_up_to(&task(1), 2).await?;
-    scribe.write(draft(&task(1), at(2), vec![queued(1).into(), queued(2).into()])).await?;
-    drop(scribe);
+/// Later messages count as arrivals, whether they were written before or after.
+async fn arrivals_still_do_not_conflict_after_reopening(site: Box<dyn Reopen + '_>) -> Outcome {
+    let journal = site.open().await;
+    journal.create_up_to(&task(1), 2).await?;
+    journal.write(draft(&task(1), at(2), vec![queued(1).into(), queued(2).into()])).await?;
+    drop(journal);
 
-    let scribe = site.open().await;
+    let journal = site.open().await;
     let late = draft(&task(1), behind(1), vec![note(9)]);
     let stale = JournalError::Stale { task_id: task(1), expected: Seq(1), actual: Seq(4) };
-    equal("the refusal", &scribe.refused(late).await?, &stale)?;
-    scribe.write(draft(&task(1), Expected::There, vec![queued(3).into()])).await?;
-    let appended = scribe.write(draft(&task(1), behind(2), vec![note(9)])).await?;
+    equal("the refusal", &journal.refused(late).await?, &stale)?;
+    journal.write(draft(&task(1), Expected::Exists, vec![queued(3).into()])).await?;
+    let appended = journal.write(draft(&task(1), behind(2), vec![note(9)])).await?;
     equal("where it was written", &appended.seq, &Seq(6))
 }
 
-async fn answers_to_requests_are_still_there_after_reopening(
-    site: Box<dyn Reopen + '_>,
-) -> Outcome {
-    let scribe = site.open().await;
+async fn answers_to_requests_exist_after_reopening(site: Box<dyn Reopen + '_>) -> Outcome {
+    let journal = site.open().await;
     let accepted = replied(1, ResponseStatus::Accepted, "soon");
     let first = replied(2, ResponseStatus::Completed, "first");
     let events = vec![created(), accepted.into(), first.clone().into()];
-    scribe.write(draft(&task(1), Expected::NoTask, events)).await?;
-    drop(scribe);
+    journal.write(draft(&task(1), Expected::NoTask, events)).await?;
+    drop(journal);
 
-    let scribe = site.open().await;
-    equal("no answer yet", &scribe.reply(1).await?, &None)?;
-    equal("an answer", &scribe.reply(2).await?, &Some(first.clone()))?;
+    let journal = site.open().await;
+    equal("no answer yet", &journal.reply(1).await?, &None)?;
+    equal("an answer", &journal.reply(2).await?, &Some(first.clone()))?;
     let failed = replied(1, ResponseStatus::Failed, "not after all");
     let second = replied(2, ResponseStatus::Failed, "second");
-    scribe.write(draft(&task(1), at(3), vec![failed.clone().into(), second.into()])).await?;
-    drop(scribe);
+    journal.write(draft(&task(1), at(3), vec![failed.clone().into(), second.into()])).await?;
+    drop(journal);
 
-    let scribe = site.open().await;
-    let found = (scribe.reply(1).await?, scribe.reply(2).await?);
+    let journal = site.open().await;
+    let found = (journal.reply(1).await?, journal.reply(2).await?);
     equal("both answers", &found, &(Some(failed), Some(first)))
 }
 
-async fn what_was_at_hand_is_at_hand_after_reopening(site: Box<dyn Reopen + '_>) -> Outcome {
+async fn the_index_is_the_same_after_reopening(site: Box<dyn Reopen + '_>) -> Outcome {
     let usage = Usage { input_tokens: 3, output_tokens: 1, ..Usage::default() };
     let newer = MessageQueued { replaces: Some(interaction_id(1)), ..queued(2) };
     let appends = [
@@ -187,12 +185,12 @@ async fn what_was_at_hand_is_at_hand_after_reopening(site: Box<dyn Reopen + '_>)
         ),
     ];
     for (expected, events) in appends {
-        let scribe = site.open().await;
-        scribe.write(draft(&task(1), expected, events)).await?;
-        let before = at_hand(&scribe).await?;
-        drop(scribe);
-        let after = at_hand(&site.open().await).await?;
-        equal("what is at hand after reopening", &after, &before)?;
+        let journal = site.open().await;
+        journal.write(draft(&task(1), expected, events)).await?;
+        let before = index_lists(&journal).await?;
+        drop(journal);
+        let after = index_lists(&site.open().await).await?;
+        equal("the index after reopening", &after, &before)?;
     }
     let found = site.open().await;
     let tasks = found.tasks(TaskSelector::All, 10).await?;
@@ -223,10 +221,10 @@ async fn spending_is_still_known_after_reopening(site: Box<dyn Reopen + '_>) -> 
         (at(4), vec![raised.into(), pay()]),
     ];
     for (expected, events) in steps {
-        let scribe = site.open().await;
-        scribe.write(draft(&task(1), expected, events)).await?;
-        let before = scribe.spending(1, 28).await?;
-        drop(scribe);
+        let journal = site.open().await;
+        journal.write(draft(&task(1), expected, events)).await?;
+        let before = journal.spending(1, 28).await?;
+        drop(journal);
         let after = site.open().await.spending(1, 28).await?;
         equal("what was spent, after reopening", &after, &before)?;
     }
@@ -238,14 +236,15 @@ async fn spending_is_still_known_after_reopening(site: Box<dyn Reopen + '_>) -> 
     equal("what was allowed across openings", &raised, &vec![10])
 }
 
-type AtHand = (Vec<TaskSummary>, Vec<SessionSummary>, Vec<Approval>, Vec<LiveAgent>, Vec<Queued>);
+type IndexLists =
+    (Vec<TaskSummary>, Vec<SessionSummary>, Vec<Approval>, Vec<LiveAgent>, Vec<QueuedMessage>);
 
-async fn at_hand(scribe: &Scribe) -> Result<AtHand, Finding> {
+async fn index_lists(journal: &TestJournal) -> Result<IndexLists, Finding> {
     Ok((
-        scribe.tasks(TaskSelector::All, 10).await?,
-        scribe.sessions(10).await?,
-        scribe.approvals(10).await?,
-        scribe.agents(10).await?,
-        scribe.queued(10).await?,
+        journal.tasks(TaskSelector::All, 10).await?,
+        journal.sessions(10).await?,
+        journal.approvals(10).await?,
+        journal.agents(10).await?,
+        journal.queued(10).await?,
     ))
 }

@@ -5,16 +5,18 @@ use std::collections::HashMap;
 use antiphon_core::port::{Appended, Expected, JournalError};
 use antiphon_core::{Position, Seq, TaskId};
 
-use super::scribe::{Scribe, at, created, draft, note, task};
+use super::test_journal::{TestJournal, at, created, draft, note, task};
 use crate::suite::{Outcome, ensure, equal};
 
-pub(super) async fn positions_and_seqs_count_from_one_without_a_gap(scribe: Scribe) -> Outcome {
+pub(super) async fn positions_and_seqs_count_from_one_without_a_gap(
+    journal: TestJournal,
+) -> Outcome {
     let (a, b) = (task(1), task(2));
     let answers = [
-        scribe.create(&a).await?,
-        scribe.create(&b).await?,
-        scribe.write(draft(&a, at(1), vec![note(1), note(2), note(3)])).await?,
-        scribe.write(draft(&b, at(1), vec![note(4), note(5)])).await?,
+        journal.create(&a).await?,
+        journal.create(&b).await?,
+        journal.write(draft(&a, at(1), vec![note(1), note(2), note(3)])).await?,
+        journal.write(draft(&b, at(1), vec![note(4), note(5)])).await?,
     ];
     let answer = |task: &TaskId, position, seq| Appended {
         task_id: task.clone(),
@@ -26,7 +28,7 @@ pub(super) async fn positions_and_seqs_count_from_one_without_a_gap(scribe: Scri
     equal("the answers", &answers, &expected)?;
 
     let mut seqs: HashMap<TaskId, u64> = HashMap::new();
-    for (position, event) in (1..).zip(scribe.all().await?) {
+    for (position, event) in (1..).zip(journal.all().await?) {
         let seq = seqs.entry(event.task_id).or_default();
         *seq += 1;
         equal("a position", &event.position, &Position(position))?;
@@ -35,17 +37,17 @@ pub(super) async fn positions_and_seqs_count_from_one_without_a_gap(scribe: Scri
     Ok(())
 }
 
-pub(super) async fn a_batch_is_written_whole_and_in_order(scribe: Scribe) -> Outcome {
+pub(super) async fn a_batch_is_written_whole_and_in_order(journal: TestJournal) -> Outcome {
     let batch: Vec<_> = [created()].into_iter().chain((1..=5).map(note)).collect();
-    scribe.write(draft(&task(1), Expected::NoTask, batch.clone())).await?;
-    let found: Vec<_> = scribe.all().await?.into_iter().map(|event| event.body).collect();
+    journal.write(draft(&task(1), Expected::NoTask, batch.clone())).await?;
+    let found: Vec<_> = journal.all().await?.into_iter().map(|event| event.body).collect();
     equal("the batch", &found, &batch)
 }
 
-pub(super) async fn a_refused_batch_leaves_nothing_behind(scribe: Scribe) -> Outcome {
-    scribe.create(&task(1)).await?;
+pub(super) async fn a_refused_batch_leaves_nothing_behind(journal: TestJournal) -> Outcome {
+    journal.create(&task(1)).await?;
     let batch = vec![note(1), note(2), created()];
-    let error = scribe.refused(draft(&task(1), at(1), batch)).await?;
+    let error = journal.refused(draft(&task(1), at(1), batch)).await?;
     ensure!(
         matches!(error, JournalError::Invalid { .. }),
         "a batch with a creation in it was refused with: {error}"

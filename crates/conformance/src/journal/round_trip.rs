@@ -4,11 +4,11 @@ use antiphon_core::port::{Append, Expected};
 use antiphon_core::{Event, EventBody, Position, Seq};
 use chrono::{DateTime, Utc};
 
-use super::scribe::{Scribe, at, draft, noon, note, task};
-use super::specimen::specimens;
+use super::all_events::specimens;
+use super::test_journal::{TestJournal, at, draft, noon, note, task};
 use crate::suite::{Outcome, ensure, equal};
 
-pub(super) async fn events_come_back_as_they_were_written(scribe: Scribe) -> Outcome {
+pub(super) async fn events_come_back_as_they_were_written(journal: TestJournal) -> Outcome {
     let bodies = specimens()?;
     for missing in EventBody::TYPES {
         ensure!(
@@ -21,9 +21,9 @@ pub(super) async fn events_come_back_as_they_were_written(scribe: Scribe) -> Out
             0 => Expected::NoTask,
             seq => at(seq),
         };
-        scribe.write(draft(&task(1), expected, vec![body.clone()])).await?;
+        journal.write(draft(&task(1), expected, vec![body.clone()])).await?;
     }
-    let found = scribe.read(Some(&task(1)), Position(0), 100).await?.events;
+    let found = journal.read(Some(&task(1)), Position(0), 100).await?.events;
     for (seq, (found, body)) in (1..).zip(found.iter().zip(&bodies)) {
         let expected = Event {
             position: Position(seq),
@@ -37,17 +37,17 @@ pub(super) async fn events_come_back_as_they_were_written(scribe: Scribe) -> Out
     equal("events read", &found.len(), &bodies.len())
 }
 
-pub(super) async fn times_come_back_to_the_nanosecond(scribe: Scribe) -> Outcome {
+pub(super) async fn times_come_back_to_the_nanosecond(journal: TestJournal) -> Outcome {
     let times: Vec<DateTime<Utc>> = [(0, 0), (1_771_416_000, 123_456_789), (-1, 999_999_999)]
         .into_iter()
         .filter_map(|(seconds, nanos)| DateTime::from_timestamp(seconds, nanos))
         .collect();
-    scribe.create(&task(1)).await?;
+    journal.create(&task(1)).await?;
     for (seq, time) in (1..).zip(&times) {
         let append = Append { at: *time, ..draft(&task(1), at(seq), vec![note(seq)]) };
-        scribe.write(append).await?;
+        journal.write(append).await?;
     }
-    let found: Vec<_> = scribe.all().await?.iter().map(|event| event.at).collect();
+    let found: Vec<_> = journal.all().await?.iter().map(|event| event.at).collect();
     let expected: Vec<_> = [noon()].into_iter().chain(times).collect();
     equal("the times", &found, &expected)
 }

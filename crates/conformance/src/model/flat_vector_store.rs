@@ -1,11 +1,11 @@
-//! A vector store that compares the query with every vector it holds. Exact, and fast enough for
-//! some ten thousand vectors.
+//! A vector store that compares the query with every vector. Exact, and fast enough for
+//! ten thousand vectors.
 //!
 //! | question the port leaves open            | answer                                       |
 //! |------------------------------------------|----------------------------------------------|
 //! | how near is a vector of zeros            | 0 to everything, never NaN                   |
-//! | which dimension after the last was deleted | that of the first ever, still              |
-//! | a search before anything was put in      | finds nothing, whatever its dimension        |
+//! | which dimension after the last delete    | the first one, still                         |
+//! | a search in an empty store               | finds nothing, whatever its dimension        |
 //! | a limit of 0                             | finds nothing                                |
 
 use std::cmp::Ordering;
@@ -16,7 +16,7 @@ use antiphon_core::MessageId;
 use antiphon_core::port::{Embedding, Hit, Metadata, Search, VectorStore, VectorStoreError};
 use async_trait::async_trait;
 
-/// Vectors in one store. One more is [`VectorStoreError::Unavailable`].
+/// Most vectors in one store. One more is [`VectorStoreError::Unavailable`].
 pub const VECTORS_MAX: usize = 1_000_000;
 
 /// A vector store in memory.
@@ -39,7 +39,7 @@ struct Kept {
 }
 
 impl FlatVectorStore {
-    /// An empty one.
+    /// An empty store.
     pub fn new() -> Self {
         Self::default()
     }
@@ -70,7 +70,7 @@ impl VectorStore for FlatVectorStore {
         let stock = self.stock.read().unwrap_or_else(PoisonError::into_inner);
         stock.check_dimension(&search.query)?;
         let query_norm = norm(&search.query);
-        // The worst of the best is on top, to make room for a better one.
+        // The worst of the best is on top, to be replaced by a better one.
         let mut best = BinaryHeap::new();
         for (id, kept) in &stock.vectors {
             if !kept.matches(&search.filter) {
@@ -112,7 +112,7 @@ impl Kept {
     }
 }
 
-/// Less is better: a greater score, then a smaller id.
+/// Less is better: a higher score, then a lower id.
 #[derive(Debug)]
 struct Candidate {
     score: f32,
@@ -144,7 +144,7 @@ fn norm(embedding: &Embedding) -> f64 {
     dot(embedding, embedding).sqrt()
 }
 
-/// In double precision: the squares of the greatest `f32` still fit.
+/// In double precision: the squares of the largest `f32` still fit.
 fn dot(a: &Embedding, b: &Embedding) -> f64 {
     let pairs = a.as_slice().iter().zip(b.as_slice());
     pairs.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
@@ -156,6 +156,6 @@ fn cosine(a: &Embedding, a_norm: f64, b: &Embedding, b_norm: f64) -> f32 {
     if norms == 0.0 {
         return 0.0;
     }
-    // Rounding may leave the range by a hair. Adding 0 turns -0 into 0, which sorts elsewhere.
+    // Rounding may leave the range slightly. Adding 0 turns -0 into 0, which sorts differently.
     ((dot(a, b) / norms).clamp(-1.0, 1.0) + 0.0) as f32
 }

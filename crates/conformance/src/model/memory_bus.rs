@@ -1,7 +1,7 @@
-//! A bus within one process. It never fails but at its bounds, and forgets everything when it is
-//! dropped, which a bus may: the journal is the truth.
+//! A bus within one process. It fails only at its bounds. Dropping it loses everything, which is
+//! allowed: the journal is the truth.
 //!
-//! A lease is over when its time is, whether or not somebody else wants the item.
+//! A lease ends when its time is over, whether or not another worker wants the item.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -18,16 +18,16 @@ use tokio::time::{Instant, timeout_at};
 
 use super::work_queue::WorkQueue;
 
-/// Unread payloads kept for a subscriber. At one more the oldest goes, and it is told.
+/// Unread payloads kept for a subscriber. One more drops the oldest, which the subscriber learns.
 pub const LIVE_BACKLOG_MAX: usize = 256;
 
-/// Items in one queue, waiting and claimed. One more is [`BusError::Full`].
+/// Items in one queue, queued and claimed. One more is [`BusError::Full`].
 pub const QUEUE_ITEMS_MAX: usize = 65_536;
 
-/// Topics that are listened to, and queues in use. One more is [`BusError::Full`].
+/// Topics with subscribers, and queues in use. One more is [`BusError::Full`].
 pub const TOPICS_MAX: usize = 65_536;
 
-/// The longest lease that a clock can count; longer ones are cut to it.
+/// The longest lease that the clock can count; longer ones are cut to it.
 const LEASE_MAX: Duration = Duration::from_hours(365 * 24);
 
 /// A bus in memory.
@@ -35,21 +35,21 @@ const LEASE_MAX: Duration = Duration::from_hours(365 * 24);
 pub struct MemoryBus {
     live: Mutex<HashMap<Topic, broadcast::Sender<Vec<u8>>>>,
     queues: Mutex<HashMap<Topic, Arc<Counter>>>,
-    /// One for all queues, so that an id that is queued again is claimed under a greater one.
+    /// One counter for all queues, so that an item that is queued again gets a higher fence.
     fence: AtomicU64,
 }
 
-/// Where workers wait for items of one queue.
+/// The workers that wait for items of one queue.
 #[derive(Debug, Default)]
 struct Counter {
     queue: Mutex<WorkQueue>,
-    /// One is told of an item that waits, all are told of a lease that ends sooner than they
+    /// Notifies one worker of a queued item, and all workers of a lease that ends sooner than they
     /// know.
     changed: Notify,
 }
 
 impl MemoryBus {
-    /// An empty one.
+    /// An empty bus.
     pub fn new() -> Self {
         Self::default()
     }
@@ -72,7 +72,7 @@ impl MemoryBus {
         Ok(counter)
     }
 
-    /// Takes the oldest item, if one waits.
+    /// Claims the oldest queued item.
     fn try_claim(&self, counter: &Counter, topic: &Topic, lease: Duration) -> Option<Claim> {
         let mut queue = counter.looked_at();
         if !queue.has_waiting() {
@@ -152,7 +152,7 @@ impl Bus for MemoryBus {
     async fn claim(&self, queue: &Topic, lease: Duration) -> Result<Claim, BusError> {
         let counter = self.counter(queue)?;
         loop {
-            // Listening begins before looking, so that no change falls in between.
+            // Subscribe before checking, so that no change is missed.
             let mut changed = pin!(counter.changed.notified());
             changed.as_mut().enable();
             if let Some(claim) = self.try_claim(&counter, queue, lease) {
@@ -160,7 +160,7 @@ impl Bus for MemoryBus {
             }
             let expiry = lock(&counter.queue).next_expiry();
             match expiry {
-                // Either way it looks again.
+                // In both cases, check again.
                 Some(expiry) => drop(timeout_at(expiry, changed).await),
                 None => changed.await,
             }
@@ -192,7 +192,7 @@ impl Bus for MemoryBus {
     }
 }
 
-/// No state here is half changed when a thread panics.
+/// No state is half changed when a thread panics.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,49 +1,49 @@
-//! A journal that lasts as long as its process. It keeps every promise of the port but `durable`.
+//! A journal in memory. It keeps every guarantee of the port except `durable`.
 
-mod book;
-mod chapter;
+mod journal_state;
+mod task_state;
 
-use std::num::NonZeroUsize;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
+    AgentQuery, Append, Appended, ApprovalQuery, IdempotencyKey, JournalError, JournalIndex,
+    JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex, TaskQuery,
 };
 use antiphon_core::{
-    Approval, DayRange, Event, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending,
-    TaskSummary,
+    Approval, DayRange, Event, InteractionId, LiveAgent, QueuedMessage, Replied, SessionSummary,
+    Spending, TaskSummary,
 };
 use async_trait::async_trait;
 
-use book::Book;
+use journal_state::JournalState;
 
-/// Events a journal holds unless told otherwise. One more is [`JournalError::Unavailable`].
+/// Default limit of events. One more is [`JournalError::Unavailable`].
 pub const EVENTS_MAX: usize = 1_000_000;
 
-/// Longest page. A read that asks for more gets this many, and goes on from there.
+/// Most events in a page. A longer read gets this many, and continues from there.
 pub const PAGE_EVENTS_MAX: usize = 1024;
 
-/// A journal in memory. An append costs as much as its events, a page as much as its own.
+/// A journal in memory. The cost of an append or a page is proportional to its events.
 #[derive(Debug)]
 pub struct MemoryJournal {
     events_max: usize,
-    book: RwLock<Book>,
+    state: RwLock<JournalState>,
 }
 
 impl MemoryJournal {
-    /// An empty one that holds [`EVENTS_MAX`] events.
+    /// An empty journal for [`EVENTS_MAX`] events.
     pub fn new() -> Self {
         Self::with_events_max(EVENTS_MAX)
     }
 
-    /// An empty one that holds `events_max` events.
+    /// An empty journal for `events_max` events.
     pub fn with_events_max(events_max: usize) -> Self {
-        Self { events_max, book: RwLock::default() }
+        Self { events_max, state: RwLock::default() }
     }
 
-    /// Everything is checked before anything is changed: a poisoned book is a whole book.
-    fn book(&self) -> RwLockReadGuard<'_, Book> {
-        self.book.read().unwrap_or_else(PoisonError::into_inner)
+    /// Everything is checked before anything changes: a poisoned lock still guards a consistent state.
+    fn state(&self) -> RwLockReadGuard<'_, JournalState> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -54,61 +54,67 @@ impl Default for MemoryJournal {
 }
 
 #[async_trait]
-impl Journal for MemoryJournal {
+impl JournalLog for MemoryJournal {
     async fn append(&self, append: Append) -> Result<Appended, JournalError> {
         append.check_shape()?;
-        let mut book = self.book.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(first) = append.key.as_ref().and_then(|key| book.answered(key)) {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(first) = append.key.as_ref().and_then(|key| state.answered(key)) {
             return Ok(Appended { deduplicated: true, ..first.clone() });
         }
-        append.check_place(book.place(&append.task_id))?;
-        if append.events.len() > self.events_max.saturating_sub(book.len()) {
+        append.check_position(state.place(&append.task_id))?;
+        if append.events.len() > self.events_max.saturating_sub(state.len()) {
             return Err(JournalError::Unavailable {
                 reason: format!("it is kept in memory, {} events at most", self.events_max),
             });
         }
-        Ok(book.write(append))
+        Ok(state.write(append))
     }
 
     async fn read(&self, read: Read) -> Result<Page, JournalError> {
         let (events, head) = {
-            let book = self.book();
-            (book.behind(&read), book.head())
+            let state = self.state();
+            (state.behind(&read), state.head())
         };
         let events: Vec<Event> = events.iter().map(|event| Event::clone(event)).collect();
         Ok(Page { next: events.last().map_or(read.after, |event| event.position), events, head })
     }
 
-    async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
-        Ok(self.book().tasks(&query))
+    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
+        let again = |first: &Appended| Appended { deduplicated: true, ..first.clone() };
+        Ok(self.state().answered(key).map(again))
     }
+}
 
-    async fn sessions(&self, limit: NonZeroUsize) -> Result<Vec<SessionSummary>, JournalError> {
-        Ok(self.book().sessions(limit))
+#[async_trait]
+impl TaskIndex for MemoryJournal {
+    async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
+        Ok(self.state().tasks(&query))
+    }
+}
+
+#[async_trait]
+impl JournalIndex for MemoryJournal {
+    async fn sessions(&self, query: SessionQuery) -> Result<Vec<SessionSummary>, JournalError> {
+        Ok(self.state().sessions(&query))
     }
 
     async fn approvals(&self, query: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
-        Ok(self.book().approvals(&query))
+        Ok(self.state().approvals(&query))
     }
 
-    async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
-        Ok(self.book().agents(limit))
+    async fn agents(&self, query: AgentQuery) -> Result<Vec<LiveAgent>, JournalError> {
+        Ok(self.state().agents(&query))
     }
 
-    async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
-        Ok(self.book().queued(limit))
+    async fn queued(&self, query: QueuedQuery) -> Result<Vec<QueuedMessage>, JournalError> {
+        Ok(self.state().queued(&query))
     }
 
     async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
-        Ok(self.book().reply(request))
+        Ok(self.state().reply(request))
     }
 
     async fn spending(&self, days: DayRange) -> Result<Spending, JournalError> {
-        Ok(self.book().spending(days))
-    }
-
-    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
-        let again = |first: &Appended| Appended { deduplicated: true, ..first.clone() };
-        Ok(self.book().answered(key).map(again))
+        Ok(self.state().spending(days))
     }
 }

@@ -1,7 +1,7 @@
-//! Three tools, one for each thing that can become of a call: `echo` succeeds, `fail` runs and
-//! fails, `sleep` goes on until it is canceled.
+//! Three tools, one for each outcome of a call: `echo` succeeds, `fail` runs and
+//! fails, `sleep` runs until it is canceled.
 //!
-//! A call that is canceled before it begins does nothing, whichever tool it is for.
+//! A call that is canceled before it starts does nothing, whatever its tool.
 
 use std::pin::pin;
 

@@ -1,4 +1,4 @@
-//! A provider that plays scenarios, without a wire in between.
+//! A provider that plays scenarios, without a wire.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use crate::provider::{
     Ending, Refusal, Scenario, Stage, Step, StopWord, Traffic, Unsupported, Wire,
 };
 
-/// Puts a [`ScenarioProvider`] on the stage. It can say everything.
+/// Makes a [`ScenarioProvider`]. It can express every scenario.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ScenarioWire;
 
@@ -41,7 +41,7 @@ struct Script {
 }
 
 impl ScenarioProvider {
-    /// Has an answer for as many requests as there are scenarios, and refuses the next.
+    /// Answers as many requests as there are scenarios, and refuses the next.
     pub fn new(scenarios: &[Scenario]) -> Self {
         Self {
             script: Arc::new(Script {
@@ -51,7 +51,7 @@ impl ScenarioProvider {
         }
     }
 
-    /// The requests as they come and go.
+    /// Counters of requests.
     pub fn traffic(&self) -> watch::Receiver<Traffic> {
         self.script.traffic.subscribe()
     }
@@ -68,10 +68,10 @@ impl Provider for ScenarioProvider {
     }
 }
 
-/// Pieces that come singly. Then they come in batches of as many, as when a reader is behind.
+/// Number of pieces that arrive singly. Then they arrive in batches of this size, as for a slow reader.
 const BATCH: usize = 100;
 
-/// One answer. Before each piece, later before each batch, a poll finds nothing, as on a wire.
+/// One answer. Before each piece, later before each batch, one poll is pending, as on a wire.
 struct Performance {
     script: Arc<Script>,
     progress: Progress,

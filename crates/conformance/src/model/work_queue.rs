@@ -1,5 +1,5 @@
-//! One queue of work: who waits, who is claimed and until when. Pure but for the time, which is
-//! passed in; a lease that ran out is noticed by whoever looks next.
+//! One queue of work items: queued and claimed items with their leases. Pure: the time is
+//! passed in; the next call notices a lease that ran out.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -10,9 +10,9 @@ use tokio::time::Instant;
 #[derive(Debug, Default)]
 pub(super) struct WorkQueue {
     items: HashMap<String, Entry>,
-    /// By age.
+    /// Ordered by age.
     waiting: BTreeMap<u64, String>,
-    /// By the end of their lease.
+    /// Ordered by the end of their lease.
     claimed: BTreeSet<(Instant, String)>,
     enqueued: u64,
 }
@@ -20,7 +20,7 @@ pub(super) struct WorkQueue {
 #[derive(Debug)]
 struct Entry {
     payload: Vec<u8>,
-    /// An item that returns to the queue returns to its place.
+    /// An item that returns to the queue returns to its old position.
     age: u64,
     held: Option<Hold>,
 }
@@ -48,12 +48,12 @@ impl WorkQueue {
         !self.waiting.is_empty()
     }
 
-    /// When the next lease runs out.
+    /// Time when the next lease runs out.
     pub(super) fn next_expiry(&self) -> Option<Instant> {
         self.claimed.first().map(|(until, _)| *until)
     }
 
-    /// Adds an item that it does not hold yet.
+    /// Adds an item that is not in the queue yet.
     pub(super) fn push(&mut self, item: WorkItem) {
         self.enqueued += 1;
         self.waiting.insert(self.enqueued, item.id.clone());
@@ -61,7 +61,7 @@ impl WorkQueue {
         self.items.insert(item.id, entry);
     }
 
-    /// Takes the oldest that waits, under `fence`.
+    /// Claims the oldest queued item, under `fence`.
     pub(super) fn claim(&mut self, fence: u64, until: Instant) -> Option<WorkItem> {
         let (_, id) = self.waiting.pop_first()?;
         let entry = self.items.get_mut(&id)?;
@@ -91,7 +91,7 @@ impl WorkQueue {
         Ok(())
     }
 
-    /// Lets items whose lease has run out wait again.
+    /// Queues items again whose lease has run out.
     pub(super) fn expire(&mut self, now: Instant) {
         while self.next_expiry().is_some_and(|until| until <= now) {
             if let Some((_, id)) = self.claimed.pop_first() {

@@ -1,10 +1,10 @@
-//! An answer as its reader sees it.
+//! An answer, as its reader sees it.
 
 use antiphon_core::{AssistantMessage, MessageStream, NotStarted, StreamError, StreamEvent};
 use async_trait::async_trait;
 
-/// What the checks do with an answer. [`MessageStream`] is the implementation; the trait is here
-/// so that this crate's own tests can hand a wrong one to the checks.
+/// Operations of the checks on an answer. [`MessageStream`] is the implementation; the trait exists
+/// so that this crate's own tests can pass a wrong one to the checks.
 #[async_trait]
 pub trait Answer: Send {
     /// See [`MessageStream::next`].

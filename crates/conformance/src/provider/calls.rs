@@ -1,4 +1,4 @@
-//! Tool calls, put together again from what came of them.
+//! Tool calls, assembled from their pieces.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use super::reader::{read, read_whole};
 use super::{Ending, Scenario, Step, StopWord, Wire};
 use crate::suite::{Outcome, ensure, equal};
 
-/// Arguments whose bytes say more than their value.
+/// Arguments whose bytes carry more than their value.
 const ODD_ARGUMENTS: &str = r#"{"z":1.0,"a":1e2,"n":123456789012345678901234567890,"u":"\u00e9\ud83d\ude00\/","a":-0,"deep":[[{}]]}"#;
 
 pub(super) async fn a_call_begins_grows_and_ends(wire: &dyn Wire) -> Outcome {
@@ -18,7 +18,7 @@ pub(super) async fn a_call_begins_grows_and_ends(wire: &dyn Wire) -> Outcome {
     steps.push(Step::Stop(StopWord::ToolUse));
     let (transcript, message) = read_whole(wire, steps).await?;
     let calls: Vec<&ToolCallBlock> = message.tool_calls().collect();
-    equal("the calls", &told(&message), &told_as(&[("look", arguments)]))?;
+    equal("the calls", &described(&message), &expected_calls(&[("look", arguments)]))?;
     transcript.tells_of(&calls, &[arguments])
 }
 
@@ -32,39 +32,39 @@ pub(super) async fn parallel_calls_keep_their_order(wire: &dyn Wire) -> Outcome 
             .chain([Step::Stop(StopWord::ToolUse)]),
     )
     .await?;
-    equal("the calls", &told(&message), &told_as(&calls))
+    equal("the calls", &described(&message), &expected_calls(&calls))
 }
 
 pub(super) async fn no_arguments_are_an_empty_object(wire: &dyn Wire) -> Outcome {
     let steps =
         [begin(0, "call_1", "look"), Step::BlockEnd { block: 0 }, Step::Stop(StopWord::ToolUse)];
     let (_, message) = read_whole(wire, steps).await?;
-    equal("the calls", &told(&message), &told_as(&[("look", "{}")]))
+    equal("the calls", &described(&message), &expected_calls(&[("look", "{}")]))
 }
 
 pub(super) async fn the_bytes_of_arguments_survive(wire: &dyn Wire) -> Outcome {
     let mut steps = Step::call(0, "call_1", "look", ODD_ARGUMENTS);
     steps.push(Step::Stop(StopWord::ToolUse));
     let (_, message) = read_whole(wire, steps).await?;
-    let expected = told_as(&[("look", ODD_ARGUMENTS)]);
-    equal("the calls", &told(&message), &expected)
+    let expected = expected_calls(&[("look", ODD_ARGUMENTS)]);
+    equal("the calls", &described(&message), &expected)
 }
 
-/// A wire that says when a block ends may keep the call that did; none may keep the other.
+/// A wire that reports the end of a block may keep the finished call; no wire may keep the other.
 pub(super) async fn a_partial_message_never_holds_an_unfinished_call(wire: &dyn Wire) -> Outcome {
     let mut steps = Step::call(0, "call_1", "look", r#"{"n":1}"#);
     steps.push(begin(1, "call_2", "ask"));
     steps.push(delta(1, r#"{"n":"#));
     let (transcript, message) = read(wire, Scenario::ending(Ending::Cut, steps)).await?;
     ensure!(transcript.error.is_some(), "an answer that was cut ended well");
-    let finished = told_as(&[("look", r#"{"n":1}"#)]);
-    for call in told(&message) {
+    let finished = expected_calls(&[("look", r#"{"n":1}"#)]);
+    for call in described(&message) {
         ensure!(finished.contains(&call), "a call is in the message that was cut off: {call:?}");
     }
     Ok(())
 }
 
-pub(super) async fn interleaved_calls_are_told_apart(wire: &dyn Wire) -> Outcome {
+pub(super) async fn interleaved_calls_are_separated(wire: &dyn Wire) -> Outcome {
     let steps = [
         begin(0, "call_a", "look"),
         begin(1, "call_b", "ask"),
@@ -78,8 +78,8 @@ pub(super) async fn interleaved_calls_are_told_apart(wire: &dyn Wire) -> Outcome
     ];
     let (transcript, message) = read_whole(wire, steps).await?;
     let (a, b) = (r#"{"from":"a"}"#, r#"{"who":"b"}"#);
-    let expected = told_as(&[("look", a), ("ask", b)]);
-    equal("the calls", &told(&message), &expected)?;
+    let expected = expected_calls(&[("look", a), ("ask", b)]);
+    equal("the calls", &described(&message), &expected)?;
     let calls: Vec<&ToolCallBlock> = message.tool_calls().collect();
     transcript.tells_of(&calls, &[a, b])
 }
@@ -119,7 +119,7 @@ fn delta(block: u32, delta: &str) -> Step {
     Step::CallDelta { block, delta: delta.to_owned() }
 }
 
-/// A call whose arguments come in pieces of three bytes.
+/// A call whose arguments arrive in pieces of three bytes.
 fn call_in_pieces(block: u32, id: &str, name: &str, arguments: &str) -> Vec<Step> {
     let pieces = arguments.as_bytes().chunks(3);
     let mut steps = vec![begin(block, id, name)];
@@ -129,15 +129,16 @@ fn call_in_pieces(block: u32, id: &str, name: &str, arguments: &str) -> Vec<Step
 }
 
 /// The calls of a message, without their ids: not every wire has ids.
-fn told(message: &AssistantMessage) -> Vec<(String, Result<String, String>)> {
-    let told = |call: &ToolCallBlock| match &call.arguments {
+fn described(message: &AssistantMessage) -> Vec<(String, Result<String, String>)> {
+    let describe = |call: &ToolCallBlock| match &call.arguments {
         ToolArguments::Object(json) => (call.name.clone(), Ok(json.as_str().to_owned())),
         ToolArguments::Malformed(text) => (call.name.clone(), Err(text.clone())),
     };
-    message.tool_calls().map(told).collect()
+    message.tool_calls().map(describe).collect()
 }
 
-fn told_as(calls: &[(&str, &str)]) -> Vec<(String, Result<String, String>)> {
-    let told = |(name, arguments): &(&str, &str)| ((*name).to_owned(), Ok((*arguments).to_owned()));
-    calls.iter().map(told).collect()
+fn expected_calls(calls: &[(&str, &str)]) -> Vec<(String, Result<String, String>)> {
+    let describe =
+        |(name, arguments): &(&str, &str)| ((*name).to_owned(), Ok((*arguments).to_owned()));
+    calls.iter().map(describe).collect()
 }

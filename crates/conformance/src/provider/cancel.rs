@@ -1,4 +1,4 @@
-//! Answers that somebody calls off, and readers that turn away for a moment.
+//! Canceled answers, and readers that stop waiting for a moment.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -64,9 +64,9 @@ pub(super) async fn an_answer_that_is_canceled_before_it_begins_is_empty(
     equal("requests sent", &sent(), &sent_before)
 }
 
-/// Each `next` is asked for by others first, a few times, who turn away when it does not come at
-/// once; then by somebody who waits, whose waker is the one to wake.
-pub(super) async fn a_next_that_was_dropped_has_taken_nothing(wire: &dyn Wire) -> Outcome {
+/// Each `next` is polled a few times first by callers that stop waiting when it is pending; then by
+/// one that waits, whose waker must be woken.
+pub(super) async fn a_dropped_next_has_consumed_nothing(wire: &dyn Wire) -> Outcome {
     let stage = play(wire, &[Scenario::whole(three_deltas_whole())]).await?;
     let mut answer = open(wire, &stage);
     let mut seen = Transcript::default();
@@ -85,10 +85,10 @@ pub(super) async fn a_next_that_was_dropped_has_taken_nothing(wire: &dyn Wire) -
     equal("the message", message.text().as_str(), "one two three")
 }
 
-/// Asks so many times, without waiting.
+/// Polls that many times, without waiting.
 fn poll_in_passing(answer: &mut dyn Answer, times: usize) -> Option<Next> {
-    let mut nobody = Context::from_waker(Waker::noop());
-    (0..times).find_map(|_| match pin!(answer.next()).poll(&mut nobody) {
+    let mut context = Context::from_waker(Waker::noop());
+    (0..times).find_map(|_| match pin!(answer.next()).poll(&mut context) {
         Poll::Ready(next) => Some(next),
         Poll::Pending => None,
     })

@@ -1,4 +1,4 @@
-//! What is said of an answer as a whole: why it ended, what it cost, who wrote it.
+//! The end of an answer: stop reason, tokens, model.
 
 use antiphon_core::{StopReason, Usage};
 
@@ -14,7 +14,7 @@ const USAGE: Usage = Usage {
     cache_write_tokens: None,
 };
 
-pub(super) async fn stop_reasons_are_told_apart(wire: &dyn Wire) -> Outcome {
+pub(super) async fn stop_reasons_are_distinguished(wire: &dyn Wire) -> Outcome {
     let text = vec![Step::text(0, "so"), Step::BlockEnd { block: 0 }];
     let call = Step::call(0, "call_1", "look", "{}");
     for (steps, word, reason) in [
@@ -33,7 +33,7 @@ pub(super) async fn stop_reasons_are_told_apart(wire: &dyn Wire) -> Outcome {
     Ok(())
 }
 
-pub(super) async fn an_unheard_stop_word_is_kept(wire: &dyn Wire) -> Outcome {
+pub(super) async fn an_unknown_stop_word_is_kept(wire: &dyn Wire) -> Outcome {
     let steps = [Step::text(0, "so"), Step::BlockEnd { block: 0 }, Step::Stop(StopWord::Unheard)];
     let (_, message) = read_whole(wire, steps).await?;
     equal("the stop reason", &message.stop_reason, &StopReason::Unknown)?;
@@ -61,7 +61,7 @@ pub(super) async fn tokens_written_to_a_cache_are_counted(wire: &dyn Wire) -> Ou
     equal("other tokens read", &found.input_tokens, &USAGE.input_tokens)
 }
 
-pub(super) async fn what_a_cut_answer_cost_is_kept(wire: &dyn Wire) -> Outcome {
+pub(super) async fn the_usage_of_an_interrupted_answer_is_kept(wire: &dyn Wire) -> Outcome {
     let steps = [Step::Usage(USAGE), Step::text(0, "so far")];
     let (_, message) = read_failing(wire, Ending::Cut, steps).await?;
     equal("tokens read", &message.usage.input_tokens, &USAGE.input_tokens)

@@ -11,13 +11,13 @@ use super::transcript::Transcript;
 use super::{Answer, Ending, Scenario, Stage, Step, Wire};
 use crate::suite::{During, Finding, ensure, quote};
 
-/// Puts scenarios on a stage.
+/// Serves scenarios on a wire.
 pub(super) async fn play(wire: &dyn Wire, scenarios: &[Scenario]) -> Result<Stage, Finding> {
     let stage = wire.play(scenarios).await;
     stage.map_err(|unsupported| Finding::Skipped(unsupported.reason))
 }
 
-/// Opens an answer that nobody cancels.
+/// Opens an answer that is not canceled.
 pub(super) fn open(wire: &dyn Wire, stage: &Stage) -> Box<dyn Answer> {
     open_with(wire, stage, Cancel::never())
 }
@@ -39,7 +39,7 @@ pub(super) async fn read(
     Ok((transcript, message))
 }
 
-/// Plays what ends whole, and wants it whole.
+/// Plays a scenario that ends well, and requires a complete answer.
 pub(super) async fn read_whole(
     wire: &dyn Wire,
     steps: impl IntoIterator<Item = Step>,
@@ -51,7 +51,7 @@ pub(super) async fn read_whole(
     Ok((transcript, message))
 }
 
-/// Plays what does not end well, and wants the provider to say so.
+/// Plays a scenario that ends with an error, and requires the error.
 pub(super) async fn read_failing(
     wire: &dyn Wire,
     ending: Ending,
@@ -66,7 +66,7 @@ pub(super) async fn read_failing(
     }
 }
 
-/// Reads text until `text` has come, however it is cut into deltas.
+/// Reads until `text` has arrived, however it is split into deltas.
 pub(super) async fn read_text(answer: &mut dyn Answer, text: &str) -> Result<(), Finding> {
     let mut found = String::new();
     while found.len() < text.len() {
@@ -84,14 +84,14 @@ pub(super) async fn read_text(answer: &mut dyn Answer, text: &str) -> Result<(),
     Ok(())
 }
 
-/// Fires a [`Cancel`]. Dropped, it fires too.
+/// Fires a [`Cancel`]. Dropping it fires it too.
 pub(super) fn switch() -> (oneshot::Sender<()>, Cancel) {
     let (sender, receiver) = oneshot::channel();
     let signal = async { drop(receiver.await) };
     (sender, Cancel::when(signal))
 }
 
-/// A request that any provider takes.
+/// A request that every provider accepts.
 fn request(at: DateTime<Utc>) -> Request {
     Request {
         model: "conformance".to_owned(),

@@ -1,4 +1,4 @@
-//! A provider that says no: each reason is something else to do next.
+//! Refusals of a provider: each reason is another error variant.
 
 use std::time::Duration;
 
@@ -31,12 +31,12 @@ pub(super) async fn a_fault_at_the_provider_is_a_server_error(wire: &dyn Wire) -
     is(&error, matches!(error, ProviderError::Server { status: 500, .. }))
 }
 
-pub(super) async fn a_key_that_may_not_is_a_permission_error(wire: &dyn Wire) -> Outcome {
+pub(super) async fn a_key_without_permission_is_a_permission_error(wire: &dyn Wire) -> Outcome {
     let error = refused(wire, Refusal::Permission).await?;
     is(&error, matches!(error, ProviderError::Permission { .. }))
 }
 
-pub(super) async fn a_model_that_is_not_there_is_not_found(wire: &dyn Wire) -> Outcome {
+pub(super) async fn a_model_that_does_not_exist_is_not_found(wire: &dyn Wire) -> Outcome {
     let error = refused(wire, Refusal::NotFound).await?;
     is(&error, matches!(error, ProviderError::NotFound { .. }))
 }

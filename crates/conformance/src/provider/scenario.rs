@@ -1,67 +1,67 @@
-//! What happens on the wire during one answer, in no wire's words.
+//! The course of one answer, independent of any wire.
 
 use std::time::Duration;
 
 use antiphon_core::Usage;
 
-/// One answer, from its beginning to how it ends.
+/// One answer, from its first item to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scenario {
-    /// What is said, in order.
+    /// Items of the answer, in order.
     pub steps: Vec<Step>,
-    /// What happens then.
+    /// How the answer ends.
     pub ending: Ending,
 }
 
-/// One thing that is said. Blocks are numbered from 0 in the order they begin; a wire that does
-/// not number its blocks, or does not say when they end, leaves that out.
+/// One item. Blocks are numbered from 0 in the order they begin; a wire that does
+/// not number its blocks, or does not report their end, leaves that out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// More text.
     Text {
-        /// Which block.
+        /// Number of the block.
         block: u32,
-        /// What is added.
+        /// Text to append.
         delta: String,
     },
     /// More thinking.
     Thinking {
-        /// Which block.
+        /// Number of the block.
         block: u32,
-        /// What is added.
+        /// Text to append.
         delta: String,
     },
     /// The signature of a thinking block.
     Signature {
-        /// Which block.
+        /// Number of the block.
         block: u32,
-        /// All of it.
+        /// The whole signature.
         signature: String,
     },
-    /// A call begins.
+    /// A tool call begins.
     CallBegin {
-        /// Which block.
+        /// Number of the block.
         block: u32,
-        /// The call's id.
+        /// Id of the call.
         id: String,
-        /// The tool.
+        /// Name of the tool.
         name: String,
     },
     /// More of the JSON text of a call's arguments.
     CallDelta {
-        /// Which block.
+        /// Number of the block.
         block: u32,
-        /// What is added.
+        /// JSON text to append.
         delta: String,
     },
-    /// A block ends. In an answer that ends whole, each block does.
+    /// A block ends. In an answer that ends well, each block does.
     BlockEnd {
-        /// Which block.
+        /// Number of the block.
         block: u32,
     },
-    /// A sign of life that means nothing else.
+    /// A keep-alive without other meaning.
     Alive,
-    /// What the answer has cost so far, in all.
+    /// Tokens used so far, in total.
     Usage(Usage),
     /// Why the model stopped.
     Stop(StopWord),
@@ -70,63 +70,63 @@ pub enum Step {
 /// Why a model stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StopWord {
-    /// It is done.
+    /// It finished.
     EndTurn,
-    /// It ran into a token limit.
+    /// It reached a token limit.
     Length,
-    /// It wants its calls run.
+    /// It calls tools.
     ToolUse,
-    /// A word that this protocol does not have yet.
+    /// A word that is not mapped.
     Unheard,
 }
 
 /// How an answer ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// As the protocol wants it.
+    /// As the protocol requires.
     Whole,
     /// The connection breaks.
     Cut,
-    /// Nothing more comes, and the connection stays.
+    /// Nothing more arrives, and the connection stays open.
     Stall,
-    /// The provider says no: with an HTTP status when nothing was said before, else in the
+    /// The provider refuses: with an HTTP status before any item, else within the
     /// stream.
     Refused(Refusal),
-    /// Something comes that is not of this protocol.
+    /// Bytes arrive that are not valid in this protocol.
     Garbage,
 }
 
-/// Why a provider says no.
+/// Why a provider refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Refusal {
-    /// The request makes no sense.
+    /// The request is invalid.
     InvalidRequest,
     /// The conversation is too long for the model.
     ContextOverflow,
     /// The key is wrong.
     Authentication,
-    /// The key may not do this.
+    /// The key lacks permission.
     Permission,
-    /// No such model.
+    /// The model does not exist.
     NotFound,
     /// Too many requests.
     RateLimited {
-        /// How long to wait, in whole seconds.
+        /// Time to wait, in whole seconds.
         retry_after: Duration,
     },
-    /// Too much to do.
+    /// The provider is overloaded.
     Overloaded,
-    /// A fault of its own, with HTTP status 500.
+    /// An internal error, with HTTP status 500.
     Server,
 }
 
 impl Scenario {
-    /// Ends whole.
+    /// A scenario that ends well.
     pub fn whole(steps: impl IntoIterator<Item = Step>) -> Self {
         Self::ending(Ending::Whole, steps)
     }
 
-    /// Ends like that.
+    /// The same scenario with this end.
     pub fn ending(ending: Ending, steps: impl IntoIterator<Item = Step>) -> Self {
         Self { steps: steps.into_iter().collect(), ending }
     }
@@ -138,7 +138,7 @@ impl Step {
         Self::Text { block, delta: delta.into() }
     }
 
-    /// A whole call: its beginning, its arguments in one piece, its end.
+    /// A whole call: its start, its arguments in one piece, its end.
     pub fn call(block: u32, id: &str, name: &str, arguments: &str) -> Vec<Self> {
         let begin = Self::CallBegin { block, id: id.to_owned(), name: name.to_owned() };
         let delta = Self::CallDelta { block, delta: arguments.to_owned() };

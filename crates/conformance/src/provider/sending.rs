@@ -19,7 +19,7 @@ pub(super) async fn two_answers_at_once_do_not_mix(wire: &dyn Wire) -> Outcome {
     let stage = play(wire, &[said("a"), said("b")]).await?;
     let (mut a, mut b) = (open(wire, &stage), open(wire, &stage));
     let (mut a_text, mut b_text) = (String::new(), String::new());
-    // The first request is on its way before the second begins.
+    // The first request is sent before the second begins.
     a_text.push_str(&text(&mut *a).await?.unwrap_or_default());
     loop {
         let (more_of_a, more_of_b) = (text(&mut *a).await?, text(&mut *b).await?);
@@ -43,7 +43,7 @@ pub(super) async fn nothing_is_sent_before_the_first_next(wire: &dyn Wire) -> Ou
     equal("requests sent by then", &traffic.borrow_and_update().begun, &1)
 }
 
-/// Trying again is for the one who asked: only it knows what it may cost.
+/// A provider does not retry: only the caller knows the cost.
 pub(super) async fn an_answer_is_one_request(wire: &dyn Wire) -> Outcome {
     let cut = Scenario::ending(Ending::Cut, three_deltas());
     let stage = play(wire, &[cut.clone(), cut]).await?;
@@ -67,7 +67,7 @@ pub(super) async fn closing_an_answer_ends_its_request(wire: &dyn Wire) -> Outco
     Ok(())
 }
 
-/// An answer in the middle, of which nothing more comes.
+/// An answer that stalls in the middle.
 async fn stalled(wire: &dyn Wire) -> Result<(Stage, Box<dyn Answer>), Finding> {
     let stage = play(wire, &[Scenario::ending(Ending::Stall, three_deltas())]).await?;
     let mut traffic = watched(&stage)?;

@@ -1,4 +1,4 @@
-//! The states of a stream: what `next` and `message` say in each.
+//! The states of a stream: what `next` and `message` return in each.
 
 use antiphon_core::port::ProviderError;
 use antiphon_core::{AssistantBlock, NotStarted, StopReason, StreamError};
@@ -12,7 +12,7 @@ pub(super) fn three_deltas() -> Vec<Step> {
     ["one ", "two ", "three"].map(|delta| Step::text(0, delta)).to_vec()
 }
 
-/// `one two three`, and the end of it.
+/// `one two three`, and the end.
 pub(super) fn three_deltas_whole() -> Vec<Step> {
     let mut steps = three_deltas();
     steps.push(Step::BlockEnd { block: 0 });
@@ -65,7 +65,7 @@ pub(super) async fn an_error_is_repeated(wire: &dyn Wire) -> Outcome {
     Ok(())
 }
 
-pub(super) async fn a_cut_answer_keeps_its_text(wire: &dyn Wire) -> Outcome {
+pub(super) async fn an_interrupted_answer_keeps_its_text(wire: &dyn Wire) -> Outcome {
     let (error, message) = read_failing(wire, Ending::Cut, three_deltas()).await?;
     equal("the error", &error, &ProviderError::Cut)?;
     equal("the text", message.text().as_str(), "one two three")?;

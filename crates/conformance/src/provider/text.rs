@@ -6,7 +6,7 @@ use super::reader::read_whole;
 use super::{Step, StopWord, Wire};
 use crate::suite::{Outcome, ensure, equal};
 
-/// What framing, escaping and decoding may trip over.
+/// Characters that framing, escaping and decoding may get wrong.
 const ODD_TEXT: [&str; 6] = [
     "data: [DONE]\n\n",
     "\r\nevent: error\r\n: comment\r\n",
@@ -64,7 +64,7 @@ pub(super) async fn a_signature_is_kept(wire: &dyn Wire) -> Outcome {
     Ok(())
 }
 
-pub(super) async fn signs_of_life_are_not_seen(wire: &dyn Wire) -> Outcome {
+pub(super) async fn keep_alives_are_not_seen(wire: &dyn Wire) -> Outcome {
     let steps = [
         Step::Alive,
         Step::text(0, "one "),

@@ -1,5 +1,5 @@
-//! All that a reader of an answer saw. Where deltas are cut is the wire's affair, so they are
-//! joined.
+//! Everything that a reader of an answer saw. Deltas are
+//! joined: every wire splits them differently.
 
 use antiphon_core::{StreamError, StreamEvent, ToolCallBlock, ToolCallId};
 
@@ -13,15 +13,15 @@ const EVENTS_MAX: usize = 1_000_000;
 pub(super) struct Transcript {
     pub(super) text: String,
     pub(super) thinking: String,
-    /// In the order they began.
+    /// Calls in the order they began.
     pub(super) calls: Vec<SeenCall>,
     /// Events of calls that had not begun or had ended.
     stray: Vec<StreamEvent>,
-    /// What it ended with.
+    /// The last event or error.
     pub(super) error: Option<StreamError>,
 }
 
-/// A call as its events told of it.
+/// A call, as its events describe it.
 #[derive(Debug)]
 pub(super) struct SeenCall {
     id: ToolCallId,
@@ -69,7 +69,7 @@ impl Transcript {
         self.calls.iter_mut().find(|call| call.id == *id && call.end.is_none())
     }
 
-    /// Each call began, grew and ended once, and all its events tell of the same call.
+    /// Asserts that each call began, grew and ended once, with consistent events.
     pub(super) fn tells_of(&self, calls: &[&ToolCallBlock], arguments: &[&str]) -> Outcome {
         ensure!(
             self.stray.is_empty(),

@@ -1,4 +1,4 @@
-//! What an adapter brings to this suite.
+//! What an adapter implements to run this suite.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use tokio::sync::watch;
 
 use super::{Answer, Scenario};
 
-/// A provider's protocol, as its other end speaks it.
+/// A provider's protocol, from the side of its server.
 #[async_trait]
 pub trait Wire: Send + Sync {
     /// A provider whose first request is answered with the first scenario, its second with the
-    /// second, and so on. A request too many may be answered in any way.
+    /// second, and so on. A further request may be answered in any way.
     async fn play(&self, scenarios: &[Scenario]) -> Result<Stage, Unsupported>;
 
-    /// Opens an answer of the provider. There is one right way, which is the default.
+    /// Opens an answer of the provider. The default is right for every provider.
     fn open(
         &self,
         provider: &dyn Provider,
@@ -30,36 +30,36 @@ pub trait Wire: Send + Sync {
     }
 }
 
-/// A provider and what is behind it. Both live until the check is over.
+/// A provider and its server. Both live until the check is over.
 pub struct Stage {
     pub(super) provider: Arc<dyn Provider>,
     pub(super) traffic: Option<watch::Receiver<Traffic>>,
     _behind: Option<Box<dyn Any + Send>>,
 }
 
-/// What the other end sees of the provider.
+/// What the server sees of the provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Traffic {
-    /// Requests that came so far.
+    /// Number of requests so far.
     pub begun: usize,
-    /// Those that are still being answered.
+    /// Number of requests that are still being answered.
     pub open: usize,
 }
 
-/// The wire has no words for a scenario.
+/// The wire cannot express a scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsupported {
-    /// Which words.
+    /// What the wire cannot express.
     pub reason: String,
 }
 
 impl Stage {
-    /// A provider, with nothing to be seen of its requests.
+    /// A provider, without counters of its requests.
     pub fn new(provider: impl Provider + 'static) -> Self {
         Self { provider: Arc::new(provider), traffic: None, _behind: None }
     }
 
-    /// Lets the checks see the requests that the other end sees.
+    /// Adds the server's counters of requests.
     pub fn watched(mut self, traffic: watch::Receiver<Traffic>) -> Self {
         self.traffic = Some(traffic);
         self
@@ -72,7 +72,7 @@ impl Stage {
 }
 
 impl Unsupported {
-    /// Says which words are missing.
+    /// Names what the wire cannot express.
     pub fn because(reason: impl Into<String>) -> Self {
         Self { reason: reason.into() }
     }

@@ -5,53 +5,53 @@ use antiphon_core::{Tool, ToolResult};
 
 use serde_json::{Map, Value};
 
-use super::bench::Bench;
 use super::listing::unlisted;
+use super::tool_fixture::ToolFixture;
 use crate::suite::{During, Outcome, ensure, equal, quote};
 
-pub(super) async fn a_tool_that_is_not_listed_is_unknown(bench: Bench) -> Outcome {
-    for name in unlisted(&bench) {
-        let answer = bench.call(&name, "{}", Cancel::never()).await?;
+pub(super) async fn a_tool_that_is_not_listed_is_unknown(fixture: ToolFixture) -> Outcome {
+    for name in unlisted(&fixture) {
+        let answer = fixture.call(&name, "{}", Cancel::never()).await?;
         let expected = Err(ToolError::Unknown { name: name.clone() });
         equal(&format!("a call of `{name}`"), &answer, &expected)?;
     }
     Ok(())
 }
 
-pub(super) async fn arguments_that_are_no_object_are_invalid(bench: Bench) -> Outcome {
-    for Tool { name, .. } in bench.executor.tools() {
+pub(super) async fn arguments_that_are_no_object_are_invalid(fixture: ToolFixture) -> Outcome {
+    for Tool { name, .. } in fixture.executor.tools() {
         for arguments in ["null", "[]", "[{}]", "\"{}\"", "1", "true"] {
-            let answer = bench.call(&name, arguments, Cancel::never()).await?;
+            let answer = fixture.call(&name, arguments, Cancel::never()).await?;
             invalid(&name, arguments, &answer)?;
         }
     }
     Ok(())
 }
 
-pub(super) async fn bad_arguments_are_invalid(bench: Bench) -> Outcome {
-    for tool in bench.executor.tools() {
+pub(super) async fn bad_arguments_are_invalid(fixture: ToolFixture) -> Outcome {
+    for tool in fixture.executor.tools() {
         let name = &tool.name;
-        let Some(arguments) = &bench.example_of(name)?.bad else {
+        let Some(arguments) = &fixture.example_of(name)?.bad else {
             ensure!(
                 !has_parameters(&tool),
-                "`{name}` has parameters, but the bench has no bad arguments for it"
+                "`{name}` has parameters, but the fixture has no bad arguments for it"
             );
             continue;
         };
-        let answer = bench.call(name, arguments, Cancel::never()).await?;
+        let answer = fixture.call(name, arguments, Cancel::never()).await?;
         invalid(name, arguments, &answer)?;
     }
     Ok(())
 }
 
-pub(super) async fn good_arguments_run(bench: Bench) -> Outcome {
-    for Tool { name, .. } in bench.executor.tools() {
-        let example = bench.example_of(&name)?;
-        ensure!(example.acceptable().is_some(), "the bench has no good arguments for `{name}`");
+pub(super) async fn good_arguments_run(fixture: ToolFixture) -> Outcome {
+    for Tool { name, .. } in fixture.executor.tools() {
+        let example = fixture.example_of(&name)?;
+        ensure!(example.acceptable().is_some(), "the fixture has no good arguments for `{name}`");
         let Some(arguments) = &example.good else {
             continue;
         };
-        let answer = bench.call(&name, arguments, Cancel::never()).await?;
+        let answer = fixture.call(&name, arguments, Cancel::never()).await?;
         let result = answer.during(&format!("`{name}` with {arguments}"))?;
         ensure!(
             !result.is_error,
@@ -62,9 +62,9 @@ pub(super) async fn good_arguments_run(bench: Bench) -> Outcome {
     Ok(())
 }
 
-pub(super) async fn a_tool_that_ran_and_failed_is_a_result(bench: Bench) -> Outcome {
-    for (name, arguments) in bench.failing()? {
-        let answer = bench.call(&name, &arguments, Cancel::never()).await?;
+pub(super) async fn a_tool_that_ran_and_failed_is_a_result(fixture: ToolFixture) -> Outcome {
+    for (name, arguments) in fixture.failing()? {
+        let answer = fixture.call(&name, &arguments, Cancel::never()).await?;
         ensure!(
             matches!(&answer, Ok(result) if result.is_error),
             "`{name}` with {arguments} runs and fails, but the answer is {}",

@@ -1,4 +1,4 @@
-//! Calls that are told to stop.
+//! Calls that are canceled.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -7,51 +7,53 @@ use antiphon_core::Tool;
 use antiphon_core::port::{Cancel, ToolError};
 use tokio::time::timeout;
 
-use super::bench::{Bench, switch};
+use super::tool_fixture::{ToolFixture, switch};
 use crate::suite::{During, Finding, Outcome, equal, quote};
 
-/// How long a call may take to be gone.
+/// Time limit for a call to end.
 const PROMPT: Duration = Duration::from_secs(2);
 
-/// How long a call is watched to see that it goes on.
+/// Time for which a call must keep running.
 const GLANCE: Duration = Duration::from_millis(50);
 
-pub(super) async fn a_call_that_is_canceled_before_it_begins_does_not_run(bench: Bench) -> Outcome {
-    for Tool { name, .. } in bench.executor.tools() {
-        let Some(arguments) = bench.example_of(&name)?.acceptable() else {
+pub(super) async fn a_call_that_is_canceled_before_it_begins_does_not_run(
+    fixture: ToolFixture,
+) -> Outcome {
+    for Tool { name, .. } in fixture.executor.tools() {
+        let Some(arguments) = fixture.example_of(&name)?.acceptable() else {
             continue;
         };
         let canceled = Cancel::when(std::future::ready(()));
-        let answer = timeout(PROMPT, bench.call(&name, arguments, canceled)).await;
+        let answer = timeout(PROMPT, fixture.call(&name, arguments, canceled)).await;
         let answer = answer.during(&format!("`{name}` was canceled, but"))??;
         equal(&format!("`{name}` when canceled"), &answer, &Err(ToolError::Canceled))?;
     }
     Ok(())
 }
 
-pub(super) async fn a_slow_call_holds_nobody_up(bench: Bench) -> Outcome {
-    let good = bench.good()?;
-    for (slow, slow_arguments) in bench.slow()? {
-        let mut running = pin!(bench.call(&slow, &slow_arguments, Cancel::never()));
+pub(super) async fn a_slow_call_does_not_delay_others(fixture: ToolFixture) -> Outcome {
+    let good = fixture.good()?;
+    for (slow, slow_arguments) in fixture.slow()? {
+        let mut running = pin!(fixture.call(&slow, &slow_arguments, Cancel::never()));
         goes_on(&slow, &mut running).await?;
         for (name, arguments) in &good {
             let answer = tokio::select! {
                 early = &mut running => {
                     return Err(Finding::Broken(format!("`{slow}` ended: {}", quote(&early?))));
                 }
-                answer = timeout(PROMPT, bench.call(name, arguments, Cancel::never())) => answer,
+                answer = timeout(PROMPT, fixture.call(name, arguments, Cancel::never())) => answer,
             };
-            // What came of it is another check.
+            // The result is another check.
             drop(answer.during(&format!("`{name}` beside `{slow}`"))??);
         }
     }
     Ok(())
 }
 
-pub(super) async fn a_canceled_call_ends(bench: Bench) -> Outcome {
-    for (name, arguments) in bench.slow()? {
+pub(super) async fn a_canceled_call_ends(fixture: ToolFixture) -> Outcome {
+    for (name, arguments) in fixture.slow()? {
         let (switch, cancel) = switch();
-        let mut running = pin!(bench.call(&name, &arguments, cancel));
+        let mut running = pin!(fixture.call(&name, &arguments, cancel));
         goes_on(&name, &mut running).await?;
         drop(switch);
         ends(&name, running).await?;
@@ -59,11 +61,11 @@ pub(super) async fn a_canceled_call_ends(bench: Bench) -> Outcome {
     Ok(())
 }
 
-pub(super) async fn canceling_one_call_leaves_the_others(bench: Bench) -> Outcome {
-    for (name, arguments) in bench.slow()? {
+pub(super) async fn canceling_one_call_leaves_the_others(fixture: ToolFixture) -> Outcome {
+    for (name, arguments) in fixture.slow()? {
         let (switch, cancel) = switch();
-        let mut canceled = pin!(bench.call(&name, &arguments, cancel));
-        let mut other = pin!(bench.call(&name, &arguments, Cancel::never()));
+        let mut canceled = pin!(fixture.call(&name, &arguments, cancel));
+        let mut other = pin!(fixture.call(&name, &arguments, Cancel::never()));
         goes_on(&name, &mut canceled).await?;
         goes_on(&name, &mut other).await?;
         drop(switch);
@@ -86,7 +88,7 @@ async fn goes_on(name: &str, running: impl Future<Output = Answer>) -> Outcome {
     }
 }
 
-/// Runs a canceled call to its end, which must be near.
+/// Runs a canceled call to its end, which must come soon.
 async fn ends(name: &str, running: impl Future<Output = Answer>) -> Outcome {
     let answer = timeout(PROMPT, running).await;
     let answer = answer.during(&format!("`{name}` was canceled, but"))??;

@@ -1,31 +1,31 @@
-//! What an executor says of its tools.
+//! The list of an executor's tools.
 
 use std::collections::HashSet;
 
 use antiphon_core::port::Cancel;
 use serde_json::{Map, Value};
 
-use super::bench::Bench;
+use super::tool_fixture::ToolFixture;
 use crate::suite::{During, Outcome, ensure, equal, quote};
 
-/// Longest name that every provider takes, in bytes.
+/// Longest name that every provider accepts, in bytes.
 const NAME_BYTES_MAX: usize = 64;
 
-pub(super) async fn the_list_is_the_same_each_time(bench: Bench) -> Outcome {
-    let first = bench.executor.tools();
-    for example in &bench.examples {
-        equal("the list", &bench.executor.tools(), &first)?;
+pub(super) async fn the_list_is_the_same_each_time(fixture: ToolFixture) -> Outcome {
+    let first = fixture.executor.tools();
+    for example in &fixture.examples {
+        equal("the list", &fixture.executor.tools(), &first)?;
         if let Some(arguments) = &example.good {
-            let answer = bench.call(&example.tool, arguments, Cancel::never()).await?;
+            let answer = fixture.call(&example.tool, arguments, Cancel::never()).await?;
             drop(answer);
         }
     }
-    equal("the list after calls", &bench.executor.tools(), &first)
+    equal("the list after calls", &fixture.executor.tools(), &first)
 }
 
-pub(super) async fn names_are_unique_and_every_provider_takes_them(bench: Bench) -> Outcome {
+pub(super) async fn names_are_unique_and_valid_for_every_provider(fixture: ToolFixture) -> Outcome {
     let mut seen = HashSet::new();
-    for tool in bench.executor.tools() {
+    for tool in fixture.executor.tools() {
         let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
         ensure!(
             (1..=NAME_BYTES_MAX).contains(&tool.name.len()) && tool.name.bytes().all(plain),
@@ -37,8 +37,8 @@ pub(super) async fn names_are_unique_and_every_provider_takes_them(bench: Bench)
     Ok(())
 }
 
-pub(super) async fn parameters_are_the_schema_of_an_object(bench: Bench) -> Outcome {
-    for tool in bench.executor.tools() {
+pub(super) async fn parameters_are_the_schema_of_an_object(fixture: ToolFixture) -> Outcome {
+    for tool in fixture.executor.tools() {
         let name = &tool.name;
         let schema: Map<String, Value> =
             tool.parameters.to().during(&format!("the parameters of `{name}` are no object"))?;
@@ -65,10 +65,10 @@ pub(super) async fn parameters_are_the_schema_of_an_object(bench: Bench) -> Outc
     Ok(())
 }
 
-pub(super) async fn the_effect_of_each_tool_is_known(bench: Bench) -> Outcome {
-    for tool in bench.executor.tools() {
+pub(super) async fn the_effect_of_each_tool_is_known(fixture: ToolFixture) -> Outcome {
+    for tool in fixture.executor.tools() {
         ensure!(
-            bench.executor.effect(&tool.name).is_some(),
+            fixture.executor.effect(&tool.name).is_some(),
             "`{}` is listed, but its effect is not known",
             tool.name
         );
@@ -76,18 +76,18 @@ pub(super) async fn the_effect_of_each_tool_is_known(bench: Bench) -> Outcome {
     Ok(())
 }
 
-pub(super) async fn a_tool_that_is_not_listed_has_no_effect(bench: Bench) -> Outcome {
-    for name in unlisted(&bench) {
-        let effect = bench.executor.effect(&name);
+pub(super) async fn a_tool_that_is_not_listed_has_no_effect(fixture: ToolFixture) -> Outcome {
+    for name in unlisted(&fixture) {
+        let effect = fixture.executor.effect(&name);
         equal(&format!("the effect of `{name}`"), &effect, &None)?;
     }
     Ok(())
 }
 
-/// Names of no tool, some of them close to one.
-pub(super) fn unlisted(bench: &Bench) -> Vec<String> {
+/// Names that are not tools, some of them close to one.
+pub(super) fn unlisted(fixture: &ToolFixture) -> Vec<String> {
     let listed: HashSet<String> =
-        bench.executor.tools().into_iter().map(|tool| tool.name).collect();
+        fixture.executor.tools().into_iter().map(|tool| tool.name).collect();
     let close = listed
         .iter()
         .flat_map(|name| [format!("{name} "), format!("{name}_"), name.to_uppercase()]);

@@ -1,10 +1,10 @@
-//! The bus's suite, proved.
+//! Proof of the bus suite.
 
 mod faulty_bus;
 
 use std::time::Duration;
 
-use antiphon_conformance::bus::{self, Terms};
+use antiphon_conformance::bus::{self, BusTimings};
 use antiphon_conformance::model::{MemoryBus, QUEUE_ITEMS_MAX};
 use antiphon_core::port::{Bus, BusError, Topic, WorkItem};
 
@@ -15,10 +15,10 @@ const FAULTS: &[(Fault, &str)] = &[
     (Fault::ServesTwoSubscribersAtMost, "every_subscriber_gets_everything_in_order"),
     (Fault::RetainsTheLast, "nothing_from_before_the_subscription_is_seen"),
     (Fault::MatchesPrefixes, "other_topics_are_not_seen"),
-    (Fault::NeedsAnAudience, "publishing_to_nobody_is_no_error"),
+    (Fault::NeedsAnAudience, "publishing_without_subscribers_is_not_an_error"),
     (Fault::TakesPayloadsForText, "payloads_come_back_byte_for_byte"),
-    (Fault::DropsSilently, "a_slow_subscriber_is_told_how_many_it_missed_and_goes_on"),
-    (Fault::WaitsForTheSlow, "a_slow_subscriber_holds_nobody_up"),
+    (Fault::DropsSilently, "a_slow_subscriber_learns_how_many_it_missed_and_continues"),
+    (Fault::WaitsForTheSlow, "a_slow_subscriber_does_not_delay_others"),
     (Fault::CountsWaitingTwice, "a_waiting_id_is_not_queued_twice"),
     (Fault::CountsClaimedTwice, "a_claimed_id_is_not_queued_twice"),
     (Fault::RemembersForEver, "a_finished_id_can_be_queued_again"),
@@ -39,25 +39,25 @@ const FAULTS: &[(Fault, &str)] = &[
 
 #[tokio::test(start_paused = true)]
 async fn the_memory_bus_keeps_the_contract() {
-    let passed = bus::check(Terms::default(), async || MemoryBus::new()).await.unwrap();
+    let passed = bus::check(BusTimings::default(), async || MemoryBus::new()).await.unwrap();
     assert_eq!(passed.checks, bus::checks());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn the_memory_bus_keeps_the_contract_on_many_threads() {
-    let terms = Terms {
+    let timings = BusTimings {
         lease: Duration::from_millis(500),
         quiet: Duration::from_millis(20),
-        ..Terms::default()
+        ..BusTimings::default()
     };
-    bus::check(terms, async || MemoryBus::new()).await.unwrap();
+    bus::check(timings, async || MemoryBus::new()).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn each_fault_of_a_bus_is_caught_by_its_own_check() {
     each_check_has_a_fault(&bus::checks(), FAULTS);
     each_fault_is_caught_by_its_own_check(FAULTS, async |fault| {
-        bus::check(Terms::default(), async || FaultyBus::new(fault)).await
+        bus::check(BusTimings::default(), async || FaultyBus::new(fault)).await
     })
     .await;
 }

@@ -1,5 +1,5 @@
-//! Each suite is proved twice: its model passes, and for each of its checks there is an
-//! implementation that is wrong in one respect and caught by that check alone.
+//! Each suite is proved twice: its model passes, and for each check there is an
+//! implementation that is wrong in one respect and that only this check catches.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

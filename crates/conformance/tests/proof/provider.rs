@@ -1,4 +1,4 @@
-//! The providers' suite, proved.
+//! Proof of the provider suite.
 
 mod faulty_answer;
 mod faulty_provider;
@@ -18,7 +18,7 @@ const ANSWER_FAULTS: &[(AnswerFault, &str)] = &[
     (SplitsTheWhole, "the_message_of_a_complete_answer_is_whole"),
     (EndsTwiceOnly, "the_end_is_repeated"),
     (ForgetsErrors, "an_error_is_repeated"),
-    (ForgetsTextWhenCut, "a_cut_answer_keeps_its_text"),
+    (ForgetsTextWhenCut, "an_interrupted_answer_keeps_its_text"),
     (ForgetsThatItIsClosed, "an_answer_that_is_closed_early_is_partial_and_aborted"),
     (AbortsWhatIsWhole, "an_answer_that_is_closed_at_its_end_stays_whole"),
     (LooksForCancelBetweenReads, "canceling_unblocks_a_stalled_next"),
@@ -30,24 +30,24 @@ const ANSWER_FAULTS: &[(AnswerFault, &str)] = &[
     (ParsesArguments, "the_bytes_of_arguments_survive"),
     (MendsArguments, "truncated_arguments_are_malformed"),
     (RepeatsIds, "a_repeated_id_is_made_unique"),
-    (ForgetsWhatACutCost, "what_a_cut_answer_cost_is_kept"),
+    (ForgetsWhatACutCost, "the_usage_of_an_interrupted_answer_is_kept"),
     (LeaksWhenDropped, "dropping_an_answer_ends_its_request"),
     (LeaksWhenClosed, "closing_an_answer_ends_its_request"),
 ];
 
 const PIECE_FAULTS: &[(PieceFault, &str)] = &[
-    (LosesWhatAnotherAskedFor, "a_next_that_was_dropped_has_taken_nothing"),
+    (LosesWhatAnotherAskedFor, "a_dropped_next_has_consumed_nothing"),
     (StripsControlCharacters, "odd_text_survives"),
     (CutsLongDeltas, "a_delta_of_a_megabyte_survives"),
     (GivesUpAfterManyDeltas, "twenty_thousand_deltas_survive"),
     (DropsSignatures, "a_signature_is_kept"),
-    (TakesLifeForText, "signs_of_life_are_not_seen"),
+    (TakesLifeForText, "keep_alives_are_not_seen"),
     (SaysNullForNothing, "no_arguments_are_an_empty_object"),
     (FinishesWhatWasCut, "a_partial_message_never_holds_an_unfinished_call"),
-    (AddsToTheLatestCall, "interleaved_calls_are_told_apart"),
+    (AddsToTheLatestCall, "interleaved_calls_are_separated"),
     (MakesUpIds, "the_id_of_a_call_survives"),
-    (TakesEveryStopForTheEnd, "stop_reasons_are_told_apart"),
-    (LosesUnheardWords, "an_unheard_stop_word_is_kept"),
+    (TakesEveryStopForTheEnd, "stop_reasons_are_distinguished"),
+    (LosesUnheardWords, "an_unknown_stop_word_is_kept"),
     (ForgetsOutput, "usage_is_counted"),
     (ForgetsCacheReads, "tokens_read_from_a_cache_are_counted"),
     (ForgetsCacheWrites, "tokens_written_to_a_cache_are_counted"),
@@ -56,8 +56,8 @@ const PIECE_FAULTS: &[(PieceFault, &str)] = &[
     (MistakesAuthentication, "a_refused_key_is_an_authentication_error"),
     (ForgetsHowLongToWait, "a_rate_limit_says_how_long_to_wait"),
     (MistakesServerFaults, "a_fault_at_the_provider_is_a_server_error"),
-    (MistakesPermission, "a_key_that_may_not_is_a_permission_error"),
-    (MistakesNotFound, "a_model_that_is_not_there_is_not_found"),
+    (MistakesPermission, "a_key_without_permission_is_a_permission_error"),
+    (MistakesNotFound, "a_model_that_does_not_exist_is_not_found"),
     (MistakesOverflow, "a_conversation_too_long_is_an_overflow"),
     (MistakesOverload, "an_overloaded_provider_says_so"),
     (TakesRefusalsForCuts, "a_refusal_in_mid_answer_keeps_the_text"),

@@ -1,4 +1,4 @@
-//! What a suite says.
+//! Proof of the reports of a suite.
 
 use antiphon_conformance::{Violation, Violations};
 

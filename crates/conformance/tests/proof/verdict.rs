@@ -1,10 +1,10 @@
-//! Says whether faults are caught by the checks that are there for them.
+//! Compares faults with the checks that must catch them.
 
 use std::fmt::Debug;
 
 use antiphon_conformance::{Passed, Violations};
 
-/// Runs the suite on each fault. Each has to be caught by its own check and by no other.
+/// Runs the suite on each fault. Only its own check may catch it.
 pub(crate) async fn each_fault_is_caught_by_its_own_check<F: Copy + Debug>(
     faults: &[(F, &str)],
     run: impl AsyncFn(F) -> Result<Passed, Violations>,
@@ -22,7 +22,7 @@ pub(crate) async fn each_fault_is_caught_by_its_own_check<F: Copy + Debug>(
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Every check of a suite has a fault that it is there for.
+/// Every check of a suite has a fault.
 pub(crate) fn each_check_has_a_fault<F>(checks: &[&str], faults: &[(F, &str)]) {
     let has_fault = |check: &str| faults.iter().any(|(_, caught_by)| *caught_by == check);
     let idle: Vec<_> = checks.iter().filter(|check| !has_fault(check)).collect();

@@ -1,4 +1,4 @@
-//! What is left out of the JSON of an event, and what stands for it.
+//! Defaults of event fields, which the JSON leaves out.
 
 use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
@@ -6,8 +6,8 @@ use serde_json::Value;
 use crate::{CallableAgents, InteractionContent, PeerInputClass, Sender, UserMessage};
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
-pub(super) fn is_zero(depth: &u32) -> bool {
-    *depth == 0
+pub(super) fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
@@ -23,17 +23,17 @@ pub(super) fn is_user(from: &Sender) -> bool {
     *from == Sender::User
 }
 
-pub(super) fn a_message() -> PeerInputClass {
+pub(super) fn message_class() -> PeerInputClass {
     PeerInputClass::ActionableMessage
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
-pub(super) fn is_a_message(class: &PeerInputClass) -> bool {
+pub(super) fn is_message(class: &PeerInputClass) -> bool {
     *class == PeerInputClass::ActionableMessage
 }
 
-/// What arrived; older journals have the user's message itself.
-pub(super) fn said<'de, D: Deserializer<'de>>(
+/// The content of a message. Older journals hold the user message itself.
+pub(super) fn content<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<InteractionContent, D::Error> {
     let value = Value::deserialize(deserializer)?;
@@ -44,11 +44,11 @@ pub(super) fn said<'de, D: Deserializer<'de>>(
     InteractionContent::deserialize(value).map_err(de::Error::custom)
 }
 
-pub(super) fn anybody() -> CallableAgents {
+pub(super) fn any_agent() -> CallableAgents {
     CallableAgents::Any
 }
 
-pub(super) fn is_anybody(agents: &CallableAgents) -> bool {
+pub(super) fn is_any_agent(agents: &CallableAgents) -> bool {
     *agents == CallableAgents::Any
 }
 

@@ -1,4 +1,4 @@
-//! Interactions as they wait in an inbox.
+//! Interactions in an inbox.
 
 use chrono::{DateTime, Utc};
 
@@ -9,7 +9,7 @@ use super::{
 use crate::{InputBlock, InteractionId, MessageQueued, UserMessage};
 
 impl MessageQueued {
-    /// The user's own words.
+    /// A message of the user.
     pub fn of_user(id: InteractionId, mode: HandlingMode, message: UserMessage) -> Self {
         Self {
             id,
@@ -27,7 +27,7 @@ impl MessageQueued {
         }
     }
 
-    /// What was looked at as it came in.
+    /// A classified interaction.
     pub fn of(candidate: PeerInputCandidate) -> Self {
         let PeerInputCandidate { interaction, class, lifecycle_peer: _ } = candidate;
         Self {
@@ -46,7 +46,7 @@ impl MessageQueued {
         }
     }
 
-    /// What the model reads: rendered now, from what arrived.
+    /// The user message that the model reads.
     pub fn user_message(&self, at: DateTime<Utc>) -> UserMessage {
         let mut content = vec![InputBlock::text(render(&self.interaction()))];
         if let InteractionContent::Message { blocks: Some(blocks), .. } = &self.content {
@@ -56,13 +56,13 @@ impl MessageQueued {
         UserMessage { content, timestamp: at }
     }
 
-    /// Whether an agent that does nothing else begins a turn for it.
+    /// Whether it starts a turn of an idle agent.
     pub fn wakes(&self) -> bool {
         self.class.is_actionable() && !self.quiet
     }
 
-    /// Whether somebody waits for an answer to it.
-    pub fn is_owed(&self) -> bool {
+    /// Whether its sender waits for an answer.
+    pub fn expects_answer(&self) -> bool {
         match self.class {
             PeerInputClass::ActionableRequest | PeerInputClass::SilentRequest => true,
             PeerInputClass::ActionableMessage
@@ -77,8 +77,8 @@ impl MessageQueued {
         }
     }
 
-    /// The request that it answers for good.
-    pub fn settles(&self) -> Option<InteractionId> {
+    /// Id of the request that this is the final response to.
+    pub fn final_answer_to(&self) -> Option<InteractionId> {
         match &self.content {
             InteractionContent::Response { in_reply_to, status, .. }
                 if self.class == PeerInputClass::Response && status.is_final() =>
@@ -92,17 +92,17 @@ impl MessageQueued {
         }
     }
 
-    /// How long it is, in bytes, roughly, with what came along.
+    /// Approximate size, in bytes, with payload and images.
     pub fn bytes(&self) -> usize {
         self.content.bytes() + self.payload.as_ref().map_or(0, |payload| payload.as_str().len())
     }
 
-    /// How urgent it is.
+    /// Urgency.
     pub fn salience(&self) -> Salience {
         self.render_metadata.map_or_else(Salience::default, |shown| shown.salience)
     }
 
-    /// Whether the next one like it makes it old news.
+    /// Whether a newer one of the same sender replaces it.
     pub fn is_progress(&self) -> bool {
         let progress = |shown: &RenderMetadata| {
             shown.class == RenderClass::OpsProgress && shown.salience == Salience::Background
@@ -122,7 +122,7 @@ impl MessageQueued {
 }
 
 impl InteractionContent {
-    /// How long it is, in bytes, roughly.
+    /// Approximate size, in bytes.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Message { body, blocks } => {
@@ -148,7 +148,7 @@ impl ResponseStatus {
         }
     }
 
-    /// The word used in JSON.
+    /// The word in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Accepted => "accepted",
@@ -158,7 +158,7 @@ impl ResponseStatus {
     }
 }
 
-/// Text as the body, and everything as blocks if there is more than text.
+/// Text as the body, and everything as blocks when there is more than text.
 impl From<UserMessage> for InteractionContent {
     fn from(message: UserMessage) -> Self {
         let text = |block: &InputBlock| match block {

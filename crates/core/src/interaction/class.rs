@@ -1,15 +1,15 @@
-//! The one look at an interaction that decides what becomes of it.
+//! Classification of an interaction, once, on arrival.
 //!
 //! | class                 | when                                                | wakes the agent |
 //! |-----------------------|-----------------------------------------------------|-----------------|
 //! | `ActionableMessage`   | a message of a peer or of the user                  | yes             |
-//! | `ActionableRequest`   | a request that is none of those below               | yes             |
-//! | `Response`            | a response to a request of ours                     | yes             |
+//! | `ActionableRequest`   | any other request                                   | yes             |
+//! | `Response`            | a response to a request of this agent               | yes             |
 //! | `PeerLifecycleAdded`, `…Retired`, `…Unwired` | intent `mob.peer_added`, `_retired`, `_unwired` | no |
 //! | `PeerLifecycleKickoffFailed`, `…Cancelled` | intent `mob.kickoff_failed`, `_cancelled` | yes |
 //! | `SilentRequest`       | the intent is in the agent's silent set             | no              |
-//! | `Ack`                 | word that something arrived                         | no              |
-//! | `PlainEvent`          | anything from outside that nobody vouches for       | yes             |
+//! | `Ack`                 | an acknowledgement of delivery                      | no              |
+//! | `PlainEvent`          | anything from an external source                    | yes             |
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::{InboxInteraction, Interaction, InteractionContent, Sender};
 
-/// What an interaction is to the orchestrator.
+/// Class of an interaction, which decides how the orchestrator handles it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -38,7 +38,7 @@ pub enum PeerInputClass {
 }
 
 impl PeerInputClass {
-    /// Whether it is work for the agent.
+    /// Whether the interaction is work for the agent.
     pub fn is_actionable(&self) -> bool {
         match self {
             Self::ActionableMessage
@@ -56,7 +56,7 @@ impl PeerInputClass {
     }
 }
 
-/// The intents by which the orchestrator tells agents about their peers.
+/// Intents by which the orchestrator informs agents about their peers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are the contract and say it all")]
 pub enum LifecycleIntent {
@@ -68,7 +68,7 @@ pub enum LifecycleIntent {
 }
 
 impl LifecycleIntent {
-    /// Every one.
+    /// Every lifecycle intent.
     pub const ALL: [Self; 5] = [
         Self::PeerAdded,
         Self::PeerRetired,
@@ -88,7 +88,7 @@ impl LifecycleIntent {
         }
     }
 
-    /// The lifecycle intent a text names, if any. Compared whole.
+    /// The lifecycle intent with this name. Compares the whole text.
     pub fn parse(intent: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|known| known.as_str() == intent)
     }
@@ -104,13 +104,13 @@ impl LifecycleIntent {
     }
 }
 
-/// The intents that are context for an agent's next turn and never wake it.
+/// Intents that the agent reads with its next turn and that never wake it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SilentIntents(BTreeSet<String>);
 
 impl SilentIntents {
-    /// Whether `intent` is silent. Compared whole.
+    /// Whether `intent` is silent. Compares the whole text.
     pub fn contains(&self, intent: &str) -> bool {
         self.0.contains(intent)
     }
@@ -122,22 +122,22 @@ impl<T: Into<String>> FromIterator<T> for SilentIntents {
     }
 }
 
-/// A classified interaction: what admission receives.
+/// A classified interaction.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PeerInputCandidate {
     /// The interaction, rendered.
     pub interaction: InboxInteraction,
-    /// What it is.
+    /// Class of the interaction.
     pub class: PeerInputClass,
-    /// For lifecycle classes, the peer it is about.
+    /// Name of the peer that a lifecycle interaction is about. `None` for other classes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lifecycle_peer: Option<String>,
 }
 
-/// Decides what an interaction is. Total: everything has a class.
+/// Decides the class of an interaction. Every interaction has one.
 ///
-/// What nobody vouches for is a plain event whatever it claims to be, so that no stranger can
-/// retire a peer or pass for a response.
+/// An interaction from an external source is a plain event, whatever its content claims: an external
+/// source can neither retire a peer nor forge a response.
 pub fn classify(interaction: Interaction, silent: &SilentIntents) -> PeerInputCandidate {
     let class = class_of(&interaction, silent);
     let lifecycle_peer = lifecycle_peer(&interaction, class);

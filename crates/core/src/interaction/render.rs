@@ -1,8 +1,8 @@
-//! What a model reads of an interaction.
+//! The text that a model reads of an interaction.
 //!
-//! Each begins with who sent it and what it is, in brackets, so that data from elsewhere never
-//! looks like the user's own words. Characters a person cannot see are taken out: they carry
-//! instructions past the reader.
+//! Each text begins with the sender and the type, in brackets, so that external data never
+//! looks like the user's own words. Invisible characters are removed: they could hide
+//! instructions from a person.
 
 use super::class::LifecycleIntent;
 use super::{Interaction, InteractionContent, Salience, Sender};
@@ -14,7 +14,7 @@ pub fn render(interaction: &Interaction) -> String {
         (Sender::External(source), InteractionContent::Message { .. }) => {
             external_event_text(source.as_str(), body.as_deref())
         }
-        // The structured payload of an event stays typed metadata, out of the prompt.
+        // The JSON payload of an event is metadata and not part of the prompt.
         (Sender::External(source), _) => external_event_text(source.as_str(), None),
         (Sender::User, InteractionContent::Message { .. }) => body.unwrap_or_default(),
         (from @ (Sender::User | Sender::Peer(_)), content) => {
@@ -40,18 +40,18 @@ pub fn render(interaction: &Interaction) -> String {
     }
 }
 
-/// The text of an event from outside: its label, and its body when that is not blank.
+/// Text of an external event: its label, and its body when that is not blank.
 pub fn external_event_text(source: &str, body: Option<&str>) -> String {
     labeled(format!("[EVENT via {source}]"), body)
 }
 
-/// `text` without what a person cannot see: Unicode tags, zero-width and direction marks,
+/// `text` without invisible characters: Unicode tags, zero-width and direction marks,
 /// variation selectors, private use and control characters other than tab and line breaks.
 pub fn visible(text: &str) -> String {
     text.chars().filter(|c| !is_invisible(*c)).collect()
 }
 
-/// `text` as it may stand in a label: on one line, and without the brackets that end one.
+/// `text` for use in a label: on one line, and without the brackets that end a label.
 fn in_label(text: &str) -> String {
     let plain = |c: char| if c.is_whitespace() || "[]".contains(c) { ' ' } else { c };
     visible(text).chars().map(plain).collect()
@@ -64,7 +64,7 @@ fn labeled(label: String, body: Option<&str>) -> String {
     }
 }
 
-/// What the content says, without who and what.
+/// The content as text, without sender and type.
 fn body(content: &InteractionContent) -> Option<String> {
     match content {
         InteractionContent::Message { body, .. } => Some(visible(body)),
@@ -76,7 +76,7 @@ fn body(content: &InteractionContent) -> Option<String> {
     }
 }
 
-/// How urgent it is, where that is more than usual.
+/// The urgency, when it is above normal.
 fn urgency(interaction: &Interaction) -> &'static str {
     match interaction.render_metadata.map(|shown| shown.salience) {
         None | Some(Salience::Background | Salience::Normal) => "",
@@ -85,7 +85,7 @@ fn urgency(interaction: &Interaction) -> &'static str {
     }
 }
 
-/// Whether a person cannot see `c`.
+/// Whether `c` is invisible.
 pub(crate) fn is_invisible(c: char) -> bool {
     match c {
         '\t' | '\n' | '\r' => false,

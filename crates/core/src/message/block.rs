@@ -1,4 +1,4 @@
-//! The blocks a message is made of.
+//! Blocks of messages.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::message::MessageError;
 use crate::{RawJson, ToolCallId};
 
-/// Largest image, in bytes before base64. The smallest limit among the providers' own: one counts
-/// 5 MiB after it.
+/// Largest image, in bytes before base64: the lowest limit of the providers. One provider counts
+/// 5 MiB after base64.
 pub const IMAGE_BYTES_MAX: usize = 5 * 1024 * 1024 / 4 * 3;
 
 /// What a user message or a tool result may hold.
@@ -15,7 +15,7 @@ pub const IMAGE_BYTES_MAX: usize = 5 * 1024 * 1024 / 4 * 3;
 pub enum InputBlock {
     /// Text.
     Text(TextBlock),
-    /// A picture.
+    /// An image.
     Image(ImageBlock),
 }
 
@@ -24,11 +24,11 @@ pub enum InputBlock {
 pub enum AssistantBlock {
     /// Text for the reader.
     Text(TextBlock),
-    /// The model's own notes.
+    /// Thinking of the model.
     Thinking(ThinkingBlock),
-    /// A call it wants made.
+    /// A tool call.
     ToolCall(ToolCallBlock),
-    /// Something only its own model understands.
+    /// A block that only its own model understands.
     Opaque(OpaqueBlock),
 }
 
@@ -39,32 +39,32 @@ pub struct TextBlock {
     pub text: String,
 }
 
-/// The model's own notes, with the signature that lets the model trust them when they return.
+/// Thinking of the model, with the signature that the model checks when it reads it again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThinkingBlock {
-    /// The notes; may be empty when the provider only hands out the signature.
+    /// The thinking; empty when the provider returns only the signature.
     pub thinking: String,
-    /// Proof of authorship, for the model that wrote it.
+    /// Signature of the model. `None` when the provider does not sign.
     pub signature: Option<Signature>,
 }
 
-/// A picture of at most [`IMAGE_BYTES_MAX`].
+/// An image of at most [`IMAGE_BYTES_MAX`] bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ImageBlock {
     data: Arc<[u8]>,
     mime_type: String,
 }
 
-/// A tool call the model wants made.
+/// A tool call of the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolCallBlock {
-    /// Pairs it with its result.
+    /// Id of the call; its result carries the same id.
     pub id: ToolCallId,
-    /// Which tool.
+    /// Name of the tool.
     pub name: String,
-    /// With what.
+    /// Arguments of the call.
     pub arguments: ToolArguments,
-    /// Some models sign their calls too.
+    /// Signature of the model. `None` when the provider does not sign calls.
     pub signature: Option<Signature>,
 }
 
@@ -73,23 +73,23 @@ pub struct ToolCallBlock {
 pub enum ToolArguments {
     /// A JSON object, byte for byte.
     Object(RawJson),
-    /// Anything else: cut off, or no JSON. Kept so that the model can be shown what it wrote;
-    /// never run. In JSON it is a string where an object should be.
+    /// Anything else: interrupted, or not JSON. Kept to show the model what it wrote; never run.
+    /// In JSON it is a string where an object should be.
     Malformed(String),
 }
 
-/// A block of a kind Antiphon does not know, or that is sealed (`redacted_thinking`). It is
+/// A block of an unknown kind, or an encrypted one (`redacted_thinking`). It is
 /// kept and goes back, unchanged, to the model it came from. In JSON it is a `thinking` block
 /// with empty `thinking` and an `opaque` field, so that every reader of v1 can skip it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpaqueBlock {
     /// The provider's name for the kind.
     pub kind: String,
-    /// The whole block as it came.
+    /// The whole block, byte for byte.
     pub value: RawJson,
 }
 
-/// A provider's opaque proof of authorship, kept verbatim. Base64 in practice.
+/// A provider's opaque signature, kept verbatim. Base64 in practice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signature(pub String);
 
@@ -106,7 +106,7 @@ impl AssistantBlock {
         Self::Text(TextBlock { text: text.into() })
     }
 
-    /// Its text, if it is a text block.
+    /// The text of a text block; `None` for other blocks.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(block) => Some(&block.text),
@@ -116,7 +116,7 @@ impl AssistantBlock {
 }
 
 impl ImageBlock {
-    /// Takes a picture; refuses one that is empty, too large or not of an `image/…` type.
+    /// Checks an image; refuses one that is empty, too large or not of an `image/…` type.
     pub fn new(
         mime_type: impl Into<String>,
         data: impl Into<Arc<[u8]>>,
@@ -142,7 +142,7 @@ impl ImageBlock {
         &self.data
     }
 
-    /// The type, `image/png` for instance.
+    /// The media type, for instance `image/png`.
     pub fn mime_type(&self) -> &str {
         &self.mime_type
     }
@@ -155,7 +155,7 @@ impl fmt::Debug for ImageBlock {
 }
 
 impl ToolArguments {
-    /// Reads what a model wrote. Nothing at all means no arguments.
+    /// Parses the arguments that a model wrote. Empty text means no arguments.
     pub fn from_model(text: String) -> Self {
         if text.trim().is_empty() {
             return Self::Object(RawJson::empty_object());
@@ -166,7 +166,7 @@ impl ToolArguments {
         }
     }
 
-    /// The object, unless it is malformed.
+    /// The JSON object; `None` when malformed.
     pub fn object(&self) -> Option<&RawJson> {
         match self {
             Self::Object(json) => Some(json),

@@ -1,6 +1,6 @@
-//! The JSON of messages: flat records in which every field may be there, turned into the
+//! The JSON of messages: flat records with optional fields, converted into the
 //! domain or refused. Flat, because `serde`'s tagged enums buffer their input and lose the
-//! text of raw JSON on the way.
+//! text of raw JSON.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -14,85 +14,85 @@ use super::{
 };
 use crate::{ModelRef, RawJson, StopReason, ToolCallId, Usage};
 
-/// Why a JSON value is no message.
+/// Why a JSON value is not a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MessageError {
-    /// `type` is none of the three.
+    /// `type` is not `user`, `assistant` or `tool_result`.
     #[error("unknown message type `{found}`, expected one of `user`, `assistant`, `tool_result`")]
     UnknownMessage {
-        /// What it was.
+        /// The `type` that was found.
         found: String,
     },
-    /// `type` is one of the three, and not the one wanted here.
+    /// `type` is valid, but only `user` is allowed here.
     #[error("message type `{found}` where only `user` may be, expected `user`")]
     NotUser {
-        /// What it was.
+        /// The `type` that was found.
         found: String,
     },
-    /// A block's `type` is none of the four.
+    /// The `type` of a block is unknown.
     #[error(
         "content[{index}]: unknown block type `{found}`, expected one of `text`, `thinking`, \
          `image`, `tool_call`"
     )]
     UnknownBlock {
-        /// Which block.
+        /// Index of the block, from 0.
         index: usize,
-        /// What it was.
+        /// The `type` that was found.
         found: String,
     },
-    /// The block exists, but not in such a message.
+    /// The type of block is not allowed in this type of message.
     #[error("content[{index}]: a `{message}` message cannot hold a `{block}` block")]
     BlockNotAllowed {
-        /// Which block.
+        /// Index of the block, from 0.
         index: usize,
-        /// The message's type.
+        /// `type` of the message.
         message: &'static str,
-        /// The block's type.
+        /// `type` of the block.
         block: String,
     },
-    /// A field the type needs is not there.
+    /// A required field is missing.
     #[error("{place}missing field `{field}`")]
     Missing {
         /// `content[2]: `, or empty for the message itself.
         place: String,
-        /// Its name.
+        /// Name of the field.
         field: &'static str,
     },
-    /// `arguments` is neither an object nor the string that stands for a malformed one.
+    /// `arguments` is neither an object nor the string of malformed arguments.
     #[error("content[{index}]: `arguments` must be a JSON object")]
     Arguments {
-        /// Which block.
+        /// Index of the block, from 0.
         index: usize,
     },
-    /// Not base64.
+    /// `data` is not base64.
     #[error("content[{index}]: `data` is not base64: {reason}")]
     ImageData {
-        /// Which block.
+        /// Index of the block, from 0.
         index: usize,
-        /// What the decoder said.
+        /// Error of the decoder.
         reason: String,
     },
-    /// Base64, but no picture we take.
+    /// The image is not valid.
     #[error("content[{index}]: {reason}")]
     Image {
-        /// Which block.
+        /// Index of the block, from 0.
         index: usize,
-        /// What [`ImageBlock::new`] said.
+        /// Error of [`ImageBlock::new`].
         reason: String,
     },
-    /// Not a picture type.
+    /// The media type is not `image/…`.
     #[error("`{found}` is not an image type such as `image/png`")]
     ImageType {
-        /// What it was.
+        /// The media type that was found.
         found: String,
     },
-    /// No bytes.
+    /// The image has no bytes.
     #[error("an image must not be empty")]
     ImageEmpty,
     /// Over [`IMAGE_BYTES_MAX`].
     #[error("an image may have {IMAGE_BYTES_MAX} bytes at most, this one has {bytes}")]
     ImageTooLarge {
-        /// Its size.
+        /// Size of the image, in bytes.
         bytes: usize,
     },
 }
@@ -120,7 +120,7 @@ pub(super) struct MessageWire {
     timestamp: DateTime<Utc>,
 }
 
-/// A message that can only be a user's, so its `type` may be left out.
+/// A message that is always a user message, so that its `type` is optional.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct UserWire {
     #[serde(rename = "type", default = "UserWire::kind")]
@@ -139,7 +139,7 @@ pub(crate) struct BlockWire {
     thinking: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     data: Option<String>,
-    /// Peers say `media_type`; session files say `mime_type`.
+    /// Peers write `media_type`; session files write `mime_type`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     media_type: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -292,13 +292,13 @@ fn assistant_blocks(blocks: Vec<BlockWire>) -> Result<Vec<AssistantBlock>, Messa
 }
 
 impl BlockWire {
-    /// The same block as a peer would write it.
+    /// The same block in the form that peers write.
     pub(crate) fn for_peers(mut self) -> Self {
         self.media_type = self.media_type.or(self.mime_type.take());
         self
     }
 
-    /// A block as a peer wrote it.
+    /// A block in the form that peers write.
     pub(crate) fn of_peer(
         kind: String,
         text: Option<String>,
@@ -320,7 +320,7 @@ impl BlockWire {
         let data = self.data.ok_or_else(|| missing(index, "data"))?;
         let mime_type =
             self.mime_type.or(self.media_type).ok_or_else(|| missing(index, "mime_type"))?;
-        // Four letters hold three bytes: refused before anything of that size is allocated.
+        // Four characters hold three bytes: check before allocating that much.
         if data.len() / 4 > IMAGE_BYTES_MAX.div_ceil(3) + 1 {
             let error = MessageError::ImageTooLarge { bytes: data.len() / 4 * 3 };
             return Err(MessageError::Image { index, reason: error.to_string() });

@@ -1,12 +1,12 @@
-//! The port to the bus: live events to whoever watches, and work to whoever is free.
+//! The port to the bus: live events for watchers, and work items for workers.
 //!
-//! Nothing here is the truth. A watcher that lost live events reads the journal; an item of
-//! work is a hint that some task in the journal wants attention.
+//! The bus is never the truth. A watcher that lost live events reads the journal; a work
+//! item is a hint that a task in the journal needs attention.
 //!
-//! | part | promise                                                                       |
+//! | part | guarantee                                                                     |
 //! |------|-------------------------------------------------------------------------------|
-//! | live | every subscriber gets what is published after it subscribed, in order; one too slow is told how many it missed |
-//! | work | an item is claimed by one worker at a time; one that is not finished within its lease is claimed again; an id that is waiting or claimed is not queued twice |
+//! | live | every subscriber gets what is published after it subscribed, in order; a slow subscriber gets the number of dropped events |
+//! | work | one worker at a time holds an item; an item that is not finished within its lease can be claimed again; an id that is queued or claimed is not queued twice |
 
 use std::fmt;
 use std::pin::Pin;
@@ -24,27 +24,27 @@ pub type Subscription = Pin<Box<dyn Stream<Item = Delivery> + Send>>;
 /// Carries live events and work.
 #[async_trait]
 pub trait Bus: Send + Sync {
-    /// Tells everybody who is subscribed to `topic`. Nobody being there is no error.
+    /// Publishes to every subscriber of `topic`. No subscriber is not an error.
     async fn publish(&self, topic: &Topic, payload: Vec<u8>) -> Result<(), BusError>;
 
-    /// Listens to `topic` from now on.
+    /// Subscribes to `topic` from now on.
     async fn subscribe(&self, topic: &Topic) -> Result<Subscription, BusError>;
 
-    /// Queues work. Says whether it was new.
+    /// Queues a work item. Returns whether it was new.
     async fn enqueue(&self, queue: &Topic, item: WorkItem) -> Result<bool, BusError>;
 
-    /// Takes the oldest waiting item, or waits for one. Cancel safe: a `claim` that was dropped
-    /// has taken nothing.
+    /// Claims the oldest queued item, or waits for one. Cancel safe: a dropped `claim`
+    /// has claimed nothing.
     async fn claim(&self, queue: &Topic, lease: Duration) -> Result<Claim, BusError>;
 
-    /// Ends a claim: the work is done and the item goes away. What is finished is lost to any
+    /// Ends a claim: the work is done and the item is removed. A finished claim is lost for any
     /// further call.
     async fn finish(&self, claim: &Claim) -> Result<(), BusError>;
 
-    /// Ends a claim: somebody else may have the item at once.
+    /// Ends a claim: another worker may claim the item at once.
     async fn release(&self, claim: &Claim) -> Result<(), BusError>;
 
-    /// Prolongs a claim by `lease` from now.
+    /// Extends a claim by `lease` from now.
     async fn extend(&self, claim: &Claim, lease: Duration) -> Result<(), BusError>;
 }
 
@@ -52,16 +52,16 @@ pub trait Bus: Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Topic(String);
 
-/// The text is no topic.
+/// The text is not a topic.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{found}` is no topic: words of letters, digits, `_`, `-`, joined by dots")]
+#[error("`{found}` is not a topic: use words of letters, digits, `_`, `-`, joined by dots")]
 pub struct TopicError {
-    /// The text.
+    /// The text that was found.
     pub found: String,
 }
 
 impl Topic {
-    /// Takes a text of at most [`TOPIC_BYTES_MAX`] bytes.
+    /// Checks a text of at most [`TOPIC_BYTES_MAX`] bytes.
     pub fn parse(text: &str) -> Result<Self, TopicError> {
         let is_word = |word: &str| {
             !word.is_empty()
@@ -86,57 +86,57 @@ impl fmt::Display for Topic {
     }
 }
 
-/// What reaches a subscriber.
+/// An item of a subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delivery {
-    /// Something that was published.
+    /// A published payload.
     Payload(Vec<u8>),
-    /// The subscriber was too slow and this many were dropped, here.
+    /// The subscriber was too slow: this many payloads were dropped here.
     Missed(u64),
 }
 
-/// A piece of work.
+/// A work item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkItem {
-    /// Its name; the same name is not queued twice at a time.
+    /// Id of the item; the same id is not queued twice at a time.
     pub id: String,
-    /// What it is.
+    /// Content of the item.
     pub payload: Vec<u8>,
 }
 
-/// A right to one piece of work for a while.
+/// The right to one work item, for the time of its lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// Where it was queued.
+    /// Queue of the item.
     pub queue: Topic,
-    /// The work.
+    /// The item.
     pub item: WorkItem,
-    /// Grows with each claim of the item, also when it was finished and queued again in between.
-    /// A store refuses writes under an older one.
+    /// Increases with each claim of the item, also after it was finished and queued again.
+    /// A store refuses writes with an older one.
     pub fence: u64,
 }
 
-/// Why the bus did not do as told.
+/// Why the bus refused or failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BusError {
-    /// The lease ran out; somebody else may have the item. Stop working on it.
+    /// The lease ran out; another worker may have the item. Stop working on it.
     #[error("the claim on `{id}` is lost: its lease ran out")]
     ClaimLost {
-        /// Which item.
+        /// Id of the item.
         id: String,
     },
-    /// Wait and try again.
+    /// The queue is full: wait and try again.
     #[error("`{queue}` is full: it holds {limit} at most")]
     Full {
-        /// Which queue.
+        /// Name of the queue.
         queue: Topic,
-        /// Its limit.
+        /// Most items of the queue.
         limit: usize,
     },
-    /// Try later, or look at the configuration.
+    /// Try later, or check the configuration.
     #[error("the bus is not available: {reason}")]
     Unavailable {
-        /// Why.
+        /// Cause, and what to do about it.
         reason: String,
     },
 }

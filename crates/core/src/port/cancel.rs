@@ -1,4 +1,4 @@
-//! Cancellation as a value that anything long-running is opened with.
+//! Cancellation, as a value that every long-running operation takes.
 
 use std::fmt;
 use std::pin::Pin;
@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use futures_core::future::BoxFuture;
 
-/// Becomes ready once, when whoever opened the work wants it to stop. The runtime makes one
+/// Becomes ready once, when the caller wants the work to stop. The runtime makes one
 /// from its cancellation token: `Cancel::when(token.cancelled_owned())`.
 pub struct Cancel {
     signal: Option<BoxFuture<'static, ()>>,
@@ -25,7 +25,7 @@ impl Cancel {
     }
 }
 
-/// Ready again and again once it has fired, so it can stand in every `select`.
+/// Stays ready once it has fired, so that every `select` can use it.
 impl Future for Cancel {
     type Output = ();
 

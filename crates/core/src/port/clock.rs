@@ -1,21 +1,21 @@
-//! Time and randomness, passed in wherever a replay or a test needs to fix them.
+//! Time and randomness, passed in where a replay or a test needs to fix them.
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-/// Tells the time.
+/// A clock.
 pub trait Clock: Send + Sync {
-    /// The time now. Never earlier than the answer before.
+    /// The time now. Never earlier than an earlier answer.
     fn now(&self) -> DateTime<Utc>;
 }
 
 /// Makes identifiers.
 pub trait IdSource: Send + Sync {
-    /// An identifier nobody has seen before. Later ones sort after earlier ones.
+    /// A new, unique identifier. Later ones sort after earlier ones.
     fn next(&self) -> Uuid;
 }
 
-/// The clock on the wall.
+/// The system clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
@@ -25,7 +25,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// Random identifiers in the order of time (UUID version 7).
+/// Random identifiers that sort by time (UUID version 7).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RandomIds;
 

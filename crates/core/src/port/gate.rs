@@ -1,56 +1,56 @@
-//! The port to permissions: may this call run?
+//! The port to permissions.
 //!
-//! The gate sees every call of a tool before it starts. It answers at once and from what it knows
-//! alone; asking a person, writing the decision down and waiting are the orchestrator's. A gate
-//! that cannot make sense of a call denies it.
+//! The gate checks every tool call before it starts. It answers at once, from its own rules;
+//! the orchestrator asks the person, records the decision and waits. A gate denies a call that it
+//! cannot parse.
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::RawJson;
 
-/// Judges calls.
+/// Checks tool calls.
 #[async_trait]
 pub trait Gate: Send + Sync {
-    /// May this call run?
+    /// Whether this call may run.
     fn judge(&self, call: &GateRequest<'_>) -> Verdict;
 
-    /// Somebody allowed this rule always: it holds from now on, also after a restart. An error is
-    /// what to tell the person.
+    /// Grants a rule from now on, also after a restart. The error is a text
+    /// for the person who granted it.
     async fn remember(&self, rule: &Rule) -> Result<(), String>;
 }
 
-/// A call that wants to run.
+/// A tool call to check.
 #[derive(Debug, Clone, Copy)]
 pub struct GateRequest<'a> {
-    /// Which tool.
+    /// Name of the tool.
     pub tool: &'a str,
-    /// With what.
+    /// Arguments of the call.
     pub arguments: &'a RawJson,
-    /// Rules that somebody allowed for this task alone.
+    /// Rules granted to this task only.
     pub granted: &'a [Rule],
 }
 
-/// What the gate says.
+/// Answer of the gate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// It may run.
+    /// The call may run.
     Allow,
-    /// Somebody has to be asked.
+    /// A person decides.
     Ask {
-        /// Why, in a sentence.
+        /// Why, in one sentence.
         reason: String,
-        /// The rule that would allow it and its like from now on.
+        /// Rule that would allow this call and similar ones.
         rule: Rule,
     },
-    /// It may not, whoever is asked.
+    /// The call may not run, and no person can allow it.
     Deny {
-        /// Why, and what would be allowed instead; the model reads it.
+        /// Why, and what is allowed instead; the model reads it.
         reason: String,
     },
 }
 
-/// A permission as it is written down: `bash(git status *)`. Only the gate reads it.
+/// A permission rule, for instance `bash(git status *)`. Only the gate parses it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]

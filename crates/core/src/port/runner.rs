@@ -1,99 +1,99 @@
-//! The port to runners: those who work on a task elsewhere.
+//! The port to runners, which run a task elsewhere.
 //!
-//! | promise   | meaning                                                                      |
+//! | guarantee | meaning                                                                      |
 //! |-----------|------------------------------------------------------------------------------|
-//! | in order  | what happens there is appended to the task here, in the order it happened    |
-//! | goes on   | asked again for the same task, it goes on where the task's events end        |
-//! | once      | however often it is asked, the work is begun once                            |
-//! | cancel    | when `cancel` fires, the work there has ended before `run` returns           |
+//! | in order  | remote events are appended to the task in the order they happened            |
+//! | resumes   | called again for the same task, it continues after the task's last event     |
+//! | once      | however often it is called, the work is started once                         |
+//! | cancel    | when `cancel` fires, the remote work has ended before `run` returns          |
 //!
-//! A runner is found by its `kind`; its `config` is its own, nobody else reads it.
+//! The `kind` selects the runner; only the runner reads its `config`.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::Value;
 
-use crate::port::{Cancel, Journal, JournalError};
+use crate::port::{Cancel, JournalError, TaskJournal};
 use crate::{Provider, TaskId, TaskLimits};
 
-/// Works on tasks elsewhere.
+/// Runs tasks elsewhere.
 #[async_trait]
 pub trait Runner: Send + Sync {
-    /// What an executor calls it.
+    /// Kind of the runner, as in [`RunnerConfig`](crate::RunnerConfig).
     fn kind(&self) -> &str;
 
-    /// Whether it is an orchestrator of its own: it dispatches agents itself, and what it writes
-    /// about them means something there and nothing here.
+    /// Whether the runner is an orchestrator of its own: it dispatches agents itself, and the ids in its
+    /// events are valid only there.
     fn is_orchestrator(&self) -> bool {
         false
     }
 
-    /// Whether it asks the task's model through [`Run::provider`]. One that does not works also
-    /// where that model is not configured.
-    fn asks_here(&self) -> bool {
+    /// Whether the runner calls the task's model through [`Run::provider`]. Otherwise it works
+    /// without that model being configured here.
+    fn uses_run_provider(&self) -> bool {
         true
     }
 
-    /// Whether what it runs is bound by neither the gate nor the sandbox. Only a person may choose
-    /// it, never an agent.
-    fn is_unbound(&self) -> bool {
+    /// Whether neither the gate nor the sandbox restricts what it runs. Only a person may choose
+    /// such a runner, never an agent.
+    fn is_unrestricted(&self) -> bool {
         false
     }
 
-    /// Whether it reads the inbox of its task itself, as long as the task lasts.
-    fn keeps_inbox(&self) -> bool {
+    /// Whether it reads the inbox of its task itself, until the task ends.
+    fn reads_inbox(&self) -> bool {
         false
     }
 
-    /// Whether it could work with this configuration; an error is what to tell the caller.
+    /// Whether it can run with this configuration. The error is a text for the caller.
     fn check(&self, config: &Value) -> Result<(), String>;
 
-    /// Works on a task until it has ended, waits for somebody, or cannot go on without the
-    /// orchestrator: then there are calls without a result that only the orchestrator answers.
+    /// Runs a task until it has ended, is suspended, or needs the orchestrator: then there are
+    /// tool calls without a result that only the orchestrator can run.
     async fn run(&self, run: Run) -> Result<(), RunnerError>;
 }
 
-/// A task to be worked on elsewhere.
+/// A task for a runner.
 pub struct Run {
-    /// Which.
+    /// Id of the task.
     pub task_id: TaskId,
-    /// The runner's own part of the executor.
+    /// Configuration of the runner.
     pub config: Value,
-    /// How far it may go: what is left of its own limits and of those of every task above.
+    /// Limits: what is left of the task's own limits and of those of every task above.
     pub limits: TaskLimits,
-    /// Whether it may dispatch anybody.
+    /// Whether the task may dispatch agents.
     pub dispatches: DispatchPermission,
-    /// The journal as far as this task is concerned: its own events can be appended, and nothing
-    /// that a person decides; its own and what was said before it can be read.
-    pub journal: Arc<dyn Journal>,
-    /// Who answers for its model, for runners that have nobody of their own.
+    /// The journal of this task. The runner appends events of the task, except decisions of a person; it
+    /// reads the task's events and the history before them.
+    pub journal: Arc<dyn TaskJournal>,
+    /// Model of the task, for runners that have no model of their own.
     pub provider: Arc<dyn Provider>,
     /// Fires when the task is canceled.
     pub cancel: Cancel,
-    /// Fires when everything here comes to rest: the work there may go on, nobody follows it.
-    pub rest: Cancel,
-    /// Tells that somebody else wrote to the task: there may be a message for it.
-    pub news: Box<dyn TaskUpdates>,
+    /// Fires when the orchestrator shuts down: the remote work may go on, without being followed.
+    pub shutdown: Cancel,
+    /// Reports that another writer appended to the task: its inbox may hold a message.
+    pub updates: Box<dyn TaskUpdates>,
 }
 
-/// Whether a task may dispatch anybody.
+/// Whether a task may dispatch agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DispatchPermission {
-    /// As far as its limits go.
+    /// Within its limits.
     Allowed,
-    /// It is as deep as tasks may be.
+    /// Not at all: the task is as deep as tasks may be.
     Denied,
 }
 
-/// Tells that something was written to a task.
+/// Reports appends to a task.
 #[async_trait]
 pub trait TaskUpdates: Send {
-    /// Returns when something was written since the last time. Cancel safe.
+    /// Returns when the task has new events since the last call. Cancel safe.
     async fn next(&mut self);
 }
 
-/// There never is any.
+/// Never reports an append.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoTaskUpdates;
 
@@ -104,22 +104,22 @@ impl TaskUpdates for NoTaskUpdates {
     }
 }
 
-/// Why a runner stopped before its task did.
+/// Why a runner stopped before its task ended.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RunnerError {
-    /// Ask again: it may be there in a moment.
+    /// Try again: the runner may be back in a moment.
     #[error("the runner cannot be reached: {reason}")]
     Unavailable {
-        /// Why.
+        /// Cause, and what to do about it.
         reason: String,
     },
-    /// Give up: it will not work on this task.
+    /// Fail the task: the runner will not run it.
     #[error("the runner refuses: {reason}")]
     Refused {
-        /// Why, and what to do.
+        /// Cause, and what to do about it.
         reason: String,
     },
-    /// See there.
+    /// The journal failed or refused.
     #[error(transparent)]
     Journal(#[from] JournalError),
 }

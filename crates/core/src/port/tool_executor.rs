@@ -11,14 +11,14 @@ use crate::{Effect, RawJson, TaskId, Tool, ToolCallId, ToolResult};
 /// Runs tools.
 #[async_trait]
 pub trait ToolExecutor: Send + Sync {
-    /// The tools it runs, in a stable order: the same list gives the same prompt. Names are
-    /// unique, of letters, digits, `_` and `-`, 64 at most: providers refuse others.
+    /// The tools, in a stable order: the same list gives the same prompt. Names are
+    /// unique, of letters, digits, `_` and `-`, at most 64: providers refuse others.
     fn tools(&self) -> Vec<Tool>;
 
-    /// What running `tool` does to the world; `None` if there is no such tool.
+    /// Side effects of `tool`; `None` if there is no such tool.
     fn effect(&self, tool: &str) -> Option<Effect>;
 
-    /// Runs `tool` once. When `context.cancel` fires, everything the call started is gone
+    /// Runs `tool` once. When `context.cancel` fires, everything the call started has ended
     /// before this returns [`ToolError::Canceled`]. If it has fired already, nothing is started.
     async fn execute(
         &self,
@@ -27,54 +27,54 @@ pub trait ToolExecutor: Send + Sync {
         context: ToolContext,
     ) -> Result<ToolResult, ToolError>;
 
-    /// Nobody works on this task any more: whatever its calls left running is gone, and whatever
-    /// they kept in memory is let go, before this returns. Called again, it does nothing.
+    /// Ends everything that calls of this task left running, and frees what they kept in memory, before
+    /// this returns. Calling it again does nothing.
     async fn release(&self, _task_id: &TaskId) {}
 }
 
-/// What a call is given beside its arguments.
+/// Context of a call.
 #[derive(Debug)]
 pub struct ToolContext {
-    /// Whose call it is. What a call leaves running belongs to its task.
+    /// Id of the task. What a call leaves running belongs to its task.
     pub task_id: TaskId,
-    /// Which call.
+    /// Id of the call.
     pub tool_call_id: ToolCallId,
     /// Fires when the call should stop.
     pub cancel: Cancel,
-    /// Where to say what is going on.
+    /// Where to report progress.
     pub progress: Progress,
 }
 
 impl ToolContext {
-    /// For a call that belongs to no task and is not listened to: a trial.
+    /// A context without a task and without progress, for a trial.
     pub fn trial(cancel: Cancel) -> Self {
-        let nobody = uuid::Uuid::nil();
+        let nil = uuid::Uuid::nil();
         Self {
-            task_id: TaskId::from(nobody),
-            tool_call_id: ToolCallId::from(nobody),
+            task_id: TaskId::from(nil),
+            tool_call_id: ToolCallId::from(nil),
             cancel,
             progress: Progress::unheard(),
         }
     }
 }
 
-/// What a call says while it runs, for whoever watches. The model does not see it, and nothing
-/// of it is kept.
+/// Reports the progress of a call to watchers. The model does not see it, and the journal does not
+/// keep it.
 #[derive(Clone)]
 pub struct Progress(Arc<dyn Fn(&str) + Send + Sync>);
 
 impl Progress {
-    /// Tells `listener`, which must not block.
+    /// Reports to `listener`, which must not block.
     pub fn to(listener: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self(Arc::new(listener))
     }
 
-    /// Tells nobody.
+    /// Drops every report.
     pub fn unheard() -> Self {
         Self::to(|_| {})
     }
 
-    /// Says something: the next piece of a call's output.
+    /// Reports the next piece of a call's output.
     pub fn say(&self, text: &str) {
         (self.0)(text);
     }
@@ -86,32 +86,32 @@ impl fmt::Debug for Progress {
     }
 }
 
-/// Why a tool could not run. One that ran and failed is a [`ToolResult`] instead.
+/// Why a tool could not run. A tool that ran and failed is a [`ToolResult`] instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {
-    /// Tell the model which tools there are.
+    /// There is no such tool: the model reads which tools there are.
     #[error("there is no tool `{name}`")]
     Unknown {
-        /// What was asked for.
+        /// Name in the call.
         name: String,
     },
-    /// Tell the model what is wrong with its arguments.
+    /// The arguments are invalid: the model reads what is wrong with them.
     #[error("invalid arguments for `{tool}`: {reason}")]
     InvalidArguments {
-        /// Which tool.
+        /// Name of the tool.
         tool: String,
-        /// Which argument and why.
+        /// Which argument is wrong, and why.
         reason: String,
     },
-    /// It was asked to stop, and did.
+    /// The call was canceled.
     #[error("canceled")]
     Canceled,
-    /// The machinery around the tool failed.
+    /// The environment of the tool failed.
     #[error("`{tool}` could not be run: {reason}")]
     Unavailable {
-        /// Which tool.
+        /// Name of the tool.
         tool: String,
-        /// Why.
+        /// Cause, and what to do about it.
         reason: String,
     },
 }

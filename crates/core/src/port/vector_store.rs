@@ -1,4 +1,4 @@
-//! The ports to long-term memory: text into vectors, and vectors near a vector.
+//! The ports to long-term memory: an embedder, and a store of vectors.
 
 use std::collections::BTreeMap;
 
@@ -6,29 +6,29 @@ use async_trait::async_trait;
 
 use crate::MessageId;
 
-/// Notes kept with a vector, to filter by.
+/// Metadata of a vector, to filter by.
 pub type Metadata = BTreeMap<String, String>;
 
 /// A vector of finite numbers, not empty.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Embedding(Vec<f32>);
 
-/// Why numbers are no embedding.
+/// Why numbers are not an embedding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EmbeddingError {
-    /// No numbers.
+    /// There are no numbers.
     #[error("an embedding must not be empty")]
     Empty,
-    /// NaN or infinite.
+    /// A number is NaN or infinite.
     #[error("an embedding must be finite, component {index} is not")]
     NotFinite {
-        /// Which.
+        /// Index of the number, from 0.
         index: usize,
     },
 }
 
 impl Embedding {
-    /// Takes finite numbers.
+    /// Checks that there are numbers and all are finite.
     pub fn new(values: Vec<f32>) -> Result<Self, EmbeddingError> {
         if values.is_empty() {
             return Err(EmbeddingError::Empty);
@@ -44,7 +44,7 @@ impl Embedding {
         &self.0
     }
 
-    /// How many there are.
+    /// Number of components.
     pub fn dimension(&self) -> usize {
         self.0.len()
     }
@@ -53,7 +53,7 @@ impl Embedding {
 /// Turns texts into vectors.
 #[async_trait]
 pub trait Embedder: Send + Sync {
-    /// The length of its vectors.
+    /// Number of components of its vectors.
     fn dimension(&self) -> usize;
 
     /// One vector per text, in order.
@@ -63,25 +63,25 @@ pub trait Embedder: Send + Sync {
 /// Why texts could not be embedded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EmbedderError {
-    /// Split the text.
+    /// The text is too long: split it.
     #[error("text {index} is too long to embed")]
     TooLong {
-        /// Which.
+        /// Index of the text, from 0.
         index: usize,
     },
-    /// Try later, or look at the configuration.
+    /// Try later, or check the configuration.
     #[error("the embedder is not available: {reason}")]
     Unavailable {
-        /// Why.
+        /// Cause, and what to do about it.
         reason: String,
     },
 }
 
-/// Keeps vectors and finds the nearest. All vectors of a store have one dimension, set by the
-/// first. Nearness is cosine similarity; a vector of zeros is as near as 0 to everything.
+/// Stores vectors and finds the nearest. All vectors of a store have one dimension, set by the
+/// first. Nearness is cosine similarity; a vector of zeros has similarity 0 to everything.
 #[async_trait]
 pub trait VectorStore: Send + Sync {
-    /// Puts a vector in, in place of one with the same id.
+    /// Stores a vector and replaces one with the same id.
     async fn upsert(
         &self,
         id: MessageId,
@@ -89,50 +89,50 @@ pub trait VectorStore: Send + Sync {
         metadata: Metadata,
     ) -> Result<(), VectorStoreError>;
 
-    /// The nearest, best first; equally near ones in the order of their ids.
+    /// The nearest vectors, best first; equally near ones in the order of their ids.
     async fn search(&self, search: Search) -> Result<Vec<Hit>, VectorStoreError>;
 
-    /// Takes a vector out. Says whether there was one.
+    /// Removes a vector. Returns whether it existed.
     async fn delete(&self, id: MessageId) -> Result<bool, VectorStoreError>;
 }
 
-/// What to look for.
+/// A search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Search {
-    /// Near this.
+    /// Vector to search near.
     pub query: Embedding,
-    /// At most this many.
+    /// Most hits to return.
     pub limit: usize,
-    /// Only with all of these notes.
+    /// Only vectors with all of this metadata.
     pub filter: Metadata,
 }
 
-/// One vector that was found.
+/// One hit of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hit {
-    /// Which.
+    /// Id of the vector.
     pub id: MessageId,
     /// Cosine similarity, from -1 to 1.
     pub score: f32,
-    /// Its notes.
+    /// Metadata of the vector.
     pub metadata: Metadata,
 }
 
-/// Why a vector store did not do as told.
+/// Why a vector store refused or failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VectorStoreError {
-    /// Use the embedder the store was filled with.
+    /// Use the embedder that the store was filled with.
     #[error("this store holds vectors of dimension {expected}, not {found}")]
     Dimension {
-        /// Of the store.
+        /// Dimension of the store.
         expected: usize,
-        /// Of the vector.
+        /// Dimension of the vector.
         found: usize,
     },
-    /// Try later, or look at the configuration.
+    /// Try later, or check the configuration.
     #[error("the vector store is not available: {reason}")]
     Unavailable {
-        /// Why.
+        /// Cause, and what to do about it.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Pieces into blocks.
+//! Assembles pieces into blocks.
 
 use std::collections::VecDeque;
 
@@ -18,14 +18,14 @@ pub const BLOCKS_MAX: usize = 1024;
 pub const MESSAGE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 pub(super) struct Assembly {
-    /// In the order they were opened, which is their order in the message.
+    /// Blocks in the order they were opened, which is their order in the message.
     blocks: Vec<Block>,
     bytes: usize,
     model: Option<ModelRef>,
     usage: Usage,
     stop: Option<StopSignal>,
     at: DateTime<Utc>,
-    /// Part of every id that is made here.
+    /// Part of every generated id.
     stamp: usize,
 }
 
@@ -45,11 +45,11 @@ enum Body {
 #[derive(Default)]
 struct Call {
     wire_id: Option<String>,
-    /// Set once the name is known; the call has begun for the reader then.
+    /// Set once the name is known; the reader has seen the start of the call then.
     begun: Option<(ToolCallId, String)>,
     arguments: String,
     signature: String,
-    /// The answer ran into its limit with this call: without arguments, it never got to them.
+    /// The answer reached its token limit within this call, before any arguments.
     cut_off: bool,
 }
 
@@ -66,7 +66,7 @@ impl Assembly {
         }
     }
 
-    /// Takes one piece and appends what a reader should see of it.
+    /// Applies one piece and appends the events for the reader.
     pub(super) fn apply(
         &mut self,
         piece: Piece,
@@ -108,9 +108,9 @@ impl Assembly {
     pub(super) fn whole(&self) -> AssistantMessage {
         let calls = self.blocks.iter().any(|block| matches!(block.body, Body::ToolCall(_)));
         let reason = match (self.stop.as_ref().map(|stop| stop.reason), calls) {
-            // Some servers say that they are done and mean that they wait for their calls.
+            // Some servers report `stop` although they wait for the results of their calls.
             (None | Some(StopReason::EndTurn | StopReason::Unknown), true) => StopReason::ToolUse,
-            // Others say that they wait and have called nothing.
+            // Other servers report tool use without a call.
             (Some(StopReason::ToolUse), false) => StopReason::EndTurn,
             (Some(reason), _) => reason,
             (None, false) => StopReason::Unknown,
@@ -118,7 +118,7 @@ impl Assembly {
         self.message(reason)
     }
 
-    /// What there is of it, without calls that are not whole.
+    /// The message so far, without unfinished calls.
     pub(super) fn partial(&self, reason: StopReason) -> AssistantMessage {
         self.message(reason)
     }
@@ -192,8 +192,8 @@ impl Assembly {
         arguments: String,
         events: &mut VecDeque<StreamEvent>,
     ) -> Result<(), ProviderError> {
-        let said = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-        self.count(arguments.len() + said(&id) + said(&name))?;
+        let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        self.count(arguments.len() + length(&id) + length(&name))?;
         let index = self.open(block, || Body::ToolCall(Call::default()))?;
         let Body::ToolCall(call) = &mut self.blocks[index].body else {
             return Err(unexpected(block, "is not a tool call"));
@@ -213,7 +213,7 @@ impl Assembly {
         Ok(())
     }
 
-    /// Gives a call its id and shows it, with what is already there of its arguments.
+    /// Gives a call its id and reports it, with the arguments so far.
     fn begin(&mut self, index: usize, name: String, events: &mut VecDeque<StreamEvent>) {
         let wire_id = match &self.blocks[index].body {
             Body::ToolCall(call) => call.wire_id.clone(),
@@ -230,8 +230,8 @@ impl Assembly {
         }
     }
 
-    /// The wire's id if it has one that no other call of this answer has, else one made from
-    /// the stamp and the block, which a replay makes again.
+    /// The id of the wire if it is valid and unique in this answer, else one made from the stamp and the
+    /// block, which a replay makes again.
     fn unique_id(&self, wire_id: Option<String>, number: u32) -> ToolCallId {
         let taken = |id: &ToolCallId| {
             self.blocks.iter().any(|block| match &block.body {
@@ -274,7 +274,7 @@ impl Assembly {
         Ok(())
     }
 
-    /// The open block of that number, made by `body` if there is none yet.
+    /// The open block with this number, created by `body` if there is none.
     fn open(&mut self, number: u32, body: impl FnOnce() -> Body) -> Result<usize, ProviderError> {
         match self.find(number) {
             Some(index) if self.blocks[index].ended => {
@@ -291,7 +291,7 @@ impl Assembly {
         }
     }
 
-    /// From the back: pieces nearly always belong to the newest block.
+    /// From the back: most pieces belong to the newest block.
     fn find(&self, number: u32) -> Option<usize> {
         self.blocks.iter().rposition(|block| block.number == number)
     }
@@ -308,13 +308,13 @@ impl Assembly {
 }
 
 impl Block {
-    /// The block as it goes into the message, if there is anything to it.
+    /// The block of the message; `None` when it is empty.
     fn assembled(&self) -> Option<AssistantBlock> {
         match &self.body {
             Body::Text(text) if text.is_empty() => None,
             Body::Text(text) => Some(AssistantBlock::Text(TextBlock { text: text.clone() })),
             Body::Thinking { text, signature } => {
-                // Half a signature proves nothing.
+                // Half a signature is not valid.
                 let signature = Some(signature).filter(|text| self.ended && !text.is_empty());
                 (!text.is_empty() || signature.is_some()).then(|| {
                     AssistantBlock::Thinking(ThinkingBlock {

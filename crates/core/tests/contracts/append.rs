@@ -70,15 +70,15 @@ fn a_writer_is_let_in_where_nothing_but_arrivals_came_since() {
         for believed in 0..=EVENTS_MAX + 1 {
             let since = history.get(believed..);
             let unseen = since.is_none_or(|since| since.iter().any(|body| !body.is_arrival()));
-            let behind = append(Expected::Behind(seq(believed))).check_place(task);
-            let at = append(Expected::At(seq(believed))).check_place(task);
+            let behind = append(Expected::AtOrArrivals(seq(believed))).check_position(task);
+            let at = append(Expected::At(seq(believed))).check_position(task);
             let refused = stale(seq(believed), actual);
             assert_eq!(behind, if unseen { refused.clone() } else { Ok(()) }, "{history:?}");
             assert_eq!(at, if believed == history.len() { Ok(()) } else { refused });
             let_in += usize::from(!unseen);
         }
-        assert_eq!(append(Expected::There).check_place(task), Ok(()));
-        assert_eq!(append(Expected::NoTask).check_place(task), stale(Seq(0), actual));
+        assert_eq!(append(Expected::Exists).check_position(task), Ok(()));
+        assert_eq!(append(Expected::NoTask).check_position(task), stale(Seq(0), actual));
     }
     // One for each history of so many events, and one more for each arrival at its end.
     assert_eq!(let_in, 57);
@@ -86,14 +86,14 @@ fn a_writer_is_let_in_where_nothing_but_arrivals_came_since() {
 
 #[test]
 fn a_task_that_is_not_there_is_before_its_first_event() {
-    for expected in [Expected::At(Seq(3)), Expected::Behind(Seq(3))] {
-        assert_eq!(append(expected).check_place(None), stale(Seq(3), Seq(0)));
+    for expected in [Expected::At(Seq(3)), Expected::AtOrArrivals(Seq(3))] {
+        assert_eq!(append(expected).check_position(None), stale(Seq(3), Seq(0)));
     }
-    assert_eq!(append(Expected::There).check_place(None), stale(Seq(0), Seq(0)));
-    let creation = Append { events: vec![creation()], ..append(Expected::There) };
-    assert_eq!(creation.check_place(None), stale(Seq(0), Seq(0)));
+    assert_eq!(append(Expected::Exists).check_position(None), stale(Seq(0), Seq(0)));
+    let creation = Append { events: vec![creation()], ..append(Expected::Exists) };
+    assert_eq!(creation.check_position(None), stale(Seq(0), Seq(0)));
     let creation = Append { expected: Expected::NoTask, ..creation };
-    assert_eq!(creation.check_place(None), Ok(()));
+    assert_eq!(creation.check_position(None), Ok(()));
 }
 
 #[test]
@@ -102,21 +102,21 @@ fn a_task_that_has_ended_says_so_to_everybody() {
     for expected in [
         Expected::NoTask,
         Expected::At(Seq(2)),
-        Expected::Behind(Seq(2)),
-        Expected::Behind(Seq(9)),
-        Expected::There,
+        Expected::AtOrArrivals(Seq(2)),
+        Expected::AtOrArrivals(Seq(9)),
+        Expected::Exists,
     ] {
         let ended = Err(JournalError::Ended { task_id: task_id() });
-        assert_eq!(append(expected).check_place(task), ended, "{expected:?}");
+        assert_eq!(append(expected).check_position(task), ended, "{expected:?}");
     }
 }
 
 #[test]
 fn a_task_is_created_once_wherever_it_is() {
     let task = Some(head(&[creation(), note(), arrival()], false));
-    for expected in [Expected::At(Seq(3)), Expected::Behind(Seq(2)), Expected::There] {
+    for expected in [Expected::At(Seq(3)), Expected::AtOrArrivals(Seq(2)), Expected::Exists] {
         let again = Append { events: vec![creation()], ..append(expected) };
-        let refused = again.check_place(task).unwrap_err();
+        let refused = again.check_position(task).unwrap_err();
         assert!(matches!(refused, JournalError::Invalid { .. }), "{expected:?}: {refused}");
     }
 }

@@ -8,7 +8,7 @@ use crate::{at, both_ways};
 
 fn asked() -> Approval {
     let task_id = TaskId::parse("t1").unwrap();
-    Approval::asked(task_id, &approval_requested(), at("2026-02-18T12:00:00Z"))
+    Approval::requested(task_id, &approval_requested(), at("2026-02-18T12:00:00Z"))
 }
 
 #[test]

@@ -126,7 +126,7 @@ fn only_a_final_response_of_somebody_known_settles_its_request() {
         (InteractionContent::Ack { in_reply_to: id(7) }, PeerInputClass::Ack, None),
     ] {
         let queued = MessageQueued { content, class, ..hello() };
-        assert_eq!(queued.settles(), settled, "{queued:?}");
+        assert_eq!(queued.final_answer_to(), settled, "{queued:?}");
     }
     assert_eq!(
         [Accepted, Completed, Failed].map(|status| (status.is_final(), status.as_str())),
@@ -137,9 +137,9 @@ fn only_a_final_response_of_somebody_known_settles_its_request() {
 #[test]
 fn what_is_quiet_wakes_nobody_and_is_owed_all_the_same() {
     let asked = MessageQueued { class: PeerInputClass::ActionableRequest, ..hello() };
-    assert_eq!((asked.wakes(), asked.is_owed()), (true, true));
+    assert_eq!((asked.wakes(), asked.expects_answer()), (true, true));
     let quiet = MessageQueued { quiet: true, ..asked };
-    assert_eq!((quiet.wakes(), quiet.is_owed()), (false, true));
+    assert_eq!((quiet.wakes(), quiet.expects_answer()), (false, true));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Definitions of agents: who may call whom, and what is meant when nothing is said.
+//! Definitions of agents: callable agents, and defaults.
 
 use std::collections::BTreeMap;
 

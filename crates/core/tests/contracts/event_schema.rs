@@ -157,7 +157,7 @@ fn no_field_may_be_added_or_be_of_another_type() {
     assert!(places > 300, "{places}");
 }
 
-/// Where something of ours is. What is in the fields that hold anybody's JSON is not.
+/// Paths of our own fields. Fields that hold arbitrary JSON are left out.
 fn pointers(value: &Value, at: &str) -> Vec<String> {
     const ANYBODYS: [&str; 10] = [
         "detail",

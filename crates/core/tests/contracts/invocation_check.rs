@@ -128,7 +128,7 @@ fn a_task_is_not_handed_over_to_somewhere_else() {
         (local(), Some(ExecutorHint::Auto), &Ok(())),
         (local(), Some(local()), &Ok(())),
         (local(), Some(remote()), &refused),
-        // What a target says of itself is in place of what is said of all.
+        // A field of a target wins over that of the invocation.
         (remote(), None, &refused),
         (remote(), Some(ExecutorHint::Auto), &Ok(())),
         (remote(), Some(local()), &Ok(())),

@@ -29,6 +29,7 @@ mod model_ref;
 mod name;
 mod port;
 mod price;
+mod provider_json;
 mod raw_json;
 mod rendering;
 mod request;
@@ -74,7 +75,7 @@ fn written<T: Serialize>(value: &T) -> Value {
     serde_json::to_value(value).unwrap()
 }
 
-/// What is said of a JSON value that cannot be read as a `T`. Read from the value and not from
+/// The error for a JSON value that cannot be read as a `T`. Read from the value and not from
 /// its text, so that no line and column is in the answer.
 #[track_caller]
 fn refusal<T: DeserializeOwned + Debug>(json: Value) -> String {

@@ -1,4 +1,4 @@
-//! Messages: what is refused, and what the refusal says.
+//! Messages: what is refused, and the error.
 
 use antiphon_core::{IMAGE_BYTES_MAX, ImageBlock, Message, MessageError, UserMessage};
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ fn answer(block: &Value) -> Value {
     json!({"type": "assistant", "content": [block], "stop_reason": "end_turn", "timestamp": TIME})
 }
 
-/// Asserts what is said of each message.
+/// Asserts the error of each message.
 #[track_caller]
 fn said<const N: usize>(table: [(Value, &str); N]) {
     for (json, message) in table {

@@ -24,7 +24,9 @@ fn a_topic_is_words_joined_by_dots() {
         assert_eq!(error, TopicError { found: text.to_owned() });
         assert_eq!(
             error.to_string(),
-            format!("`{text}` is no topic: words of letters, digits, `_`, `-`, joined by dots")
+            format!(
+                "`{text}` is not a topic: use words of letters, digits, `_`, `-`, joined by dots"
+            )
         );
     }
 }
@@ -135,7 +137,7 @@ fn the_errors_of_the_other_ports_read_as_sentences() {
         RunnerError::from(JournalError::Unavailable { reason: reason() }).to_string(),
     ];
     let expected = [
-        "task t1 is at 2, not at 1: somebody else wrote first",
+        "task t1 is at 2, not at 1: another writer was first",
         "task t1 has ended: nothing can be added to it",
         "invalid append to task t1: full",
         "the journal is not available: full",

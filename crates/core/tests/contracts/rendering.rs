@@ -1,4 +1,4 @@
-//! What a model reads of an interaction.
+//! The text that a model reads of an interaction.
 
 use antiphon_core::{
     AgentName, HandlingMode, Interaction, InteractionContent, InteractionId, LifecycleIntent,
@@ -146,7 +146,7 @@ fn what_is_more_than_usually_urgent_says_so_in_its_label() {
         ] {
             assert_eq!(render(&of(bob(), content, salience)), text);
         }
-        // The user's own words have no label, and nobody vouches for what an event says of itself.
+        // The user's own words have no label, and the label of an event is not trusted.
         assert_eq!(render(&of(Sender::User, message("hello"), salience)), "hello");
         let event = "[EVENT via webhook] hello";
         assert_eq!(render(&of(webhook(), message("hello"), salience)), event);

@@ -118,7 +118,7 @@ pub(crate) fn dispatches() -> Vec<Specimen> {
     dispatch::of_each_kind()
 }
 
-/// An arrival of each content, of whoever may send it.
+/// An arrival of each content, from every sender that may send it.
 pub(crate) fn arrivals() -> Vec<Specimen> {
     arrival::of_each_content()
 }

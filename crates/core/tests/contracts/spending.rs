@@ -31,10 +31,16 @@ fn day(text: &str) -> NaiveDate {
     text.parse().unwrap()
 }
 
-fn spent(on: &str, payer: Option<&str>, agent: &str, model: &str, of: (u64, u64)) -> Spent {
+fn spent(
+    on: &str,
+    payer: Option<&str>,
+    agent: &str,
+    model: &str,
+    of: (u64, u64),
+) -> AccountSpending {
     let (payer, agent) = (payer.map(str::to_owned), agent.to_owned());
     let account = Account { day: day(on), payer, agent, model: model.to_owned() };
-    Spent { account, calls: of.0, usage: tokens(of.1) }
+    AccountSpending { account, calls: of.0, usage: tokens(of.1) }
 }
 
 #[test]
@@ -85,7 +91,7 @@ fn what_is_allowed_is_added_up_by_day_and_payer() {
     for (nano_usd, payer) in [(1, None), (2, None), (4, Some("key")), (u64::MAX, Some("key"))] {
         fold.apply(&task("orders", None), &raised(nano_usd, payer), now);
     }
-    let entry = |payer: Option<&str>, nano_usd| Raised {
+    let entry = |payer: Option<&str>, nano_usd| RaisedLimit {
         day: day("2026-03-01"),
         payer: payer.map(str::to_owned),
         by: Cost { nano_usd },

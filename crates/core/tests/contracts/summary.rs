@@ -286,7 +286,7 @@ fn a_live_agent_is_where_it_last_moved_to() {
     let lap = [(Idle, Thinking), (Thinking, ToolCall), (ToolCall, Reflecting), (Reflecting, Idle)];
     let mut status = None;
     for (count, (from, to)) in (1..).zip(lap.into_iter().chain(lap)) {
-        let now = LiveAgent::moved(status, &moved(agent_id(), from, to), second(count));
+        let now = LiveAgent::after_change(status, &moved(agent_id(), from, to), second(count));
         assert_eq!(
             now,
             AgentStatus {
@@ -309,12 +309,14 @@ fn an_agent_that_starts_again_is_a_fresh_one() {
         ..AgentStatus::started(agent_id(), ten())
     };
     let fresh = AgentId::default();
-    let after = LiveAgent::moved(Some(before.clone()), &moved(fresh, Idle, Thinking), second(1));
+    let after =
+        LiveAgent::after_change(Some(before.clone()), &moved(fresh, Idle, Thinking), second(1));
     assert_eq!(
         after,
         AgentStatus { id: fresh, state: Thinking, last_activity: second(1), messages_processed: 1 }
     );
-    let stayed = LiveAgent::moved(Some(before), &moved(agent_id(), Thinking, Thinking), second(1));
+    let stayed =
+        LiveAgent::after_change(Some(before), &moved(agent_id(), Thinking, Thinking), second(1));
     assert_eq!((stayed.state, stayed.messages_processed), (Thinking, 9));
 }
 
@@ -347,8 +349,9 @@ fn the_other_summaries_have_their_json() {
         }),
     );
     both_ways(
-        &Queued {
+        &QueuedMessage {
             task_id: task_id(),
+            position: Position(7),
             at: ten(),
             message: MessageQueued::of_user(
                 UUID.parse::<uuid::Uuid>().unwrap().into(),
@@ -357,7 +360,7 @@ fn the_other_summaries_have_their_json() {
             ),
         },
         &json!({
-            "task_id": "t1", "at": "2025-01-20T10:00:00Z", "id": UUID, "mode": "queue",
+            "task_id": "t1", "position": 7, "at": "2025-01-20T10:00:00Z", "id": UUID, "mode": "queue",
             "content": {"type": "message", "body": "hi"}
         }),
     );

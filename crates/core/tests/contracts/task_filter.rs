@@ -23,7 +23,7 @@ fn every_condition_holds_and_what_is_absent_is_none() {
         (TaskFilter { agent: Some("de".to_owned()), ..any.clone() }, false),
         (TaskFilter { session: session("s1"), ..any.clone() }, true),
         (TaskFilter { session: session("s"), ..any.clone() }, false),
-        (TaskFilter { tops: true, without_records: true, ..any.clone() }, true),
+        (TaskFilter { roots: true, without_records: true, ..any.clone() }, true),
         (
             TaskFilter {
                 statuses: vec![TaskStatus::Pending],
@@ -34,17 +34,17 @@ fn every_condition_holds_and_what_is_absent_is_none() {
         ),
     ];
     for (filter, fits) in cases {
-        assert_eq!(filter.fits(&task()), fits, "{filter:?}");
+        assert_eq!(filter.matches(&task()), fits, "{filter:?}");
     }
     let below = TaskSummary { parent: TaskId::parse("t0").ok(), ..task() };
-    assert!(any.fits(&below) && !TaskFilter { tops: true, ..any }.fits(&below));
+    assert!(any.matches(&below) && !TaskFilter { roots: true, ..any }.matches(&below));
 }
 
 #[test]
 fn what_is_kept_of_an_order_is_a_record_and_a_task_of_an_agent_of_that_name_is_none() {
     let order = TaskSummary { agent: ORDERS.to_owned(), status: TaskStatus::Completed, ..task() };
     let without = TaskFilter { without_records: true, ..TaskFilter::default() };
-    assert!(order.is_record() && !without.fits(&order));
+    assert!(order.is_record() && !without.matches(&order));
     let others = [
         TaskSummary { agent: "dev".to_owned(), ..order.clone() },
         TaskSummary { parent: TaskId::parse("t0").ok(), ..order.clone() },
@@ -53,6 +53,6 @@ fn what_is_kept_of_an_order_is_a_record_and_a_task_of_an_agent_of_that_name_is_n
         TaskSummary { turns: 1, ..order },
     ];
     for task in others {
-        assert!(!task.is_record() && without.fits(&task), "{task:?}");
+        assert!(!task.is_record() && without.matches(&task), "{task:?}");
     }
 }

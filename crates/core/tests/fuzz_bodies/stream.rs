@@ -20,7 +20,7 @@ use futures_util::stream::poll_fn;
 pub(crate) fn stream(data: &[u8]) {
     let Some((close_after, wire)) = data.split_first() else { return };
     let mut reader = Reader::new(Decoder { rest: wire }.steps());
-    // From 200 on nobody closes: most answers are read to their end.
+    // From 200 on the stream is not closed: most answers are read to their end.
     let close_after = usize::from(*close_after);
     let ends = reader.read(if close_after < 200 { close_after } else { usize::MAX });
     reader.check(&ends);

@@ -19,9 +19,9 @@ fn start() -> DateTime<Utc> {
 /// What may happen to an agent at work.
 #[derive(Debug, Clone, Copy)]
 enum Happening {
-    /// It tries to go there.
+    /// It tries to change to this state.
     Attempt(AgentState),
-    /// It takes the next step of its lap.
+    /// It changes to the next state of its step.
     Step,
     /// Its run fails or is canceled, and it starts again.
     Failure,

@@ -74,10 +74,10 @@ fn limits() -> impl Strategy<Value = TaskLimits> {
 
 fn created() -> impl Strategy<Value = EventBody> {
     let work = (text(), text(), limits(), option::of(object()), option::of(object()));
-    let how = (option::of(runner()), manner(), option::of(text()));
+    let how = (option::of(runner()), model_options(), option::of(text()));
     (place(), work, who_answers(), what_it_may(), how).prop_map(
         |(place, work, (model, fallbacks), (tools, external_tools, agents), how)| {
-            let (runner, manner, payer) = how;
+            let (runner, model_options, payer) = how;
             let (agent, system_prompt, limits, output_schema, route) = work;
             TaskCreated {
                 agent,
@@ -90,7 +90,7 @@ fn created() -> impl Strategy<Value = EventBody> {
                 runner,
                 limits,
                 output_schema,
-                manner,
+                model_options,
                 payer,
                 route,
                 ..place
@@ -100,7 +100,7 @@ fn created() -> impl Strategy<Value = EventBody> {
     )
 }
 
-fn manner() -> impl Strategy<Value = ModelOptions> {
+fn model_options() -> impl Strategy<Value = ModelOptions> {
     let temperature = option::of(
         (0..=8_u32).prop_map(|eighths| Temperature::new(f64::from(eighths) / 4.0).unwrap()),
     );
@@ -114,16 +114,16 @@ fn manner() -> impl Strategy<Value = ModelOptions> {
         .prop_map(|(temperature, tool_choice)| ModelOptions { temperature, tool_choice })
 }
 
-/// A task somewhere in a tree, of which nothing else is said.
+/// A task somewhere in a tree, with defaults for everything else.
 fn place() -> impl Strategy<Value = TaskCreated> {
     let history =
         (task_id(), any::<u64>()).prop_map(|(task_id, seq)| HistoryRef { task_id, seq: Seq(seq) });
     let above = (option::of(task_id()), option::of(task_id()), any::<u32>(), any::<bool>());
     (task_id(), above, option::of(history)).prop_map(
-        |(session, (parent, root, depth, standing), history)| {
+        |(session, (parent, root, depth, resident), history)| {
             let session_id = SessionId::parse(session.as_str()).unwrap();
             let created = TaskCreated::new("", session_id);
-            TaskCreated { parent, root, depth, history, standing, ..created }
+            TaskCreated { parent, root, depth, history, resident, ..created }
         },
     )
 }

@@ -44,7 +44,7 @@ pub(crate) fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Any JSON object, as somebody may have written it.
+/// Any JSON object, in any formatting.
 pub(crate) fn object() -> impl Strategy<Value = RawJson> {
     let built = || vec((text(), value()), 0..4).prop_map(Map::from_iter);
     prop_oneof![

@@ -9,7 +9,7 @@ use crate::{
     thinking, whole_call,
 };
 
-/// Asserts that the last of the pieces is a fault, and what is said of it.
+/// Asserts that the last of the pieces is a fault, and its error.
 #[track_caller]
 fn fails(pieces: impl IntoIterator<Item = Piece>, reason: &str) {
     assert_eq!(seen(pieces.into_iter().chain([Piece::Done])).end, Err(protocol(reason)));

@@ -7,10 +7,8 @@
 //! `docs/record-replay.md`.
 
 mod error;
-mod failure;
 mod line;
 mod log;
-mod piece;
 mod request;
 
 use std::collections::HashMap;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use antiphon_client::{ClientError, RetryPolicy};
 use antiphon_core::port::{
-    Append, Clock, Expected, Journal, JournalError, RunnerError, SystemClock,
+    Append, Clock, Expected, JournalError, RunnerError, SystemClock, TaskJournal,
 };
 use antiphon_core::{Cancel, Event, EventBody, Relayed, Seq, TaskId};
 use backon::ExponentialBackoff;

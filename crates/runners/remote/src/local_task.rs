@@ -4,7 +4,7 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use antiphon_core::port::{Appended, Journal, JournalError, Read, RunnerError};
+use antiphon_core::port::{Appended, JournalError, Read, RunnerError, TaskJournal};
 use antiphon_core::{
     Event, EventBody, HistoryRef, Message, Position, Relayed, Seq, TaskCreated, TaskId, WaitingFor,
 };
@@ -117,7 +117,7 @@ impl LocalTask {
     /// All messages from before the first relayed event, of the tasks before this one and of this one.
     pub(crate) async fn history(
         &self,
-        journal: &dyn Journal,
+        journal: &dyn TaskJournal,
     ) -> Result<Vec<Arc<Message>>, RunnerError> {
         let mut parts = vec![self.messages.clone()];
         let mut before = self.created.history.clone();
@@ -156,7 +156,7 @@ async fn messages_until(
 }
 
 async fn page(
-    journal: &dyn Journal,
+    journal: &dyn TaskJournal,
     task_id: &TaskId,
     after: Position,
 ) -> Result<Vec<Event>, JournalError> {

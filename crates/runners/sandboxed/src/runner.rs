@@ -88,7 +88,7 @@ impl Runner for SandboxRunner {
         let _place = tokio::select! {
             biased;
             () = &mut run.cancel => return Ok(()),
-            () = &mut run.rest => return Ok(()),
+            () = &mut run.shutdown => return Ok(()),
             place = self.places.acquire() => place,
         };
         self.work(&mut run, &limits).boxed().await

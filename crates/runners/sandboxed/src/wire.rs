@@ -15,24 +15,18 @@
 //!
 //! The runner says `cancel` and `rest` when it wants the worker to come to an end.
 
-mod failure;
-mod fault;
 mod frame;
 mod journal;
-mod piece;
 
-use antiphon_core::port::RunnerError;
-use antiphon_core::{Request, TaskId, TaskSummary};
+use antiphon_core::port::{JournalError, RunnerError};
+use antiphon_core::{Piece, ProviderError, Request, TaskId, TaskSummary};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub(crate) use failure::FailureWire;
-pub(crate) use fault::FaultWire;
 pub(crate) use frame::{
     FRAME_BYTES_MAX, FrameError, decode, encode, receive, receive_now, send_now,
 };
 pub(crate) use journal::{AppendWire, AppendedWire, EventWire, PageWire, ReadWire, Whose};
-pub(crate) use piece::PieceWire;
 
 /// Raised when a frame changes its meaning. Both sides are the same program, unless somebody
 /// replaced it in between.
@@ -79,15 +73,15 @@ pub(crate) enum ToWorker<E> {
     /// What to work on. Always the first.
     Hello { version: u32, task_id: TaskId, settings: Value },
     /// What came of an append.
-    Appended { id: Id, answer: Result<AppendedWire, FaultWire> },
+    Appended { id: Id, answer: Result<AppendedWire, JournalError> },
     /// What was read.
-    Page { id: Id, answer: Result<PageWire<E>, FaultWire> },
+    Page { id: Id, answer: Result<PageWire<E>, JournalError> },
     /// What was looked at.
-    Tasks { id: Id, answer: Result<Vec<TaskSummary>, FaultWire> },
+    Tasks { id: Id, answer: Result<Vec<TaskSummary>, JournalError> },
     /// More of an answer of the model.
-    Pieces { id: Id, pieces: Vec<PieceWire> },
+    Pieces { id: Id, pieces: Vec<Piece> },
     /// There is no more of it.
-    End { id: Id, failure: Option<FailureWire> },
+    End { id: Id, failure: Option<ProviderError> },
     /// The task is canceled.
     Cancel {},
     /// Everything comes to rest.
@@ -101,7 +95,7 @@ pub(crate) enum OutcomeWire {
     Stopped {},
     Unavailable { reason: String },
     Refused { reason: String },
-    Journal(FaultWire),
+    Journal(JournalError),
 }
 
 impl From<Result<(), RunnerError>> for OutcomeWire {
@@ -110,7 +104,7 @@ impl From<Result<(), RunnerError>> for OutcomeWire {
             Ok(()) => Self::Stopped {},
             Err(RunnerError::Unavailable { reason }) => Self::Unavailable { reason },
             Err(RunnerError::Refused { reason }) => Self::Refused { reason },
-            Err(RunnerError::Journal(error)) => Self::Journal(error.into()),
+            Err(RunnerError::Journal(error)) => Self::Journal(error),
         }
     }
 }
@@ -121,7 +115,7 @@ impl From<OutcomeWire> for Result<(), RunnerError> {
             OutcomeWire::Stopped {} => Ok(()),
             OutcomeWire::Unavailable { reason } => Err(RunnerError::Unavailable { reason }),
             OutcomeWire::Refused { reason } => Err(RunnerError::Refused { reason }),
-            OutcomeWire::Journal(fault) => Err(RunnerError::Journal(fault.into())),
+            OutcomeWire::Journal(error) => Err(RunnerError::Journal(error)),
         }
     }
 }

@@ -9,7 +9,7 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use antiphon_core::port::{Append, Expected, Journal, JournalError, Read};
+use antiphon_core::port::{Append, Expected, JournalError, Read, TaskJournal};
 use antiphon_core::{
     Event, EventBody, HandlingMode, Message, MessageAppended, MessageQueued, Position, Seq,
     StatusChanged, TaskId, TaskStatus, UserMessage,
@@ -22,7 +22,7 @@ const PAGE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(255);
 
 /// The task in the journal.
 pub(crate) struct Ledger {
-    journal: Arc<dyn Journal>,
+    journal: Arc<dyn TaskJournal>,
     task_id: TaskId,
     seq: Seq,
     position: Position,
@@ -60,7 +60,7 @@ struct Note {
 
 impl Ledger {
     pub(crate) async fn open(
-        journal: Arc<dyn Journal>,
+        journal: Arc<dyn TaskJournal>,
         task_id: TaskId,
     ) -> Result<Self, JournalError> {
         let mut ledger = Self {
@@ -183,41 +183,25 @@ impl Ledger {
 
     fn apply(&mut self, event: Event) {
         self.seq = event.seq;
-        match event.body {
-            EventBody::TaskCreated(created) => self.context = created.system_prompt,
-            EventBody::HandedOver(over) => self.context = over.system_prompt,
-            EventBody::StatusChanged(change) => {
-                self.has_ended |= change.status.is_terminal();
-                if let Some(note) = change.detail.and_then(|it| Note::deserialize(it).ok()) {
-                    self.first.retain(|(seq, _)| *seq > note.typed);
-                    self.note = note;
-                }
+        if let Some(id) = event.body.leaves_inbox() {
+            self.queue.retain(|waiting| waiting.id != id);
+        }
+        if let EventBody::TaskCreated(created) = event.body {
+            self.context = created.system_prompt;
+        } else if let EventBody::HandedOver(over) = event.body {
+            self.context = over.system_prompt;
+        } else if let EventBody::StatusChanged(change) = event.body {
+            self.has_ended |= change.status.is_terminal();
+            if let Some(note) = change.detail.and_then(|it| Note::deserialize(it).ok()) {
+                self.first.retain(|(seq, _)| *seq > note.typed);
+                self.note = note;
             }
-            EventBody::MessageQueued(queued) => {
-                self.queue.retain(|waiting| Some(waiting.id) != queued.replaces);
-                self.queue.push(queued);
-            }
-            EventBody::Replied(replied) => {
-                self.queue.retain(|waiting| waiting.id != replied.in_reply_to);
-            }
-            EventBody::MessageAppended(appended) => match appended.queued {
-                Some(id) => self.queue.retain(|queued| queued.id != id),
-                None => self.hear(event.seq, &appended.message),
-            },
-            EventBody::StateChanged(_)
-            | EventBody::ApprovalRequested(_)
-            | EventBody::ApprovalDecided(_)
-            | EventBody::ToolRefused(_)
-            | EventBody::ToolStarted(_)
-            | EventBody::ToolRequested(_)
-            | EventBody::Dispatched(_)
-            | EventBody::Awaited(_)
-            | EventBody::RequestSent(_)
-            | EventBody::BudgetRaised(_)
-            | EventBody::Relayed(_)
-            | EventBody::UsageRecorded(_)
-            | EventBody::OutputRejected(_)
-            | EventBody::Compacted(_) => {}
+        } else if let EventBody::MessageQueued(queued) = event.body {
+            self.queue.push(queued);
+        } else if let EventBody::MessageAppended(appended) = event.body
+            && appended.queued.is_none()
+        {
+            self.hear(event.seq, &appended.message);
         }
     }
 

@@ -148,7 +148,7 @@ impl TerminalRunner {
             reason = Some(format!("it {how}"));
             tokio::select! {
                 () = &mut run.cancel => return Ok(()),
-                () = &mut run.rest => return Ok(()),
+                () = &mut run.shutdown => return Ok(()),
                 () = tokio::time::sleep(wait) => {}
             }
             wait = AGAIN_AFTER_MAX.min(wait * 2);
@@ -162,15 +162,15 @@ impl Runner for TerminalRunner {
         KIND
     }
 
-    fn asks_here(&self) -> bool {
+    fn uses_run_provider(&self) -> bool {
         false
     }
 
-    fn is_unbound(&self) -> bool {
+    fn is_unrestricted(&self) -> bool {
         true
     }
 
-    fn keeps_inbox(&self) -> bool {
+    fn reads_inbox(&self) -> bool {
         true
     }
 
@@ -187,7 +187,7 @@ impl Runner for TerminalRunner {
         let claimed = tokio::select! {
             biased;
             () = &mut run.cancel => return Ok(()),
-            () = &mut run.rest => return Ok(()),
+            () = &mut run.shutdown => return Ok(()),
             claimed = Place::claim(&self.settings.folder, &run.task_id) => claimed,
         };
         let place = claimed.map_err(|error| unavailable(&error))?;

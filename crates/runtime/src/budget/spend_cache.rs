@@ -9,7 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use antiphon_core::port::{Append, Appended, Journal, JournalError};
 use antiphon_core::{
-    Cost, DayRange, EventBody, ModelRef, Position, PriceTable, Raised, SpendWindow, Spending, Usage,
+    Cost, DayRange, EventBody, ModelRef, Position, PriceTable, RaisedLimit, SpendWindow, Spending,
+    Usage,
 };
 use chrono::{DateTime, NaiveDate, Utc};
 
@@ -39,7 +40,7 @@ struct CacheState {
 #[derive(Debug, Clone)]
 enum Entry {
     Paid { day: NaiveDate, payer: Option<String>, model: String, calls: u64, usage: Usage },
-    Raised(Raised),
+    Raised(RaisedLimit),
 }
 
 #[derive(Debug, Default)]
@@ -232,7 +233,7 @@ fn entries(append: &Append, payer: Option<&String>) -> Vec<Entry> {
             });
         }
         let EventBody::BudgetRaised(raised) = body else { return None };
-        Some(Entry::Raised(Raised::of(raised, append.at)))
+        Some(Entry::Raised(RaisedLimit::of(raised, append.at)))
     };
     append.events.iter().filter_map(entry).collect()
 }
@@ -267,7 +268,7 @@ impl MonthTotals {
 
     fn add_entry(&mut self, entry: Entry, prices: &PriceTable) {
         match entry {
-            Entry::Raised(Raised { day, payer, by }) => {
+            Entry::Raised(RaisedLimit { day, payer, by }) => {
                 let scope = payer.map_or(BudgetScope::Total, BudgetScope::Key);
                 self.day(day, scope).raised += by;
             }

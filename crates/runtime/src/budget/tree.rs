@@ -68,28 +68,10 @@ impl Tree {
     pub(crate) fn add(&self, events: &[EventBody]) {
         let mut totals = self.totals();
         for body in events {
-            match body {
-                EventBody::ToolStarted(_) | EventBody::ToolRequested(_) => {
-                    totals.calls = totals.calls.saturating_add(1);
-                }
-                EventBody::UsageRecorded(recorded) => totals.pay(recorded),
-                EventBody::TaskCreated(_)
-                | EventBody::StatusChanged(_)
-                | EventBody::StateChanged(_)
-                | EventBody::MessageAppended(_)
-                | EventBody::MessageQueued(_)
-                | EventBody::ApprovalRequested(_)
-                | EventBody::ApprovalDecided(_)
-                | EventBody::ToolRefused(_)
-                | EventBody::Dispatched(_)
-                | EventBody::Awaited(_)
-                | EventBody::RequestSent(_)
-                | EventBody::Replied(_)
-                | EventBody::HandedOver(_)
-                | EventBody::Relayed(_)
-                | EventBody::BudgetRaised(_)
-                | EventBody::OutputRejected(_)
-                | EventBody::Compacted(_) => {}
+            if matches!(body, EventBody::ToolStarted(_) | EventBody::ToolRequested(_)) {
+                totals.calls = totals.calls.saturating_add(1);
+            } else if let EventBody::UsageRecorded(recorded) = body {
+                totals.pay(recorded);
             }
         }
     }

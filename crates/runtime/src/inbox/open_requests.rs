@@ -40,7 +40,7 @@ pub struct InboundRequest {
 impl TaskState {
     /// The final answer to an own request, if it is queued.
     pub(crate) fn response_to(&self, request: InteractionId) -> Option<&MessageQueued> {
-        self.queue.iter().find(|queued| queued.settles() == Some(request))
+        self.queue.iter().find(|queued| queued.final_answer_to() == Some(request))
     }
 
     /// Whether the request is still to be answered by this task.

@@ -170,16 +170,8 @@ impl InboxQuotas {
         let mut boxes = self.boxes();
         let Some(known) = boxes.get_mut(task_id) else { return };
         for body in events {
-            if let EventBody::MessageQueued(queued) = body {
-                if let Some(old) = queued.replaces {
-                    known.remove(old);
-                }
-            } else if let EventBody::MessageAppended(appended) = body
-                && let Some(id) = appended.queued
-            {
+            if let Some(id) = body.leaves_inbox() {
                 known.remove(id);
-            } else if let EventBody::Replied(replied) = body {
-                known.remove(replied.in_reply_to);
             }
             if body.ends_task() {
                 boxes.remove(task_id);

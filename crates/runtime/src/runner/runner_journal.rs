@@ -6,13 +6,10 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, GateRequest, IdempotencyKey, Journal, JournalError, Page,
-    Read, Rule, TaskQuery, TaskSelector, Verdict,
+    Append, Appended, GateRequest, IdempotencyKey, JournalError, JournalLog, Page, Read, Rule,
+    TaskIndex, TaskQuery, TaskSelector, Verdict,
 };
-use antiphon_core::{
-    Approval, DayRange, EventBody, InteractionId, LiveAgent, Queued, Replied, SessionSummary,
-    Spending, TaskCreated, TaskId, TaskStatus, TaskSummary, WaitingFor,
-};
+use antiphon_core::{EventBody, Replied, TaskCreated, TaskId, TaskStatus, TaskSummary, WaitingFor};
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
@@ -129,11 +126,11 @@ impl RunnerJournal {
 
 /// Whether a runner may write the event: events of the loop, and relay positions.
 fn is_for_runners(body: &EventBody) -> bool {
-    body.is_of_the_loop() || matches!(body, EventBody::Relayed(_))
+    body.is_written_by_loop() || matches!(body, EventBody::Relayed(_))
 }
 
 #[async_trait]
-impl Journal for RunnerJournal {
+impl JournalLog for RunnerJournal {
     async fn append(&self, mut append: Append) -> Result<Appended, JournalError> {
         if append.task_id != self.task_id {
             return self.refuse("writes its own task and no other");
@@ -178,6 +175,14 @@ impl Journal for RunnerJournal {
         }
     }
 
+    /// `None`: this journal refuses keys, so no append has one.
+    async fn answered(&self, _: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
+        Ok(None)
+    }
+}
+
+#[async_trait]
+impl TaskIndex for RunnerJournal {
     async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
         let own = match &query.which {
             TaskSelector::One(task_id) => self.readable.contains(task_id),

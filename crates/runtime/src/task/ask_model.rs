@@ -132,7 +132,7 @@ impl TaskRun {
         let created = &self.state.created;
         let mut tools = self.offered();
         tools.extend(created.output_schema.as_ref().and_then(output::final_tool));
-        let ModelOptions { temperature, tool_choice } = created.manner.clone();
+        let ModelOptions { temperature, tool_choice } = created.model_options.clone();
         Request {
             model: created.model.as_ref().map(|m| m.model().to_owned()).unwrap_or_default(),
             system_prompt: created.system_prompt.clone(),

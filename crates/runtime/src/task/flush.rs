@@ -28,7 +28,7 @@ impl TaskRun {
             let written = self.state.seq.0 - self.unwritten.len() as u64;
             let expected = match self.ending_from {
                 Some(_) => Expected::At(Seq(written)),
-                None => Expected::Behind(Seq(written)),
+                None => Expected::AtOrArrivals(Seq(written)),
             };
             let append = Append {
                 task_id: self.state.task_id.clone(),

@@ -205,7 +205,7 @@ impl NewTask {
             runner: self.runner,
             limits: self.limits,
             output_schema: self.output_schema,
-            manner: self.manner,
+            model_options: self.manner,
             payer: self.payer,
             route: self.route,
             history,

@@ -337,7 +337,7 @@ impl TaskState {
         let Some(place) = self.queue.iter().position(|queued| queued.id == id) else { return };
         let queued = self.queue.remove(place);
         self.hops = self.hops.max(queued.hops);
-        if queued.is_owed() {
+        if queued.expects_answer() {
             if queued.wakes() {
                 self.current_request.get_or_insert(id);
             }

@@ -41,7 +41,7 @@ async fn what_is_accepted_is_in_the_journal_and_starts_the_agent() {
     let state = office.at_rest("ada").await;
     assert_eq!(said(&state), ["user: hello", "model: heard"]);
     assert_eq!((state.status, state.queue.len()), (TaskStatus::Running, 0));
-    assert_eq!((state.created.standing, state.task_id), (true, task_id));
+    assert_eq!((state.created.resident, state.task_id), (true, task_id));
 }
 
 #[tokio::test(start_paused = true)]

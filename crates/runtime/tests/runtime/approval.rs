@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_conformance::model::MemoryJournal;
-use antiphon_core::port::{ApprovalSelector, Journal};
+use antiphon_core::port::{ApprovalSelector, JournalIndex};
 use antiphon_core::{
     Approval, ApprovalStatus, Decision, EventBody, TaskId, TaskStatus, WaitingFor,
 };
@@ -187,6 +187,7 @@ async fn with_nobody_to_ask_the_model_is_told_which_rule_is_missing() {
             .journal
             .approvals(antiphon_core::port::ApprovalQuery {
                 which: ApprovalSelector::All,
+                after: None,
                 limit: TEN,
             })
             .await

@@ -31,7 +31,7 @@ fn asking(arguments: &str, bob: &str) -> String {
 /// The final answers that arrived in a task, with what they answer.
 async fn answers(office: &Office, task_id: &TaskId) -> Vec<(InteractionId, ResponseStatus, Value)> {
     let answer = |queued: MessageQueued| {
-        queued.settles()?;
+        queued.final_answer_to()?;
         let InteractionContent::Response { in_reply_to, status, result } = queued.content else {
             return None;
         };
@@ -73,9 +73,9 @@ async fn an_agent_asks_another_and_reads_its_answer() {
         } else if crate::office::replies(&event.body).is_some() {
             happened.push(("replied", event.task_id));
         } else if let EventBody::MessageQueued(queued) = event.body {
-            if queued.is_owed() {
+            if queued.expects_answer() {
                 happened.push(("asked", event.task_id));
-            } else if queued.settles().is_some() {
+            } else if queued.final_answer_to().is_some() {
                 happened.push(("answered", event.task_id));
             }
         }
@@ -155,7 +155,7 @@ async fn a_deadline_that_passes_is_the_answer_and_what_comes_later_is_dropped() 
     let began = tokio::time::Instant::now();
     office.admit(message("ada", "ask")).await;
     office
-        .until(|event| matches!(&event.body, EventBody::MessageQueued(q) if q.settles().is_some()))
+        .until(|event| matches!(&event.body, EventBody::MessageQueued(q) if q.final_answer_to().is_some()))
         .await;
     assert_eq!(began.elapsed().as_secs(), 30);
     let state = office.at_rest("ada").await;
@@ -204,7 +204,7 @@ async fn two_who_wait_for_each_other_are_both_answered() {
     office.admit(message("ada", "ask")).await;
     let answered = |event: &antiphon_core::Event| {
         event.task_id == bob
-            && matches!(&event.body, EventBody::MessageQueued(q) if q.settles().is_some())
+            && matches!(&event.body, EventBody::MessageQueued(q) if q.final_answer_to().is_some())
     };
     office.until(answered).await;
     let (mine, theirs) = (office.at_rest("ada").await, office.at_rest("bob").await);

@@ -100,7 +100,7 @@ fn check(events: &[Event], place: &str) {
             let what = format!("{}: {}", queued.from, text(&queued.content));
             *arrived.entry(what).or_default() += 1;
             *waiting.entry(queued.id).or_default() += 1;
-            answers.extend(queued.settles());
+            answers.extend(queued.final_answer_to());
         } else if let EventBody::MessageAppended(appended) = &event.body
             && let Some(id) = appended.queued
         {

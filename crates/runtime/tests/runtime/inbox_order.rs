@@ -83,7 +83,7 @@ fn queued(index: usize, item: &Item) -> MessageQueued {
 /// A standing agent with this in its inbox.
 fn agent(items: &[Item]) -> TaskState {
     let session_id = SessionId::parse("agent:me").expect("a session");
-    let created = TaskCreated { standing: true, ..TaskCreated::new("me", session_id) };
+    let created = TaskCreated { resident: true, ..TaskCreated::new("me", session_id) };
     let task_id = TaskId::parse("t").expect("a task");
     let mut state =
         TaskState::created(task_id, created, DateTime::UNIX_EPOCH, Conversation::default());
@@ -110,7 +110,7 @@ fn turn(state: &mut TaskState, taken: &[InteractionId]) {
     let mut asked = None;
     for id in taken {
         let waiting = state.queue.iter().find(|queued| queued.id == *id).expect("it waits");
-        if waiting.is_owed() && waiting.wakes() {
+        if waiting.expects_answer() && waiting.wakes() {
             asked = Some((waiting.id, waiting.from.clone()));
         }
         let message = waiting.user_message(DateTime::UNIX_EPOCH).into();

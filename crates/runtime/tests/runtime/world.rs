@@ -5,14 +5,13 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use antiphon_conformance::model::MemoryJournal;
+use antiphon_conformance::model::{DelegatingJournal, JournalHooks, MemoryJournal};
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, Gate, GateRequest, IdempotencyKey, Journal, JournalError,
-    Page, RandomIds, Read, Rule, SystemClock, TaskQuery, ToolContext, Verdict,
+    Append, Appended, Gate, GateRequest, Journal, JournalError, RandomIds, Read, Rule, SystemClock,
+    ToolContext, Verdict,
 };
 use antiphon_core::{
-    Approval, DayRange, Effect, Event, InteractionId, LiveAgent, ModelRef, Position, PriceTable,
-    Provider, Queued, RawJson, Replied, SessionSummary, Spending, TaskSummary, Tool, ToolError,
+    Effect, Event, ModelRef, Position, PriceTable, Provider, RawJson, Tool, ToolError,
     ToolExecutor, ToolResult, UserMessage,
 };
 use antiphon_runtime::{Models, NewTask, OpenGate, Orchestrator, RuntimeDeps, Settings};
@@ -137,8 +136,13 @@ pub(crate) struct Mortal {
 }
 
 impl Mortal {
-    pub(crate) fn new(inner: &Arc<MemoryJournal>, last: usize, death: Death) -> Self {
-        Self { inner: Arc::clone(inner), last, death, appends: AtomicUsize::new(0) }
+    pub(crate) fn new(
+        inner: &Arc<MemoryJournal>,
+        last: usize,
+        death: Death,
+    ) -> DelegatingJournal<Self> {
+        let appends = AtomicUsize::new(0);
+        DelegatingJournal(Self { inner: Arc::clone(inner), last, death, appends })
     }
 }
 
@@ -147,50 +151,18 @@ fn dead() -> JournalError {
 }
 
 #[async_trait]
-impl Journal for Mortal {
+impl JournalHooks for Mortal {
+    fn inner(&self) -> &dyn Journal {
+        &*self.inner
+    }
+
     async fn append(&self, append: Append) -> Result<Appended, JournalError> {
         let number = self.appends.fetch_add(1, Ordering::SeqCst);
         if number > self.last || (number == self.last && self.death == Death::PriorHistory) {
             return Err(dead());
         }
-        let appended = self.inner.append(append).await?;
+        let appended = self.inner().append(append).await?;
         if number == self.last { Err(dead()) } else { Ok(appended) }
-    }
-
-    async fn read(&self, read: Read) -> Result<Page, JournalError> {
-        self.inner.read(read).await
-    }
-
-    async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
-        self.inner.tasks(query).await
-    }
-
-    async fn sessions(&self, limit: NonZeroUsize) -> Result<Vec<SessionSummary>, JournalError> {
-        self.inner.sessions(limit).await
-    }
-
-    async fn approvals(&self, query: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
-        self.inner.approvals(query).await
-    }
-
-    async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
-        self.inner.agents(limit).await
-    }
-
-    async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
-        self.inner.queued(limit).await
-    }
-
-    async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
-        self.inner.reply(request).await
-    }
-
-    async fn spending(&self, days: DayRange) -> Result<Spending, JournalError> {
-        self.inner.spending(days).await
-    }
-
-    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
-        self.inner.answered(key).await
     }
 }
 

@@ -9,67 +9,67 @@ use tempfile::NamedTempFile;
 
 use crate::format::{self, FormatError};
 
-/// Largest session file that is read or written.
+/// Largest session file, in bytes.
 pub const FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 /// Why a session file could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// It is not there, or not for us.
+    /// The file does not exist or may not be read.
     #[error("cannot read {}: {source}", path.display())]
     Unreadable {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// What the system reported.
         source: io::Error,
     },
-    /// A folder, a device, a pipe.
+    /// The path is a folder, a device or a pipe.
     #[error("{} is not a file", path.display())]
     NotAFile {
-        /// What was named.
+        /// The path.
         path: PathBuf,
     },
     /// Over [`FILE_BYTES_MAX`].
     #[error("{} has {bytes} bytes, a session file may have {FILE_BYTES_MAX}", path.display())]
     TooLarge {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Its size.
+        /// Size of the file, in bytes.
         bytes: u64,
     },
-    /// Not text.
+    /// The file is not text.
     #[error("{} is not UTF-8: byte {offset} is invalid", path.display())]
     NotUtf8 {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Where the first invalid byte is.
+        /// Offset of the first invalid byte.
         offset: usize,
     },
-    /// Text, but no session.
+    /// The text is not a session.
     #[error("{}: {source}", path.display())]
     Format {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the text.
         source: FormatError,
     },
 }
 
-/// Why a session file could not be written. The old one, if there was one, is as it was.
+/// Why a session file could not be written. An existing file is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum SaveError {
-    /// The disk is full, the folder is missing or not for us.
+    /// The disk is full, or the folder is missing or may not be written to.
     #[error("cannot write {}: {source}", path.display())]
     Unwritable {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// What the system reported.
         source: io::Error,
     },
-    /// It could not be read again.
+    /// The file would be too large to be read again.
     #[error("the session takes {bytes} bytes, a session file may have {FILE_BYTES_MAX}")]
     TooLarge {
-        /// Its size.
+        /// Size of the text, in bytes.
         bytes: u64,
     },
 }
@@ -77,7 +77,7 @@ pub enum SaveError {
 /// Reads a session file.
 pub fn load(path: &Path) -> Result<Session, LoadError> {
     let unreadable = |source| LoadError::Unreadable { path: path.to_owned(), source };
-    // Looked at before it is opened: opening a pipe would wait for its writer.
+    // Checked before opening: opening a pipe would wait for its writer.
     if !fs::metadata(path).map_err(unreadable)?.is_file() {
         return Err(LoadError::NotAFile { path: path.to_owned() });
     }
@@ -95,7 +95,7 @@ pub fn load(path: &Path) -> Result<Session, LoadError> {
     format::parse(&text).map_err(|source| LoadError::Format { path: path.to_owned(), source })
 }
 
-/// Writes a session file, readable by its owner alone, in place of what is there.
+/// Writes a session file, readable by its owner alone, and replaces an existing one.
 pub fn save(path: &Path, session: &Session) -> Result<(), SaveError> {
     let unwritable = |source| SaveError::Unwritable { path: path.to_owned(), source };
     let text = format::to_json(session).map_err(|error| unwritable(error.into()))?;
@@ -105,8 +105,8 @@ pub fn save(path: &Path, session: &Session) -> Result<(), SaveError> {
     replace(path, text.as_bytes()).map_err(unwritable)
 }
 
-/// The new content goes to a private file beside the old one and is on disk before it takes
-/// the name; the folder is on disk before this returns.
+/// Writes and syncs a private temporary file next to the target, renames it, and syncs the folder
+/// before it returns.
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = match path.parent() {
         Some(parent) if parent.as_os_str().is_empty() => Path::new("."),

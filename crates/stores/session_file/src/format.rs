@@ -16,30 +16,30 @@ use serde_json::value::RawValue;
 /// The version written, and the only one read.
 pub const VERSION: u64 = 1;
 
-/// Why a text is no session file.
+/// Why a text is not a session file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
-    /// There is nothing in it.
+    /// The file is empty.
     #[error("the file is empty")]
     Empty,
-    /// Not JSON, or not of the right shape.
+    /// The text is not JSON, or a field is wrong.
     #[error("not a session file: {reason}")]
     Malformed {
-        /// What and where.
+        /// What is wrong, and where.
         reason: String,
     },
-    /// Of another version.
+    /// The version is not supported.
     #[error("session file version {found} is not supported, only {VERSION}")]
     Version {
-        /// Its version, as it is written there.
+        /// The version, as written in the file.
         found: String,
     },
-    /// One of its messages is wrong.
+    /// A message is wrong.
     #[error("messages[{index}]: {reason}")]
     Message {
-        /// Which, counted from 0.
+        /// Index of the message, from 0.
         index: usize,
-        /// What is wrong.
+        /// What is wrong with the message.
         reason: String,
     },
 }
@@ -57,7 +57,7 @@ struct EnvelopeIn<'a> {
     system_prompt: String,
     created_at: DateTime<Utc>,
     updated_at: DateTime<Utc>,
-    /// `null` is what some writers make of an empty list.
+    /// Some programs write `null` for an empty list.
     #[serde(borrow)]
     messages: Option<Vec<&'a RawValue>>,
 }
@@ -74,12 +74,12 @@ struct EnvelopeOut<'a> {
 
 /// Reads the text of a session file.
 pub fn parse(text: &str) -> Result<Session, FormatError> {
-    // Editors on some systems begin a file with a mark that JSON does not know.
+    // Some editors begin a file with a byte order mark, which is not JSON.
     let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
     if text.trim().is_empty() {
         return Err(FormatError::Empty);
     }
-    // The version first: a later one may have another shape altogether.
+    // The version first: a later version may have other fields.
     let version = serde_json::from_str::<VersionOnly<'_>>(text).map_err(malformed)?.version;
     match version.map(RawValue::get) {
         Some("1") => {}
@@ -124,7 +124,7 @@ fn malformed(error: serde_json::Error) -> FormatError {
     FormatError::Malformed { reason: error.to_string() }
 }
 
-/// Line and column within a message mean nothing to somebody who looks at the file.
+/// Line and column count within the message, not within the file: leave them out.
 fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rfind(" at line ") {

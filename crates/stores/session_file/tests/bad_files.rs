@@ -1,4 +1,4 @@
-//! Whatever lies where a session file should be, the error says what it is.
+//! The error names what is wrong with a file that is not a session file.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -22,7 +22,7 @@ impl Folder {
         self.0.path().join(name)
     }
 
-    /// The error for a file of that content, without the folder's name.
+    /// The error for a file with this content, without the folder's name.
     fn error_of(&self, content: &[u8]) -> String {
         let path = self.path("s.json");
         fs::write(&path, content).unwrap();

@@ -1,4 +1,4 @@
-//! What is saved is what was loaded, byte for byte.
+//! A saved session is the loaded one, byte for byte.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -17,7 +17,7 @@ fn at(text: &str) -> DateTime<Utc> {
     text.parse().unwrap()
 }
 
-/// White space between tokens taken out, everything else left as it is.
+/// Removes white space between tokens and nothing else.
 fn minified(json: &str) -> String {
     let (mut out, mut in_string, mut escaped) = (String::new(), false, false);
     for c in json.chars() {

@@ -1,61 +1,60 @@
-//! A backup: a copy of a journal in one file, made while somebody works on it or at rest.
+//! Backups: a copy of a journal in one file, while the journal is in use or not.
 //!
-//! It holds everything that was appended before it began, and nothing that was half done. It takes
-//! its name when it is whole, checked and on the disk; killed before that, nothing has that name, or
-//! what had it before.
+//! A backup holds every event that was appended before it began, and no partial append. It gets
+//! its name when it is complete, checked and on the disk. Killed before that, the target is as it was.
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use crate::checksum::append_checksum;
 use crate::journal::{OpenError, SqliteJournal};
 use crate::rename::rename_new;
-use crate::seal::seal;
 use crate::snapshot::{Content, check, copy};
-use crate::staging::{Staging, folder_of, sync_folder};
+use crate::staging_folder::{StagingFolder, folder_of, sync_folder};
 
-/// What lies beside a journal, and belongs to it.
+/// Suffixes of the log files of a journal.
 pub(crate) const LOGS: [&str; 2] = ["-wal", "-journal"];
 
-/// What lies beside a journal, and beside nothing else.
-const OF_A_JOURNAL: [&str; 4] = ["-wal", "-shm", "-journal", ".lock"];
+/// Suffixes of files that exist only next to a journal.
+const COMPANIONS: [&str; 4] = ["-wal", "-shm", "-journal", ".lock"];
 
-/// How far a copy is.
+/// Progress of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// So many pages of all.
+    /// Pages are being copied.
     Copying {
-        /// Pages that are there.
+        /// Pages copied so far.
         done: u64,
         /// All pages.
         total: u64,
     },
-    /// Everything is there and is looked at.
+    /// The copy is complete and being checked.
     Checking,
 }
 
-/// What may become of a file that is there already.
+/// What to do with an existing target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replace {
-    /// It stays, and nothing is done.
+    /// Keep it and refuse.
     Never,
-    /// It gives way.
+    /// Replace it.
     Always,
 }
 
 /// A backup that was made, or one that can be restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Backup {
-    /// Events in it.
+    /// Number of events.
     pub events: u64,
-    /// Tasks in it.
+    /// Number of tasks.
     pub tasks: u64,
-    /// Those of them that have not ended.
+    /// Number of tasks that have not ended.
     pub unfinished: u64,
-    /// How long the file is.
+    /// Size of the file, in bytes.
     pub bytes: u64,
-    /// Its schema.
+    /// Schema version.
     pub schema: u32,
 }
 
@@ -66,67 +65,67 @@ impl Backup {
     }
 }
 
-/// Why nothing was backed up or restored.
+/// Why a backup or restore was refused or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// Look at the file that it names.
+    /// The journal or backup cannot be opened: see the error.
     #[error(transparent)]
     Journal(#[from] OpenError),
-    /// Name another file, or let it give way.
-    #[error("{} is there", path.display())]
+    /// The target exists: name another file, or replace it.
+    #[error("{} exists already", path.display())]
     Exists {
-        /// Which file.
+        /// Path of the target.
         path: PathBuf,
     },
     /// Name another file.
     #[error("{} is not a file", path.display())]
     NotAFile {
-        /// What is there.
+        /// Path of the target.
         path: PathBuf,
     },
     /// Name another file.
     #[error("{} is the journal itself, or a part of it", path.display())]
     Itself {
-        /// Which file.
+        /// Path of the target.
         path: PathBuf,
     },
     /// Name another file.
-    #[error("{} belongs to a journal, as {} says: name another file", path.display(), beside.display())]
-    OfAJournal {
-        /// Which file.
+    #[error("{} belongs to a journal, because {} exists: name another file", path.display(), companion.display())]
+    BelongsToJournal {
+        /// Path of the target.
         path: PathBuf,
-        /// What lies beside it.
-        beside: PathBuf,
+        /// Path of the journal's log or lock file.
+        companion: PathBuf,
     },
-    /// Move the journal away, and restore where none is.
+    /// Move the journal away, and restore to a path without a journal.
     #[error(
-        "the file system of {} cannot exchange two files in one step: move that journal and what lies \
-         beside it away, and restore without it",
+        "the file system of {} cannot exchange two files in one step: move that journal and its log files \
+         away, and restore without it",
         path.display()
     )]
     NoExchange {
-        /// Which journal.
+        /// Path of the journal.
         path: PathBuf,
     },
-    /// Try again when they are done.
+    /// Try again when the other process has finished.
     #[error("{} is being read by another process", path.display())]
     InUse {
-        /// Which journal.
+        /// Path of the journal.
         path: PathBuf,
     },
-    /// Look at the folder, its permissions and the disk.
+    /// Check the folder, its permissions and the disk.
     #[error("cannot write {}: {reason}", path.display())]
     Unwritable {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// What the system reported.
         reason: String,
     },
 }
 
 impl SqliteJournal {
     /// Copies the journal at `journal` to the file `target`, also while another process owns it.
-    /// Blocks for as long as that takes; whoever writes does not wait for it.
+    /// Blocks until the copy is complete. Writers do not wait for it.
     pub fn back_up(
         journal: &Path,
         target: &Path,
@@ -139,13 +138,13 @@ impl SqliteJournal {
             let (path, reason) = (journal.to_owned(), error.to_string());
             return Err(OpenError::Unusable { path, reason }.into());
         }
-        let staging = Staging::beside(target).map_err(unwritable)?;
+        let staging = StagingFolder::next_to(target).map_err(unwritable)?;
         let staged = staging.file("journal.db").map_err(unwritable)?;
         copy(journal, &staged, progress)?;
         progress(Progress::Checking);
         let content = check(&staged, journal)?;
-        let bytes = seal(&staged).map_err(unwritable)?;
-        // Somebody may have put something there meanwhile.
+        let bytes = append_checksum(&staged).map_err(unwritable)?;
+        // Another process may have created the target meanwhile.
         match replace {
             Replace::Never => rename_new(&staged, target).map_err(|error| {
                 if error.kind() == io::ErrorKind::AlreadyExists {
@@ -164,18 +163,18 @@ pub(crate) fn unwritable(path: &Path, error: &io::Error) -> BackupError {
     BackupError::Unwritable { path: path.to_owned(), reason: error.to_string() }
 }
 
-/// The journal's own file, or one beside it that has to do with it.
-pub(crate) fn with_end(journal: &Path, end: &str) -> PathBuf {
+/// The path of the journal with a suffix.
+pub(crate) fn with_suffix(journal: &Path, end: &str) -> PathBuf {
     let mut name = journal.as_os_str().to_owned();
     name.push(end);
     name.into()
 }
 
-/// What is there is a file that may give way, and no part of the journal or of another one.
+/// Checks that the target may be replaced, and is not part of this or another journal.
 fn check_target(journal: &Path, target: &Path, replace: Replace) -> Result<(), BackupError> {
     let path = target.to_owned();
-    let beside = OF_A_JOURNAL.map(|end| with_end(journal, end));
-    if is_same(journal, target) || beside.iter().any(|own| is_same(own, target)) {
+    let companions = COMPANIONS.map(|end| with_suffix(journal, end));
+    if is_same(journal, target) || companions.iter().any(|own| is_same(own, target)) {
         return Err(BackupError::Itself { path });
     }
     match (fs::symlink_metadata(target), replace) {
@@ -185,15 +184,15 @@ fn check_target(journal: &Path, target: &Path, replace: Replace) -> Result<(), B
         (Ok(_), Replace::Never) => return Err(BackupError::Exists { path }),
         (Ok(_), Replace::Always) => {}
     }
-    // A log would be read as one of the copy, and whoever has the lock would write on into nowhere.
-    let beside = OF_A_JOURNAL.map(|end| with_end(target, end));
-    match beside.into_iter().find(|beside| fs::symlink_metadata(beside).is_ok()) {
-        Some(beside) => Err(BackupError::OfAJournal { path, beside }),
+    // SQLite would read an old log as one of the copy, and the lock's owner would write to a deleted file.
+    let companions = COMPANIONS.map(|end| with_suffix(target, end));
+    match companions.into_iter().find(|companion| fs::symlink_metadata(companion).is_ok()) {
+        Some(companion) => Err(BackupError::BelongsToJournal { path, companion }),
         None => Ok(()),
     }
 }
 
-/// Whether two names are of one file, or would be.
+/// Whether two paths are, or would be, the same file.
 pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
     let id = |path: &Path| fs::metadata(path).map(|about| (about.dev(), about.ino()));
     if let (Ok(one), Ok(other)) = (id(one), id(other)) {

@@ -1,4 +1,4 @@
-//! Values of ours as columns, and back.
+//! Domain values as columns, and back.
 
 use std::error::Error;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use serde::de::value::StrDeserializer;
 use serde::de::{self, DeserializeOwned};
 use serde_json::Value;
 
-/// The word that a value is in JSON.
+/// The JSON word of a value.
 pub(crate) fn word(value: &impl Serialize) -> rusqlite::Result<String> {
     let fault =
         |error: Box<dyn Error + Send + Sync>| Err(rusqlite::Error::ToSqlConversionFailure(error));
@@ -23,14 +23,14 @@ pub(crate) fn word(value: &impl Serialize) -> rusqlite::Result<String> {
     }
 }
 
-/// The value that is this word in JSON.
+/// The value with this JSON word.
 pub(crate) fn read_word<T: DeserializeOwned>(row: &Row<'_>, index: usize) -> rusqlite::Result<T> {
     let text = row.get_ref(index)?.as_str().map_err(|error| unreadable(index, error))?;
     T::deserialize(StrDeserializer::<de::value::Error>::new(text))
         .map_err(|error| unreadable(index, error))
 }
 
-/// The same, where there may be none.
+/// The same for a nullable column.
 pub(crate) fn read_word_maybe<T: DeserializeOwned>(
     row: &Row<'_>,
     index: usize,
@@ -41,7 +41,7 @@ pub(crate) fn read_word_maybe<T: DeserializeOwned>(
     }
 }
 
-/// A text that is a value of ours.
+/// A value parsed from text.
 pub(crate) fn read_text<T: FromStr<Err: Error + Send + Sync + 'static>>(
     row: &Row<'_>,
     index: usize,
@@ -50,7 +50,7 @@ pub(crate) fn read_text<T: FromStr<Err: Error + Send + Sync + 'static>>(
     text.parse().map_err(|error| unreadable(index, error))
 }
 
-/// The same, where there may be none.
+/// The same for a nullable column.
 pub(crate) fn read_text_maybe<T: FromStr<Err: Error + Send + Sync + 'static>>(
     row: &Row<'_>,
     index: usize,
@@ -61,7 +61,7 @@ pub(crate) fn read_text_maybe<T: FromStr<Err: Error + Send + Sync + 'static>>(
     }
 }
 
-/// A time out of two columns: seconds, and nanoseconds behind them.
+/// A time from two columns: seconds, and nanoseconds.
 pub(crate) fn read_time(row: &Row<'_>, index: usize) -> rusqlite::Result<DateTime<Utc>> {
     DateTime::from_timestamp(row.get(index)?, row.get(index + 1)?)
         .ok_or_else(|| unreadable(index, NoTime))
@@ -77,7 +77,7 @@ pub(crate) fn usage(usage: &Usage) -> (i64, i64, Option<i64>, Option<i64>) {
     )
 }
 
-/// Tokens out of four columns.
+/// Tokens from four columns.
 pub(crate) fn read_usage(row: &Row<'_>, index: usize) -> rusqlite::Result<Usage> {
     let maybe =
         |index| row.get::<_, Option<i64>>(index).map(|tokens| tokens.map(i64::cast_unsigned));

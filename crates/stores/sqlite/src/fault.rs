@@ -1,10 +1,10 @@
-//! What a fault of the file means to whoever asked.
+//! Maps errors of SQLite to errors of the journal.
 
 use antiphon_core::Position;
 use antiphon_core::port::JournalError;
 use rusqlite::{Error, ErrorCode};
 
-/// A fault while reading at or behind `position`.
+/// An error while reading at or after `position`.
 pub(crate) fn fault(position: Position, error: &Error) -> JournalError {
     let reason = error.to_string();
     let corrupt = is_unreadable(error)
@@ -19,7 +19,7 @@ pub(crate) fn fault(position: Position, error: &Error) -> JournalError {
     }
 }
 
-/// Whether SQLite could read a value and we could not.
+/// Whether SQLite read a value that cannot be decoded.
 pub(crate) fn is_unreadable(error: &Error) -> bool {
     matches!(
         error,

@@ -1,11 +1,11 @@
-//! What a file says of itself: whether it is a journal, and of which schema.
+//! The header of a file: whether it is a journal, and its schema.
 //!
 //! | `application_id` | `user_version` | tables            | it is                                |
 //! |------------------|----------------|-------------------|--------------------------------------|
 //! | 0                | 0              | none              | new                                  |
-//! | 0                | 1              | those of schema 1 | a journal from before they had an id |
+//! | 0                | 1              | those of schema 1 | a journal without an application id  |
 //! | ours             | 1 and more     | any               | a journal                            |
-//! | otherwise        |                |                   | somebody else's                      |
+//! | otherwise        |                |                   | a database of another program        |
 
 use std::path::Path;
 
@@ -16,20 +16,20 @@ use crate::journal::{OpenError, connect, open_error};
 /// Marks a SQLite file as a journal: "Antp".
 pub const APPLICATION_ID: i32 = 0x416E_7470;
 
-/// The schema of a file that has none yet.
+/// The schema of an empty file.
 pub(crate) const NEW: u32 = 0;
 
 /// The last schema without [`APPLICATION_ID`].
 const UNMARKED: u32 = 1;
 
-/// Which schema the file has, up to the latest this program knows. Nothing is written, neither
-/// into a journal of a later version nor into a file of somebody else's.
+/// Schema of the file, at most the latest this program knows. Writes nothing, neither
+/// into a journal of a later version nor into a file of another program.
 pub(crate) fn schema_of(path: &Path, known: u32) -> Result<u32, OpenError> {
     judge(read(path, OpenFlags::SQLITE_OPEN_READ_ONLY), path, known)
 }
 
-/// The same for the one who owns the file and may put right what its last writer left behind when
-/// it was killed in the middle. Nobody can read it before that.
+/// The same for the owner of the file, who may recover the log of a killed writer.
+/// The file cannot be read before that.
 pub(crate) fn schema_of_own(path: &Path, known: u32) -> Result<u32, OpenError> {
     let found = match read(path, OpenFlags::SQLITE_OPEN_READ_ONLY) {
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::ReadOnly) => {
@@ -46,14 +46,14 @@ fn judge(found: rusqlite::Result<Option<u32>>, path: &Path, known: u32) -> Resul
         Ok(Some(found)) if found > known => Err(OpenError::Later { path, found, known }),
         Ok(Some(found)) => Ok(found),
         Ok(None) => {
-            let reason = "it is a database, but is no journal".to_owned();
+            let reason = "it is a database, but not a journal".to_owned();
             Err(OpenError::Damaged { path, reason })
         }
         Err(error) => Err(open_error(&path, &error)),
     }
 }
 
-/// `None` is somebody else's.
+/// `None` for a database of another program.
 fn read(path: &Path, access: OpenFlags) -> rusqlite::Result<Option<u32>> {
     let connection = connect(path, access)?;
     let version: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;

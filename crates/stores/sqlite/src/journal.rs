@@ -1,16 +1,16 @@
-//! The journal.
+//! The journal on one SQLite file.
 
 use std::fs::{self, OpenOptions};
 use std::io;
-use std::num::NonZeroUsize;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
+    AgentQuery, Append, Appended, ApprovalQuery, IdempotencyKey, JournalError, JournalIndex,
+    JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex, TaskQuery,
 };
 use antiphon_core::{
-    Approval, DayRange, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending,
+    Approval, DayRange, InteractionId, LiveAgent, QueuedMessage, Replied, SessionSummary, Spending,
     TaskSummary,
 };
 use async_trait::async_trait;
@@ -23,23 +23,23 @@ use crate::reader::Readers;
 use crate::schema;
 use crate::writer::Writer;
 
-/// The journal in one SQLite file. Dropping it waits for what is being written.
+/// The journal in one SQLite file. Dropping it waits for pending appends.
 #[derive(Debug)]
 pub struct SqliteJournal {
-    /// Closed first: whoever closes the file last tidies it up, and readers cannot.
+    /// Closed first: the last connection to close must be the writer, which checkpoints the log.
     readers: Readers,
     writer: Writer,
-    /// Given up last, when nobody writes any more.
+    /// Released last, after the last write.
     _owner: Owner,
 }
 
-/// When an append counts as written.
+/// When an append counts as durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sync {
-    /// Once it is on the disk: it survives a loss of power.
+    /// When it is on the disk: it survives a power loss.
     #[default]
     Full,
-    /// Once the system has it: it survives the end of the process, and a loss of power up to the
+    /// When the operating system has it: it survives the end of the process, and a power loss up to the
     /// last checkpoint.
     Normal,
 }
@@ -47,12 +47,12 @@ pub enum Sync {
 /// Why a journal could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Stop the other one, or use it.
-    #[error("{} is in use by process {pid}: stop it, or talk to it", path.display())]
+    /// Stop the other process, or use it.
+    #[error("{} is in use by process {pid}: stop it, or use it through its interfaces", path.display())]
     Owned {
-        /// Which journal.
+        /// Path of the journal.
         path: PathBuf,
-        /// Who has it, where that is known.
+        /// Id of the process, or `unknown`.
         pid: String,
     },
     /// Use a later Antiphon.
@@ -61,48 +61,48 @@ pub enum OpenError {
         path.display()
     )]
     Later {
-        /// Which journal.
+        /// Path of the journal.
         path: PathBuf,
-        /// Its schema.
+        /// Schema of the file.
         found: u32,
-        /// The latest this program knows.
+        /// Latest schema this program knows.
         known: u32,
     },
-    /// Open it once for writing.
+    /// Open it once for writing, which migrates it.
     #[error(
         "{} was written by an earlier version (schema {found}, this one reads {known}): `antiphon \
-         run` or `antiphon serve` brings it up to date",
+         run` or `antiphon serve` migrates it",
         path.display()
     )]
     Earlier {
-        /// Which journal.
+        /// Path of the journal.
         path: PathBuf,
-        /// Its schema.
+        /// Schema of the file.
         found: u32,
-        /// The one this program reads.
+        /// Schema this program reads.
         known: u32,
     },
     /// Restore it from a backup.
-    #[error("{} is damaged or no journal: {reason}", path.display())]
+    #[error("{} is damaged or not a journal: {reason}", path.display())]
     Damaged {
-        /// Which journal.
+        /// Path of the journal.
         path: PathBuf,
-        /// What SQLite said.
+        /// What SQLite reported.
         reason: String,
     },
-    /// Look at the folder, its permissions and the disk.
+    /// Check the folder, its permissions and the disk.
     #[error("cannot open {}: {reason}", path.display())]
     Unusable {
-        /// Which journal.
+        /// Path of the journal.
         path: PathBuf,
-        /// Why.
+        /// What the system reported.
         reason: String,
     },
 }
 
 impl SqliteJournal {
-    /// Opens the journal at `path`, made if it is not there, for this process alone. Blocks while
-    /// an older file is made into a new one, and up to a second for an owner that is about to end.
+    /// Opens the journal at `path` for this process alone, and creates it if it does not exist. Blocks
+    /// during a migration, and up to one second for an owner that is about to end.
     pub fn open(path: &Path, sync: Sync) -> Result<Self, OpenError> {
         let owner = Owner::claim(path)?;
         create_private(path).map_err(|error| OpenError::Unusable {
@@ -121,14 +121,14 @@ impl SqliteJournal {
         ReadOnlyJournal::open(path)
     }
 
-    /// Looks at every page of the file. Says what is wrong with it, if anything.
+    /// Checks every page of the file. Returns the first problem.
     pub async fn verify(&self) -> Result<(), JournalError> {
         self.readers.verify().await
     }
 }
 
 #[async_trait]
-impl Journal for SqliteJournal {
+impl JournalLog for SqliteJournal {
     async fn append(&self, append: Append) -> Result<Appended, JournalError> {
         self.writer.append(append).await
     }
@@ -137,24 +137,34 @@ impl Journal for SqliteJournal {
         self.readers.read(read).await
     }
 
+    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
+        self.readers.answered(key.clone()).await
+    }
+}
+
+#[async_trait]
+impl TaskIndex for SqliteJournal {
     async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
         self.readers.tasks(query).await
     }
+}
 
-    async fn sessions(&self, limit: NonZeroUsize) -> Result<Vec<SessionSummary>, JournalError> {
-        self.readers.sessions(limit).await
+#[async_trait]
+impl JournalIndex for SqliteJournal {
+    async fn sessions(&self, query: SessionQuery) -> Result<Vec<SessionSummary>, JournalError> {
+        self.readers.sessions(query).await
     }
 
     async fn approvals(&self, query: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
         self.readers.approvals(query).await
     }
 
-    async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
-        self.readers.agents(limit).await
+    async fn agents(&self, query: AgentQuery) -> Result<Vec<LiveAgent>, JournalError> {
+        self.readers.agents(query).await
     }
 
-    async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
-        self.readers.queued(limit).await
+    async fn queued(&self, query: QueuedQuery) -> Result<Vec<QueuedMessage>, JournalError> {
+        self.readers.queued(query).await
     }
 
     async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
@@ -164,22 +174,18 @@ impl Journal for SqliteJournal {
     async fn spending(&self, days: DayRange) -> Result<Spending, JournalError> {
         self.readers.spending(days).await
     }
-
-    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
-        self.readers.answered(key.clone()).await
-    }
 }
 
 pub(crate) fn connect(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-    // A file that came with a clone may have anything in its schema.
+    // The schema of a file from a clone is untrusted.
     connection.pragma_update(None, "trusted_schema", "OFF")?;
-    // A statement is planned once, not again for each value that it is given.
+    // Plan a statement once, not for each value.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(connection)
 }
 
-/// SQLite gives the files it makes beside this one the same mode.
+/// SQLite creates its companion files with the same mode.
 fn create_private(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(about) if about.is_file() => Ok(()),

@@ -1,45 +1,45 @@
 //! The journal on SQLite: one file, one owner, no server.
 //!
-//! One thread writes. Whatever is waiting when it comes round is written in one transaction and
-//! made durable with one sync; each writer learns of its own append only then. Readers have
-//! connections of their own and neither wait for the writer nor make it wait; other processes may
-//! look on with [`SqliteJournal::open_read_only`], or copy it with [`SqliteJournal::back_up`].
-//! [`Restore`] puts a copy in place of a journal.
+//! One thread writes. It writes all queued appends in one transaction and makes them durable with one
+//! sync; each caller gets its answer only then. Readers have
+//! connections of their own and do not wait for the writer, nor it for them; other processes may
+//! read with [`SqliteJournal::open_read_only`], or copy with [`SqliteJournal::back_up`].
+//! [`Restore`] replaces a journal by a backup.
 //!
-//! The events are the truth. What is kept beside them, so that a list is at hand without reading
-//! them all, is written in the same transaction and can be made again from them:
+//! The events are the truth. Every other table is an index: written in the same transaction, and
+//! rebuilt from the events when needed.
 //!
-//! | table       | one row is                                        | until                        |
+//! | table       | one row is                                        | removed when                 |
 //! |-------------|---------------------------------------------------|------------------------------|
 //! | `events`    | one event                                         |                              |
-//! | `keys`      | the answer that an idempotency key was given      |                              |
-//! | `tasks`     | one task at a glance                              |                              |
-//! | `usage`     | what one task took of one model                   |                              |
-//! | `sessions`  | a conversation: its first and its newest task     |                              |
-//! | `approvals` | a question, where it was asked and answered       |                              |
-//! | `agents`    | where the agent of a task stands                  | its task ends                |
-//! | `inbox`     | a message that waits for its turn                 | it has it, or its task ends  |
+//! | `keys`      | the answer of an idempotency key                  |                              |
+//! | `tasks`     | the summary of a task                             |                              |
+//! | `usage`     | tokens of one task and one model                  |                              |
+//! | `sessions`  | a session: its first and its newest task          |                              |
+//! | `approvals` | positions of an approval's request and decision   |                              |
+//! | `agents`    | the state of a task's agent                       | the task ends                |
+//! | `inbox`     | a queued message                                  | it is read, or its task ends |
 //!
-//! | what goes wrong                       | what happens                                          |
+//! | fault                                 | what happens                                          |
 //! |---------------------------------------|-------------------------------------------------------|
-//! | the process is killed                 | every append that was answered is there               |
+//! | the process is killed                 | every answered append is in the file                  |
 //! | the disk is full, read-only or gone   | `Unavailable`; nothing of the append is written       |
-//! | somebody else has the file open       | [`OpenError::Owned`], with the process that has it    |
-//! | the file is of an earlier version     | it is brought up to date, whole or not at all         |
-//! | the file is of a later version        | [`OpenError::Later`]; it is left as it is             |
-//! | the file is a database of others'     | [`OpenError::Damaged`]; it is left as it is           |
-//! | one event makes no sense              | `Corrupt` where it is read; all lists are there       |
-//! | a backup or a restore is killed       | what was there before is there, or what was to be     |
-//! | the file is no database, or damaged   | [`OpenError::Damaged`], or `Corrupt` when it is read  |
+//! | another process owns the file         | [`OpenError::Owned`], with the id of that process     |
+//! | the file is of an earlier version     | it is migrated, completely or not at all              |
+//! | the file is of a later version        | [`OpenError::Later`]; it is not changed               |
+//! | the file is of another program        | [`OpenError::Damaged`]; it is not changed             |
+//! | one event cannot be decoded           | `Corrupt` where it is read; all lists still work      |
+//! | a backup or a restore is killed       | the old file is there, or the new one                 |
+//! | the file is not a database, or damaged | [`OpenError::Damaged`], or `Corrupt` when it is read |
 
+mod append_transaction;
 mod backup;
+mod checksum;
 mod column;
 mod fault;
 mod header;
 mod journal;
-mod ledger;
 mod lists;
-mod matching;
 mod owner;
 mod page;
 mod read_only;
@@ -48,13 +48,13 @@ mod rebuild;
 mod rename;
 mod restore;
 mod schema;
-mod seal;
 mod snapshot;
 mod spending;
-mod staging;
-mod standing;
+mod staging_folder;
 mod stored_event;
 mod tables;
+mod task_filter;
+mod task_head_cache;
 mod task_row;
 mod writer;
 
@@ -65,5 +65,5 @@ pub use lists::LIST_ROWS_MAX;
 pub use page::{PAGE_BYTES_MAX, PAGE_EVENTS_MAX};
 pub use read_only::ReadOnlyJournal;
 pub use restore::{Restore, Restored};
-pub use standing::TASKS_AT_HAND_MAX;
+pub use task_head_cache::CACHED_TASKS_MAX;
 pub use writer::{APPEND_BYTES_MAX, APPENDS_WAITING_MAX, BATCH_APPENDS_MAX};

@@ -1,28 +1,31 @@
-//! What there is, at a glance: tasks, conversations, approvals, live agents, waiting messages.
+//! The lists of the index: tasks, sessions, approvals, live agents, queued messages.
 //!
-//! No list passes over more than it shows: each goes along an index, in its order. The joins are
-//! crossed, which keeps SQLite from taking the tables in another order.
+//! Each list follows an index in its order and reads only the rows it returns. `CROSS JOIN` keeps
+//! SQLite from reordering the tables.
 
 use std::num::NonZeroUsize;
 
-use antiphon_core::port::{ApprovalQuery, ApprovalSelector, JournalError, TaskQuery, TaskSelector};
+use antiphon_core::port::{
+    AgentQuery, ApprovalQuery, ApprovalSelector, JournalError, QueuedQuery, SessionQuery,
+    TaskQuery, TaskSelector,
+};
 use antiphon_core::{
-    Approval, EventBody, InteractionId, LiveAgent, Position, Queued, Replied, SessionSummary,
-    TaskId, TaskSummary, Usage,
+    Approval, ApprovalId, EventBody, InteractionId, LiveAgent, Position, QueuedMessage, Replied,
+    SessionSummary, TaskId, TaskSummary, Usage,
 };
 use rusqlite::types::Value;
 use rusqlite::{Connection, Params, Row};
 
 use crate::column::{read_text, read_time, read_usage, read_word};
 use crate::fault::fault;
-use crate::matching::matching;
 use crate::stored_event::{EVENT_COLUMNS, StoredEvent, event_columns};
+use crate::task_filter::matching_tasks;
 use crate::task_row::{read_agent, read_task, task_columns};
 
 /// Most rows in one list.
 pub const LIST_ROWS_MAX: usize = 1_000_000;
 
-type Listed<T> = Result<Vec<T>, JournalError>;
+type ListResult<T> = Result<Vec<T>, JournalError>;
 
 macro_rules! task_list {
     ($which:literal, $order:literal) => {
@@ -39,13 +42,13 @@ macro_rules! task_list {
 }
 
 const ALL: &str = task_list!("true", "tasks.id");
-/// By its index: many may have been dispatched since.
-const TOPS: &str = task_list!("parent IS NULL", "tasks.id");
+/// By its own index: there may be many tasks with a parent in between.
+const ROOTS: &str = task_list!("parent IS NULL", "tasks.id");
 const UNFINISHED: &str = task_list!("NOT ended", "tasks.id");
 const ONE: &str = task_list!("task_id = ?2", "tasks.id");
-/// Many may begin so: they are sorted by their numbers alone. The plus keeps SQLite from going
-/// through all tasks in their order instead.
-const BEGINNING: &str = task_list!(
+/// Many ids may start with the prefix: only their row numbers are sorted. The plus keeps SQLite from
+/// scanning all tasks in order.
+const WITH_PREFIX: &str = task_list!(
     "tasks.id IN (SELECT id FROM tasks WHERE task_id >= ?2 AND task_id < ?3
                   ORDER BY +id DESC LIMIT ?1)",
     "tasks.id"
@@ -55,37 +58,37 @@ const TREE: &str = task_list!(
                   UNION ALL SELECT id FROM tasks WHERE task_id = ?2 AND root IS NULL)",
     "tasks.id"
 );
-const OF_SESSION: &str =
+const IN_SESSION: &str =
     task_list!("session = (SELECT id FROM sessions WHERE session_id = ?2)", "tasks.id");
 
 const SPENT: &str = "SELECT input_tokens, output_tokens, cache_read_tokens, cache_write_tokens,
                             model FROM usage WHERE task = ?";
 
-/// Tasks, with what they had spent at the same moment.
-pub(crate) fn tasks(connection: &mut Connection, query: &TaskQuery) -> Listed<TaskSummary> {
+/// Tasks, with their usage at the same moment.
+pub(crate) fn tasks(connection: &mut Connection, query: &TaskQuery) -> ListResult<TaskSummary> {
     let moment = connection.transaction().map_err(|error| broken(&error))?;
     let limit = limit(query.limit);
     let mut found = match &query.which {
-        TaskSelector::All => select(&moment, ALL, [limit], numbered_task),
-        TaskSelector::Roots => select(&moment, TOPS, [limit], numbered_task),
-        TaskSelector::Unfinished => select(&moment, UNFINISHED, [limit], numbered_task),
+        TaskSelector::All => select(&moment, ALL, [limit], task_with_row),
+        TaskSelector::Roots => select(&moment, ROOTS, [limit], task_with_row),
+        TaskSelector::Unfinished => select(&moment, UNFINISHED, [limit], task_with_row),
         TaskSelector::One(task_id) => {
-            select(&moment, ONE, (limit, task_id.as_str()), numbered_task)
+            select(&moment, ONE, (limit, task_id.as_str()), task_with_row)
         }
         TaskSelector::IdPrefix(start) if start.is_empty() => {
-            select(&moment, ALL, [limit], numbered_task)
+            select(&moment, ALL, [limit], task_with_row)
         }
         TaskSelector::IdPrefix(start) => {
-            select(&moment, BEGINNING, (limit, start, behind_all(start)), numbered_task)
+            select(&moment, WITH_PREFIX, (limit, start, after_prefix(start)), task_with_row)
         }
-        TaskSelector::Tree(root) => select(&moment, TREE, (limit, root.as_str()), numbered_task),
+        TaskSelector::Tree(root) => select(&moment, TREE, (limit, root.as_str()), task_with_row),
         TaskSelector::Session(session_id) => {
-            select(&moment, OF_SESSION, (limit, session_id.as_str()), numbered_task)
+            select(&moment, IN_SESSION, (limit, session_id.as_str()), task_with_row)
         }
-        TaskSelector::Matching(filter) => matching(&moment, filter, limit),
+        TaskSelector::Matching(filter) => matching_tasks(&moment, filter, limit),
     }?;
     for (row, task) in &mut found {
-        task.spent = select(&moment, SPENT, [*row], spent_on)?.into_iter().collect();
+        task.spent = select(&moment, SPENT, [*row], usage_of_model)?.into_iter().collect();
     }
     Ok(found.into_iter().map(|(_, task)| task).collect())
 }
@@ -94,10 +97,16 @@ const SESSIONS: &str = "SELECT session_id, first.title, sessions.tasks, last.tas
                                first.created_s, first.created_ns, last.last_s, last.last_ns
                         FROM sessions CROSS JOIN tasks AS first ON first.id = first_task
                         CROSS JOIN tasks AS last ON last.id = last_task
-                        ORDER BY last_task DESC LIMIT ?";
+                        WHERE last_task < CASE WHEN ?2 IS NULL THEN 9223372036854775807
+                              ELSE (SELECT id FROM tasks WHERE task_id = ?2) END
+                        ORDER BY last_task DESC LIMIT ?1";
 
-pub(crate) fn sessions(connection: &Connection, most: NonZeroUsize) -> Listed<SessionSummary> {
-    select(connection, SESSIONS, [limit(most)], |row| {
+pub(crate) fn sessions(
+    connection: &Connection,
+    query: &SessionQuery,
+) -> ListResult<SessionSummary> {
+    let before = query.before.as_ref().map(TaskId::as_str);
+    select(connection, SESSIONS, (limit(query.limit), before), |row| {
         let session = || {
             Ok(SessionSummary {
                 session_id: read_text(row, 0)?,
@@ -123,7 +132,8 @@ macro_rules! approval_list {
             " FROM approvals CROSS JOIN tasks ON tasks.id = approvals.task
              CROSS JOIN events AS question ON question.position = asked
              LEFT JOIN events AS answer ON answer.position = decided
-             WHERE ",
+             WHERE asked > CASE WHEN ?2 IS NULL THEN 0
+                   ELSE (SELECT asked FROM approvals WHERE approval_id = ?2) END AND ",
             $which,
             " ORDER BY asked LIMIT ?1"
         )
@@ -132,15 +142,16 @@ macro_rules! approval_list {
 
 const APPROVALS: &str = approval_list!("true");
 const PENDING: &str = approval_list!("approvals.status = 'pending'");
-const ONE_APPROVAL: &str = approval_list!("approval_id = ?2");
+const ONE_APPROVAL: &str = approval_list!("approval_id = ?3");
 
-pub(crate) fn approvals(connection: &Connection, query: &ApprovalQuery) -> Listed<Approval> {
+pub(crate) fn approvals(connection: &Connection, query: &ApprovalQuery) -> ListResult<Approval> {
     let limit = limit(query.limit);
+    let after = query.after.as_ref().map(ApprovalId::as_str);
     match &query.which {
-        ApprovalSelector::All => select(connection, APPROVALS, [limit], approval),
-        ApprovalSelector::Pending => select(connection, PENDING, [limit], approval),
+        ApprovalSelector::All => select(connection, APPROVALS, (limit, after), approval),
+        ApprovalSelector::Pending => select(connection, PENDING, (limit, after), approval),
         ApprovalSelector::One(approval_id) => {
-            select(connection, ONE_APPROVAL, (limit, approval_id.as_str()), approval)
+            select(connection, ONE_APPROVAL, (limit, after, approval_id.as_str()), approval)
         }
     }
 }
@@ -148,10 +159,13 @@ pub(crate) fn approvals(connection: &Connection, query: &ApprovalQuery) -> Liste
 const AGENTS: &str = "SELECT agent, task_id, agent_id, state, agents.last_s, agents.last_ns,
                              messages_processed
                       FROM agents CROSS JOIN tasks ON tasks.id = agents.task
-                      ORDER BY agents.task DESC LIMIT ?";
+                      WHERE agents.task < CASE WHEN ?2 IS NULL THEN 9223372036854775807
+                            ELSE (SELECT id FROM tasks WHERE task_id = ?2) END
+                      ORDER BY agents.task DESC LIMIT ?1";
 
-pub(crate) fn agents(connection: &Connection, most: NonZeroUsize) -> Listed<LiveAgent> {
-    let found = select(connection, AGENTS, [limit(most)], |row| {
+pub(crate) fn agents(connection: &Connection, query: &AgentQuery) -> ListResult<LiveAgent> {
+    let before = query.before.as_ref().map(TaskId::as_str);
+    let found = select(connection, AGENTS, (limit(query.limit), before), |row| {
         let agent = || Ok((row.get(0)?, read_text(row, 1)?, read_agent(row, 2)?));
         agent().map_err(|error| broken(&error))
     })?;
@@ -166,17 +180,18 @@ const QUEUED: &str = concat!(
     event_columns!("events"),
     " FROM inbox CROSS JOIN events ON events.position = inbox.position
      CROSS JOIN tasks ON tasks.id = inbox.task
-     ORDER BY inbox.position LIMIT ?"
+     WHERE inbox.position > ?2 ORDER BY inbox.position LIMIT ?1"
 );
 
-pub(crate) fn queued(connection: &Connection, most: NonZeroUsize) -> Listed<Queued> {
-    select(connection, QUEUED, [limit(most)], |row| {
+pub(crate) fn queued(connection: &Connection, query: &QueuedQuery) -> ListResult<QueuedMessage> {
+    let after = i64::try_from(query.after.0).unwrap_or(i64::MAX);
+    select(connection, QUEUED, (limit(query.limit), after), |row| {
         let task_id = read_text(row, 0).map_err(|error| broken(&error))?;
         let StoredEvent { position, at, body, .. } = StoredEvent::read(row, 1, Position(0))?;
         let EventBody::MessageQueued(queued) = body else {
-            return Err(misplaced(position, &body));
+            return Err(wrong_type(position, &body));
         };
-        Ok(Queued { task_id, at, message: queued })
+        Ok(QueuedMessage { task_id, position, at, message: queued })
     })
 }
 
@@ -193,7 +208,7 @@ pub(crate) fn reply(
     let found = select(connection, REPLY, [request.to_string()], |row| {
         let StoredEvent { position, body, .. } = StoredEvent::read(row, 0, Position(0))?;
         let EventBody::Replied(replied) = body else {
-            return Err(misplaced(position, &body));
+            return Err(wrong_type(position, &body));
         };
         Ok(replied)
     })?;
@@ -205,7 +220,7 @@ pub(crate) fn select<T>(
     statement: &str,
     params: impl Params,
     mut read: impl FnMut(&Row<'_>) -> Result<T, JournalError>,
-) -> Listed<T> {
+) -> ListResult<T> {
     let mut statement = connection.prepare_cached(statement).map_err(|error| broken(&error))?;
     let mut rows = statement.query(params).map_err(|error| broken(&error))?;
     let mut found = Vec::new();
@@ -215,12 +230,12 @@ pub(crate) fn select<T>(
     Ok(found)
 }
 
-pub(crate) fn numbered_task(row: &Row<'_>) -> Result<(i64, TaskSummary), JournalError> {
+pub(crate) fn task_with_row(row: &Row<'_>) -> Result<(i64, TaskSummary), JournalError> {
     let task = || Ok((row.get(0)?, read_task(row)?));
     task().map_err(|error| broken(&error))
 }
 
-fn spent_on(row: &Row<'_>) -> Result<(String, Usage), JournalError> {
+fn usage_of_model(row: &Row<'_>) -> Result<(String, Usage), JournalError> {
     let spent = || Ok((row.get(4)?, read_usage(row, 0)?));
     spent().map_err(|error| broken(&error))
 }
@@ -229,14 +244,14 @@ fn approval(row: &Row<'_>) -> Result<Approval, JournalError> {
     let task_id: TaskId = read_text(row, 0).map_err(|error| broken(&error))?;
     let question = StoredEvent::read(row, 3, Position(0))?;
     let EventBody::ApprovalRequested(request) = &question.body else {
-        return Err(misplaced(question.position, &question.body));
+        return Err(wrong_type(question.position, &question.body));
     };
-    let mut approval = Approval::asked(task_id, request, question.at);
+    let mut approval = Approval::requested(task_id, request, question.at);
     let decided: Option<u64> = row.get(2).map_err(|error| broken(&error))?;
     if let Some(position) = decided {
         let answer = StoredEvent::read(row, 3 + EVENT_COLUMNS, Position(position))?;
         let EventBody::ApprovalDecided(decided) = &answer.body else {
-            return Err(misplaced(answer.position, &answer.body));
+            return Err(wrong_type(answer.position, &answer.body));
         };
         approval.decide(decided, answer.at);
     }
@@ -244,9 +259,9 @@ fn approval(row: &Row<'_>) -> Result<Approval, JournalError> {
     Ok(approval)
 }
 
-/// The first text behind all that begin so, in the order of their bytes. Where there is none, a
-/// blob, which is behind every text.
-fn behind_all(start: &str) -> Value {
+/// The first text after every text with this prefix, in byte order. When there is none, a
+/// blob, which sorts after every text.
+fn after_prefix(start: &str) -> Value {
     let mut text = start.to_owned();
     while let Some(last) = text.pop() {
         if let Some(next) = (last..=char::MAX).nth(1) {
@@ -265,8 +280,8 @@ pub(crate) fn broken(error: &rusqlite::Error) -> JournalError {
     fault(Position(0), error)
 }
 
-fn misplaced(position: Position, body: &EventBody) -> JournalError {
-    let reason = format!("there should not be a `{}` there", body.event_type());
+fn wrong_type(position: Position, body: &EventBody) -> JournalError {
+    let reason = format!("unexpected event `{}`", body.event_type());
     JournalError::Corrupt { position, reason }
 }
 
@@ -278,10 +293,10 @@ mod tests {
 
     #[test]
     fn what_begins_with_a_text_is_before_what_is_behind_all_of_it() {
-        assert_eq!(behind_all("0197"), Value::Text("0198".to_owned()));
-        assert_eq!(behind_all("a\u{D7FF}"), Value::Text("a\u{E000}".to_owned()));
-        assert_eq!(behind_all("a\u{10FFFF}"), Value::Text("b".to_owned()));
-        assert_eq!(behind_all("\u{10FFFF}\u{10FFFF}"), Value::Blob(vec![]));
+        assert_eq!(after_prefix("0197"), Value::Text("0198".to_owned()));
+        assert_eq!(after_prefix("a\u{D7FF}"), Value::Text("a\u{E000}".to_owned()));
+        assert_eq!(after_prefix("a\u{10FFFF}"), Value::Text("b".to_owned()));
+        assert_eq!(after_prefix("\u{10FFFF}\u{10FFFF}"), Value::Blob(vec![]));
     }
 
     #[test]
@@ -290,29 +305,29 @@ mod tests {
         let behind = "SELECT ?1 < ?2";
         let text = "\u{10FFFF}\u{10FFFF}a";
         let found: bool = connection
-            .query_row(behind, (text, behind_all("\u{10FFFF}")), |row| row.get(0))
+            .query_row(behind, (text, after_prefix("\u{10FFFF}")), |row| row.get(0))
             .unwrap();
         assert!(found);
     }
 
-    /// With a million tasks, ten of them are ten rows.
+    /// With a million tasks, a list of ten reads ten rows.
     #[test]
     fn a_short_list_looks_at_few_rows() {
         let connection = in_memory().unwrap();
-        let in_order = [ALL, UNFINISHED, ONE, OF_SESSION, SESSIONS, AGENTS, QUEUED];
+        let in_order = [ALL, UNFINISHED, ONE, IN_SESSION, SESSIONS, AGENTS, QUEUED];
         for statement in in_order.iter().chain(&[APPROVALS, PENDING, ONE_APPROVAL]) {
             let plan = plan(&connection, statement);
             assert!(!plan.contains("TEMP B-TREE"), "{statement}\n{plan}");
         }
-        // The rows of the first loop are shown; those of the others are found by their keys.
-        for statement in in_order.iter().chain(&[BEGINNING, TREE, SPENT, APPROVALS, PENDING]) {
+        // The first loop returns rows; the other loops look up by key.
+        for statement in in_order.iter().chain(&[WITH_PREFIX, TREE, SPENT, APPROVALS, PENDING]) {
             let plan = plan(&connection, statement);
             assert!(
                 !plan.lines().skip(1).any(|line| line.starts_with("SCAN")),
                 "{statement}\n{plan}"
             );
         }
-        let beginning = plan(&connection, BEGINNING);
+        let beginning = plan(&connection, WITH_PREFIX);
         assert!(beginning.contains("COVERING INDEX"), "{beginning}");
         assert!(beginning.contains("task_id>? AND task_id<?"), "{beginning}");
         for statement in [REPLY, SETTLED] {

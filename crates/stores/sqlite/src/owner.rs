@@ -1,7 +1,7 @@
-//! One owner at a time.
+//! The lock of a journal: one owner process at a time.
 //!
-//! A lock on a file beside the journal, which the system lets go of when the process ends,
-//! however it ends. Who has it is written inside, for the one who comes too late.
+//! A lock on a file next to the journal, which the operating system releases when the process ends,
+//! however it ends. The file holds the id of the owner, for the error of the next process.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write;
@@ -12,44 +12,44 @@ use std::time::{Duration, Instant};
 
 use crate::journal::OpenError;
 
-/// A process that was killed may hold on for a moment: until it is gone, or its last child that
+/// A killed process may hold the lock for a moment: until it is gone, and the child process that
 /// it was about to start.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// How often to look.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How often to try.
+const RETRY_EVERY: Duration = Duration::from_millis(20);
 
-/// The right to a journal. It ends when this is dropped.
+/// The ownership of a journal. Dropping it releases the lock.
 #[derive(Debug)]
 pub(crate) struct Owner {
     _lock: File,
 }
 
 impl Owner {
-    /// Takes the right to the journal at `path`, or says who has it.
+    /// Takes the lock of the journal at `path`, or returns the id of the owner.
     pub(crate) fn claim(path: &Path) -> Result<Self, OpenError> {
-        let beside = lock_path(path);
+        let lock_file = lock_path(path);
         let unusable = |error: std::io::Error| OpenError::Unusable {
             path: path.to_owned(),
-            reason: format!("{}: {error}", beside.display()),
+            reason: format!("{}: {error}", lock_file.display()),
         };
-        // A link could lead to any file of the user's: one that came with a clone would.
-        if fs::symlink_metadata(&beside).is_ok_and(|about| !about.is_file()) {
+        // A symbolic link from a clone could lead to any file of the user.
+        if fs::symlink_metadata(&lock_file).is_ok_and(|about| !about.is_file()) {
             return Err(unusable(std::io::Error::other("it is not a file")));
         }
-        // Not truncated: it may be somebody else's.
+        // Not truncated: it may hold the id of another owner.
         let mut lock = OpenOptions::new()
             .read(true)
             .write(true)
             .create(true)
             .truncate(false)
             .mode(0o600)
-            .open(&beside)
+            .open(&lock_file)
             .map_err(unusable)?;
         match wait_for(&lock) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(OpenError::Owned { path: path.to_owned(), pid: written_in(&beside) });
+                return Err(OpenError::Owned { path: path.to_owned(), pid: owner_id(&lock_file) });
             }
             Err(TryLockError::Error(error)) => return Err(unusable(error)),
         }
@@ -58,12 +58,12 @@ impl Owner {
         Ok(Self { _lock: lock })
     }
 
-    /// The process that has the journal at `path`, if one has.
+    /// Id of the process that owns the journal at `path`. `None` when no process does.
     pub(crate) fn of(path: &Path) -> Option<String> {
-        let beside = lock_path(path);
-        let lock = File::open(&beside).ok()?;
+        let lock_file = lock_path(path);
+        let lock = File::open(&lock_file).ok()?;
         match lock.try_lock_shared() {
-            Err(TryLockError::WouldBlock) => Some(written_in(&beside)),
+            Err(TryLockError::WouldBlock) => Some(owner_id(&lock_file)),
             Ok(()) | Err(TryLockError::Error(_)) => None,
         }
     }
@@ -74,14 +74,14 @@ fn wait_for(lock: &File) -> Result<(), TryLockError> {
     loop {
         match lock.try_lock() {
             Err(TryLockError::WouldBlock) if start.elapsed() < WAIT_MAX => {
-                thread::sleep(LOOK_EVERY);
+                thread::sleep(RETRY_EVERY);
             }
             outcome => return outcome,
         }
     }
 }
 
-fn written_in(lock: &Path) -> String {
+fn owner_id(lock: &Path) -> String {
     let pid = fs::read_to_string(lock).unwrap_or_default().trim().to_owned();
     if pid.is_empty() { "unknown".to_owned() } else { pid }
 }

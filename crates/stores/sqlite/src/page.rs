@@ -1,4 +1,4 @@
-//! Events in the order of their positions, a page at a time.
+//! Pages of events, in the order of their positions.
 
 use antiphon_core::port::{JournalError, Page, Read};
 use antiphon_core::{Event, Position, TaskId};
@@ -11,10 +11,10 @@ use crate::stored_event::{EVENT_COLUMNS, StoredEvent, event_columns};
 /// Most events in one page.
 pub const PAGE_EVENTS_MAX: usize = 1024;
 
-/// A page ends with the event that takes it over this many bytes.
+/// A page ends with the event that exceeds this many bytes.
 pub const PAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Events and head of one moment.
+/// Events and head at one moment.
 pub(crate) fn page(connection: &mut Connection, read: &Read) -> Result<Page, JournalError> {
     let fault = |error| fault(read.after, &error);
     let moment = connection.transaction().map_err(fault)?;
@@ -23,7 +23,7 @@ pub(crate) fn page(connection: &mut Connection, read: &Read) -> Result<Page, Jou
         .and_then(|mut head| head.query_row((), |row| row.get(0)))
         .map_err(fault)?;
     let limit = read.limit.get().min(PAGE_EVENTS_MAX);
-    // SQLite's numbers end there, and so do positions.
+    // The highest position that SQLite can store.
     let after = read.after.0.min(i64::MAX.unsigned_abs());
     let events = match &read.task_id {
         None => {

@@ -1,14 +1,14 @@
-//! The journal for those who only look, also while somebody else writes.
+//! The journal for readers, also while another process writes.
 
 use std::fs;
-use std::num::NonZeroUsize;
 use std::path::Path;
 
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
+    AgentQuery, Append, Appended, ApprovalQuery, IdempotencyKey, JournalError, JournalIndex,
+    JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex, TaskQuery,
 };
 use antiphon_core::{
-    Approval, DayRange, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending,
+    Approval, DayRange, InteractionId, LiveAgent, QueuedMessage, Replied, SessionSummary, Spending,
     TaskSummary,
 };
 use async_trait::async_trait;
@@ -19,8 +19,8 @@ use crate::owner::Owner;
 use crate::reader::Readers;
 use crate::schema::SCHEMA;
 
-/// A journal that can be read and not written. It asks nobody for leave: whoever owns the file
-/// goes on writing, and the next read sees what was written.
+/// A journal for reading only. It needs no lock: the owner
+/// goes on writing, and the next read returns the new events.
 #[derive(Debug)]
 pub struct ReadOnlyJournal {
     readers: Readers,
@@ -39,18 +39,20 @@ impl ReadOnlyJournal {
         Ok(Self { readers: Readers::new(path) })
     }
 
-    /// Looks at every page of the file. Says what is wrong with it, if anything.
+    /// Checks every page of the file. Returns the first problem.
     pub async fn verify(&self) -> Result<(), JournalError> {
         self.readers.verify().await
     }
 }
 
 #[async_trait]
-impl Journal for ReadOnlyJournal {
+impl JournalLog for ReadOnlyJournal {
     async fn append(&self, _: Append) -> Result<Appended, JournalError> {
         let path = self.readers.path();
         let reason = match Owner::of(path) {
-            Some(pid) => format!("{} belongs to process {pid}: tell that one", path.display()),
+            Some(pid) => {
+                format!("{} is owned by process {pid}: only that process can write", path.display())
+            }
             None => format!("{} is open for reading only", path.display()),
         };
         Err(JournalError::Unavailable { reason })
@@ -60,24 +62,34 @@ impl Journal for ReadOnlyJournal {
         self.readers.read(read).await
     }
 
+    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
+        self.readers.answered(key.clone()).await
+    }
+}
+
+#[async_trait]
+impl TaskIndex for ReadOnlyJournal {
     async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
         self.readers.tasks(query).await
     }
+}
 
-    async fn sessions(&self, limit: NonZeroUsize) -> Result<Vec<SessionSummary>, JournalError> {
-        self.readers.sessions(limit).await
+#[async_trait]
+impl JournalIndex for ReadOnlyJournal {
+    async fn sessions(&self, query: SessionQuery) -> Result<Vec<SessionSummary>, JournalError> {
+        self.readers.sessions(query).await
     }
 
     async fn approvals(&self, query: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
         self.readers.approvals(query).await
     }
 
-    async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
-        self.readers.agents(limit).await
+    async fn agents(&self, query: AgentQuery) -> Result<Vec<LiveAgent>, JournalError> {
+        self.readers.agents(query).await
     }
 
-    async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
-        self.readers.queued(limit).await
+    async fn queued(&self, query: QueuedQuery) -> Result<Vec<QueuedMessage>, JournalError> {
+        self.readers.queued(query).await
     }
 
     async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
@@ -86,9 +98,5 @@ impl Journal for ReadOnlyJournal {
 
     async fn spending(&self, days: DayRange) -> Result<Spending, JournalError> {
         self.readers.spending(days).await
-    }
-
-    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
-        self.readers.answered(key.clone()).await
     }
 }

@@ -1,22 +1,22 @@
-//! Those who read, each on a connection of its own and on a thread that may block.
+//! The readers, each with its own connection on a blocking thread.
 
-use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use antiphon_core::port::{
-    Appended, ApprovalQuery, IdempotencyKey, JournalError, Page, Read, TaskQuery,
+    AgentQuery, Appended, ApprovalQuery, IdempotencyKey, JournalError, Page, QueuedQuery, Read,
+    SessionQuery, TaskQuery,
 };
 use antiphon_core::{
-    Approval, DayRange, InteractionId, LiveAgent, Position, Queued, Replied, SessionSummary,
+    Approval, DayRange, InteractionId, LiveAgent, Position, QueuedMessage, Replied, SessionSummary,
     Spending, TaskSummary,
 };
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::Semaphore;
 
+use crate::append_transaction::answered;
 use crate::fault::fault;
 use crate::journal::connect;
-use crate::ledger::answered;
 use crate::lists;
 use crate::page::page;
 use crate::spending;
@@ -27,8 +27,8 @@ const READERS_MAX: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Readers {
     path: Arc<Path>,
-    places: Arc<Semaphore>,
-    /// Connections that nobody uses at the moment.
+    permits: Arc<Semaphore>,
+    /// Idle connections.
     idle: Arc<Mutex<Vec<Connection>>>,
 }
 
@@ -36,7 +36,7 @@ impl Readers {
     pub(crate) fn new(path: &Path) -> Self {
         Self {
             path: path.into(),
-            places: Arc::new(Semaphore::new(READERS_MAX)),
+            permits: Arc::new(Semaphore::new(READERS_MAX)),
             idle: Arc::default(),
         }
     }
@@ -55,9 +55,9 @@ impl Readers {
 
     pub(crate) async fn sessions(
         &self,
-        limit: NonZeroUsize,
+        query: SessionQuery,
     ) -> Result<Vec<SessionSummary>, JournalError> {
-        self.with(move |connection| lists::sessions(connection, limit)).await
+        self.with(move |connection| lists::sessions(connection, &query)).await
     }
 
     pub(crate) async fn approvals(
@@ -67,12 +67,15 @@ impl Readers {
         self.with(move |connection| lists::approvals(connection, &query)).await
     }
 
-    pub(crate) async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
-        self.with(move |connection| lists::agents(connection, limit)).await
+    pub(crate) async fn agents(&self, query: AgentQuery) -> Result<Vec<LiveAgent>, JournalError> {
+        self.with(move |connection| lists::agents(connection, &query)).await
     }
 
-    pub(crate) async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
-        self.with(move |connection| lists::queued(connection, limit)).await
+    pub(crate) async fn queued(
+        &self,
+        query: QueuedQuery,
+    ) -> Result<Vec<QueuedMessage>, JournalError> {
+        self.with(move |connection| lists::queued(connection, &query)).await
     }
 
     pub(crate) async fn reply(
@@ -96,7 +99,7 @@ impl Readers {
         .await
     }
 
-    /// Looks at every page of the file.
+    /// Checks every page of the file.
     pub(crate) async fn verify(&self) -> Result<(), JournalError> {
         self.with(|connection| {
             let found: String = connection
@@ -110,14 +113,14 @@ impl Readers {
         .await
     }
 
-    /// Lends a connection to `work`, away from the threads that must not block.
+    /// Runs `work` with a connection on a blocking thread.
     async fn with<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T, JournalError> + Send + 'static,
     ) -> Result<T, JournalError> {
         let unavailable = |reason: String| JournalError::Unavailable { reason };
-        let place = Arc::clone(&self.places).acquire_owned();
-        let place = place.await.map_err(|error| unavailable(error.to_string()))?;
+        let permit = Arc::clone(&self.permits).acquire_owned();
+        let permit = permit.await.map_err(|error| unavailable(error.to_string()))?;
         let (path, idle) = (Arc::clone(&self.path), Arc::clone(&self.idle));
         let read = tokio::task::spawn_blocking(move || {
             let waiting = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
@@ -128,8 +131,8 @@ impl Readers {
             };
             let result = work(&mut connection);
             idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
-            // Given up here: whoever asked may have gone, the connection was in use till now.
-            drop(place);
+            // Released here: the caller may be gone, and the connection was in use until now.
+            drop(permit);
             result
         });
         read.await.map_err(|error| unavailable(error.to_string()))?

@@ -1,7 +1,7 @@
-//! Makes the tables beside the events anew, from the events.
+//! Rebuilds the index tables from the events.
 //!
 //! One task at a time, so that a long journal takes time but no memory. An event that cannot be
-//! understood is passed over: whoever reads it is told, and its task is in the list all the same.
+//! decoded is skipped: reading it is an error, but its task is still listed.
 
 use antiphon_core::{
     EventBody, Position, Seq, SessionId, SpendingFold, TaskCreated, TaskId, TaskStatus, TaskSummary,
@@ -12,32 +12,32 @@ use rusqlite::{Row, Transaction};
 
 use crate::column::{read_text, read_time};
 use crate::spending;
-use crate::standing::TaskHeadCache;
 use crate::stored_event::{StoredEvent, event_columns};
 use crate::tables::Tables;
+use crate::task_head_cache::CachedTask;
 
-/// Fills the tables from the events and the list of `earlier` tasks, which is dropped.
+/// Fills the tables from the events and the table `earlier`, which is dropped.
 pub(crate) fn rebuild(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     let mut tasks =
         transaction.prepare("SELECT id, task_id, seq, ended FROM earlier ORDER BY id")?;
     let mut rows = tasks.query(())?;
     while let Some(row) = rows.next()? {
-        rebuild_task(transaction, &Earlier::read(row)?)?;
+        rebuild_task(transaction, &LegacyTask::read(row)?)?;
     }
     drop(rows);
     drop(tasks);
     transaction.execute_batch("DROP TABLE earlier")
 }
 
-/// What was known of a task.
-struct Earlier {
+/// The row of a task in schema 1.
+struct LegacyTask {
     row: i64,
     task_id: TaskId,
     seq: Seq,
     ended: bool,
 }
 
-impl Earlier {
+impl LegacyTask {
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             row: row.get(0)?,
@@ -47,16 +47,12 @@ impl Earlier {
         })
     }
 
-    fn begin(
-        &self,
-        first: Option<&EventBody>,
-        at: DateTime<Utc>,
-    ) -> rusqlite::Result<TaskHeadCache> {
-        Ok(TaskHeadCache::new(self.row, begin(&self.task_id, first, at)?))
+    fn begin(&self, first: Option<&EventBody>, at: DateTime<Utc>) -> rusqlite::Result<CachedTask> {
+        Ok(CachedTask::new(self.row, begin(&self.task_id, first, at)?))
     }
 }
 
-/// The task, whose creation cannot always be understood.
+/// Summary of the task. Its creation may be undecodable.
 fn begin(
     task_id: &TaskId,
     first: Option<&EventBody>,
@@ -70,8 +66,8 @@ fn begin(
     Ok(TaskSummary::created(task_id.clone(), &TaskCreated::new("", session_id), at))
 }
 
-/// Adds up anew what was spent. Only tasks that have spent something are looked at, and only those
-/// of their events that say who spent what.
+/// Rebuilds the spending tables. Reads only tasks with usage, and only their events that matter for
+/// spending.
 pub(crate) fn rebuild_spending(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     transaction.execute_batch("DELETE FROM spending; DELETE FROM raised")?;
     let mut tasks = transaction.prepare(
@@ -112,35 +108,35 @@ fn spending_of(
     Ok(fold)
 }
 
-fn rebuild_task(transaction: &Transaction<'_>, earlier: &Earlier) -> rusqlite::Result<()> {
+fn rebuild_task(transaction: &Transaction<'_>, legacy: &LegacyTask) -> rusqlite::Result<()> {
     let tables = Tables::new(transaction);
     let mut events = transaction.prepare_cached(concat!(
         "SELECT ",
         event_columns!("events"),
         " FROM events WHERE task = ? ORDER BY position"
     ))?;
-    let mut rows = events.query([earlier.row])?;
-    let mut begun: Option<TaskHeadCache> = None;
+    let mut rows = events.query([legacy.row])?;
+    let mut begun: Option<CachedTask> = None;
     while let Some(event) = rows.next()? {
         let at = read_time(event, 2).unwrap_or_default();
         let stored = StoredEvent::read(event, 0, Position(0)).ok();
-        if let Some(standing) = &mut begun {
+        if let Some(cached) = &mut begun {
             if let Some(StoredEvent { position, body, .. }) = stored {
-                standing.apply(&body, at);
-                tables.note(standing, position, &body)?;
+                cached.apply(&body, at);
+                tables.index(cached, position, &body)?;
             }
             continue;
         }
-        let mut standing = earlier.begin(stored.as_ref().map(|stored| &stored.body), at)?;
-        tables.create(&mut standing)?;
-        begun = Some(standing);
+        let mut cached = legacy.begin(stored.as_ref().map(|stored| &stored.body), at)?;
+        tables.create(&mut cached)?;
+        begun = Some(cached);
     }
-    let Some(mut standing) = begun else { return Ok(()) };
-    // Also right if some of its events were passed over.
-    standing.summary.seq = earlier.seq;
-    if earlier.ended && !standing.summary.status.is_terminal() {
-        standing.summary.status = TaskStatus::Failed;
-        tables.end(&standing)?;
+    let Some(mut cached) = begun else { return Ok(()) };
+    // The seq counts skipped events too.
+    cached.summary.seq = legacy.seq;
+    if legacy.ended && !cached.summary.status.is_terminal() {
+        cached.summary.status = TaskStatus::Failed;
+        tables.end(&cached)?;
     }
-    tables.update(&mut standing)
+    tables.update(&mut cached)
 }

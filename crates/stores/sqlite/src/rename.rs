@@ -1,8 +1,8 @@
-//! Names that change in one step of the file system, and never cost a file.
+//! Atomic renames that never overwrite a file.
 //!
-//! Not every file system can do that: NFS, CIFS and some in user space know plain renames only. A new
-//! name is given there by a link. Two files do not change places there at all, which can be found out
-//! before.
+//! Not every file system can do that: NFS, CIFS and some FUSE file systems know plain renames only.
+//! There, a hard link gives a new name. Two files cannot be exchanged there; [`can_exchange`] finds
+//! out first.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use std::path::Path;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
-/// Renames the file `from` to a name that nothing has.
+/// Renames the file `from` to `to`, which must not exist.
 pub(crate) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         Err(error) if is_unknown(error) => link_new(from, to),
@@ -19,13 +19,13 @@ pub(crate) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// The same by other means. Killed in between, the file has both names.
+/// The same with a hard link. Killed in between, the file has both names.
 fn link_new(from: &Path, to: &Path) -> io::Result<()> {
     fs::hard_link(from, to)?;
     fs::remove_file(from)
 }
 
-/// Puts `new` in the place of `old`. Says whether something was there: it has the other name then.
+/// Puts `new` in the place of `old`. Returns whether `old` existed: it is at `new` then.
 pub(crate) fn exchange(old: &Path, new: &Path) -> io::Result<bool> {
     match renameat_with(CWD, new, CWD, old, RenameFlags::EXCHANGE) {
         Ok(()) => Ok(true),
@@ -37,7 +37,7 @@ pub(crate) fn exchange(old: &Path, new: &Path) -> io::Result<bool> {
     }
 }
 
-/// Whether files can change places where these two are, which they do.
+/// Exchanges two files. Returns whether the file system can do that.
 pub(crate) fn can_exchange(one: &Path, other: &Path) -> io::Result<bool> {
     match renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE) {
         Ok(()) => Ok(true),
@@ -46,7 +46,7 @@ pub(crate) fn can_exchange(one: &Path, other: &Path) -> io::Result<bool> {
     }
 }
 
-/// The file system, or the kernel, does not know such a rename.
+/// Whether the file system or the kernel does not support such a rename.
 fn is_unknown(error: Errno) -> bool {
     [Errno::INVAL, Errno::NOSYS, Errno::NOTSUP, Errno::OPNOTSUPP].contains(&error)
 }

@@ -1,19 +1,19 @@
-//! A backup takes the place of a journal.
+//! Restores: a backup replaces a journal.
 //!
-//! Nothing is touched before the backup was copied beside the journal and looked at. Then they change
-//! places in one step of the file system:
+//! The backup is copied next to the journal and checked before the journal changes. Then the two files
+//! are exchanged in one step of the file system:
 //!
-//! | killed                               | what is there                                          |
+//! | killed                               | result                                                 |
 //! |--------------------------------------|--------------------------------------------------------|
 //! | before the step                      | the old journal, or none                               |
-//! | behind it                            | the restored one; the old one beside it                |
+//! | after the step                       | the restored journal; the old one next to it           |
 //!
-//! Between the step and the next one the old one has another name, `.restore-…` in place of
+//! Right after the step, the old journal is still named `.restore-…`, and then
 //! `.before-…`.
 //!
-//! A log belongs to the journal it was written for. That of the old one is folded into it before the
-//! step; what cannot be folded, because the old one is damaged, is set aside with it. So no log of the
-//! old journal is ever read as one of the new.
+//! A log belongs to the journal it was written for. The old log is checkpointed into the old journal
+//! before the step; a log that cannot be, because the old journal is damaged, is moved with it. So
+//! SQLite never reads a log of the old journal as one of the new journal.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -23,39 +23,41 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use crate::backup::{Backup, BackupError, LOGS, Progress, Replace, is_same, unwritable, with_end};
+use crate::backup::{
+    Backup, BackupError, LOGS, Progress, Replace, is_same, unwritable, with_suffix,
+};
+use crate::checksum::{Checksum, verify_checksum};
 use crate::journal::{OpenError, connect};
 use crate::owner::Owner;
 use crate::rename::{can_exchange, exchange, rename_new};
-use crate::seal::{Seal, look};
 use crate::snapshot::{check, copy, damaged};
-use crate::staging::{Staging, folder_of, sync_folder};
+use crate::staging_folder::{StagingFolder, folder_of, sync_folder};
 
-/// How long those who only look at the old journal are waited for.
+/// How long to wait for readers of the old journal.
 const READERS_WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// A backup that was looked at and can take the place of a journal. Until then the journal is nobody
-/// else's; dropped, it is as it was.
+/// A checked backup, ready to replace a journal. It holds the lock of the journal. Dropping it leaves
+/// the journal as it was.
 #[derive(Debug)]
 pub struct Restore {
     journal: PathBuf,
     /// Removed with everything in it.
-    _staging: Staging,
+    _staging: StagingFolder,
     staged: PathBuf,
     backup: Backup,
     _owner: Owner,
 }
 
-/// A backup that took the place of a journal.
+/// The result of a restore.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
-    /// Where the journal is that was there before.
+    /// Path of the old journal. `None` when there was none.
     pub before: Option<PathBuf>,
 }
 
 impl Restore {
-    /// Copies the backup in `file`, looks at it, and keeps everybody away from the journal at
-    /// `journal`, which need not be there. A copy of a journal that was made by other means will do.
+    /// Copies the backup in `file`, checks it, and locks the journal at
+    /// `journal`, which need not exist. A plain copy of a journal file is accepted too.
     /// Blocks.
     pub fn prepare(
         file: &Path,
@@ -64,13 +66,13 @@ impl Restore {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Self, BackupError> {
         let owner = Owner::claim(journal)?;
-        check_place(journal, replace)?;
+        check_target(journal, replace)?;
         if is_same(file, journal) {
             return Err(BackupError::Itself { path: file.to_owned() });
         }
         check_file(file)?;
         let in_folder = |error: io::Error| unwritable(journal, &error);
-        let staging = Staging::beside(journal).map_err(in_folder)?;
+        let staging = StagingFolder::next_to(journal).map_err(in_folder)?;
         let staged = staging.file("journal.db").map_err(in_folder)?;
         if fs::symlink_metadata(journal).is_ok() {
             let other = staging.file("other").map_err(in_folder)?;
@@ -86,33 +88,33 @@ impl Restore {
         Ok(Self { journal, _staging: staging, staged, backup, _owner: owner })
     }
 
-    /// What is in it.
+    /// Content of the backup.
     pub fn backup(&self) -> &Backup {
         &self.backup
     }
 
-    /// The copy. It can be opened and written to before it takes its place.
+    /// Path of the copy. It can be opened and written to before it replaces the journal.
     pub fn staged(&self) -> &Path {
         &self.staged
     }
 
-    /// Puts it in the place of the journal. `at` is in the name of the one that was there.
+    /// Replaces the journal. `at` becomes part of the old journal's new name.
     pub fn put_in_place(self, at: DateTime<Utc>) -> Result<Restored, BackupError> {
         let Self { journal, staged, .. } = &self;
-        if LOGS.iter().any(|end| is_filled(&with_end(staged, end))) {
+        if LOGS.iter().any(|end| is_filled(&with_suffix(staged, end))) {
             let (path, reason) = (staged.clone(), "it is still open".to_owned());
             return Err(BackupError::Unwritable { path, reason });
         }
         let at = at.format("%Y%m%dT%H%M%S%.3fZ");
-        let ready = with_end(journal, &format!(".restore-{at}"));
-        let before = with_end(journal, &format!(".before-{at}"));
+        let ready = with_suffix(journal, &format!(".restore-{at}"));
+        let before = with_suffix(journal, &format!(".before-{at}"));
         fold(journal)?;
         let in_folder = |error: io::Error| unwritable(journal, &error);
         File::open(staged).and_then(|file| file.sync_all()).map_err(in_folder)?;
         set_logs_aside(journal, &before).map_err(in_folder)?;
         rename_new(staged, &ready).map_err(in_folder)?;
         let there = exchange(journal, &ready).map_err(|error| {
-            // The journal is the old one, and this a copy that nobody needs.
+            // The journal is still the old one.
             let _ = rename_new(&ready, staged);
             in_folder(error)
         })?;
@@ -120,21 +122,21 @@ impl Restore {
     }
 }
 
-/// What is in a log that could not be folded stays with the journal it was written for.
+/// A log that could not be checkpointed stays with its own journal.
 fn set_logs_aside(journal: &Path, before: &Path) -> io::Result<()> {
     for end in LOGS {
-        let log = with_end(journal, end);
+        let log = with_suffix(journal, end);
         if is_filled(&log) {
-            rename_new(&log, &with_end(before, end))?;
+            rename_new(&log, &with_suffix(before, end))?;
         }
     }
     remove_logs(journal)?;
     sync_folder(folder_of(journal))
 }
 
-/// Gives the journal that was there the name it is kept under.
+/// Gives the old journal its final name.
 fn finish(journal: &Path, ready: &Path, before: Option<PathBuf>) -> io::Result<Restored> {
-    // Somebody who looked at the old one in between may have begun an empty log.
+    // A reader of the old journal may have created an empty log.
     remove_logs(journal)?;
     sync_folder(folder_of(journal))?;
     if let Some(before) = &before {
@@ -144,10 +146,10 @@ fn finish(journal: &Path, ready: &Path, before: Option<PathBuf>) -> io::Result<R
     Ok(Restored { before })
 }
 
-/// Removes what is empty, or is made again by whoever opens the journal next.
+/// Removes empty logs and files that SQLite creates again.
 fn remove_logs(journal: &Path) -> io::Result<()> {
     for end in ["-wal", "-journal", "-shm"] {
-        match fs::remove_file(with_end(journal, end)) {
+        match fs::remove_file(with_suffix(journal, end)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
         }
@@ -159,8 +161,8 @@ fn is_filled(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|about| about.len() > 0)
 }
 
-/// There is room for a journal, or one that may give way.
-fn check_place(journal: &Path, replace: Replace) -> Result<(), BackupError> {
+/// Checks that there is no journal, or one that may be replaced.
+fn check_target(journal: &Path, replace: Replace) -> Result<(), BackupError> {
     let path = journal.to_owned();
     match (fs::symlink_metadata(journal), replace) {
         (Err(error), _) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -171,32 +173,32 @@ fn check_place(journal: &Path, replace: Replace) -> Result<(), BackupError> {
     }
 }
 
-/// It is a file, and as it was when it was made.
+/// Checks that the backup is a file and unchanged since it was made.
 fn check_file(file: &Path) -> Result<(), BackupError> {
     let unusable =
         |error: io::Error| OpenError::Unusable { path: file.to_owned(), reason: error.to_string() };
     if !fs::metadata(file).map_err(unusable)?.is_file() {
         return Err(BackupError::NotAFile { path: file.to_owned() });
     }
-    let bytes = match look(file).map_err(unusable)? {
-        Seal::Whole { bytes } | Seal::None { bytes } => bytes,
-        Seal::Broken => {
-            return Err(damaged(file, "it was changed since it was made").into());
+    let bytes = match verify_checksum(file).map_err(unusable)? {
+        Checksum::Valid { bytes } | Checksum::Missing { bytes } => bytes,
+        Checksum::Wrong => {
+            return Err(damaged(file, "it was changed after it was made").into());
         }
     };
     if bytes == 0 {
-        return Err(damaged(file, "there is nothing in it").into());
+        return Err(damaged(file, "the file is empty").into());
     }
-    // A seal that is damaged itself is only something that follows the last page.
+    // A damaged checksum line looks like extra bytes after the last page.
     match page_bytes(file).map_err(unusable)? {
         Some(page) if bytes % page != 0 => {
-            Err(damaged(file, "it is cut off, or something follows its end").into())
+            Err(damaged(file, "it is truncated, or has extra bytes at its end").into())
         }
         Some(_) | None => Ok(()),
     }
 }
 
-/// How long its pages are, if it is a database.
+/// Page size, if the file is a database.
 fn page_bytes(file: &Path) -> io::Result<Option<u64>> {
     let mut head = [0; 18];
     match File::open(file)?.read_exact(&mut head) {
@@ -204,16 +206,16 @@ fn page_bytes(file: &Path) -> io::Result<Option<u64>> {
         read => read?,
     }
     let page = match u16::from_be_bytes([head[16], head[17]]) {
-        // The longest does not fit into the number.
+        // The largest size does not fit into the field.
         1 => 0x1_0000,
         bytes => u64::from(bytes),
     };
     Ok((head.starts_with(b"SQLite format 3\0") && page > 0).then_some(page))
 }
 
-/// Has the journal hold everything that its log does. One that is damaged stays as it is.
+/// Checkpoints the log into the journal. Leaves a damaged journal as it is.
 fn fold(journal: &Path) -> Result<(), BackupError> {
-    if !LOGS.iter().any(|end| is_filled(&with_end(journal, end))) || !is_filled(journal) {
+    if !LOGS.iter().any(|end| is_filled(&with_suffix(journal, end))) || !is_filled(journal) {
         return Ok(());
     }
     let folded = connect(journal, OpenFlags::SQLITE_OPEN_READ_WRITE).and_then(|connection| {
@@ -236,7 +238,7 @@ fn fold(journal: &Path) -> Result<(), BackupError> {
     }
 }
 
-/// Whether everything was folded: somebody who looks at the journal may keep it from being so.
+/// Whether the whole log was checkpointed: a reader may prevent that.
 fn checkpoint(connection: &Connection) -> rusqlite::Result<bool> {
     connection
         .query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |row| row.get::<_, i64>(0))

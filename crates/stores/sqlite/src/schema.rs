@@ -1,4 +1,4 @@
-//! The tables, and how older files become newer ones.
+//! The tables, and the migrations of older files.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use crate::rebuild::{rebuild, rebuild_spending};
 /// The latest schema.
 pub(crate) const SCHEMA: u32 = 5;
 
-/// Statements that are kept ready; there are about half as many.
+/// Prepared statements that are cached; about half as many exist.
 const STATEMENTS_MAX: usize = 64;
 
-/// From each schema to the next. A file says in `user_version` how many it has taken.
+/// Migrations from each schema to the next. `user_version` is the schema of a file.
 const STEPS: [Step; SCHEMA as usize] = [
     Step { tables: include_str!("../migrations/001.sql"), then: |_| Ok(()) },
     Step {
@@ -31,11 +31,11 @@ const STEPS: [Step; SCHEMA as usize] = [
 
 struct Step {
     tables: &'static str,
-    /// What SQL cannot say.
+    /// The part that SQL cannot express.
     then: fn(&Transaction<'_>) -> rusqlite::Result<()>,
 }
 
-/// Makes a connection that writes ready, and takes the steps that the file has not taken yet.
+/// Prepares the writer's connection, and runs the migrations that the file needs.
 pub(crate) fn prepare(
     connection: &mut Connection,
     path: &Path,
@@ -43,16 +43,16 @@ pub(crate) fn prepare(
 ) -> Result<(), OpenError> {
     let found = header::schema_of_own(path, SCHEMA)?;
     let fault = |error: rusqlite::Error| open_error(path, &error);
-    // What is done here need not be on the disk before the first append is, and goes there with it.
+    // Nothing here needs to be durable before the first append, which syncs it too.
     connection.pragma_update(None, "synchronous", "NORMAL").map_err(fault)?;
     log_ahead(connection, path)?;
-    // A table that others point at can be made anew only while nobody looks.
+    // A table with references to it can only be recreated without foreign keys.
     connection.pragma_update(None, "foreign_keys", "OFF").map_err(fault)?;
     step_up(connection, found).map_err(fault)?;
     set_up(connection, sync).map_err(fault)
 }
 
-/// Readers and the writer are in each other's way without it, so there is no going on.
+/// Without it, readers and the writer would block each other: refuse.
 fn log_ahead(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     let mode: String = connection
         .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))
@@ -63,8 +63,8 @@ fn log_ahead(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     Err(OpenError::Unusable {
         path: path.to_owned(),
         reason: format!(
-            "SQLite can keep no write-ahead log there, only `{mode}`: put it on a local disk, not \
-             on a network file system"
+            "SQLite cannot use a write-ahead log there, only `{mode}`: put the journal on a local \
+             disk, not on a network file system"
         ),
     })
 }
@@ -80,7 +80,7 @@ fn set_up(connection: &Connection, sync: Sync) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Takes the steps from schema `found` on, all or none.
+/// Runs the migrations from schema `found` on, all or none.
 fn step_up(connection: &mut Connection, found: u32) -> rusqlite::Result<()> {
     if found == SCHEMA {
         return Ok(());
@@ -90,7 +90,7 @@ fn step_up(connection: &mut Connection, found: u32) -> rusqlite::Result<()> {
     for Step { tables, .. } in steps {
         transaction.execute_batch(tables)?;
     }
-    // What makes rows makes those of the latest tables.
+    // These write rows of the latest tables.
     for Step { then, .. } in steps {
         then(&transaction)?;
     }
@@ -98,13 +98,13 @@ fn step_up(connection: &mut Connection, found: u32) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
-/// The tables, in a database that is gone with its connection.
+/// The tables in a database in memory.
 #[cfg(test)]
 pub(crate) fn in_memory() -> rusqlite::Result<Connection> {
     blank(SCHEMA)
 }
 
-/// The tables of one schema, with nothing in them. They are gone with their connection.
+/// The empty tables of one schema, in a database in memory.
 pub(crate) fn blank(schema: u32) -> rusqlite::Result<Connection> {
     let mut connection = Connection::open_in_memory()?;
     connection.pragma_update(None, "foreign_keys", "OFF")?;
@@ -123,13 +123,13 @@ mod tests {
 
     #[test]
     fn a_file_that_cannot_have_a_log_of_its_own_is_not_usable() {
-        // A database in memory cannot either.
+        // A database in memory cannot have one either.
         let connection = Connection::open_in_memory().unwrap();
         let error = log_ahead(&connection, Path::new("journal.db")).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "cannot open journal.db: SQLite can keep no write-ahead log there, only `memory`: put \
-             it on a local disk, not on a network file system"
+            "cannot open journal.db: SQLite cannot use a write-ahead log there, only `memory`: put \
+             the journal on a local disk, not on a network file system"
         );
     }
 }

@@ -1,8 +1,8 @@
-//! A copy of a journal as it was at one moment, while others write to it.
+//! A copy of a journal at one moment, while it is in use.
 //!
-//! Pages are copied in steps, all under one read transaction: what is appended meanwhile is not in
-//! the copy, and does not make it begin again. Nobody who writes waits for it. The log grows as long
-//! as it takes.
+//! Pages are copied in steps, all under one read transaction: later appends are not in
+//! the copy and do not restart it. Writers do not wait for it. The log grows until the copy
+//! is complete.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use crate::schema::{SCHEMA, blank};
 /// Pages in one step, of 4 KiB each.
 const STEP_PAGES: i32 = 1024;
 
-/// How much there is in a copy.
+/// Counts of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Content {
     pub(crate) schema: u32,
@@ -26,7 +26,7 @@ pub(crate) struct Content {
     pub(crate) unfinished: u64,
 }
 
-/// Copies the journal at `from` into the empty file `to`, which has no log of its own then.
+/// Copies the journal at `from` into the empty file `to`, which has no log afterwards.
 pub(crate) fn copy(
     from: &Path,
     to: &Path,
@@ -34,16 +34,16 @@ pub(crate) fn copy(
 ) -> Result<(), OpenError> {
     let found = header::schema_of(from, SCHEMA)?;
     if found == header::NEW {
-        return Err(damaged(from, "there is nothing in it"));
+        return Err(damaged(from, "the file is empty"));
     }
     let mut source = connect(from, OpenFlags::SQLITE_OPEN_READ_ONLY)
         .map_err(|error| open_error(from, &error))?;
     let mut target =
         connect(to, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(|error| open_error(to, &error))?;
-    // It is synced as a whole, when it is whole.
+    // Synced once, when it is complete.
     target.pragma_update(None, "synchronous", "OFF").map_err(|error| open_error(to, &error))?;
     copy_pages(&mut source, &mut target, progress).map_err(|error| open_error(from, &error))?;
-    // One file, that can be read where nothing can be written.
+    // A single file, readable on a read-only file system.
     let alone = target.pragma_update(None, "journal_mode", "DELETE");
     alone.map_err(|error| open_error(to, &error))
 }
@@ -54,7 +54,7 @@ fn copy_pages(
     progress: &mut dyn FnMut(Progress),
 ) -> rusqlite::Result<()> {
     let moment = source.transaction()?;
-    // A transaction sees the moment of its first look.
+    // A transaction starts with its first read.
     moment.query_row("SELECT count(*) FROM sqlite_schema", (), |_| Ok(()))?;
     let copy = Backup::new(&moment, target)?;
     loop {
@@ -65,21 +65,21 @@ fn copy_pages(
         progress(Progress::Copying { done: total - count(pages.remaining).min(total), total });
         match step {
             StepResult::Done => return Ok(()),
-            // SQLite has waited for whoever recovers the log already.
+            // SQLite has waited for the process that recovers the log already.
             StepResult::Busy | StepResult::Locked => {
                 return Err(rusqlite::Error::SqliteFailure(
                     rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY),
                     None,
                 ));
             }
-            // It says how a step went in words that may become more.
+            // The enum may get more variants.
             StepResult::More | _ => {}
         }
     }
 }
 
-/// Looks at everything in a copy, which is called `name`: its pages, its tables, and whether any
-/// event is missing.
+/// Checks a copy, which errors call `name`: its pages, its tables, and whether
+/// events are missing.
 pub(crate) fn check(copy: &Path, name: &Path) -> Result<Content, OpenError> {
     let schema = header::schema_of(copy, SCHEMA).map_err(|error| renamed(error, name))?;
     let connection = connect(copy, OpenFlags::SQLITE_OPEN_READ_ONLY)
@@ -93,7 +93,7 @@ fn look(connection: &Connection, schema: u32) -> rusqlite::Result<Result<Content
     if pages != "ok" {
         return Ok(Err(pages));
     }
-    // Anything more could do something when the journal is written to.
+    // Any other object, such as a trigger, could act when the journal is written to.
     if objects(connection)? != objects(&blank(schema)?)? {
         return Ok(Err(format!("it does not have the tables of schema {schema}")));
     }
@@ -105,7 +105,7 @@ fn look(connection: &Connection, schema: u32) -> rusqlite::Result<Result<Content
         |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
     if (first, last) != (1, events) {
-        return Ok(Err(format!("{events} events stand at the positions {first} to {last}")));
+        return Ok(Err(format!("{events} events have the positions {first} to {last}")));
     }
     let torn = count(
         "SELECT count(*) FROM tasks LEFT JOIN (
@@ -116,7 +116,7 @@ fn look(connection: &Connection, schema: u32) -> rusqlite::Result<Result<Content
     )?;
     let stray = count("SELECT count(*) FROM events WHERE task NOT IN (SELECT id FROM tasks)")?;
     if torn + stray > 0 {
-        return Ok(Err(format!("{torn} tasks miss events, {stray} events miss their task")));
+        return Ok(Err(format!("{torn} tasks lack events, {stray} events lack their task")));
     }
     Ok(Ok(Content {
         schema,
@@ -126,7 +126,7 @@ fn look(connection: &Connection, schema: u32) -> rusqlite::Result<Result<Content
     }))
 }
 
-/// What is in a database, but for what SQLite keeps for itself.
+/// The objects of a database, without SQLite's own.
 fn objects(connection: &Connection) -> rusqlite::Result<Vec<(String, String)>> {
     let mut objects = connection.prepare(
         "SELECT type, name FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
@@ -140,7 +140,7 @@ pub(crate) fn damaged(path: &Path, reason: &str) -> OpenError {
     OpenError::Damaged { path: path.to_owned(), reason: reason.to_owned() }
 }
 
-/// The same of a file that people know by another name.
+/// The same error with the path that the user knows.
 fn renamed(error: OpenError, name: &Path) -> OpenError {
     let path = name.to_owned();
     match error {

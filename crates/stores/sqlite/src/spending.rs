@@ -1,7 +1,9 @@
-//! What was spent, as rows: added to in the transaction of the events it comes from, and listed by day.
+//! Spending as rows: written in the transaction of its events, and listed by day.
 
 use antiphon_core::port::JournalError;
-use antiphon_core::{Account, Cost, DayRange, Position, Raised, Spending, Spent, Usage};
+use antiphon_core::{
+    Account, AccountSpending, Cost, DayRange, Position, RaisedLimit, Spending, Usage,
+};
 use chrono::{Datelike, NaiveDate};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction};
 
@@ -9,7 +11,7 @@ use crate::column::{read_usage, usage};
 use crate::fault::fault;
 use crate::lists::LIST_ROWS_MAX;
 
-/// Adds to what was spent and allowed.
+/// Adds spending and raised limits.
 pub(crate) fn add(transaction: &Transaction<'_>, more: &Spending) -> rusqlite::Result<()> {
     for spent in &more.spent {
         spend(transaction, spent)?;
@@ -20,7 +22,7 @@ pub(crate) fn add(transaction: &Transaction<'_>, more: &Spending) -> rusqlite::R
     Ok(())
 }
 
-fn spend(transaction: &Transaction<'_>, more: &Spent) -> rusqlite::Result<()> {
+fn spend(transaction: &Transaction<'_>, more: &AccountSpending) -> rusqlite::Result<()> {
     let Account { day, payer, agent, model } = &more.account;
     let (day, payer) = (day.num_days_from_ce(), payer.as_deref().unwrap_or_default());
     let before = transaction
@@ -40,7 +42,7 @@ fn spend(transaction: &Transaction<'_>, more: &Spent) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn raise(transaction: &Transaction<'_>, more: &Raised) -> rusqlite::Result<()> {
+fn raise(transaction: &Transaction<'_>, more: &RaisedLimit) -> rusqlite::Result<()> {
     let (day, payer) = (more.day.num_days_from_ce(), more.payer.as_deref().unwrap_or_default());
     let before = transaction
         .prepare_cached("SELECT nano_usd FROM raised WHERE day = ? AND payer = ?")?
@@ -65,7 +67,7 @@ const RAISED: &str = "SELECT day, payer, nano_usd FROM raised WHERE day BETWEEN 
 
 const HEAD: &str = "SELECT coalesce(max(position), 0) FROM events";
 
-/// What was spent in these days. More rows than a list may have are refused: a sum of some of them
+/// Spending in these days. More rows than a list may have are an error: a partial sum
 /// would be wrong.
 pub(crate) fn during(
     connection: &mut Connection,
@@ -93,19 +95,19 @@ pub(crate) fn during(
     Ok(found)
 }
 
-fn read_spent(row: &Row<'_>) -> rusqlite::Result<Spent> {
+fn read_spent(row: &Row<'_>) -> rusqlite::Result<AccountSpending> {
     let account = Account {
         day: read_day(row, 0)?,
         payer: read_payer(row, 1)?,
         agent: row.get(2)?,
         model: row.get(3)?,
     };
-    Ok(Spent { account, calls: read_count(row, 4)?, usage: read_usage(row, 5)? })
+    Ok(AccountSpending { account, calls: read_count(row, 4)?, usage: read_usage(row, 5)? })
 }
 
-fn read_raised(row: &Row<'_>) -> rusqlite::Result<Raised> {
+fn read_raised(row: &Row<'_>) -> rusqlite::Result<RaisedLimit> {
     let by = Cost { nano_usd: read_count(row, 2)? };
-    Ok(Raised { day: read_day(row, 0)?, payer: read_payer(row, 1)?, by })
+    Ok(RaisedLimit { day: read_day(row, 0)?, payer: read_payer(row, 1)?, by })
 }
 
 fn read_count(row: &Row<'_>, index: usize) -> rusqlite::Result<u64> {

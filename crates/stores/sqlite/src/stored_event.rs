@@ -8,7 +8,7 @@ use rusqlite::Row;
 use crate::column::read_time;
 use crate::fault::fault;
 
-/// What is read of an event, from `events`, in this order: [`StoredEvent::read`] relies on it.
+/// Columns of `events`, in the order that [`StoredEvent::read`] needs.
 macro_rules! event_columns {
     ($table:literal) => {
         concat!(
@@ -31,7 +31,7 @@ macro_rules! event_columns {
 }
 pub(crate) use event_columns;
 
-/// How many columns that are.
+/// Number of these columns.
 pub(crate) const EVENT_COLUMNS: usize = 7;
 
 /// An event without its task.
@@ -40,12 +40,12 @@ pub(crate) struct StoredEvent {
     pub(crate) seq: Seq,
     pub(crate) at: DateTime<Utc>,
     pub(crate) body: EventBody,
-    /// How much of the file it took.
+    /// Length of its JSON, in bytes.
     pub(crate) bytes: usize,
 }
 
 impl StoredEvent {
-    /// Reads the columns from `start` on. `last` is the position in front of it, for what is too
+    /// Reads the columns from `start` on. `last` is the position before it, for an event too
     /// damaged to have one.
     pub(crate) fn read(row: &Row<'_>, start: usize, last: Position) -> Result<Self, JournalError> {
         let position = Position(row.get(start).map_err(|error| fault(last, &error))?);
@@ -70,7 +70,7 @@ impl StoredEvent {
         })
     }
 
-    /// The same with its task.
+    /// The event with its task.
     pub(crate) fn of(self, task_id: TaskId) -> Event {
         let Self { position, seq, at, body, bytes: _ } = self;
         Event { position, task_id, seq, at, body }

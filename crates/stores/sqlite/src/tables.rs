@@ -1,5 +1,5 @@
-//! The tables beside the events. They hold nothing that the events do not: every row is a fold
-//! over them, as `antiphon_core` folds them, written in the same transaction.
+//! The index tables. Every row is a fold over events, as `antiphon_core` defines it, written in the
+//! transaction of the events.
 
 use std::mem;
 
@@ -11,10 +11,10 @@ use rusqlite::{OptionalExtension, Transaction, params};
 
 use crate::column::{read_usage, usage, word};
 use crate::spending;
-use crate::standing::TaskHeadCache;
+use crate::task_head_cache::CachedTask;
 use crate::task_row::{TASK_COLUMNS, read_agent, read_task, task_columns};
 
-/// Where a task stands. What only a handover changes is not among it.
+/// The columns of a task that most events change. A handover changes others.
 macro_rules! update_task {
     ($more:literal) => {
         concat!(
@@ -30,12 +30,12 @@ macro_rules! update_task {
 const UPDATE_TASK: &str = update_task!("");
 const END_TASK: &str = update_task!(", ended = 1");
 
-/// The seq of the last event of a task that is more than an arrival. Positions go up with seqs, and
-/// the index of a task is walked back from its end.
+/// Seq of the last event of a task that is not an arrival. Positions increase with seqs, so SQLite
+/// walks the task's index from its end.
 pub(crate) const SETTLED: &str = "SELECT seq FROM events
     WHERE task = ? AND type <> 'message_queued' ORDER BY position DESC LIMIT 1";
 
-/// One transaction on them.
+/// One transaction on the index tables.
 #[derive(Debug)]
 pub(crate) struct Tables<'a> {
     transaction: &'a Transaction<'a>,
@@ -46,8 +46,8 @@ impl<'a> Tables<'a> {
         Self { transaction }
     }
 
-    /// Where a task stands. Its `preview` and `spent` are empty: nothing of them has to be written.
-    pub(crate) fn standing(&self, task_id: &TaskId) -> rusqlite::Result<Option<TaskHeadCache>> {
+    /// A task of the file. Its `preview` and `spent` are empty: nothing of them must be written.
+    pub(crate) fn task(&self, task_id: &TaskId) -> rusqlite::Result<Option<CachedTask>> {
         let found = self
             .transaction
             .prepare_cached(concat!(
@@ -64,10 +64,10 @@ impl<'a> Tables<'a> {
             })
             .optional()?;
         let Some((row, summary, agent)) = found else { return Ok(None) };
-        Ok(Some(TaskHeadCache::of(row, summary, self.settled(row)?, agent)))
+        Ok(Some(CachedTask::of(row, summary, self.settled(row)?, agent)))
     }
 
-    /// The last event of a task that is more than an arrival. There is one: its creation.
+    /// Seq of the last event that is not an arrival. The creation always is one.
     fn settled(&self, row: i64) -> rusqlite::Result<Seq> {
         self.transaction
             .prepare_cached(SETTLED)?
@@ -76,16 +76,16 @@ impl<'a> Tables<'a> {
             .map(Option::unwrap_or_default)
     }
 
-    /// The number of the next task.
+    /// Row number of the next task.
     pub(crate) fn next_row(&self) -> rusqlite::Result<i64> {
         self.transaction
             .prepare_cached("SELECT coalesce(max(id), 0) + 1 FROM tasks")?
             .query_row((), |row| row.get(0))
     }
 
-    /// Adds a task.
-    pub(crate) fn create(&self, standing: &mut TaskHeadCache) -> rusqlite::Result<()> {
-        let (row, task) = (standing.row, &standing.summary);
+    /// Inserts a task.
+    pub(crate) fn create(&self, cached: &mut CachedTask) -> rusqlite::Result<()> {
+        let (row, task) = (cached.row, &cached.summary);
         let session = self.add_to_session(&task.session_id, row)?;
         let root = Some(task.root.as_str()).filter(|root| *root != task.task_id.as_str());
         self.transaction
@@ -118,12 +118,12 @@ impl<'a> Tables<'a> {
                 task.status.is_terminal(),
                 task.payer,
             ])?;
-        standing.summary.preview = None;
-        self.settle(standing)
+        cached.summary.preview = None;
+        self.settle(cached)
     }
 
-    /// The number of a session, of which that task is the newest. Not one statement that returns
-    /// it: SQLite makes a table of its own for that.
+    /// Row number of a session, with this task as its newest. Two statements: with `RETURNING`
+    /// SQLite would create a temporary table.
     fn add_to_session(&self, session_id: &SessionId, task: i64) -> rusqlite::Result<i64> {
         let known: Option<i64> = self
             .transaction
@@ -145,13 +145,13 @@ impl<'a> Tables<'a> {
         Ok(session)
     }
 
-    /// Writes where a task stands now.
-    pub(crate) fn update(&self, standing: &mut TaskHeadCache) -> rusqlite::Result<()> {
-        let task = &standing.summary;
-        // Setting `ended` has a price, and it is set once.
+    /// Updates the row of a task.
+    pub(crate) fn update(&self, cached: &mut CachedTask) -> rusqlite::Result<()> {
+        let task = &cached.summary;
+        // Setting `ended` moves the row in an index: do it once.
         let update = if task.status.is_terminal() { END_TASK } else { UPDATE_TASK };
         self.transaction.prepare_cached(update)?.execute((
-            standing.row,
+            cached.row,
             word(&task.status)?,
             task.waiting_for.map(|what| word(&what)).transpose()?,
             &task.title,
@@ -163,102 +163,84 @@ impl<'a> Tables<'a> {
             task.last_event_at.timestamp(),
             task.last_event_at.timestamp_subsec_nanos(),
         ))?;
-        standing.summary.preview = None;
-        self.settle(standing)
+        cached.summary.preview = None;
+        self.settle(cached)
     }
 
-    /// Writes what else follows from one event. The row of its task is there.
-    pub(crate) fn note(
+    /// Applies one event to the other index tables. The row of its task exists.
+    pub(crate) fn index(
         &self,
-        standing: &mut TaskHeadCache,
+        cached: &mut CachedTask,
         position: Position,
         body: &EventBody,
     ) -> rusqlite::Result<()> {
-        let row = standing.row;
-        match body {
-            EventBody::MessageQueued(queued) => {
-                standing.beside.messages = true;
-                if let Some(old) = queued.replaces {
-                    self.take_from_queue(row, old)?;
-                }
-                self.queue(row, position, queued.id)
-            }
-            EventBody::Replied(replied) => {
-                self.take_from_queue(row, replied.in_reply_to)?;
-                self.reply(position, replied)
-            }
-            EventBody::MessageAppended(appended) => match appended.queued {
-                Some(id) => self.take_from_queue(row, id),
-                None => Ok(()),
-            },
-            EventBody::ApprovalRequested(asked) => {
-                standing.beside.messages = true;
-                self.ask(row, position, &asked.approval_id)
-            }
-            EventBody::ApprovalDecided(decided) => self.decide(row, position, decided),
-            EventBody::HandedOver(_) => self.hand_over(standing),
-            EventBody::StatusChanged(change) if change.status.is_terminal() => self.end(standing),
-            EventBody::StatusChanged(_)
-            | EventBody::TaskCreated(_)
-            | EventBody::StateChanged(_)
-            | EventBody::ToolRefused(_)
-            | EventBody::ToolRequested(_)
-            | EventBody::Dispatched(_)
-            | EventBody::Awaited(_)
-            | EventBody::RequestSent(_)
-            | EventBody::Relayed(_)
-            | EventBody::ToolStarted(_)
-            | EventBody::UsageRecorded(_)
-            | EventBody::BudgetRaised(_)
-            | EventBody::OutputRejected(_)
-            | EventBody::Compacted(_) => Ok(()),
+        let row = cached.row;
+        if let Some(id) = body.leaves_inbox() {
+            self.take_from_queue(row, id)?;
         }
-    }
-
-    /// Writes whose task it is now, and who answers.
-    fn hand_over(&self, standing: &TaskHeadCache) -> rusqlite::Result<()> {
-        let task = &standing.summary;
-        self.transaction
-            .prepare_cached("UPDATE tasks SET agent = ?2, model = ?3 WHERE id = ?1")?
-            .execute((standing.row, &task.agent, task.model.as_ref().map(ToString::to_string)))?;
+        if body.ends_task() {
+            return self.end(cached);
+        }
+        if let EventBody::MessageQueued(queued) = body {
+            cached.related.messages = true;
+            self.queue(row, position, queued.id)?;
+        } else if let EventBody::Replied(replied) = body {
+            self.reply(position, replied)?;
+        } else if let EventBody::ApprovalRequested(requested) = body {
+            cached.related.messages = true;
+            self.ask(row, position, &requested.approval_id)?;
+        } else if let EventBody::ApprovalDecided(decided) = body {
+            self.decide(row, position, decided)?;
+        } else if let EventBody::HandedOver(_) = body {
+            self.hand_over(cached)?;
+        }
         Ok(())
     }
 
-    /// Nothing of a task waits any longer when it has ended. Its messages and approvals go together.
-    pub(crate) fn end(&self, standing: &TaskHeadCache) -> rusqlite::Result<()> {
+    /// Writes the new agent and model of a task.
+    fn hand_over(&self, cached: &CachedTask) -> rusqlite::Result<()> {
+        let task = &cached.summary;
+        self.transaction
+            .prepare_cached("UPDATE tasks SET agent = ?2, model = ?3 WHERE id = ?1")?
+            .execute((cached.row, &task.agent, task.model.as_ref().map(ToString::to_string)))?;
+        Ok(())
+    }
+
+    /// Removes the agent and the inbox of an ended task, and voids its approvals.
+    pub(crate) fn end(&self, cached: &CachedTask) -> rusqlite::Result<()> {
         let agent = ["DELETE FROM agents WHERE task = ?"];
         let more = [
             "DELETE FROM inbox WHERE task = ?",
             "UPDATE approvals SET status = 'void' WHERE task = ? AND status = 'pending'",
         ];
-        let agent = agent.into_iter().filter(|_| standing.beside.agent);
-        for statement in agent.chain(more.into_iter().filter(|_| standing.beside.messages)) {
-            self.transaction.prepare_cached(statement)?.execute([standing.row])?;
+        let agent = agent.into_iter().filter(|_| cached.related.agent);
+        for statement in agent.chain(more.into_iter().filter(|_| cached.related.messages)) {
+            self.transaction.prepare_cached(statement)?.execute([cached.row])?;
         }
         Ok(())
     }
 
-    /// Writes what a task spent, and where its agent is.
-    fn settle(&self, standing: &mut TaskHeadCache) -> rusqlite::Result<()> {
-        let spent = mem::take(&mut standing.summary.spent);
+    /// Writes the spending and the agent state of a task.
+    fn settle(&self, cached: &mut CachedTask) -> rusqlite::Result<()> {
+        let spent = mem::take(&mut cached.summary.spent);
         let spends = !spent.is_empty();
         for (model, spent) in spent {
-            let before = if standing.beside.usage {
-                self.spent(standing.row, &model)?
+            let before = if cached.related.usage {
+                self.spent(cached.row, &model)?
             } else {
                 Usage::default()
             };
-            self.spend(standing.row, &model, before, spent)?;
+            self.spend(cached.row, &model, before, spent)?;
         }
-        standing.beside.usage |= spends;
-        if !standing.spending.is_empty() {
-            spending::add(self.transaction, &standing.spending.take())?;
+        cached.related.usage |= spends;
+        if !cached.spending.is_empty() {
+            spending::add(self.transaction, &cached.spending.take())?;
         }
-        if mem::take(&mut standing.agent_moved)
-            && let Some(agent) = &standing.agent
+        if mem::take(&mut cached.agent_moved)
+            && let Some(agent) = &cached.agent
         {
-            self.move_agent(standing.row, agent)?;
-            standing.beside.agent = true;
+            self.move_agent(cached.row, agent)?;
+            cached.related.agent = true;
         }
         Ok(())
     }

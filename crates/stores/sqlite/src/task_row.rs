@@ -7,7 +7,7 @@ use rusqlite::Row;
 
 use crate::column::{read_text, read_text_maybe, read_time, read_word, read_word_maybe};
 
-/// What is read of a task, from `tasks` and `sessions`, in this order: [`read_task`] relies on it.
+/// Columns of `tasks` and `sessions`, in the order that [`read_task`] needs.
 macro_rules! task_columns {
     () => {
         "tasks.id, task_id, agent, session_id, parent, root, model, status, waiting_for, title, \
@@ -17,14 +17,14 @@ macro_rules! task_columns {
 }
 pub(crate) use task_columns;
 
-/// How many columns that are.
+/// Number of these columns.
 pub(crate) const TASK_COLUMNS: usize = 21;
 
-/// A task out of [`task_columns`], without what it spent.
+/// A task from [`task_columns`], without its usage.
 pub(crate) fn read_task(row: &Row<'_>) -> rusqlite::Result<TaskSummary> {
     let task_id: TaskId = read_text(row, 1)?;
     let last_event_at = read_time(row, 17)?;
-    // Nothing follows the end of a task.
+    // No event follows the end of a task.
     let ended_at = row.get::<_, bool>(19)?.then_some(last_event_at);
     Ok(TaskSummary {
         agent: row.get(2)?,
@@ -49,7 +49,7 @@ pub(crate) fn read_task(row: &Row<'_>) -> rusqlite::Result<TaskSummary> {
     })
 }
 
-/// An agent out of five columns.
+/// An agent from five columns.
 pub(crate) fn read_agent(row: &Row<'_>, start: usize) -> rusqlite::Result<Option<AgentStatus>> {
     let Some(id) = read_word_maybe::<AgentId>(row, start)? else { return Ok(None) };
     Ok(Some(AgentStatus {

@@ -12,7 +12,7 @@ fn open(folder: &TempDir) -> SqliteJournal {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_keeps_every_promise_of_the_port() {
-    // Kept to the end: a journal does not own the folder it lies in.
+    // Kept to the end: a journal does not own its folder.
     let folders = std::sync::Mutex::new(Vec::new());
     let fresh = async || {
         let folder = TempDir::new().expect("a folder");

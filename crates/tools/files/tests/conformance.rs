@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use antiphon_conformance::tool::{self, Bench, Example};
+use antiphon_conformance::tool::{self, Example, ToolFixture};
 use antiphon_core::port::ToolContext;
 use antiphon_core::{Effect, RawJson, Tool, ToolError, ToolExecutor, ToolResult};
 use antiphon_file_tools::{
@@ -55,13 +55,13 @@ fn toolbox(folder: &std::path::Path) -> Toolbox {
 }
 
 /// Examples of every tool of the toolbox, which `tools` has.
-fn bench(folder: &std::path::Path, tools: impl ToolExecutor + 'static) -> Bench {
+fn bench(folder: &std::path::Path, tools: impl ToolExecutor + 'static) -> ToolFixture {
     std::fs::write(folder.join("a.txt"), "alpha\nalpha\n").unwrap();
     // What the nil task of a trial has left aside, for `read_result`.
     let kept = folder.join(".antiphon/results/00000000-0000-0000-0000-000000000000");
     std::fs::create_dir_all(&kept).unwrap();
     std::fs::write(kept.join("one"), "text\n").unwrap();
-    Bench::new(tools)
+    ToolFixture::new(tools)
         .example(
             Example::of("read")
                 .good(r#"{"path":"a.txt"}"#)

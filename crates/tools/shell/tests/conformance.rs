@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use antiphon_conformance::tool::{self, Bench, Example};
+use antiphon_conformance::tool::{self, Example, ToolFixture};
 use antiphon_core::port::{Cancel, ToolContext};
 use antiphon_core::{InputBlock, RawJson, ToolExecutor};
 use antiphon_sandbox::{Limits, Mode, Network, Policy, Protected};
@@ -49,7 +49,7 @@ async fn check(mode: Mode) {
     let bench = async || {
         let shell = shell(folder.path(), mode);
         let (id, victim) = tokio::join!(started(&shell), started(&shell));
-        Bench::new(shell)
+        ToolFixture::new(shell)
             .example(
                 Example::of("bash")
                     .good(r#"{"command":"echo hello","description":"says hello"}"#)

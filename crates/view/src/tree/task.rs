@@ -93,12 +93,9 @@ impl TaskDetail {
             return;
         }
         self.seq = event.seq;
-        match &event.body {
-            EventBody::HandedOver(over) => {
-                if self.handovers.len() == HANDOVERS_MAX {
-                    self.handovers.remove(0);
-                }
-                self.handovers.push(std::mem::replace(&mut self.agent, over.agent.clone()));
+        if let EventBody::HandedOver(over) = &event.body {
+            if self.handovers.len() == HANDOVERS_MAX {
+                self.handovers.remove(0);
             }
             EventBody::MessageAppended(appended) => {
                 if let Message::Assistant(answer) = &*appended.message {

@@ -5,8 +5,8 @@ use std::num::NonZeroUsize;
 
 use antiphon_core::port::{Clock, SystemClock, TaskQuery, TaskSelector};
 use antiphon_core::{
-    AgentName, EventBody, InteractionContent, InteractionId, PeerInputClass, Position, Queued,
-    TaskSummary, visible,
+    AgentName, Event, EventBody, InteractionContent, InteractionId, PeerInputClass, Position,
+    QueuedMessage, TaskSummary, visible,
 };
 use antiphon_project::{Inboxes, RequestState, Waiting, live_agents, request_status, waiting};
 use antiphon_runtime::{Orchestrator, session_of};
@@ -140,7 +140,8 @@ async fn arrived(
         if let EventBody::MessageQueued(message) = event.body
             && is_meant(message.id, id)
         {
-            let queued = Queued { task_id: event.task_id, at: event.at, message };
+            let Event { task_id, position, at, .. } = event;
+            let queued = QueuedMessage { task_id, position, at, message };
             let live = !task.status.is_terminal();
             found.push(QueuedInteraction::of(&task.agent, live, queued));
         }

@@ -94,5 +94,5 @@ async fn resume(connection: &Connection, task: Option<String>) -> Result<(), Fai
 async fn idles(connection: &Connection, task_id: &TaskId) -> Result<bool, Failure> {
     let state = connection.reader().task(task_id).await?;
     let idle = !state.status.is_terminal() && !state.queue.iter().any(MessageQueued::wakes);
-    Ok(state.created.standing && idle)
+    Ok(state.created.resident && idle)
 }

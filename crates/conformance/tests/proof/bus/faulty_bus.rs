@@ -40,7 +40,7 @@ pub(super) enum Fault {
     WakesTheFirstOnly,
 }
 
-/// A right bus with a wrong one around it.
+/// A correct bus with a fault around it.
 pub(super) struct FaultyBus {
     inner: MemoryBus,
     fault: Fault,
@@ -48,7 +48,7 @@ pub(super) struct FaultyBus {
     notes: Mutex<Notes>,
 }
 
-/// What a wrong bus remembers to be wrong.
+/// State that a faulty bus needs.
 #[derive(Default)]
 struct Notes {
     subscribers: HashMap<Topic, usize>,
@@ -90,7 +90,7 @@ impl FaultyBus {
         }
     }
 
-    /// The claim as the right bus knows it.
+    /// The claim as the correct bus knows it.
     fn known(&self, claim: &Claim) -> Claim {
         let base = self.notes().fence_base(claim);
         Claim { fence: claim.fence + base, ..claim.clone() }

@@ -1,20 +1,16 @@
-//! A journal that writes down its appends and reads them again when it is opened.
+//! A journal that stores its appends and replays them when it is opened.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
-use antiphon_conformance::model::MemoryJournal;
+use antiphon_conformance::model::{DelegatingJournal, JournalHooks, MemoryJournal};
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, Expected, IdempotencyKey, Journal, JournalError, Page, Read,
-    TaskQuery,
+    AgentQuery, Append, Appended, Expected, IdempotencyKey, Journal, JournalError, JournalLog, Read,
 };
-use antiphon_core::{
-    Approval, DayRange, InteractionId, LiveAgent, Position, Queued, Replied, Seq, SessionSummary,
-    Spending, TaskSummary,
-};
+use antiphon_core::{DayRange, InteractionId, LiveAgent, Position, Replied, Seq, Spending};
 use async_trait::async_trait;
 
-/// What lasts.
+/// The stored appends.
 pub(super) type Disk = Arc<Mutex<Vec<Append>>>;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,7 +35,7 @@ pub(super) struct DiskJournal {
 }
 
 impl DiskJournal {
-    pub(super) async fn open(disk: &Disk, fault: Option<DiskFault>) -> Self {
+    pub(super) async fn open(disk: &Disk, fault: Option<DiskFault>) -> DelegatingJournal<Self> {
         let mut appends = disk.lock().unwrap().clone();
         if fault == Some(DiskFault::LosesTheLastOfMany) && appends.len() > 4 {
             appends.pop();
@@ -52,7 +48,7 @@ impl DiskJournal {
             }
             memory.append(append).await.unwrap();
         }
-        Self { disk: Arc::clone(disk), fault, memory, found }
+        DelegatingJournal(Self { disk: Arc::clone(disk), fault, memory, found })
     }
 
     /// Whether it was opened again and has this fault.
@@ -60,9 +56,9 @@ impl DiskJournal {
         self.fault == Some(fault) && self.found > 0
     }
 
-    /// Where a writer believes its task to be, as far as this one understands it.
+    /// The expected position, changed by the fault.
     async fn believed(&self, append: &Append) -> Expected {
-        let Expected::Behind(seq) = append.expected else { return append.expected };
+        let Expected::AtOrArrivals(seq) = append.expected else { return append.expected };
         let read = Read {
             task_id: Some(append.task_id.clone()),
             after: Position(0),
@@ -80,10 +76,14 @@ impl DiskJournal {
 }
 
 #[async_trait]
-impl Journal for DiskJournal {
+impl JournalHooks for DiskJournal {
+    fn inner(&self) -> &dyn Journal {
+        &self.memory
+    }
+
     async fn append(&self, mut append: Append) -> Result<Appended, JournalError> {
         append.expected = self.believed(&append).await;
-        let answer = self.memory.append(append.clone()).await;
+        let answer = self.inner().append(append.clone()).await;
         match (answer, self.fault) {
             (Err(JournalError::Ended { task_id }), Some(DiskFault::ForgetsEnds)) => {
                 let reason = "it should be over".to_owned();
@@ -102,52 +102,32 @@ impl Journal for DiskJournal {
         }
     }
 
-    async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
-        self.memory.tasks(query).await
-    }
-
-    async fn sessions(&self, limit: NonZeroUsize) -> Result<Vec<SessionSummary>, JournalError> {
-        self.memory.sessions(limit).await
-    }
-
-    async fn approvals(&self, query: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
-        self.memory.approvals(query).await
-    }
-
-    async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
-        let mut agents = self.memory.agents(limit).await?;
+    async fn agents(&self, query: AgentQuery) -> Result<Vec<LiveAgent>, JournalError> {
+        let mut agents = self.inner().agents(query).await?;
         if self.forgot(DiskFault::ForgetsAgents) {
             agents.clear();
         }
         Ok(agents)
     }
 
-    async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
-        self.memory.queued(limit).await
-    }
-
     async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
         if self.forgot(DiskFault::ForgetsReplies) {
             return Ok(None);
         }
-        self.memory.reply(request).await
+        self.inner().reply(request).await
     }
 
     async fn spending(&self, days: DayRange) -> Result<Spending, JournalError> {
         if self.forgot(DiskFault::ForgetsSpending) {
             return Ok(Spending::default());
         }
-        self.memory.spending(days).await
+        self.inner().spending(days).await
     }
 
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
         if self.forgot(DiskFault::ForgetsAnswers) {
             return Ok(None);
         }
-        self.memory.answered(key).await
-    }
-
-    async fn read(&self, read: Read) -> Result<Page, JournalError> {
-        self.memory.read(read).await
+        self.inner().answered(key).await
     }
 }

@@ -17,11 +17,12 @@ use std::sync::atomic::AtomicUsize;
 
 use antiphon_conformance::model::MemoryJournal;
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
+    AgentQuery, Append, Appended, ApprovalQuery, IdempotencyKey, JournalError, JournalIndex,
+    JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex, TaskQuery,
 };
 use antiphon_core::{
-    Approval, DayRange, Event, EventBody, InteractionId, LiveAgent, Position, Queued, Replied, Seq,
-    SessionSummary, Spending, TaskCreated, TaskId, TaskSummary,
+    Approval, DayRange, Event, EventBody, InteractionId, LiveAgent, Position, QueuedMessage,
+    Replied, Seq, SessionSummary, Spending, TaskCreated, TaskId, TaskSummary,
 };
 use async_trait::async_trait;
 
@@ -125,15 +126,19 @@ pub(super) enum Fault {
     AllowsItToAll,
     CountsFurtherThanItDoes,
     SpendsWhatItRefused,
+    IgnoresCursorOfSessions,
+    IgnoresCursorOfApprovals,
+    IgnoresCursorOfAgents,
+    IgnoresCursorOfMessages,
 }
 
-/// A right journal with a wrong one around it.
+/// A correct journal with a fault around it.
 pub(super) struct FaultyJournal {
     inner: MemoryJournal,
     fault: Fault,
     writing: AtomicUsize,
     answers: Mutex<HashMap<IdempotencyKey, Result<Appended, JournalError>>>,
-    /// What was asked to be written, whatever became of it.
+    /// Every append, also the refused ones.
     tried: Mutex<Vec<Append>>,
 }
 
@@ -162,7 +167,7 @@ impl FaultyJournal {
         self.events(Some(task_id)).await.pop()
     }
 
-    /// How a task began.
+    /// The creation of a task.
     async fn creation(&self, task_id: &TaskId) -> TaskCreated {
         let begins = |event: Event| match event.body {
             EventBody::TaskCreated(created) => Some(created),
@@ -171,7 +176,7 @@ impl FaultyJournal {
         self.events(Some(task_id)).await.into_iter().find_map(begins).unwrap()
     }
 
-    /// What an append that wrote nothing would say if it had been right to.
+    /// The answer of an append that wrote nothing but should have succeeded.
     async fn pretended(&self, task_id: &TaskId) -> Appended {
         let last = self.last(task_id).await;
         Appended {
@@ -185,7 +190,7 @@ impl FaultyJournal {
 
 #[async_trait]
 #[expect(clippy::wildcard_enum_match_arm, reason = "a fault is wrong in one respect")]
-impl Journal for FaultyJournal {
+impl JournalLog for FaultyJournal {
     async fn append(&self, append: Append) -> Result<Appended, JournalError> {
         self.tried.lock().unwrap().push(append.clone());
         match self.fault {
@@ -222,7 +227,7 @@ impl Journal for FaultyJournal {
             | Fault::LooksForTheTaskTooEarly => self.writing_there_wrongly(append).await,
             Fault::AnswersForWhatItRefused => self.remembering_refusals(append).await,
             Fault::RoundsTimes => self.rounding_times(append).await,
-            // The others are wrong about what is there, not about what is written.
+            // The other faults are in reading, not in writing.
             _ => self.inner.append(append).await,
         }
     }
@@ -231,24 +236,34 @@ impl Journal for FaultyJournal {
         self.read_wrongly(read).await
     }
 
+    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
+        self.answered_wrongly(key).await
+    }
+}
+
+#[async_trait]
+impl TaskIndex for FaultyJournal {
     async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
         self.list_wrongly(query).await
     }
+}
 
-    async fn sessions(&self, limit: NonZeroUsize) -> Result<Vec<SessionSummary>, JournalError> {
-        self.list_sessions_wrongly(limit).await
+#[async_trait]
+impl JournalIndex for FaultyJournal {
+    async fn sessions(&self, query: SessionQuery) -> Result<Vec<SessionSummary>, JournalError> {
+        self.list_sessions_wrongly(query).await
     }
 
     async fn approvals(&self, query: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
         self.list_approvals_wrongly(query).await
     }
 
-    async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
-        self.list_agents_wrongly(limit).await
+    async fn agents(&self, query: AgentQuery) -> Result<Vec<LiveAgent>, JournalError> {
+        self.list_agents_wrongly(query).await
     }
 
-    async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
-        self.list_queued_wrongly(limit).await
+    async fn queued(&self, query: QueuedQuery) -> Result<Vec<QueuedMessage>, JournalError> {
+        self.list_queued_wrongly(query).await
     }
 
     async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
@@ -258,17 +273,13 @@ impl Journal for FaultyJournal {
     async fn spending(&self, days: DayRange) -> Result<Spending, JournalError> {
         self.spending_wrongly(days).await
     }
-
-    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
-        self.answered_wrongly(key).await
-    }
 }
 
 fn is_end(body: &EventBody) -> bool {
     matches!(body, EventBody::StatusChanged(change) if change.status.is_terminal())
 }
 
-/// Where a task is believed to be by the check of what is refused.
+/// A position that the check of refused appends expects.
 fn behind_all() -> antiphon_core::port::Expected {
     antiphon_core::port::Expected::At(Seq(0))
 }

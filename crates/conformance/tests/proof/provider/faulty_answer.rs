@@ -39,12 +39,12 @@ pub(super) enum AnswerFault {
     LeaksWhenClosed,
 }
 
-/// A right answer, read by somebody who gets it wrong.
+/// A correct answer behind a faulty reader.
 pub(super) struct FaultyAnswer {
     fault: AnswerFault,
-    /// There until it is dropped.
+    /// `None` once it is dropped.
     stream: Option<MessageStream>,
-    /// The one that was asked for. The stream has another, which fires when this one says so.
+    /// The cancel of the caller. The stream has another, which fires when this one does.
     cancel: Cancel,
     stop: Option<oneshot::Sender<()>>,
     begun: bool,
@@ -82,7 +82,7 @@ impl FaultyAnswer {
         self.fault == fault
     }
 
-    /// Passes a cancel on as soon as it fires, unless it is wrong to do so.
+    /// Forwards a cancel as soon as it fires, unless the fault prevents it.
     async fn read(&mut self) -> Result<Option<StreamEvent>, StreamError> {
         if !self.begun && self.is(AnswerFault::SendsBeforeItLooksForCancel) {
             for _ in 0..2 {

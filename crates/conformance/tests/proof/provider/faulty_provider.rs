@@ -48,14 +48,14 @@ pub(super) enum PieceFault {
     TriesAgain,
 }
 
-/// A right provider behind a wrong one.
+/// A correct provider behind a faulty one.
 pub(super) struct FaultyProvider {
     fault: PieceFault,
     inner: Arc<ScenarioProvider>,
     shared: Arc<Mutex<Shared>>,
 }
 
-/// What the answers of one provider have in common, and should not.
+/// State that the answers of one provider wrongly share.
 #[derive(Default)]
 struct Shared {
     running: usize,
@@ -84,7 +84,7 @@ impl Provider for FaultyProvider {
     }
 }
 
-/// Polls until the request is on its way, and returns what came of it by then.
+/// Polls until the request is sent, and returns what arrived by then.
 fn begin<S: Stream + ?Sized>(mut source: Pin<&mut S>) -> Option<S::Item> {
     let mut nobody = Context::from_waker(Waker::noop());
     for _ in 0..2 {

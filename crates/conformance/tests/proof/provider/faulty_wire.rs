@@ -1,4 +1,4 @@
-//! Wires with something wrong at their end.
+//! Wires with a faulty server.
 
 use antiphon_conformance::model::ScenarioProvider;
 use antiphon_conformance::provider::{Answer, Scenario, Stage, Step, Unsupported, Wire};
@@ -44,7 +44,7 @@ impl Wire for FaultyWire {
     }
 }
 
-/// Has no words for signatures.
+/// Cannot express signatures.
 pub(super) struct UnsignedWire;
 
 #[async_trait]
@@ -58,7 +58,7 @@ impl Wire for UnsignedWire {
     }
 }
 
-/// Has no words at all.
+/// Cannot express anything.
 pub(super) struct MuteWire;
 
 #[async_trait]

@@ -27,7 +27,7 @@ pub(super) enum Fault {
     CancelsAll,
 }
 
-/// Right tools in a wrong box.
+/// Correct tools behind a faulty executor.
 pub(super) struct FaultyTools {
     fault: Fault,
     listed: AtomicUsize,
@@ -40,7 +40,7 @@ impl FaultyTools {
         Self { fault, listed: AtomicUsize::new(0), turn: Mutex::new(()), canceled: Notify::new() }
     }
 
-    /// A cancel that does not do what the one who fires it wants.
+    /// A cancel that does not do what the caller wants.
     fn cancel_wrongly(&self, tool: &str, mut cancel: Cancel) -> Cancel {
         let fired = (&mut cancel).now_or_never().is_some();
         if self.fault == Fault::RunsWhatIsCanceled && fired && tool == "echo" {

@@ -57,7 +57,7 @@ impl FaultyStore {
         rows.push(row);
     }
 
-    /// The numbers, if they are as many as everywhere here.
+    /// The components, if their number is the store's dimension.
     fn fitting(&self, embedding: &Embedding, fit: Fault) -> Result<Vec<f32>, VectorStoreError> {
         let mut vector = embedding.as_slice().to_vec();
         let rows = self.rows.lock().unwrap();

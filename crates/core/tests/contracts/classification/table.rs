@@ -16,8 +16,8 @@ const COMPLETED: &str = "completed";
 const FAILED: &str = "failed";
 const ACK: &str = "an ack";
 
-/// What is sent; its class from somebody known, the same when all intents are silent, and from
-/// somebody whom nobody vouches for.
+/// What is sent; its class from a peer, the same when all intents are silent, and from
+/// an external source.
 const TABLE: [(&str, &str, &str, &str); 13] = [
     (MESSAGE, "actionable_message", "actionable_message", "plain_event"),
     (ACCEPTED, "response", "response", "plain_event"),
@@ -44,7 +44,7 @@ const TABLE: [(&str, &str, &str, &str); 13] = [
     ("", "actionable_request", "silent_request", "plain_event"),
 ];
 
-/// The classes that wake an agent, and those that somebody waits for an answer to.
+/// The classes that wake an agent, and those whose sender waits for an answer.
 const WAKE: [&str; 6] = [
     "actionable_message",
     "actionable_request",
@@ -140,5 +140,5 @@ fn holds(interaction: Interaction, silent: &SilentIntents, class: &str) {
     };
     assert_eq!(queued, expected);
     assert_eq!((queued.wakes(), quiet.wakes()), (WAKE.contains(&class), false), "{class}");
-    assert_eq!(queued.is_owed(), OWED.contains(&class), "{class}");
+    assert_eq!(queued.expects_answer(), OWED.contains(&class), "{class}");
 }

@@ -9,7 +9,7 @@ use crate::{UUID, at, ten};
 /// Another one than [`UUID`].
 const OTHER: &str = "00000000-0000-0000-0000-000000000007";
 
-/// A request of a peer, with all that can be said of one.
+/// A request of a peer, with every field.
 pub(super) fn queued() -> Specimen {
     let queued = MessageQueued {
         id: interaction_id(),

@@ -1,4 +1,4 @@
-//! The creation of a task, with all that can be said of one and with nothing.
+//! The creation of a task, with every field and with none.
 
 use std::num::{NonZeroU32, NonZeroU64};
 
@@ -26,10 +26,10 @@ pub(super) fn whole() -> Specimen {
         }],
         agents: CallableAgents::Only(vec!["reviewer".to_owned()]),
         runner: Some(RunnerConfig::new("sandbox").with_config(json!({"memory_mib": 64}))),
-        standing: true,
+        resident: true,
         limits: limits(),
         output_schema: Some(RawJson::parse(r#"{"type":"object"}"#).unwrap()),
-        manner: ModelOptions {
+        model_options: ModelOptions {
             temperature: Some(Temperature::new(0.5).unwrap()),
             tool_choice: ToolChoice::Named("read".to_owned()),
         },

@@ -1,6 +1,6 @@
 //! What file tools changed, as the journal tells it.
 
-use antiphon_core::port::{Append, Clock, Expected, Journal, SystemClock};
+use antiphon_core::port::{Append, Clock, Expected, JournalLog, SystemClock};
 use antiphon_core::{EventBody, SessionId, TaskCreated, TaskId};
 use serde_json::{Value, json};
 

@@ -1,6 +1,5 @@
 //! A client that does not wait: what was begun for it is done to its end.
 
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,53 +26,24 @@ struct Slow {
 }
 
 #[async_trait]
-impl Journal for Slow {
+impl JournalHooks for Slow {
+    fn inner(&self) -> &dyn Journal {
+        &*self.journal
+    }
+
     async fn append(&self, append: Append) -> Result<Appended, JournalError> {
         self.let_in.acquire().await.unwrap().forget();
-        self.journal.append(append).await
-    }
-
-    async fn read(&self, read: Read) -> Result<Page, JournalError> {
-        self.journal.read(read).await
-    }
-
-    async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
-        self.journal.tasks(query).await
-    }
-
-    async fn sessions(&self, limit: NonZeroUsize) -> Result<Vec<SessionSummary>, JournalError> {
-        self.journal.sessions(limit).await
-    }
-
-    async fn approvals(&self, query: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
-        self.journal.approvals(query).await
-    }
-
-    async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
-        self.journal.agents(limit).await
-    }
-
-    async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
-        self.journal.queued(limit).await
-    }
-
-    async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
-        self.journal.reply(request).await
-    }
-
-    async fn spending(&self, days: DayRange) -> Result<Spending, JournalError> {
-        self.journal.spending(days).await
-    }
-
-    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
-        self.journal.answered(key).await
+        self.inner().append(append).await
     }
 }
 
 #[tokio::test]
 async fn all_tasks_of_an_invocation_are_created_also_when_the_client_disconnects() {
     let journal = Arc::new(MemoryJournal::new());
-    let slow = Arc::new(Slow { journal: Arc::clone(&journal), let_in: Semaphore::new(1) });
+    let slow = Arc::new(DelegatingJournal(Slow {
+        journal: Arc::clone(&journal),
+        let_in: Semaphore::new(1),
+    }));
     let limits = Limits { answer_wait: Duration::from_millis(200), ..Limits::default() };
     let used = Arc::clone(&slow) as Arc<dyn Journal>;
     let server = TestServer::over(used, Arc::clone(&journal), limits).await;

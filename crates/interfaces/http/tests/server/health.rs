@@ -1,6 +1,5 @@
 //! Anybody may ask whether the server works, and is told the truth.
 
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use antiphon_conformance::model::MemoryJournal;
@@ -17,56 +16,6 @@ use serde_json::json;
 
 use crate::client::{get, post, say};
 use crate::world::TestServer;
-
-/// A journal whose disk is gone.
-struct Gone;
-
-fn gone<T>() -> Result<T, JournalError> {
-    Err(JournalError::Unavailable { reason: "the disk is gone".to_owned() })
-}
-
-#[async_trait]
-impl Journal for Gone {
-    async fn append(&self, _: Append) -> Result<Appended, JournalError> {
-        gone()
-    }
-
-    async fn read(&self, _: Read) -> Result<Page, JournalError> {
-        gone()
-    }
-
-    async fn tasks(&self, _: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
-        gone()
-    }
-
-    async fn sessions(&self, _: NonZeroUsize) -> Result<Vec<SessionSummary>, JournalError> {
-        gone()
-    }
-
-    async fn approvals(&self, _: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
-        gone()
-    }
-
-    async fn agents(&self, _: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
-        gone()
-    }
-
-    async fn queued(&self, _: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
-        gone()
-    }
-
-    async fn reply(&self, _: InteractionId) -> Result<Option<Replied>, JournalError> {
-        gone()
-    }
-
-    async fn spending(&self, _: DayRange) -> Result<Spending, JournalError> {
-        gone()
-    }
-
-    async fn answered(&self, _: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
-        gone()
-    }
-}
 
 #[tokio::test]
 async fn health_needs_no_credentials() {

@@ -1,6 +1,6 @@
 //! The whole journal as one stream: nothing twice, nothing left out, and pieces only where they belong.
 
-use antiphon_core::port::{Append, Clock, Expected, Journal, SystemClock};
+use antiphon_core::port::{Append, Clock, Expected, JournalLog, SystemClock};
 use antiphon_core::{
     EventBody, HistoryRef, MessageAppended, SessionId, StatusChanged, TaskCreated, TaskId,
     TaskStatus, UserMessage,

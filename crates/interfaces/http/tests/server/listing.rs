@@ -1,6 +1,6 @@
 //! Lists of tasks: filtered, and page by page.
 
-use antiphon_core::port::{Append, Expected, IdempotencyKey, Journal};
+use antiphon_core::port::{Append, Expected, IdempotencyKey, JournalLog};
 use antiphon_core::{SessionId, StatusChanged, TaskCreated, TaskId, TaskStatus};
 use chrono::Utc;
 use serde_json::json;

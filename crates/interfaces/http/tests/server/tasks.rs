@@ -1,6 +1,6 @@
 //! Tasks are accepted, listed and shown.
 
-use antiphon_core::port::{Append, Clock, Expected, Journal, SystemClock};
+use antiphon_core::port::{Append, Clock, Expected, JournalLog, SystemClock};
 use antiphon_core::{
     InputBlock, Message, SessionId, StatusChanged, TaskCreated, TaskId, TaskStatus,
 };

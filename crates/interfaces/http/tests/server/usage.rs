@@ -1,7 +1,7 @@
 //! What was spent, as it is told.
 
 use antiphon_core::SpendLimits;
-use antiphon_core::port::{Append, Expected, Journal};
+use antiphon_core::port::{Append, Expected, JournalLog};
 use antiphon_core::{EventBody, SessionId, TaskCreated, TaskId, Usage, UsageRecorded};
 use chrono::{DateTime, Utc};
 use serde_json::json;

@@ -129,7 +129,7 @@ impl Runner for UnlimitedRunner {
         "unbound"
     }
 
-    fn is_unbound(&self) -> bool {
+    fn is_unrestricted(&self) -> bool {
         true
     }
 
@@ -140,7 +140,7 @@ impl Runner for UnlimitedRunner {
     async fn run(&self, run: Run) -> Result<(), RunnerError> {
         tokio::select! {
             () = run.cancel => {}
-            () = run.rest => {}
+            () = run.shutdown => {}
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ async fn the_contract_of_providers_is_kept() {
     assert_eq!(
         passed.skipped_checks(),
         [
-            "interleaved_calls_are_told_apart",
+            "interleaved_calls_are_separated",
             "truncated_arguments_are_malformed",
             "tokens_written_to_a_cache_are_counted",
         ]

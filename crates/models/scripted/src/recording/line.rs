@@ -5,8 +5,7 @@ use antiphon_core::{Piece, ProviderError};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::failure::FailureWire;
-use super::piece::PieceWire;
+use crate::redactor::redacted;
 
 /// One line.
 #[derive(Debug)]
@@ -43,7 +42,7 @@ struct LineWire {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     request: Option<Box<RawValue>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    piece: Option<PieceWire>,
+    piece: Option<Piece>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     end: Option<EndWire>,
 }
@@ -54,7 +53,7 @@ enum EndWire {
     Done,
     Cut,
     Dropped,
-    Failed(FailureWire),
+    Failed(ProviderError),
 }
 
 impl Line {
@@ -63,10 +62,8 @@ impl Line {
         let mut wire = LineWire { exchange: self.exchange, request: None, piece: None, end: None };
         match self.body {
             Body::Request(json) => wire.request = Some(RawValue::from_string(json)?),
-            Body::Piece(piece) => match PieceWire::of(piece) {
-                Some(piece) => wire.piece = Some(piece),
-                None => wire.end = Some(EndWire::Done),
-            },
+            Body::Piece(Piece::Done) => wire.end = Some(EndWire::Done),
+            Body::Piece(piece) => wire.piece = Some(piece),
             Body::End(ending) => wire.end = Some((&ending).into()),
         }
         let mut line = serde_json::to_vec(&wire)?;
@@ -79,7 +76,10 @@ impl Line {
         let wire: LineWire = serde_json::from_slice(line).map_err(|error| error.to_string())?;
         let body = match (wire.request, wire.piece, wire.end) {
             (Some(request), None, None) => Body::Request(request.get().to_owned()),
-            (None, Some(piece), None) => Body::Piece(piece.into()),
+            (None, Some(Piece::Done), None) => {
+                return Err("`done` is not a piece: it is an `end`".to_owned());
+            }
+            (None, Some(piece), None) => Body::Piece(piece),
             (None, None, Some(end)) => Body::End(end.into()),
             (_, _, _) => return Err("not one of `request`, `piece` and `end`".to_owned()),
         };
@@ -93,7 +93,8 @@ impl From<&Ending> for EndWire {
             Ending::Done => Self::Done,
             Ending::Cut => Self::Cut,
             Ending::Dropped => Self::Dropped,
-            Ending::Failed(error) => Self::Failed(error.into()),
+            // Without what looks like a key: some providers repeat it.
+            Ending::Failed(error) => Self::Failed(error.clone().map_message(redacted)),
         }
     }
 }
@@ -104,7 +105,7 @@ impl From<EndWire> for Ending {
             EndWire::Done => Self::Done,
             EndWire::Cut => Self::Cut,
             EndWire::Dropped => Self::Dropped,
-            EndWire::Failed(failure) => Self::Failed(failure.into()),
+            EndWire::Failed(error) => Self::Failed(error),
         }
     }
 }

@@ -18,7 +18,7 @@ async fn the_contract_of_providers_is_kept() {
     assert_eq!(
         passed.skipped_checks(),
         [
-            "what_a_cut_answer_cost_is_kept",
+            "the_usage_of_an_interrupted_answer_is_kept",
             "nothing_is_sent_before_the_first_next",
             "an_answer_is_one_request",
             "dropping_an_answer_ends_its_request",

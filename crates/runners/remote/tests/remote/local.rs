@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use antiphon_conformance::model::MemoryJournal;
 use antiphon_core::port::{
-    Append, Clock, Expected, Journal, Read, Run, Runner, RunnerError, SystemClock,
+    Append, Clock, Expected, Journal, JournalLog, Read, Run, Runner, RunnerError, SystemClock,
 };
 use antiphon_core::{
     Cancel, Event, EventBody, MessageAppended, ModelRef, Position, Relayed, Seq, SessionId,
@@ -91,10 +91,10 @@ impl LocalSide {
             journal,
             provider: Scripted.provider(&model, &[], None).unwrap(),
             cancel: Cancel::when(self.cancel.clone().cancelled_owned()),
-            rest: Cancel::when(self.rest.clone().cancelled_owned()),
+            shutdown: Cancel::when(self.rest.clone().cancelled_owned()),
             limits: antiphon_core::TaskLimits::default(),
             dispatches: antiphon_core::port::DispatchPermission::Allowed,
-            news: Box::new(antiphon_core::port::NoTaskUpdates),
+            updates: Box::new(antiphon_core::port::NoTaskUpdates),
         }
     }
 

@@ -1,18 +1,13 @@
 //! Connections break, either side restarts: no event is missing and none is repeated.
 
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use antiphon_conformance::model::MemoryJournal;
+use antiphon_conformance::model::{DelegatingJournal, JournalHooks, MemoryJournal};
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, ApprovalSelector, IdempotencyKey, Journal, JournalError, Page,
-    Read, Runner, RunnerError, TaskQuery,
+    Append, Appended, ApprovalSelector, Journal, JournalError, Runner, RunnerError,
 };
-use antiphon_core::{
-    Approval, DayRange, Decision, InteractionId, LiveAgent, Queued, Replied, SessionSummary,
-    Spending, TaskStatus, TaskSummary,
-};
+use antiphon_core::{Decision, TaskStatus};
 use async_trait::async_trait;
 use serde_json::json;
 
@@ -110,51 +105,19 @@ struct Mortal {
 }
 
 #[async_trait]
-impl Journal for Mortal {
+impl JournalHooks for Mortal {
+    fn inner(&self) -> &dyn Journal {
+        &*self.inner
+    }
+
     async fn append(&self, append: Append) -> Result<Appended, JournalError> {
         let dead = || JournalError::Unavailable { reason: "dead".to_owned() };
         let number = self.appends.fetch_add(1, Ordering::SeqCst);
         if number > self.last || (number == self.last && !self.wrote) {
             return Err(dead());
         }
-        let appended = self.inner.append(append).await?;
+        let appended = self.inner().append(append).await?;
         if number == self.last { Err(dead()) } else { Ok(appended) }
-    }
-
-    async fn read(&self, read: Read) -> Result<Page, JournalError> {
-        self.inner.read(read).await
-    }
-
-    async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
-        self.inner.tasks(query).await
-    }
-
-    async fn sessions(&self, limit: NonZeroUsize) -> Result<Vec<SessionSummary>, JournalError> {
-        self.inner.sessions(limit).await
-    }
-
-    async fn approvals(&self, query: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
-        self.inner.approvals(query).await
-    }
-
-    async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
-        self.inner.agents(limit).await
-    }
-
-    async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
-        self.inner.queued(limit).await
-    }
-
-    async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
-        self.inner.reply(request).await
-    }
-
-    async fn spending(&self, days: DayRange) -> Result<Spending, JournalError> {
-        self.inner.spending(days).await
-    }
-
-    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
-        self.inner.answered(key).await
     }
 }
 

@@ -1,17 +1,13 @@
 //! The journal, over there. What a worker may not do is refused there; what it cannot even ask is
 //! refused here.
 
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, Expected, IdempotencyKey, Journal, JournalError, Page, Read,
+    Append, Appended, Expected, IdempotencyKey, JournalError, JournalLog, Page, Read, TaskIndex,
     TaskQuery, TaskSelector,
 };
-use antiphon_core::{
-    Approval, DayRange, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending,
-    TaskId, TaskSummary,
-};
+use antiphon_core::{TaskId, TaskSummary};
 use async_trait::async_trait;
 
 use super::link::{Link, LinkError};
@@ -48,8 +44,8 @@ impl FarJournal {
         }
         let (behind, or_arrivals) = match append.expected {
             Expected::At(behind) => (behind, false),
-            Expected::Behind(behind) => (behind, true),
-            Expected::NoTask | Expected::There => {
+            Expected::AtOrArrivals(behind) => (behind, true),
+            Expected::NoTask | Expected::Exists => {
                 return Err(self.invalid("a worker writes behind what it has read"));
             }
         };
@@ -71,19 +67,19 @@ impl FarJournal {
         let ToWorker::Tasks { answer, .. } = asked.map_err(|error| self.failed(error))? else {
             return Err(astray());
         };
-        answer.map_err(JournalError::from)
+        answer
     }
 }
 
 #[async_trait]
-impl Journal for FarJournal {
+impl JournalLog for FarJournal {
     async fn append(&self, append: Append) -> Result<Appended, JournalError> {
         let wire = self.wire(&append)?;
         let asked = self.link.ask(|id| FromWorker::Append { id, append: wire }).await;
         let ToWorker::Appended { answer, .. } = asked.map_err(|error| self.failed(error))? else {
             return Err(astray());
         };
-        answer.map(|appended| appended.to(append.task_id)).map_err(JournalError::from)
+        answer.map(|appended| appended.to(append.task_id))
     }
 
     async fn read(&self, read: Read) -> Result<Page, JournalError> {
@@ -93,9 +89,17 @@ impl Journal for FarJournal {
         let ToWorker::Page { answer, .. } = asked.map_err(|error| self.failed(error))? else {
             return Err(astray());
         };
-        answer.map(Page::from).map_err(JournalError::from)
+        answer.map(Page::from)
     }
 
+    /// `None`: this journal refuses keys, so no append has one.
+    async fn answered(&self, _: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
+        Ok(None)
+    }
+}
+
+#[async_trait]
+impl TaskIndex for FarJournal {
     async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
         let whose = match &query.which {
             TaskSelector::Tree(_) => Whose::Tree,
@@ -117,45 +121,10 @@ impl Journal for FarJournal {
             TaskSelector::Tree(root) => task.root == *root,
             TaskSelector::Session(session_id) => task.session_id == *session_id,
             // There is one, and none before it.
-            TaskSelector::Matching(filter) => filter.before.is_none() && filter.fits(task),
+            TaskSelector::Matching(filter) => filter.before.is_none() && filter.matches(task),
         });
         tasks.truncate(query.limit.get());
         Ok(tasks)
-    }
-
-    /// None: a worker knows one task.
-    async fn sessions(&self, _: NonZeroUsize) -> Result<Vec<SessionSummary>, JournalError> {
-        Ok(Vec::new())
-    }
-
-    /// None: people are asked where the runner is.
-    async fn approvals(&self, _: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
-        Ok(Vec::new())
-    }
-
-    /// None: a worker knows one task.
-    async fn agents(&self, _: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
-        Ok(Vec::new())
-    }
-
-    /// None: what waits is among the events of the task.
-    async fn queued(&self, _: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
-        Ok(Vec::new())
-    }
-
-    /// None: a worker answers nobody.
-    async fn reply(&self, _: InteractionId) -> Result<Option<Replied>, JournalError> {
-        Ok(None)
-    }
-
-    /// None: what is spent is counted where the runner is.
-    async fn spending(&self, _: DayRange) -> Result<Spending, JournalError> {
-        Ok(Spending::default())
-    }
-
-    /// None: a worker has no keys.
-    async fn answered(&self, _: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
-        Ok(None)
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use antiphon_core::port::RunnerError;
-use antiphon_core::{Event, TaskId};
+use antiphon_core::{Event, Piece, ProviderError, TaskId};
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
@@ -18,8 +18,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
 use crate::wire::{
-    BATCHES_MAX, FailureWire, FrameError, FromWorker, Id, PieceWire, ToWorker, VERSION, decode,
-    encode, receive,
+    BATCHES_MAX, FrameError, FromWorker, Id, ToWorker, VERSION, decode, encode, receive,
 };
 
 /// Questions to the journal that are open at a time, and as many to the model. The next one waits.
@@ -31,8 +30,8 @@ const OUTGOING_MAX: usize = 64;
 /// What comes for the reader of an answer.
 #[derive(Debug)]
 pub(super) enum Batch {
-    Pieces(Vec<PieceWire>),
-    End(Option<FailureWire>),
+    Pieces(Vec<Piece>),
+    End(Option<ProviderError>),
 }
 
 /// What to work on.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use antiphon_core::port::{Cancel, Journal};
+use antiphon_core::port::{Cancel, Journal, TaskOnlyJournal};
 use antiphon_core::{Provider, TaskId};
 use serde_json::Value;
 
@@ -18,8 +18,8 @@ pub struct WorkerPorts {
     /// [`Settings::worker_settings`](crate::Settings::worker_settings).
     pub settings: Value,
     /// The journal as far as the task is concerned. Only its own events are appended, and nothing
-    /// that a person or the orchestrator decides; its own and what was said before it are read; of
-    /// lists there are its own task and its tree.
+    /// that a person or the orchestrator decides; its own events and the history before it are read.
+    /// Its lists are those of a [`TaskOnlyJournal`].
     pub journal: Arc<dyn Journal>,
     /// Who answers for its model.
     pub provider: Arc<dyn Provider>,
@@ -33,7 +33,10 @@ impl WorkerPorts {
     pub(super) fn new(hello: Hello, link: &Arc<Link>) -> Self {
         let Hello { task_id, settings } = hello;
         Self {
-            journal: Arc::new(FarJournal::new(task_id.clone(), Arc::clone(link))),
+            journal: Arc::new(TaskOnlyJournal::new(Arc::new(FarJournal::new(
+                task_id.clone(),
+                Arc::clone(link),
+            )))),
             provider: Arc::new(FarProvider::new(Arc::clone(link))),
             cancel: Cancel::when(Arc::clone(link).canceled()),
             rest: Cancel::when(Arc::clone(link).resting()),

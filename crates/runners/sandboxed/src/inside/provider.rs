@@ -77,14 +77,14 @@ impl Answer {
             }
             match self.batches.recv().await {
                 Some(Batch::Pieces(pieces)) => {
-                    self.ready.extend(pieces.into_iter().map(Piece::from));
+                    self.ready.extend(pieces);
                     let more = FromWorker::More { id: self.id };
                     if let Err(error) = self.link.say(&more).await {
                         return Some((Err(failed(error)), State::Over));
                     }
                 }
                 Some(Batch::End(None)) => return None,
-                Some(Batch::End(Some(failure))) => return Some((Err(failure.into()), State::Over)),
+                Some(Batch::End(Some(failure))) => return Some((Err(failure), State::Over)),
                 None => return Some((Err(failed(LinkError::Gone)), State::Over)),
             }
         }

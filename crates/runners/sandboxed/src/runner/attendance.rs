@@ -136,7 +136,7 @@ impl Attendance {
                 () = &mut run.cancel, if asked_until.is_none() => {
                     asked_until = Some(self.ask_to_stop(&Message::Cancel {}));
                 }
-                () = &mut run.rest, if asked_until.is_none() => {
+                () = &mut run.shutdown, if asked_until.is_none() => {
                     asked_until = Some(self.ask_to_stop(&Message::Rest {}));
                 }
                 () = at(asked_until) => return Left::Asked,

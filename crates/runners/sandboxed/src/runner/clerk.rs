@@ -6,17 +6,14 @@
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use antiphon_core::port::{Append, Journal, JournalError, Page, Read, TaskQuery, TaskSelector};
-use antiphon_core::{Event, EventBody, Provider, ProviderError, Request, Seq, TaskSummary};
+use antiphon_core::port::{Append, JournalError, Page, Read, TaskJournal, TaskQuery, TaskSelector};
+use antiphon_core::{Event, EventBody, Piece, Provider, ProviderError, Request, Seq, TaskSummary};
 use futures_util::StreamExt;
 use serde_json::value::RawValue;
 use tokio::sync::{Semaphore, mpsc};
 
 use super::scope::Scope;
-use crate::wire::{
-    BATCH_PIECES_MAX, FailureWire, FaultWire, FrameError, Id, PageWire, PieceWire, ToWorker, Whose,
-    encode,
-};
+use crate::wire::{BATCH_PIECES_MAX, FrameError, Id, PageWire, ToWorker, Whose, encode};
 
 /// Longest page of events, and its bytes. The worker asks for the next.
 pub(super) const PAGE_EVENTS_MAX: NonZeroUsize = NonZeroUsize::new(512).unwrap();
@@ -32,14 +29,14 @@ pub(super) type Message = ToWorker<Box<RawValue>>;
 #[derive(Clone)]
 pub(super) struct Clerk {
     scope: Arc<Mutex<Scope>>,
-    journal: Arc<dyn Journal>,
+    journal: Arc<dyn TaskJournal>,
     outgoing: mpsc::Sender<Vec<u8>>,
 }
 
 impl Clerk {
     pub(super) fn new(
         scope: Scope,
-        journal: Arc<dyn Journal>,
+        journal: Arc<dyn TaskJournal>,
         outgoing: mpsc::Sender<Vec<u8>>,
     ) -> Self {
         Self { scope: Arc::new(Mutex::new(scope)), journal, outgoing }
@@ -60,14 +57,14 @@ impl Clerk {
 
     pub(super) async fn append(&self, id: Id, append: Append) {
         let answer = self.journal.append(append).await;
-        let answer = answer.map(Into::into).map_err(FaultWire::from);
+        let answer = answer.map(Into::into);
         let message = Message::Appended { id, answer };
         self.send(message, |error| Message::Appended { id, answer: Err(fault(error)) }).await;
     }
 
     pub(super) async fn read(&self, id: Id, read: Read, until: Seq) {
         let answer = self.journal.read(read).await.and_then(|page| self.page(page, until));
-        let message = Message::Page { id, answer: answer.map_err(FaultWire::from) };
+        let message = Message::Page { id, answer };
         self.send(message, |error| Message::Page { id, answer: Err(fault(error)) }).await;
     }
 
@@ -112,7 +109,7 @@ impl Clerk {
         };
         let answer = self.journal.tasks(query).await;
         let answer = answer.map(|tasks| tasks.into_iter().map(blank).collect());
-        let message = Message::Tasks { id, answer: answer.map_err(FaultWire::from) };
+        let message = Message::Tasks { id, answer };
         self.send(message, |error| Message::Tasks { id, answer: Err(fault(error)) }).await;
     }
 
@@ -131,11 +128,11 @@ impl Clerk {
                 permit.forget();
             }
             let Some(chunk) = chunks.next().await else { break None };
-            let mut pieces: Vec<PieceWire> = Vec::with_capacity(chunk.len());
+            let mut pieces: Vec<Piece> = Vec::with_capacity(chunk.len());
             let mut failure = None;
             for item in chunk {
                 match item {
-                    Ok(piece) => pieces.push(piece.into()),
+                    Ok(piece) => pieces.push(piece),
                     Err(error) => failure = Some(error),
                 }
             }
@@ -144,7 +141,7 @@ impl Clerk {
                 self.send(Message::Pieces { id, pieces }, too_long).await;
             }
             if let Some(failure) = failure {
-                break Some(FailureWire::from(failure));
+                break Some(failure);
             }
         };
         self.send(Message::End { id, failure }, |error| Message::End {
@@ -165,11 +162,11 @@ fn only_bounds(event: &mut Event) {
     }
 }
 
-fn fault(error: &FrameError) -> FaultWire {
-    JournalError::Unavailable { reason: error.to_string() }.into()
+fn fault(error: &FrameError) -> JournalError {
+    JournalError::Unavailable { reason: error.to_string() }
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "it stands where an answer may have ended well")]
-fn broken(error: &FrameError) -> Option<FailureWire> {
-    Some(ProviderError::Protocol { message: error.to_string() }.into())
+fn broken(error: &FrameError) -> Option<ProviderError> {
+    Some(ProviderError::Protocol { message: error.to_string() })
 }

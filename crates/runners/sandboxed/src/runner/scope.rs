@@ -54,7 +54,7 @@ impl Scope {
         if append.task_id != self.task_id {
             return Err(Violation(format!("it wrote to another task, {}", append.task_id)));
         }
-        match append.events.iter().find(|body| !body.is_of_the_loop()) {
+        match append.events.iter().find(|body| !body.is_written_by_loop()) {
             Some(body) => Err(Violation(format!("it wrote a `{}`", body.event_type()))),
             None => Ok(()),
         }
@@ -78,30 +78,12 @@ impl Scope {
     pub(super) fn note(&mut self, events: &[Event]) {
         for event in events {
             let own = event.task_id == self.task_id;
-            match &event.body {
-                EventBody::TaskCreated(created) => self.note_created(&event.task_id, created),
-                EventBody::HandedOver(HandedOver { model, fallbacks, .. }) if own => {
-                    self.note_models(model.iter().chain(fallbacks));
-                }
-                EventBody::HandedOver(_)
-                | EventBody::StatusChanged(_)
-                | EventBody::StateChanged(_)
-                | EventBody::MessageAppended(_)
-                | EventBody::MessageQueued(_)
-                | EventBody::ApprovalRequested(_)
-                | EventBody::ApprovalDecided(_)
-                | EventBody::ToolRefused(_)
-                | EventBody::ToolStarted(_)
-                | EventBody::ToolRequested(_)
-                | EventBody::Dispatched(_)
-                | EventBody::Awaited(_)
-                | EventBody::RequestSent(_)
-                | EventBody::Replied(_)
-                | EventBody::BudgetRaised(_)
-                | EventBody::Relayed(_)
-                | EventBody::UsageRecorded(_)
-                | EventBody::OutputRejected(_)
-                | EventBody::Compacted(_) => {}
+            if let EventBody::TaskCreated(created) = &event.body {
+                self.note_created(&event.task_id, created);
+            } else if let EventBody::HandedOver(HandedOver { model, fallbacks, .. }) = &event.body
+                && own
+            {
+                self.note_models(model.iter().chain(fallbacks));
             }
         }
     }

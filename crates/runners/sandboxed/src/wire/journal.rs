@@ -45,7 +45,7 @@ impl TryFrom<AppendWire> for Append {
         Ok(Self {
             task_id: wire.task_id,
             expected: if wire.or_arrivals {
-                Expected::Behind(wire.behind)
+                Expected::AtOrArrivals(wire.behind)
             } else {
                 Expected::At(wire.behind)
             },

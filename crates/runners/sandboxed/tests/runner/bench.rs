@@ -81,10 +81,10 @@ impl Bench {
             journal: Arc::clone(&self.journal) as Arc<dyn Journal>,
             provider: Arc::clone(&self.provider),
             cancel: Cancel::never(),
-            rest: Cancel::never(),
+            shutdown: Cancel::never(),
             limits: antiphon_core::TaskLimits::default(),
             dispatches: antiphon_core::port::DispatchPermission::Allowed,
-            news: Box::new(antiphon_core::port::NoTaskUpdates),
+            updates: Box::new(antiphon_core::port::NoTaskUpdates),
         }
     }
 

@@ -85,7 +85,7 @@ async fn rest_returns_and_the_next_run_goes_on() {
     let bench = hanging();
     let task_id = bench.accept().await;
     let (fire, rest) = switch();
-    let run = bench.runner.run(Run { rest, ..bench.run(&task_id) });
+    let run = bench.runner.run(Run { shutdown: rest, ..bench.run(&task_id) });
     let rest = async {
         until_it_hangs(&bench).await;
         drop(fire);

@@ -1,18 +1,12 @@
 //! Workers that are killed anywhere: the task goes on, and nothing is done twice.
 
 use std::collections::BTreeSet;
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, Run,
-    Runner, RunnerError, TaskQuery,
-};
-use antiphon_core::{
-    Approval, DayRange, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending,
-    TaskId, TaskStatus, TaskSummary,
-};
+use antiphon_conformance::model::{DelegatingJournal, JournalHooks};
+use antiphon_core::port::{Append, Appended, Journal, JournalError, Run, Runner, RunnerError};
+use antiphon_core::{TaskId, TaskStatus};
 use async_trait::async_trait;
 
 use crate::bench::{Bench, SOON, calls, ends, events, eventually, kill_worker};
@@ -38,53 +32,21 @@ struct Deadly {
 }
 
 #[async_trait]
-impl Journal for Deadly {
+impl JournalHooks for Deadly {
+    fn inner(&self) -> &dyn Journal {
+        &*self.journal
+    }
+
     async fn append(&self, append: Append) -> Result<Appended, JournalError> {
         let number = self.appends.fetch_add(1, Ordering::SeqCst);
         if number == self.nth && self.moment == Moment::Before {
             assert!(kill_worker(&self.token), "there is a worker to kill");
         }
-        let appended = self.journal.append(append).await;
+        let appended = self.inner().append(append).await;
         if number == self.nth && self.moment == Moment::After {
             assert!(kill_worker(&self.token), "there is a worker to kill");
         }
         appended
-    }
-
-    async fn read(&self, read: Read) -> Result<Page, JournalError> {
-        self.journal.read(read).await
-    }
-
-    async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
-        self.journal.tasks(query).await
-    }
-
-    async fn sessions(&self, limit: NonZeroUsize) -> Result<Vec<SessionSummary>, JournalError> {
-        self.journal.sessions(limit).await
-    }
-
-    async fn approvals(&self, query: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
-        self.journal.approvals(query).await
-    }
-
-    async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
-        self.journal.agents(limit).await
-    }
-
-    async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
-        self.journal.queued(limit).await
-    }
-
-    async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
-        self.journal.reply(request).await
-    }
-
-    async fn spending(&self, days: DayRange) -> Result<Spending, JournalError> {
-        self.journal.spending(days).await
-    }
-
-    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
-        self.journal.answered(key).await
     }
 }
 
@@ -107,13 +69,13 @@ async fn a_worker_can_be_killed_at_every_write() {
         for moment in [Moment::Before, Moment::After] {
             let bench = Bench::new(LAPS);
             let task_id = bench.accept().await;
-            let journal = Deadly {
+            let journal = DelegatingJournal(Deadly {
                 journal: Arc::clone(&bench.journal) as Arc<dyn Journal>,
                 token: bench.token.clone(),
                 nth,
                 moment,
                 appends: AtomicUsize::new(0),
-            };
+            });
             let run = Run { journal: Arc::new(journal), ..bench.run(&task_id) };
             let place = format!("{moment:?} write {nth}");
             match tokio::time::timeout(SOON, bench.runner.run(run)).await.unwrap() {

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use antiphon_core::port::{Append, ApprovalSelector, Expected, Journal, Runner};
+use antiphon_core::port::{Append, ApprovalSelector, Expected, JournalLog, Runner};
 use antiphon_core::{
     Decision, HandlingMode, MessageAppended, ModelRef, SessionId, TaskCreated, TaskId, TaskLimits,
     TaskStatus, UserMessage, WaitingFor,

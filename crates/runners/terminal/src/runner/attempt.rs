@@ -147,9 +147,9 @@ impl Attempt<'_> {
             tokio::select! {
                 biased;
                 () = &mut run.cancel => return Ok(None),
-                () = &mut run.rest => return Ok(None),
+                () = &mut run.shutdown => return Ok(None),
                 ending = process.ended() => return Ok(Some(ending)),
-                () = run.news.next() => ledger.catch_up().await?,
+                () = run.updates.next() => ledger.catch_up().await?,
                 room = self.moment(screen, keyboard, *begun, waiting) => {
                     let Some(message) = ledger.take().await? else { continue };
                     screen.touch();

@@ -128,13 +128,13 @@ impl Bench {
         let run = Run {
             task_id: task_id.clone(),
             config: json!({ "profile": "test" }),
-            journal: Arc::clone(&self.journal),
+            journal: self.journal.clone(),
             provider: Arc::new(ScenarioProvider::new(&[])),
             cancel: fires(canceled),
-            rest: fires(rested),
+            shutdown: fires(rested),
             limits: antiphon_core::TaskLimits::default(),
             dispatches: antiphon_core::port::DispatchPermission::Allowed,
-            news: Box::new(Bell(bell.subscribe())),
+            updates: Box::new(Bell(bell.subscribe())),
         };
         let runner = Arc::clone(&self.runner);
         #[expect(clippy::disallowed_methods, reason = "it is joined in the end")]
@@ -176,7 +176,7 @@ impl Running {
         let message = UserMessage::text(text, Utc::now());
         let append = Append {
             task_id: self.task_id.clone(),
-            expected: Expected::There,
+            expected: Expected::Exists,
             at: Utc::now(),
             events: vec![MessageQueued::of_user(id, mode, message).into()],
             key: None,

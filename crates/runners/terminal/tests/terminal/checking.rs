@@ -22,7 +22,7 @@ async fn a_config_names_a_profile_and_nothing_else() {
     }
     let built_in: Vec<String> = TerminalProfile::built_in().into_keys().collect();
     assert_eq!(built_in, [BASH, CLAUDE_CODE, CODEX]);
-    assert!(bench.runner.is_unbound() && !bench.runner.asks_here());
+    assert!(bench.runner.is_unrestricted() && !bench.runner.uses_run_provider());
     let wrong = [
         json!({}),
         json!(null),

@@ -1,4 +1,4 @@
-//! Backups, made at rest and while others write.
+//! Backups, with and without concurrent writers.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use antiphon_core::port::{Expected, Journal};
+use antiphon_core::port::{Expected, JournalLog};
 use antiphon_sqlite::{Backup, BackupError, OpenError, Progress, Replace, SqliteJournal};
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -15,10 +15,10 @@ use tokio::task::JoinSet;
 
 use crate::world::{all, append, creation, note, open};
 
-/// Who writes while backups are made.
+/// Number of concurrent writers.
 const WRITERS: u64 = 8;
 
-/// Backups that are made meanwhile.
+/// Number of backups made meanwhile.
 const BACKUPS: usize = 6;
 
 /// Every name in a folder.
@@ -48,7 +48,7 @@ async fn a_backup_is_the_journal_up_to_a_moment_whoever_writes_meanwhile() {
         let text = "x".repeat(usize::try_from(number * 50).expect("a length"));
         writers.spawn(async move {
             while !done.load(Ordering::Relaxed) {
-                let more = append(number, Expected::There, vec![note(&text), note("more")]);
+                let more = append(number, Expected::Exists, vec![note(&text), note("more")]);
                 let position = journal.append(more).await.expect("an append").position;
                 answered.fetch_max(position.0, Ordering::SeqCst);
             }
@@ -119,7 +119,7 @@ fn what_is_there_stays_unless_it_may_give_way() {
     assert_eq!(fs::read_to_string(&target).expect("a file"), "mine");
     let force = |target: &Path| SqliteJournal::back_up(&path, target, Replace::Always, &mut |_| {});
     assert_eq!(force(&target).expect("a backup").events, 0);
-    // What is no file is nobody's to replace.
+    // What is not a file is never replaced.
     let link = folder.path().join("link");
     fs::write(folder.path().join("elsewhere"), "mine").expect("a file");
     symlink("elsewhere", &link).expect("a link");
@@ -158,14 +158,17 @@ fn another_journal_is_never_replaced_and_no_log_is_read_as_one_of_the_copy() {
     let whole = fs::read(&other).expect("a journal");
     let force = |target: &Path| SqliteJournal::back_up(&path, target, Replace::Always, &mut |_| {});
     let error = force(&other).expect_err("it is a journal");
-    assert!(matches!(&error, BackupError::OfAJournal { path, .. } if *path == other), "{error:?}");
+    assert!(
+        matches!(&error, BackupError::BelongsToJournal { path, .. } if *path == other),
+        "{error:?}"
+    );
     assert_eq!(fs::read(&other).expect("a journal"), whole);
     for end in ["-wal", "-shm", "-journal", ".lock"] {
         let left = folder.path().join(format!("new{end}"));
         fs::write(&left, "").expect("a file");
         let error = force(&folder.path().join("new")).expect_err("something lies beside it");
         assert!(
-            matches!(&error, BackupError::OfAJournal { beside, .. } if *beside == left),
+            matches!(&error, BackupError::BelongsToJournal { companion, .. } if *companion == left),
             "{error:?}"
         );
         fs::remove_file(left).expect("a file");
@@ -173,7 +176,7 @@ fn another_journal_is_never_replaced_and_no_log_is_read_as_one_of_the_copy() {
     force(&folder.path().join("new")).expect("a backup");
 }
 
-/// Makes something that is no journal.
+/// Makes something that is not a journal.
 type Making = fn(&Path);
 
 #[test]
@@ -182,13 +185,13 @@ fn what_is_no_journal_cannot_be_backed_up_and_nothing_is_left() {
     let (path, target) = (folder.path().join("journal.db"), folder.path().join("backup"));
     let cases: [(&str, Making); 5] = [
         ("No such file", |_| {}),
-        ("nothing in it", |path| fs::write(path, "").expect("a file")),
+        ("the file is empty", |path| fs::write(path, "").expect("a file")),
         ("not a database", |path| fs::write(path, "Dear diary, ".repeat(99)).expect("a file")),
-        ("is no journal", |path| {
+        ("not a journal", |path| {
             let other = Connection::open(path).expect("a database");
             other.execute_batch("CREATE TABLE notes (text)").expect("a table");
         }),
-        ("1 tasks miss events", |path| {
+        ("1 tasks lack events", |path| {
             drop(open(path));
             let own = Connection::open(path).expect("a database");
             let task = "INSERT INTO sessions VALUES (1, 's', 1, 1, 1);

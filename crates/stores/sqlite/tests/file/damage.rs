@@ -1,11 +1,11 @@
-//! Files that are damaged, of another kind, or of another time.
+//! Files that are damaged, of another program, or of another version.
 
 use std::fs::{self, OpenOptions};
 use std::num::NonZeroUsize;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use antiphon_core::port::{Journal, JournalError, Read, TaskQuery, TaskSelector};
+use antiphon_core::port::{JournalError, JournalLog, Read, TaskIndex, TaskQuery, TaskSelector};
 use antiphon_core::{Position, Seq};
 use antiphon_sqlite::{OpenError, SqliteJournal, Sync};
 use rusqlite::Connection;
@@ -24,7 +24,7 @@ fn another_kind_of_file_is_left_as_it_is() {
     assert_eq!(fs::read_to_string(&path).expect("a file"), text);
 }
 
-/// Every one is a database, and none is ours.
+/// Each is a database, and none is a journal.
 #[test]
 fn a_database_of_somebody_elses_is_left_as_it_is() {
     let cases = [
@@ -48,14 +48,14 @@ fn a_database_of_somebody_elses_is_left_as_it_is() {
             SqliteJournal::open_read_only(&path).expect_err("it is no journal"),
         ] {
             assert!(matches!(error, OpenError::Damaged { .. }), "{statements}: {error:?}");
-            assert!(error.to_string().ends_with("is no journal"), "{error}");
+            assert!(error.to_string().ends_with("not a journal"), "{error}");
         }
         assert_eq!(fs::read(&path).expect("a file"), before, "{statements}");
         assert!(!folder.path().join("journal.db-wal").exists(), "{statements}");
     }
 }
 
-/// A journal that was killed when it was made is made again.
+/// A journal whose creation was killed is created again.
 #[tokio::test]
 async fn a_file_that_was_left_half_made_is_put_right() {
     let folder = TempDir::new().expect("a folder");
@@ -64,7 +64,7 @@ async fn a_file_that_was_left_half_made_is_put_right() {
     other.pragma_update(None, "user_version", 0).expect("a header");
     other.execute_batch("BEGIN IMMEDIATE; CREATE TABLE half (x)").expect("half a step");
     other.cache_flush().expect("pages on the disk");
-    // As a kill would leave it: pages that were never committed, and the journal to undo them.
+    // As a kill leaves it: pages that were never committed, and the rollback journal.
     let left = TempDir::new().expect("a folder");
     let path = left.path().join("journal.db");
     for name in ["journal.db", "journal.db-journal"] {
@@ -113,7 +113,7 @@ async fn a_damaged_page_is_found_and_nothing_is_made_up() {
     assert!(matches!(error, JournalError::Corrupt { .. }), "{error:?}");
 }
 
-/// Runs statements on the file of a journal that is closed.
+/// Runs statements on the file of a closed journal.
 fn tamper(path: &Path, statements: &str) {
     let connection = Connection::open(path).expect("a database");
     connection.execute_batch(statements).expect("statements");
@@ -143,7 +143,7 @@ async fn an_event_of_a_later_version_is_refused_and_its_task_is_still_listed() {
     assert_eq!(journal.tasks(query).await.expect("tasks").len(), 2);
 }
 
-/// Those who write at the same moment are not made to pay for it.
+/// Concurrent writers of other tasks are not affected.
 #[tokio::test]
 async fn a_task_that_makes_no_sense_is_refused_alone() {
     let folder = TempDir::new().expect("a folder");

@@ -1,15 +1,15 @@
-//! A disk that is full, for real: a file system of one megabyte in a namespace of its own.
+//! A really full disk: a file system of one megabyte in its own namespace.
 
 use std::path::Path;
 use std::process::Command;
 
 use antiphon_core::Seq;
-use antiphon_core::port::{Journal, JournalError};
+use antiphon_core::port::{JournalError, JournalLog};
 use tempfile::TempDir;
 
 use crate::world::{CHILD, add, all, child, creation, open};
 
-/// Fills the disk it is given. Does nothing unless it is a child.
+/// Fills its disk. Does nothing unless it is a child process.
 #[tokio::test]
 async fn a_child_fills_its_disk() {
     let Ok(folder) = std::env::var(CHILD) else { return };

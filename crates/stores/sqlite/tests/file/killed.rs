@@ -1,23 +1,23 @@
-//! Killed at any moment, it has every append that it answered.
+//! Killed at any moment, the journal has every append that it answered.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::Stdio;
 
-use antiphon_core::port::{Expected, Journal};
+use antiphon_core::port::{Expected, JournalLog};
 use antiphon_core::{Seq, TaskId};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 
 use crate::world::{CHILD, all, append, child, creation, note, open};
 
-/// Writers in the child, each on a task of its own.
+/// Writers in the child process, each on its own task.
 const WRITERS: u64 = 8;
 
-/// How often it is killed.
+/// Number of kills.
 const KILLS: usize = 12;
 
-/// Writes until it is killed, and says what was answered. Does nothing unless it is a child.
+/// Writes until it is killed, and prints every answer. Does nothing unless it is a child process.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_child_writes_until_it_is_killed() {
     let Ok(folder) = std::env::var(CHILD) else { return };
@@ -53,7 +53,7 @@ async fn every_answer_survives_a_kill() {
             .spawn()
             .expect("a child");
         let lines = BufReader::new(writer.stdout.take().expect("its output")).lines();
-        // Somewhere in the middle of what it does, each time somewhere else.
+        // At another moment each time.
         for line in lines.map_while(Result::ok).take(40 + kill * 37) {
             if let Some((number, seq)) = line.split_once(' ')
                 && let (Ok(number), Ok(seq)) = (number.parse(), seq.parse())

@@ -1,8 +1,10 @@
-//! How much fits.
+//! Limits of a journal.
 
-use antiphon_core::port::{Expected, Journal, JournalError, Rule, TaskQuery, TaskSelector};
+use antiphon_core::port::{
+    Expected, JournalError, JournalIndex, JournalLog, Rule, TaskIndex, TaskQuery, TaskSelector,
+};
 use antiphon_core::{ApprovalId, ApprovalRequested, RawJson, Seq, ToolCallId};
-use antiphon_sqlite::{APPEND_BYTES_MAX, SqliteJournal, Sync, TASKS_AT_HAND_MAX};
+use antiphon_sqlite::{APPEND_BYTES_MAX, CACHED_TASKS_MAX, SqliteJournal, Sync};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -33,10 +35,10 @@ async fn an_append_that_is_too_long_is_invalid_and_nothing_of_it_is_written() {
     add(&journal, 1, Seq(2), "short").await.expect("an append");
 }
 
-/// More tasks are worked on than the writer keeps at hand.
+/// More active tasks than the writer caches.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_task_that_is_no_longer_at_hand_goes_on_from_where_it_was() {
-    const TASKS: u64 = TASKS_AT_HAND_MAX as u64 + 100;
+    const TASKS: u64 = CACHED_TASKS_MAX as u64 + 100;
     const SOME: u64 = 200;
     let folder = TempDir::new().expect("a folder");
     let path = folder.path().join("journal.db");
@@ -66,6 +68,6 @@ async fn a_task_that_is_no_longer_at_hand_goes_on_from_where_it_was() {
         assert_eq!((summary.seq, summary.messages), expected, "{}", summary.task_id);
         assert_eq!(summary.title, "the first");
     }
-    let sessions = journal.sessions(NonZeroUsize::MAX).await.expect("sessions");
+    let sessions = journal.sessions(NonZeroUsize::MAX.into()).await.expect("sessions");
     assert_eq!(sessions.iter().map(|session| session.tasks).collect::<Vec<_>>(), [TASKS]);
 }

@@ -1,4 +1,4 @@
-//! The file under the journal: who may have it, and what becomes of it when things go wrong.
+//! The file of the journal: its owner, and faults.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 

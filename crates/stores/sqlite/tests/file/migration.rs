@@ -1,15 +1,16 @@
-//! Journals of an earlier schema: what was in them is still there, and what is kept beside the
-//! events is made from them.
+//! Journals of an earlier schema: their events are kept, and the index is built from
+//! them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use antiphon_core::port::{
-    Append, Appended, Expected, IdempotencyKey, Journal, JournalError, TaskQuery, TaskSelector,
+    Append, Appended, Expected, IdempotencyKey, JournalError, JournalIndex, JournalLog, TaskIndex,
+    TaskQuery, TaskSelector,
 };
 use antiphon_core::{
-    Account, AgentState, DayRange, EventBody, ModelRef, Position, Seq, SessionId, SessionSummary,
-    Spent, TaskId, TaskStatus, TaskSummary, Usage,
+    Account, AccountSpending, AgentState, DayRange, EventBody, ModelRef, Position, Seq, SessionId,
+    SessionSummary, TaskId, TaskStatus, TaskSummary, Usage,
 };
 use antiphon_sqlite::{APPLICATION_ID, OpenError, SqliteJournal, Sync};
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
@@ -38,7 +39,7 @@ fn task(n: u8) -> TaskId {
     TaskId::parse(&format!("01970000-0000-7000-8000-00000000000{n}")).expect("an id")
 }
 
-/// When the `n`th append of the fixture was made.
+/// Time of the `n`th append of the fixture.
 fn at(n: i64) -> DateTime<Utc> {
     let first = DateTime::from_timestamp(1_771_416_000, 0).expect("a time");
     first + TimeDelta::seconds(n) + TimeDelta::nanoseconds(n * 111)
@@ -132,14 +133,14 @@ async fn a_journal_of_schema_1_knows_what_was_spent() {
         cache_write_tokens: None,
     };
     let found = journal.spending(days).await.expect("spending");
-    assert_eq!(found.spent, [Spent { account, calls: 2, usage }]);
+    assert_eq!(found.spent, [AccountSpending { account, calls: 2, usage }]);
 }
 
 #[tokio::test]
 async fn a_journal_of_schema_1_has_everything_at_hand_when_it_is_opened() {
     let folder = TempDir::new().expect("a folder");
     let path = v1(&folder, "");
-    // Twice: the second time there is nothing left to do.
+    // Twice: the second time there is nothing to migrate.
     for _ in 0..2 {
         let journal = open(&path);
         assert_eq!(tasks(&journal).await, expected_tasks());
@@ -156,8 +157,8 @@ async fn a_journal_of_schema_1_has_everything_at_hand_when_it_is_opened() {
             session(TALK, "List the files.", 4, TaskStatus::Pending, 0, 10),
             session(POEM, "Write a poem.", 3, TaskStatus::Failed, 3, 9),
         ];
-        assert_eq!(journal.sessions(NonZeroUsize::MAX).await.expect("sessions"), expected);
-        let agents = journal.agents(NonZeroUsize::MAX).await.expect("agents");
+        assert_eq!(journal.sessions(NonZeroUsize::MAX.into()).await.expect("sessions"), expected);
+        let agents = journal.agents(NonZeroUsize::MAX.into()).await.expect("agents");
         let agents: Vec<_> = agents
             .iter()
             .map(|live| (live.agent.as_str(), live.task_id.clone(), live.status.state))
@@ -206,7 +207,7 @@ async fn a_journal_of_schema_1_keeps_its_events_and_keys_and_goes_on() {
     assert_eq!((found[2].seq, found[2].messages), (Seq(5), 2));
 }
 
-/// What cannot be read stays what it is; the rest is there.
+/// An undecodable event stays as it is; everything else is there.
 #[tokio::test]
 async fn an_event_that_makes_no_sense_keeps_no_journal_from_being_opened() {
     let folder = TempDir::new().expect("a folder");
@@ -220,7 +221,7 @@ async fn an_event_that_makes_no_sense_keeps_no_journal_from_being_opened() {
         (TaskStatus::Pending, Seq(1), ""),
         (TaskStatus::Failed, Seq(3), ""),
         (TaskStatus::Running, Seq(4), "Write a poem."),
-        // Its last status cannot be read, but it had ended.
+        // Its last status cannot be decoded, but it had ended.
         (TaskStatus::Failed, Seq(15), "List the files."),
     ];
     assert_eq!(glance, expected);
@@ -258,11 +259,11 @@ fn a_journal_of_schema_1_cannot_be_read_without_being_opened_once() {
     SqliteJournal::open_read_only(&path).expect("it was brought up to date");
 }
 
-/// A step that cannot be taken leaves the file where it was.
+/// A migration that fails leaves the file as it was.
 #[test]
 fn a_migration_that_fails_is_undone() {
     let folder = TempDir::new().expect("a folder");
-    // Something is in the way of the second step.
+    // An existing table makes the second migration fail.
     let path = v1(&folder, "CREATE TABLE agents (x);");
     let error = SqliteJournal::open(&path, Sync::Full).expect_err("there is something in the way");
     assert!(error.to_string().contains("agents"), "{error}");

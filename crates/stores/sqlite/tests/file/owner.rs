@@ -7,7 +7,7 @@ use antiphon_sqlite::{OpenError, SqliteJournal, Sync};
 use tempfile::TempDir;
 
 use crate::world::{all, creation, open};
-use antiphon_core::port::Journal;
+use antiphon_core::port::JournalLog;
 
 #[tokio::test]
 async fn a_second_owner_is_told_who_has_it() {
@@ -18,14 +18,17 @@ async fn a_second_owner_is_told_who_has_it() {
     let pid = std::process::id();
     assert_eq!(
         error.to_string(),
-        format!("{} is in use by process {pid}: stop it, or talk to it", path.display())
+        format!(
+            "{} is in use by process {pid}: stop it, or use it through its interfaces",
+            path.display()
+        )
     );
     first.append(creation(1)).await.expect("the first still writes");
     drop(first);
     assert_eq!(all(&open(&path)).await.len(), 2);
 }
 
-/// As after a kill, when the process that had it is not quite gone.
+/// As after a kill, when the old owner has not quite ended.
 #[tokio::test]
 async fn a_lock_that_is_about_to_be_let_go_is_waited_for() {
     let folder = TempDir::new().expect("a folder");
@@ -35,7 +38,7 @@ async fn a_lock_that_is_about_to_be_let_go_is_waited_for() {
     let (claiming, claimed) = std::sync::mpsc::sync_channel::<()>(0);
     let leaving = std::thread::spawn(move || {
         claimed.recv().expect("a claim");
-        // Time for the other to find it taken.
+        // Time for the other process to find the lock taken.
         std::thread::sleep(std::time::Duration::from_millis(100));
         drop(first);
     });

@@ -1,4 +1,4 @@
-//! Looking on while somebody else writes.
+//! Reading while another process writes.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::process::Stdio;
 
 use antiphon_core::Seq;
-use antiphon_core::port::{Expected, Journal, JournalError, TaskQuery, TaskSelector};
+use antiphon_core::port::{Expected, JournalError, JournalLog, TaskIndex, TaskQuery, TaskSelector};
 use antiphon_sqlite::{OpenError, SqliteJournal};
 use tempfile::TempDir;
 
@@ -41,7 +41,7 @@ async fn one_who_looks_on_sees_what_another_process_writes() {
     let refused = journal.append(creation(99)).await.expect_err("it is not for writing");
     let JournalError::Unavailable { reason } = &refused else { panic!("{refused:?}") };
     let pid = writer.id();
-    assert!(reason.contains(&format!("belongs to process {pid}:")), "{reason}");
+    assert!(reason.contains(&format!("is owned by process {pid}:")), "{reason}");
     writer.kill().expect("a kill");
     writer.wait().expect("an end");
 

@@ -1,10 +1,10 @@
-//! A backup in the place of a journal, whatever was there before.
+//! Restores, with and without an existing journal.
 
 use std::fs;
 use std::os::unix::fs::{FileExt, symlink};
 use std::path::{Path, PathBuf};
 
-use antiphon_core::port::Journal;
+use antiphon_core::port::JournalLog;
 use antiphon_core::{Event, Seq};
 use antiphon_sqlite::{BackupError, OpenError, Replace, Restore, Restored, SqliteJournal};
 use chrono::{DateTime, Utc};
@@ -14,12 +14,12 @@ use tempfile::TempDir;
 use crate::backup::{back_up, names};
 use crate::world::{add, all, creation, open};
 
-/// A journal and a backup of an earlier moment.
+/// A journal and an older backup of it.
 struct Place {
     folder: TempDir,
-    /// What the backup has.
+    /// Events of the backup.
     earlier: Vec<Event>,
-    /// What the journal has: more, and another task.
+    /// Events of the journal: more, and another task.
     later: Vec<Event>,
 }
 
@@ -55,7 +55,7 @@ impl Place {
         ready.put_in_place(now()).expect("a journal")
     }
 
-    /// The journal is what the backup was, and can be gone on with.
+    /// The journal equals the backup, and can be written to.
     async fn check_restored(&self) {
         let journal = open(&self.at("journal.db"));
         assert_eq!(all(&journal).await, self.earlier);
@@ -72,7 +72,7 @@ fn now() -> DateTime<Utc> {
 
 const BEFORE: &str = "journal.db.before-20270115T080000.120Z";
 
-/// The files of a journal as a kill would leave them: what was written last is in the log only.
+/// The files of a journal as a kill leaves them: the last events are in the log only.
 fn as_killed(journal: &Path, to: &Path) {
     fs::create_dir(to).expect("a folder");
     for end in ["", "-wal", "-shm"] {
@@ -116,7 +116,7 @@ async fn a_journal_that_is_there_or_in_use_is_left_alone() {
     let error = place.prepare(Replace::Always).expect_err("somebody has it");
     assert!(matches!(error, BackupError::Journal(OpenError::Owned { .. })), "{error:?}");
     drop(owner);
-    // Whoever prepares owns it, until it is done or dropped.
+    // The process that prepares a restore owns the journal, until it is done or dropped.
     let ready = place.prepare(Replace::Always).expect("a backup");
     let error = SqliteJournal::open(&place.at("journal.db"), antiphon_sqlite::Sync::Full);
     assert!(matches!(error, Err(OpenError::Owned { .. })), "{error:?}");
@@ -129,7 +129,7 @@ async fn a_journal_that_is_there_or_in_use_is_left_alone() {
     assert!(matches!(error, Err(BackupError::NotAFile { .. })), "{error:?}");
 }
 
-/// Read as one of the new journal, the old log would bring back half of the old one.
+/// If SQLite read it as a log of the new journal, half of the old journal would come back.
 #[tokio::test]
 async fn the_log_of_a_killed_journal_stays_with_it() {
     let place = Place::new().await;
@@ -168,7 +168,7 @@ async fn a_damaged_journal_is_set_aside_with_its_log() {
     assert_eq!(all(&open(&path)).await, place.earlier);
     assert!(fs::read_to_string(killed.join(BEFORE)).expect("a file").starts_with("Dear diary"));
     assert_eq!(fs::read(killed.join(format!("{BEFORE}-wal"))).expect("a log"), log);
-    // The same when only the log is there.
+    // The same when only the log exists.
     fs::remove_file(&path).expect("a file");
     fs::write(killed.join("journal.db-wal"), &log).expect("a file");
     fs::write(killed.join("journal.db-journal"), "to be undone").expect("a file");
@@ -202,7 +202,7 @@ async fn whoever_reads_the_old_journal_is_waited_for() {
     assert!(matches!(error, BackupError::InUse { .. }), "{error:?}");
     assert_eq!(reader.query_row(count, (), |row| row.get(0)), Ok(seen));
     reader.execute_batch("COMMIT").expect("an end");
-    // It may still have it open: what it sees is the old one.
+    // A reader may still have it open: it reads the old journal.
     prepare().put_in_place(now()).expect("a journal");
     assert_eq!(reader.query_row(count, (), |row| row.get(0)), Ok(seen));
     let journal = open(&path);
@@ -230,7 +230,7 @@ async fn what_is_written_to_the_copy_comes_with_it() {
     assert_eq!(all(&open(&place.at("journal.db"))).await, events);
 }
 
-/// Nothing is restored from it, and nothing is changed.
+/// Nothing is restored from it, and nothing changes.
 fn check_refused(place: &Place, what: &str) -> BackupError {
     let journal = fs::read(place.at("journal.db")).expect("a file");
     let error = place.prepare(Replace::Always).expect_err(what);
@@ -264,7 +264,7 @@ async fn a_file_that_is_no_whole_backup_is_refused() {
             matches!(error, BackupError::Journal(OpenError::Damaged { .. })),
             "{what}: {error:?}"
         );
-        assert!(error.to_string().contains("/backup is damaged or no journal: "), "{error}");
+        assert!(error.to_string().contains("/backup is damaged or not a journal: "), "{error}");
     }
     fs::write(&file, &whole).expect("a file");
     place.prepare(Replace::Always).expect("it is whole again");
@@ -280,13 +280,13 @@ async fn a_database_that_is_no_journal_of_ours_is_refused() {
         ),
         ("CREATE VIEW v AS SELECT 1", "the tables of schema 5"),
         ("DROP TABLE replies", "the tables of schema 5"),
-        ("DELETE FROM events WHERE position = 1", "59 events stand at the positions 2 to 60"),
-        ("DELETE FROM events WHERE position = 7", "59 events stand at the positions 1 to 60"),
-        ("DELETE FROM events WHERE position = 60", "1 tasks miss events"),
-        ("UPDATE events SET seq = 70 WHERE position = 60", "1 tasks miss events"),
-        ("DELETE FROM tasks", "60 events miss their task"),
-        ("PRAGMA application_id = 7", "is no journal"),
-        ("PRAGMA user_version = 0", "is no journal"),
+        ("DELETE FROM events WHERE position = 1", "59 events have the positions 2 to 60"),
+        ("DELETE FROM events WHERE position = 7", "59 events have the positions 1 to 60"),
+        ("DELETE FROM events WHERE position = 60", "1 tasks lack events"),
+        ("UPDATE events SET seq = 70 WHERE position = 60", "1 tasks lack events"),
+        ("DELETE FROM tasks", "60 events lack their task"),
+        ("PRAGMA application_id = 7", "not a journal"),
+        ("PRAGMA user_version = 0", "not a journal"),
     ];
     for (statements, expected) in cases {
         let file = place.at("other");
@@ -330,14 +330,14 @@ async fn what_is_no_file_is_refused_and_a_link_leads_to_one() {
     symlink("backup", place.at("latest")).expect("a link");
     prepare("latest").expect("a backup").put_in_place(now()).expect("a journal");
     place.check_restored().await;
-    // What was kept can be restored in turn, though nobody sealed it.
+    // The old journal can be restored in turn, although it has no checksum.
     let ready = Restore::prepare(&place.at(BEFORE), &journal, Replace::Always, &mut |_| {});
     let later = now() + chrono::TimeDelta::seconds(1);
     ready.expect("a journal").put_in_place(later).expect("a journal");
     assert_eq!(all(&open(&journal)).await, place.later);
 }
 
-/// Older journals are backed up and restored as they are, and brought up to date when they are opened.
+/// Older journals are backed up and restored as they are, and migrated when they are opened.
 #[tokio::test]
 async fn a_backup_of_an_earlier_schema_is_restored_and_brought_up_to_date() {
     let fixtures = [

@@ -1,15 +1,16 @@
-//! Journals of schema 3, in which only the user's messages waited: they wait still, and what came
-//! since can be written behind them.
+//! Journals of schema 3, which queued only messages of the user: they are still queued, and later
+//! events can follow them.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use antiphon_core::port::{
-    Append, Appended, Expected, IdempotencyKey, Journal, JournalError, TaskQuery, TaskSelector,
+    Append, Appended, Expected, IdempotencyKey, JournalError, JournalIndex, JournalLog, TaskIndex,
+    TaskQuery, TaskSelector,
 };
 use antiphon_core::{
-    HandlingMode, ImageBlock, InputBlock, InteractionId, MessageQueued, Position, Queued, Replied,
-    ResponseStatus, Sender, Seq, TaskId, UserMessage,
+    HandlingMode, ImageBlock, InputBlock, InteractionId, MessageQueued, Position, QueuedMessage,
+    Replied, ResponseStatus, Sender, Seq, TaskId, UserMessage,
 };
 use antiphon_sqlite::{OpenError, SqliteJournal};
 use chrono::{DateTime, TimeDelta, Utc};
@@ -38,18 +39,19 @@ fn interaction(n: u128) -> InteractionId {
     InteractionId(Uuid::from_u128(0x4000_8000_0000_0000_0000 + n))
 }
 
-/// When the `n`th thing of the fixture happened.
+/// Time of the `n`th event of the fixture.
 fn at(n: i64) -> DateTime<Utc> {
     let first = DateTime::from_timestamp(1_771_416_000, 0).expect("a time");
     first + TimeDelta::seconds(n) + TimeDelta::nanoseconds(n * 111)
 }
 
-/// What waited in it.
-fn waiting() -> Vec<Queued> {
+/// Queued messages of the fixture.
+fn waiting() -> Vec<QueuedMessage> {
     let png = ImageBlock::new("image/png", b"\x89PNG\r\n\x1a\n".to_vec()).expect("an image");
     let picture = vec![InputBlock::text("And this picture."), InputBlock::Image(png)];
-    let queued = |number, time, n, mode, content| Queued {
+    let queued = |number, (time, position), n, mode, content| QueuedMessage {
         task_id: task(number),
+        position: Position(position),
         at: at(time),
         message: MessageQueued::of_user(
             interaction(n),
@@ -59,9 +61,9 @@ fn waiting() -> Vec<Queued> {
     };
     let text = |text: &str| vec![InputBlock::text(text)];
     vec![
-        queued(1, 3, 2, HandlingMode::Queue, picture),
-        queued(1, 5, 3, HandlingMode::Steer, text("Be quick.")),
-        queued(2, 6, 4, HandlingMode::Queue, text("Wait.")),
+        queued(1, (3, 6), 2, HandlingMode::Queue, picture),
+        queued(1, (5, 8), 3, HandlingMode::Steer, text("Be quick.")),
+        queued(2, (6, 10), 4, HandlingMode::Queue, text("Wait.")),
     ]
 }
 
@@ -77,11 +79,11 @@ async fn a_journal_of_schema_3_is_brought_up_to_date_and_loses_nothing() {
     let path = v3(&folder);
     let error = SqliteJournal::open_read_only(&path).expect_err("it is of an earlier version");
     assert!(matches!(error, OpenError::Earlier { found: 3, known: 5, .. }), "{error:?}");
-    // Twice: the second time there is nothing left to do.
+    // Twice: the second time there is nothing to migrate.
     for _ in 0..2 {
         let journal = open(&path);
         assert_eq!(all(&journal).await.len(), 13);
-        assert_eq!(journal.queued(NonZeroUsize::MAX).await.expect("messages"), waiting());
+        assert_eq!(journal.queued(NonZeroUsize::MAX.into()).await.expect("messages"), waiting());
         let query = TaskQuery { which: TaskSelector::All, limit: NonZeroUsize::MAX };
         let tasks = journal.tasks(query).await.expect("tasks");
         let tasks: Vec<_> = tasks.into_iter().map(|task| (task.task_id, task.seq)).collect();
@@ -106,12 +108,12 @@ async fn what_arrived_in_a_journal_of_schema_3_is_in_nobodys_way() {
     let stale = |n, expected, actual| {
         Err(JournalError::Stale { task_id: task(n), expected: Seq(expected), actual: Seq(actual) })
     };
-    assert_eq!(append(&journal, 1, Expected::Behind(Seq(6))).await, stale(1, 6, 8));
-    assert_eq!(append(&journal, 1, Expected::Behind(Seq(7))).await, Ok(9));
-    assert_eq!(append(&journal, 2, Expected::Behind(Seq(1))).await, Ok(3));
-    assert_eq!(append(&journal, 2, Expected::There).await, Ok(4));
+    assert_eq!(append(&journal, 1, Expected::AtOrArrivals(Seq(6))).await, stale(1, 6, 8));
+    assert_eq!(append(&journal, 1, Expected::AtOrArrivals(Seq(7))).await, Ok(9));
+    assert_eq!(append(&journal, 2, Expected::AtOrArrivals(Seq(1))).await, Ok(3));
+    assert_eq!(append(&journal, 2, Expected::Exists).await, Ok(4));
     let ended = Err(JournalError::Ended { task_id: task(3) });
-    assert_eq!(append(&journal, 3, Expected::There).await, ended);
+    assert_eq!(append(&journal, 3, Expected::Exists).await, ended);
 }
 
 #[tokio::test]
@@ -128,7 +130,7 @@ async fn a_request_is_answered_in_a_journal_that_was_of_schema_3() {
     };
     let append = Append {
         task_id: task(1),
-        expected: Expected::There,
+        expected: Expected::Exists,
         at: at(20),
         events: vec![replied.clone().into()],
         key: None,
@@ -137,5 +139,5 @@ async fn a_request_is_answered_in_a_journal_that_was_of_schema_3() {
     drop(journal);
     let journal = open(&path);
     assert_eq!(journal.reply(interaction(2)).await, Ok(Some(replied)));
-    assert_eq!(journal.queued(NonZeroUsize::MAX).await.expect("messages"), waiting()[1..]);
+    assert_eq!(journal.queued(NonZeroUsize::MAX.into()).await.expect("messages"), waiting()[1..]);
 }

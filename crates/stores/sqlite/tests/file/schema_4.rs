@@ -1,11 +1,13 @@
-//! Journals of schema 4, which did not add up what was spent: it is added up from their events.
+//! Journals of schema 4, which had no index of spending: it is built from their events.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use antiphon_core::port::{Append, Expected, Journal, TaskFilter, TaskQuery, TaskSelector};
+use antiphon_core::port::{
+    Append, Expected, JournalIndex, JournalLog, TaskFilter, TaskIndex, TaskQuery, TaskSelector,
+};
 use antiphon_core::{
-    Account, CallableAgents, DayRange, EventBody, HandedOver, SessionId, Spending, Spent,
+    Account, AccountSpending, CallableAgents, DayRange, EventBody, HandedOver, SessionId, Spending,
     StatusChanged, TaskCreated, TaskId, TaskStatus, ToolCallId, Usage, UsageRecorded,
 };
 use antiphon_sqlite::{OpenError, SqliteJournal};
@@ -50,7 +52,7 @@ fn handed_over(agent: &str) -> EventBody {
 
 async fn write(journal: &SqliteJournal, n: u8, day: &str, events: Vec<EventBody>) {
     let created = matches!(events[0], EventBody::TaskCreated(_));
-    let expected = if created { Expected::NoTask } else { Expected::There };
+    let expected = if created { Expected::NoTask } else { Expected::Exists };
     let append = Append { task_id: task(n), expected, at: on(day), events, key: None };
     journal.append(append).await.expect("an append");
 }
@@ -78,7 +80,7 @@ async fn a_journal_of_schema_4_knows_what_was_spent_when_it_is_opened() {
     let folder = TempDir::new().expect("a folder");
     let path = folder.path().join("journal.db");
     let before = spend(&path).await;
-    let row = |day: &str, agent: &str, model: &str, calls, input_tokens| Spent {
+    let row = |day: &str, agent: &str, model: &str, calls, input_tokens| AccountSpending {
         account: Account {
             day: day.parse().expect("a day"),
             payer: None,
@@ -97,7 +99,7 @@ async fn a_journal_of_schema_4_knows_what_was_spent_when_it_is_opened() {
     earlier(&path);
     let error = SqliteJournal::open_read_only(&path).expect_err("it is of an earlier version");
     assert!(matches!(error, OpenError::Earlier { found: 4, known: 5, .. }), "{error:?}");
-    // Twice: the second time there is nothing left to do.
+    // Twice: the second time there is nothing to migrate.
     for _ in 0..2 {
         let journal = open(&path);
         assert_eq!(journal.spending(EVER).await, Ok(before.clone()));

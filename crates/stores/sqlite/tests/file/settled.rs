@@ -1,7 +1,7 @@
-//! Where a task stands when its journal is opened again: behind which of its events only arrivals
-//! came.
+//! The seq of a task's last event that is not an arrival, after its journal is opened
+//! again.
 
-use antiphon_core::port::{Append, Expected, Journal, JournalError};
+use antiphon_core::port::{Append, Expected, JournalError, JournalLog};
 use antiphon_core::{
     EventBody, HandlingMode, InteractionId, MessageQueued, Seq, StatusChanged, TaskStatus,
     UserMessage,
@@ -19,12 +19,12 @@ fn arrival(n: u128) -> EventBody {
     MessageQueued::of_user(id, HandlingMode::Queue, message).into()
 }
 
-/// Behind which seqs a task can be written. Nothing is: what is sent is wrong wherever it is put,
-/// and a journal says that last.
+/// Seqs that a task accepts as expected. Nothing is written: every append is invalid otherwise,
+/// and a journal checks that last.
 async fn places(journal: &SqliteJournal, number: u64, up_to: u64) -> Vec<u64> {
     let mut places = Vec::new();
     for seq in 0..=up_to {
-        let expected = Expected::Behind(Seq(seq));
+        let expected = Expected::AtOrArrivals(Seq(seq));
         let probe = Append { expected, ..creation(number) };
         let error = journal.append(probe).await.expect_err("it is created once");
         if let JournalError::Invalid { .. } = error {
@@ -42,7 +42,7 @@ async fn a_task_is_settled_where_it_was_when_its_journal_is_opened_again() {
     let path = folder.path().join("journal.db");
     let journal = open(&path);
     journal.append(creation(1)).await.expect("a task");
-    // Somebody else's events lie between those of this task.
+    // Events of another task are in between.
     journal.append(creation(2)).await.expect("another task");
     drop(journal);
 
@@ -56,8 +56,8 @@ async fn a_task_is_settled_where_it_was_when_its_journal_is_opened_again() {
     ];
     for (events, expected) in steps {
         let journal = open(&path);
-        journal.append(append(1, Expected::There, events)).await.expect("more");
-        journal.append(append(2, Expected::There, vec![note("c")])).await.expect("more");
+        journal.append(append(1, Expected::Exists, events)).await.expect("more");
+        journal.append(append(2, Expected::Exists, vec![note("c")])).await.expect("more");
         let before = places(&journal, 1, 20).await;
         drop(journal);
         let after = places(&open(&path), 1, 20).await;

@@ -4,14 +4,14 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::Command;
 
-use antiphon_core::port::{Append, Appended, Expected, Journal, JournalError, Read};
+use antiphon_core::port::{Append, Appended, Expected, Journal, JournalError, JournalLog, Read};
 use antiphon_core::{
     Event, EventBody, MessageAppended, Position, Seq, SessionId, TaskCreated, TaskId, UserMessage,
 };
 use antiphon_sqlite::{SqliteJournal, Sync};
 use chrono::DateTime;
 
-/// Tells a test that it is the child of another, and in which folder to work.
+/// Tells a test that it runs in a child process, and in which folder.
 pub(crate) const CHILD: &str = "ANTIPHON_TEST_CHILD";
 
 pub(crate) fn open(path: &Path) -> SqliteJournal {
@@ -45,7 +45,7 @@ pub(crate) async fn add(
     journal.append(append(number, Expected::At(at), vec![note(text)])).await
 }
 
-/// Every event, after a look at whether they are in order.
+/// Every event, after checking their order.
 pub(crate) async fn all(journal: &dyn Journal) -> Vec<Event> {
     let mut events = Vec::new();
     let mut after = Position(0);
@@ -63,7 +63,7 @@ pub(crate) async fn all(journal: &dyn Journal) -> Vec<Event> {
     events
 }
 
-/// The test of that name, to be run by a process of its own.
+/// The test with this name, in a process of its own.
 pub(crate) fn child(test: &str, folder: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("a path"));
     command.args(["--exact", test, "--nocapture"]).env(CHILD, folder);

@@ -1,4 +1,4 @@
-//! Histories of a few tasks, in which things happen that should not.
+//! Histories of a few tasks, with valid and invalid appends.
 
 use std::collections::BTreeMap;
 
@@ -27,26 +27,26 @@ pub(crate) const INTERACTIONS: u128 = 4;
 
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
-    /// To one task.
+    /// One append.
     Append { task: u8, place: Place, events: Vec<EventBody> },
-    /// To several tasks at the same moment.
+    /// Concurrent appends to several tasks.
     Together { tasks: BTreeMap<u8, Vec<EventBody>>, poisoned: bool },
     /// The journal is closed and opened.
     Reopen,
 }
 
-/// Where a writer believes its task to be.
+/// Position that a writer expects.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Place {
-    /// Where it is.
+    /// The current one.
     Here,
-    /// Where it was so many events ago, with only arrivals since.
+    /// An older one, with only arrivals since.
     Behind(u64),
-    /// Somewhere.
+    /// Any.
     There,
 }
 
-/// Some tasks are there from the start, others come later.
+/// Some tasks exist from the start, others are created later.
 pub(crate) fn any_history() -> impl Strategy<Value = Vec<Step>> {
     let begun = vec(any_creation(), 2..usize::from(TASKS));
     (begun, vec(any_step(), 1..20)).prop_map(|(begun, steps)| {
@@ -86,10 +86,10 @@ fn any_place() -> impl Strategy<Value = Place> {
 
 pub(crate) fn append(number: u8, expected: Expected, events: Vec<EventBody>) -> Append {
     let seconds = match expected {
-        // Each a little later, so that no two times are alike.
-        Expected::At(seq) | Expected::Behind(seq) => i64::try_from(seq.0).unwrap_or_default(),
+        // Each a little later, so that no two times are equal.
+        Expected::At(seq) | Expected::AtOrArrivals(seq) => i64::try_from(seq.0).unwrap_or_default(),
         Expected::NoTask => 0,
-        Expected::There => 1_000_000,
+        Expected::Exists => 1_000_000,
     };
     let at = DateTime::from_timestamp(seconds, 123_456_789).unwrap_or_default();
     Append { task_id: task(number), expected, at, events, key: None }
@@ -120,7 +120,7 @@ fn any_event() -> impl Strategy<Value = EventBody> {
     ]
 }
 
-/// Now and then it takes the place of another, even of itself.
+/// Sometimes it replaces another message, even itself.
 fn any_arrival() -> impl Strategy<Value = EventBody> {
     (any_id(), option::weighted(0.3, any_id())).prop_map(|(id, replaces)| {
         let message = UserMessage::text(format!("{id}"), DateTime::UNIX_EPOCH);
@@ -144,7 +144,7 @@ fn any_handover() -> impl Strategy<Value = EventBody> {
     (agent, model).prop_map(|(agent, model)| handed_over(agent, model))
 }
 
-/// What a journal keeps nothing of beside its event.
+/// Events without a row in the index.
 fn any_dispatch() -> impl Strategy<Value = EventBody> {
     let requested = ToolRequested {
         tool_call_id: call(),
@@ -180,7 +180,7 @@ fn any_creation() -> impl Strategy<Value = EventBody> {
     )
 }
 
-/// Now and then one that nothing may follow, with something behind it.
+/// Sometimes a terminal status with an event after it.
 fn any_status() -> impl Strategy<Value = EventBody> {
     const WAITS: [WaitingFor; 4] =
         [WaitingFor::Approval, WaitingFor::Resume, WaitingFor::ToolResult, WaitingFor::Budget];
@@ -271,7 +271,7 @@ pub(crate) fn created(session: u8) -> EventBody {
     TaskCreated::new("tester", session_id(session)).into()
 }
 
-/// The first move of the `n`th agent.
+/// The first state of the `n`th agent.
 pub(crate) fn moved(n: u128) -> EventBody {
     moved_from(n, AgentState::Idle)
 }

@@ -1,4 +1,4 @@
-//! Everything that a journal keeps beside its events.
+//! All lists of a journal's index.
 
 use std::num::NonZeroUsize;
 
@@ -6,7 +6,7 @@ use antiphon_core::port::{
     ApprovalQuery, ApprovalSelector, Journal, JournalError, TaskFilter, TaskQuery, TaskSelector,
 };
 use antiphon_core::{
-    Approval, DayRange, LiveAgent, Queued, Replied, SessionSummary, Spending, TaskStatus,
+    Approval, DayRange, LiveAgent, QueuedMessage, Replied, SessionSummary, Spending, TaskStatus,
     TaskSummary,
 };
 use chrono::NaiveDate;
@@ -21,7 +21,7 @@ pub(crate) struct Glance {
     sessions: Vec<Vec<SessionSummary>>,
     approvals: Vec<Vec<Approval>>,
     agents: Vec<Vec<LiveAgent>>,
-    queued: Vec<Vec<Queued>>,
+    queued: Vec<Vec<QueuedMessage>>,
     replies: Vec<Option<Replied>>,
     spending: Spending,
 }
@@ -53,11 +53,13 @@ impl Glance {
                 ApprovalSelector::Pending,
                 ApprovalSelector::One(approval_id(1)),
             ] {
-                glance.approvals.push(journal.approvals(ApprovalQuery { which, limit }).await?);
+                glance
+                    .approvals
+                    .push(journal.approvals(ApprovalQuery { which, after: None, limit }).await?);
             }
-            glance.sessions.push(journal.sessions(limit).await?);
-            glance.agents.push(journal.agents(limit).await?);
-            glance.queued.push(journal.queued(limit).await?);
+            glance.sessions.push(journal.sessions(limit.into()).await?);
+            glance.agents.push(journal.agents(limit.into()).await?);
+            glance.queued.push(journal.queued(limit.into()).await?);
         }
         Ok(glance)
     }
@@ -98,7 +100,7 @@ fn filters() -> Vec<TaskFilter> {
             }
         }
     }
-    filters.push(TaskFilter { tops: true, ..any.clone() });
+    filters.push(TaskFilter { roots: true, ..any.clone() });
     filters.push(TaskFilter {
         without_records: true,
         statuses: vec![TaskStatus::Completed],

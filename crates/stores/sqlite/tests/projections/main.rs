@@ -1,5 +1,5 @@
-//! What is kept beside the events is what the events say, whatever happens: the journal is put
-//! beside one in memory, which folds them in the plainest way.
+//! The index always equals the events: the journal is compared with one in memory, which folds
+//! them in the simplest way.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -11,7 +11,9 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use antiphon_conformance::model::MemoryJournal;
-use antiphon_core::port::{Append, Expected, Journal, JournalError, TaskQuery, TaskSelector};
+use antiphon_core::port::{
+    Append, Expected, JournalError, JournalLog, TaskIndex, TaskQuery, TaskSelector,
+};
 use antiphon_core::{EventBody, Seq, StatusChanged, TaskId, TaskStatus};
 use antiphon_sqlite::{SqliteJournal, Sync};
 use futures_util::future::join_all;
@@ -23,10 +25,10 @@ use tokio::runtime::Builder;
 use any_history::{Place, Step, any_history, append, task};
 use glance::Glance;
 
-/// A text that no transaction survives. It is refused after most of it has been written.
+/// A text that makes a transaction fail after most of it has been written.
 pub(crate) const POISON: &str = "poison";
 
-/// Two journals that are told the same.
+/// Two journals that get the same appends.
 struct Pair {
     folder: TempDir,
     /// `None` while it is closed.
@@ -67,8 +69,8 @@ impl Pair {
         }
     }
 
-    /// Appends at the same moment, one of which may take others down with it. What was answered is
-    /// there, and nothing else.
+    /// Concurrent appends, one of which may make others fail. Answered appends are stored,
+    /// and nothing else.
     async fn append_together(&mut self, tasks: BTreeMap<u8, Vec<EventBody>>, poisoned: bool) {
         let mut appends = Vec::new();
         for (number, events) in tasks {
@@ -99,16 +101,16 @@ impl Pair {
             TaskQuery { which: TaskSelector::One(task_id.clone()), limit: NonZeroUsize::MIN };
         let found = self.memory.tasks(query).await.expect("a list");
         match (place, found.first()) {
-            (Place::There, _) => Expected::There,
+            (Place::There, _) => Expected::Exists,
             (Place::Here | Place::Behind(_), None) => Expected::NoTask,
             (Place::Here, Some(task)) => Expected::At(task.seq),
             (Place::Behind(back), Some(task)) => {
-                Expected::Behind(Seq(task.seq.0.saturating_sub(back)))
+                Expected::AtOrArrivals(Seq(task.seq.0.saturating_sub(back)))
             }
         }
     }
 
-    /// The agent of a task and its model, out of the file.
+    /// The agent of a task and its model, from the file.
     async fn whose(&self, task_id: &TaskId) -> (String, Option<String>) {
         let query =
             TaskQuery { which: TaskSelector::One(task_id.clone()), limit: NonZeroUsize::MIN };
@@ -148,7 +150,7 @@ proptest! {
     }
 }
 
-/// The first thing after a failure is the very append that failed, which is right this time.
+/// The first append after a failure is the failed one, which is valid this time.
 #[tokio::test]
 async fn what_failed_can_be_told_again() {
     let mut pair = Pair::new();

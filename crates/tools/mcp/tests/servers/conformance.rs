@@ -1,6 +1,6 @@
 //! The contract of tools, on a real server.
 
-use antiphon_conformance::tool::{self, Bench, Example};
+use antiphon_conformance::tool::{self, Example, ToolFixture};
 use serde_json::json;
 
 use crate::real::npm;
@@ -13,7 +13,7 @@ async fn tools_of_a_server_keep_the_contract_of_tools() {
         "get-resource-reference",
     ]});
     let mcp = ready(with(npm("server-everything", &["stdio"]), allow)).await;
-    let bench = Bench::new(mcp)
+    let bench = ToolFixture::new(mcp)
         .example(Example::of("mcp__s__echo").good(r#"{"message":"hi"}"#).bad("{}"))
         .example(Example::of("mcp__s__get-sum").good(r#"{"a":1,"b":2}"#).bad(r#"{"a":"1","b":2}"#))
         .example(Example::of("mcp__s__get-tiny-image").good("{}"))

@@ -1,4 +1,4 @@
-//! What goes wrong with claims.
+//! Faults of claims.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use super::{Fault, FaultyBus};
 
 type Answer = Result<Claim, BusError>;
 
-/// The claim that is handed out once more.
+/// The claim that is returned twice.
 const UNLUCKY: usize = 9;
 
 impl FaultyBus {
-    /// Where the right bus keeps this queue.
+    /// Topic of this queue in the correct bus.
     pub(super) fn place(&self, queue: &Topic) -> Topic {
         let word = queue.as_str().split('.').next().unwrap_or_default();
         if self.fault == Fault::MixesQueues { Topic::parse(word).unwrap() } else { queue.clone() }

@@ -1,4 +1,4 @@
-//! What goes wrong with live events.
+//! Faults of live events.
 
 use antiphon_conformance::model::LIVE_BACKLOG_MAX;
 use antiphon_core::port::{Bus, BusError, Delivery, Subscription, Topic};

@@ -1,6 +1,8 @@
-//! What goes wrong with answers: to requests, and to appends with a key.
+//! Faults of answers: to requests, and to appends with a key.
 
-use antiphon_core::port::{Append, Appended, IdempotencyKey, Journal, JournalError};
+use antiphon_core::port::{
+    Append, Appended, IdempotencyKey, JournalError, JournalIndex, JournalLog,
+};
 use antiphon_core::{Event, EventBody, InteractionId, Replied};
 
 use super::{Fault, FaultyJournal, is_end};

@@ -1,6 +1,6 @@
-//! What goes wrong for those who need not have seen what came in.
+//! Faults of appends that ignore arrivals.
 
-use antiphon_core::port::{Append, Appended, Expected, Journal, JournalError};
+use antiphon_core::port::{Append, Appended, Expected, JournalError, JournalLog};
 use antiphon_core::{Event, EventBody, Seq};
 use tokio::task::yield_now;
 
@@ -11,7 +11,7 @@ type Answer = Result<Appended, JournalError>;
 #[expect(clippy::wildcard_enum_match_arm, reason = "a fault is wrong in one respect")]
 impl FaultyJournal {
     pub(super) async fn writing_behind_wrongly(&self, mut append: Append) -> Answer {
-        let Expected::Behind(seq) = append.expected else {
+        let Expected::AtOrArrivals(seq) = append.expected else {
             return self.inner.append(append).await;
         };
         let events = self.events(Some(&append.task_id)).await;
@@ -34,7 +34,7 @@ impl FaultyJournal {
             return Err(JournalError::Stale { task_id, expected: seq, actual });
         }
         if self.fault == Fault::LooksForArrivalsTooEarly {
-            // Once is not enough: whoever yields last goes on first.
+            // Once is not enough: the last task to yield continues first.
             yield_now().await;
             yield_now().await;
         }
@@ -45,7 +45,7 @@ impl FaultyJournal {
     }
 
     pub(super) async fn writing_there_wrongly(&self, mut append: Append) -> Answer {
-        if append.expected != Expected::There {
+        if append.expected != Expected::Exists {
             return self.inner.append(append).await;
         }
         let actual = self.seq(&append.task_id).await;

@@ -1,8 +1,10 @@
-//! What goes wrong while tasks and sessions are listed.
+//! Faults of lists of tasks and sessions.
 
 use std::num::NonZeroUsize;
 
-use antiphon_core::port::{Journal, JournalError, TaskFilter, TaskQuery, TaskSelector};
+use antiphon_core::port::{
+    JournalError, JournalIndex, SessionQuery, TaskFilter, TaskIndex, TaskQuery, TaskSelector,
+};
 use antiphon_core::{ORDERS, SessionSummary, TaskSummary};
 
 use super::{Fault, FaultyJournal};
@@ -33,7 +35,7 @@ impl FaultyJournal {
         Ok(tasks)
     }
 
-    /// Other tasks than those that were asked for.
+    /// Other tasks than the query selects.
     async fn selected_wrongly(
         &self,
         query: &TaskQuery,
@@ -77,7 +79,7 @@ impl FaultyJournal {
         let mut asked = filter.clone();
         match self.fault {
             Fault::LooksAtTheStatusOnly => {
-                (asked.agent, asked.session, asked.tops) = (None, None, false);
+                (asked.agent, asked.session, asked.roots) = (None, None, false);
             }
             Fault::BeginsAnewBehindNothing => {
                 let all = TaskQuery { which: TaskSelector::All, limit: NonZeroUsize::MAX };
@@ -102,14 +104,17 @@ impl FaultyJournal {
 
     pub(super) async fn list_sessions_wrongly(
         &self,
-        mut limit: NonZeroUsize,
+        mut query: SessionQuery,
     ) -> Result<Vec<SessionSummary>, JournalError> {
         if self.fault == Fault::ListsOneMoreSession {
-            limit = limit.saturating_add(1);
+            query.limit = query.limit.saturating_add(1);
+        }
+        if self.fault == Fault::IgnoresCursorOfSessions {
+            query.before = None;
         }
         let all = TaskQuery { which: TaskSelector::All, limit: NonZeroUsize::MAX };
         let tasks = self.inner.tasks(all).await?;
-        let mut sessions = self.inner.sessions(limit).await?;
+        let mut sessions = self.inner.sessions(query).await?;
         if self.fault == Fault::ListsSessionsByTheirFirstTasks {
             let first = |session: &SessionSummary| {
                 tasks.iter().rposition(|task| task.session_id == session.session_id)
@@ -129,7 +134,7 @@ impl FaultyJournal {
     }
 }
 
-/// As a comparison of SQL takes it, where `_` is any character.
+/// Like SQL's `LIKE`, where `_` is any character.
 fn is_like(text: &str, start: &str) -> bool {
     let mut characters = text.chars();
     start

@@ -1,8 +1,8 @@
-//! What goes wrong only when others write at the same time.
+//! Faults that show only with concurrent writers.
 
 use std::sync::atomic::Ordering;
 
-use antiphon_core::port::{Append, Appended, Expected, Journal, JournalError};
+use antiphon_core::port::{Append, Appended, Expected, JournalError, JournalLog};
 use antiphon_core::{Position, Seq};
 use tokio::task::yield_now;
 
@@ -11,7 +11,7 @@ use super::FaultyJournal;
 type Answer = Result<Appended, JournalError>;
 
 impl FaultyJournal {
-    /// Looks, then waits, then writes without looking again.
+    /// Checks, then waits, then writes without checking again.
     pub(super) async fn looking_up_keys_too_early(&self, mut append: Append) -> Answer {
         append.check_shape()?;
         let Some(key) = append.key.take() else {

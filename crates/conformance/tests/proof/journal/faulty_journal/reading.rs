@@ -1,6 +1,6 @@
-//! What goes wrong while reading.
+//! Faults of reading.
 
-use antiphon_core::port::{Journal, JournalError, Page, Read};
+use antiphon_core::port::{JournalError, JournalLog, Page, Read};
 use antiphon_core::{Event, Position};
 use serde_json::Value;
 use std::num::NonZeroUsize;
@@ -67,7 +67,7 @@ impl FaultyJournal {
     }
 }
 
-/// As a column of parsed JSON would give it back.
+/// As a column of parsed JSON would return it.
 fn normalized(event: &Event) -> Event {
     let text = serde_json::to_string(event).unwrap();
     let parsed: Value = serde_json::from_str(&text).unwrap();

@@ -1,8 +1,8 @@
-//! What goes wrong while spending is told.
+//! Faults of spending.
 
 use std::num::NonZeroUsize;
 
-use antiphon_core::port::{Journal, JournalError, TaskQuery, TaskSelector};
+use antiphon_core::port::{JournalError, JournalIndex, TaskIndex, TaskQuery, TaskSelector};
 use antiphon_core::{DayRange, Position, Spending, SpendingFold};
 
 use super::{Fault, FaultyJournal};
@@ -38,7 +38,7 @@ impl FaultyJournal {
         Ok(found)
     }
 
-    /// What was asked to be written, once.
+    /// Every append, once.
     async fn tried(&self, days: DayRange, head: Position) -> Spending {
         let all = TaskQuery { which: TaskSelector::All, limit: NonZeroUsize::MAX };
         let tasks = self.inner.tasks(all).await.unwrap();

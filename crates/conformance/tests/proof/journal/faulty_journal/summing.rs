@@ -1,4 +1,4 @@
-//! What goes wrong while a task is summed up.
+//! Faults of summaries.
 
 use antiphon_core::{EventBody, InputBlock, Message, Seq, TaskSummary, Usage};
 use chrono::SubsecRound;

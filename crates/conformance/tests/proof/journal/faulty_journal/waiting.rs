@@ -1,10 +1,11 @@
-//! What goes wrong while approvals, agents and messages are listed.
+//! Faults of lists of approvals, agents and messages.
 
-use std::num::NonZeroUsize;
-
-use antiphon_core::port::{ApprovalQuery, ApprovalSelector, Journal, JournalError};
+use antiphon_core::port::{
+    AgentQuery, ApprovalQuery, ApprovalSelector, JournalError, JournalIndex, QueuedQuery,
+};
 use antiphon_core::{
-    AgentStatus, Approval, ApprovalStatus, Event, EventBody, LiveAgent, Queued, TaskId,
+    AgentStatus, Approval, ApprovalStatus, Event, EventBody, LiveAgent, Position, QueuedMessage,
+    TaskId,
 };
 
 use super::{Fault, FaultyJournal, is_end};
@@ -18,9 +19,12 @@ impl FaultyJournal {
         if self.fault == Fault::ListsOneMoreApproval {
             query.limit = query.limit.saturating_add(1);
         }
+        if self.fault == Fault::IgnoresCursorOfApprovals {
+            query.after = None;
+        }
         if self.fault == Fault::KeepsAllowedOnesPending && query.which == ApprovalSelector::Pending
         {
-            let all = ApprovalQuery { which: ApprovalSelector::All, limit: query.limit };
+            let all = ApprovalQuery { which: ApprovalSelector::All, ..query };
             let mut found = self.inner.approvals(all).await?;
             let waits = [ApprovalStatus::Pending, ApprovalStatus::Allowed];
             found.retain(|approval| waits.contains(&approval.status));
@@ -66,12 +70,15 @@ impl FaultyJournal {
 
     pub(super) async fn list_agents_wrongly(
         &self,
-        mut limit: NonZeroUsize,
+        mut query: AgentQuery,
     ) -> Result<Vec<LiveAgent>, JournalError> {
         if self.fault == Fault::ListsOneMoreAgent {
-            limit = limit.saturating_add(1);
+            query.limit = query.limit.saturating_add(1);
         }
-        let mut agents = self.inner.agents(limit).await?;
+        if self.fault == Fault::IgnoresCursorOfAgents {
+            query.before = None;
+        }
+        let mut agents = self.inner.agents(query).await?;
         if self.fault == Fault::ListsTheOldestAgentFirst {
             agents.reverse();
         }
@@ -111,11 +118,15 @@ impl FaultyJournal {
 
     pub(super) async fn list_queued_wrongly(
         &self,
-        mut limit: NonZeroUsize,
-    ) -> Result<Vec<Queued>, JournalError> {
+        mut query: QueuedQuery,
+    ) -> Result<Vec<QueuedMessage>, JournalError> {
         if self.fault == Fault::ListsOneMoreMessage {
-            limit = limit.saturating_add(1);
+            query.limit = query.limit.saturating_add(1);
         }
+        if self.fault == Fault::IgnoresCursorOfMessages {
+            query.after = Position(0);
+        }
+        let limit = query.limit;
         let mut queued = match self.fault {
             Fault::NeverTakesFromTheQueue
             | Fault::QueuesTwice
@@ -123,7 +134,7 @@ impl FaultyJournal {
             | Fault::KeepsWhatIsReplaced
             | Fault::ReplacesInEveryTask
             | Fault::KeepsWhatIsAnswered => self.fold_queue_wrongly().await,
-            _ => self.inner.queued(limit).await?,
+            _ => self.inner.queued(query).await?,
         };
         if self.fault == Fault::ListsMessagesByTask {
             queued.sort_by(|a, b| a.task_id.cmp(&b.task_id));
@@ -132,10 +143,10 @@ impl FaultyJournal {
         Ok(queued)
     }
 
-    async fn fold_queue_wrongly(&self) -> Vec<Queued> {
-        let mut waiting: Vec<Queued> = Vec::new();
-        for Event { task_id, at, body, .. } in self.events(None).await {
-            let same = |queued: &Queued, id, task: &TaskId| {
+    async fn fold_queue_wrongly(&self) -> Vec<QueuedMessage> {
+        let mut waiting: Vec<QueuedMessage> = Vec::new();
+        for Event { task_id, position, at, body, .. } in self.events(None).await {
+            let same = |queued: &QueuedMessage, id, task: &TaskId| {
                 queued.message.id == id && queued.task_id == *task
             };
             let ends = is_end(&body);
@@ -151,14 +162,14 @@ impl FaultyJournal {
                     }
                     let known = waiting.iter().any(|queued| same(queued, new.id, &task_id));
                     if !known || self.fault == Fault::QueuesTwice {
-                        waiting.push(Queued { task_id, at, message: new });
+                        waiting.push(QueuedMessage { task_id, position, at, message: new });
                     }
                 }
                 EventBody::Replied(replied) if self.fault != Fault::KeepsWhatIsAnswered => {
                     waiting.retain(|queued| !same(queued, replied.in_reply_to, &task_id));
                 }
                 EventBody::MessageAppended(appended) => {
-                    // Even this one takes it out where the same message waits elsewhere too.
+                    // Even this fault removes it where the same message is queued in another task.
                     let twice = waiting.len() > 1;
                     if let Some(id) = appended.queued
                         && (self.fault != Fault::NeverTakesFromTheQueue || twice)

@@ -1,7 +1,7 @@
-//! What goes wrong while writing.
+//! Faults of writing.
 
 use antiphon_core::port::{
-    APPEND_EVENTS_MAX, Append, Appended, Expected, IdempotencyKey, Journal, JournalError,
+    APPEND_EVENTS_MAX, Append, Appended, Expected, IdempotencyKey, JournalError, JournalLog,
     KEY_BYTES_MAX,
 };
 use antiphon_core::{EventBody, Position, Seq, TaskCreated, TaskStatus};

@@ -1,4 +1,4 @@
-//! What goes wrong on the way from the stream to its reader.
+//! Faults between the stream and its reader.
 
 use antiphon_core::{
     AssistantBlock, AssistantMessage, NotStarted, RawJson, StopReason, StreamEvent, ToolArguments,
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{AnswerFault, FaultyAnswer};
 
 impl FaultyAnswer {
-    /// An event as it is passed on, if it is.
+    /// An event as the fault changes it; `None` when it is lost.
     pub(super) fn retold(&mut self, event: StreamEvent) -> Option<StreamEvent> {
         match event {
             StreamEvent::TextDelta { delta } => {
@@ -44,7 +44,7 @@ impl FaultyAnswer {
         })
     }
 
-    /// A message as it is passed on.
+    /// A message as the fault changes it.
     pub(super) fn rewritten(&self, mut message: AssistantMessage) -> AssistantMessage {
         if self.ends > 0 && self.is(AnswerFault::SplitsTheWhole) {
             message.content = message.content.iter().flat_map(split).collect();

@@ -1,4 +1,4 @@
-//! Pieces on their way, and what happens to them.
+//! Faults of the pieces of an answer.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
@@ -12,10 +12,10 @@ use futures_core::Stream;
 use super::mistaking::mistaken;
 use super::{PieceFault, Shared};
 
-/// Where a line that is too long is cut.
+/// Length at which a line is cut.
 const LINE_BYTES: usize = 64 * 1024;
 
-/// How many deltas are too many.
+/// Number of deltas that is too many.
 const DELTAS_MANY: usize = 10_000;
 
 type Item = Result<Piece, ProviderError>;
@@ -24,12 +24,12 @@ pub(super) struct FaultySource {
     fault: PieceFault,
     inner: PieceSource,
     shared: Arc<Mutex<Shared>>,
-    /// To be yielded before anything else.
+    /// To be yielded first.
     queued: VecDeque<Item>,
     in_transit: Option<(Item, Waker)>,
     begun: bool,
     deltas: usize,
-    /// Calls that have begun and not ended, with whether there are arguments.
+    /// Calls that have begun and not ended, with whether they have arguments.
     calls: BTreeMap<u32, bool>,
     latest_call: u32,
 }
@@ -53,7 +53,7 @@ impl FaultySource {
         self.fault == fault
     }
 
-    /// What becomes of the end.
+    /// The end, as the fault changes it.
     fn ended(&mut self) -> Option<Item> {
         if self.is(PieceFault::FinishesWhatWasCut) {
             let (block, _) = self.calls.pop_first()?;
@@ -69,7 +69,7 @@ impl FaultySource {
         Some(mistaken(self.fault, error))
     }
 
-    /// What becomes of a piece; nothing, if it gets lost.
+    /// A piece, as the fault changes it; none when it is lost.
     fn passed(&mut self, piece: Piece) -> Option<Piece> {
         match piece {
             Piece::Text { block, delta } => self.text(block, delta),

@@ -1,10 +1,10 @@
-//! Errors taken for others.
+//! Errors that are reported as others.
 
 use antiphon_core::port::{Piece, ProviderError};
 
 use super::PieceFault;
 
-/// The error as a wrong provider reports it.
+/// The error as a faulty provider reports it.
 pub(super) fn mistaken(fault: PieceFault, error: ProviderError) -> Result<Piece, ProviderError> {
     let taken_for_another = match &error {
         ProviderError::InvalidRequest { .. } => fault == PieceFault::MistakesInvalidRequests,

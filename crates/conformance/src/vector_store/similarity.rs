@@ -1,19 +1,19 @@
-//! What is near, and in which order it is told.
+//! Similarity, and the order of results.
 
 use antiphon_core::port::Metadata;
 
-use super::gallery::{Gallery, TOLERANCE, id, ids, near};
+use super::test_store::{TOLERANCE, TestStore, id, ids, near};
 use crate::suite::{Outcome, ensure, equal};
 
 const DIMENSION: usize = 16;
 const VECTORS: u64 = 1000;
 
-pub(super) async fn the_nearest_come_first(gallery: Gallery) -> Outcome {
-    gallery.put_plain(1, &[-1.0, 0.0]).await?;
-    gallery.put_plain(2, &[0.0, 1.0]).await?;
-    gallery.put_plain(3, &[0.6, 0.8]).await?;
-    gallery.put_plain(4, &[1.0, 0.0]).await?;
-    let hits = gallery.search(&[1.0, 0.0], 10, Metadata::new()).await?;
+pub(super) async fn the_nearest_come_first(store: TestStore) -> Outcome {
+    store.put_plain(1, &[-1.0, 0.0]).await?;
+    store.put_plain(2, &[0.0, 1.0]).await?;
+    store.put_plain(3, &[0.6, 0.8]).await?;
+    store.put_plain(4, &[1.0, 0.0]).await?;
+    let hits = store.search(&[1.0, 0.0], 10, Metadata::new()).await?;
     let found: Vec<_> = hits.iter().map(|hit| hit.id).collect();
     equal("the ids", &found, &ids(&[4, 3, 2, 1]))?;
     let scores = [1.0, 0.6, 0.0, -1.0];
@@ -23,51 +23,53 @@ pub(super) async fn the_nearest_come_first(gallery: Gallery) -> Outcome {
     Ok(())
 }
 
-pub(super) async fn length_does_not_count(gallery: Gallery) -> Outcome {
-    gallery.put_plain(1, &[1000.0, 1000.0]).await?;
-    gallery.put_plain(2, &[0.001, 0.0]).await?;
-    equal("the nearest first", &gallery.ids(&[50.0, 0.0], 10).await?, &ids(&[2, 1]))
+pub(super) async fn length_does_not_count(store: TestStore) -> Outcome {
+    store.put_plain(1, &[1000.0, 1000.0]).await?;
+    store.put_plain(2, &[0.001, 0.0]).await?;
+    equal("the nearest first", &store.ids(&[50.0, 0.0], 10).await?, &ids(&[2, 1]))
 }
 
-pub(super) async fn equally_near_ones_come_in_the_order_of_their_ids(gallery: Gallery) -> Outcome {
+pub(super) async fn equally_near_vectors_come_in_the_order_of_their_ids(
+    store: TestStore,
+) -> Outcome {
     for n in [3, 1, 5, 2, 4] {
-        gallery.put_plain(n, &[0.3, 0.4]).await?;
+        store.put_plain(n, &[0.3, 0.4]).await?;
     }
-    equal("the ids", &gallery.ids(&[1.0, 0.0], 10).await?, &ids(&[1, 2, 3, 4, 5]))?;
-    equal("the first", &gallery.ids(&[1.0, 0.0], 3).await?, &ids(&[1, 2, 3]))
+    equal("the ids", &store.ids(&[1.0, 0.0], 10).await?, &ids(&[1, 2, 3, 4, 5]))?;
+    equal("the first", &store.ids(&[1.0, 0.0], 3).await?, &ids(&[1, 2, 3]))
 }
 
-pub(super) async fn no_more_than_the_limit_are_found(gallery: Gallery) -> Outcome {
+pub(super) async fn no_more_than_the_limit_are_found(store: TestStore) -> Outcome {
     for (n, y) in (1..).zip([0.0, 1.0, 2.0, 3.0, 4.0]) {
-        gallery.put_plain(n, &[1.0, y]).await?;
+        store.put_plain(n, &[1.0, y]).await?;
     }
     for limit in [1, 3, 5] {
-        let found = gallery.ids(&[1.0, 0.0], limit).await?.len();
+        let found = store.ids(&[1.0, 0.0], limit).await?.len();
         equal(&format!("found with a limit of {limit}"), &found, &limit)?;
     }
-    let found = gallery.ids(&[1.0, 0.0], 100).await?.len();
+    let found = store.ids(&[1.0, 0.0], 100).await?.len();
     equal("found with a limit of 100", &found, &5)
 }
 
-pub(super) async fn a_limit_of_zero_finds_nothing(gallery: Gallery) -> Outcome {
-    gallery.put_plain(1, &[1.0, 0.0]).await?;
-    equal("found", &gallery.ids(&[1.0, 0.0], 0).await?, &vec![])
+pub(super) async fn a_limit_of_zero_finds_nothing(store: TestStore) -> Outcome {
+    store.put_plain(1, &[1.0, 0.0]).await?;
+    equal("found", &store.ids(&[1.0, 0.0], 0).await?, &vec![])
 }
 
-pub(super) async fn an_empty_store_finds_nothing(gallery: Gallery) -> Outcome {
-    equal("found", &gallery.ids(&[1.0, 0.0], 10).await?, &vec![])
+pub(super) async fn an_empty_store_finds_nothing(store: TestStore) -> Outcome {
+    equal("found", &store.ids(&[1.0, 0.0], 10).await?, &vec![])
 }
 
-/// A vector without a direction has no cosine. It counts as 0: not near, not far, never NaN.
-pub(super) async fn zeros_are_near_nothing(gallery: Gallery) -> Outcome {
-    gallery.put_plain(1, &[0.0, 0.0]).await?;
-    gallery.put_plain(2, &[1.0, 0.1]).await?;
-    gallery.put_plain(3, &[-1.0, 0.0]).await?;
-    let hits = gallery.search(&[1.0, 0.0], 10, Metadata::new()).await?;
+/// A vector of zeros has no cosine. It counts as 0, never as NaN.
+pub(super) async fn a_vector_of_zeros_is_near_nothing(store: TestStore) -> Outcome {
+    store.put_plain(1, &[0.0, 0.0]).await?;
+    store.put_plain(2, &[1.0, 0.1]).await?;
+    store.put_plain(3, &[-1.0, 0.0]).await?;
+    let hits = store.search(&[1.0, 0.0], 10, Metadata::new()).await?;
     let found: Vec<_> = hits.iter().map(|hit| hit.id).collect();
     equal("the ids", &found, &ids(&[2, 1, 3]))?;
     near("the score of zeros", hits[1].score, 0.0)?;
-    let hits = gallery.search(&[0.0, 0.0], 10, Metadata::new()).await?;
+    let hits = store.search(&[0.0, 0.0], 10, Metadata::new()).await?;
     equal("found near zeros", &hits.len(), &3)?;
     for hit in hits {
         near("a score near zeros", hit.score, 0.0)?;
@@ -75,18 +77,18 @@ pub(super) async fn zeros_are_near_nothing(gallery: Gallery) -> Outcome {
     Ok(())
 }
 
-pub(super) async fn a_thousand_vectors_are_found_as_by_brute_force(gallery: Gallery) -> Outcome {
+pub(super) async fn a_thousand_vectors_are_found_as_by_brute_force(store: TestStore) -> Outcome {
     let mut numbers = Numbers(1);
     let vectors: Vec<[f32; DIMENSION]> = (0..VECTORS).map(|_| numbers.vector()).collect();
     for (n, vector) in (0..).zip(&vectors) {
-        gallery.put_plain(n, vector).await?;
+        store.put_plain(n, vector).await?;
     }
     for _ in 0..5 {
         let query = numbers.vector();
         let mut expected: Vec<_> =
             (0..).zip(&vectors).map(|(n, vector)| (cosine(&query, vector), id(n))).collect();
         expected.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let hits = gallery.search(&query, 20, Metadata::new()).await?;
+        let hits = store.search(&query, 20, Metadata::new()).await?;
         equal("how many are found", &hits.len(), &20)?;
         for (hit, (score, _)) in hits.iter().zip(&expected) {
             near("a score", hit.score, *score)?;
@@ -106,18 +108,18 @@ fn cosine(a: &[f32; DIMENSION], b: &[f32; DIMENSION]) -> f32 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Numbers that look random and are the same each time (`SplitMix64`).
+/// Reproducible pseudorandom numbers (`SplitMix64`).
 struct Numbers(u64);
 
 impl Numbers {
-    /// Of length 1.
+    /// A vector of length 1.
     fn vector(&mut self) -> [f32; DIMENSION] {
         let vector: [f32; DIMENSION] = std::array::from_fn(|_| self.next());
         let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
         vector.map(|x| x / length)
     }
 
-    /// From -1 to 1.
+    /// A number from -1 to 1.
     fn next(&mut self) -> f32 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;

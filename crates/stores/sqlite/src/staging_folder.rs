@@ -1,7 +1,7 @@
-//! Where a file is made before it takes its name: a private folder beside its place.
+//! A private folder next to the target, where a file is made before it gets its name.
 //!
-//! Nobody else can look or write into it, and whatever SQLite leaves beside the file is gone with
-//! it. A process that is killed leaves its folder behind; the next one to come clears it away.
+//! Other users can neither read nor write it, and SQLite's companion files are removed with
+//! it. A killed process leaves its folder behind; the next process removes it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -11,26 +11,26 @@ use std::time::Duration;
 
 use tempfile::{Builder, TempDir};
 
-/// How the folders are called, up to a random end.
+/// Prefix of the folders' names; the rest is random.
 const PREFIX: &str = ".antiphon-copy-";
 
-/// Folders that are cleared away at a time.
+/// Most old folders to remove at a time.
 const CLEARED_MAX: usize = 64;
 
-/// One that is younger may not have its lock yet.
+/// A younger folder may not have its lock yet.
 const YOUNG: Duration = Duration::from_secs(60);
 
-/// A private folder. It is removed when this is dropped, with everything in it.
+/// A private folder. Dropping it removes it with everything in it.
 #[derive(Debug)]
-pub(crate) struct Staging {
+pub(crate) struct StagingFolder {
     folder: TempDir,
-    /// Says that somebody is at work here.
+    /// Held while the folder is in use.
     _lock: File,
 }
 
-impl Staging {
-    /// A folder beside `target`, on the same file system.
-    pub(crate) fn beside(target: &Path) -> io::Result<Self> {
+impl StagingFolder {
+    /// A folder next to `target`, on the same file system.
+    pub(crate) fn next_to(target: &Path) -> io::Result<Self> {
         let parent = folder_of(target);
         let private = fs::Permissions::from_mode(0o700);
         let folder = Builder::new().prefix(PREFIX).permissions(private).tempdir_in(parent)?;
@@ -40,7 +40,7 @@ impl Staging {
         Ok(Self { folder, _lock: lock })
     }
 
-    /// An empty file in it, for its owner only.
+    /// An empty file in it, readable by its owner alone.
     pub(crate) fn file(&self, name: &str) -> io::Result<PathBuf> {
         let path = self.folder.path().join(name);
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
@@ -48,7 +48,7 @@ impl Staging {
     }
 }
 
-/// The folder that something is in.
+/// The folder of a path.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -56,12 +56,12 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Makes sure that the names in a folder are on the disk.
+/// Syncs the names in a folder.
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Removes what was left by those who were killed.
+/// Removes the folders of killed processes.
 fn clear(parent: &Path, user: u32) -> io::Result<()> {
     let ours =
         |entry: &fs::DirEntry| entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes());
@@ -69,14 +69,14 @@ fn clear(parent: &Path, user: u32) -> io::Result<()> {
     for entry in entries.take(CLEARED_MAX) {
         let path = entry.path();
         if is_left(&path, user) {
-            // Somebody else may be clearing too.
+            // Another process may be removing it too.
             let _ = fs::remove_dir_all(path);
         }
     }
     Ok(())
 }
 
-/// Whether it is a folder of this user's in which nobody works any more.
+/// Whether it is an unused folder of this user.
 fn is_left(folder: &Path, user: u32) -> bool {
     let Ok(about) = fs::symlink_metadata(folder) else { return false };
     let old = about.modified().ok().and_then(|at| at.elapsed().ok());

@@ -1,4 +1,4 @@
-//! Writes and reads a journal the way the checks do.
+//! A journal under test, with operations for the checks.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -8,26 +8,26 @@ use antiphon_core::port::{
     JournalError, Page, Read, TaskQuery, TaskSelector,
 };
 use antiphon_core::{
-    Approval, DayRange, Event, EventBody, LiveAgent, Message, MessageAppended, Position, Queued,
-    Replied, Seq, SessionId, SessionSummary, Spending, StatusChanged, TaskCreated, TaskId,
-    TaskStatus, TaskSummary, UserMessage,
+    Approval, DayRange, Event, EventBody, LiveAgent, Message, MessageAppended, Position,
+    QueuedMessage, Replied, Seq, SessionId, SessionSummary, Spending, StatusChanged, TaskCreated,
+    TaskId, TaskStatus, TaskSummary, UserMessage,
 };
 use chrono::{DateTime, NaiveDate, Utc};
 use uuid::Uuid;
 
-use super::happening::interaction_id;
+use super::sample_events::interaction_id;
 use crate::suite::{During, Finding, equal, quote};
 
-/// As many pages as no check fills: a journal whose pages go on has lost its way.
+/// More pages than any check needs: a journal with more does not end.
 const PAGES_MAX: usize = 10_000;
 
-/// One journal, and what there is to do with it.
+/// A journal under test.
 #[derive(Clone)]
-pub(super) struct Scribe {
+pub(super) struct TestJournal {
     journal: Arc<dyn Journal>,
 }
 
-impl Scribe {
+impl TestJournal {
     pub(super) fn new(journal: impl Journal + 'static) -> Self {
         Self { journal: Arc::new(journal) }
     }
@@ -36,7 +36,7 @@ impl Scribe {
         self.journal.append(append).await
     }
 
-    /// An append that has to succeed.
+    /// An append that must succeed.
     pub(super) async fn write(&self, append: Append) -> Result<Appended, Finding> {
         self.append(append).await.during("append")
     }
@@ -46,7 +46,7 @@ impl Scribe {
         self.write(draft(task, Expected::NoTask, vec![created()])).await
     }
 
-    /// Creates a task and adds notes up to `seq`, one at a time.
+    /// Creates a task and appends notes up to `seq`, one at a time.
     pub(super) async fn create_up_to(&self, task: &TaskId, seq: u64) -> Result<Appended, Finding> {
         let mut last = self.create(task).await?;
         for n in 1..seq {
@@ -55,7 +55,7 @@ impl Scribe {
         Ok(last)
     }
 
-    /// An append that has to be refused, and to leave the journal as it was.
+    /// An append that must be refused, and must not change the journal.
     pub(super) async fn refused(&self, append: Append) -> Result<JournalError, Finding> {
         let before = self.all().await?;
         let asked = quote(&append);
@@ -88,7 +88,7 @@ impl Scribe {
         self.journal.tasks(query).await.during("tasks")
     }
 
-    /// The ids of the tasks alone.
+    /// Only the ids of the tasks.
     pub(super) async fn listed(
         &self,
         which: TaskSelector,
@@ -98,7 +98,7 @@ impl Scribe {
     }
 
     pub(super) async fn sessions(&self, limit: usize) -> Result<Vec<SessionSummary>, Finding> {
-        self.journal.sessions(at_most(limit)).await.during("sessions")
+        self.journal.sessions(at_most(limit).into()).await.during("sessions")
     }
 
     /// Every approval.
@@ -111,16 +111,21 @@ impl Scribe {
         which: ApprovalSelector,
         limit: usize,
     ) -> Result<Vec<Approval>, Finding> {
-        let query = ApprovalQuery { which, limit: at_most(limit) };
+        let query = ApprovalQuery { which, after: None, limit: at_most(limit) };
         self.journal.approvals(query).await.during("approvals")
     }
 
     pub(super) async fn agents(&self, limit: usize) -> Result<Vec<LiveAgent>, Finding> {
-        self.journal.agents(at_most(limit)).await.during("agents")
+        self.journal.agents(at_most(limit).into()).await.during("agents")
     }
 
-    pub(super) async fn queued(&self, limit: usize) -> Result<Vec<Queued>, Finding> {
-        self.journal.queued(at_most(limit)).await.during("queued")
+    pub(super) async fn queued(&self, limit: usize) -> Result<Vec<QueuedMessage>, Finding> {
+        self.journal.queued(at_most(limit).into()).await.during("queued")
+    }
+
+    /// The journal itself, for queries with a cursor.
+    pub(super) fn as_dyn(&self) -> &dyn Journal {
+        &*self.journal
     }
 
     /// The answer to the `n`th request.
@@ -132,13 +137,13 @@ impl Scribe {
         self.journal.answered(&IdempotencyKey(key.to_owned())).await.during("answered")
     }
 
-    /// What was spent from one day to another, of the month that the checks happen in.
+    /// Spending from one day of February to another.
     pub(super) async fn spending(&self, from: u32, to: u32) -> Result<Spending, Finding> {
         let days = DayRange { from: february(from)?, to: february(to)? };
         self.journal.spending(days).await.during("spending")
     }
 
-    /// The whole journal. Relies on as little as possible: the check of paging is another one.
+    /// All events. Relies on as little as possible: paging is another check.
     pub(super) async fn all(&self) -> Result<Vec<Event>, Finding> {
         let mut all: Vec<Event> = Vec::new();
         for _ in 0..PAGES_MAX {
@@ -153,7 +158,7 @@ impl Scribe {
         Err(Finding::Broken(format!("reading did not arrive at the head within {PAGES_MAX} pages")))
     }
 
-    /// The events of one task, out of the whole journal.
+    /// The events of one task, filtered from all events.
     pub(super) async fn of(&self, task: &TaskId) -> Result<Vec<Event>, Finding> {
         let mut events = self.all().await?;
         events.retain(|event| event.task_id == *task);
@@ -175,7 +180,7 @@ pub(super) fn at(seq: u64) -> Expected {
 }
 
 pub(super) fn behind(seq: u64) -> Expected {
-    Expected::Behind(Seq(seq))
+    Expected::AtOrArrivals(Seq(seq))
 }
 
 pub(super) fn draft(task: &TaskId, expected: Expected, events: Vec<EventBody>) -> Append {
@@ -206,7 +211,7 @@ pub(super) fn noon() -> DateTime<Utc> {
     DateTime::from_timestamp(1_771_416_000, 0).unwrap_or_default()
 }
 
-/// A day of the month that the checks happen in.
+/// A day of February 2026.
 pub(super) fn february(day: u32) -> Result<NaiveDate, Finding> {
     let found = NaiveDate::from_ymd_opt(2026, 2, day);
     found.ok_or_else(|| Finding::Broken(format!("there is no February {day}")))

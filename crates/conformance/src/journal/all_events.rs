@@ -1,4 +1,4 @@
-//! One of everything that an event can hold, with the values that stores tend to bend.
+//! Sample events with every field, and values that stores tend to change.
 
 mod arrival;
 mod dispatch;
@@ -19,14 +19,14 @@ use chrono::DateTime;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::scribe::{noon, said, task};
+use super::test_journal::{noon, said, task};
 use crate::suite::{During, Finding};
 
-/// Text that is cut, doubled, folded or refused by stores that are not careful.
+/// Text that careless stores truncate, escape twice, normalize or refuse.
 const ODD_TEXT: &str = "line\r\n\ttab \u{0}nul \"quotes\" 'single' \\ ; -- %s ${x} é e\u{301} \
                         \u{1F600} \u{202E}rtl \u{FFFF} ";
 
-/// Arguments whose bytes say more than their value: `1.0`, an integer of 30 digits, escapes, a
+/// Arguments whose bytes carry more than their value: `1.0`, an integer of 30 digits, escapes, a
 /// repeated key, white space.
 pub(super) const ODD_ARGUMENTS: &str = r#"{ "z":1.0, "a":1e2 ,"n":123456789012345678901234567890,
  "u":"\u00e9\ud83d\ude00\/", "a":-0, "deep":[[[[{}]]]], "":null }"#;
@@ -40,7 +40,7 @@ pub(super) fn specimens() -> Result<Vec<EventBody>, Finding> {
     Ok(bodies)
 }
 
-/// What a person is asked while a task is worked on.
+/// Approval events of a running task.
 fn of_approvals() -> Result<Vec<EventBody>, Finding> {
     let approval_id = ApprovalId::parse("approval-é.1").during("an approval id")?;
     Ok(vec![
@@ -128,7 +128,7 @@ fn created() -> Result<EventBody, Finding> {
         }],
         agents: CallableAgents::Only(vec![ODD_TEXT.to_owned(), String::new()]),
         runner: Some(RunnerConfig::new(ODD_TEXT).with_config(odd_value())),
-        standing: true,
+        resident: true,
         limits: TaskLimits {
             turns_max: Some(NonZeroU32::MAX),
             answer_tokens_max: None,
@@ -141,7 +141,7 @@ fn created() -> Result<EventBody, Finding> {
             tasks_max: Some(NonZeroU32::MAX),
         },
         output_schema: Some(RawJson::parse(ODD_ARGUMENTS).during("JSON")?),
-        manner: ModelOptions {
+        model_options: ModelOptions {
             temperature: Some(Temperature::new(2.0).during("a temperature")?),
             tool_choice: ToolChoice::Named(ODD_TEXT.to_owned()),
         },
@@ -150,7 +150,7 @@ fn created() -> Result<EventBody, Finding> {
     }))
 }
 
-/// Numbers at their edges, and text.
+/// Numbers at their limits, and text.
 fn odd_value() -> Value {
     json!({
         "z": [1.0, 0.1, 1e300, -0.0, u64::MAX, i64::MIN],

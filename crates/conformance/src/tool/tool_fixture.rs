@@ -1,4 +1,4 @@
-//! An executor on the bench, with examples of how to call its tools.
+//! An executor under test, with examples of calls.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use tokio::sync::oneshot;
 
 use crate::suite::{During, Finding};
 
-/// An executor and an example for each of its tools.
+/// An executor, with an example for each of its tools.
 #[derive(Clone)]
-pub struct Bench {
+pub struct ToolFixture {
     pub(super) executor: Arc<dyn ToolExecutor>,
     pub(super) examples: Vec<Example>,
 }
 
-/// How a tool is called, rightly and wrongly. All arguments are JSON texts.
+/// Example calls of a tool, valid and invalid. All arguments are JSON texts.
 ///
-/// `good` and `bad` belong to every tool: but a tool that always fails or never ends has no `good`
-/// arguments, and one without parameters has no `bad` ones.
+/// Every tool has `good` and `bad` arguments, except that a tool that always fails or never ends has no
+/// `good` ones, and a tool without parameters has no `bad` ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Example {
     pub(super) tool: String,
@@ -28,13 +28,13 @@ pub struct Example {
     pub(super) slow: Option<String>,
 }
 
-impl Bench {
-    /// An executor, without examples yet.
+impl ToolFixture {
+    /// An executor, without examples.
     pub fn new(executor: impl ToolExecutor + 'static) -> Self {
         Self { executor: Arc::new(executor), examples: Vec::new() }
     }
 
-    /// Adds one.
+    /// Adds an example.
     pub fn example(mut self, example: Example) -> Self {
         self.examples.push(example);
         self
@@ -56,20 +56,20 @@ impl Bench {
         self.examples
             .iter()
             .find(|example| example.tool == tool)
-            .ok_or_else(|| Finding::Broken(format!("the bench has no example of `{tool}`")))
+            .ok_or_else(|| Finding::Broken(format!("the fixture has no example of `{tool}`")))
     }
 
-    /// The tools that have good arguments, with them. None is a reason to skip.
+    /// The tools with good arguments. Without any, the check is skipped.
     pub(super) fn good(&self) -> Result<Vec<(String, String)>, Finding> {
         self.having("good", |example| example.good.clone())
     }
 
-    /// The tools that have slow arguments, with them. None is a reason to skip.
+    /// The tools with slow arguments. Without any, the check is skipped.
     pub(super) fn slow(&self) -> Result<Vec<(String, String)>, Finding> {
         self.having("slow", |example| example.slow.clone())
     }
 
-    /// The tools that have failing arguments, with them. None is a reason to skip.
+    /// The tools with failing arguments. Without any, the check is skipped.
     pub(super) fn failing(&self) -> Result<Vec<(String, String)>, Finding> {
         self.having("failing", |example| example.failing.clone())
     }
@@ -92,23 +92,23 @@ impl Bench {
 }
 
 impl Example {
-    /// Arguments that the tool takes.
+    /// Arguments that the tool accepts.
     pub(super) fn acceptable(&self) -> Option<&String> {
         self.good.as_ref().or(self.slow.as_ref()).or(self.failing.as_ref())
     }
 
-    /// Of a tool, without arguments yet.
+    /// An example of a tool, without arguments.
     pub fn of(tool: &str) -> Self {
         Self { tool: tool.to_owned(), good: None, bad: None, failing: None, slow: None }
     }
 
-    /// Arguments with which the tool succeeds, in little time, as often as one likes.
+    /// Arguments with which the tool succeeds quickly, any number of times.
     pub fn good(mut self, arguments: &str) -> Self {
         self.good = Some(arguments.to_owned());
         self
     }
 
-    /// An object that the tool has to refuse: something is missing, or of the wrong type.
+    /// An object that the tool must refuse: a field is missing or has the wrong type.
     pub fn bad(mut self, arguments: &str) -> Self {
         self.bad = Some(arguments.to_owned());
         self
@@ -127,7 +127,7 @@ impl Example {
     }
 }
 
-/// Fires a [`Cancel`]. Dropped, it fires too.
+/// Fires a [`Cancel`]. Dropping it fires it too.
 pub(super) fn switch() -> (oneshot::Sender<()>, Cancel) {
     let (sender, receiver) = oneshot::channel();
     let signal = async { drop(receiver.await) };

@@ -1,40 +1,40 @@
-//! All that was written, and what follows from it.
+//! The events, and the index over them.
 
+use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, ApprovalSelector, IdempotencyKey, Read, TaskFilter, TaskHead,
-    TaskQuery, TaskSelector,
+    AgentQuery, Append, Appended, ApprovalQuery, ApprovalSelector, IdempotencyKey, QueuedQuery,
+    Read, SessionQuery, TaskFilter, TaskHead, TaskQuery, TaskSelector,
 };
 use antiphon_core::{
     Approval, ApprovalId, ApprovalStatus, DayRange, Event, EventBody, InteractionId, LiveAgent,
-    Position, Queued, Replied, Seq, SessionId, SessionSummary, Spending, SpendingFold, TaskId,
-    TaskSummary,
+    Position, QueuedMessage, Replied, Seq, SessionId, SessionSummary, Spending, SpendingFold,
+    TaskId, TaskSummary,
 };
 
 use super::PAGE_EVENTS_MAX;
-use super::chapter::Chapter;
+use super::task_state::TaskState;
 
 #[derive(Debug, Default)]
-pub(super) struct Book {
-    /// The event at index `n` has position `n + 1`. Shared, so that a page is copied out after
-    /// the lock is let go.
+pub(super) struct JournalState {
+    /// The event at index `n` has position `n + 1`. Shared, so that a page is copied after
+    /// the lock is released.
     events: Vec<Arc<Event>>,
-    tasks: HashMap<TaskId, Chapter>,
+    tasks: HashMap<TaskId, TaskState>,
     /// Tasks in the order of their creation.
     created: Vec<TaskId>,
     keys: HashMap<IdempotencyKey, Appended>,
-    /// Questions that were asked; each is asked once.
-    asked: HashSet<ApprovalId>,
+    /// Position of the first request of each approval.
+    asked: HashMap<ApprovalId, Position>,
     /// The first final answer to each request.
     replies: HashMap<InteractionId, Replied>,
     spending: SpendingFold,
 }
 
-impl Book {
+impl JournalState {
     pub(super) fn len(&self) -> usize {
         self.events.len()
     }
@@ -48,10 +48,10 @@ impl Book {
     }
 
     pub(super) fn place(&self, task_id: &TaskId) -> Option<TaskHead> {
-        self.tasks.get(task_id).map(Chapter::head)
+        self.tasks.get(task_id).map(TaskState::head)
     }
 
-    /// Writes what was checked.
+    /// Writes an append that was checked.
     pub(super) fn write(&mut self, append: Append) -> Appended {
         let Append { task_id, expected: _, at, events, key } = append;
         let mut seq = self.place(&task_id).map_or(Seq(0), |head| head.seq);
@@ -77,26 +77,27 @@ impl Book {
             self.replies.entry(replied.in_reply_to).or_insert_with(|| replied.clone());
         }
         match self.tasks.entry(task_id.clone()) {
-            Entry::Occupied(mut chapter) => {
-                chapter.get_mut().add(event);
-                self.spending.apply(&chapter.get().summary, body, *at);
+            Entry::Occupied(mut task) => {
+                task.get_mut().add(event);
+                self.spending.apply(&task.get().summary, body, *at);
                 if let EventBody::ApprovalRequested(request) = body
-                    && self.asked.insert(request.approval_id.clone())
+                    && let Entry::Vacant(first) = self.asked.entry(request.approval_id.clone())
                 {
-                    chapter.get_mut().ask(event, request);
+                    first.insert(*position);
+                    task.get_mut().ask(event, request);
                 }
             }
             Entry::Vacant(place) => {
                 if let EventBody::TaskCreated(created) = body {
                     let summary = TaskSummary::created(task_id.clone(), created, *at);
-                    place.insert(Chapter::begin(*position, summary));
+                    place.insert(TaskState::begin(*position, summary));
                     self.created.push(task_id.clone());
                 }
             }
         }
     }
 
-    /// Events behind a position, as many as a page holds.
+    /// Events after a position, at most one page.
     pub(super) fn behind(&self, read: &Read) -> Vec<Arc<Event>> {
         let limit = read.limit.get().min(PAGE_EVENTS_MAX);
         match &read.task_id {
@@ -106,8 +107,7 @@ impl Book {
                 .cloned()
                 .collect(),
             Some(task_id) => {
-                let positions =
-                    self.tasks.get(task_id).map_or(&[][..], |chapter| &chapter.positions);
+                let positions = self.tasks.get(task_id).map_or(&[][..], |task| &task.positions);
                 let seen = positions.partition_point(|position| *position <= read.after);
                 positions[seen..]
                     .iter()
@@ -122,28 +122,25 @@ impl Book {
         if let TaskSelector::Matching(filter) = &query.which {
             return self.matching(filter, query.limit);
         }
-        let listed = self.newest().filter(|chapter| {
-            let task = &chapter.summary;
+        let listed = self.newest().filter(|task| {
+            let task = &task.summary;
             match &query.which {
                 TaskSelector::All => true,
                 TaskSelector::Roots => task.parent.is_none(),
-                TaskSelector::Unfinished => !chapter.has_ended(),
+                TaskSelector::Unfinished => !task.status.is_terminal(),
                 TaskSelector::One(task_id) => task.task_id == *task_id,
                 TaskSelector::IdPrefix(start) => task.task_id.as_str().starts_with(start),
                 TaskSelector::Tree(root) => task.root == *root,
                 TaskSelector::Session(session_id) => task.session_id == *session_id,
-                TaskSelector::Matching(filter) => filter.fits(task),
+                TaskSelector::Matching(filter) => filter.matches(task),
             }
         });
-        listed.take(query.limit.get()).map(|chapter| chapter.summary.clone()).collect()
+        listed.take(query.limit.get()).map(|task| task.summary.clone()).collect()
     }
 
     fn matching(&self, filter: &TaskFilter, limit: NonZeroUsize) -> Vec<TaskSummary> {
-        let mut older: Box<dyn Iterator<Item = &Chapter>> = Box::new(self.newest());
-        if let Some(before) = &filter.before {
-            older = Box::new(older.skip_while(|task| task.summary.task_id != *before).skip(1));
-        }
-        let listed = older.map(|chapter| &chapter.summary).filter(|task| filter.fits(task));
+        let older = self.newest_before(filter.before.as_ref());
+        let listed = older.map(|task| &task.summary).filter(|task| filter.matches(task));
         listed.take(limit.get()).cloned().collect()
     }
 
@@ -151,10 +148,10 @@ impl Book {
         self.spending.during(days, self.head())
     }
 
-    pub(super) fn sessions(&self, limit: NonZeroUsize) -> Vec<SessionSummary> {
+    pub(super) fn sessions(&self, query: &SessionQuery) -> Vec<SessionSummary> {
         let mut sessions: Vec<SessionSummary> = Vec::new();
         let mut known: HashMap<&SessionId, usize> = HashMap::new();
-        for Chapter { summary: task, .. } in self.newest() {
+        for TaskState { summary: task, .. } in self.newest() {
             let place = *known.entry(&task.session_id).or_insert(sessions.len());
             if place == sessions.len() {
                 sessions.push(SessionSummary {
@@ -167,48 +164,77 @@ impl Book {
                     updated_at: task.last_event_at,
                 });
             }
-            // The last one to come by is the first of its session.
+            // The last one visited is the first task of its session.
             let session = &mut sessions[place];
             session.title.clone_from(&task.title);
             session.created_at = task.created_at;
             session.tasks += 1;
         }
-        sessions.truncate(limit.get());
+        let older = self.is_before(query.before.as_ref());
+        sessions.retain(|session| older(&session.last_task));
+        sessions.truncate(query.limit.get());
         sessions
     }
 
     pub(super) fn approvals(&self, query: &ApprovalQuery) -> Vec<Approval> {
-        let asked = self.tasks.values().flat_map(|chapter| &chapter.approvals);
+        let asked = self.tasks.values().flat_map(|task| &task.approvals);
         let listed = asked.filter(|(_, approval)| match &query.which {
             ApprovalSelector::All => true,
             ApprovalSelector::Pending => approval.status == ApprovalStatus::Pending,
             ApprovalSelector::One(approval_id) => approval.approval_id == *approval_id,
         });
-        in_order(listed, query.limit)
+        let after = match &query.after {
+            None => Position(0),
+            Some(after) => match self.asked.get(after) {
+                Some(position) => *position,
+                None => return Vec::new(),
+            },
+        };
+        in_order(listed, after, query.limit)
     }
 
-    pub(super) fn agents(&self, limit: NonZeroUsize) -> Vec<LiveAgent> {
-        self.newest().filter_map(Chapter::agent).take(limit.get()).collect()
+    pub(super) fn agents(&self, query: &AgentQuery) -> Vec<LiveAgent> {
+        let older = self.newest_before(query.before.as_ref());
+        older.filter_map(TaskState::agent).take(query.limit.get()).collect()
     }
 
-    pub(super) fn queued(&self, limit: NonZeroUsize) -> Vec<Queued> {
-        in_order(self.tasks.values().flat_map(|chapter| &chapter.queued), limit)
+    pub(super) fn queued(&self, query: &QueuedQuery) -> Vec<QueuedMessage> {
+        let queued = self.tasks.values().flat_map(|task| &task.queued);
+        in_order(queued, query.after, query.limit)
     }
 
     pub(super) fn reply(&self, request: InteractionId) -> Option<Replied> {
         self.replies.get(&request).cloned()
     }
 
-    fn newest(&self) -> impl Iterator<Item = &Chapter> {
+    /// Tasks created before `before`, the newest first. None when `before` does not exist.
+    fn newest_before(&self, before: Option<&TaskId>) -> impl Iterator<Item = &TaskState> {
+        let older = self.is_before(before);
+        self.newest().filter(move |task| older(&task.summary.task_id))
+    }
+
+    /// Whether a task was created before `before`.
+    fn is_before(&self, before: Option<&TaskId>) -> impl Fn(&TaskId) -> bool {
+        let created =
+            |task_id: &TaskId| self.tasks.get(task_id).and_then(|task| task.positions.first());
+        let bound = match before {
+            None => Some(&Position(u64::MAX)),
+            Some(before) => created(before),
+        };
+        move |task_id| bound.is_some_and(|bound| created(task_id) < Some(bound))
+    }
+
+    fn newest(&self) -> impl Iterator<Item = &TaskState> {
         self.created.iter().rev().filter_map(|task_id| self.tasks.get(task_id))
     }
 }
 
 fn in_order<'a, T: Clone + 'a>(
     found: impl Iterator<Item = &'a (Position, T)>,
+    after: Position,
     limit: NonZeroUsize,
 ) -> Vec<T> {
-    let mut found: Vec<_> = found.collect();
+    let mut found: Vec<_> = found.filter(|(position, _)| *position > after).collect();
     found.sort_by_key(|(position, _)| *position);
     found.into_iter().take(limit.get()).map(|(_, value)| value.clone()).collect()
 }

@@ -1,19 +1,19 @@
-//! Tasks that are so, page by page, the newest first.
+//! Lists of tasks that match a filter, page by page, the newest first.
 //!
-//! Each list goes along an index in the order of creation, and is as long as what it shows, but for
-//! what its other conditions leave out on the way: those of a session, of a top, of records. Of more
-//! than one status, each is a list, and they are put together.
+//! Each list follows an index in the order of creation and reads only the rows it returns, except for
+//! rows that the conditions on session, parent or records leave out. A filter with several statuses
+//! is one list per status, merged.
 
 use antiphon_core::port::{JournalError, TaskFilter};
 use antiphon_core::{ORDERS, TaskId, TaskStatus, TaskSummary};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
-use crate::lists::{broken, numbered_task, select};
+use crate::lists::{broken, select, task_with_row};
 use crate::task_row::task_columns;
 
-/// Tasks that are so, with their numbers.
-pub(crate) fn matching(
+/// Tasks that match a filter, with their row numbers.
+pub(crate) fn matching_tasks(
     connection: &Connection,
     filter: &TaskFilter,
     limit: usize,
@@ -28,7 +28,7 @@ pub(crate) fn matching(
     let mut found = Vec::new();
     for status in statuses(filter) {
         let Listing { statement, values } = Listing::new(filter, status, before, limit);
-        found.extend(select(connection, &statement, params_from_iter(values), numbered_task)?);
+        found.extend(select(connection, &statement, params_from_iter(values), task_with_row)?);
     }
     found.sort_unstable_by_key(|(row, _)| std::cmp::Reverse(*row));
     found.truncate(limit);
@@ -42,7 +42,7 @@ fn number(connection: &Connection, task_id: &TaskId) -> rusqlite::Result<Option<
         .optional()
 }
 
-/// One list for each status, each once; one for all when there is no condition.
+/// One list per status; one for all when there is no such condition.
 fn statuses(filter: &TaskFilter) -> Vec<Option<TaskStatus>> {
     if filter.statuses.is_empty() {
         return vec![None];
@@ -51,7 +51,7 @@ fn statuses(filter: &TaskFilter) -> Vec<Option<TaskStatus>> {
     asked.map(Some).collect()
 }
 
-/// A statement, and what goes into it.
+/// A statement and its parameters.
 struct Listing {
     statement: String,
     values: Vec<Value>,
@@ -76,7 +76,7 @@ impl Listing {
             hold(if status.is_terminal() { "ended" } else { "NOT ended" }, None);
             hold("status = ?", Some(Value::Text(status.as_str().to_owned())));
         }
-        if filter.tops {
+        if filter.roots {
             hold("parent IS NULL", None);
         }
         if filter.without_records {
@@ -96,7 +96,7 @@ impl Listing {
     }
 }
 
-/// The index that leaves out most.
+/// The index that leaves out most rows.
 fn index(filter: &TaskFilter, status: Option<TaskStatus>) -> &'static str {
     match (&filter.session, &filter.agent, status.map(TaskStatus::is_terminal)) {
         (Some(_), _, _) => "INDEXED BY tasks_by_session",
@@ -104,7 +104,7 @@ fn index(filter: &TaskFilter, status: Option<TaskStatus>) -> &'static str {
         (None, Some(_), None) => "INDEXED BY tasks_by_agent",
         (None, None, Some(true)) => "INDEXED BY tasks_by_end",
         (None, _, Some(false)) => "INDEXED BY tasks_unfinished",
-        (None, None, None) if filter.tops => "INDEXED BY tasks_tops",
+        (None, None, None) if filter.roots => "INDEXED BY tasks_tops",
         (None, None, None) => "",
     }
 }
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
     use crate::schema::in_memory;
 
-    /// With a million tasks, ten of them are ten rows.
+    /// With a million tasks, a list of ten reads ten rows.
     #[test]
     fn every_list_goes_along_an_index_in_its_order() {
         let connection = in_memory().unwrap();
@@ -125,7 +125,7 @@ mod tests {
             let filter = TaskFilter {
                 agent: (n & 1 != 0).then(|| "lead".to_owned()),
                 session: (n & 2 != 0).then(|| SessionId::parse("talk").unwrap()),
-                tops: n & 4 != 0,
+                roots: n & 4 != 0,
                 without_records: n & 8 != 0,
                 ..TaskFilter::default()
             };

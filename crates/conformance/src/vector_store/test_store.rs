@@ -1,4 +1,4 @@
-//! A vector store, and what there is to do with it.
+//! A vector store under test, with operations for the checks.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use uuid::Uuid;
 
 use crate::suite::{During, Finding, Outcome, ensure};
 
-/// What single precision and a normalization may cost.
+/// Tolerance for single precision and normalization.
 pub(super) const TOLERANCE: f32 = 1e-4;
 
 #[derive(Clone)]
-pub(super) struct Gallery {
+pub(super) struct TestStore {
     pub(super) store: Arc<dyn VectorStore>,
 }
 
-impl Gallery {
+impl TestStore {
     pub(super) fn new(store: impl VectorStore + 'static) -> Self {
         Self { store: Arc::new(store) }
     }

@@ -1,4 +1,4 @@
-//! A bus, and what there is to do with it.
+//! A bus under test, with operations for the checks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,23 +7,23 @@ use antiphon_core::port::{Bus, BusError, Claim, Delivery, Subscription, Topic, W
 use futures_util::StreamExt;
 use tokio::time::timeout;
 
-use super::Terms;
+use super::BusTimings;
 use crate::suite::{During, Finding, Outcome, equal, quote};
 
-/// A lease that no check outlives.
+/// A lease that outlasts every check.
 pub(super) const LONG: Duration = Duration::from_hours(1);
 
-/// At once, for a bus at the other end of a network on a busy day. Far shorter than [`LONG`].
+/// Time limit of a call that should return at once, even over a slow network. Far shorter than [`LONG`].
 pub(super) const PROMPT: Duration = Duration::from_secs(2);
 
 #[derive(Clone)]
-pub(super) struct Depot {
+pub(super) struct TestBus {
     pub(super) bus: Arc<dyn Bus>,
-    pub(super) terms: Terms,
+    pub(super) terms: BusTimings,
 }
 
-impl Depot {
-    pub(super) fn new(bus: impl Bus + 'static, terms: Terms) -> Self {
+impl TestBus {
+    pub(super) fn new(bus: impl Bus + 'static, terms: BusTimings) -> Self {
         Self { bus: Arc::new(bus), terms }
     }
 
@@ -35,7 +35,7 @@ impl Depot {
         self.bus.subscribe(&topic(name)?).await.during("subscribe")
     }
 
-    /// Nothing comes to a subscriber.
+    /// Asserts that nothing reaches a subscriber.
     pub(super) async fn silent(&self, subscription: &mut Subscription) -> Outcome {
         match timeout(self.terms.quiet, subscription.next()).await {
             Err(_) => Ok(()),
@@ -46,13 +46,13 @@ impl Depot {
         }
     }
 
-    /// Queues an item named like its payload, and says whether it was new.
+    /// Queues an item named like its payload. Returns whether it was new.
     pub(super) async fn enqueue(&self, queue: &str, id: &str) -> Result<bool, Finding> {
         let item = WorkItem { id: id.to_owned(), payload: id.as_bytes().to_vec() };
         self.bus.enqueue(&topic(queue)?, item).await.during("enqueue")
     }
 
-    /// Queues an item that has to be new.
+    /// Queues an item that must be new.
     pub(super) async fn put(&self, queue: &str, id: &str) -> Outcome {
         let new = self.enqueue(queue, id).await?;
         equal(&format!("whether `{id}` is new"), &new, &true)
@@ -62,13 +62,13 @@ impl Depot {
         self.bus.claim(&topic(queue)?, lease).await.during("claim")
     }
 
-    /// A claim that should come at once; waiting for the end of a lease is too long.
+    /// A claim that must succeed at once, without waiting for the end of a lease.
     pub(super) async fn claim_now(&self, queue: &str) -> Result<Claim, Finding> {
         let claim = timeout(PROMPT, self.claim(queue, LONG)).await;
         claim.during("an item waits, but claiming one")?
     }
 
-    /// Nothing is there to be claimed.
+    /// Asserts that nothing can be claimed.
     pub(super) async fn idle(&self, queue: &str) -> Outcome {
         match timeout(self.terms.quiet, self.claim(queue, LONG)).await {
             Err(_) => Ok(()),
@@ -93,7 +93,7 @@ pub(super) async fn heard(subscription: &mut Subscription) -> Result<Vec<u8>, Fi
     match subscription.next().await {
         Some(Delivery::Payload(payload)) => Ok(payload),
         Some(Delivery::Missed(missed)) => Err(Finding::Broken(format!(
-            "a subscriber who kept up is told that it missed {missed}"
+            "a fast subscriber got a count of missed payloads: {missed}"
         ))),
         None => Err(Finding::Broken("a subscription ended".to_owned())),
     }
@@ -103,7 +103,7 @@ pub(super) fn topic(name: &str) -> Result<Topic, Finding> {
     Topic::parse(name).during("a topic")
 }
 
-/// What an operation on a claim that is gone has to answer.
+/// The error that every operation on a lost claim must return.
 pub(super) fn lost(what: &str, answer: &Result<(), BusError>, claim: &Claim) -> Outcome {
     let expected = Err(BusError::ClaimLost { id: claim.item.id.clone() });
     equal(&format!("{what} under a lost claim"), answer, &expected)

@@ -1,4 +1,4 @@
-//! What arrives, and what goes out to others.
+//! Sample interactions that arrive or leave.
 
 use antiphon_core::{
     AgentName, EventBody, HandlingMode, InteractionContent, InteractionId, MessageAppended,
@@ -10,7 +10,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{ODD_TEXT, call_id, odd_value, user};
-use crate::journal::scribe::{noon, task};
+use crate::journal::test_journal::{noon, task};
 use crate::suite::{During, Finding};
 
 pub(super) fn of_the_inbox() -> Result<Vec<EventBody>, Finding> {
@@ -24,7 +24,7 @@ pub(super) fn of_the_inbox() -> Result<Vec<EventBody>, Finding> {
     Ok(bodies)
 }
 
-/// One of each content, with everything that can be said of it.
+/// One of each content, with every field.
 fn of_others() -> Result<Vec<EventBody>, Finding> {
     let request = InteractionContent::Request { intent: ODD_TEXT.to_owned(), params: odd_value() };
     let response = InteractionContent::Response {

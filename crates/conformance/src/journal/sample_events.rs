@@ -1,4 +1,4 @@
-//! Things that happen to the tasks of the checks.
+//! Events for the checks.
 
 use antiphon_core::port::Rule;
 use antiphon_core::{
@@ -11,21 +11,21 @@ use antiphon_core::{
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::scribe::{noon, said};
+use super::test_journal::{noon, said};
 use crate::suite::{During, Finding};
 
-/// The creation of a task in a session of that name.
+/// The creation of a task in a session with this name.
 pub(super) fn created_in(session: &str) -> Result<EventBody, Finding> {
     let session_id = SessionId::parse(session).during("a session id")?;
     Ok(TaskCreated::new("scribe", session_id).into())
 }
 
-/// A question of the user's.
+/// A message of the user.
 pub(super) fn asked(text: &str) -> EventBody {
     said(UserMessage::text(text, noon()))
 }
 
-/// An answer of the model's.
+/// An answer of the model.
 pub(super) fn answered(text: &str) -> EventBody {
     said(AssistantMessage {
         content: vec![AssistantBlock::text(text)],
@@ -46,12 +46,12 @@ pub(super) fn started(n: u64) -> Result<EventBody, Finding> {
     }))
 }
 
-/// A turn that `model` was paid for.
+/// A step with tokens of `model`.
 pub(super) fn paid(model: &str, usage: Usage) -> EventBody {
     EventBody::from(UsageRecorded { model: model.to_owned(), usage, purpose: None })
 }
 
-/// Another agent takes a task over.
+/// Another agent takes over the task.
 pub(super) fn handed_over(agent: &str, model: Option<ModelRef>) -> Result<EventBody, Finding> {
     Ok(EventBody::from(HandedOver {
         tool_call_id: call_id(1)?,
@@ -69,7 +69,7 @@ pub(super) fn agent_id(n: u128) -> AgentId {
     AgentId(Uuid::from_u128(n))
 }
 
-/// A move of the `n`th agent to the state behind `from`.
+/// A change of the `n`th agent to the state after `from`.
 pub(super) fn moved(n: u128, from: AgentState) -> EventBody {
     EventBody::from(StateChanged { agent_id: agent_id(n), from, to: from.next() })
 }
@@ -79,7 +79,7 @@ pub(super) fn approval_id(n: u64) -> Result<ApprovalId, Finding> {
     ApprovalId::parse(&format!("approval-{n}")).during("an approval id")
 }
 
-/// The `n`th approval is asked for.
+/// A request for the `n`th approval.
 pub(super) fn requested(n: u64) -> Result<ApprovalRequested, Finding> {
     Ok(ApprovalRequested {
         approval_id: approval_id(n)?,
@@ -92,30 +92,30 @@ pub(super) fn requested(n: u64) -> Result<ApprovalRequested, Finding> {
     })
 }
 
-/// Somebody says so about the `n`th approval.
+/// A decision about the `n`th approval.
 pub(super) fn decided(n: u64, decision: Decision, by: &str) -> Result<ApprovalDecided, Finding> {
     let approval_id = approval_id(n)?;
     Ok(ApprovalDecided { approval_id, decision, by: by.to_owned(), comment: None })
 }
 
-/// The `n`th message that has to wait.
+/// The `n`th queued message.
 pub(super) fn interaction_id(n: u128) -> InteractionId {
     InteractionId(Uuid::from_u128(n))
 }
 
-/// The `n`th message arrives.
+/// The arrival of the `n`th message.
 pub(super) fn queued(n: u128) -> MessageQueued {
     let message = UserMessage::text(format!("message {n}"), noon());
     MessageQueued::of_user(interaction_id(n), HandlingMode::Steer, message)
 }
 
-/// The `n`th message has its turn.
+/// The `n`th message joins the conversation.
 pub(super) fn taken(n: u128) -> EventBody {
     let message = UserMessage::text(format!("message {n}"), noon()).into();
     EventBody::from(MessageAppended { message, queued: Some(interaction_id(n)) })
 }
 
-/// The `n`th request is answered with these words.
+/// An answer to the `n`th request.
 pub(super) fn replied(n: u128, status: ResponseStatus, result: &str) -> Replied {
     Replied {
         in_reply_to: interaction_id(n),

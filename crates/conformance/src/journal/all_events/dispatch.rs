@@ -1,4 +1,4 @@
-//! What happens between a task and those that work for it.
+//! Sample events between a task and its children.
 
 use std::num::NonZeroU32;
 
@@ -9,10 +9,10 @@ use antiphon_core::{
 use chrono::DateTime;
 
 use super::{ODD_ARGUMENTS, ODD_TEXT, call_id};
-use crate::journal::scribe::{noon, task};
+use crate::journal::test_journal::{noon, task};
 use crate::suite::{During, Finding};
 
-/// More children than a row of a table likes to hold.
+/// More children than a row of a table usually holds.
 const MANY_CHILDREN: u64 = 2000;
 
 pub(super) fn between_tasks() -> Result<Vec<EventBody>, Finding> {
@@ -31,7 +31,7 @@ pub(super) fn between_tasks() -> Result<Vec<EventBody>, Finding> {
         dispatched(ContextScope::Shared, Join::Any, Vec::new())?,
         EventBody::from(Awaited {
             tool_call_id: call_id()?,
-            // The order and the repetition are kept.
+            // The order and repetitions are kept.
             tasks: vec![task(3), odd.clone(), task(2), task(3)],
             mode: Awaiting::Any,
             until: nanosecond,

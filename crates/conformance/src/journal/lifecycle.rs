@@ -1,40 +1,40 @@
-//! The beginning and the end of a task.
+//! The start and the end of a task.
 
 use antiphon_core::port::{Expected, JournalError};
 use antiphon_core::{EventBody, TaskId, TaskStatus};
 
-use super::scribe::{Scribe, at, behind, created, draft, note, status, task};
+use super::test_journal::{TestJournal, at, behind, created, draft, note, status, task};
 use crate::suite::{Finding, Outcome, ensure, equal};
 
-pub(super) async fn a_task_begins_with_its_creation(scribe: Scribe) -> Outcome {
+pub(super) async fn a_task_begins_with_its_creation(journal: TestJournal) -> Outcome {
     let orphan = draft(&task(1), Expected::NoTask, vec![note(1)]);
-    invalid(&scribe.refused(orphan).await?)
+    invalid(&journal.refused(orphan).await?)
 }
 
-pub(super) async fn a_task_is_created_at_its_beginning_only(scribe: Scribe) -> Outcome {
-    scribe.create(&task(1)).await?;
+pub(super) async fn a_task_is_created_at_its_beginning_only(journal: TestJournal) -> Outcome {
+    journal.create(&task(1)).await?;
     for append in [
         draft(&task(1), at(1), vec![created(), note(1)]),
         draft(&task(2), Expected::NoTask, vec![created(), created()]),
     ] {
-        invalid(&scribe.refused(append).await?)?;
+        invalid(&journal.refused(append).await?)?;
     }
     Ok(())
 }
 
-pub(super) async fn nothing_follows_a_terminal_status(scribe: Scribe) -> Outcome {
-    for (n, task) in ended(&scribe).await?.into_iter().enumerate() {
+pub(super) async fn nothing_follows_a_terminal_status(journal: TestJournal) -> Outcome {
+    for (n, task) in ended(&journal).await?.into_iter().enumerate() {
         let more: [EventBody; 3] =
             [note(1), status(TaskStatus::Running), status(TaskStatus::Completed)];
         let append = draft(&task, at(2), vec![more[n].clone()]);
         let expected = JournalError::Ended { task_id: task.clone() };
-        equal("the refusal", &scribe.refused(append).await?, &expected)?;
+        equal("the refusal", &journal.refused(append).await?, &expected)?;
     }
     Ok(())
 }
 
-pub(super) async fn a_terminal_status_is_the_last_of_its_batch(scribe: Scribe) -> Outcome {
-    scribe.create(&task(1)).await?;
+pub(super) async fn a_terminal_status_is_the_last_of_its_batch(journal: TestJournal) -> Outcome {
+    journal.create(&task(1)).await?;
     for append in [
         draft(&task(1), at(1), vec![status(TaskStatus::Failed), note(1)]),
         draft(
@@ -43,47 +43,47 @@ pub(super) async fn a_terminal_status_is_the_last_of_its_batch(scribe: Scribe) -
             vec![created(), status(TaskStatus::Completed), status(TaskStatus::Canceled)],
         ),
     ] {
-        invalid(&scribe.refused(append).await?)?;
+        invalid(&journal.refused(append).await?)?;
     }
     let whole = vec![note(1), status(TaskStatus::Completed)];
-    scribe.write(draft(&task(1), at(1), whole)).await?;
+    journal.write(draft(&task(1), at(1), whole)).await?;
     Ok(())
 }
 
-/// A writer who was overtaken by the end need not read the task again to learn that it is over.
-pub(super) async fn an_ended_task_says_so_whatever_was_expected(scribe: Scribe) -> Outcome {
-    for task in ended(&scribe).await? {
+/// A writer that is late need not read the task again to learn that it has ended.
+pub(super) async fn an_ended_task_says_so_whatever_was_expected(journal: TestJournal) -> Outcome {
+    for task in ended(&journal).await? {
         for append in [
             draft(&task, at(1), vec![note(1)]),
             draft(&task, behind(1), vec![note(1)]),
             draft(&task, behind(2), vec![note(1)]),
-            draft(&task, Expected::There, vec![note(1)]),
+            draft(&task, Expected::Exists, vec![note(1)]),
             draft(&task, Expected::NoTask, vec![created()]),
         ] {
             let expected = JournalError::Ended { task_id: task.clone() };
-            equal("the refusal", &scribe.refused(append).await?, &expected)?;
+            equal("the refusal", &journal.refused(append).await?, &expected)?;
         }
     }
     Ok(())
 }
 
-pub(super) async fn a_task_goes_on_after_any_other_status(scribe: Scribe) -> Outcome {
-    scribe.create(&task(1)).await?;
+pub(super) async fn a_task_goes_on_after_any_other_status(journal: TestJournal) -> Outcome {
+    journal.create(&task(1)).await?;
     let others = TaskStatus::ALL.into_iter().filter(|status| !status.is_terminal());
     for (seq, other) in (1..).zip(others) {
-        scribe.write(draft(&task(1), at(seq), vec![status(other)])).await?;
+        journal.write(draft(&task(1), at(seq), vec![status(other)])).await?;
     }
-    scribe.write(draft(&task(1), at(4), vec![note(1)])).await?;
+    journal.write(draft(&task(1), at(4), vec![note(1)])).await?;
     Ok(())
 }
 
-/// One task for each way to end.
-async fn ended(scribe: &Scribe) -> Result<Vec<TaskId>, Finding> {
+/// One task for each terminal status.
+async fn ended(journal: &TestJournal) -> Result<Vec<TaskId>, Finding> {
     let mut tasks = Vec::new();
     let ends = TaskStatus::ALL.into_iter().filter(|status| status.is_terminal());
     for (n, end) in (1..).zip(ends) {
-        scribe.create(&task(n)).await?;
-        scribe.write(draft(&task(n), at(1), vec![status(end)])).await?;
+        journal.create(&task(n)).await?;
+        journal.write(draft(&task(n), at(1), vec![status(end)])).await?;
         tasks.push(task(n));
     }
     Ok(tasks)

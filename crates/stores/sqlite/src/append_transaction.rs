@@ -1,60 +1,64 @@
-//! One transaction of the writer.
+//! One transaction of the writer thread.
 
 use antiphon_core::port::{Append, Appended, IdempotencyKey, JournalError, TaskHead};
 use antiphon_core::{EVENT_VERSION, EventBody, Position, Seq, TaskId, TaskSummary};
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use crate::column::read_text;
-use crate::standing::{Standings, TaskHeadCache};
 use crate::tables::Tables;
-use crate::writer::{Answer, Line};
+use crate::task_head_cache::{CachedTask, TaskHeadCache};
+use crate::writer::{Answer, SerializedEvent};
 
-pub(crate) struct Ledger<'a> {
+pub(crate) struct AppendTransaction<'a> {
     transaction: &'a Transaction<'a>,
     tables: Tables<'a>,
-    standings: &'a mut Standings,
+    cache: &'a mut TaskHeadCache,
     head: Position,
 }
 
-impl<'a> Ledger<'a> {
-    /// `head` is the last position that is written.
+impl<'a> AppendTransaction<'a> {
+    /// `head` is the last position in the file.
     pub(crate) fn open(
         transaction: &'a Transaction<'a>,
-        standings: &'a mut Standings,
+        cache: &'a mut TaskHeadCache,
         head: Position,
     ) -> Self {
-        Self { transaction, tables: Tables::new(transaction), standings, head }
+        Self { transaction, tables: Tables::new(transaction), cache, head }
     }
 
-    /// The last position, those of this transaction included.
+    /// The last position, this transaction included.
     pub(crate) fn head(&self) -> Position {
         self.head
     }
 
-    /// Writes one append, or says why not. `Err` is a fault of the file, not of the append: then
-    /// the transaction is no good any more.
-    pub(crate) fn enter(&mut self, append: &Append, lines: &[Line]) -> rusqlite::Result<Answer> {
+    /// Writes one append, or refuses it. The outer `Err` is a fault of the file, not of the append: the
+    /// transaction must be rolled back.
+    pub(crate) fn append(
+        &mut self,
+        append: &Append,
+        events_json: &[SerializedEvent],
+    ) -> rusqlite::Result<Answer> {
         if let Some(key) = &append.key
             && let Some(first) = answered(self.transaction, key)?
         {
             return Ok(Ok(first));
         }
-        let place = self.place(&append.task_id)?;
-        if let Err(refusal) = append.check_place(place) {
+        let head = self.head_of(&append.task_id)?;
+        if let Err(refusal) = append.check_position(head) {
             return Ok(Err(refusal));
         }
         self.advance(append)?;
-        let Some(standing) = self.standings.get_mut(&append.task_id) else {
-            let reason = "a task begins with its creation".to_owned();
+        let Some(cached) = self.cache.get_mut(&append.task_id) else {
+            let reason = "a task must begin with `task_created`".to_owned();
             return Ok(Err(JournalError::Invalid { task_id: append.task_id.clone(), reason }));
         };
-        let row = standing.row;
-        let mut seq = place.map_or(Seq(0), |head| head.seq);
+        let row = cached.row;
+        let mut seq = head.map_or(Seq(0), |head| head.seq);
         let mut insert = self.transaction.prepare_cached(
             "INSERT INTO events (position, task, seq, at_s, at_ns, type, data, v)
              VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         )?;
-        for (body, line) in append.events.iter().zip(lines) {
+        for (body, line) in append.events.iter().zip(events_json) {
             self.head.0 += 1;
             seq.0 += 1;
             insert.execute((
@@ -67,10 +71,10 @@ impl<'a> Ledger<'a> {
                 &line.data,
                 EVENT_VERSION,
             ))?;
-            self.tables.note(standing, self.head, body)?;
+            self.tables.index(cached, self.head, body)?;
         }
-        if standing.head().ended {
-            self.standings.remove(&append.task_id);
+        if cached.head().ended {
+            self.cache.remove(&append.task_id);
         }
         let task_id = append.task_id.clone();
         let appended = Appended { task_id, position: self.head, seq, deduplicated: false };
@@ -82,47 +86,47 @@ impl<'a> Ledger<'a> {
         Ok(Ok(appended))
     }
 
-    /// Where a task is; if it has not ended, it is at hand from now on.
-    fn place(&mut self, task_id: &TaskId) -> rusqlite::Result<Option<TaskHead>> {
-        if let Some(standing) = self.standings.get(task_id) {
-            return Ok(Some(standing.head()));
+    /// Position of a task. Caches the task unless it has ended.
+    fn head_of(&mut self, task_id: &TaskId) -> rusqlite::Result<Option<TaskHead>> {
+        if let Some(cached) = self.cache.get(task_id) {
+            return Ok(Some(cached.head()));
         }
-        let Some(standing) = self.tables.standing(task_id)? else { return Ok(None) };
-        let head = standing.head();
+        let Some(cached) = self.tables.task(task_id)? else { return Ok(None) };
+        let head = cached.head();
         if !head.ended {
-            self.standings.insert(standing);
+            self.cache.insert(cached);
         }
         Ok(Some(head))
     }
 
-    /// Writes where the task stands when all of the append has happened.
+    /// Writes the task's row as it is after the whole append.
     fn advance(&mut self, append: &Append) -> rusqlite::Result<()> {
         let Append { task_id, at, events, .. } = append;
-        if let Some(standing) = self.standings.get_mut(task_id) {
+        if let Some(cached) = self.cache.get_mut(task_id) {
             for body in events {
-                standing.apply(body, *at);
+                cached.apply(body, *at);
             }
-            return self.tables.update(standing);
+            return self.tables.update(cached);
         }
         if let Some((EventBody::TaskCreated(created), others)) = events.split_first() {
             let summary = TaskSummary::created(task_id.clone(), created, *at);
-            let row = match self.standings.next_row {
+            let row = match self.cache.next_row {
                 Some(row) => row,
                 None => self.tables.next_row()?,
             };
-            self.standings.next_row = Some(row + 1);
-            let mut standing = TaskHeadCache::new(row, summary);
+            self.cache.next_row = Some(row + 1);
+            let mut cached = CachedTask::new(row, summary);
             for body in others {
-                standing.apply(body, *at);
+                cached.apply(body, *at);
             }
-            self.tables.create(&mut standing)?;
-            self.standings.insert(standing);
+            self.tables.create(&mut cached)?;
+            self.cache.insert(cached);
         }
         Ok(())
     }
 }
 
-/// The answer a key was given the first time.
+/// The first answer of a key.
 pub(crate) fn answered(
     connection: &Connection,
     key: &IdempotencyKey,

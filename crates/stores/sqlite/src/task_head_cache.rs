@@ -1,7 +1,7 @@
-//! Where tasks stand that are worked on, kept at hand by the one who writes.
+//! The writer's cache of tasks that have not ended.
 //!
-//! Nobody else writes, so what is here is what is in the file, up to the transaction that is being
-//! written. When that one fails, everything here is dropped and read again.
+//! Only the writer writes, so the cache equals the file, plus the current transaction.
+//! When that fails, the cache is cleared.
 
 use std::collections::HashMap;
 
@@ -9,48 +9,48 @@ use antiphon_core::port::TaskHead;
 use antiphon_core::{AgentStatus, EventBody, LiveAgent, Seq, SpendingFold, TaskId, TaskSummary};
 use chrono::{DateTime, Utc};
 
-/// Most tasks at hand, of about half a kilobyte each. One more, and all are dropped: those that
-/// are still worked on come back with their next append, for the price of a look at the file.
-pub const TASKS_AT_HAND_MAX: usize = 4096;
+/// Most cached tasks, of about half a kilobyte each. One more clears the cache: active tasks
+/// return with their next append, for the price of one read.
+pub const CACHED_TASKS_MAX: usize = 4096;
 
-/// What is needed of a task to add to it.
+/// A task in the cache: what the next append needs.
 #[derive(Debug)]
-pub(crate) struct TaskHeadCache {
-    /// Its number in the file.
+pub(crate) struct CachedTask {
+    /// Row number of the task.
     pub(crate) row: i64,
-    /// `preview` and `spent` are what has to be written, not what the file has already.
+    /// `preview` and `spent` hold only what must still be written.
     pub(crate) summary: TaskSummary,
-    /// Its last event that is more than an arrival.
+    /// Seq of the last event that is not an arrival.
     settled: Seq,
     pub(crate) agent: Option<AgentStatus>,
-    /// The agent has to be written.
+    /// Whether the agent must be written.
     pub(crate) agent_moved: bool,
-    /// What was spent and allowed, and has to be written.
+    /// Spending and raised limits that must still be written.
     pub(crate) spending: SpendingFold,
-    pub(crate) beside: Beside,
+    pub(crate) related: RelatedRows,
 }
 
-/// What the file may have of a task beside its row.
+/// Whether other tables may have rows of the task.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Beside {
+pub(crate) struct RelatedRows {
     pub(crate) agent: bool,
     pub(crate) usage: bool,
     pub(crate) messages: bool,
 }
 
-impl Beside {
-    const NOTHING: Self = Self { agent: false, usage: false, messages: false };
-    const ANYTHING: Self = Self { agent: true, usage: true, messages: true };
+impl RelatedRows {
+    const NONE: Self = Self { agent: false, usage: false, messages: false };
+    const POSSIBLE: Self = Self { agent: true, usage: true, messages: true };
 }
 
-impl TaskHeadCache {
-    /// Of a task that is new.
+impl CachedTask {
+    /// A new task.
     pub(crate) fn new(row: i64, summary: TaskSummary) -> Self {
         let settled = summary.seq;
-        Self { beside: Beside::NOTHING, ..Self::of(row, summary, settled, None) }
+        Self { related: RelatedRows::NONE, ..Self::of(row, summary, settled, None) }
     }
 
-    /// Of a task that the file has.
+    /// A task of the file.
     pub(crate) fn of(
         row: i64,
         summary: TaskSummary,
@@ -64,11 +64,11 @@ impl TaskHeadCache {
             agent,
             agent_moved: false,
             spending: SpendingFold::default(),
-            beside: Beside::ANYTHING,
+            related: RelatedRows::POSSIBLE,
         }
     }
 
-    /// Adds what happened next.
+    /// Applies the next event.
     pub(crate) fn apply(&mut self, body: &EventBody, at: DateTime<Utc>) {
         self.summary.apply(body, at);
         self.spending.apply(&self.summary, body, at);
@@ -76,7 +76,7 @@ impl TaskHeadCache {
             self.settled = self.summary.seq;
         }
         if let EventBody::StateChanged(change) = body {
-            self.agent = Some(LiveAgent::moved(self.agent.take(), change, at));
+            self.agent = Some(LiveAgent::after_change(self.agent.take(), change, at));
             self.agent_moved = true;
         }
         if body.ends_task() {
@@ -90,32 +90,32 @@ impl TaskHeadCache {
     }
 }
 
-/// Tasks at hand, none of which has ended.
+/// Cached tasks, none of which has ended.
 #[derive(Debug, Default)]
-pub(crate) struct Standings {
-    tasks: HashMap<TaskId, TaskHeadCache>,
-    /// The number of the next task, once one was created.
+pub(crate) struct TaskHeadCache {
+    tasks: HashMap<TaskId, CachedTask>,
+    /// Row number of the next task, once known.
     pub(crate) next_row: Option<i64>,
 }
 
-impl Standings {
-    /// Before a transaction with that many appends.
+impl TaskHeadCache {
+    /// Clears the cache if a transaction with that many appends could exceed its limit.
     pub(crate) fn make_room(&mut self, appends: usize) {
-        if self.tasks.len() + appends > TASKS_AT_HAND_MAX {
+        if self.tasks.len() + appends > CACHED_TASKS_MAX {
             self.tasks.clear();
         }
     }
 
-    pub(crate) fn get(&self, task_id: &TaskId) -> Option<&TaskHeadCache> {
+    pub(crate) fn get(&self, task_id: &TaskId) -> Option<&CachedTask> {
         self.tasks.get(task_id)
     }
 
-    pub(crate) fn get_mut(&mut self, task_id: &TaskId) -> Option<&mut TaskHeadCache> {
+    pub(crate) fn get_mut(&mut self, task_id: &TaskId) -> Option<&mut CachedTask> {
         self.tasks.get_mut(task_id)
     }
 
-    pub(crate) fn insert(&mut self, standing: TaskHeadCache) {
-        self.tasks.insert(standing.summary.task_id.clone(), standing);
+    pub(crate) fn insert(&mut self, cached: CachedTask) {
+        self.tasks.insert(cached.summary.task_id.clone(), cached);
     }
 
     pub(crate) fn remove(&mut self, task_id: &TaskId) {

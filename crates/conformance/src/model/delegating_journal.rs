@@ -1,0 +1,130 @@
+//! A journal for tests that differs from another journal in a few methods.
+
+use antiphon_core::port::{
+    AgentQuery, Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError,
+    JournalIndex, JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex, TaskQuery,
+};
+use antiphon_core::{
+    Approval, DayRange, InteractionId, LiveAgent, QueuedMessage, Replied, SessionSummary, Spending,
+    TaskSummary,
+};
+use async_trait::async_trait;
+
+/// The methods of a journal, each forwarded to [`inner`](JournalHooks::inner) unless a test
+/// overrides it. [`DelegatingJournal`] makes a journal of it.
+#[async_trait]
+pub trait JournalHooks: Send + Sync {
+    /// The journal that methods are forwarded to.
+    fn inner(&self) -> &dyn Journal;
+
+    /// See [`JournalLog::append`].
+    async fn append(&self, append: Append) -> Result<Appended, JournalError> {
+        self.inner().append(append).await
+    }
+
+    /// See [`JournalLog::read`].
+    async fn read(&self, read: Read) -> Result<Page, JournalError> {
+        self.inner().read(read).await
+    }
+
+    /// See [`JournalLog::answered`].
+    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
+        self.inner().answered(key).await
+    }
+
+    /// See [`TaskIndex::tasks`].
+    async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
+        self.inner().tasks(query).await
+    }
+
+    /// See [`JournalIndex::sessions`].
+    async fn sessions(&self, query: SessionQuery) -> Result<Vec<SessionSummary>, JournalError> {
+        self.inner().sessions(query).await
+    }
+
+    /// See [`JournalIndex::approvals`].
+    async fn approvals(&self, query: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
+        self.inner().approvals(query).await
+    }
+
+    /// See [`JournalIndex::agents`].
+    async fn agents(&self, query: AgentQuery) -> Result<Vec<LiveAgent>, JournalError> {
+        self.inner().agents(query).await
+    }
+
+    /// See [`JournalIndex::queued`].
+    async fn queued(&self, query: QueuedQuery) -> Result<Vec<QueuedMessage>, JournalError> {
+        self.inner().queued(query).await
+    }
+
+    /// See [`JournalIndex::reply`].
+    async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
+        self.inner().reply(request).await
+    }
+
+    /// See [`JournalIndex::spending`].
+    async fn spending(&self, days: DayRange) -> Result<Spending, JournalError> {
+        self.inner().spending(days).await
+    }
+}
+
+/// A journal whose methods are those of its [`JournalHooks`].
+#[derive(Debug, Clone, Copy)]
+pub struct DelegatingJournal<T>(pub T);
+
+impl<T> std::ops::Deref for DelegatingJournal<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+#[async_trait]
+impl<T: JournalHooks> JournalLog for DelegatingJournal<T> {
+    async fn append(&self, append: Append) -> Result<Appended, JournalError> {
+        self.0.append(append).await
+    }
+
+    async fn read(&self, read: Read) -> Result<Page, JournalError> {
+        self.0.read(read).await
+    }
+
+    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
+        self.0.answered(key).await
+    }
+}
+
+#[async_trait]
+impl<T: JournalHooks> TaskIndex for DelegatingJournal<T> {
+    async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
+        self.0.tasks(query).await
+    }
+}
+
+#[async_trait]
+impl<T: JournalHooks> JournalIndex for DelegatingJournal<T> {
+    async fn sessions(&self, query: SessionQuery) -> Result<Vec<SessionSummary>, JournalError> {
+        self.0.sessions(query).await
+    }
+
+    async fn approvals(&self, query: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
+        self.0.approvals(query).await
+    }
+
+    async fn agents(&self, query: AgentQuery) -> Result<Vec<LiveAgent>, JournalError> {
+        self.0.agents(query).await
+    }
+
+    async fn queued(&self, query: QueuedQuery) -> Result<Vec<QueuedMessage>, JournalError> {
+        self.0.queued(query).await
+    }
+
+    async fn reply(&self, request: InteractionId) -> Result<Option<Replied>, JournalError> {
+        self.0.reply(request).await
+    }
+
+    async fn spending(&self, days: DayRange) -> Result<Spending, JournalError> {
+        self.0.spending(days).await
+    }
+}

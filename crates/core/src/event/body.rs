@@ -1,0 +1,494 @@
+//! The list of events and their fields.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::defaults::{
+    any_agent, content, is_any_agent, is_false, is_message, is_user, is_zero, message_class,
+    present, user,
+};
+use super::{EventError, Seq};
+use crate::port::Rule;
+use crate::{
+    AgentId, AgentName, AgentState, ApprovalId, CallableAgents, ContextScope, Decision, Effect,
+    HandlingMode, InteractionContent, InteractionId, Join, Message, ModelOptions, ModelRef,
+    PeerInputClass, RawJson, RenderMetadata, ResponseStatus, RunnerConfig, Sender, SessionId,
+    TaskId, TaskLimits, TaskStatus, Tool, ToolCallId, Usage,
+};
+
+macro_rules! events {
+    ($( $(#[$doc:meta])* $name:ident $method:ident = $word:literal { $( $(#[$field_doc:meta])* $field:ident : $type:ty, )* } )*) => {
+        /// What happened.
+        #[derive(Debug, Clone, PartialEq, Serialize)]
+        #[serde(untagged)]
+        #[expect(
+            clippy::large_enum_variant,
+            reason = "the largest is the creation of a task, which every task begins with"
+        )]
+        pub enum EventBody {
+            $( $(#[$doc])* $name($name), )*
+        }
+
+        $(
+            $(#[$doc])*
+            #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+            pub struct $name {
+                $(
+                    $(#[$field_doc])*
+                    pub $field: $type,
+                )*
+            }
+
+            impl From<$name> for EventBody {
+                fn from(body: $name) -> Self {
+                    Self::$name(body)
+                }
+            }
+        )*
+
+        /// Handles events by type. Every method does nothing unless it is implemented, so that a
+        /// new event changes only the visitors that handle it.
+        pub trait EventVisitor {
+            $(
+                $(#[$doc])*
+                fn $method(&mut self, event: &$name) {
+                    let _ = event;
+                }
+            )*
+        }
+
+        impl EventBody {
+            /// Every `type` of an event.
+            pub const TYPES: &'static [&'static str] = &[$( $word, )*];
+
+            /// The `type` of the event in JSON.
+            pub fn event_type(&self) -> &'static str {
+                match self {
+                    $( Self::$name(_) => $word, )*
+                }
+            }
+
+            /// Calls the method of the visitor for this event.
+            pub fn visit(&self, visitor: &mut impl EventVisitor) {
+                match self {
+                    $( Self::$name(event) => visitor.$method(event), )*
+                }
+            }
+
+            /// Reads the `data` of an event of type `word`.
+            pub fn parse(word: &str, data: &str) -> Result<Self, EventError> {
+                let malformed = |error: serde_json::Error| EventError::Malformed {
+                    event_type: word.to_owned(),
+                    reason: error.to_string(),
+                };
+                match word {
+                    $( $word => serde_json::from_str(data).map(Self::$name).map_err(malformed), )*
+                    _ => Err(EventError::UnknownType { found: word.to_owned() }),
+                }
+            }
+        }
+    };
+}
+
+events! {
+    /// The orchestrator accepted a task. Always the first event of its task.
+    TaskCreated task_created = "task_created" {
+        /// Name of the agent that works on the task.
+        agent: String,
+        /// Id of the session the task belongs to.
+        session_id: SessionId,
+        /// Id of the task that dispatched it. Absent for a root task.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parent: Option<TaskId>,
+        /// Id of the root of its tree. Absent: the task is the root.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        root: Option<TaskId>,
+        /// Number of tasks above it; 0 for a root task.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        depth: u32,
+        /// Messages of another task that come before its own. Absent: none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        history: Option<HistoryRef>,
+        /// Model of the task; a resumed task uses the same. Absent: the task needs no model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<ModelRef>,
+        /// Models to use, in order, when the first one is not available.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        fallbacks: Vec<ModelRef>,
+        /// System prompt of the agent. Absent: empty.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        system_prompt: String,
+        /// Names of the tools the agent may use. Absent: every tool.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tools: Option<Vec<String>>,
+        /// Tools that the client offered and runs itself.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        external_tools: Vec<Tool>,
+        /// Agents the agent may call. Absent: any agent.
+        #[serde(default = "any_agent", skip_serializing_if = "is_any_agent")]
+        agents: CallableAgents,
+        /// Runner that works on the task. Absent: this orchestrator.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        runner: Option<RunnerConfig>,
+        /// Whether the task is a resident task: it reads the inbox of its agent, and ends only when
+        /// it is stopped. Absent: `false`.
+        #[serde(rename = "standing", default, skip_serializing_if = "is_false")]
+        resident: bool,
+        /// Limits of the task. Absent: no limit.
+        #[serde(default, skip_serializing_if = "TaskLimits::is_none")]
+        limits: TaskLimits,
+        /// JSON Schema of the result. Absent: any result.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output_schema: Option<RawJson>,
+        /// Options of the model calls. Absent: the defaults of the provider.
+        #[serde(rename = "manner", default, skip_serializing_if = "ModelOptions::is_default")]
+        model_options: ModelOptions,
+        /// Id of the API key that pays for the task and for every task below it. Absent: the owner
+        /// pays.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        payer: Option<String>,
+        /// How the program that accepted the task reaches its model: a script, a recording. A
+        /// resumed task uses the same. Absent: as configured.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        route: Option<RawJson>,
+    }
+    /// A task got a new status. No event of the task follows a terminal status.
+    StatusChanged status_changed = "status_changed" {
+        /// The new status.
+        status: TaskStatus,
+        /// The result of a completed task, or the reason of another status. Absent: none. `null` is
+        /// a result.
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+        detail: Option<Value>,
+        /// What an `input_required` task waits for. Absent for other statuses.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        waiting_for: Option<WaitingFor>,
+    }
+    /// A live agent changed its state.
+    StateChanged state_changed = "state_changed" {
+        /// Id of the live agent.
+        agent_id: AgentId,
+        /// State before the change.
+        from: AgentState,
+        /// State after the change.
+        to: AgentState,
+    }
+    /// A message joined the conversation.
+    MessageAppended message_appended = "message_appended" {
+        /// The message.
+        message: Arc<Message>,
+        /// Id of the queued message that it was in the inbox. Absent: it was not queued.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        queued: Option<InteractionId>,
+    }
+    /// An interaction arrived and waits in the inbox of the task.
+    MessageQueued message_queued = "message_queued" {
+        /// Id of the interaction.
+        id: InteractionId,
+        /// When it may join the conversation.
+        mode: HandlingMode,
+        /// Sender. Absent: the user.
+        #[serde(default = "user", skip_serializing_if = "is_user")]
+        from: Sender,
+        /// Content, as it arrived.
+        #[serde(alias = "message", deserialize_with = "content")]
+        content: InteractionContent,
+        /// Class, decided on arrival. Absent: `actionable_message`.
+        #[serde(default = "message_class", skip_serializing_if = "is_message")]
+        class: PeerInputClass,
+        /// How to show it and how urgent it is. Absent: the defaults of its class.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        render_metadata: Option<RenderMetadata>,
+        /// Whether it waits until the agent works for another reason. Absent: `false`.
+        #[serde(default, skip_serializing_if = "is_false")]
+        quiet: bool,
+        /// Id of the task that waits for the answer. Absent: no task waits.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reply_to: Option<TaskId>,
+        /// Time after which an answer is too late. Absent: never.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<DateTime<Utc>>,
+        /// Id of an older queued message that this one replaces. Absent: none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        replaces: Option<InteractionId>,
+        /// Number of messages between agents in the chain that led to this one; 0 when it comes
+        /// from outside. Absent: 0.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        hops: u32,
+        /// JSON that came with an external event, for programs; the model does not see it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        payload: Option<RawJson>,
+    }
+    /// A tool call sends a request to another agent. The orchestrator delivers it under this id
+    /// after this event.
+    RequestSent request_sent = "request_sent" {
+        /// Id of the tool call.
+        tool_call_id: ToolCallId,
+        /// Id of the request.
+        id: InteractionId,
+        /// Name of the receiver.
+        to: AgentName,
+        /// Intent of the request.
+        intent: String,
+        /// Parameters of the request. Absent: `null`.
+        #[serde(default, skip_serializing_if = "Value::is_null")]
+        params: Value,
+        /// Time after which the request counts as failed.
+        until: DateTime<Utc>,
+        /// Whether the tool call waits for the answer. Absent: `false`.
+        #[serde(default, skip_serializing_if = "is_false")]
+        waits: bool,
+    }
+    /// The task answers a request. The orchestrator delivers the answer after this event.
+    Replied replied = "replied" {
+        /// Id of the request.
+        in_reply_to: InteractionId,
+        /// Sender of the request.
+        to: Sender,
+        /// Id of the task that waits for the answer. Absent: no task waits.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reply_to: Option<TaskId>,
+        /// `accepted` for a promise, `completed` or `failed` for the final answer.
+        status: ResponseStatus,
+        /// The answer. Absent: `null`.
+        #[serde(default, skip_serializing_if = "Value::is_null")]
+        result: Value,
+    }
+    /// A tool call needs the approval of a person.
+    ApprovalRequested approval_requested = "approval_requested" {
+        /// Id of the approval.
+        approval_id: ApprovalId,
+        /// Id of the tool call.
+        tool_call_id: ToolCallId,
+        /// Name of the tool.
+        tool_name: String,
+        /// Arguments of the call, byte for byte.
+        arguments: RawJson,
+        /// Why the call needs approval.
+        reason: String,
+        /// Rule that the decisions `allow_task` and `allow_always` grant.
+        rule: Rule,
+        /// Time after which the call counts as denied. Absent: never.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expires_at: Option<DateTime<Utc>>,
+    }
+    /// A person decided about an approval, or it expired.
+    ApprovalDecided approval_decided = "approval_decided" {
+        /// Id of the approval.
+        approval_id: ApprovalId,
+        /// The decision.
+        decision: Decision,
+        /// Name of the person or program that decided.
+        by: String,
+        /// Comment on the decision; the model reads it. Absent: none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        comment: Option<String>,
+    }
+    /// A tool call was not allowed to run.
+    ToolRefused tool_refused = "tool_refused" {
+        /// Id of the tool call.
+        tool_call_id: ToolCallId,
+        /// Name of the tool.
+        tool_name: String,
+        /// Why it was refused.
+        reason: String,
+    }
+    /// A tool call starts. Its side effects may have begun.
+    ToolStarted tool_started = "tool_started" {
+        /// Id of the tool call.
+        tool_call_id: ToolCallId,
+        /// Name of the tool.
+        tool_name: String,
+        /// Effect of the tool, which decides what recovery does with an interrupted call.
+        effect: Effect,
+    }
+    /// A tool call goes to the client that offered the tool.
+    ToolRequested tool_requested = "tool_requested" {
+        /// Id of the tool call.
+        tool_call_id: ToolCallId,
+        /// Name of the tool.
+        tool_name: String,
+        /// Arguments of the call, byte for byte.
+        arguments: RawJson,
+        /// Time after which the task becomes `input_required` without a result.
+        until: DateTime<Utc>,
+    }
+    /// A tool call dispatches agents. The orchestrator creates their tasks under these ids after
+    /// this event.
+    Dispatched dispatched = "dispatched" {
+        /// Id of the tool call.
+        tool_call_id: ToolCallId,
+        /// What the children see of the conversation.
+        #[serde(default)]
+        context: ContextScope,
+        /// How the task waits for the children.
+        join: Join,
+        /// Ids of the children's tasks, in the order of the targets.
+        children: Vec<TaskId>,
+    }
+    /// A tool call waits for tasks that were dispatched before.
+    Awaited awaited = "awaited" {
+        /// Id of the tool call.
+        tool_call_id: ToolCallId,
+        /// Ids of the tasks.
+        tasks: Vec<TaskId>,
+        /// Whether the call waits for any or for all of the tasks.
+        mode: Awaiting,
+        /// Time after which the call stops waiting. Absent: never.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<DateTime<Utc>>,
+    }
+    /// Another agent takes over the task: its result is the result of the task.
+    HandedOver handed_over = "handed_over" {
+        /// Id of the tool call that handed over.
+        tool_call_id: ToolCallId,
+        /// Name of the agent that works on the task from here on.
+        agent: String,
+        /// Model from here on. Absent: the agent needs no model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<ModelRef>,
+        /// Models to use, in order, when that one is not available.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        fallbacks: Vec<ModelRef>,
+        /// System prompt from here on. Absent: empty.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        system_prompt: String,
+        /// Names of the tools the agent may use from here on. Absent: every tool.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tools: Option<Vec<String>>,
+        /// Agents the agent may call from here on. Absent: any agent.
+        #[serde(default = "any_agent", skip_serializing_if = "is_any_agent")]
+        agents: CallableAgents,
+    }
+    /// A runner copied the events of a remote task up to this one.
+    Relayed relayed = "relayed" {
+        /// Id of the remote task.
+        task_id: TaskId,
+        /// Seq of the last remote event that was copied.
+        seq: Seq,
+    }
+    /// A model call used tokens.
+    UsageRecorded usage_recorded = "usage_recorded" {
+        /// Model, as `PROVIDER/MODEL`.
+        model: String,
+        /// Tokens used.
+        usage: Usage,
+        /// Purpose of the call. Absent: a step of the task.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        purpose: Option<Purpose>,
+    }
+    /// The spend limits of this day and its month were raised.
+    BudgetRaised budget_raised = "budget_raised" {
+        /// Amount, in billionths of a US dollar.
+        nano_usd: u64,
+        /// Id of the API key whose limits are raised. Absent: the total limits.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        payer: Option<String>,
+        /// Name of the person or program that raised the limits.
+        by: String,
+        /// Comment. Absent: none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        comment: Option<String>,
+    }
+    /// The result of the model does not fit the output schema of the task. The model tries again.
+    OutputRejected output_rejected = "output_rejected" {
+        /// What is wrong with the result; the model reads it.
+        reason: String,
+    }
+    /// From here on the model reads a summary in place of the older messages. The journal keeps
+    /// them all.
+    Compacted compacted = "compacted" {
+        /// The summary.
+        summary: String,
+        /// Index of the first message that the model still reads, counted from 0 over the
+        /// conversation.
+        kept_from: u64,
+    }
+}
+
+/// The messages of another task, up to one of its events.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryRef {
+    /// Id of the other task.
+    pub task_id: TaskId,
+    /// Seq of the last event that counts.
+    pub seq: Seq,
+}
+
+/// What an `input_required` task waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum WaitingFor {
+    /// The decision about a tool call.
+    Approval,
+    /// A user resumes the task.
+    Resume,
+    /// The client that offered a tool sends the result of a call.
+    ToolResult,
+    /// A new day or month begins, or a user raises the spend limit.
+    Budget,
+}
+
+/// For how many tasks a tool call waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Awaiting {
+    /// For the first task that ends.
+    Any,
+    /// For every task.
+    #[default]
+    All,
+}
+
+/// Purpose of a model call that is not a step of the task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// A summary of the conversation.
+    Compaction,
+}
+
+impl MessageAppended {
+    /// A message that was not queued.
+    pub fn new(message: impl Into<Arc<Message>>) -> Self {
+        Self { message: message.into(), queued: None }
+    }
+}
+
+impl StatusChanged {
+    /// A new status without detail.
+    pub fn new(status: TaskStatus) -> Self {
+        Self { status, detail: None, waiting_for: None }
+    }
+}
+
+impl TaskCreated {
+    /// A root task without model, limits or history.
+    pub fn new(agent: impl Into<String>, session_id: SessionId) -> Self {
+        Self {
+            agent: agent.into(),
+            session_id,
+            parent: None,
+            root: None,
+            depth: 0,
+            history: None,
+            model: None,
+            fallbacks: Vec::new(),
+            system_prompt: String::new(),
+            tools: None,
+            external_tools: Vec::new(),
+            agents: CallableAgents::Any,
+            runner: None,
+            resident: false,
+            limits: TaskLimits::default(),
+            output_schema: None,
+            model_options: ModelOptions::default(),
+            payer: None,
+            route: None,
+        }
+    }
+}
