@@ -132,7 +132,7 @@ fn unlimited_runner<'a>(
     orchestrator: &Orchestrator,
     runner: Option<&'a RunnerConfig>,
 ) -> Option<&'a str> {
-    let unlimited = runner.filter(|runner| orchestrator.is_unbound(runner));
+    let unlimited = runner.filter(|runner| orchestrator.is_unrestricted(runner));
     unlimited.map(|runner| runner.kind.as_str())
 }
 

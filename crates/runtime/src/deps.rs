@@ -56,10 +56,10 @@ pub struct RuntimeDeps {
 
 impl RuntimeDeps {
     /// Whether the model of a task with this runner is called from here.
-    pub(crate) fn asks_here(&self, runner: Option<&RunnerConfig>) -> bool {
+    pub(crate) fn uses_run_provider(&self, runner: Option<&RunnerConfig>) -> bool {
         let Some(config) = runner else { return true };
         let known = self.runners.iter().find(|known| known.kind() == config.kind);
-        known.is_none_or(|known| known.asks_here())
+        known.is_none_or(|known| known.uses_run_provider())
     }
 
     /// Whether a runner is an orchestrator of its own.
@@ -77,7 +77,7 @@ impl RuntimeDeps {
 
     /// Checks that the model of a task can be called from here, if it is called from here.
     pub(crate) fn check_model(&self, state: &TaskState) -> Result<(), OrchestratorError> {
-        if !self.asks_here(state.created.runner.as_ref()) {
+        if !self.uses_run_provider(state.created.runner.as_ref()) {
             return Ok(());
         }
         let task_id = || state.task_id.clone();

@@ -10,7 +10,7 @@ use antiphon_core::port::{
 };
 use antiphon_core::{
     AgentName, AgentState, Approval, ApprovalId, Decision, EventBody, HandlingMode, InteractionId,
-    LiveAgent, Position, PriceTable, Queued, Replied, RunnerConfig, Runtime, Sender,
+    LiveAgent, Position, PriceTable, QueuedMessage, Replied, RunnerConfig, Runtime, Sender,
     SessionSummary, StatusChanged, TaskId, TaskStatus, TaskSummary, ToolCallId, ToolResult,
     UserMessage, WaitingFor,
 };
@@ -104,9 +104,9 @@ impl Orchestrator {
     }
 
     /// Whether neither a gate nor a sandbox bounds the runner. Only a user may start such tasks.
-    pub fn is_unbound(&self, runner: &RunnerConfig) -> bool {
+    pub fn is_unrestricted(&self, runner: &RunnerConfig) -> bool {
         let mut runners = self.services.deps.runners.iter();
-        runners.any(|known| known.kind() == runner.kind && known.is_unbound())
+        runners.any(|known| known.kind() == runner.kind && known.is_unrestricted())
     }
 
     /// Checks whether `task` would be accepted. Records nothing.
@@ -324,7 +324,7 @@ impl Orchestrator {
         &self,
         limit: NonZeroUsize,
     ) -> Result<Vec<SessionSummary>, OrchestratorError> {
-        Ok(self.services.deps.journal.sessions(limit).await?)
+        Ok(self.services.deps.journal.sessions(limit.into()).await?)
     }
 
     /// Approvals, oldest first.
@@ -332,18 +332,18 @@ impl Orchestrator {
         &self,
         which: ApprovalSelector,
     ) -> Result<Vec<Approval>, OrchestratorError> {
-        let query = ApprovalQuery { which, limit: APPROVALS_MAX };
+        let query = ApprovalQuery { which, after: None, limit: APPROVALS_MAX };
         Ok(self.services.deps.journal.approvals(query).await?)
     }
 
     /// Messages that no task has read yet.
-    pub async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<Queued>, OrchestratorError> {
-        Ok(self.services.deps.journal.queued(limit).await?)
+    pub async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<QueuedMessage>, OrchestratorError> {
+        Ok(self.services.deps.journal.queued(limit.into()).await?)
     }
 
     /// Live agents and their states. An agent whose task does not run is idle.
     pub async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, OrchestratorError> {
-        let mut agents = self.services.deps.journal.agents(limit).await?;
+        let mut agents = self.services.deps.journal.agents(limit.into()).await?;
         for agent in &mut agents {
             self.refresh(agent);
         }

@@ -48,7 +48,7 @@ mod tests {
             rule: Rule("bash(git push *)".to_owned()),
             expires_at: None,
         };
-        Approval::asked(TaskId::parse("01a2").unwrap(), &request, DateTime::UNIX_EPOCH)
+        Approval::requested(TaskId::parse("01a2").unwrap(), &request, DateTime::UNIX_EPOCH)
     }
 
     #[test]

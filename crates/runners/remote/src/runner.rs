@@ -44,7 +44,7 @@ impl Runner for RemoteRunner {
         "loopback"
     }
 
-    fn asks_here(&self) -> bool {
+    fn uses_run_provider(&self) -> bool {
         false
     }
 

@@ -99,7 +99,7 @@ impl BudgetService {
     pub(crate) fn check_price(&self, task: &TaskCreated) -> Result<(), LimitReached> {
         let unknown = self
             .deps
-            .asks_here(task.runner.as_ref())
+            .uses_run_provider(task.runner.as_ref())
             .then(|| self.limits.model_without_price(task, &self.deps.prices))
             .flatten();
         unknown.map_or(Ok(()), |model| Err(LimitReached::PriceUnknown { model }))
@@ -108,7 +108,7 @@ impl BudgetService {
     /// Why the budget refuses a model call of a task, if it does.
     pub(crate) fn model_refusal(&self, task: &TaskCreated) -> Option<BudgetRefusal> {
         // Calls that another orchestrator pays for are checked there.
-        if !self.deps.asks_here(task.runner.as_ref()) {
+        if !self.deps.uses_run_provider(task.runner.as_ref()) {
             return None;
         }
         if let Err(spent) = self.affordable(task.payer.as_deref(), Scopes::All) {

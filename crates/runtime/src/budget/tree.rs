@@ -36,7 +36,7 @@ pub(crate) struct Tree {
 impl Tree {
     fn new(root: TaskId, created: &TaskCreated, totals: Totals) -> Self {
         let mut limits = created.limits;
-        if created.standing {
+        if created.resident {
             // These limits hold for the resident agent itself, for each wake-up.
             (limits.turns_max, limits.tool_calls_max) = (None, None);
         }

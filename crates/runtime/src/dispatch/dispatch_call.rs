@@ -83,7 +83,7 @@ impl TaskRun {
             if only_call == OnlyCall::No {
                 return Err(Refusal::NotAlone);
             }
-            if self.state.created.standing {
+            if self.state.created.resident {
                 let reason = "you are a resident agent and cannot hand over: call the agent with \
                               another context";
                 return Err(Refusal::Arguments { reason: reason.to_owned() });

@@ -208,7 +208,7 @@ impl CallingTask<'_> {
     fn check_model(&self, child: &TaskCreated) -> Result<(), Refusal> {
         let runner = child.runner.as_ref().map(|runner| runner.kind.as_str());
         let known = self.deps.runners.iter().find(|known| Some(known.kind()) == runner);
-        if known.is_some_and(|known| !known.asks_here()) {
+        if known.is_some_and(|known| !known.uses_run_provider()) {
             return Ok(());
         }
         let refuse = |reason| Refusal::NoModel { agent: format!("`{}`", child.agent), reason };
@@ -252,7 +252,7 @@ impl CallingTask<'_> {
         // Never more: an agent must not start a runner that neither gate nor sandbox bounds.
         let unbound = |wish: &Runtime| {
             let mut runners = self.deps.runners.iter();
-            runners.any(|known| known.kind() == wish.kind() && known.is_unbound())
+            runners.any(|known| known.kind() == wish.kind() && known.is_unrestricted())
         };
         if let Some(wish) = wishes.iter().find(|wish| unbound(wish)) {
             return refuse(format!("{}: only a user may start it", wish.kind()));

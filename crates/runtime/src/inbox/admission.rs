@@ -120,7 +120,7 @@ fn classify_arrival(
     // Every request has a deadline.
     let usual = TimeDelta::seconds(i64::from(peer_tools::REQUEST_TIMEOUT_S_DEFAULT));
     let until = arrival.until.unwrap_or_else(|| services.deps.clock.now() + usual);
-    let until = Some(until).filter(|_| queued.is_owed() || arrival.until.is_some());
+    let until = Some(until).filter(|_| queued.expects_answer() || arrival.until.is_some());
     Ok(Some(MessageQueued { until, ..queued }))
 }
 
@@ -213,10 +213,10 @@ pub(crate) async fn queue_for_task(
         Ok(Reservation::AlreadyCounted) => {}
         Err(full) => return Ok(QueueOutcome::Full(full)),
     }
-    let until = queued.until.filter(|_| queued.is_owed()).map(|until| (until, queued.id));
+    let until = queued.until.filter(|_| queued.expects_answer()).map(|until| (until, queued.id));
     let append = Append {
         task_id: task_id.clone(),
-        expected: Expected::There,
+        expected: Expected::Exists,
         at: services.deps.clock.now(),
         events: vec![queued.into()],
         key,

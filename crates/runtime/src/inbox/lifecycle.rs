@@ -90,7 +90,7 @@ async fn notify_peer(
     let queued = MessageQueued::of(classify(interaction, &SilentIntents::default()));
     let append = Append {
         task_id: peer.clone(),
-        expected: Expected::There,
+        expected: Expected::Exists,
         at: services.deps.clock.now(),
         events: vec![queued.into()],
         key: Some(IdempotencyKey(key)),
@@ -149,7 +149,7 @@ pub(crate) async fn register_resident(
         return Ok(());
     }
     let (created, _) = tree::creation(&task.task_id, &*services.deps.journal).await?;
-    if created.standing {
+    if created.resident {
         let live = ResidentTask { task_id: task.task_id.clone(), agents: created.agents };
         services.residents.insert(name, live);
     }

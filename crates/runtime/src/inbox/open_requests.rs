@@ -45,7 +45,7 @@ impl TaskState {
 
     /// Whether the request is still to be answered by this task.
     pub(crate) fn has_open_request(&self, request: InteractionId) -> bool {
-        let queued = |queued: &MessageQueued| queued.id == request && queued.is_owed();
+        let queued = |queued: &MessageQueued| queued.id == request && queued.expects_answer();
         self.inbound_requests.contains_key(&request) || self.queue.iter().any(queued)
     }
 
@@ -89,7 +89,7 @@ impl TaskState {
     /// Deadlines of the replies of this task.
     pub(crate) fn reply_deadlines(&self) -> impl Iterator<Item = (DateTime<Utc>, InteractionId)> {
         let owed = self.inbound_requests.iter().filter_map(|(id, owed)| Some((owed.until?, *id)));
-        let waiting = self.queue.iter().filter(|queued| queued.is_owed());
+        let waiting = self.queue.iter().filter(|queued| queued.expects_answer());
         owed.chain(waiting.filter_map(|queued| Some((queued.until?, queued.id))))
     }
 
@@ -98,7 +98,7 @@ impl TaskState {
         let over = |until: Option<DateTime<Utc>>| until.is_some_and(|until| now >= until);
         let owed =
             self.inbound_requests.iter().filter(|(_, owed)| over(owed.until)).map(|(id, _)| *id);
-        let waiting = self.queue.iter().filter(|queued| queued.is_owed() && over(queued.until));
+        let waiting = self.queue.iter().filter(|queued| queued.expects_answer() && over(queued.until));
         owed.chain(waiting.map(|queued| queued.id)).collect()
     }
 

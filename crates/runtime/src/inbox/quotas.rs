@@ -220,7 +220,7 @@ impl InboxUsage {
 
 /// Whether a later message of the same kind replaces it. A request is never replaced.
 fn is_replaceable(queued: &MessageQueued) -> bool {
-    queued.is_progress() && !queued.is_owed()
+    queued.is_progress() && !queued.expects_answer()
 }
 
 fn is_bounded(class: PeerInputClass) -> bool {

@@ -27,11 +27,11 @@ pub(crate) fn for_turn(queue: &[MessageQueued]) -> Vec<InteractionId> {
     let Some(first) = in_order.first() else { return Vec::new() };
     let mut taken =
         not_too_long(queue.iter().filter(|queued| !queued.wakes()).take(QUIET_MESSAGES_MAX));
-    if first.is_owed() {
+    if first.expects_answer() {
         taken.push(first.id);
     } else {
         let others =
-            in_order.into_iter().take_while(|queued| !queued.is_owed()).take(TURN_MESSAGES_MAX);
+            in_order.into_iter().take_while(|queued| !queued.expects_answer()).take(TURN_MESSAGES_MAX);
         taken.extend(not_too_long(others));
     }
     taken
@@ -42,8 +42,8 @@ pub(crate) fn for_steering(queue: &[MessageQueued], about: About) -> Vec<Interac
     let steers = |queued: &&MessageQueued| queued.mode == HandlingMode::Steer && queued.wakes();
     let mut requests = usize::from(about == About::Request);
     let mut fits = |queued: &&MessageQueued| {
-        requests += usize::from(queued.is_owed());
-        !queued.is_owed() || requests == 1
+        requests += usize::from(queued.expects_answer());
+        !queued.expects_answer() || requests == 1
     };
     let steering = ordered(queue.iter().filter(steers)).into_iter().filter(|queued| fits(queued));
     not_too_long(steering.take(TURN_MESSAGES_MAX))

@@ -93,7 +93,7 @@ pub(crate) async fn deliver_reply(
     let queued = MessageQueued::of(classify(interaction, &SilentIntents::default()));
     let append = Append {
         task_id: task_id.clone(),
-        expected: Expected::There,
+        expected: Expected::Exists,
         at: services.deps.clock.now(),
         events: vec![queued.into()],
         key: Some(IdempotencyKey(key)),
@@ -154,7 +154,7 @@ pub(crate) async fn answer_overdue(
         }
         let append = Append {
             task_id: task_id.clone(),
-            expected: Expected::Behind(state.seq),
+            expected: Expected::AtOrArrivals(state.seq),
             at: now,
             events: answers.iter().cloned().map(EventBody::from).collect(),
             key: None,

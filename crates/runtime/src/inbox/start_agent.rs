@@ -106,7 +106,7 @@ pub(crate) async fn newest_resident(
     for task in services.deps.journal.tasks(query).await? {
         // Other tasks may continue the session.
         let own = task.parent.is_none() && task.agent == name.as_str();
-        if own && tree::creation(&task.task_id, &*services.deps.journal).await?.0.standing {
+        if own && tree::creation(&task.task_id, &*services.deps.journal).await?.0.resident {
             return Ok(Some(task));
         }
     }
@@ -191,11 +191,11 @@ fn resident_creation(
         tools: definition.tools.clone(),
         agents: definition.agents.clone(),
         runner,
-        standing: true,
+        resident: true,
         limits: limits_of(&definition),
         ..TaskCreated::new(name.as_str(), session_of(name)?)
     };
-    if services.deps.asks_here(created.runner.as_ref()) {
+    if services.deps.uses_run_provider(created.runner.as_ref()) {
         let none = || refuse("it names no model, and none is configured".to_owned());
         let model = created.model.as_ref().ok_or_else(none)?;
         let known = services.deps.models.provider(model, &created.fallbacks, None);
@@ -261,7 +261,7 @@ async fn record_stop(
     let detail = Some(json!({ "stopping": true }));
     let append = Append {
         task_id: last.task_id.clone(),
-        expected: Expected::There,
+        expected: Expected::Exists,
         at: services.deps.clock.now(),
         events: vec![StatusChanged { status, detail, waiting_for: last.waiting_for }.into()],
         key,
@@ -277,7 +277,7 @@ async fn record_stop(
 pub(crate) fn final_replies(state: &TaskState, status: TaskStatus) -> Vec<Replied> {
     let why = if status == TaskStatus::Canceled { "stopped" } else { "failed" };
     let result = json!({ "code": why, "error": format!("the agent has {why}") });
-    let unread = state.queue.iter().filter(|queued| queued.is_owed()).map(|queued| queued.id);
+    let unread = state.queue.iter().filter(|queued| queued.expects_answer()).map(|queued| queued.id);
     let asked = state.inbound_requests.keys().copied().chain(unread);
     asked.filter_map(|id| state.answer(id, ResponseStatus::Failed, result.clone())).collect()
 }

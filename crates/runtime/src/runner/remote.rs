@@ -49,10 +49,10 @@ impl TaskRun {
     }
 
     /// Whether the runner reads the inbox of this task itself.
-    fn keeps_inbox(&self) -> bool {
+    fn reads_inbox(&self) -> bool {
         let Some(config) = &self.state.created.runner else { return false };
         let mut runners = self.services.deps.runners.iter();
-        runners.any(|known| known.kind() == config.kind && known.keeps_inbox())
+        runners.any(|known| known.kind() == config.kind && known.reads_inbox())
     }
 
     /// Cancels the task in another orchestrator, if it runs there.
@@ -85,7 +85,7 @@ impl TaskRun {
             | Action::ExpireRequests(_)
             | Action::TimeOutRequests(_)
             | Action::AnswerRequest(_) => self.is_orchestrated_elsewhere(),
-            Action::Idle => self.is_orchestrated_elsewhere() || self.keeps_inbox(),
+            Action::Idle => self.is_orchestrated_elsewhere() || self.reads_inbox(),
             Action::Suspend => self.is_orchestrated_elsewhere() && self.state.waiting_for.is_none(),
             Action::CallTools(pending) => {
                 let ours = pending.iter().all(|pending| {
@@ -213,7 +213,7 @@ impl TaskRun {
         };
         let provider = match self.services.deps.provider_of(&self.state.created) {
             Ok(provider) => provider,
-            Err(_) if !runner.asks_here() => Arc::new(NoModel) as Arc<dyn Provider>,
+            Err(_) if !runner.uses_run_provider() => Arc::new(NoModel) as Arc<dyn Provider>,
             Err(reason) => return Ok(Err(RunnerError::Refused { reason })),
         };
         // Fires when the task is canceled, its time is over, or a shared limit is reached.
@@ -242,15 +242,15 @@ impl TaskRun {
                 resident_agent: self
                     .state
                     .created
-                    .standing
+                    .resident
                     .then(|| self.state.created.agent.clone()),
-                asks_here: runner.asks_here(),
+                uses_run_provider: runner.uses_run_provider(),
                 end: end.clone(),
             }),
             provider: Arc::new(BoundedModel { provider, bounds }),
             cancel: Cancel::when(async move { over.cancelled().await }),
-            rest,
-            news: Box::new(UpdateSignal(
+            shutdown: rest,
+            updates: Box::new(UpdateSignal(
                 self.services.notifier.subscribe(Some(&self.state.task_id)),
             )),
         };

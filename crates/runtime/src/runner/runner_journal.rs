@@ -30,7 +30,7 @@ pub(crate) struct RunnerJournal {
     /// Name of the resident agent, when the task has to answer requests.
     pub(crate) resident_agent: Option<String>,
     /// Whether its model is called and paid from here.
-    pub(crate) asks_here: bool,
+    pub(crate) uses_run_provider: bool,
     /// Fired when a shared limit is reached.
     pub(crate) end: CancellationToken,
 }
@@ -55,7 +55,7 @@ impl RunnerJournal {
         match summary.and_then(|summary| summary.waiting_for) {
             Some(WaitingFor::Resume) => self.refuse("cannot lift a pause"),
             // A wait for another orchestrator's own budget is that orchestrator's to end.
-            Some(WaitingFor::Budget) if self.asks_here => self.refuse("cannot raise a budget"),
+            Some(WaitingFor::Budget) if self.uses_run_provider => self.refuse("cannot raise a budget"),
             Some(WaitingFor::Approval | WaitingFor::ToolResult | WaitingFor::Budget) | None => {
                 Ok(())
             }
@@ -204,36 +204,5 @@ impl TaskIndex for RunnerJournal {
             task.preview = None;
         }
         Ok(tasks)
-    }
-
-    async fn sessions(&self, _: NonZeroUsize) -> Result<Vec<SessionSummary>, JournalError> {
-        Ok(Vec::new())
-    }
-
-    async fn approvals(&self, _: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
-        Ok(Vec::new())
-    }
-
-    async fn agents(&self, _: NonZeroUsize) -> Result<Vec<LiveAgent>, JournalError> {
-        Ok(Vec::new())
-    }
-
-    async fn queued(&self, _: NonZeroUsize) -> Result<Vec<Queued>, JournalError> {
-        Ok(Vec::new())
-    }
-
-    /// Always `None`: a runner sends no requests.
-    async fn reply(&self, _: InteractionId) -> Result<Option<Replied>, JournalError> {
-        Ok(None)
-    }
-
-    /// Always empty: spending is counted when it is recorded.
-    async fn spending(&self, _: DayRange) -> Result<Spending, JournalError> {
-        Ok(Spending::default())
-    }
-
-    /// Always `None`: a runner has no keys.
-    async fn answered(&self, _: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
-        Ok(None)
     }
 }

@@ -55,7 +55,7 @@ async fn pending(
     approval_id: &ApprovalId,
 ) -> Result<Approval, OrchestratorError> {
     let which = ApprovalSelector::One(approval_id.clone());
-    let query = ApprovalQuery { which, limit: NonZeroUsize::MIN };
+    let query = ApprovalQuery { which, after: None, limit: NonZeroUsize::MIN };
     let found = services.deps.journal.approvals(query).await?.into_iter().next();
     let approval_id = approval_id.clone();
     match found {

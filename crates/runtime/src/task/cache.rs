@@ -54,7 +54,7 @@ impl TaskCache {
 
     /// Keeps a suspended resident task; any other task is dropped.
     pub(crate) fn keep_suspended(&self, state: TaskState, trees: Vec<Arc<Tree>>) {
-        if !state.created.standing {
+        if !state.created.resident {
             return;
         }
         let mut tasks = self.tasks();

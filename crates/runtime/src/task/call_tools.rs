@@ -132,7 +132,7 @@ impl TaskRun {
     /// Whether the orchestrator itself answers calls of this tool.
     pub(crate) fn orchestrates(&self, name: &str) -> bool {
         let may = self.services.deps.agents.is_some() && !self.state.created.agents.is_nobody();
-        let answers = self.state.created.standing && peer_tools::is_reply_tool(name);
+        let answers = self.state.created.resident && peer_tools::is_reply_tool(name);
         answers || may && (supervisor_tools::is_ours(name) || peer_tools::is_peer_tool(name))
     }
 
@@ -156,7 +156,7 @@ impl TaskRun {
             tools.extend(supervisor_tools::tools());
             tools.extend(peer_tools::peer_tools());
         }
-        if created.standing {
+        if created.resident {
             tools.extend(peer_tools::reply_tools());
         }
         tools

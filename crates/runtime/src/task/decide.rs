@@ -111,7 +111,7 @@ pub fn next_action(state: &TaskState, context: &LimitContext<'_>) -> Action {
     }
     let Some((answer, since)) = state.last_step() else {
         // A resident agent begins with the first message.
-        let begins = state.created.standing && !has_user_message(state.conversation.own());
+        let begins = state.created.resident && !has_user_message(state.conversation.own());
         return if begins { end_of_turn(state, None) } else { within_turn(state, context) };
     };
     let pending = unanswered_calls(state, answer, since);
@@ -162,7 +162,7 @@ fn end_of_turn(state: &TaskState, answer: Option<Value>) -> Action {
     take(reading_order::for_turn(&state.queue)).unwrap_or_else(|| {
         // The task is done when its detached tasks and requests are.
         let waits = !state.detached.is_empty() || !state.outbound_requests.is_empty();
-        if waits || state.created.standing { Action::Idle } else { deliver(state, answer) }
+        if waits || state.created.resident { Action::Idle } else { deliver(state, answer) }
     })
 }
 

@@ -190,7 +190,7 @@ pub(crate) fn time_over(state: &TaskState, standing: &LimitContext<'_>) -> Optio
 /// The limit that forbids another model call: one of the task, or of a tree it belongs to.
 pub(crate) fn reached(state: &TaskState, standing: &LimitContext<'_>) -> Option<LimitReached> {
     let (mut turns, mut calls, spent) = (state.turns, state.calls, state.spent.clone());
-    if state.created.standing {
+    if state.created.resident {
         // A resident agent never ends: these limits hold for each wake-up.
         turns = turns.saturating_sub(state.at_wake.turns);
         calls = calls.saturating_sub(state.at_wake.calls);

@@ -270,7 +270,7 @@ impl TaskState {
     fn add_to_queue(&mut self, queued: &MessageQueued) {
         self.detached.remove(&queued.id);
         let mut queued = queued.clone();
-        if let Some(request) = queued.settles()
+        if let Some(request) = queued.final_answer_to()
             && let Some(sent) = self.outbound_requests.remove(&request)
         {
             queued.hops = sent.hops.saturating_add(1);

@@ -145,7 +145,7 @@ fn check(before: &[MessageQueued], taken: &[InteractionId]) {
     let all_quiet: Vec<_> = before.iter().filter(|queued| !queued.wakes()).collect();
     assert_eq!(quiet, all_quiet, "what wakes nobody comes along, in order");
     assert!(!waking.is_empty() && waking.len() <= TURN_MESSAGES_MAX);
-    let requests = waking.iter().filter(|queued| queued.is_owed()).count();
+    let requests = waking.iter().filter(|queued| queued.expects_answer()).count();
     assert!(requests == 0 || waking.len() == 1, "a request has a turn of its own");
     let left: Vec<_> = before.iter().filter(|q| q.wakes() && !taken_set.contains(&q.id)).collect();
     let least = waking.iter().map(|queued| queued.salience()).min().expect("some");

@@ -82,7 +82,7 @@ impl TaskDetail {
             runner: created.runner.as_ref().map(|runner| runner.kind.clone()),
             handovers: Vec::new(),
             output: None,
-            resident: created.standing,
+            resident: created.resident,
             agent_state: AgentState::Idle,
         }
     }

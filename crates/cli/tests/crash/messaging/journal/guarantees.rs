@@ -58,7 +58,7 @@ impl RecordedTasks {
         assert!(appended.len() <= 1, "it was read in {appended:?}: {at}");
         assert!(appended.iter().all(|(task_id, _)| *task_id == last), "{appended:?}: {at}");
         let answers = self.answers(id).len();
-        assert_eq!(answers, usize::from(queued.is_owed()), "its answers: {at}");
+        assert_eq!(answers, usize::from(queued.expects_answer()), "its answers: {at}");
         let may_wait = match queued.class {
             PeerInputClass::PeerLifecycleAdded
             | PeerInputClass::PeerLifecycleRetired
@@ -103,7 +103,7 @@ impl RecordedTasks {
             assert!(sent.insert(request.id), "it was sent twice: {at}");
             assert!(!self.is_ended(task_id), "a requester was stopped: {at}");
             let responses =
-                self.queued().filter(|(.., queued)| queued.settles() == Some(request.id));
+                self.queued().filter(|(.., queued)| queued.final_answer_to() == Some(request.id));
             let responses: Vec<_> = responses.collect();
             let [(requester, _, response)] = responses[..] else { panic!("{responses:?}: {at}") };
             assert_eq!(requester, task_id, "{at}");
