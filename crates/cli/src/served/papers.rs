@@ -2,13 +2,14 @@
 //! What others could have read or written is refused, and so is an address off this machine.
 
 use std::fmt;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use antiphon_core::visible;
+use antiphon_private_file as private_file;
 use reqwest::header::HeaderValue;
 use serde::Deserialize;
 
@@ -116,21 +117,7 @@ fn loopback(url: &str) -> Option<SocketAddr> {
 
 /// A file that only its owner, who is the user, could read or write.
 fn read_private(path: &Path) -> io::Result<String> {
-    let named = fs::symlink_metadata(path)?;
-    if !named.is_file() {
-        return Err(io::Error::other("it is not a file"));
-    }
-    let file = File::open(path)?;
-    let about = file.metadata()?;
-    if (about.dev(), about.ino()) != (named.dev(), named.ino()) {
-        return Err(io::Error::other("it was replaced while it was read"));
-    }
-    if about.uid() != owner::user()? {
-        return Err(io::Error::other("it belongs to somebody else"));
-    }
-    if about.permissions().mode() & 0o077 != 0 {
-        return Err(io::Error::other("others may read or write it"));
-    }
+    let file = private_file::open(path)?;
     let mut text = String::new();
     file.take(PAPER_BYTES_MAX + 1).read_to_string(&mut text)?;
     if text.len() as u64 > PAPER_BYTES_MAX {
@@ -148,6 +135,7 @@ fn distrust(path: &Path, reason: &str) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
     use std::os::unix::net::UnixListener;
 
     use super::*;

@@ -14,7 +14,7 @@ use aide::OperationInput;
 use aide::generate::GenContext;
 use aide::openapi::Operation;
 use antiphon_core::{AgentName, ErrorCode, Sender, SourceName};
-use antiphon_keys::{Allowed, Holder, Level, Refused, Verdict, parse_authorization};
+use antiphon_keys::{Holder, KeyGrant, KeyRefusal, Level, Verdict, parse_authorization};
 use axum::extract::FromRequestParts;
 use axum::http::Method;
 use axum::http::request::Parts;
@@ -38,7 +38,7 @@ pub(crate) enum Caller {
     /// Whoever has the token: everything is theirs.
     Owner,
     /// Somebody with a key.
-    Key(Box<Allowed>),
+    Key(Box<KeyGrant>),
 }
 
 impl Caller {
@@ -56,11 +56,14 @@ impl Caller {
         let presented = parse_authorization(shown).map_err(|_| unauthorized())?;
         let id = presented.claimed_id();
         let allowed = keys.ring.check(&presented).map_err(|refused| match refused {
-            Refused::Unknown | Refused::Expired | Refused::Revoked | Refused::Malformed => {
+            KeyRefusal::Unknown
+            | KeyRefusal::Expired
+            | KeyRefusal::Revoked
+            | KeyRefusal::Malformed => {
                 tracing::info!(key.id = %id, reason = %refused, "a key was refused");
                 unauthorized()
             }
-            Refused::Unavailable { reason } => {
+            KeyRefusal::Unavailable { reason } => {
                 tracing::warn!(reason, "nobody with a key comes in");
                 let message =
                     "keys cannot be checked now: look into the server's log, or try later";

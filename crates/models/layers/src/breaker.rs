@@ -1,4 +1,4 @@
-//! Rest for a provider that keeps failing.
+//! A circuit breaker for a provider that keeps failing.
 //!
 //! | state     | a request                         | and then                                   |
 //! |-----------|-----------------------------------|--------------------------------------------|
@@ -6,11 +6,10 @@
 //! | open      | fails at once                     | after the rest: half-open                  |
 //! | half-open | one goes through, the others fail | success: closed; failure: open again       |
 //!
-//! A failure is one that may pass ([`ProviderError::is_transient`]), or an answer that ends
-//! before it has begun; a provider that refuses a request is alive, and so is one whose answer
-//! has begun, however it ends. A probe that is dropped before it says anything makes room for
-//! another. What was asked before the circuit opened says nothing about it anymore: only the
-//! probe decides.
+//! A failure is a temporary error ([`ProviderError::is_transient`]) or an answer that ends before
+//! its first piece. A provider that refuses a request is alive, and so is one whose answer has
+//! started, however it ends. A probe that is dropped without a result makes room for another.
+//! Requests from before the circuit opened no longer count: only the probe decides.
 
 use std::num::NonZeroU32;
 use std::pin::Pin;
@@ -22,12 +21,12 @@ use antiphon_core::{Piece, PieceSource, Provider, ProviderError, Request};
 use futures_core::Stream;
 use tokio::time::Instant;
 
-/// When to stop asking, and for how long.
+/// When to open the circuit, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BreakerConfig {
-    /// Failures in a row after which nobody is let through.
+    /// Consecutive failures that open the circuit.
     pub failures: NonZeroU32,
-    /// For how long.
+    /// How long it stays open.
     pub rest: Duration,
 }
 
@@ -41,15 +40,15 @@ impl Default for BreakerConfig {
 /// What a breaker does with the next request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BreakerState {
-    /// Lets it through.
+    /// Sends it.
     Closed,
-    /// Lets it fail.
+    /// Fails it at once.
     Open,
-    /// Lets one through to see.
+    /// Sends one as a probe.
     HalfOpen,
 }
 
-/// A provider that is left alone for a while when it keeps failing.
+/// A provider behind a circuit breaker.
 #[derive(Debug, Clone)]
 pub struct Breaker<P> {
     inner: P,
@@ -57,12 +56,12 @@ pub struct Breaker<P> {
 }
 
 impl<P: Provider> Breaker<P> {
-    /// Watches `inner`.
+    /// Wraps `inner`.
     pub fn new(inner: P, config: BreakerConfig) -> Self {
         Self { inner, circuit: Arc::new(Circuit { config, state: Mutex::new(State::Closed(0)) }) }
     }
 
-    /// What it does with the next request.
+    /// What the breaker does with the next request.
     pub fn state(&self) -> BreakerState {
         match *self.circuit.lock() {
             State::Closed(_) => BreakerState::Closed,
@@ -76,7 +75,7 @@ impl<P: Provider> Provider for Breaker<P> {
     fn open(&self, request: Request) -> PieceSource {
         Box::pin(Watched {
             circuit: Arc::clone(&self.circuit),
-            // Opened now, asked only if it is let through: an opened source has sent nothing.
+            // Opened now, polled only if the request is allowed: an opened source has sent nothing.
             source: Some(self.inner.open(request)),
             verdict: Verdict::Unasked,
         })
@@ -91,25 +90,25 @@ struct Circuit {
 
 #[derive(Debug, Clone, Copy)]
 enum State {
-    /// With so many failures in a row.
+    /// With this many consecutive failures.
     Closed(u32),
     Open {
         since: Instant,
     },
     /// The next request is the probe.
     HalfOpen,
-    /// The probe is on its way.
+    /// The probe is running.
     Probing,
 }
 
-/// What a request that was let through may decide.
+/// What an allowed request may decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pass {
     Regular,
     Probe,
 }
 
-/// What a request said about the provider.
+/// What a request shows about the provider.
 #[derive(Debug, Clone, Copy)]
 enum Outcome {
     Alive,
@@ -127,7 +126,7 @@ impl Circuit {
         self.config.rest.saturating_sub(since.elapsed())
     }
 
-    /// Whether a request may go through, or for how long not.
+    /// Allows a request, or returns how long none is allowed.
     fn enter(&self) -> Result<Pass, Duration> {
         let mut state = self.lock();
         match *state {

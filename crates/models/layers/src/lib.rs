@@ -1,5 +1,5 @@
-//! What goes around any provider. Each layer is a provider itself and knows nothing of the
-//! others; the binary stacks them.
+//! Layers around any provider. Each layer is a provider itself and knows nothing of the others; the
+//! binary combines them.
 //!
 //! | layer            | what it adds                                                        |
 //! |------------------|---------------------------------------------------------------------|
@@ -12,8 +12,8 @@
 //! | [`TextCalls`]    | tool calls of models that write them as text                        |
 //!
 //! From the inside out: text calls, timeouts, rate limit, retry, breaker, concurrency, fallback.
-//! Text that is held back has not been shown, so retry must be outside of text calls; whoever waits
-//! for a place must meet an open breaker when it gets one, so concurrency is outside of it.
+//! Text that is held back has not been shown, so retry must be outside of text calls. A request
+//! that waited for a slot must still see an open breaker, so concurrency is outside of the breaker.
 
 mod breaker;
 mod concurrency;

@@ -11,16 +11,16 @@ use tokio::sync::watch;
 
 use crate::{Ending, Part, Recorded, Reply, Shared};
 
-/// Largest request. The connection of a larger one is closed.
+/// Largest request, in bytes. The connection of a larger one is closed.
 const REQUEST_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Longest line of a request's head. The connection of a longer one is closed.
+/// Longest header line, in bytes. The connection of a longer one is closed.
 const LINE_BYTES_MAX: u64 = 64 * 1024;
 
 pub(crate) async fn serve(socket: TcpStream, shared: Arc<Shared>) {
     shared.connections.fetch_add(1, Ordering::SeqCst);
     let _open = Open::new(&shared);
-    // A peer that goes away ends the connection, which is all there is to do about it.
+    // A peer that disconnects ends the connection: nothing else to do.
     let _ = exchange(socket, &shared).await;
 }
 
@@ -42,7 +42,7 @@ impl Drop for Open<'_> {
 /// A request that is being answered.
 struct Answering<'a> {
     traffic: &'a watch::Sender<Traffic>,
-    /// How many came before it.
+    /// Number of requests before it.
     number: usize,
 }
 
@@ -78,7 +78,7 @@ async fn exchange(socket: TcpStream, shared: &Shared) -> io::Result<()> {
             Ending::Complete => {}
             Ending::Cut | Ending::Raw => return Ok(()),
             Ending::Stall => {
-                // Until the peer hangs up.
+                // Until the peer disconnects.
                 tokio::io::copy(&mut socket, &mut tokio::io::sink()).await?;
                 return Ok(());
             }
@@ -87,7 +87,7 @@ async fn exchange(socket: TcpStream, shared: &Shared) -> io::Result<()> {
     Ok(())
 }
 
-/// The next request; `None` when the peer hangs up in place of one. Part of one is an error.
+/// The next request; `None` when the peer disconnects before it. A partial request is an error.
 async fn read_request(socket: &mut BufReader<TcpStream>) -> io::Result<Option<Recorded>> {
     let Some(line) = read_line(socket).await? else {
         return Ok(None);
@@ -156,7 +156,7 @@ async fn write_reply(socket: &mut BufReader<TcpStream>, reply: &Reply) -> io::Re
     socket.flush().await
 }
 
-/// Waits until the peer hangs up. One that sends more has not, and what it sends stays unread.
+/// Waits until the peer disconnects. A peer that sends more has not, and what it sends is not read.
 async fn hung_up(socket: &mut BufReader<TcpStream>) -> io::Error {
     match socket.fill_buf().await {
         Ok([]) => io::ErrorKind::ConnectionAborted.into(),

@@ -1,5 +1,5 @@
-//! A block as it comes over the wire: opened, grown delta by delta, signed and ended. Deltas
-//! are cut as they are asked for, so a huge text costs no more memory than its template.
+//! A streamed block: opened, extended by deltas, signed and ended. Deltas are made on demand, so a
+//! huge text needs no more memory than its template.
 
 use antiphon_core::Piece;
 
@@ -37,7 +37,7 @@ impl Block {
         Self::plain(number, Kind::Thinking, chunks, signature, end)
     }
 
-    /// A call says its id and name first, as most wires do.
+    /// A call starts with its id and name, as on most wires.
     pub(crate) fn call(
         number: u32,
         id: String,
@@ -105,13 +105,13 @@ impl Kind {
     }
 }
 
-/// A text, said a number of times, in pieces of so many characters.
+/// A repeated text in chunks of a number of characters.
 #[derive(Debug)]
 pub(crate) struct Chunks {
     text: String,
     chunk_chars: usize,
     times_left: usize,
-    /// Bytes of `text` that are already said this time.
+    /// Bytes of `text` that are already sent in this repetition.
     said: usize,
 }
 

@@ -1,5 +1,5 @@
-//! A reply and a request into what is played. Decides everything: nothing here waits. An answer
-//! over [`ANSWER_BYTES_MAX`] is refused before it is made.
+//! Makes an answer of a reply and a request. Pure: nothing here waits. An answer over
+//! [`ANSWER_BYTES_MAX`] is refused before it is made.
 
 use std::collections::VecDeque;
 
@@ -14,9 +14,9 @@ use crate::script::Script;
 use crate::step::{Call, End, Step};
 use crate::tokens::chars;
 
-/// Most bytes in one answer, before JSON puts escapes into arguments. Twice
-/// [`MESSAGE_BYTES_MAX`](antiphon_core::stream::MESSAGE_BYTES_MAX), so that a script can go
-/// over that limit.
+/// Most bytes of one answer, before JSON escapes in arguments. Twice
+/// [`MESSAGE_BYTES_MAX`](antiphon_core::stream::MESSAGE_BYTES_MAX), so that a script can exceed
+/// that limit.
 pub const ANSWER_BYTES_MAX: usize = 2 * antiphon_core::stream::MESSAGE_BYTES_MAX;
 
 /// Makes the answer of `script` to the request of `scene`.
@@ -44,7 +44,7 @@ struct Composer<'a> {
     scene: &'a Scene<'a>,
     pace: Pace,
     acts: VecDeque<Act>,
-    /// Whether the model has been named.
+    /// Whether the model's name was sent.
     introduced: bool,
     blocks: u32,
     calls: u32,
@@ -92,7 +92,7 @@ impl Composer<'_> {
                     };
                     self.acts.push_back(Act::Say(piece));
                 }
-                // Not an introduction: a server may keep a connection warm before it answers.
+                // Before the model's name: a server may send keep-alives before it answers.
                 Step::Alive => self.acts.push_back(Act::Say(Piece::Alive)),
                 Step::Pause(delay) => self.acts.push_back(Act::Pause(delay.duration())),
                 Step::Fail(error) => {
@@ -138,7 +138,6 @@ impl Composer<'_> {
         ]);
     }
 
-    /// The number of the next block.
     fn number(&mut self) -> u32 {
         self.introduce();
         let number = self.blocks;
@@ -146,8 +145,8 @@ impl Composer<'_> {
         number
     }
 
-    /// Names the model before its first word. Not before a failure: a model that is overloaded
-    /// says nothing at all.
+    /// Sends the model's name before its first output. Not before a failure: an overloaded model
+    /// sends nothing.
     fn introduce(&mut self) {
         if !self.introduced {
             self.introduced = true;

@@ -1,4 +1,4 @@
-//! When a reply fits. All conditions that are given must hold; none given always fits.
+//! Conditions of a reply. All given conditions must hold; without any, the reply always matches.
 
 use std::num::NonZeroU32;
 
@@ -43,7 +43,7 @@ impl Condition {
             && self.attempt.is_none_or(|attempt| scene.attempt == Some(attempt.get()))
     }
 
-    /// Whether nothing is asked, so that every request fits.
+    /// Whether there is no condition, so that every request matches.
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -1,5 +1,5 @@
-//! Plays an answer: says its pieces, waits where it should. Owns nothing but itself, so dropping
-//! it ends it, also in the middle of a stall.
+//! Streams an answer: returns its pieces and waits in between. Dropping it ends it, also during a
+//! stall.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use futures_util::stream;
 
 use crate::block::Block;
 
-/// An answer that is being given.
+/// An answer that is being streamed.
 #[derive(Debug)]
 pub(crate) struct Playback {
     acts: VecDeque<Act>,
@@ -18,11 +18,11 @@ pub(crate) struct Playback {
     delay: Duration,
 }
 
-/// What happens next.
+/// The next action.
 #[derive(Debug)]
 pub(crate) enum Act {
     Say(Piece),
-    /// One piece of each in turn, until all are said.
+    /// One piece of each in turn, until all are sent.
     Blocks(VecDeque<Block>),
     Pause(Duration),
     Fail(ProviderError),
@@ -34,7 +34,7 @@ impl Playback {
         Self { acts, delay }
     }
 
-    /// An answer that is nothing but a failure.
+    /// An answer that fails at once.
     pub(crate) fn failed(error: ProviderError) -> Self {
         Self::new([Act::Fail(error)].into(), Duration::ZERO)
     }
@@ -47,7 +47,7 @@ impl Playback {
     }
 
     async fn next(&mut self) -> Option<Result<Piece, ProviderError>> {
-        // A wire lets others work while it waits; an endless text without delays must, too.
+        // A network stream yields while it waits; an endless text without delays must yield, too.
         tokio::task::consume_budget().await;
         loop {
             match self.acts.pop_front()? {

@@ -1,5 +1,5 @@
-//! The provider that plays a script. A request that no reply fits is an
-//! [`InvalidRequest`](ProviderError::InvalidRequest) which describes it.
+//! The provider that plays a script. A request without a matching reply is an
+//! [`InvalidRequest`](ProviderError::InvalidRequest) that describes it.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ impl ScriptedProvider {
 impl Provider for ScriptedProvider {
     fn open(&self, request: Request) -> PieceSource {
         let stage = Arc::clone(&self.stage);
-        // Inside the future: an answer that is never read is no attempt.
+        // Inside of the future: an answer that is never polled is not an attempt.
         let playback = async move { stage.answer(&request).unwrap_or_else(Playback::failed) };
         Box::pin(stream::once(playback).flat_map(Playback::into_stream))
     }

@@ -1,11 +1,11 @@
 //! Answers from a recording, without a network.
 //!
-//! The n-th time a request is made it gets the n-th answer that was recorded for it, its pieces in
-//! order and all at once. Requests are the same when their JSON is, byte for byte, once the times
-//! of messages and what looks like a key are taken out of both. One that was not recorded, or not so often, fails with
-//! [`InvalidRequest`](ProviderError::InvalidRequest), which says where it differs from the
-//! nearest one that was. An answer whose reader let go of it, or whose recorder was stopped, ends
-//! there: it was cut off.
+//! The n-th occurrence of a request gets the n-th recorded answer to it, its pieces in order and
+//! all at once. Requests are equal when their JSON is, byte for byte, without the times of messages
+//! and with keys redacted. A request that was not recorded, or not as often, fails with
+//! [`InvalidRequest`](ProviderError::InvalidRequest), which says where it differs from the nearest
+//! recorded one. An answer whose reader dropped it, or whose recorder was stopped, ends there as
+//! interrupted.
 
 mod difference;
 
@@ -19,7 +19,7 @@ use futures_util::stream;
 use crate::recording::{Ending, Exchange, Recording, written};
 use difference::Difference;
 
-/// A provider that answers from a recording. Clones share the count of what was asked.
+/// A provider that answers from a recording. Clones share the count of requests.
 #[derive(Debug, Clone)]
 pub struct Replay {
     library: Arc<Library>,
@@ -27,12 +27,12 @@ pub struct Replay {
 
 #[derive(Debug)]
 struct Library {
-    /// In the order in which they were first recorded.
+    /// In the order of recording.
     answers: Vec<Answers>,
     by_request: HashMap<String, usize>,
 }
 
-/// What was answered to the same request.
+/// The answers to the same request.
 #[derive(Debug, Default)]
 struct Answers {
     recorded: Vec<Arc<Exchange>>,
@@ -61,7 +61,7 @@ impl Provider for Replay {
     fn open(&self, request: Request) -> PieceSource {
         let playing = Playing::Unread(Arc::clone(&self.library), Box::new(request));
         Box::pin(stream::unfold(playing, |playing| async move {
-            // A wire lets others work while it waits.
+            // A network stream yields while it waits.
             tokio::task::consume_budget().await;
             playing.next()
         }))
@@ -96,7 +96,7 @@ impl Library {
     }
 }
 
-/// An answer that is being given.
+/// An answer that is being replayed.
 enum Playing {
     Unread(Arc<Library>, Box<Request>),
     /// From this piece on.

@@ -1,5 +1,5 @@
-//! What a script gets to know of a request: the facts that conditions ask for and templates
-//! show. All but `attempt` follow from the request alone.
+//! The facts about a request that conditions and templates use. All but `attempt` depend on the
+//! request alone.
 
 use std::fmt;
 
@@ -12,13 +12,13 @@ const EXCERPT_CHARS_MAX: usize = 80;
 #[derive(Debug)]
 pub(crate) struct Scene<'a> {
     pub(crate) request: &'a Request,
-    /// Assistant messages so far.
+    /// Number of assistant messages.
     pub(crate) turn: usize,
     pub(crate) tool_results: usize,
     pub(crate) results_since_user: usize,
     pub(crate) last_user: Option<String>,
     pub(crate) last_result: Option<LastResult>,
-    /// Which time this request is seen, for scripts that ask.
+    /// Number of times this request occurred, for scripts that use it.
     pub(crate) attempt: Option<u32>,
 }
 
@@ -76,7 +76,7 @@ fn text_of(content: &[InputBlock]) -> String {
     texts.join("\n")
 }
 
-/// Describes the request to whoever wrote a script that does not cover it.
+/// Describes the request to the author of a script that has no reply for it.
 impl fmt::Display for Scene<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

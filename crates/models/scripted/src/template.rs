@@ -1,5 +1,6 @@
-//! Text with placeholders. `{{last_user}}`, `{{last_result}}`, a place in it and `{{turn}}` are replaced once;
-//! what replaces them is never read as a template. Any other `{{` is refused.
+//! Text with placeholders. `{{last_user}}`, `{{last_result}}`, a JSON pointer into it and
+//! `{{turn}}` are replaced once; replacements are not templates themselves. Any other `{{` is
+//! refused.
 
 use std::borrow::Cow;
 
@@ -17,7 +18,7 @@ enum Part {
     Literal(String),
     LastUser,
     LastResult,
-    /// A place in the last result, which is JSON.
+    /// A JSON pointer into the last result.
     InLastResult(String),
     Turn,
 }
@@ -44,12 +45,12 @@ impl Template {
         self.0.iter().map(|part| part.value(scene)).collect()
     }
 
-    /// How long [`render`](Self::render) makes it, without making it.
+    /// Length of [`render`](Self::render) in bytes, without rendering.
     pub(crate) fn rendered_bytes(&self, scene: &Scene<'_>) -> usize {
         self.0.iter().map(|part| part.value(scene).len()).fold(0, usize::saturating_add)
     }
 
-    /// How long it is at least.
+    /// Minimum length in bytes.
     pub(crate) fn literal_bytes(&self) -> usize {
         self.0
             .iter()
@@ -101,8 +102,8 @@ impl Part {
     }
 }
 
-/// What stands at a place in a JSON text: a text as it is, anything else as JSON; nothing where
-/// nothing is.
+/// The value at a JSON pointer: a string as it is, anything else as JSON; empty where there is no
+/// value.
 fn inside(text: &str, pointer: &str) -> String {
     let value: Option<serde_json::Value> = serde_json::from_str(text).ok();
     let found = value.as_ref().and_then(|value| value.pointer(pointer));
@@ -116,7 +117,7 @@ mod tests {
     use super::inside;
 
     #[test]
-    fn a_place_in_json_is_its_text_or_its_json_or_nothing() {
+    fn a_json_pointer_gives_a_string_or_json_or_nothing() {
         let text = r#"{"task_ids":["a","b"],"result":{"content":{"n":1}},"a/b":"slash"}"#;
         assert_eq!(inside(text, "/task_ids/1"), "b");
         assert_eq!(inside(text, "/result/content"), r#"{"n":1}"#);

@@ -1,11 +1,11 @@
-//! HTTP and server-sent events, as model providers speak them.
+//! HTTP and server-sent events of model providers.
 //!
-//! A provider brings a [`Dialect`]: pure code that turns one server-sent event into
+//! A provider implements a [`Dialect`]: pure code that turns a server-sent event into
 //! [`Piece`](antiphon_core::Piece)s and an error response into a
 //! [`ProviderError`](antiphon_core::ProviderError). [`Transport::stream`] does the rest:
-//! connections, TLS, proxies, parsing, limits, and errors that say what to do.
+//! connections, TLS, proxies, parsing, limits and errors.
 //!
-//! Nothing is sent before the stream is polled. Dropping it closes the request.
+//! Nothing is sent before the stream is polled. Dropping the stream closes the request.
 
 mod client;
 mod dialect;

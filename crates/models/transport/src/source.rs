@@ -21,11 +21,12 @@ use crate::endpoint::Post;
 use crate::failure::{ERROR_BODY_BYTES_MAX, HttpFailure, connection};
 use crate::unsaid::Unsaid;
 
-/// Largest server-sent event. A larger one is a fault of the provider.
+/// Largest server-sent event, in bytes. A larger one is a protocol error.
 pub const EVENT_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// How long an answer that is whole waits for its connection to be free again. Most servers
-/// close the body right behind their last event; one that does not costs a new connection.
+/// How long a complete answer waits for its body to end, so that the connection can be reused. Most
+/// servers close the body right after the last event; otherwise the next request opens a new
+/// connection.
 const LINGER: Duration = Duration::from_millis(5);
 
 const EVENT_LIMIT: NonZeroUsize = NonZeroUsize::new(EVENT_BYTES_MAX).unwrap();
@@ -39,33 +40,33 @@ pub(crate) struct Source<D> {
 }
 
 enum State {
-    /// The request is prepared, or on its way.
+    /// The request is being sent.
     Sending(BoxFuture<'static, Result<Response, ProviderError>>),
     Refused(BoxFuture<'static, HttpFailure>),
     Reading(Box<Body>),
-    /// The answer is whole; `Done` is held back until the body ends or `LINGER` is over.
+    /// The answer is complete; `Done` is delayed until the body ends or `LINGER` has passed.
     Lingering(Box<Body>, Pin<Box<Sleep>>),
     Ended,
 }
 
 struct Body {
     chunks: BoxStream<'static, reqwest::Result<Bytes>>,
-    /// What came before the first event, at most [`ERROR_BODY_BYTES_MAX`]. If no event comes,
-    /// it says what came in its place.
+    /// Bytes before the first event, at most [`ERROR_BODY_BYTES_MAX`]. Without any event, they are
+    /// the error document.
     head: Vec<u8>,
     unread: Bytes,
     decoder: SseDecoder,
     status: u16,
     events: u64,
-    /// Nothing has come of the last chunk yet.
+    /// The last chunk has produced no piece yet.
     fresh: bool,
     ended: bool,
 }
 
-/// What a body says next.
+/// The next part of a body.
 enum Heard {
     Event(MessageEvent),
-    /// Bytes that end no event: a comment, or part of a long one.
+    /// Bytes that complete no event: a comment, or part of a long event.
     Bytes,
     End,
 }
@@ -81,7 +82,7 @@ impl<D: Dialect> Source<D> {
         }
     }
 
-    /// Reads on until there is something to hand out, or nothing more.
+    /// Reads until there is a piece or the body ends.
     fn advance(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ProviderError>> {
         match &mut self.state {
             State::Sending(sending) => {
@@ -103,14 +104,14 @@ impl<D: Dialect> Source<D> {
                     Heard::Event(mut event) => {
                         self.unsaid.redact(&mut event.data);
                         match self.dialect.event(&event.event, &event.data, &mut self.pieces) {
-                            // The body ended within this event: what is wrong is that half is
-                            // missing.
+                            // The body ended inside of this event: the error is the interruption,
+                            // not the format.
                             Err(ProviderError::Protocol { .. }) if body.ended => {
                                 return Poll::Ready(Err(ProviderError::Cut));
                             }
                             read => read?,
                         }
-                        // Something came, even if it says nothing: whoever waits may go on.
+                        // Bytes arrived without a piece: report that the provider is alive.
                         if self.pieces.is_empty() {
                             self.pieces.push(Piece::Alive);
                         }
@@ -131,7 +132,7 @@ impl<D: Dialect> Source<D> {
         }
     }
 
-    /// The answer is whole: lets the body end, so that its connection can be used again.
+    /// Waits for the end of the body, so that the connection can be reused.
     fn linger(&mut self) {
         self.state = match std::mem::replace(&mut self.state, State::Ended) {
             State::Reading(body) => State::Lingering(body, Box::pin(sleep(LINGER))),
@@ -224,11 +225,11 @@ impl Body {
                     self.unread = chunk;
                     self.fresh = true;
                 }
-                // Once more of it came than nothing, the rest was cut off.
+                // After the first event, a connection error means an interrupted answer.
                 Some(Err(_)) if self.events > 0 => return Poll::Ready(Err(ProviderError::Cut)),
                 Some(Err(error)) => return Poll::Ready(Err(connection(&error))),
                 None => {
-                    // Some servers leave out the blank line behind their last event.
+                    // Some servers omit the blank line after their last event.
                     self.unread = Bytes::from_static(b"\n\n");
                     self.ended = true;
                 }
@@ -236,7 +237,7 @@ impl Body {
         }
     }
 
-    /// A document where a stream should be: an error with the wrong status, or somebody else.
+    /// A document instead of a stream: an error with a wrong status, or another server.
     fn no_events(&self, dialect: &impl Dialect, unsaid: &Unsaid) -> ProviderError {
         let (status, retry_after) = (self.status, None);
         let mut body = String::from_utf8_lossy(&self.head).into_owned();
@@ -279,7 +280,7 @@ fn extend_up_to(bytes: &mut Vec<u8>, more: &[u8], bytes_max: usize) {
     bytes.extend_from_slice(&more[..more.len().min(room)]);
 }
 
-/// An answer that failed before anything was sent.
+/// An answer that fails before anything is sent.
 pub fn refused(error: ProviderError) -> antiphon_core::PieceSource {
     Box::pin(Refused(Some(error)))
 }

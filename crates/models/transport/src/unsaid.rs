@@ -1,9 +1,9 @@
-//! The keys of a request, taken out of whatever is answered to it: a provider may repeat them in an error,
-//! and errors are kept and shown.
+//! Redacts the keys of a request from its response: a provider may repeat them in an error, and
+//! errors are stored and shown.
 
 use secrecy::{ExposeSecret, SecretString};
 
-/// Shortest key that is looked for, in bytes: a shorter one is found in words that mean something else.
+/// Shortest key that is redacted, in bytes: a shorter one would match ordinary words.
 const KEY_BYTES_MIN: usize = 8;
 
 /// The keys of a request.
@@ -17,7 +17,7 @@ impl Unsaid {
         }
     }
 
-    /// Takes them out.
+    /// Replaces all keys in a text.
     pub(crate) fn redact(&self, text: &mut String) {
         for key in &self.0 {
             if text.contains(key.expose_secret()) {

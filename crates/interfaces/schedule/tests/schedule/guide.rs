@@ -1,4 +1,4 @@
-//! The guide shows schedules that are schedules.
+//! The examples of the guide are valid schedules.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ const FIELDS: [&str; 9] =
     ["agent", "every", "from", "cron", "zone", "at", "body", "salience", "wake"];
 
 #[test]
-fn the_tables_of_the_guide_are_schedules() {
+fn the_tables_of_the_guide_are_valid_schedules() {
     let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/schedules.md");
     let guide = fs::read_to_string(guide).unwrap();
     let blocks = guide.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap());

@@ -1,61 +1,60 @@
-//! Follows a text that may be JSON, to know where its value ends. Looks at each byte once, and
-//! judges no more than it must: what it takes for JSON may still be none, but what it refuses is
-//! none for certain.
+//! Follows a text that may be JSON to find where its value ends. Reads each byte once and checks
+//! only what is necessary: an accepted text may still be invalid JSON, a refused one certainly is.
 
-/// An object or a list of objects, read as far as it has come.
+/// An object or a list of objects, read so far.
 #[derive(Debug)]
 pub(super) struct JsonText {
-    /// Bytes read.
+    /// Number of bytes read.
     read: usize,
     place: Place,
     depth: usize,
 }
 
-/// Where the next byte stands.
+/// The position of the next byte in the syntax.
 #[derive(Debug, Clone, Copy)]
 enum Place {
-    /// In the word behind the opening of a fence.
+    /// In the language word after the opening of a fence.
     Language,
     /// Before the value.
     Before,
-    /// Behind `[`, its first byte.
+    /// After `[`.
     List,
-    /// Behind `{`, which begins the first object.
+    /// After the `{` of the first object.
     Object,
     /// Between strings.
     Between,
     String,
     Escape,
-    /// Behind the value.
+    /// After the value.
     After,
 }
 
-/// How far a text has come.
+/// The result of reading a text so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// It may become JSON, or be JSON already.
+    /// It may become valid JSON, or is already.
     Possible,
-    /// The byte at [`JsonText::read`] cannot stand there.
+    /// The byte at [`JsonText::read`] is not allowed there.
     Broken,
 }
 
 impl JsonText {
-    /// A text that is to be nothing but JSON.
+    /// For a text that must be JSON alone.
     pub(super) fn new() -> Self {
         Self { read: 0, place: Place::Before, depth: 0 }
     }
 
-    /// The inside of a block, from byte `start` on: a language may come first.
+    /// For the content of a block from byte `start` on: a language may come first.
     pub(super) fn within(start: usize) -> Self {
         Self { read: start, place: Place::Language, depth: 0 }
     }
 
-    /// How many bytes have been read. All of them may belong to JSON.
+    /// Number of bytes read. All of them may belong to JSON.
     pub(super) fn read(&self) -> usize {
         self.read
     }
 
-    /// Reads on in `text`, of which the beginning has been read before.
+    /// Continues with `text`, whose beginning was read before.
     pub(super) fn follow(&mut self, text: &str) -> Progress {
         for byte in text.as_bytes().iter().skip(self.read) {
             match self.next(*byte) {
@@ -67,7 +66,7 @@ impl JsonText {
         Progress::Possible
     }
 
-    /// The place behind `byte`; `None` if it cannot stand here.
+    /// The position after `byte`; `None` if it is not allowed here.
     fn next(&mut self, byte: u8) -> Option<Place> {
         let blank = matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
         match self.place {
@@ -100,7 +99,8 @@ impl JsonText {
                 self.depth -= 1;
                 Some(if self.depth == 0 { Place::After } else { Place::Between })
             }
-            // Blanks, marks, numbers, and the letters of `true`, `false`, `null` and exponents.
+            // White space, punctuation, numbers, and the letters of `true`, `false`, `null` and
+            // exponents.
             _ => b" \t\r\n,:0123456789+-.Eaeflnrstu".contains(&byte).then_some(Place::Between),
         }
     }

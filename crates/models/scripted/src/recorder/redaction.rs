@@ -1,6 +1,6 @@
-//! The pieces of one answer without what looks like a key, also where a key is cut into several
-//! deltas. A delta that may hold a part of one waits until that is known, and with it all that
-//! came behind it; pieces without a key are handed on as they came.
+//! Redacts keys from the pieces of one answer, also where a key is split into several deltas. A
+//! delta that may contain part of a key waits until that is decided, and so do all later pieces;
+//! other pieces pass through unchanged.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,7 +10,7 @@ use antiphon_core::{ModelRef, Piece, RawJson};
 
 use crate::redactor::{Redactor, redacted};
 
-/// Most pieces that wait. When more come, the first is taken for what it is so far.
+/// Most pieces that wait. Above the limit, the first is passed on as it is.
 const WAITING_MAX: usize = 1024;
 
 /// Reads the deltas of every open block.
@@ -18,19 +18,19 @@ const WAITING_MAX: usize = 1024;
 pub(super) struct Redaction {
     open: BTreeMap<Growing, Redactor<u64>>,
     waiting: VecDeque<Waiting>,
-    /// The number of the first piece that waits.
+    /// Number of the first waiting piece.
     first: u64,
 }
 
-/// A piece that is not handed on yet.
+/// A piece that waits.
 #[derive(Debug)]
 struct Waiting {
-    /// Of a delta, with what is certain so far.
+    /// Of a delta, with the text that is decided so far.
     piece: Piece,
     growing: Option<Growing>,
 }
 
-/// A text that grows: which block, and what of it.
+/// A text that grows: block number and channel.
 type Growing = (u32, Channel);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,8 +42,8 @@ enum Channel {
 }
 
 impl Redaction {
-    /// Takes a piece and returns those that are certain now. An answer with more open blocks than
-    /// any reader takes is refused.
+    /// Adds a piece and returns those that are decided now. An answer with more open blocks than a
+    /// reader accepts is refused.
     pub(super) fn take(&mut self, piece: Piece) -> Result<Vec<Piece>, String> {
         let piece = match piece {
             Piece::Text { block, mut delta } => {
@@ -93,7 +93,7 @@ impl Redaction {
         Ok(self.certain())
     }
 
-    /// What is left when nothing more comes.
+    /// The remaining pieces at the end.
     pub(super) fn finish(&mut self) -> Vec<Piece> {
         let open: Vec<Growing> = self.open.keys().copied().collect();
         for growing in open {
@@ -102,7 +102,7 @@ impl Redaction {
         self.certain()
     }
 
-    /// Takes a delta: `piece` is what it belongs to, `text` what it adds.
+    /// Adds a delta: `text` extends `piece`.
     fn grow(&mut self, growing: Growing, piece: Piece, text: &str) -> Result<Vec<Piece>, String> {
         if self.open.len() >= BLOCKS_MAX && !self.open.contains_key(&growing) {
             return Err(format!("more than {BLOCKS_MAX} blocks of an answer are open"));
@@ -120,7 +120,7 @@ impl Redaction {
         Ok(self.certain())
     }
 
-    /// Takes what is held back of a text for what it is.
+    /// Passes on the held-back part of a text.
     fn settle(&mut self, growing: Growing) {
         let (first, waiting) = (self.first, &mut self.waiting);
         if let Some(redactor) = self.open.get_mut(&growing) {
@@ -128,7 +128,7 @@ impl Redaction {
         }
     }
 
-    /// Takes out the pieces of which everything is known.
+    /// Removes and returns the pieces that are decided.
     fn certain(&mut self) -> Vec<Piece> {
         let mut pieces = Vec::new();
         while let Some(next) = self.waiting.pop_front_if(|next| {
@@ -142,7 +142,7 @@ impl Redaction {
     }
 }
 
-/// Adds to the text of a piece that waits.
+/// Extends the text of a waiting piece.
 fn add(waiting: &mut VecDeque<Waiting>, index: u64, safe: &str) {
     let piece = usize::try_from(index).ok().and_then(|index| waiting.get_mut(index));
     match piece.map(|waiting| &mut waiting.piece) {

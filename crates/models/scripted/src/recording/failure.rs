@@ -1,4 +1,4 @@
-//! A [`ProviderError`] as it is recorded: each under its name, nothing rounded.
+//! A recorded [`ProviderError`]: each under its name, without rounding.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub(super) enum PhaseWire {
     Stall,
 }
 
-/// Without what looks like a key: some providers repeat it.
+/// With keys redacted: some providers repeat them.
 impl From<&ProviderError> for FailureWire {
     fn from(error: &ProviderError) -> Self {
         match error {

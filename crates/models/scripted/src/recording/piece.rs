@@ -1,11 +1,11 @@
-//! A [`Piece`] as it is recorded, each under its name. [`Piece::Done`] is not among them: it is
-//! how an exchange ends.
+//! A recorded [`Piece`], each under its name. [`Piece::Done`] is not among them: it is the end of
+//! an exchange.
 
 use antiphon_core::port::StopSignal;
 use antiphon_core::{ModelRef, Piece, RawJson, StopReason, Usage};
 use serde::{Deserialize, Serialize};
 
-// Named from outside: JSON that is kept byte for byte cannot be read behind a tag.
+// Externally tagged: raw JSON cannot be read after an internal tag.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum PieceWire {
@@ -47,7 +47,7 @@ pub(super) enum PieceWire {
 }
 
 impl PieceWire {
-    /// `None` for what ends an exchange.
+    /// `None` for a piece that ends an exchange.
     pub(super) fn of(piece: Piece) -> Option<Self> {
         Some(match piece {
             Piece::Model(model) => Self::Model(model),

@@ -1,6 +1,6 @@
-//! A scripted tool call. Its arguments are a TOML table, whose strings may hold placeholders,
-//! or a text that is kept byte for byte and need not be JSON at all. Dates and numbers that
-//! JSON does not have are refused.
+//! A scripted tool call. Its arguments are a TOML table, whose strings may contain placeholders, or
+//! a text that is kept byte for byte and need not be JSON. Dates and numbers that JSON does not
+//! have are refused.
 
 use serde::Deserialize;
 use serde_json::{Map, Number, Value as Json};
@@ -14,17 +14,17 @@ use crate::template::Template;
 #[serde(try_from = "CallWire")]
 pub(crate) struct Call {
     pub(crate) name: String,
-    /// As the wire says it; may repeat another or be unusable on purpose.
+    /// The id on the wire; may repeat another or be invalid on purpose.
     pub(crate) id: Option<String>,
     pub(crate) arguments: Arguments,
     pub(crate) signature: Option<String>,
 }
 
-/// What a tool is called with.
+/// The arguments of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Arguments {
     Object(Argument),
-    /// Sent as it is.
+    /// Sent unchanged.
     Raw(String),
 }
 
@@ -32,7 +32,7 @@ pub(crate) enum Arguments {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Argument {
     Text(Template),
-    /// A number or a truth value.
+    /// A number or a boolean.
     Fixed(Json),
     List(Vec<Argument>),
     /// In the order of the script.
@@ -40,7 +40,7 @@ pub(crate) enum Argument {
 }
 
 impl Arguments {
-    /// The text the model "writes".
+    /// The arguments as text.
     pub(crate) fn render(&self, scene: &Scene<'_>) -> String {
         match self {
             Self::Object(object) => object.render(scene).to_string(),
@@ -48,8 +48,8 @@ impl Arguments {
         }
     }
 
-    /// How many bytes [`render`](Self::render) takes from the request and the script, before
-    /// JSON puts quotes and escapes around them.
+    /// Number of bytes that [`render`](Self::render) takes from the request and the script, before
+    /// JSON quotes and escapes.
     pub(crate) fn rendered_bytes(&self, scene: &Scene<'_>) -> usize {
         match self {
             Self::Object(object) => object.rendered_bytes(scene),
