@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 
 use antiphon_bench::Error;
-use antiphon_model_server::{ModelServer, Part, Recorded, Reply};
+use antiphon_model_server::{ModelServer, Part, RecordedRequest, Reply};
 use memchr::memmem;
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
@@ -30,7 +30,7 @@ pub(crate) fn serve() -> Result<(), Error> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let (whole, streamed) = (whole(), streamed());
-        let answer = move |asked: &Recorded, _| {
+        let answer = move |asked: &RecordedRequest, _| {
             let stream = memmem::find(&asked.body, b"\"stream\":true").is_some();
             if stream { streamed.clone() } else { whole.clone() }
         };

@@ -154,8 +154,8 @@ fn the_highest_limit_is_counted_exactly() {
 fn a_limit_has_documented_bounds() {
     for wrong in [0, RATE_PER_MINUTE_MAX + 1] {
         let error = RateLimit::per_minute(wrong).unwrap_err();
-        let told = format!("a rate limit is from 1 to 1000000 requests a minute, not {wrong}");
-        assert_eq!(error.to_string(), told);
+        let expected = format!("a rate limit is from 1 to 1000000 requests a minute, not {wrong}");
+        assert_eq!(error.to_string(), expected);
     }
 }
 

@@ -77,14 +77,14 @@ struct Turn<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum BlockOut<'a> {
-    Known(Marked<'a>),
+    Known(CacheMarked<'a>),
     /// Sent back unchanged.
     Opaque(&'a RawJson),
 }
 
 /// A block with an optional cache marker.
 #[derive(Serialize)]
-struct Marked<'a> {
+struct CacheMarked<'a> {
     #[serde(flatten)]
     block: KnownBlock<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -215,7 +215,7 @@ fn system(request: &Request, mark: Option<CacheControl>) -> Vec<BlockOut<'_>> {
     if text.trim().is_empty() {
         return Vec::new();
     }
-    vec![BlockOut::Known(Marked { block: KnownBlock::Text { text }, cache_control: mark })]
+    vec![BlockOut::Known(CacheMarked { block: KnownBlock::Text { text }, cache_control: mark })]
 }
 
 fn turns(messages: &[Arc<Message>], mark: Option<CacheControl>) -> Vec<Turn<'_>> {
@@ -226,9 +226,10 @@ fn turns(messages: &[Arc<Message>], mark: Option<CacheControl>) -> Vec<Turn<'_>>
                 ("user", user.content.iter().map(input).map(BlockOut::from).collect())
             }
             Message::ToolResult(result) => ("user", vec![tool_result(result).into()]),
-            Message::Assistant(answer) => {
-                ("assistant", led_to(&answer.content).iter().filter_map(spoken).collect())
-            }
+            Message::Assistant(answer) => (
+                "assistant",
+                without_trailing_thinking(&answer.content).iter().filter_map(spoken).collect(),
+            ),
         };
         match turns.last_mut() {
             _ if blocks.is_empty() => {}
@@ -266,7 +267,7 @@ fn tool_result(result: &ToolResultMessage) -> KnownBlock<'_> {
 
 /// The blocks up to the last one that is not thinking: the wire refuses an answer that ends in
 /// thinking, such as an interrupted one or one whose calls have no results.
-fn led_to(content: &[AssistantBlock]) -> &[AssistantBlock] {
+fn without_trailing_thinking(content: &[AssistantBlock]) -> &[AssistantBlock] {
     let last = content.iter().rposition(|block| match block {
         AssistantBlock::Text(_) | AssistantBlock::ToolCall(_) => true,
         AssistantBlock::Opaque(opaque) => opaque.kind != "redacted_thinking",
@@ -298,6 +299,6 @@ fn spoken(block: &AssistantBlock) -> Option<BlockOut<'_>> {
 
 impl<'a> From<KnownBlock<'a>> for BlockOut<'a> {
     fn from(block: KnownBlock<'a>) -> Self {
-        Self::Known(Marked { block, cache_control: None })
+        Self::Known(CacheMarked { block, cache_control: None })
     }
 }

@@ -25,7 +25,7 @@ const SIGNATURE: &str = "thoughtSignature";
 
 pub(crate) struct GenerateDialect {
     model: ModelRef,
-    begun: bool,
+    started: bool,
     finished: bool,
     usage: UsageIn,
     /// The block that the next part of the same kind continues.
@@ -116,7 +116,7 @@ impl GenerateDialect {
     pub(crate) fn new(model: ModelRef) -> Self {
         Self {
             model,
-            begun: false,
+            started: false,
             finished: false,
             usage: UsageIn::default(),
             open: None,
@@ -256,8 +256,8 @@ impl Dialect for GenerateDialect {
         if let Some(reason) = event.prompt_feedback.and_then(|feedback| feedback.block_reason) {
             return Err(blocked(&reason));
         }
-        if !self.begun {
-            self.begun = true;
+        if !self.started {
+            self.started = true;
             pieces.push(Piece::Model(self.model.clone()));
         }
         if let Some(usage) = event.usage_metadata {

@@ -61,7 +61,7 @@ impl Provider for Gemini {
     fn open(&self, request: Request) -> PieceSource {
         match self.post(&request) {
             Ok((post, dialect)) => self.transport.stream(post, dialect),
-            Err(error) => antiphon_model_transport::refused(error),
+            Err(error) => antiphon_model_transport::failed_source(error),
         }
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! | state     | a request                         | and then                                   |
 //! |-----------|-----------------------------------|--------------------------------------------|
-//! | closed    | goes through                      | so many failures in a row: open            |
-//! | open      | fails at once                     | after the rest: half-open                  |
-//! | half-open | one goes through, the others fail | success: closed; failure: open again       |
+//! | closed    | is sent                           | after consecutive failures: open           |
+//! | open      | fails at once                     | after a while: half-open                   |
+//! | half-open | one is sent, the others fail      | success: closed; failure: open again       |
 //!
 //! A failure is a temporary error ([`ProviderError::is_transient`]) or an answer that ends before
 //! its first piece. A provider that refuses a request is alive, and so is one whose answer has
@@ -27,13 +27,13 @@ pub struct BreakerConfig {
     /// Consecutive failures that open the circuit.
     pub failures: NonZeroU32,
     /// How long it stays open.
-    pub rest: Duration,
+    pub open_for: Duration,
 }
 
 impl Default for BreakerConfig {
     fn default() -> Self {
         const FIVE: NonZeroU32 = NonZeroU32::new(5).unwrap();
-        Self { failures: FIVE, rest: Duration::from_secs(30) }
+        Self { failures: FIVE, open_for: Duration::from_secs(30) }
     }
 }
 
@@ -73,7 +73,7 @@ impl<P: Provider> Breaker<P> {
 
 impl<P: Provider> Provider for Breaker<P> {
     fn open(&self, request: Request) -> PieceSource {
-        Box::pin(Watched {
+        Box::pin(BreakerSource {
             circuit: Arc::clone(&self.circuit),
             // Opened now, polled only if the request is allowed: an opened source has sent nothing.
             source: Some(self.inner.open(request)),
@@ -103,7 +103,7 @@ enum State {
 
 /// What an allowed request may decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pass {
+enum Permit {
     Regular,
     Probe,
 }
@@ -123,15 +123,15 @@ impl Circuit {
     }
 
     fn rest_left(&self, since: Instant) -> Duration {
-        self.config.rest.saturating_sub(since.elapsed())
+        self.config.open_for.saturating_sub(since.elapsed())
     }
 
     /// Allows a request, or returns how long none is allowed.
-    fn enter(&self) -> Result<Pass, Duration> {
+    fn enter(&self) -> Result<Permit, Duration> {
         let mut state = self.lock();
         match *state {
-            State::Closed(_) => return Ok(Pass::Regular),
-            State::Probing => return Err(self.config.rest),
+            State::Closed(_) => return Ok(Permit::Regular),
+            State::Probing => return Err(self.config.open_for),
             State::Open { since } => {
                 let left = self.rest_left(since);
                 if !left.is_zero() {
@@ -141,10 +141,10 @@ impl Circuit {
             State::HalfOpen => {}
         }
         *state = State::Probing;
-        Ok(Pass::Probe)
+        Ok(Permit::Probe)
     }
 
-    fn learn(&self, pass: Pass, outcome: Outcome) {
+    fn learn(&self, pass: Permit, outcome: Outcome) {
         let mut state = self.lock();
         let open = || State::Open { since: Instant::now() };
         *state = match (*state, pass, outcome) {
@@ -153,17 +153,17 @@ impl Circuit {
                 if failures < self.config.failures.get() { State::Closed(failures) } else { open() }
             }
             (State::Closed(_), _, Outcome::Alive)
-            | (State::Probing, Pass::Probe, Outcome::Alive) => State::Closed(0),
-            (State::Probing, Pass::Probe, Outcome::Failed) => open(),
-            (State::Probing, Pass::Probe, Outcome::Abandoned) => State::HalfOpen,
+            | (State::Probing, Permit::Probe, Outcome::Alive) => State::Closed(0),
+            (State::Probing, Permit::Probe, Outcome::Failed) => open(),
+            (State::Probing, Permit::Probe, Outcome::Abandoned) => State::HalfOpen,
             (State::Closed(_), _, Outcome::Abandoned)
             | (State::Open { .. } | State::HalfOpen, _, _)
-            | (State::Probing, Pass::Regular, _) => return,
+            | (State::Probing, Permit::Regular, _) => return,
         };
     }
 }
 
-struct Watched {
+struct BreakerSource {
     circuit: Arc<Circuit>,
     source: Option<PieceSource>,
     verdict: Verdict,
@@ -171,12 +171,12 @@ struct Watched {
 
 enum Verdict {
     Unasked,
-    Pending(Pass),
+    Pending(Permit),
     Given,
 }
 
-impl Watched {
-    fn judge(&mut self, pass: Pass, item: Option<&Result<Piece, ProviderError>>) {
+impl BreakerSource {
+    fn judge(&mut self, pass: Permit, item: Option<&Result<Piece, ProviderError>>) {
         let outcome = match item {
             Some(Ok(piece)) if !piece.is_output() => return,
             Some(Ok(_)) => Outcome::Alive,
@@ -188,7 +188,7 @@ impl Watched {
     }
 }
 
-impl Stream for Watched {
+impl Stream for BreakerSource {
     type Item = Result<Piece, ProviderError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -213,7 +213,7 @@ impl Stream for Watched {
     }
 }
 
-impl Drop for Watched {
+impl Drop for BreakerSource {
     fn drop(&mut self) {
         if let Verdict::Pending(pass) = self.verdict {
             self.circuit.learn(pass, Outcome::Abandoned);

@@ -12,21 +12,21 @@ use crate::gated::Gated;
 #[derive(Debug, Clone)]
 pub struct Concurrency<P> {
     inner: P,
-    places: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
 }
 
 impl<P: Provider + Clone + Unpin + 'static> Concurrency<P> {
     /// Allows `limit` concurrent answers of `inner`.
     pub fn new(inner: P, limit: NonZeroUsize) -> Self {
-        let places = limit.get().min(Semaphore::MAX_PERMITS);
-        Self { inner, places: Arc::new(Semaphore::new(places)) }
+        let slots = limit.get().min(Semaphore::MAX_PERMITS);
+        Self { inner, slots: Arc::new(Semaphore::new(slots)) }
     }
 }
 
 impl<P: Provider + Clone + Unpin + 'static> Provider for Concurrency<P> {
     fn open(&self, request: Request) -> PieceSource {
         // The semaphore is never closed.
-        let permit = Arc::clone(&self.places).acquire_owned();
+        let permit = Arc::clone(&self.slots).acquire_owned();
         Box::pin(Gated::new(self.inner.clone(), request, permit))
     }
 }

@@ -35,7 +35,7 @@ impl Fallback {
 
 impl Provider for Fallback {
     fn open(&self, request: Request) -> PieceSource {
-        Box::pin(Falling {
+        Box::pin(FallbackSource {
             choices: Arc::clone(&self.choices),
             next: 0,
             request: Some(request),
@@ -44,7 +44,7 @@ impl Provider for Fallback {
     }
 }
 
-struct Falling {
+struct FallbackSource {
     choices: Arc<[Choice]>,
     next: usize,
     /// Kept for the next model; `None` after a part of an answer was shown.
@@ -52,9 +52,9 @@ struct Falling {
     source: Option<PieceSource>,
 }
 
-impl Falling {
+impl FallbackSource {
     /// Opens the next model, if there is one and none of the answer was shown.
-    fn fall(&mut self) -> bool {
+    fn open_next(&mut self) -> bool {
         let (Some(choice), Some(request)) = (self.choices.get(self.next), &self.request) else {
             return false;
         };
@@ -65,13 +65,13 @@ impl Falling {
     }
 }
 
-impl Stream for Falling {
+impl Stream for FallbackSource {
     type Item = Result<Piece, ProviderError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
             let Some(source) = &mut self.source else {
-                if self.next == 0 && self.fall() {
+                if self.next == 0 && self.open_next() {
                     continue;
                 }
                 return Poll::Ready(None);
@@ -89,7 +89,7 @@ impl Stream for Falling {
                 None => ProviderError::Cut,
             };
             self.source = None;
-            if !another_may_do_better(&error) || !self.fall() {
+            if !another_may_do_better(&error) || !self.open_next() {
                 return Poll::Ready(Some(Err(error)));
             }
         }

@@ -3,11 +3,11 @@
 //!
 //! | layer            | what it adds                                                        |
 //! |------------------|---------------------------------------------------------------------|
-//! | [`Timeouts`]     | an end to waiting: for the first byte, and for the next one         |
-//! | [`Retry`]        | another try, as long as nothing of the answer was shown             |
-//! | [`Concurrency`]  | at most so many answers at a time                                   |
-//! | [`RateLimit`]    | at most so many requests a minute                                   |
-//! | [`Breaker`]      | rest for a provider that keeps failing                              |
+//! | [`Timeouts`]     | timeouts for the first byte and for the next one                    |
+//! | [`Retry`]        | retries, as long as no part of the answer was shown                 |
+//! | [`Concurrency`]  | a limit of concurrent answers                                       |
+//! | [`RateLimit`]    | a limit of requests per minute                                      |
+//! | [`Breaker`]      | a pause for a provider that keeps failing                           |
 //! | [`Fallback`]     | another model when the first cannot answer                          |
 //! | [`TextCalls`]    | tool calls of models that write them as text                        |
 //!

@@ -63,7 +63,7 @@ impl<P: Provider + Clone + Unpin + 'static> Provider for Retry<P> {
             .with_jitter()
             .build();
         let source = self.inner.open(request.clone());
-        Box::pin(Retrying {
+        Box::pin(RetrySource {
             provider: self.inner.clone(),
             request: Some(request),
             config: self.config,
@@ -73,7 +73,7 @@ impl<P: Provider + Clone + Unpin + 'static> Provider for Retry<P> {
     }
 }
 
-struct Retrying<P> {
+struct RetrySource<P> {
     provider: P,
     /// Kept for the next attempt; `None` after the last.
     request: Option<Request>,
@@ -88,7 +88,7 @@ enum State {
     Ended,
 }
 
-impl<P: Provider + Unpin> Retrying<P> {
+impl<P: Provider + Unpin> RetrySource<P> {
     /// The pause before the next attempt; `None` to give up.
     fn pause(&mut self, error: &ProviderError) -> Option<Duration> {
         if self.request.is_none() || !error.is_transient() {
@@ -104,7 +104,7 @@ impl<P: Provider + Unpin> Retrying<P> {
     }
 }
 
-impl<P: Provider + Unpin> Stream for Retrying<P> {
+impl<P: Provider + Unpin> Stream for RetrySource<P> {
     type Item = Result<Piece, ProviderError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {

@@ -21,7 +21,7 @@ use std::task::{Context, Poll, ready};
 use antiphon_core::{Piece, PieceSource, Provider, ProviderError, Request, ToolChoice};
 use futures_core::Stream;
 
-use scanner::{Found, Scanner};
+use scanner::{Fragment, Scanner};
 
 /// Calls found in text get block numbers from here on, which do not collide with the wire's own.
 const FIRST_BLOCK: u32 = 1 << 20;
@@ -47,7 +47,7 @@ impl<P: Provider> Provider for TextCalls<P> {
         if !wanted {
             return source;
         }
-        Box::pin(Reading {
+        Box::pin(TextCallSource {
             source: Some(source),
             scanner: Scanner::new(tools),
             text: None,
@@ -58,7 +58,7 @@ impl<P: Provider> Provider for TextCalls<P> {
     }
 }
 
-struct Reading {
+struct TextCallSource {
     source: Option<PieceSource>,
     scanner: Scanner,
     /// The block of the current text.
@@ -75,11 +75,11 @@ struct Text {
     opened: bool,
 }
 
-impl Reading {
+impl TextCallSource {
     fn take(&mut self, piece: Piece) {
         match piece {
             Piece::Text { block, delta } => {
-                self.turn_to(block);
+                self.switch_to(block);
                 let found = self.scanner.feed(&delta);
                 self.push_found(found);
             }
@@ -116,7 +116,7 @@ impl Reading {
     }
 
     /// The next text belongs to `block`.
-    fn turn_to(&mut self, block: u32) {
+    fn switch_to(&mut self, block: u32) {
         if self.is_at(block) {
             return;
         }
@@ -137,15 +137,15 @@ impl Reading {
         self.push_found(found);
     }
 
-    fn push_found(&mut self, found: Vec<Found>) {
+    fn push_found(&mut self, found: Vec<Fragment>) {
         for found in found {
             match found {
-                Found::Text(delta) => {
+                Fragment::Text(delta) => {
                     if let Some(Text { block, .. }) = self.text {
                         self.push_text(block, delta);
                     }
                 }
-                Found::Call(call) => {
+                Fragment::Call(call) => {
                     let block = self.next_block;
                     self.next_block += 1;
                     let (name, arguments) = (Some(call.name), call.arguments);
@@ -169,9 +169,9 @@ impl Reading {
     }
 
     /// The answer ends incomplete.
-    fn break_off(&mut self) {
+    fn interrupt(&mut self) {
         self.source = None;
-        let held = self.scanner.give_up();
+        let held = self.scanner.take_held();
         if let Some(Text { block, .. }) = self.text
             && self.shown
             && !held.is_empty()
@@ -181,7 +181,7 @@ impl Reading {
     }
 }
 
-impl Stream for Reading {
+impl Stream for TextCallSource {
     type Item = Result<Piece, ProviderError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -201,10 +201,10 @@ impl Stream for Reading {
                     }
                 }
                 Some(Err(error)) => {
-                    self.break_off();
+                    self.interrupt();
                     self.ready.push_back(Err(error));
                 }
-                None => self.break_off(),
+                None => self.interrupt(),
             }
         }
     }

@@ -45,7 +45,7 @@ impl<P: Provider> Timeouts<P> {
 
 impl<P: Provider> Provider for Timeouts<P> {
     fn open(&self, request: Request) -> PieceSource {
-        Box::pin(Timed {
+        Box::pin(TimeoutSource {
             source: Some(self.inner.open(request)),
             config: self.config,
             phase: TimeoutPhase::FirstByte,
@@ -55,7 +55,7 @@ impl<P: Provider> Provider for Timeouts<P> {
     }
 }
 
-struct Timed {
+struct TimeoutSource {
     source: Option<PieceSource>,
     config: TimeoutsConfig,
     /// What is waited for.
@@ -67,7 +67,7 @@ struct Timed {
     alarm: Option<Pin<Box<Sleep>>>,
 }
 
-impl Timed {
+impl TimeoutSource {
     fn heard(&mut self) {
         self.waiting = None;
         if self.phase != TimeoutPhase::Stall {
@@ -85,7 +85,7 @@ impl Timed {
     }
 }
 
-impl Stream for Timed {
+impl Stream for TimeoutSource {
     type Item = Result<Piece, ProviderError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {

@@ -21,14 +21,14 @@ use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
 
 pub use reply::{Ending, Part, Reply};
-pub use served_wire::{ServedWire, Telling};
+pub use served_wire::{ServedWire, WireWriter};
 
 /// Most connections at a time; further ones are closed at once.
 pub const CONNECTIONS_MAX: usize = 20_000;
 
 /// A received request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recorded {
+pub struct RecordedRequest {
     /// The method, such as `POST`.
     pub method: String,
     /// Path and query.
@@ -39,7 +39,7 @@ pub struct Recorded {
     pub body: Vec<u8>,
 }
 
-impl Recorded {
+impl RecordedRequest {
     /// The body as JSON; `null` if it is not JSON.
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
@@ -51,12 +51,12 @@ impl Recorded {
     }
 }
 
-type Answer = dyn Fn(&Recorded, usize) -> Reply + Send + Sync;
+type Answer = dyn Fn(&RecordedRequest, usize) -> Reply + Send + Sync;
 
 /// State that all connections share.
 struct Shared {
     answer: Box<Answer>,
-    requests: Mutex<Vec<Recorded>>,
+    requests: Mutex<Vec<RecordedRequest>>,
     record: bool,
     traffic: watch::Sender<Traffic>,
     connections: AtomicUsize,
@@ -75,20 +75,20 @@ pub struct ModelServer {
 impl ModelServer {
     /// Starts a server that answers the n-th request (from 0) with `answer(request, n)`.
     pub async fn start(
-        answer: impl Fn(&Recorded, usize) -> Reply + Send + Sync + 'static,
+        answer: impl Fn(&RecordedRequest, usize) -> Reply + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
         Self::start_with(answer, true).await
     }
 
     /// The same without recording requests: for benchmarks.
     pub async fn start_forgetful(
-        answer: impl Fn(&Recorded, usize) -> Reply + Send + Sync + 'static,
+        answer: impl Fn(&RecordedRequest, usize) -> Reply + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
         Self::start_with(answer, false).await
     }
 
     async fn start_with(
-        answer: impl Fn(&Recorded, usize) -> Reply + Send + Sync + 'static,
+        answer: impl Fn(&RecordedRequest, usize) -> Reply + Send + Sync + 'static,
         record: bool,
     ) -> std::io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
@@ -112,7 +112,7 @@ impl ModelServer {
     }
 
     /// The recorded requests.
-    pub fn requests(&self) -> Vec<Recorded> {
+    pub fn requests(&self) -> Vec<RecordedRequest> {
         self.shared.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

@@ -20,7 +20,7 @@ const BATCH: usize = 100;
 
 /// Writes a scenario in the format of a server-sent events wire. Each method returns the text to
 /// write next, which may be empty.
-pub trait Telling: Sized {
+pub trait WireWriter: Sized {
     /// An error response instead of an answer.
     fn refused(refusal: Refusal) -> Reply;
 
@@ -57,7 +57,7 @@ impl<T, P> ServedWire<T, P> {
 }
 
 #[async_trait]
-impl<T: Telling, P: Provider + 'static> Wire for ServedWire<T, P> {
+impl<T: WireWriter, P: Provider + 'static> Wire for ServedWire<T, P> {
     async fn play(&self, scenarios: &[Scenario]) -> Result<Stage, Unsupported> {
         let replies = scenarios.iter().map(reply::<T>).collect::<Result<Vec<_>, _>>()?;
         let one_too_many = Reply::json(500, "there is no scenario for this request");
@@ -69,7 +69,7 @@ impl<T: Telling, P: Provider + 'static> Wire for ServedWire<T, P> {
     }
 }
 
-fn reply<T: Telling>(scenario: &Scenario) -> Result<Reply, Unsupported> {
+fn reply<T: WireWriter>(scenario: &Scenario) -> Result<Reply, Unsupported> {
     if let (ScenarioEnding::Refused(refusal), []) = (scenario.ending, &scenario.steps[..]) {
         return Ok(T::refused(refusal));
     }

@@ -29,7 +29,7 @@ const OVERFLOW_PHRASES: [&str; 8] = [
 /// Parses an error response, or a document that came instead of a stream.
 pub(crate) fn of_response(failure: &HttpFailure) -> ProviderError {
     let body: Option<Value> = serde_json::from_str(&failure.body).ok();
-    match body.as_ref().and_then(Complaint::read) {
+    match body.as_ref().and_then(ErrorReport::read) {
         Some(complaint) => complaint.judge(failure),
         None => failure.by_status(None),
     }
@@ -38,7 +38,7 @@ pub(crate) fn of_response(failure: &HttpFailure) -> ProviderError {
 /// Parses an error in the middle of a stream.
 pub(crate) fn in_stream(error: &Value) -> ProviderError {
     let failure = HttpFailure::mid_stream();
-    match Complaint::read(error) {
+    match ErrorReport::read(error) {
         Some(complaint) => complaint.judge(&failure),
         None => ProviderError::Server {
             status: failure.status,
@@ -49,13 +49,13 @@ pub(crate) fn in_stream(error: &Value) -> ProviderError {
 }
 
 /// An error as the server reports it.
-struct Complaint {
+struct ErrorReport {
     message: String,
     code: String,
     kind: String,
 }
 
-impl Complaint {
+impl ErrorReport {
     /// `None` when it contains no text.
     fn read(body: &Value) -> Option<Self> {
         // Google's servers wrap it in a list.

@@ -29,7 +29,7 @@ pub struct ResponsesConfig {
 pub struct ResponsesQuirks {
     /// Whether to request the model's reasoning in the encrypted form that can be sent back. Models
     /// that do not reason refuse the request.
-    pub sealed_reasoning: bool,
+    pub encrypted_reasoning: bool,
     /// Whether to request a summary of the reasoning when the request has a thinking budget. OpenAI
     /// refuses it to unverified organizations.
     pub reasoning_summary: bool,
@@ -37,7 +37,7 @@ pub struct ResponsesQuirks {
 
 impl Default for ResponsesQuirks {
     fn default() -> Self {
-        Self { sealed_reasoning: true, reasoning_summary: true }
+        Self { encrypted_reasoning: true, reasoning_summary: true }
     }
 }
 
@@ -70,7 +70,7 @@ impl Provider for Responses {
     fn open(&self, request: Request) -> PieceSource {
         match self.post(&request) {
             Ok((post, dialect)) => self.transport.stream(post, dialect),
-            Err(error) => antiphon_model_transport::refused(error),
+            Err(error) => antiphon_model_transport::failed_source(error),
         }
     }
 }

@@ -12,9 +12,9 @@
 //! A real model can be made deterministic: [`Recorder`] records the exchanges of any provider and
 //! [`Replay`] answers from that [`Recording`], as `docs/record-replay.md` describes.
 
+mod answer_builder;
 mod attempts;
 mod block;
-mod composer;
 mod condition;
 mod error;
 mod pace;
@@ -25,14 +25,14 @@ mod recording;
 mod redactor;
 mod replay;
 mod reply;
-mod scene;
+mod request_facts;
 mod script;
 mod step;
 mod template;
 mod tokens;
 
+pub use answer_builder::ANSWER_BYTES_MAX;
 pub use attempts::ATTEMPTS_MAX;
-pub use composer::ANSWER_BYTES_MAX;
 pub use error::ScriptError;
 pub use pace::{CHUNK_CHARS_DEFAULT, CHUNK_CHARS_MAX, DELAY_MS_MAX};
 pub use provider::ScriptedProvider;

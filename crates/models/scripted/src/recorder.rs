@@ -44,34 +44,37 @@ impl<P: Provider> Provider for Recorder<P> {
     fn open(&self, request: Request) -> PieceSource {
         Box::pin(Recorded {
             source: self.inner.open(request.clone()),
-            tape: Tape { log: Arc::clone(&self.log), state: State::Unread(Box::new(request)) },
+            exchange: RecordedExchange {
+                log: Arc::clone(&self.log),
+                state: State::Unread(Box::new(request)),
+            },
         })
     }
 }
 
 struct Recorded {
     source: PieceSource,
-    tape: Tape,
+    exchange: RecordedExchange,
 }
 
 impl Stream for Recorded {
     type Item = Result<Piece, ProviderError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.tape.begin();
+        self.exchange.begin();
         let item = ready!(self.source.as_mut().poll_next(cx));
         match &item {
-            Some(Ok(Piece::Done)) => self.tape.end(Ending::Done),
-            Some(Ok(piece)) => self.tape.piece(piece.clone()),
-            Some(Err(error)) => self.tape.end(Ending::Failed(error.clone())),
-            None => self.tape.end(Ending::Cut),
+            Some(Ok(Piece::Done)) => self.exchange.end(Ending::Done),
+            Some(Ok(piece)) => self.exchange.piece(piece.clone()),
+            Some(Err(error)) => self.exchange.end(Ending::Failed(error.clone())),
+            None => self.exchange.end(Ending::Cut),
         }
         Poll::Ready(item)
     }
 }
 
 /// One exchange that is being recorded.
-struct Tape {
+struct RecordedExchange {
     log: Arc<Log>,
     state: State,
 }
@@ -86,7 +89,7 @@ enum State {
     Ended,
 }
 
-impl Tape {
+impl RecordedExchange {
     fn begin(&mut self) {
         let State::Unread(request) = &self.state else { return };
         let exchange = match written(request) {
@@ -129,7 +132,7 @@ impl Tape {
     }
 }
 
-impl Drop for Tape {
+impl Drop for RecordedExchange {
     fn drop(&mut self) {
         self.end(Ending::Dropped);
     }

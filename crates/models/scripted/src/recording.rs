@@ -38,7 +38,7 @@ pub struct Recording {
     exchanges: Vec<Exchange>,
     torn_line: Option<u64>,
     /// The highest number of an exchange.
-    exchanges_begun: u64,
+    exchanges_started: u64,
     /// Size of the complete lines.
     bytes: u64,
     lines: u64,
@@ -92,7 +92,7 @@ impl Recording {
             return Err(RecordingError::TooLarge { path: path.to_owned(), bytes });
         }
         let mut reader = BufReader::new(file);
-        let mut reading = Reading::default();
+        let mut reading = RecordingReader::default();
         let mut text = Vec::new();
         loop {
             text.clear();
@@ -121,26 +121,26 @@ impl Recording {
 
 /// A recording, as far as it was read.
 #[derive(Default)]
-struct Reading {
+struct RecordingReader {
     exchanges: Vec<Exchange>,
     /// Index of each exchange by its number.
-    places: HashMap<u64, usize>,
-    exchanges_begun: u64,
+    indices: HashMap<u64, usize>,
+    exchanges_started: u64,
     bytes: u64,
     lines: u64,
     torn: bool,
 }
 
-impl Reading {
+impl RecordingReader {
     fn take(&mut self, text: &[u8]) -> Result<(), String> {
         let Line { exchange: number, body } = Line::read(text)?;
         self.bytes += text.len() as u64 + 1;
-        let place = self.places.get(&number);
-        let exchange = place.and_then(|place| self.exchanges.get_mut(*place));
+        let index = self.indices.get(&number);
+        let exchange = index.and_then(|index| self.exchanges.get_mut(*index));
         match (exchange, body) {
             (None, Body::Request(request)) => {
-                self.places.insert(number, self.exchanges.len());
-                self.exchanges_begun = self.exchanges_begun.max(number);
+                self.indices.insert(number, self.exchanges.len());
+                self.exchanges_started = self.exchanges_started.max(number);
                 self.exchanges.push(Exchange { request, pieces: Vec::new(), ending: None });
             }
             (Some(_), Body::Request(_)) => {
@@ -159,12 +159,12 @@ impl Reading {
     }
 }
 
-impl From<Reading> for Recording {
-    fn from(reading: Reading) -> Self {
+impl From<RecordingReader> for Recording {
+    fn from(reading: RecordingReader) -> Self {
         Self {
             exchanges: reading.exchanges,
             torn_line: reading.torn.then_some(reading.lines),
-            exchanges_begun: reading.exchanges_begun,
+            exchanges_started: reading.exchanges_started,
             bytes: reading.bytes,
             // A truncated line is overwritten.
             lines: reading.lines - u64::from(reading.torn),

@@ -21,19 +21,19 @@ const REDACTED: &str = "[redacted]";
 /// Enough to decide whether a word starts: `\u000a` has six characters.
 const CONTEXT_CHARS: usize = 6;
 
-static MARKS: [Mark; 4] = [
-    Mark { start: "sk-", kept: 0, more: "_-" },
-    Mark { start: "AIza", kept: 0, more: "_-" },
-    Mark { start: "ghp_", kept: 0, more: "_-" },
-    Mark { start: "bearer ", kept: 7, more: "._~+/=-" },
+static KEY_PREFIXES: [KeyPrefix; 4] = [
+    KeyPrefix { start: "sk-", kept_prefix: 0, more: "_-" },
+    KeyPrefix { start: "AIza", kept_prefix: 0, more: "_-" },
+    KeyPrefix { start: "ghp_", kept_prefix: 0, more: "_-" },
+    KeyPrefix { start: "bearer ", kept_prefix: 7, more: "._~+/=-" },
 ];
 
 /// The prefix of a kind of key.
 #[derive(Debug)]
-struct Mark {
+struct KeyPrefix {
     start: &'static str,
     /// Length of the part of the prefix that is kept. Such a prefix is matched in any case.
-    kept: usize,
+    kept_prefix: usize,
     /// Characters it may contain besides letters and digits.
     more: &'static str,
 }
@@ -58,7 +58,7 @@ pub(crate) struct Redactor<O> {
     /// The origin of each held-back character.
     origins: VecDeque<O>,
     /// Inside of a key.
-    inside: Option<&'static Mark>,
+    inside: Option<&'static KeyPrefix>,
 }
 
 impl<O> Default for Redactor<O> {
@@ -106,14 +106,16 @@ impl<O: Copy> Redactor<O> {
     /// Passes on what cannot become a key.
     fn settle(&mut self, safe: &mut impl FnMut(O, &str)) {
         while !self.held.is_empty() {
-            let begun = if self.at_word_start() {
-                MARKS.iter().find_map(|mark| mark.chars_behind(&self.held).map(|n| (mark, n)))
+            let started = if self.at_word_start() {
+                KEY_PREFIXES
+                    .iter()
+                    .find_map(|mark| mark.chars_behind(&self.held).map(|n| (mark, n)))
             } else {
                 None
             };
-            match begun {
+            match started {
                 Some((mark, chars)) if chars >= KEY_CHARS_MIN => {
-                    for _ in 0..mark.kept {
+                    for _ in 0..mark.kept_prefix {
                         self.release(safe);
                     }
                     if let Some(origin) = self.waiting() {
@@ -167,7 +169,7 @@ impl<O: Copy> Redactor<O> {
     }
 }
 
-impl Mark {
+impl KeyPrefix {
     fn holds(&self, c: char) -> bool {
         c.is_ascii_alphanumeric() || self.more.contains(c)
     }
@@ -176,7 +178,8 @@ impl Mark {
     fn chars_behind(&self, text: &str) -> Option<usize> {
         let length = self.start.len().min(text.len());
         let (found, start) = (text.get(..length)?, &self.start[..length]);
-        let same = if self.kept > 0 { found.eq_ignore_ascii_case(start) } else { found == start };
+        let same =
+            if self.kept_prefix > 0 { found.eq_ignore_ascii_case(start) } else { found == start };
         let behind = &text[length..];
         (same && behind.chars().all(|c| self.holds(c))).then_some(behind.len())
     }

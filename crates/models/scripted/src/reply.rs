@@ -103,7 +103,7 @@ impl TryFrom<Spanned<ReplyWire>> for Reply {
             && let Some(field) = wire.get_ref().closing_field()
         {
             let reason =
-                format!("`{field}` is never said in a reply that ends with `{end}`: remove one");
+                format!("`{field}` is never sent in a reply that ends with `{end}`: remove one");
             return Err(Fault::of(&wire, reason));
         }
         let wire = wire.into_inner();

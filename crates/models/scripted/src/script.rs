@@ -8,7 +8,7 @@ use toml::Spanned;
 use crate::error::{Fault, ScriptError};
 use crate::pace::{ChunkChars, Delay, Pace};
 use crate::reply::{Reply, ReplyWire};
-use crate::scene::Scene;
+use crate::request_facts::RequestFacts;
 
 /// Largest script, in bytes.
 pub const SCRIPT_BYTES_MAX: usize = 1024 * 1024;
@@ -64,8 +64,8 @@ impl Script {
     }
 
     /// The first matching reply.
-    pub(crate) fn reply(&self, scene: &Scene<'_>) -> Option<&Reply> {
-        self.replies.iter().find(|reply| reply.when.fits(scene))
+    pub(crate) fn reply(&self, facts: &RequestFacts<'_>) -> Option<&Reply> {
+        self.replies.iter().find(|reply| reply.when.fits(facts))
     }
 
     /// Whether any reply depends on the number of attempts.

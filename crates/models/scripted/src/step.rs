@@ -8,7 +8,7 @@ mod opaque;
 use antiphon_core::ProviderError;
 use serde::Deserialize;
 
-use crate::composer::ANSWER_BYTES_MAX;
+use crate::answer_builder::ANSWER_BYTES_MAX;
 use crate::pace::Delay;
 use crate::template::Template;
 pub(crate) use call::Call;
@@ -53,7 +53,7 @@ pub(crate) enum Step {
 pub(crate) enum End {
     Said,
     /// The block is cut off by what follows, or closed by the end of the answer.
-    Unsaid,
+    Omitted,
 }
 
 /// Number of repetitions of a text, from 1 to [`REPEAT_MAX`].
@@ -120,7 +120,7 @@ impl TryFrom<StepWire> for Step {
     type Error = String;
 
     fn try_from(wire: StepWire) -> Result<Self, String> {
-        let end = wire.unfinished.map_or(End::Said, |True| End::Unsaid);
+        let end = wire.unfinished.map_or(End::Said, |True| End::Omitted);
         let (repeat, signature) = (wire.repeat.unwrap_or(Repeat::ONCE), wire.signature.clone());
         let kinds = [
             wire.text.map(|text| ("text", Self::Text { text, repeat, end })),

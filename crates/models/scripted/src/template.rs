@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use crate::scene::Scene;
+use crate::request_facts::RequestFacts;
 
 /// A text that may refer to the request.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -41,13 +41,13 @@ impl Template {
         Ok(Self(parts))
     }
 
-    pub(crate) fn render(&self, scene: &Scene<'_>) -> String {
-        self.0.iter().map(|part| part.value(scene)).collect()
+    pub(crate) fn render(&self, facts: &RequestFacts<'_>) -> String {
+        self.0.iter().map(|part| part.value(facts)).collect()
     }
 
     /// Length of [`render`](Self::render) in bytes, without rendering.
-    pub(crate) fn rendered_bytes(&self, scene: &Scene<'_>) -> usize {
-        self.0.iter().map(|part| part.value(scene).len()).fold(0, usize::saturating_add)
+    pub(crate) fn rendered_bytes(&self, facts: &RequestFacts<'_>) -> usize {
+        self.0.iter().map(|part| part.value(facts).len()).fold(0, usize::saturating_add)
     }
 
     /// Minimum length in bytes.
@@ -86,18 +86,18 @@ impl Part {
         }
     }
 
-    fn value<'a>(&'a self, scene: &'a Scene<'_>) -> Cow<'a, str> {
+    fn value<'a>(&'a self, facts: &'a RequestFacts<'_>) -> Cow<'a, str> {
         match self {
             Self::Literal(text) => text.into(),
-            Self::LastUser => scene.last_user.as_deref().unwrap_or_default().into(),
+            Self::LastUser => facts.last_user.as_deref().unwrap_or_default().into(),
             Self::LastResult => {
-                scene.last_result.as_ref().map_or("", |result| result.text.as_str()).into()
+                facts.last_result.as_ref().map_or("", |result| result.text.as_str()).into()
             }
             Self::InLastResult(pointer) => {
-                let text = scene.last_result.as_ref().map_or("", |result| result.text.as_str());
+                let text = facts.last_result.as_ref().map_or("", |result| result.text.as_str());
                 inside(text, pointer).into()
             }
-            Self::Turn => scene.turn.to_string().into(),
+            Self::Turn => facts.turn.to_string().into(),
         }
     }
 }

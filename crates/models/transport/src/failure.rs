@@ -65,7 +65,7 @@ impl HttpFailure {
     }
 
     /// `error`, changed to retryable or not if the provider says so explicitly.
-    pub(crate) fn heeded(&self, error: ProviderError) -> ProviderError {
+    pub(crate) fn with_retry_advice(&self, error: ProviderError) -> ProviderError {
         match (self.should_retry, error.is_transient()) {
             (Some(true), false) => ProviderError::Server {
                 status: self.status,

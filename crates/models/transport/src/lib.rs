@@ -12,12 +12,12 @@ mod dialect;
 mod endpoint;
 mod failure;
 mod probe;
+mod redacted_keys;
 mod source;
-mod unsaid;
 
 pub use client::{Transport, TransportConfig, TransportError};
 pub use dialect::Dialect;
 pub use endpoint::{Endpoint, EndpointError, Post};
 pub use failure::{ERROR_BODY_BYTES_MAX, HttpFailure};
 pub use probe::DOCUMENT_BYTES_MAX;
-pub use source::{EVENT_BYTES_MAX, refused};
+pub use source::{EVENT_BYTES_MAX, failed_source};

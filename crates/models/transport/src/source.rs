@@ -19,7 +19,7 @@ use tokio::time::{Sleep, sleep};
 use crate::dialect::Dialect;
 use crate::endpoint::Post;
 use crate::failure::{ERROR_BODY_BYTES_MAX, HttpFailure, connection};
-use crate::unsaid::Unsaid;
+use crate::redacted_keys::RedactedKeys;
 
 /// Largest server-sent event, in bytes. A larger one is a protocol error.
 pub const EVENT_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -33,7 +33,7 @@ const EVENT_LIMIT: NonZeroUsize = NonZeroUsize::new(EVENT_BYTES_MAX).unwrap();
 
 pub(crate) struct Source<D> {
     dialect: D,
-    unsaid: Unsaid,
+    keys: RedactedKeys,
     state: State,
     pieces: Vec<Piece>,
     ready: VecDeque<Piece>,
@@ -42,7 +42,7 @@ pub(crate) struct Source<D> {
 enum State {
     /// The request is being sent.
     Sending(BoxFuture<'static, Result<Response, ProviderError>>),
-    Refused(BoxFuture<'static, HttpFailure>),
+    FailedSource(BoxFuture<'static, HttpFailure>),
     Reading(Box<Body>),
     /// The answer is complete; `Done` is delayed until the body ends or `LINGER` has passed.
     Lingering(Box<Body>, Pin<Box<Sleep>>),
@@ -64,7 +64,7 @@ struct Body {
 }
 
 /// The next part of a body.
-enum Heard {
+enum BodyEvent {
     Event(MessageEvent),
     /// Bytes that complete no event: a comment, or part of a long event.
     Bytes,
@@ -75,7 +75,7 @@ impl<D: Dialect> Source<D> {
     pub(crate) fn new(client: Client, post: Post, dialect: D) -> Self {
         Self {
             dialect,
-            unsaid: post.unsaid.clone(),
+            keys: post.keys.clone(),
             state: State::Sending(Box::pin(send(client, post))),
             pieces: Vec::new(),
             ready: VecDeque::new(),
@@ -90,19 +90,19 @@ impl<D: Dialect> Source<D> {
                 self.state = if response.status() == 200 {
                     State::Reading(Box::new(Body::new(response)?))
                 } else {
-                    State::Refused(Box::pin(read_failure(response)))
+                    State::FailedSource(Box::pin(read_failure(response)))
                 };
                 Poll::Ready(Ok(()))
             }
-            State::Refused(reading) => {
+            State::FailedSource(reading) => {
                 let mut failure = ready!(reading.as_mut().poll(cx));
-                self.unsaid.redact(&mut failure.body);
-                Poll::Ready(Err(failure.heeded(self.dialect.failure(&failure))))
+                self.keys.redact(&mut failure.body);
+                Poll::Ready(Err(failure.with_retry_advice(self.dialect.failure(&failure))))
             }
             State::Reading(body) => {
                 match ready!(body.poll_next(cx))? {
-                    Heard::Event(mut event) => {
-                        self.unsaid.redact(&mut event.data);
+                    BodyEvent::Event(mut event) => {
+                        self.keys.redact(&mut event.data);
                         match self.dialect.event(&event.event, &event.data, &mut self.pieces) {
                             // The body ended inside of this event: the error is the interruption,
                             // not the format.
@@ -116,11 +116,11 @@ impl<D: Dialect> Source<D> {
                             self.pieces.push(Piece::Alive);
                         }
                     }
-                    Heard::Bytes => self.pieces.push(Piece::Alive),
-                    Heard::End if body.events == 0 => {
-                        return Poll::Ready(Err(body.no_events(&self.dialect, &self.unsaid)));
+                    BodyEvent::Bytes => self.pieces.push(Piece::Alive),
+                    BodyEvent::End if body.events == 0 => {
+                        return Poll::Ready(Err(body.no_events(&self.dialect, &self.keys)));
                     }
-                    Heard::End => {
+                    BodyEvent::End => {
                         self.state = State::Ended;
                         self.dialect.end(&mut self.pieces)?;
                     }
@@ -136,7 +136,7 @@ impl<D: Dialect> Source<D> {
     fn linger(&mut self) {
         self.state = match std::mem::replace(&mut self.state, State::Ended) {
             State::Reading(body) => State::Lingering(body, Box::pin(sleep(LINGER))),
-            State::Sending(_) | State::Refused(_) | State::Lingering(..) | State::Ended => {
+            State::Sending(_) | State::FailedSource(_) | State::Lingering(..) | State::Ended => {
                 State::Ended
             }
         };
@@ -196,13 +196,13 @@ impl Body {
         })
     }
 
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Heard, ProviderError>> {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<BodyEvent, ProviderError>> {
         loop {
             match self.decoder.next(&mut self.unread) {
                 Some(Ok(SseEvent::Message(event))) => {
                     self.events += 1;
                     self.fresh = false;
-                    return Poll::Ready(Ok(Heard::Event(event)));
+                    return Poll::Ready(Ok(BodyEvent::Event(event)));
                 }
                 Some(Ok(SseEvent::Retry(_))) => continue,
                 Some(Err(_)) => {
@@ -210,10 +210,10 @@ impl Body {
                         message: format!("an event of more than {EVENT_BYTES_MAX} bytes"),
                     }));
                 }
-                None if self.ended => return Poll::Ready(Ok(Heard::End)),
+                None if self.ended => return Poll::Ready(Ok(BodyEvent::End)),
                 None if self.fresh => {
                     self.fresh = false;
-                    return Poll::Ready(Ok(Heard::Bytes));
+                    return Poll::Ready(Ok(BodyEvent::Bytes));
                 }
                 None => {}
             }
@@ -238,10 +238,10 @@ impl Body {
     }
 
     /// A document instead of a stream: an error with a wrong status, or another server.
-    fn no_events(&self, dialect: &impl Dialect, unsaid: &Unsaid) -> ProviderError {
+    fn no_events(&self, dialect: &impl Dialect, keys: &RedactedKeys) -> ProviderError {
         let (status, retry_after) = (self.status, None);
         let mut body = String::from_utf8_lossy(&self.head).into_owned();
-        unsaid.redact(&mut body);
+        keys.redact(&mut body);
         if body.trim_start().starts_with(['{', '[', '<']) {
             dialect.failure(&HttpFailure { status, retry_after, should_retry: None, body })
         } else {
@@ -281,13 +281,13 @@ fn extend_up_to(bytes: &mut Vec<u8>, more: &[u8], bytes_max: usize) {
 }
 
 /// An answer that fails before anything is sent.
-pub fn refused(error: ProviderError) -> antiphon_core::PieceSource {
-    Box::pin(Refused(Some(error)))
+pub fn failed_source(error: ProviderError) -> antiphon_core::PieceSource {
+    Box::pin(FailedSource(Some(error)))
 }
 
-struct Refused(Option<ProviderError>);
+struct FailedSource(Option<ProviderError>);
 
-impl Stream for Refused {
+impl Stream for FailedSource {
     type Item = Result<Piece, ProviderError>;
 
     fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {

@@ -158,7 +158,7 @@ fn address(endpoint: &str) -> Result<Url, ExporterError> {
         reason: reason.to_owned(),
     };
     if endpoint.contains('@') {
-        return Err(wrong("an address must not hold a user name or password: use a header"));
+        return Err(wrong("an address must not contain a user name or password: use a header"));
     }
     let mut url = Url::parse(endpoint.trim()).map_err(|error| wrong(&error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {

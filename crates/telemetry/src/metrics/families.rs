@@ -77,119 +77,119 @@ families! {
     // Names of the Sentinel contract.
     messages_processed: Family<ByAgent, Counter> = plain()
         "antiphon_messages_processed",
-        "Times an agent began to think about something new";
+        "Turns that agents started";
     processing: Seconds<ByAgent> = seconds(slow_buckets)
         "antiphon_message_processing_duration",
-        "How long a step took, from thinking to idle";
+        "Duration of a step, from thinking to idle";
     active_agents: Gauge = plain()
         "antiphon_active_agents",
         "Live agents";
     queue_size: Family<ByQueue, Gauge> = plain()
         "antiphon_queue_size",
-        "What waits in a queue";
+        "Items in a queue";
     budget_spent: Family<ByBudget, UsdGauge> = usd()
         "antiphon_budget_spent",
-        "What was spent of a budget";
+        "Amount spent of a budget";
     budget_limit: Family<ByBudget, UsdGauge> = usd()
         "antiphon_budget_limit",
-        "How much a budget is";
+        "Limit of a budget";
     breaker_state: Family<ByProvider, Gauge> = plain()
         "antiphon_circuit_breaker_state",
-        "The next request to a provider: 0 goes through, 1 is a probe, 2 fails";
+        "State of a provider's breaker: 0 closed, 1 half-open, 2 open";
     http_requests: Family<ByRouteStatus, Counter> = plain()
         "antiphon_http_requests",
-        "Requests that were answered";
+        "Answered HTTP requests";
     http_duration: Seconds<ByRoute> = seconds(fast_buckets)
         "antiphon_http_request_duration",
-        "How long an answer took";
+        "Duration of an HTTP request";
     // Tasks.
     tasks_created: Family<ByAgent, Counter> = plain()
         "antiphon_tasks_created",
-        "Tasks that were accepted";
+        "Accepted tasks";
     tasks_ended: Family<ByAgentStatus, Counter> = plain()
         "antiphon_tasks_ended",
-        "Tasks that ended";
+        "Ended tasks";
     task_duration: Seconds<ByStatus> = seconds(human_buckets)
         "antiphon_task_duration",
-        "How long a task took, from its creation";
+        "Duration of a task, from its creation";
     tasks_open: Gauge = plain()
         "antiphon_tasks_open",
-        "Tasks that were accepted since the start and have not ended";
+        "Tasks accepted since the start that have not ended";
     tasks_unfinished: Family<ByStatus, Gauge> = plain()
         "antiphon_tasks_unfinished",
-        "Tasks that have not ended, also those from before the start";
+        "Tasks that have not ended, including those from before the start";
     tasks_not_followed: Counter = plain()
         "antiphon_tasks_not_followed",
         "Tasks without durations: too many were open";
     // Models.
     turns: Family<ByModel, Counter> = plain()
         "antiphon_turns",
-        "Answers of models";
+        "Model answers";
     tokens: Family<ByModelKind, Counter> = plain()
         "antiphon_tokens",
-        "Tokens that models read and wrote";
+        "Input and output tokens of models";
     cost: Family<ByModel, Usd> = usd()
         "antiphon_cost",
-        "What models cost, by the table of prices";
+        "Cost of models, by the price table";
     unpriced: Family<ByModel, Counter> = plain()
         "antiphon_unpriced_answers",
-        "Answers without a known price, which are not in the cost";
+        "Answers of models without a known price, not included in the cost";
     operation_duration: Seconds<Operation> = seconds(operation)
         convention::OPERATION_DURATION,
-        "How long a model took to answer";
+        "Duration of a model call";
     token_usage: Family<Tokens, Histogram, fn() -> Histogram> = histogram(token_usage)
         convention::TOKEN_USAGE,
         "Tokens of an answer";
     compactions: Counter = plain()
         "antiphon_compactions",
-        "Conversations that were shortened";
+        "Compacted conversations";
     output_rejections: Counter = plain()
         "antiphon_output_rejections",
-        "Results that were not what their task asks for";
+        "Results rejected by the output schema";
     // Tools.
     tool_calls: Family<ByToolOutcome, Counter> = plain()
         "antiphon_tool_calls",
-        "OpenToolCalls of tools that are over";
+        "Ended tool calls";
     tool_duration: Seconds<ByTool> = seconds(slow_buckets)
         "antiphon_tool_call_duration",
-        "How long a call took";
+        "Duration of a tool call";
     approvals_requested: Family<ByTool, Counter> = plain()
         "antiphon_approvals_requested",
-        "Questions to people";
+        "Requested approvals";
     approvals_decided: Family<ByStatus, Counter> = plain()
         "antiphon_approvals_decided",
-        "Questions that wait no more";
+        "Decided approvals";
     approval_wait: Seconds<ByStatus> = seconds(human_buckets)
         "antiphon_approval_wait",
-        "How long a question waited";
+        "Waiting time of an approval";
     approvals_waiting: Gauge = plain()
         "antiphon_approvals_waiting",
-        "Questions that nobody has answered";
+        "Pending approvals";
     // Inboxes and peers.
     interactions_queued: Family<ByClass, Counter> = plain()
         "antiphon_interactions_queued",
-        "What arrived in inboxes";
+        "Interactions that arrived in inboxes";
     interactions_taken: Family<ByClass, Counter> = plain()
         "antiphon_interactions_taken",
-        "What agents took from their inboxes";
+        "Interactions that agents took from their inboxes";
     interaction_wait: Seconds<ByClass> = seconds(human_buckets)
         "antiphon_interaction_wait",
-        "How long it waited there";
+        "Waiting time of an interaction in an inbox";
     interactions_waiting: Gauge = plain()
         "antiphon_interactions_waiting",
-        "What waits in inboxes";
+        "Interactions in inboxes";
     requests_sent: Counter = plain()
         "antiphon_requests_sent",
         "Requests to peers";
     replies: Family<ByStatus, Counter> = plain()
         "antiphon_replies",
-        "Answers to requests";
+        "Responses to requests of peers";
     dispatches: Family<ByInvocation, Counter> = plain()
         "antiphon_dispatches",
-        "OpenToolCalls that dispatched agents";
+        "Calls that dispatched agents";
     dispatched_tasks: Counter = plain()
         "antiphon_dispatched_tasks",
-        "Tasks that were dispatched";
+        "Dispatched tasks";
     handovers: Counter = plain()
         "antiphon_handovers",
         "Tasks that another agent took over";
@@ -202,13 +202,13 @@ families! {
         "The last position that these metrics have seen";
     spans_exported: Counter = plain()
         "antiphon_spans_exported",
-        "Spans that the collector took";
+        "Spans accepted by the collector";
     spans_dropped: Counter = plain()
         "antiphon_spans_dropped",
-        "Spans that were dropped because too many waited";
+        "Spans dropped because the queue was full";
     spans_failed: Counter = plain()
         "antiphon_spans_failed",
-        "Spans that the collector did not take";
+        "Spans refused by the collector";
 }
 
 fn plain<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {

@@ -244,7 +244,7 @@ fn a_summary_costs_but_is_not_a_turn() {
 fn messages_of_an_earlier_conversation_are_not_counted() {
     let mut journal = JournalBuilder::new();
     journal.append("t1", created("planner")).append("t1", result("c1", "read", Went::Well));
-    journal.append("t1", said(StopReason::EndTurn, SONNET, usage(1, 1)));
+    journal.append("t1", assistant_message(StopReason::EndTurn, SONNET, usage(1, 1)));
     let metrics = counted(&journal);
     assert_eq!(lines_of(&metrics, "antiphon_tool_calls_total"), Vec::<String>::new());
     let chats = "gen_ai_client_operation_duration_seconds_count";

@@ -143,17 +143,20 @@ fn invalid_settings_are_refused_with_advice() {
     };
     assert_eq!(
         refusal("collector:4318", vec![]),
-        "`collector:4318` is no address of a collector: it is not an http or https address"
+        "`collector:4318` is not the address of a collector: it is not an http or https address"
     );
-    assert_eq!(refusal("", vec![]), "`` is no address of a collector: relative URL without a base");
+    assert_eq!(
+        refusal("", vec![]),
+        "`` is not the address of a collector: relative URL without a base"
+    );
     assert_eq!(
         refusal("https://me:hush@collector", vec![]),
-        "`collector` is no address of a collector: an address must not hold a user name or \
+        "`collector` is not the address of a collector: an address must not contain a user name or \
          password: use a header"
     );
     assert_eq!(
         refusal("http://collector.example:4318", vec![("x-api-key", "hush")]),
-        "the collector would get its headers in the clear: use an https address"
+        "the headers would be sent unencrypted: use an https address"
     );
     assert_eq!(
         refusal("http://127.0.0.1", vec![("x api key", "hush")]),

@@ -74,7 +74,7 @@ impl JournalBuilder {
 
     /// The model answers, with its usage.
     pub(crate) fn answer(&mut self, task: &str, model: &str, usage: Usage) -> &mut Self {
-        self.append(task, said(StopReason::EndTurn, model, usage));
+        self.append(task, assistant_message(StopReason::EndTurn, model, usage));
         self.append(task, paid(model, usage))
     }
 
@@ -126,7 +126,11 @@ pub(crate) fn usage(input_tokens: u64, output_tokens: u64) -> Usage {
     Usage { input_tokens, output_tokens, ..Usage::default() }
 }
 
-pub(crate) fn said(stop_reason: StopReason, model: &str, usage: Usage) -> MessageAppended {
+pub(crate) fn assistant_message(
+    stop_reason: StopReason,
+    model: &str,
+    usage: Usage,
+) -> MessageAppended {
     MessageAppended::new(AssistantMessage {
         content: vec![AssistantBlock::text("a secret answer")],
         stop_reason,

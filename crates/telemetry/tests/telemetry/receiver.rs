@@ -44,7 +44,7 @@ pub(crate) enum Answer {
 }
 
 #[derive(Clone)]
-struct Door {
+struct ReceiverState {
     came: mpsc::Sender<ReceivedRequest>,
     answers: Arc<Mutex<VecDeque<Answer>>>,
 }
@@ -62,7 +62,7 @@ impl Receiver {
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
         let (sender, came) = mpsc::channel(64);
         let answers = Arc::new(Mutex::new(answers.into_iter().collect()));
-        let app = Router::new().fallback(take).with_state(Door { came: sender, answers });
+        let app = Router::new().fallback(take).with_state(ReceiverState { came: sender, answers });
         let mut serving = JoinSet::new();
         serving.spawn(async move { axum::serve(listener, app).await.unwrap() });
         Self { endpoint, came, _serving: serving }
@@ -79,13 +79,19 @@ impl Receiver {
     }
 }
 
-async fn take(State(door): State<Door>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+async fn take(
+    State(state): State<ReceiverState>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let request = ExportTraceServiceRequest::decode(body).unwrap();
-    door.came
+    state
+        .came
         .send(ReceivedRequest { path: uri.path().to_owned(), headers, request })
         .await
         .unwrap();
-    let answer = door.answers.lock().unwrap().pop_front();
+    let answer = state.answers.lock().unwrap().pop_front();
     match answer {
         None => ExportTraceServiceResponse::default().encode_to_vec().into_response(),
         Some(Answer::Status(status)) => StatusCode::from_u16(status).unwrap().into_response(),

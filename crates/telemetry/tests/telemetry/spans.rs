@@ -148,7 +148,7 @@ fn no_span_contains_the_conversation() {
         TaskCreated { system_prompt: "a secret scene".to_owned(), ..created("planner") },
     );
     journal.append("t1", user_message("a secret question", None)).think("t1");
-    journal.append("t1", said(StopReason::Error, SONNET, usage(1, 1)));
+    journal.append("t1", assistant_message(StopReason::Error, SONNET, usage(1, 1)));
     journal.append("t1", question("q1", "bash")).append("t1", refused("c1", "bash"));
     journal.append("t1", result("c1", "bash", Went::Wrong)).append("t1", started("c2", "bash"));
     journal.append(
@@ -172,7 +172,7 @@ fn no_span_contains_the_conversation() {
 fn an_interrupted_answer_has_an_error() {
     let mut journal = JournalBuilder::new();
     journal.append("t1", created("planner")).think("t1");
-    journal.at_ms(700).append("t1", said(StopReason::Error, SONNET, usage(0, 0)));
+    journal.at_ms(700).append("t1", assistant_message(StopReason::Error, SONNET, usage(0, 0)));
     journal.append("t1", paid(SONNET, usage(9, 3)));
     journal.at_ms(900).append("t1", failed(json!({"code": "overloaded", "error": "come back"})));
     let spans = exported(&journal);

@@ -222,7 +222,7 @@ async fn temporary_files_left_by_a_kill_are_removed() {
     let old = fs::File::create(world.path(".drop-1.tmp")).unwrap();
     old.set_modified(SystemTime::now() - Duration::from_secs(7200)).unwrap();
     assert_eq!(world.pass().await, Tally::default());
-    assert_eq!(names(&world.path("")), [".drop-0.tmp"], "somebody may be about to drop it");
+    assert_eq!(names(&world.path("")), [".drop-0.tmp"], "a client may be about to rename it");
 }
 
 #[tokio::test]

@@ -190,7 +190,7 @@ async fn an_order_that_panics_does_not_block_others() {
     until(|| (world.orders.started() == ["fatal"]).then_some(())).await;
     world.drop("2.json", &stop("a"));
     world.response("2").await;
-    assert_eq!(read(&world.path("1.response.json")), None, "nobody knows what came of it");
+    assert_eq!(read(&world.path("1.response.json")), None, "its outcome is unknown");
 }
 
 #[tokio::test]

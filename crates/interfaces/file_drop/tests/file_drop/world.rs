@@ -102,7 +102,7 @@ impl Orders for RecordingOrders {
             log.most_running = log.most_running.max(log.running);
             log.held.contains(&target)
         });
-        assert_ne!(target, "fatal", "somebody made a mistake");
+        assert_ne!(target, "fatal", "a bug");
         if held {
             self.gate.acquire().await.unwrap().forget();
         }

@@ -64,8 +64,8 @@ fn a_table_has_all_fields_of_a_schedule() {
 
 #[test]
 fn a_tick_is_an_external_event() {
-    let told = schedule("every = \"1h\"\nbody = \"Look.\"\nsalience = \"urgent\"");
-    let tick = Tick::new(Arc::new(told), time("2026-11-20T09:00:00Z"));
+    let hourly = schedule("every = \"1h\"\nbody = \"Look.\"\nsalience = \"urgent\"");
+    let tick = Tick::new(Arc::new(hourly), time("2026-11-20T09:00:00Z"));
     assert_eq!(tick.key, "schedule:s:2026-11-20T09:00:00Z");
     let later = Tick::new(Arc::clone(&tick.schedule), time("2026-11-20T09:00:00.5Z"));
     assert_eq!(later.key, "schedule:s:2026-11-20T09:00:00.500Z");
@@ -157,12 +157,12 @@ fn an_invalid_expression_is_refused_with_an_example() {
     }
     for found in ["60 * * * *", "* 24 * * *", "* * 0 * *", "* * * 13 *", "* * * * 8", "*/0 * * * *"]
     {
-        let said = refused(&format!("cron = {found:?}"));
+        let error = refused(&format!("cron = {found:?}"));
         assert!(
-            said.starts_with(&format!("[schedules.s]: `cron` cannot be {found:?}: ")),
-            "{said}"
+            error.starts_with(&format!("[schedules.s]: `cron` cannot be {found:?}: ")),
+            "{error}"
         );
-        assert!(said.ends_with(how), "{said}");
+        assert!(error.ends_with(how), "{error}");
     }
     let never = "[schedules.s]: `cron` cannot be \"0 0 30 2 *\": there is no such day";
     assert_eq!(refused("cron = \"0 0 30 2 *\""), never);
@@ -193,8 +193,8 @@ fn an_invalid_time_is_refused_with_an_example() {
 #[test]
 fn a_time_without_quotes_is_refused_with_advice() {
     let expected = "expected a time in quotes, such as \"2026-11-20T09:00:00Z\"";
-    let said = misread("agent = \"a\"\nat = 2026-11-20T09:00:00Z");
-    assert!(said.contains(expected), "{said}");
+    let error = misread("agent = \"a\"\nat = 2026-11-20T09:00:00Z");
+    assert!(error.contains(expected), "{error}");
 }
 
 #[test]
@@ -202,8 +202,8 @@ fn unknown_fields_and_names_are_refused() {
     assert!(misread("agent = \"a\"\nevry = \"5m\"").starts_with("unknown field `evry`, expected"));
     assert_eq!(misread("every = \"5m\""), "missing field `agent`");
     assert_eq!(misread("agent = \"user\"\nevery = \"5m\""), "the name `user` is reserved");
-    let said = misread("agent = \"a\"\nevery = \"5m\"\nsalience = \"loud\"");
-    assert!(said.starts_with("unknown variant `loud`, expected one of `background`"), "{said}");
+    let error = misread("agent = \"a\"\nevery = \"5m\"\nsalience = \"loud\"");
+    assert!(error.starts_with("unknown variant `loud`, expected one of `background`"), "{error}");
 }
 
 #[test]
@@ -238,8 +238,8 @@ fn the_number_of_schedules_is_limited_and_names_are_unique() {
     assert_eq!(Schedules::from_config(many(SCHEDULES_MAX + 1)), Err(expected));
     let expected = ScheduleError::Twice { name: "s".parse().unwrap() };
     assert_eq!(Schedules::from_config(named(vec!["s".into(), "s ".into()])), Err(expected));
-    let said = Schedules::from_config(named(vec!["a:b".into()])).unwrap_err().to_string();
-    assert!(said.starts_with("[schedules.\"a:b\"]: a name may hold letters"), "{said}");
+    let error = Schedules::from_config(named(vec!["a:b".into()])).unwrap_err().to_string();
+    assert!(error.starts_with("[schedules.\"a:b\"]: a name may hold letters"), "{error}");
 }
 
 proptest! {

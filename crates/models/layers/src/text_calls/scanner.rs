@@ -19,7 +19,7 @@ use super::written_call::WrittenCall;
 const HELD_BYTES_MAX: usize = 256 * 1024;
 
 #[derive(Debug, PartialEq)]
-pub(super) enum Found {
+pub(super) enum Fragment {
     Text(String),
     Call(WrittenCall),
 }
@@ -52,7 +52,7 @@ impl Scanner {
     }
 
     /// Adds text and returns what is decided now.
-    pub(super) fn feed(&mut self, text: &str) -> Vec<Found> {
+    pub(super) fn feed(&mut self, text: &str) -> Vec<Fragment> {
         self.text.push_str(text);
         let mut found = Vec::new();
         while self.step(&mut found) {}
@@ -62,7 +62,7 @@ impl Scanner {
     }
 
     /// The text ended: decides the rest and resets.
-    pub(super) fn finish(&mut self) -> Vec<Found> {
+    pub(super) fn finish(&mut self) -> Vec<Fragment> {
         let mut found = Vec::new();
         loop {
             while self.step(&mut found) {}
@@ -75,19 +75,19 @@ impl Scanner {
                 State::Block(_, Close::Anywhere(_)) | State::Prose | State::Passing(_) => break,
             };
             if let Some(calls) = self.calls(&self.held()[inside]) {
-                found.extend(calls.into_iter().map(Found::Call));
+                found.extend(calls.into_iter().map(Fragment::Call));
                 self.front = self.text.len();
                 break;
             }
             self.state = otherwise;
         }
         self.release(self.held().len(), &mut found);
-        self.give_up();
+        self.take_held();
         found
     }
 
     /// Returns the held-back text and resets.
-    pub(super) fn give_up(&mut self) -> String {
+    pub(super) fn take_held(&mut self) -> String {
         let held = self.held().to_owned();
         self.text.clear();
         self.front = 0;
@@ -104,7 +104,7 @@ impl Scanner {
     }
 
     /// Decides about the front. Returns whether to continue.
-    fn step(&mut self, found: &mut Vec<Found>) -> bool {
+    fn step(&mut self, found: &mut Vec<Fragment>) -> bool {
         let held = &self.text[self.front..];
         match &mut self.state {
             State::Whole(json) => {
@@ -157,25 +157,25 @@ impl Scanner {
     }
 
     /// Handles the block at the front, which ends at byte `end` and may be JSON.
-    fn call_or_text(&mut self, form: &Form, end: usize, found: &mut Vec<Found>) {
+    fn call_or_text(&mut self, form: &Form, end: usize, found: &mut Vec<Fragment>) {
         self.state = State::Prose;
         match self.calls(&self.held()[form.open.len()..end - form.close.len()]) {
             Some(calls) => {
                 self.front += end;
-                found.extend(calls.into_iter().map(Found::Call));
+                found.extend(calls.into_iter().map(Fragment::Call));
             }
             None => self.release(end, found),
         }
     }
 
     /// Releases `bytes` as text.
-    fn release(&mut self, bytes: usize, found: &mut Vec<Found>) {
+    fn release(&mut self, bytes: usize, found: &mut Vec<Fragment>) {
         let text = &self.text[self.front..self.front + bytes];
         self.front += bytes;
         match found.last_mut() {
-            Some(Found::Text(before)) => before.push_str(text),
-            Some(Found::Call(_)) | None if text.is_empty() => {}
-            Some(Found::Call(_)) | None => found.push(Found::Text(text.to_owned())),
+            Some(Fragment::Text(before)) => before.push_str(text),
+            Some(Fragment::Call(_)) | None if text.is_empty() => {}
+            Some(Fragment::Call(_)) | None => found.push(Fragment::Text(text.to_owned())),
         }
     }
 

@@ -113,11 +113,11 @@ struct CallOut<'a> {
     id: &'a str,
     #[serde(rename = "type")]
     kind: &'static str,
-    function: CalledOut<'a>,
+    function: FunctionCallOut<'a>,
 }
 
 #[derive(Serialize)]
-struct CalledOut<'a> {
+struct FunctionCallOut<'a> {
     name: &'a str,
     arguments: &'a str,
 }
@@ -185,28 +185,28 @@ fn messages<'a>(
         sent.push(MessageOut { role: "system", content, ..MessageOut::default() });
     }
     // The next user message: images of results, then the user's own content.
-    let mut said = Vec::new();
+    let mut user_parts = Vec::new();
     for message in history {
         match &**message {
-            Message::User(user) => said.extend(user.content.iter().map(part)),
+            Message::User(user) => user_parts.extend(user.content.iter().map(part)),
             Message::Assistant(answer) => {
-                if let Some(answer) = answered(answer, quirks) {
-                    sent.extend(user_said(std::mem::take(&mut said)));
+                if let Some(answer) = assistant_message(answer, quirks) {
+                    sent.extend(user_message(std::mem::take(&mut user_parts)));
                     sent.push(answer);
                 }
             }
             Message::ToolResult(result) => {
                 sent.push(tool_result(result));
-                said.extend(images(result));
+                user_parts.extend(images(result));
             }
         }
     }
-    sent.extend(user_said(said));
+    sent.extend(user_message(user_parts));
     sent
 }
 
 /// Text alone is sent as a string: not every server accepts parts.
-fn user_said(parts: Vec<PartOut<'_>>) -> Option<MessageOut<'_>> {
+fn user_message(parts: Vec<PartOut<'_>>) -> Option<MessageOut<'_>> {
     let texts: Option<Vec<&str>> = parts
         .iter()
         .map(|part| match part {
@@ -223,7 +223,7 @@ fn user_said(parts: Vec<PartOut<'_>>) -> Option<MessageOut<'_>> {
 }
 
 /// `None` when the wire cannot represent any of it.
-fn answered(answer: &AssistantMessage, quirks: ChatQuirks) -> Option<MessageOut<'_>> {
+fn assistant_message(answer: &AssistantMessage, quirks: ChatQuirks) -> Option<MessageOut<'_>> {
     let text = answer.text();
     let tool_calls: Vec<_> = answer.tool_calls().map(call).collect();
     let content = if !text.is_empty() {
@@ -260,7 +260,7 @@ fn call(call: &antiphon_core::ToolCallBlock) -> CallOut<'_> {
         ToolArguments::Object(json) => json.as_str(),
         ToolArguments::Malformed(_) => "{}",
     };
-    let function = CalledOut { name: &call.name, arguments };
+    let function = FunctionCallOut { name: &call.name, arguments };
     CallOut { id: call.id.as_str(), kind: "function", function }
 }
 

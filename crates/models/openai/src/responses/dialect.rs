@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::items::{Items, Names, Part};
+use super::items::{ItemIds, Items, Part};
 use crate::failure;
 
 /// The kind of a reasoning item.
@@ -96,8 +96,8 @@ struct InputIn {
 }
 
 impl ItemIn<'_> {
-    fn names(&self, place: Option<u64>) -> Names {
-        Names { place, id: self.id.clone(), call_id: self.call_id.clone() }
+    fn ids_of(&self, index: Option<u64>) -> ItemIds {
+        ItemIds { index, id: self.id.clone(), call_id: self.call_id.clone() }
     }
 }
 
@@ -121,7 +121,7 @@ impl ResponsesDialect {
     }
 
     fn arguments(&mut self, item: usize, arguments: String, pieces: &mut Vec<Piece>) {
-        self.items.argue(item, &arguments);
+        self.items.add_arguments(item, &arguments);
         let block = self.items.block(item, Part::Call);
         pieces.push(Piece::ToolCall { block, id: None, name: None, arguments });
     }
@@ -133,7 +133,7 @@ impl ResponsesDialect {
     ) -> Result<(), ProviderError> {
         let raw = event.item.ok_or_else(|| missing("item"))?;
         let item: ItemIn<'_> = serde_json::from_str(raw.get()).map_err(malformed)?;
-        let index = self.items.opened(item.names(event.output_index));
+        let index = self.items.opened(item.ids_of(event.output_index));
         if item.kind == "function_call" {
             self.call(index, item, pieces);
         }
@@ -148,7 +148,7 @@ impl ResponsesDialect {
     ) -> Result<(), ProviderError> {
         let raw = event.item.ok_or_else(|| missing("item"))?;
         let item: ItemIn<'_> = serde_json::from_str(raw.get()).map_err(malformed)?;
-        let index = self.items.closed(item.names(event.output_index));
+        let index = self.items.closed(item.ids_of(event.output_index));
         match item.kind.as_str() {
             "message" => self.message(index, item.content, pieces)?,
             "function_call" => {
@@ -178,9 +178,9 @@ impl ResponsesDialect {
     /// A call item, with its arguments unless they were streamed.
     fn call(&mut self, index: usize, item: ItemIn<'_>, pieces: &mut Vec<Piece>) -> u32 {
         let block = self.items.block(index, Part::Call);
-        let argued = self.items.is_argued(index);
-        let arguments = item.arguments.filter(|_| !argued).unwrap_or_default();
-        self.items.argue(index, &arguments);
+        let has_arguments = self.items.has_arguments(index);
+        let arguments = item.arguments.filter(|_| !has_arguments).unwrap_or_default();
+        self.items.add_arguments(index, &arguments);
         pieces.push(Piece::ToolCall { block, id: item.call_id, name: item.name, arguments });
         block
     }
@@ -216,7 +216,7 @@ impl ResponsesDialect {
     ) -> Result<(), ProviderError> {
         let value = RawJson::parse(raw.get())
             .map_err(|error| ProviderError::Protocol { message: error.to_string() })?;
-        let block = self.items.block(index, Part::Sealed);
+        let block = self.items.block(index, Part::Encrypted);
         pieces.push(Piece::Opaque { block, kind, value });
         Ok(())
     }
@@ -262,7 +262,7 @@ impl Dialect for ResponsesDialect {
             }
             "response.function_call_arguments.done" => {
                 let item = self.item_of(&event);
-                if !self.items.is_argued(item) {
+                if !self.items.has_arguments(item) {
                     self.arguments(item, text_of(event.arguments)?, pieces);
                 }
             }

@@ -14,8 +14,8 @@ pub(super) struct Items {
 
 /// How the wire identifies an item.
 #[derive(Default)]
-pub(super) struct Names {
-    pub(super) place: Option<u64>,
+pub(super) struct ItemIds {
+    pub(super) index: Option<u64>,
     pub(super) id: Option<String>,
     pub(super) call_id: Option<String>,
 }
@@ -28,13 +28,13 @@ pub(super) enum Part {
     Reasoning(u32),
     Call,
     /// The whole item, unchanged.
-    Sealed,
+    Encrypted,
 }
 
 struct Item {
-    names: Names,
+    ids: ItemIds,
     /// Some of its arguments were streamed.
-    argued: bool,
+    has_arguments: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -45,22 +45,22 @@ struct Block {
 
 impl Items {
     /// The item that a delta belongs to: by index, else by id, else the newest.
-    pub(super) fn of_delta(&mut self, place: Option<u64>, id: Option<&str>) -> usize {
-        let newest = self.newest().filter(|_| place.is_none());
-        self.known(place, [id, None])
-            .or(newest)
-            .unwrap_or_else(|| self.open(Names { place, id: id.map(str::to_owned), call_id: None }))
+    pub(super) fn of_delta(&mut self, index: Option<u64>, id: Option<&str>) -> usize {
+        let newest = self.newest().filter(|_| index.is_none());
+        self.known(index, [id, None]).or(newest).unwrap_or_else(|| {
+            self.open(ItemIds { index, id: id.map(str::to_owned), call_id: None })
+        })
     }
 
     /// The item of an `added` event.
-    pub(super) fn opened(&mut self, names: Names) -> usize {
-        self.known(names.place, names.ids()).unwrap_or_else(|| self.open(names))
+    pub(super) fn opened(&mut self, ids: ItemIds) -> usize {
+        self.known(ids.index, ids.ids()).unwrap_or_else(|| self.open(ids))
     }
 
     /// The item of a `done` event, which may be new.
-    pub(super) fn closed(&mut self, names: Names) -> usize {
-        let newest = self.newest().filter(|_| names.is_empty());
-        self.known(names.place, names.ids()).or(newest).unwrap_or_else(|| self.open(names))
+    pub(super) fn closed(&mut self, ids: ItemIds) -> usize {
+        let newest = self.newest().filter(|_| ids.is_empty());
+        self.known(ids.index, ids.ids()).or(newest).unwrap_or_else(|| self.open(ids))
     }
 
     /// The block number of a part of an item.
@@ -81,19 +81,19 @@ impl Items {
     }
 
     /// Whether some arguments of a call were streamed.
-    pub(super) fn is_argued(&self, item: usize) -> bool {
-        self.items[item].argued
+    pub(super) fn has_arguments(&self, item: usize) -> bool {
+        self.items[item].has_arguments
     }
 
     /// Records that arguments of a call were streamed.
-    pub(super) fn argue(&mut self, item: usize, arguments: &str) {
-        self.items[item].argued |= !arguments.is_empty();
+    pub(super) fn add_arguments(&mut self, item: usize, arguments: &str) {
+        self.items[item].has_arguments |= !arguments.is_empty();
     }
 
-    fn known(&self, place: Option<u64>, ids: [Option<&str>; 2]) -> Option<usize> {
-        self.items.iter().rposition(|item| match place {
-            Some(_) => item.names.place == place,
-            None => ids.into_iter().flatten().any(|id| item.names.ids().contains(&Some(id))),
+    fn known(&self, index: Option<u64>, ids: [Option<&str>; 2]) -> Option<usize> {
+        self.items.iter().rposition(|item| match index {
+            Some(_) => item.ids.index == index,
+            None => ids.into_iter().flatten().any(|id| item.ids.ids().contains(&Some(id))),
         })
     }
 
@@ -102,20 +102,20 @@ impl Items {
     }
 
     /// Above the limit, further items count as the last one.
-    fn open(&mut self, names: Names) -> usize {
+    fn open(&mut self, ids: ItemIds) -> usize {
         if self.items.len() < antiphon_core::stream::BLOCKS_MAX {
-            self.items.push(Item { names, argued: false });
+            self.items.push(Item { ids, has_arguments: false });
         }
         self.items.len() - 1
     }
 }
 
-impl Names {
+impl ItemIds {
     fn ids(&self) -> [Option<&str>; 2] {
         [self.id.as_deref(), self.call_id.as_deref()]
     }
 
     fn is_empty(&self) -> bool {
-        self.place.is_none() && self.ids() == [None, None]
+        self.index.is_none() && self.ids() == [None, None]
     }
 }

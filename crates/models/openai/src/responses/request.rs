@@ -107,14 +107,14 @@ pub(super) fn body(
     quirks: ResponsesQuirks,
 ) -> Result<Vec<u8>, ProviderError> {
     let history = for_model(&request.messages, model, IDS);
-    let sealed = quirks.sealed_reasoning.then_some("reasoning.encrypted_content");
+    let encrypted = quirks.encrypted_reasoning.then_some("reasoning.encrypted_content");
     let body = Body {
         model: &request.model,
         instructions: Some(request.system_prompt.as_str()).filter(|text| !text.trim().is_empty()),
         input: history.iter().flat_map(|message| items(message)).collect(),
         stream: true,
         store: false,
-        include: sealed.into_iter().collect(),
+        include: encrypted.into_iter().collect(),
         max_output_tokens: request.max_tokens.map(std::num::NonZeroU32::get),
         temperature: request.temperature.map(antiphon_core::Temperature::get),
         reasoning: request.thinking_tokens.map(|budget| ReasoningOut {

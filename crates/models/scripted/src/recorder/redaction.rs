@@ -16,22 +16,22 @@ const WAITING_MAX: usize = 1024;
 /// Reads the deltas of every open block.
 #[derive(Debug, Default)]
 pub(super) struct Redaction {
-    open: BTreeMap<Growing, Redactor<u64>>,
-    waiting: VecDeque<Waiting>,
+    open: BTreeMap<TextChannel, Redactor<u64>>,
+    waiting: VecDeque<WaitingPiece>,
     /// Number of the first waiting piece.
     first: u64,
 }
 
 /// A piece that waits.
 #[derive(Debug)]
-struct Waiting {
+struct WaitingPiece {
     /// Of a delta, with the text that is decided so far.
     piece: Piece,
-    growing: Option<Growing>,
+    growing: Option<TextChannel>,
 }
 
 /// A text that grows: block number and channel.
-type Growing = (u32, Channel);
+type TextChannel = (u32, Channel);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Channel {
@@ -68,7 +68,7 @@ impl Redaction {
             }
             Piece::BlockEnd { block } => {
                 let all = (block, Channel::Text)..=(block, Channel::Signature);
-                let ended: Vec<Growing> = self.open.range(all).map(|(key, _)| *key).collect();
+                let ended: Vec<TextChannel> = self.open.range(all).map(|(key, _)| *key).collect();
                 for growing in ended {
                     self.settle(growing);
                     self.open.remove(&growing);
@@ -89,13 +89,13 @@ impl Redaction {
             }
             Piece::Usage(_) | Piece::Alive | Piece::Done => piece,
         };
-        self.waiting.push_back(Waiting { piece, growing: None });
+        self.waiting.push_back(WaitingPiece { piece, growing: None });
         Ok(self.certain())
     }
 
     /// The remaining pieces at the end.
     pub(super) fn finish(&mut self) -> Vec<Piece> {
-        let open: Vec<Growing> = self.open.keys().copied().collect();
+        let open: Vec<TextChannel> = self.open.keys().copied().collect();
         for growing in open {
             self.settle(growing);
         }
@@ -103,17 +103,22 @@ impl Redaction {
     }
 
     /// Adds a delta: `text` extends `piece`.
-    fn grow(&mut self, growing: Growing, piece: Piece, text: &str) -> Result<Vec<Piece>, String> {
+    fn grow(
+        &mut self,
+        growing: TextChannel,
+        piece: Piece,
+        text: &str,
+    ) -> Result<Vec<Piece>, String> {
         if self.open.len() >= BLOCKS_MAX && !self.open.contains_key(&growing) {
             return Err(format!("more than {BLOCKS_MAX} blocks of an answer are open"));
         }
         let number = self.first + self.waiting.len() as u64;
-        self.waiting.push_back(Waiting { piece, growing: Some(growing) });
+        self.waiting.push_back(WaitingPiece { piece, growing: Some(growing) });
         let (first, waiting) = (self.first, &mut self.waiting);
         let redactor = self.open.entry(growing).or_default();
         redactor.feed(text, number, &mut |number, safe| add(waiting, number - first, safe));
         if self.waiting.len() > WAITING_MAX
-            && let Some(Waiting { growing: Some(growing), .. }) = self.waiting.front()
+            && let Some(WaitingPiece { growing: Some(growing), .. }) = self.waiting.front()
         {
             self.settle(*growing);
         }
@@ -121,7 +126,7 @@ impl Redaction {
     }
 
     /// Passes on the held-back part of a text.
-    fn settle(&mut self, growing: Growing) {
+    fn settle(&mut self, growing: TextChannel) {
         let (first, waiting) = (self.first, &mut self.waiting);
         if let Some(redactor) = self.open.get_mut(&growing) {
             redactor.finish(&mut |number, safe| add(waiting, number - first, safe));
@@ -143,7 +148,7 @@ impl Redaction {
 }
 
 /// Extends the text of a waiting piece.
-fn add(waiting: &mut VecDeque<Waiting>, index: u64, safe: &str) {
+fn add(waiting: &mut VecDeque<WaitingPiece>, index: u64, safe: &str) {
     let piece = usize::try_from(index).ok().and_then(|index| waiting.get_mut(index));
     match piece.map(|waiting| &mut waiting.piece) {
         Some(

@@ -53,7 +53,7 @@ impl Log {
             file,
             bytes: recording.bytes,
             lines: recording.lines,
-            exchanges: recording.exchanges_begun,
+            exchanges: recording.exchanges_started,
             failure: None,
         };
         Ok(Self { path: path.to_owned(), state: Mutex::new(state) })

@@ -3,11 +3,11 @@ use std::time::Duration;
 use antiphon_core::port::TimeoutPhase;
 use antiphon_core::{Piece, ProviderError};
 
-use crate::world::{Asked, pieces, provider};
+use crate::world::{RequestBuilder, pieces, provider};
 
 async fn failure(error: &str) -> (Vec<Piece>, Option<ProviderError>) {
     let provider = provider(&format!("[[reply]]\nsteps = [{{ error = {{ {error} }} }}]"));
-    pieces(&provider, Asked::new().user("a").request()).await
+    pieces(&provider, RequestBuilder::new().user("a").request()).await
 }
 
 #[tokio::test]
@@ -47,7 +47,7 @@ async fn every_kind_of_failure_can_be_scripted() {
 }
 
 #[tokio::test]
-async fn what_a_failure_does_not_say_has_a_default() {
+async fn omitted_fields_of_a_failure_have_defaults() {
     let error = ProviderError::Server {
         status: 500,
         message: "scripted failure".to_owned(),
@@ -57,12 +57,12 @@ async fn what_a_failure_does_not_say_has_a_default() {
 }
 
 #[tokio::test]
-async fn a_failure_in_mid_stream_follows_what_was_said() {
+async fn a_failure_in_the_middle_of_a_stream_follows_the_content() {
     let provider =
         provider("[[reply]]\nsteps = [{ text = 'so' }, { error = { kind = 'connection' } }]");
-    let (said, error) = pieces(&provider, Asked::new().request()).await;
+    let (sent, error) = pieces(&provider, RequestBuilder::new().request()).await;
     assert_eq!(
-        said[1..],
+        sent[1..],
         [Piece::Text { block: 0, delta: "so".to_owned() }, Piece::BlockEnd { block: 0 }]
     );
     let message = "scripted failure".to_owned();
@@ -70,8 +70,8 @@ async fn a_failure_in_mid_stream_follows_what_was_said() {
 }
 
 #[tokio::test]
-async fn a_cut_before_the_first_word_says_nothing() {
+async fn a_cut_before_the_first_piece_sends_nothing() {
     let provider = provider("[[reply]]\nsteps = [{ cut = true }]");
-    let request = Asked::new().request();
+    let request = RequestBuilder::new().request();
     assert_eq!(pieces(&provider, request).await, (Vec::new(), None));
 }

@@ -1,4 +1,4 @@
-//! What the headers and the status of an error response say.
+//! Headers and status of error responses.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ async fn retry_after(headers: Headers<'_>) -> Option<Duration> {
 }
 
 #[tokio::test]
-async fn how_long_to_wait_is_read_from_either_header() {
+async fn the_retry_delay_is_read_from_either_header() {
     let seconds = |seconds| Some(Duration::from_secs_f64(seconds));
     let cases: [(Headers<'_>, Option<Duration>); 8] = [
         (&[], None),
@@ -38,7 +38,7 @@ async fn how_long_to_wait_is_read_from_either_header() {
 }
 
 #[tokio::test]
-async fn how_long_to_wait_may_be_a_date() {
+async fn the_retry_delay_may_be_a_date() {
     let date = (Utc::now() + TimeDelta::seconds(100)).to_rfc2822();
     let wait = retry_after(&[("retry-after", &date)]).await.expect("a time to wait");
     let expected = Duration::from_secs(80)..=Duration::from_secs(100);
@@ -46,7 +46,7 @@ async fn how_long_to_wait_may_be_a_date() {
 }
 
 #[tokio::test]
-async fn a_provider_that_says_not_to_try_again_is_heeded() {
+async fn a_provider_that_forbids_a_retry_is_respected() {
     let server = |message: &str| ProviderError::Server {
         status: 400,
         message: message.to_owned(),
@@ -71,7 +71,7 @@ fn failure(status: u16, body: &str) -> HttpFailure {
 }
 
 #[test]
-fn a_status_says_what_to_do_next() {
+fn each_status_has_its_error_type() {
     let message = || "why".to_owned();
     let retry_after = Some(Duration::from_secs(7));
     let server = |status| ProviderError::Server { status, message: message(), retry_after };
@@ -106,7 +106,7 @@ fn a_status_says_what_to_do_next() {
 }
 
 #[test]
-fn a_failure_without_words_is_described() {
+fn a_failure_without_a_message_is_described() {
     let page = "the address answered with a web page (status 502): check base_url and proxy";
     let long = "é".repeat(601);
     let cases = [

@@ -1,4 +1,4 @@
-//! Why a model stops.
+//! Stop reasons.
 
 use antiphon_core::StopReason;
 use antiphon_model_server::Reply;
@@ -6,13 +6,13 @@ use antiphon_model_server::Reply;
 use crate::world::{answer, begin, block, call, end, message};
 
 #[tokio::test]
-async fn each_reason_has_our_word_and_keeps_its_own() {
+async fn each_stop_reason_is_mapped_and_keeps_its_raw_text() {
     let cases = [
         ("end_turn", StopReason::EndTurn),
         ("stop_sequence", StopReason::EndTurn),
         ("max_tokens", StopReason::Length),
         ("model_context_window_exceeded", StopReason::Length),
-        // It called nothing.
+        // Without a call.
         ("tool_use", StopReason::EndTurn),
         ("pause_turn", StopReason::Unknown),
         ("refusal", StopReason::Error),
@@ -25,7 +25,7 @@ async fn each_reason_has_our_word_and_keeps_its_own() {
 }
 
 #[tokio::test]
-async fn an_answer_with_calls_waits_for_them_whatever_it_says() {
+async fn an_answer_with_calls_stops_for_them_whatever_its_reason() {
     let start = r#"{"type":"tool_use","id":"toolu_1","name":"look","input":{}}"#;
     let reply = Reply::events(begin() + &block(0, start, &[]) + &end("end_turn"));
     let content = vec![call("toolu_1", "look", "{}")];

@@ -1,4 +1,4 @@
-//! What a wire that grows, and the servers that imitate it, may add.
+//! Extensions of the wire and of compatible servers.
 
 use antiphon_core::{AssistantBlock, AssistantMessage, StopReason};
 use antiphon_model_server::Reply;
@@ -10,7 +10,7 @@ fn hello() -> AssistantMessage {
 }
 
 #[tokio::test]
-async fn what_says_nothing_to_us_is_passed_over() {
+async fn unknown_fields_and_events_are_skipped() {
     let ping = event(r#"{"type":"ping"}"#);
     let odd = event(
         r#"{"type":"notice","message":"text","delta":7,"usage":[],"error":"none","content_block":0}"#,
@@ -18,14 +18,17 @@ async fn what_says_nothing_to_us_is_passed_over() {
     let start = r#"{"type":"text","text":"","citations":[]}"#;
     let cited =
         r#"{"type":"citations_delta","citation":{"type":"char_location","cited_text":"x"}}"#;
-    let said = r#"{"type":"text_delta","text":"Hello"}"#;
+    let hello_delta = r#"{"type":"text_delta","text":"Hello"}"#;
     let cases = [
         (
             "pings",
             [ping.clone(), begin(), ping.clone(), text(0, "Hello"), ping, end("end_turn")].concat(),
         ),
         ("events", [begin(), odd.clone(), text(0, "Hello"), odd, end("end_turn")].concat()),
-        ("deltas", whole(&[block(0, start, &[cited, said, r#"{"type":"mood_delta","mood":1}"#])])),
+        (
+            "deltas",
+            whole(&[block(0, start, &[cited, hello_delta, r#"{"type":"mood_delta","mood":1}"#])]),
+        ),
         ("fields", whole(&[text(0, "Hello")]).replace("\"index\"", "\"extra\":{},\"index\"")),
     ];
     for (name, body) in cases {
@@ -34,7 +37,7 @@ async fn what_says_nothing_to_us_is_passed_over() {
 }
 
 #[tokio::test]
-async fn other_ways_to_write_events_are_read() {
+async fn other_spellings_of_events_are_accepted() {
     let body = whole(&[text(0, "Hello")]);
     let unnamed: String = body
         .lines()

@@ -1,4 +1,4 @@
-//! Answers that break off, and answers that are none.
+//! Interrupted answers and invalid answers.
 
 use antiphon_core::{AssistantBlock, AssistantMessage, ProviderError};
 use antiphon_model_server::{Ending, Reply};
@@ -12,14 +12,14 @@ fn protocol(message: &str) -> ProviderError {
 }
 
 #[tokio::test]
-async fn an_answer_that_ends_without_a_reason_was_cut() {
+async fn an_answer_that_ends_without_a_reason_is_interrupted() {
     let look = r#"{"functionCall":{"id":"f1","name":"look","args":{}}}"#;
-    let said = || AssistantBlock::text("Hello");
+    let hello = || AssistantBlock::text("Hello");
     let half = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"te";
     let cases = [
-        ("in mid-text", parts(&[HELLO]), vec![said()]),
-        ("after a call", parts(&[HELLO, look]), vec![said(), call("f1", "{}", None)]),
-        ("in mid-event", parts(&[HELLO]) + half, vec![said()]),
+        ("in mid-text", parts(&[HELLO]), vec![hello()]),
+        ("after a call", parts(&[HELLO, look]), vec![hello(), call("f1", "{}", None)]),
+        ("in mid-event", parts(&[HELLO]) + half, vec![hello()]),
     ];
     for (name, body, content) in cases {
         let expected = (broken(content), Some(ProviderError::Cut));
@@ -31,7 +31,7 @@ async fn an_answer_that_ends_without_a_reason_was_cut() {
 }
 
 #[tokio::test]
-async fn an_answer_whose_body_does_not_end_was_cut_although_it_gave_its_reason() {
+async fn an_answer_whose_body_does_not_end_is_interrupted_despite_its_reason() {
     let reply = Reply::events(parts(&[HELLO]) + &end("STOP")).ending(Ending::Cut);
     let expected = AssistantMessage {
         usage: usage(10, 5),
@@ -42,7 +42,7 @@ async fn an_answer_whose_body_does_not_end_was_cut_although_it_gave_its_reason()
 }
 
 #[tokio::test]
-async fn an_error_in_mid_stream_is_typed_as_any_other() {
+async fn an_error_in_the_middle_of_a_stream_is_typed_like_any_other() {
     let message = || "why".to_owned();
     let server = || ProviderError::Server { status: 200, message: message(), retry_after: None };
     let cases = [
@@ -60,7 +60,7 @@ async fn an_error_in_mid_stream_is_typed_as_any_other() {
 }
 
 #[tokio::test]
-async fn a_prompt_that_is_blocked_is_a_request_to_mend() {
+async fn a_blocked_prompt_is_an_invalid_request() {
     let body = event(
         r#"{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"},"usageMetadata":{"promptTokenCount":9}}"#,
     );
@@ -70,7 +70,7 @@ async fn a_prompt_that_is_blocked_is_a_request_to_mend() {
 }
 
 #[tokio::test]
-async fn events_that_are_not_what_they_should_be_are_refused() {
+async fn malformed_events_are_refused() {
     let not = "an event is not what it should be:";
     let deep = format!(r#"{{"x":{}{}}}"#, "[".repeat(127), "]".repeat(127));
     let cases = [
@@ -93,7 +93,7 @@ async fn events_that_are_not_what_they_should_be_are_refused() {
 }
 
 #[tokio::test]
-async fn a_reply_that_is_no_stream_says_what_it_is() {
+async fn a_reply_that_is_not_a_stream_is_described() {
     let page = "the address answered with a web page";
     let document = r#"[{"candidates":[]}]"#;
     let fault = r#"[{"error":{"code":503,"message":"busy","status":"UNAVAILABLE"}}]"#;

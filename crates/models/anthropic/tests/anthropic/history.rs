@@ -1,4 +1,4 @@
-//! A conversation so far, as this model may read it.
+//! The history of a conversation on the wire.
 
 use antiphon_core::{
     AssistantBlock, AssistantMessage, Cancel, ImageBlock, InputBlock, Message, MessageStream,
@@ -44,7 +44,7 @@ fn tool_result(id: &str) -> Value {
 }
 
 #[tokio::test]
-async fn results_are_one_turn_of_the_user_and_come_first_in_it() {
+async fn results_are_one_user_turn_and_come_first_in_it() {
     let image = ImageBlock::new("image/png", *b"png!").expect("an image");
     let failed = ToolResultMessage { is_error: true, ..result("b", vec![]) };
     let pictured = result("c", vec![InputBlock::text("see"), InputBlock::Image(image)]);
@@ -89,7 +89,7 @@ async fn results_are_one_turn_of_the_user_and_come_first_in_it() {
 }
 
 #[tokio::test]
-async fn its_own_thinking_goes_back_unchanged() {
+async fn the_models_own_thinking_is_sent_back_unchanged() {
     let sealed = r#"{"type":"redacted_thinking","data":"c2VhbA=="}"#;
     let messages = vec![
         user("go"),
@@ -114,7 +114,7 @@ async fn its_own_thinking_goes_back_unchanged() {
 }
 
 #[tokio::test]
-async fn the_thinking_of_others_and_unsigned_thinking_stay_behind() {
+async fn thinking_of_other_models_and_unsigned_thinking_is_omitted() {
     let signed_call = AssistantBlock::ToolCall(ToolCallBlock {
         id: ToolCallId::parse("a").expect("an id"),
         name: "look".to_owned(),
@@ -140,7 +140,7 @@ async fn the_thinking_of_others_and_unsigned_thinking_stay_behind() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_sent_is_left_out() {
+async fn blocks_that_cannot_be_sent_are_omitted() {
     let half = AssistantMessage {
         stop_reason: StopReason::Aborted,
         ..asked(vec![AssistantBlock::text("I wa")])
@@ -160,7 +160,7 @@ async fn what_cannot_be_sent_is_left_out() {
 }
 
 #[tokio::test]
-async fn arguments_that_are_no_object_go_back_as_an_empty_one() {
+async fn arguments_that_are_not_an_object_are_sent_as_an_empty_one() {
     let messages = vec![asked(vec![call("a", "look", r#"{"n":"#)]).into(), found("a")];
     let expected = json!([
         {"role": "assistant", "content": [tool_use("a", &json!({}))]},
@@ -170,7 +170,7 @@ async fn arguments_that_are_no_object_go_back_as_an_empty_one() {
 }
 
 #[tokio::test]
-async fn ids_that_the_wire_refuses_are_replaced_on_both_sides() {
+async fn ids_that_the_wire_refuses_are_replaced_in_call_and_result() {
     let long = "x".repeat(65);
     let messages = vec![
         asked(vec![call("call|1", "look", "{}"), call(&long, "look", "{}")]).into(),
@@ -192,7 +192,7 @@ async fn ids_that_the_wire_refuses_are_replaced_on_both_sides() {
 }
 
 #[tokio::test]
-async fn an_answer_goes_back_as_it_came() {
+async fn an_answer_is_sent_back_unchanged() {
     let called = r#"{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}}"#;
     let query = r#"{"type":"input_json_delta","partial_json":"{\"query\":\"rust\"}"}"#;
     let found = r#"{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","encrypted_content":"ZW5j"}]}"#;

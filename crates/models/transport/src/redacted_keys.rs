@@ -8,9 +8,9 @@ const KEY_BYTES_MIN: usize = 8;
 
 /// The keys of a request.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Unsaid(Vec<SecretString>);
+pub(crate) struct RedactedKeys(Vec<SecretString>);
 
-impl Unsaid {
+impl RedactedKeys {
     pub(crate) fn add(&mut self, key: &str) {
         if key.len() >= KEY_BYTES_MIN {
             self.0.push(SecretString::from(key));

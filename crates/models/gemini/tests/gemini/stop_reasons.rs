@@ -1,4 +1,4 @@
-//! Why a model stops.
+//! Stop reasons.
 
 use antiphon_core::{AssistantBlock, StopReason};
 use antiphon_model_server::Reply;
@@ -6,7 +6,7 @@ use antiphon_model_server::Reply;
 use crate::world::{answer, call, end, message, parts};
 
 #[tokio::test]
-async fn each_reason_has_our_word_and_keeps_its_own() {
+async fn each_stop_reason_is_mapped_and_keeps_its_raw_text() {
     let cases = [
         ("STOP", StopReason::EndTurn),
         ("MAX_TOKENS", StopReason::Length),
@@ -33,7 +33,7 @@ async fn each_reason_has_our_word_and_keeps_its_own() {
 }
 
 #[tokio::test]
-async fn calls_of_an_answer_that_was_taken_away_are_not_waited_for() {
+async fn calls_of_a_filtered_answer_are_not_executed() {
     let look = r#"{"functionCall":{"id":"f1","name":"look","args":{}}}"#;
     let cases = [
         ("STOP", StopReason::ToolUse),

@@ -7,9 +7,9 @@ use antiphon_core::{Piece, ProviderError};
 
 use crate::block::{Block, Chunks};
 use crate::pace::Pace;
-use crate::playback::{Act, Playback};
+use crate::playback::{Playback, PlaybackAction};
 use crate::reply::{Calls, Reply};
-use crate::scene::Scene;
+use crate::request_facts::RequestFacts;
 use crate::script::Script;
 use crate::step::{Call, End, Step};
 use crate::tokens::chars;
@@ -19,67 +19,70 @@ use crate::tokens::chars;
 /// that limit.
 pub const ANSWER_BYTES_MAX: usize = 2 * antiphon_core::stream::MESSAGE_BYTES_MAX;
 
-/// Makes the answer of `script` to the request of `scene`.
-pub(crate) fn compose(script: &Script, scene: &Scene<'_>) -> Result<Playback, ProviderError> {
-    let reply = script.reply(scene).ok_or_else(|| ProviderError::InvalidRequest {
-        message: format!("no reply of {} fits this request: {scene}", script.model()),
+/// Makes the answer of `script` to the request of `facts`.
+pub(crate) fn build_answer(
+    script: &Script,
+    facts: &RequestFacts<'_>,
+) -> Result<Playback, ProviderError> {
+    let reply = script.reply(facts).ok_or_else(|| ProviderError::InvalidRequest {
+        message: format!("no reply of {} fits this request: {facts}", script.model()),
     })?;
-    let mut composer = Composer {
+    let mut builder = AnswerBuilder {
         script,
-        scene,
+        facts,
         pace: reply.pace(script.pace()),
-        acts: VecDeque::new(),
-        introduced: false,
+        actions: VecDeque::new(),
+        model_named: false,
         blocks: 0,
         calls: 0,
         bytes_left: ANSWER_BYTES_MAX,
         output_chars: 0,
     };
-    composer.steps(reply)?;
-    Ok(Playback::new(composer.acts, composer.pace.delay.duration()))
+    builder.steps(reply)?;
+    Ok(Playback::new(builder.actions, builder.pace.delay.duration()))
 }
 
-struct Composer<'a> {
+struct AnswerBuilder<'a> {
     script: &'a Script,
-    scene: &'a Scene<'a>,
+    facts: &'a RequestFacts<'a>,
     pace: Pace,
-    acts: VecDeque<Act>,
+    actions: VecDeque<PlaybackAction>,
     /// Whether the model's name was sent.
-    introduced: bool,
+    model_named: bool,
     blocks: u32,
     calls: u32,
     bytes_left: usize,
     output_chars: u64,
 }
 
-impl Composer<'_> {
+impl AnswerBuilder<'_> {
     fn steps(&mut self, reply: &Reply) -> Result<(), ProviderError> {
         let mut after_call = false;
         for step in &reply.steps {
             let is_call = matches!(step, Step::Call { .. });
             match step {
                 Step::Text { text, repeat, end } => {
-                    let bytes = text.rendered_bytes(self.scene);
+                    let bytes = text.rendered_bytes(self.facts);
                     self.spend(bytes.saturating_mul(repeat.get()))?;
-                    let chunks = self.chunks(text.render(self.scene), repeat.get());
+                    let chunks = self.chunks(text.render(self.facts), repeat.get());
                     let block = Block::text(self.number(), chunks, *end);
-                    self.acts.push_back(Act::Blocks([block].into()));
+                    self.actions.push_back(PlaybackAction::Blocks([block].into()));
                 }
                 Step::Thinking { thinking, signature, end } => {
-                    self.spend(thinking.rendered_bytes(self.scene))?;
-                    let chunks = self.chunks(thinking.render(self.scene), 1);
+                    self.spend(thinking.rendered_bytes(self.facts))?;
+                    let chunks = self.chunks(thinking.render(self.facts), 1);
                     let block = Block::thinking(self.number(), chunks, signature.clone(), *end);
-                    self.acts.push_back(Act::Blocks([block].into()));
+                    self.actions.push_back(PlaybackAction::Blocks([block].into()));
                 }
                 Step::Call { call, end } => {
                     let block = self.call(call, *end)?;
                     if after_call
                         && reply.calls == Calls::Interleaved
-                        && let Some(Act::Blocks(calls)) = self.acts.back_mut()
+                        && let Some(PlaybackAction::Blocks(calls)) = self.actions.back_mut()
                     {
                         calls.push_back(block);
                     } else {
-                        self.acts.push_back(Act::Blocks([block].into()));
+                        self.actions.push_back(PlaybackAction::Blocks([block].into()));
                     }
                 }
                 Step::Opaque(opaque) => {
@@ -90,18 +93,20 @@ impl Composer<'_> {
                         kind: opaque.kind.clone(),
                         value: opaque.value.clone(),
                     };
-                    self.acts.push_back(Act::Say(piece));
+                    self.actions.push_back(PlaybackAction::Send(piece));
                 }
                 // Before the model's name: a server may send keep-alives before it answers.
-                Step::Alive => self.acts.push_back(Act::Say(Piece::Alive)),
-                Step::Pause(delay) => self.acts.push_back(Act::Pause(delay.duration())),
+                Step::Alive => self.actions.push_back(PlaybackAction::Send(Piece::Alive)),
+                Step::Pause(delay) => {
+                    self.actions.push_back(PlaybackAction::Pause(delay.duration()));
+                }
                 Step::Fail(error) => {
-                    self.acts.push_back(Act::Fail(error.clone()));
+                    self.actions.push_back(PlaybackAction::Fail(error.clone()));
                     return Ok(());
                 }
                 Step::Cut => return Ok(()),
                 Step::Stall => {
-                    self.acts.push_back(Act::Stall);
+                    self.actions.push_back(PlaybackAction::Stall);
                     return Ok(());
                 }
             }
@@ -112,11 +117,11 @@ impl Composer<'_> {
     }
 
     fn call(&mut self, call: &Call, end: End) -> Result<Block, ProviderError> {
-        self.spend(call.arguments.rendered_bytes(self.scene))?;
-        let arguments = self.chunks(call.arguments.render(self.scene), 1);
+        self.spend(call.arguments.rendered_bytes(self.facts))?;
+        let arguments = self.chunks(call.arguments.render(self.facts), 1);
         self.output_chars += chars(&call.name);
         let id =
-            call.id.clone().unwrap_or_else(|| format!("call_{}_{}", self.scene.turn, self.calls));
+            call.id.clone().unwrap_or_else(|| format!("call_{}_{}", self.facts.turn, self.calls));
         self.calls += 1;
         Ok(Block::call(
             self.number(),
@@ -129,17 +134,17 @@ impl Composer<'_> {
     }
 
     fn finish(&mut self, reply: &Reply) {
-        self.introduce();
-        let usage = reply.usage.of(self.scene.request, self.output_chars);
-        self.acts.extend([
-            Act::Say(Piece::Usage(usage)),
-            Act::Say(Piece::Stop(reply.stop())),
-            Act::Say(Piece::Done),
+        self.name_model();
+        let usage = reply.usage.of(self.facts.request, self.output_chars);
+        self.actions.extend([
+            PlaybackAction::Send(Piece::Usage(usage)),
+            PlaybackAction::Send(Piece::Stop(reply.stop())),
+            PlaybackAction::Send(Piece::Done),
         ]);
     }
 
     fn number(&mut self) -> u32 {
-        self.introduce();
+        self.name_model();
         let number = self.blocks;
         self.blocks += 1;
         number
@@ -147,11 +152,11 @@ impl Composer<'_> {
 
     /// Sends the model's name before its first output. Not before a failure: an overloaded model
     /// sends nothing.
-    fn introduce(&mut self) {
-        if !self.introduced {
-            self.introduced = true;
+    fn name_model(&mut self) {
+        if !self.model_named {
+            self.model_named = true;
             let model = self.script.model().clone();
-            self.acts.push_back(Act::Say(Piece::Model(model)));
+            self.actions.push_back(PlaybackAction::Send(Piece::Model(model)));
         }
     }
 

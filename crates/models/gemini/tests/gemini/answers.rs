@@ -1,11 +1,11 @@
-//! Whole answers, part by part.
+//! Complete answers, part by part.
 
 use antiphon_core::{AssistantBlock, AssistantMessage, StopReason};
 use antiphon_model_server::Reply;
 
 use crate::world::{answer, call, event, made_id, message, signature, thinking, usage, whole};
 
-/// Each body is split anywhere, and says the same.
+/// Each body is split at every size with the same result.
 async fn check(cases: Vec<(&str, String, AssistantMessage)>) {
     for (name, body, message) in cases {
         for size in [1, 7, 4096] {
@@ -23,44 +23,49 @@ fn calls(content: Vec<AssistantBlock>) -> AssistantMessage {
     message(content, StopReason::ToolUse, "STOP")
 }
 
-fn said(text: &str) -> AssistantBlock {
+fn text_block(text: &str) -> AssistantBlock {
     AssistantBlock::text(text)
 }
 
 #[tokio::test]
-async fn neighboring_parts_of_one_kind_are_one_block() {
+async fn adjacent_parts_of_one_kind_are_one_block() {
     let (hel, lo) = (r#"{"text":"Hel"}"#, r#"{"text":"lo"}"#);
     let (hm, so) = (r#"{"text":"Hm","thought":true}"#, r#"{"text":", so","thought":true}"#);
     check(vec![
         ("no parts", whole(&[&[]]), done(vec![])),
-        ("text in two events", whole(&[&[hel], &[lo]]), done(vec![said("Hello")])),
-        ("text in one event", whole(&[&[hel, lo]]), done(vec![said("Hello")])),
+        ("text in two events", whole(&[&[hel], &[lo]]), done(vec![text_block("Hello")])),
+        ("text in one event", whole(&[&[hel, lo]]), done(vec![text_block("Hello")])),
         (
             "nothing between",
             whole(&[&[hel], &[r#"{"text":""}"#], &[lo]]),
-            done(vec![said("Hello")]),
+            done(vec![text_block("Hello")]),
         ),
         (
             "every width of character",
             whole(&[&[r#"{"text":"aé€😀"}"#], &[r#"{"text":"\ud83d\ude00\n"}"#]]),
-            done(vec![said("aé€😀😀\n")]),
+            done(vec![text_block("aé€😀😀\n")]),
         ),
         (
             "thinking and then text",
             whole(&[&[hm], &[so, hel], &[lo]]),
-            done(vec![thinking("Hm, so", None), said("Hello")]),
+            done(vec![thinking("Hm, so", None), text_block("Hello")]),
         ),
         (
             "thinking again",
             whole(&[&[hm], &[hel], &[so], &[lo]]),
-            done(vec![thinking("Hm", None), said("Hel"), thinking(", so", None), said("lo")]),
+            done(vec![
+                thinking("Hm", None),
+                text_block("Hel"),
+                thinking(", so", None),
+                text_block("lo"),
+            ]),
         ),
     ])
     .await;
 }
 
 #[tokio::test]
-async fn a_signature_stays_where_it_came() {
+async fn a_signature_stays_with_its_part() {
     let (hel, lo) = (r#"{"text":"Hel"}"#, r#"{"text":"lo"}"#);
     let alone = r#"{"text":"","thoughtSignature":"c2ln+/=="}"#;
     let signed = r#"{"text":"Hel","thoughtSignature":"c2ln+/=="}"#;
@@ -70,12 +75,12 @@ async fn a_signature_stays_where_it_came() {
         (
             "behind a text that was streamed",
             whole(&[&[hel], &[lo], &[alone]]),
-            done(vec![said("Hello"), signature("c2ln+/==")]),
+            done(vec![text_block("Hello"), signature("c2ln+/==")]),
         ),
         (
             "on a text, which goes on",
             whole(&[&[signed], &[lo]]),
-            done(vec![said("Hel"), signature("c2ln+/=="), said("lo")]),
+            done(vec![text_block("Hel"), signature("c2ln+/=="), text_block("lo")]),
         ),
         (
             "on thinking, which goes on",
@@ -92,7 +97,11 @@ async fn a_signature_stays_where_it_came() {
             whole(&[&[r#"{"thoughtSignature":"c2ln"}"#]]),
             done(vec![crate::world::opaque("thoughtSignature", r#"{"thoughtSignature":"c2ln"}"#)]),
         ),
-        ("empty", whole(&[&[r#"{"text":"Hi","thoughtSignature":""}"#]]), done(vec![said("Hi")])),
+        (
+            "empty",
+            whole(&[&[r#"{"text":"Hi","thoughtSignature":""}"#]]),
+            done(vec![text_block("Hi")]),
+        ),
     ])
     .await;
 }
@@ -114,7 +123,7 @@ async fn calls_come_whole() {
             "two alike without ids, behind a text",
             whole(&[&[r#"{"text":"I look."}"#, bare], &[bare]]),
             calls(vec![
-                said("I look."),
+                text_block("I look."),
                 call(&made_id(1), r#"{"at":"é"}"#, None),
                 call(&made_id(2), r#"{"at":"é"}"#, None),
             ]),
@@ -124,14 +133,14 @@ async fn calls_come_whole() {
         (
             "between texts",
             whole(&[&[r#"{"text":"a"}"#], &[second], &[r#"{"text":"b"}"#]]),
-            calls(vec![said("a"), call("f2", "{}", None), said("b")]),
+            calls(vec![text_block("a"), call("f2", "{}", None), text_block("b")]),
         ),
     ])
     .await;
 }
 
 #[tokio::test]
-async fn the_last_count_of_tokens_is_the_whole_count() {
+async fn the_last_token_count_is_the_total() {
     let events = [
         r#"{"usageMetadata":{"promptTokenCount":100,"cachedContentTokenCount":40}}"#,
         r#"{"usageMetadata":{"promptTokenCount":100,"candidatesTokenCount":3,"thoughtsTokenCount":7}}"#,
@@ -144,7 +153,7 @@ async fn the_last_count_of_tokens_is_the_whole_count() {
 }
 
 #[tokio::test]
-async fn an_answer_without_counts_costs_nothing_known() {
+async fn an_answer_without_counts_has_no_usage() {
     let body = event(r#"{"candidates":[{"finishReason":"STOP"}]}"#);
     check(vec![("uncounted", body, AssistantMessage { usage: usage(0, 0), ..done(vec![]) })]).await;
 }

@@ -1,4 +1,4 @@
-//! A provider made by hand: it plays a list, and remembers what it was asked.
+//! A test provider that plays a list of actions and records its requests.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -8,28 +8,29 @@ use antiphon_core::{Piece, PieceSource, Provider, ProviderError, Request};
 use futures_util::stream;
 use tokio::time::{Instant, sleep};
 
-/// What a wire does next. At the end of the list it ends.
+/// The next action. At the end of the list, the stream ends.
 #[derive(Debug, Clone)]
-pub(crate) enum Act {
-    Say(Piece),
+pub(crate) enum Action {
+    Send(Piece),
     Wait(Duration),
     Fail(ProviderError),
     Hang,
 }
 
-/// Plays what its closure says for the n-th request, from 0. Clones are the same provider.
+/// Plays the actions that its closure returns for the n-th request, from 0. Clones share their
+/// state.
 #[derive(Clone)]
-pub(crate) struct Played(Arc<Shared>);
+pub(crate) struct TestProvider(Arc<Shared>);
 
 struct Shared {
-    script: Box<dyn Fn(usize) -> Vec<Act> + Send + Sync>,
+    script: Box<dyn Fn(usize) -> Vec<Action> + Send + Sync>,
     asked: Mutex<Vec<(Instant, Request)>>,
     running: AtomicUsize,
     most_running: AtomicUsize,
 }
 
-impl Played {
-    pub(crate) fn new(script: impl Fn(usize) -> Vec<Act> + Send + Sync + 'static) -> Self {
+impl TestProvider {
+    pub(crate) fn new(script: impl Fn(usize) -> Vec<Action> + Send + Sync + 'static) -> Self {
         Self(Arc::new(Shared {
             script: Box::new(script),
             asked: Mutex::new(Vec::new()),
@@ -38,53 +39,53 @@ impl Played {
         }))
     }
 
-    /// Plays these in turn, and the last one again and again.
-    pub(crate) fn in_turn(answers: Vec<Vec<Act>>) -> Self {
+    /// Plays these in turn, then repeats the last one.
+    pub(crate) fn in_turn(answers: Vec<Vec<Action>>) -> Self {
         let last = answers.len() - 1;
         Self::new(move |asked| answers[asked.min(last)].clone())
     }
 
-    /// Says these pieces each time.
-    pub(crate) fn saying(pieces: Vec<Piece>) -> Self {
+    /// Sends these pieces each time.
+    pub(crate) fn sending(pieces: Vec<Piece>) -> Self {
         Self::in_turn(vec![say(pieces)])
     }
 
     /// Fails each time.
     pub(crate) fn failing(error: ProviderError) -> Self {
-        Self::in_turn(vec![vec![Act::Fail(error)]])
+        Self::in_turn(vec![vec![Action::Fail(error)]])
     }
 
-    /// How often it was asked.
+    /// Number of requests.
     pub(crate) fn count(&self) -> usize {
         self.0.asked.lock().expect("nobody panicked").len()
     }
 
-    /// What it was asked, in order.
+    /// All requests, in order.
     pub(crate) fn requests(&self) -> Vec<Request> {
         let asked = self.0.asked.lock().expect("nobody panicked");
         asked.iter().map(|(_, request)| request.clone()).collect()
     }
 
-    /// The time between one request and the next.
+    /// The times between requests.
     pub(crate) fn pauses(&self) -> Vec<Duration> {
         let asked = self.0.asked.lock().expect("nobody panicked");
         asked.windows(2).map(|pair| pair[1].0 - pair[0].0).collect()
     }
 
-    /// How many answers are being read.
+    /// Number of running answers.
     pub(crate) fn running(&self) -> usize {
         self.0.running.load(Ordering::SeqCst)
     }
 
-    /// How many were at most.
+    /// Largest number of running answers.
     pub(crate) fn most_running(&self) -> usize {
         self.0.most_running.load(Ordering::SeqCst)
     }
 }
 
 impl Shared {
-    /// Takes note of a request, which is made when its answer is first read.
-    fn begin(self: Arc<Self>, request: Request) -> Playing {
+    /// Records a request, when its answer is first polled.
+    fn begin(self: Arc<Self>, request: Request) -> TestSource {
         let mut asked = self.asked.lock().expect("nobody panicked");
         let mut acts = (self.script)(asked.len());
         asked.push((Instant::now(), request));
@@ -92,33 +93,33 @@ impl Shared {
         acts.reverse();
         let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;
         self.most_running.fetch_max(running, Ordering::SeqCst);
-        Playing { acts, shared: self }
+        TestSource { acts, shared: self }
     }
 }
 
-struct Playing {
-    /// The next one last.
-    acts: Vec<Act>,
+struct TestSource {
+    /// In reverse order.
+    acts: Vec<Action>,
     shared: Arc<Shared>,
 }
 
-impl Drop for Playing {
+impl Drop for TestSource {
     fn drop(&mut self) {
         self.shared.running.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
-impl Playing {
+impl TestSource {
     async fn next(&mut self) -> Option<Result<Piece, ProviderError>> {
         loop {
             match self.acts.pop()? {
-                Act::Say(piece) => return Some(Ok(piece)),
-                Act::Wait(time) => sleep(time).await,
-                Act::Fail(error) => {
+                Action::Send(piece) => return Some(Ok(piece)),
+                Action::Wait(time) => sleep(time).await,
+                Action::Fail(error) => {
                     self.acts.clear();
                     return Some(Err(error));
                 }
-                Act::Hang => std::future::pending().await,
+                Action::Hang => std::future::pending().await,
             }
         }
     }
@@ -126,24 +127,24 @@ impl Playing {
 
 enum State {
     Asked(Arc<Shared>, Request),
-    Playing(Playing),
+    TestSource(TestSource),
 }
 
-impl Provider for Played {
+impl Provider for TestProvider {
     fn open(&self, request: Request) -> PieceSource {
         let asked = State::Asked(Arc::clone(&self.0), request);
         Box::pin(stream::unfold(asked, |state| async {
             let mut playing = match state {
                 State::Asked(shared, request) => shared.begin(request),
-                State::Playing(playing) => playing,
+                State::TestSource(playing) => playing,
             };
-            Some((playing.next().await?, State::Playing(playing)))
+            Some((playing.next().await?, State::TestSource(playing)))
         }))
     }
 }
 
-pub(crate) fn say(pieces: Vec<Piece>) -> Vec<Act> {
-    pieces.into_iter().map(Act::Say).collect()
+pub(crate) fn say(pieces: Vec<Piece>) -> Vec<Action> {
+    pieces.into_iter().map(Action::Send).collect()
 }
 
 pub(crate) fn ms(milliseconds: u64) -> Duration {

@@ -3,10 +3,10 @@ use antiphon_core::{ModelRef, Piece, Provider, ProviderError, RawJson, Request, 
 use futures_util::StreamExt;
 use proptest::prelude::*;
 
-use crate::said::{End, Said, arguments, text};
-use crate::world::{Place, Read, ask, read, request, scripted};
+use crate::fixed_provider::{End, FixedProvider, arguments, text};
+use crate::world::{Read, RecordingPath, ask, read, request, scripted};
 
-/// Keys of every kind, and what is written in their place.
+/// Keys of every kind, and their replacements.
 const KEYS: [(&str, &str); 8] = [
     ("sk-0123456789abcdef", "[redacted]"),
     ("sk-ant-api03-AbC_dEf-0123456789", "[redacted]"),
@@ -18,7 +18,7 @@ const KEYS: [(&str, &str); 8] = [
     ("BEARER 0123456789abcdef", "BEARER [redacted]"),
 ];
 
-/// What is no key, although it looks a little like one.
+/// Texts that only resemble keys.
 const PLAIN: [&str; 12] = [
     "sk-learn",
     "task-orchestrator-of-many-agents",
@@ -38,11 +38,11 @@ fn asks(text: &str) -> Request {
     Request { system_prompt: text.to_owned(), ..request(text) }
 }
 
-/// The text that is replayed after it was said in these deltas.
+/// The replayed text after it was sent in these deltas.
 async fn replayed(deltas: &[&str]) -> String {
     let pieces: Vec<Piece> = deltas.iter().map(|delta| text(0, delta)).collect();
-    let place = Place::new();
-    ask(&place.recorder(Said::pieces([pieces, vec![Piece::Done]].concat())), "a").await;
+    let place = RecordingPath::new();
+    ask(&place.recorder(FixedProvider::pieces([pieces, vec![Piece::Done]].concat())), "a").await;
     let read = ask(&place.replay(), "a").await;
     let mut replayed = String::new();
     for piece in read.pieces {
@@ -54,7 +54,7 @@ async fn replayed(deltas: &[&str]) -> String {
 }
 
 #[tokio::test]
-async fn what_looks_like_a_key_is_taken_out() {
+async fn text_that_looks_like_a_key_is_redacted() {
     for (key, shown) in KEYS {
         for (before, after) in [("", ""), ("key: ", " and"), ("\"", "\","), ("(é", ").")] {
             let (text, expected) =
@@ -65,7 +65,7 @@ async fn what_looks_like_a_key_is_taken_out() {
 }
 
 #[tokio::test]
-async fn what_does_not_is_left_alone() {
+async fn other_text_is_not_changed() {
     for plain in PLAIN {
         assert_eq!(replayed(&[plain]).await, plain);
         assert_eq!(replayed(&[&format!("a {plain} b")]).await, format!("a {plain} b"));
@@ -73,7 +73,7 @@ async fn what_does_not_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_key_behind_an_escape_of_json_is_found() {
+async fn a_key_after_a_json_escape_is_redacted() {
     for escape in ["\\n", "\\t", "\\\"", "\\u000a", "\\u00e9"] {
         let text = format!("{{\"a\":\"b{escape}sk-0123456789abcdef\"}}");
         assert_eq!(replayed(&[&text]).await, format!("{{\"a\":\"b{escape}[redacted]\"}}"));
@@ -82,7 +82,7 @@ async fn a_key_behind_an_escape_of_json_is_found() {
 }
 
 #[tokio::test]
-async fn a_key_that_is_cut_into_deltas_is_taken_out_wherever_it_is_cut() {
+async fn a_key_split_into_deltas_is_redacted_wherever_it_is_split() {
     for (key, shown) in KEYS {
         let text = format!("a {key} b");
         for at in 0..=text.len() {
@@ -95,16 +95,16 @@ async fn a_key_that_is_cut_into_deltas_is_taken_out_wherever_it_is_cut() {
 }
 
 #[tokio::test]
-async fn no_byte_of_a_key_is_in_the_file_whatever_said_it() {
+async fn no_byte_of_a_key_is_in_the_file_whatever_contained_it() {
     let key = "sk-ant-api03-SECRETSECRETSECRET";
     let json = format!("{{\"key\":\"{key}\"}}");
-    let said = |name: &str| Some(format!("{name} {key}"));
+    let sent = |name: &str| Some(format!("{name} {key}"));
     let pieces = vec![
         Piece::Model(ModelRef::parse(&format!("a/{key}")).expect("a model")),
         text(0, key),
         Piece::Thinking { block: 1, delta: key.to_owned() },
         Piece::Signature { block: 1, delta: key.to_owned() },
-        Piece::ToolCall { block: 2, id: said("id"), name: said("name"), arguments: json.clone() },
+        Piece::ToolCall { block: 2, id: sent("id"), name: sent("name"), arguments: json.clone() },
         arguments(2, key),
         Piece::Opaque {
             block: 3,
@@ -115,8 +115,13 @@ async fn no_byte_of_a_key_is_in_the_file_whatever_said_it() {
     ];
     let failure = ProviderError::Authentication { message: format!("wrong key {key}") };
     let items = pieces.into_iter().map(Ok).chain([Err(failure)]).collect();
-    let place = Place::new();
-    read(place.recorder(Said::new(items, End::Ends)).open(asks(&format!("my key is {key}")))).await;
+    let place = RecordingPath::new();
+    read(
+        place
+            .recorder(FixedProvider::new(items, End::Ends))
+            .open(asks(&format!("my key is {key}"))),
+    )
+    .await;
     let content = place.content();
     assert!(!content.contains("SECRET"), "{content}");
     assert_eq!(content.matches("[redacted]").count(), 14);
@@ -126,8 +131,8 @@ async fn no_byte_of_a_key_is_in_the_file_whatever_said_it() {
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_inside_a_key_shows_no_more_than_it_must() {
-    // Too little of it to be a key, and then enough.
+async fn an_answer_interrupted_inside_of_a_key_shows_no_more_than_necessary() {
+    // Too short to be a key, then long enough.
     let cases = [
         (vec![text(0, "sk-ant-0123")], vec![text(0, "sk-ant-0123")]),
         (
@@ -135,61 +140,61 @@ async fn an_answer_that_breaks_off_inside_a_key_shows_no_more_than_it_must() {
             vec![text(0, "a [redacted]"), text(0, ""), text(0, "")],
         ),
     ];
-    for (said, written) in cases {
-        let place = Place::new();
-        ask(&place.recorder(Said::pieces(said)), "a").await;
+    for (sent, written) in cases {
+        let place = RecordingPath::new();
+        ask(&place.recorder(FixedProvider::pieces(sent)), "a").await;
         let expected = Read { pieces: written, failure: None };
         assert_eq!(ask(&place.replay(), "a").await, expected);
     }
 }
 
 #[tokio::test]
-async fn pieces_wait_in_order_until_it_is_known_that_they_hold_no_key() {
-    let place = Place::new();
-    let said = [text(0, "a s"), Piece::Alive, arguments(1, "B"), text(0, "k"), arguments(1, "!")];
-    let provider = place.recorder(Said::pieces(said.to_vec()));
+async fn pieces_wait_in_order_until_they_certainly_contain_no_key() {
+    let place = RecordingPath::new();
+    let sent = [text(0, "a s"), Piece::Alive, arguments(1, "B"), text(0, "k"), arguments(1, "!")];
+    let provider = place.recorder(FixedProvider::pieces(sent.to_vec()));
     let mut source = provider.open(request("a"));
-    // The request, and how many pieces are written after each that was said.
+    // The request, and the number of pieces written after each one.
     for written in [0, 0, 0, 0, 0] {
         source.next().await;
         assert_eq!(place.lines().len(), 1 + written);
     }
     source.next().await;
-    assert_eq!(ask(&place.replay(), "a").await, Read { pieces: said.to_vec(), failure: None });
+    assert_eq!(ask(&place.replay(), "a").await, Read { pieces: sent.to_vec(), failure: None });
 }
 
 #[tokio::test]
-async fn the_end_of_a_block_is_the_end_of_what_may_be_a_key() {
-    let place = Place::new();
-    let said = [text(0, "sk-0123"), Piece::BlockEnd { block: 0 }, text(1, "456789abcdef0123")];
-    let provider = place.recorder(Said::pieces(said.to_vec()));
+async fn the_end_of_a_block_ends_a_possible_key() {
+    let place = RecordingPath::new();
+    let sent = [text(0, "sk-0123"), Piece::BlockEnd { block: 0 }, text(1, "456789abcdef0123")];
+    let provider = place.recorder(FixedProvider::pieces(sent.to_vec()));
     let mut source = provider.open(request("a"));
     for written in [0, 2, 3] {
         source.next().await;
         assert_eq!(place.lines().len(), 1 + written);
     }
     source.next().await;
-    assert_eq!(ask(&place.replay(), "a").await, Read { pieces: said.to_vec(), failure: None });
+    assert_eq!(ask(&place.replay(), "a").await, Read { pieces: sent.to_vec(), failure: None });
 }
 
 #[tokio::test]
 async fn no_more_than_a_thousand_pieces_wait() {
-    let place = Place::new();
+    let place = RecordingPath::new();
     let others = vec![text(1, "a"); 2000];
-    let said = [vec![text(0, "s")], others, vec![text(0, "k")]].concat();
-    let provider = place.recorder(Said::pieces(said.clone()));
+    let sent = [vec![text(0, "s")], others, vec![text(0, "k")]].concat();
+    let provider = place.recorder(FixedProvider::pieces(sent.clone()));
     let mut source = provider.open(request("a"));
     for _ in 0..1025 {
         source.next().await;
     }
     assert_eq!(place.lines().len(), 1 + 1025);
     read(source).await;
-    assert_eq!(ask(&place.replay(), "a").await, Read { pieces: said, failure: None });
+    assert_eq!(ask(&place.replay(), "a").await, Read { pieces: sent, failure: None });
 }
 
 #[tokio::test]
-async fn blocks_are_read_each_by_itself() {
-    let said = vec![
+async fn blocks_are_scanned_separately() {
+    let sent = vec![
         text(0, "b"),
         arguments(1, "sk-"),
         text(0, "ear"),
@@ -198,17 +203,17 @@ async fn blocks_are_read_each_by_itself() {
         arguments(1, "\""),
         Piece::Done,
     ];
-    let place = Place::new();
-    ask(&place.recorder(Said::pieces(said.clone())), "a").await;
-    let mut expected = said;
+    let place = RecordingPath::new();
+    ask(&place.recorder(FixedProvider::pieces(sent.clone())), "a").await;
+    let mut expected = sent;
     expected[1] = arguments(1, "[redacted]");
     expected[3] = arguments(1, "");
     assert_eq!(ask(&place.replay(), "a").await, Read { pieces: expected, failure: None });
 }
 
 #[tokio::test]
-async fn a_request_with_a_key_is_found_again_with_that_key_or_another() {
-    let place = Place::new();
+async fn a_request_with_a_key_matches_with_that_key_or_another() {
+    let place = RecordingPath::new();
     let inner = scripted("[[reply]]\nsteps = [{ text = 'thanks' }]");
     read(place.recorder(inner).open(asks("take ghp_0123456789abcdef01"))).await;
     let replay = place.replay();
@@ -217,7 +222,7 @@ async fn a_request_with_a_key_is_found_again_with_that_key_or_another() {
 
 proptest! {
     #[test]
-    fn how_a_text_is_cut_makes_no_difference(
+    fn splitting_makes_no_difference(
         words in prop::collection::vec(prop::sample::select(vec![
             "sk-", "s", "k", "-", "AIza", "A", "ghp_", "g", "Bearer ", "bear", "B", " ", "\\n",
             "\\u00e9", "0123456789", "abcdef", "é", "\"", "ta", ".", "_",
@@ -233,7 +238,7 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         let (cut, whole) = runtime.block_on(async { (replayed(&deltas).await, replayed(&[&text]).await) });
         prop_assert_eq!(&cut, &whole);
-        // Once is enough.
+        // Redacting twice changes nothing.
         prop_assert_eq!(runtime.block_on(replayed(&[&whole])), whole);
     }
 }

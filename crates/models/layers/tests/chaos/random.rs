@@ -1,16 +1,16 @@
-//! Chance that can be had again: the same seed and place give the same numbers (`SplitMix64`).
+//! Reproducible random numbers: the same seed and position give the same numbers (`SplitMix64`).
 
-/// A sequence of numbers.
-pub(crate) struct Dice(u64);
+/// A sequence of random numbers.
+pub(crate) struct Random(u64);
 
-impl Dice {
-    /// The sequence of one place.
+impl Random {
+    /// The sequence of one position.
     pub(crate) fn new(seed: u64, place: [usize; 2]) -> Self {
-        let mut dice = Self(seed);
+        let mut random = Self(seed);
         for part in place {
-            dice.0 = dice.next() ^ part as u64;
+            random.0 = random.next() ^ part as u64;
         }
-        dice
+        random
     }
 
     /// A number from 0 to below `limit`.

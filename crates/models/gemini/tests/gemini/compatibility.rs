@@ -1,4 +1,4 @@
-//! What a wire that grows, and the servers that imitate it, may add.
+//! Extensions of the wire and of compatible servers.
 
 use antiphon_core::{AssistantBlock, AssistantMessage, StopReason};
 use antiphon_model_server::Reply;
@@ -12,7 +12,7 @@ fn hello() -> AssistantMessage {
 }
 
 #[tokio::test]
-async fn what_says_nothing_to_us_is_passed_over() {
+async fn unknown_fields_and_events_are_skipped() {
     let noise = [
         "{}",
         r#"{"candidates":[]}"#,
@@ -30,7 +30,7 @@ async fn what_says_nothing_to_us_is_passed_over() {
 }
 
 #[tokio::test]
-async fn other_ways_to_write_events_are_read() {
+async fn other_spellings_of_events_are_accepted() {
     let body = whole(&[&[HELLO]]);
     let cases = [
         ("LF", body.replace("\r\n", "\n")),

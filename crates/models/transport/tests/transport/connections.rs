@@ -1,4 +1,4 @@
-//! Connections: made late, used again, let go of, or never made.
+//! Connections: opened late, reused, closed, or never opened.
 
 use antiphon_core::{Piece, ProviderError};
 use antiphon_model_server::{Ending, ModelServer, Reply};
@@ -6,10 +6,10 @@ use futures_util::StreamExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use crate::world::{Echo, answer, post, read, said, server, transport, until};
+use crate::world::{Echo, answer, echoed, post, read, server, transport, until};
 
 fn whole() -> Vec<Result<Piece, ProviderError>> {
-    vec![Ok(said("message", "a")), Ok(Piece::Done)]
+    vec![Ok(echoed("message", "a")), Ok(Piece::Done)]
 }
 
 fn unreachable(message: &str) -> Vec<Result<Piece, ProviderError>> {
@@ -29,7 +29,7 @@ async fn nothing_is_sent_before_the_first_poll() {
 }
 
 #[tokio::test]
-async fn a_request_is_json_and_asks_for_events() {
+async fn a_request_is_json_and_accepts_events() {
     let server = server(Reply::events("data: done\n\n")).await;
     let post = post(&server.url()).header("x-version", "1");
     assert_eq!(read(transport().stream(post, Echo)).await, [Ok(Piece::Done)]);
@@ -48,7 +48,7 @@ async fn a_request_is_json_and_asks_for_events() {
 }
 
 #[tokio::test]
-async fn a_connection_is_used_again_after_a_whole_answer() {
+async fn a_connection_is_reused_after_a_complete_answer() {
     let replies = |_: &_, number| match number {
         0 => Reply::events("data: a\n\ndata: done\n\n"),
         1 => Reply::json(400, "no"),
@@ -68,14 +68,14 @@ async fn a_connection_is_used_again_after_a_whole_answer() {
 async fn dropping_a_stream_closes_its_connection() {
     let server = server(Reply::events("data: a\n\n").ending(Ending::Stall)).await;
     let mut source = transport().stream(post(&server.url()), Echo);
-    assert_eq!(source.next().await, Some(Ok(said("message", "a"))));
+    assert_eq!(source.next().await, Some(Ok(echoed("message", "a"))));
     assert_eq!(server.open_connections(), 1);
     drop(source);
     until(|| server.open_connections() == 0).await;
 }
 
 #[tokio::test]
-async fn where_nobody_listens_the_error_says_so() {
+async fn without_a_listener_the_error_says_so() {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     drop(listener);
@@ -85,13 +85,13 @@ async fn where_nobody_listens_the_error_says_so() {
 }
 
 #[tokio::test]
-async fn a_server_without_tls_is_an_error_of_the_connection() {
+async fn a_server_without_tls_is_a_connection_error() {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
     let url = format!("https://{}", listener.local_addr().expect("an address"));
     let plain = async {
         let (mut socket, _) = listener.accept().await.expect("a connection");
         socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.expect("a reply");
-        // Until the peer hangs up; how it does so is its own affair.
+        // Until the peer disconnects, in whatever way.
         let _ = socket.read_to_end(&mut Vec::new()).await;
     };
     let (answer, ()) = tokio::join!(read(transport().stream(post(&url), Echo)), plain);
@@ -100,13 +100,13 @@ async fn a_server_without_tls_is_an_error_of_the_connection() {
 }
 
 #[tokio::test]
-async fn what_is_no_http_is_an_error_of_the_connection() {
+async fn a_response_that_is_not_http_is_a_connection_error() {
     let reply = Reply::events("hello\r\n\r\n").ending(Ending::Raw);
     assert_eq!(answer(reply).await, unreachable("127.0.0.1: invalid HTTP version parsed"));
 }
 
 #[tokio::test]
-async fn a_connection_lost_before_the_first_event_is_an_error_of_the_connection() {
+async fn a_connection_lost_before_the_first_event_is_a_connection_error() {
     let read = answer(Reply::events("data: ").ending(Ending::Cut)).await;
     assert_eq!(read, unreachable("the provider: unexpected EOF during chunk size line"));
 }

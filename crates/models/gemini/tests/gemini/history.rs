@@ -1,4 +1,4 @@
-//! A conversation so far, as this model may read it.
+//! The history of a conversation on the wire.
 
 use antiphon_core::{
     AssistantBlock, AssistantMessage, Cancel, ImageBlock, InputBlock, Message, MessageStream,
@@ -11,7 +11,7 @@ use crate::world::{
     AT, call, config, message, opaque, provider, request, sent, signature, thinking, user, whole,
 };
 
-/// What stands in place of a signature there cannot be.
+/// The placeholder for a missing signature.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 fn asked(content: Vec<AssistantBlock>) -> AssistantMessage {
@@ -61,7 +61,7 @@ fn found_response(id: &str) -> Value {
 }
 
 #[tokio::test]
-async fn results_are_one_turn_of_the_user_and_come_first_in_it() {
+async fn results_are_one_user_turn_and_come_first_in_it() {
     let image = ImageBlock::new("image/png", *b"png!").expect("an image");
     let failed = ToolResultMessage {
         is_error: true,
@@ -110,7 +110,7 @@ async fn results_are_one_turn_of_the_user_and_come_first_in_it() {
 }
 
 #[tokio::test]
-async fn its_own_signatures_go_back_unchanged() {
+async fn the_models_own_signatures_are_sent_back_unchanged() {
     let messages = vec![
         user("go"),
         asked(vec![
@@ -138,7 +138,7 @@ async fn its_own_signatures_go_back_unchanged() {
 }
 
 #[tokio::test]
-async fn the_thinking_and_signatures_of_others_stay_behind() {
+async fn thinking_and_signatures_of_other_models_are_omitted() {
     let messages = vec![
         user("go"),
         foreign(vec![
@@ -166,7 +166,7 @@ async fn the_thinking_and_signatures_of_others_stay_behind() {
 }
 
 #[tokio::test]
-async fn the_first_call_that_is_left_is_signed_even_if_it_was_not_the_first() {
+async fn the_first_remaining_call_is_signed_even_if_it_was_not_the_first() {
     let content = vec![call("a", "{}", Some("c2ln")), call("b", "{}", None)];
     let expected = json!([
         {"role": "model", "parts": [function_call("b", NO_SIGNATURE)]},
@@ -176,7 +176,7 @@ async fn the_first_call_that_is_left_is_signed_even_if_it_was_not_the_first() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_sent_is_left_out() {
+async fn parts_that_cannot_be_sent_are_omitted() {
     let half = AssistantMessage {
         stop_reason: StopReason::Aborted,
         ..asked(vec![AssistantBlock::text("I wa")])
@@ -205,7 +205,7 @@ async fn what_cannot_be_sent_is_left_out() {
 }
 
 #[tokio::test]
-async fn arguments_that_are_no_object_go_back_as_an_empty_one() {
+async fn arguments_that_are_not_an_object_are_sent_as_an_empty_one() {
     let messages = vec![asked(vec![call("a", r#"{"n":"#, Some("c2ln"))]).into(), found("a")];
     let expected = json!([
         {"role": "model", "parts": [function_call("a", "c2ln")]},
@@ -215,7 +215,7 @@ async fn arguments_that_are_no_object_go_back_as_an_empty_one() {
 }
 
 #[tokio::test]
-async fn ids_are_sent_as_they_are_but_each_once() {
+async fn ids_are_sent_unchanged_and_unique() {
     let lap = || vec![foreign(vec![call("toolu|1", "{}", None)]).into(), found("toolu|1")];
     let expected = json!([
         {"role": "model", "parts": [function_call("toolu|1", NO_SIGNATURE)]},
@@ -227,7 +227,7 @@ async fn ids_are_sent_as_they_are_but_each_once() {
 }
 
 #[tokio::test]
-async fn an_answer_goes_back_as_it_came() {
+async fn an_answer_is_sent_back_unchanged() {
     let code =
         r#"{"executableCode":{"language":"PYTHON","code":"1"},"thoughtSignature":"Y29kZQ=="}"#;
     let body = whole(&[

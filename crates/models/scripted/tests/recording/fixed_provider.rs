@@ -1,13 +1,13 @@
-//! A provider made by hand: it says what it is told, whatever it is asked.
+//! A test provider that sends fixed pieces for any request.
 
 use std::sync::Arc;
 
 use antiphon_core::{Piece, PieceSource, Provider, ProviderError, Request};
 use futures_util::{StreamExt, stream};
 
-/// Says these in order.
+/// Sends these in order.
 #[derive(Debug, Clone)]
-pub(crate) struct Said {
+pub(crate) struct FixedProvider {
     items: Arc<[Result<Piece, ProviderError>]>,
     end: End,
 }
@@ -15,11 +15,11 @@ pub(crate) struct Said {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum End {
     Ends,
-    /// Nothing more comes, and no end.
+    /// Nothing more is sent, and no end.
     Hangs,
 }
 
-impl Said {
+impl FixedProvider {
     pub(crate) fn new(items: Vec<Result<Piece, ProviderError>>, end: End) -> Self {
         Self { items: items.into(), end }
     }
@@ -33,10 +33,10 @@ impl Said {
     }
 }
 
-impl Provider for Said {
+impl Provider for FixedProvider {
     fn open(&self, _: Request) -> PieceSource {
         let items = stream::iter(self.items.to_vec()).then(|item| async {
-            // Lets others in between.
+            // Yields to other tasks.
             tokio::task::yield_now().await;
             item
         });

@@ -1,4 +1,4 @@
-//! Error responses, each as what to do next.
+//! Error responses and their meaning.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn error(status: u16, kind: &str, message: &str) -> Reply {
 }
 
 #[tokio::test]
-async fn each_kind_of_error_says_what_to_do_next() {
+async fn each_kind_of_error_has_its_type() {
     let message = || "why".to_owned();
     let (retry_after, server) =
         (None, |status| ProviderError::Server { status, message: message(), retry_after: None });
@@ -35,7 +35,7 @@ async fn each_kind_of_error_says_what_to_do_next() {
         (500, "api_error", server(500)),
         (504, "timeout_error", server(504)),
         (529, "overloaded_error", ProviderError::Overloaded { message: message(), retry_after }),
-        // The status speaks where the kind is new.
+        // The status decides where the kind is unknown.
         (401, "new_error", ProviderError::Authentication { message: message() }),
         (503, "new_error", ProviderError::Overloaded { message: message(), retry_after }),
     ];
@@ -45,7 +45,7 @@ async fn each_kind_of_error_says_what_to_do_next() {
 }
 
 #[tokio::test]
-async fn a_conversation_that_does_not_fit_is_told_apart_from_a_wrong_request() {
+async fn a_too_long_conversation_is_distinguished_from_an_invalid_request() {
     let cases = [
         "prompt is too long: 210000 tokens > 200000 maximum",
         "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000",
@@ -58,7 +58,7 @@ async fn a_conversation_that_does_not_fit_is_told_apart_from_a_wrong_request() {
 }
 
 #[tokio::test]
-async fn a_busy_provider_says_how_long_to_wait() {
+async fn a_busy_provider_gives_a_retry_delay() {
     let seconds = |seconds| Some(Duration::from_secs_f64(seconds));
     let cases = [
         ("retry-after", "30", seconds(30.0)),
@@ -91,7 +91,7 @@ async fn a_busy_provider_says_how_long_to_wait() {
 }
 
 #[tokio::test]
-async fn a_refusal_that_may_be_tried_again_is_the_fault_of_the_server() {
+async fn a_retryable_refusal_is_a_server_error() {
     let reply = error(422, "new_error", "why").header("x-should-retry", "true");
     let expected =
         ProviderError::Server { status: 422, message: "why".to_owned(), retry_after: None };
@@ -99,7 +99,7 @@ async fn a_refusal_that_may_be_tried_again_is_the_fault_of_the_server() {
 }
 
 #[tokio::test]
-async fn an_error_without_words_is_described() {
+async fn an_error_without_a_message_is_described() {
     let cases = [
         (
             Reply::json(400, ""),

@@ -4,10 +4,10 @@ use antiphon_core::{
 };
 
 use crate::piece::{arguments, delta, model, opening};
-use crate::world::{AT, Asked, message, pieces, provider, read};
+use crate::world::{AT, RequestBuilder, message, pieces, provider, read};
 
 #[tokio::test]
-async fn interleaved_calls_alternate_and_assemble_apart() {
+async fn interleaved_calls_alternate_and_are_assembled_separately() {
     let provider = provider(
         r#"
         chunk_chars = 5
@@ -21,11 +21,11 @@ async fn interleaved_calls_alternate_and_assemble_apart() {
         ]
         "#,
     );
-    let request = Asked::new().user("go").assistant("ok").user("on").request();
-    let (said, failure) = pieces(&provider, request.clone()).await;
+    let request = RequestBuilder::new().user("go").assistant("ok").user("on").request();
+    let (sent, failure) = pieces(&provider, request.clone()).await;
     assert_eq!(failure, None);
     assert_eq!(
-        said[1..said.len() - 3],
+        sent[1..sent.len() - 3],
         [
             opening(0, "call_1_0", "a"),
             opening(1, "call_1_1", "b"),
@@ -60,7 +60,7 @@ async fn interleaved_calls_alternate_and_assemble_apart() {
 }
 
 #[tokio::test]
-async fn a_cut_in_mid_call_leaves_the_call_out() {
+async fn a_call_that_is_cut_off_is_omitted() {
     let provider = provider(
         r#"
         [[reply]]
@@ -73,7 +73,7 @@ async fn a_cut_in_mid_call_leaves_the_call_out() {
         ]
         "#,
     );
-    let request = Asked::new().user("go").request();
+    let request = RequestBuilder::new().user("go").request();
     let (events, message, failure) = read(&provider, request, Cancel::never()).await;
     let id = |text| ToolCallId::parse(text).expect("an id");
     let done = ToolCallBlock {
@@ -112,11 +112,11 @@ async fn a_cut_in_mid_call_leaves_the_call_out() {
 }
 
 #[tokio::test]
-async fn what_is_unfinished_is_closed_by_the_end_of_the_answer() {
+async fn open_blocks_are_closed_by_the_end_of_the_answer() {
     let provider = provider(
         "[[reply]]\nsteps = [{ call = { name = 'a', arguments_json = '{' }, unfinished = true }]",
     );
-    let message = message(&provider, Asked::new().request()).await;
+    let message = message(&provider, RequestBuilder::new().request()).await;
     let calls: Vec<_> = message.tool_calls().cloned().collect();
     assert_eq!(
         calls,

@@ -10,7 +10,7 @@ const EXCERPT_CHARS_MAX: usize = 80;
 
 /// The facts of one request.
 #[derive(Debug)]
-pub(crate) struct Scene<'a> {
+pub(crate) struct RequestFacts<'a> {
     pub(crate) request: &'a Request,
     /// Number of assistant messages.
     pub(crate) turn: usize,
@@ -29,9 +29,9 @@ pub(crate) struct LastResult {
     pub(crate) is_error: bool,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> RequestFacts<'a> {
     pub(crate) fn of(request: &'a Request, attempt: Option<u32>) -> Self {
-        let mut scene = Self {
+        let mut facts = Self {
             request,
             turn: 0,
             tool_results: 0,
@@ -45,22 +45,22 @@ impl<'a> Scene<'a> {
             match &**message {
                 Message::User(message) => {
                     user = Some(message);
-                    scene.results_since_user = 0;
+                    facts.results_since_user = 0;
                 }
-                Message::Assistant(_) => scene.turn += 1,
+                Message::Assistant(_) => facts.turn += 1,
                 Message::ToolResult(message) => {
                     result = Some(message);
-                    scene.tool_results += 1;
-                    scene.results_since_user += 1;
+                    facts.tool_results += 1;
+                    facts.results_since_user += 1;
                 }
             }
         }
-        scene.last_user = user.map(|message| text_of(&message.content));
-        scene.last_result = result.map(|message| LastResult {
+        facts.last_user = user.map(|message| text_of(&message.content));
+        facts.last_result = result.map(|message| LastResult {
             text: text_of(&message.content),
             is_error: message.is_error,
         });
-        scene
+        facts
     }
 }
 
@@ -77,7 +77,7 @@ fn text_of(content: &[InputBlock]) -> String {
 }
 
 /// Describes the request to the author of a script that has no reply for it.
-impl fmt::Display for Scene<'_> {
+impl fmt::Display for RequestFacts<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,

@@ -1,4 +1,4 @@
-//! What a request looks like on the wire.
+//! The request on the wire.
 
 use std::num::NonZeroU32;
 
@@ -25,12 +25,12 @@ fn hi() -> Value {
 }
 
 #[tokio::test]
-async fn a_plain_request_has_what_the_wire_needs() {
+async fn a_plain_request_has_all_required_fields() {
     assert_eq!(sent(request(vec![user("hi")])).await, json!({"contents": hi()}));
 }
 
 #[tokio::test]
-async fn everything_that_is_asked_for_is_sent() {
+async fn all_settings_of_a_request_are_sent() {
     let request = Request {
         system_prompt: "Be brief.".to_owned(),
         tools: vec![tool("look"), tool("go")],
@@ -59,7 +59,7 @@ async fn everything_that_is_asked_for_is_sent() {
 }
 
 #[tokio::test]
-async fn each_choice_of_tools_has_its_form() {
+async fn each_tool_choice_has_its_form() {
     let config = |config| Some(json!({"functionCallingConfig": config}));
     let look = || "look".to_owned();
     let cases = [
@@ -79,7 +79,7 @@ async fn each_choice_of_tools_has_its_form() {
 }
 
 #[tokio::test]
-async fn a_choice_among_no_tools_is_not_sent() {
+async fn a_tool_choice_without_tools_is_not_sent() {
     let named = ToolChoice::Named("look".to_owned());
     for tool_choice in [ToolChoice::None, ToolChoice::Required, named] {
         let request = Request { tool_choice, ..request(vec![user("hi")]) };
@@ -88,7 +88,7 @@ async fn a_choice_among_no_tools_is_not_sent() {
 }
 
 #[tokio::test]
-async fn a_model_that_would_lead_elsewhere_is_refused_before_it_is_sent() {
+async fn a_model_name_that_would_change_the_path_is_refused_before_it_is_sent() {
     let no_model = "`gemini/` names no model: write PROVIDER/MODEL, for instance `scripted/hello`";
     let cases = [
         ("", no_model),
@@ -109,7 +109,7 @@ async fn a_model_that_would_lead_elsewhere_is_refused_before_it_is_sent() {
 }
 
 #[tokio::test]
-async fn pictures_are_sent_as_base64() {
+async fn images_are_sent_as_base64() {
     let image = ImageBlock::new("image/png", *b"png!").expect("an image");
     let content = vec![InputBlock::text("what is this?"), InputBlock::Image(image)];
     let sent = sent(request(vec![UserMessage { content, timestamp: AT }.into()])).await;
@@ -121,7 +121,7 @@ async fn pictures_are_sent_as_base64() {
 }
 
 #[tokio::test]
-async fn blank_text_is_left_out() {
+async fn blank_text_is_omitted() {
     let request = Request {
         system_prompt: " \n".to_owned(),
         ..request(vec![user("  "), user("hi"), user("\n")])

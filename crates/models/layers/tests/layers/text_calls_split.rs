@@ -1,10 +1,10 @@
-//! However a text is cut into deltas, the same calls and the same text come out.
+//! The result does not depend on how a text is split into deltas.
 
 use proptest::prelude::*;
 
 use crate::text_calls::{HELD_BYTES_MAX, Outcome, outcome};
 
-/// A part of an answer, and what should come of it.
+/// A part of an answer and its expected output.
 #[derive(Debug, Clone)]
 struct Part {
     written: &'static str,
@@ -12,7 +12,7 @@ struct Part {
     call: Option<(&'static str, &'static str)>,
 }
 
-/// Text that must come out as it went in.
+/// Text that must stay unchanged.
 const PROSE: [&str; 16] = [
     "Let me see.",
     "a < b > c",
@@ -55,10 +55,10 @@ fn part() -> impl Strategy<Value = Part> {
     prop_oneof![prose, prop::sample::select(CALLS.to_vec())]
 }
 
-/// An answer of several parts, set apart by spaces, and what should come of it.
+/// An answer of several parts, separated by spaces, and its expected output.
 fn answer() -> impl Strategy<Value = (String, Outcome)> {
     prop::collection::vec(part(), 1..8).prop_map(|parts| {
-        // A word first: a call that is the whole answer is another matter.
+        // A word first: a call that is the whole answer is tested elsewhere.
         let (mut written, mut expected) = ("So ".to_owned(), Outcome::text("So "));
         for part in parts {
             written.extend([part.written, " "]);
@@ -70,7 +70,7 @@ fn answer() -> impl Strategy<Value = (String, Outcome)> {
     })
 }
 
-/// `text` cut behind each of these bytes, moved forward to the next character.
+/// `text` split after each of these bytes, moved forward to the next character.
 fn cut<'a>(text: &'a str, cuts: &[usize]) -> Vec<&'a str> {
     let mut cuts: Vec<usize> =
         cuts.iter().map(|cut| text.ceil_char_boundary(cut % (text.len() + 1))).collect();
@@ -87,7 +87,7 @@ fn cut<'a>(text: &'a str, cuts: &[usize]) -> Vec<&'a str> {
 }
 
 #[test]
-fn every_part_comes_out_right_cut_in_two_at_every_byte_and_cut_everywhere() {
+fn every_part_is_correct_when_split_at_every_byte_and_everywhere() {
     let whole = [
         ("{\"name\":\"bash\",\"args\":{\"a\":\"```é\"}}", "{\"a\":\"```é\"}"),
         (" [ {\"name\":\"bash\"} ] ", "{}"),
@@ -109,7 +109,7 @@ fn every_part_comes_out_right_cut_in_two_at_every_byte_and_cut_everywhere() {
 
 proptest! {
     #[test]
-    fn any_answer_comes_out_right_however_it_is_cut(
+    fn any_answer_is_correct_however_it_is_split(
         (written, expected) in answer(),
         cuts in prop::collection::vec(any::<usize>(), 0..30),
     ) {
@@ -117,7 +117,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_a_difference_of_how_it_is_cut(
+    fn any_text_has_the_same_result_however_it_is_split(
         words in prop::collection::vec(prop::sample::select(vec![
             "```", "`", "<tool_call>", "</tool_call>", "<", "{\"name\": \"bash\"", "}", "{", "[",
             "]", "\"", "\\", "\n", " ", "json", "é", ",", "{\"name\":\"bash\"}",
@@ -135,7 +135,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn what_is_near_the_limit_makes_no_difference_either(
+    fn blocks_near_the_limit_have_the_same_result_however_they_are_split(
         filler in HELD_BYTES_MAX - 60..HELD_BYTES_MAX + 10,
         quoted in 0..2_usize,
         tail in prop::sample::select(vec!["", "```", " ``", "\"}```", "\"} é", "<tool_call>"]),

@@ -1,4 +1,4 @@
-//! Whole answers, block by block.
+//! Complete answers, block by block.
 
 use antiphon_core::{AssistantBlock, AssistantMessage, StopReason};
 use antiphon_model_server::Reply;
@@ -8,7 +8,7 @@ use crate::world::{
     thinking, usage, whole,
 };
 
-/// Each body is split anywhere, and says the same.
+/// Each body is split at every size with the same result.
 async fn check(cases: Vec<(&str, String, AssistantMessage)>) {
     for (name, body, message) in cases {
         for size in [1, 7, 4096] {
@@ -155,7 +155,7 @@ async fn calls_may_interleave() {
 }
 
 #[tokio::test]
-async fn arguments_cut_off_by_the_limit_are_kept_as_they_are() {
+async fn arguments_truncated_by_the_limit_are_kept() {
     let blocks = block(0, &tool_use("toolu_1", "{}"), &[&arguments(r#"{"at":"#)]);
     let body = begin() + &blocks + &end("max_tokens");
     let content = vec![call("toolu_1", "look", r#"{"at":"#)];
@@ -163,7 +163,7 @@ async fn arguments_cut_off_by_the_limit_are_kept_as_they_are() {
 }
 
 #[tokio::test]
-async fn the_last_count_of_tokens_is_the_whole_count() {
+async fn the_last_token_count_is_the_total() {
     let start = r#"{"type":"message_start","message":{"usage":{"input_tokens":10,"cache_creation_input_tokens":3,"cache_read_input_tokens":4,"output_tokens":1}}}"#;
     let more = r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":12,"cache_read_input_tokens":null,"output_tokens":9}}"#;
     let last = r#"{"type":"message_delta","delta":{},"usage":{"output_tokens":30}}"#;
@@ -177,7 +177,7 @@ async fn the_last_count_of_tokens_is_the_whole_count() {
 }
 
 #[tokio::test]
-async fn an_answer_without_counts_costs_nothing_known() {
+async fn an_answer_without_counts_has_no_usage() {
     let events = [
         r#"{"type":"message_start","message":{}}"#,
         r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"}}"#,

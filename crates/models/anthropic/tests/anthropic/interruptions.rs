@@ -1,4 +1,4 @@
-//! Answers that break off, and answers that are none.
+//! Interrupted answers and invalid answers.
 
 use antiphon_core::{AssistantBlock, AssistantMessage, ProviderError};
 use antiphon_model_server::{Ending, Reply};
@@ -11,25 +11,25 @@ fn protocol(message: &str) -> ProviderError {
     ProviderError::Protocol { message: message.to_owned() }
 }
 
-/// Nothing was said at all.
+/// A message without content.
 fn silent() -> AssistantMessage {
     AssistantMessage { model: None, usage: usage(0, 0), ..broken(vec![]) }
 }
 
 #[tokio::test]
-async fn a_cut_keeps_what_was_said_but_no_call_that_was_not_finished() {
+async fn an_interrupted_answer_keeps_its_text_but_no_incomplete_call() {
     let look = r#"{"type":"tool_use","id":"toolu_1","name":"look","input":{}}"#;
     let half = delta(1, r#"{"type":"input_json_delta","partial_json":"{\"a\":"}"#);
-    let said = || AssistantBlock::text("Hello");
+    let hello = || AssistantBlock::text("Hello");
     let cases = [
         (
             "in mid-text",
             begin()
                 + &block_start(0, r#"{"type":"text","text":""}"#)
                 + &delta(0, r#"{"type":"text_delta","text":"Hello"}"#),
-            vec![said()],
+            vec![hello()],
         ),
-        ("in mid-call", begin() + &text(0, "Hello") + &block_start(1, look) + &half, vec![said()]),
+        ("in mid-call", begin() + &text(0, "Hello") + &block_start(1, look) + &half, vec![hello()]),
         (
             "after a call",
             begin() + &block_start(0, look) + &block_stop(0),
@@ -38,7 +38,7 @@ async fn a_cut_keeps_what_was_said_but_no_call_that_was_not_finished() {
         (
             "in mid-event",
             begin() + &text(0, "Hello") + "event: content_block_start\ndata: {\"ty",
-            vec![said()],
+            vec![hello()],
         ),
     ];
     for (name, body, content) in cases {
@@ -51,7 +51,7 @@ async fn a_cut_keeps_what_was_said_but_no_call_that_was_not_finished() {
 }
 
 #[tokio::test]
-async fn an_answer_without_its_last_event_was_cut() {
+async fn an_answer_without_its_last_event_is_interrupted() {
     let body = whole(&[text(0, "Hello")]).replace("message_stop", "message_pause");
     let (message, failure) = answer(Reply::events(body)).await;
     let mut expected = broken(vec![AssistantBlock::text("Hello")]);
@@ -61,7 +61,7 @@ async fn an_answer_without_its_last_event_was_cut() {
 }
 
 #[tokio::test]
-async fn an_error_in_mid_stream_is_typed_as_any_other() {
+async fn an_error_in_the_middle_of_a_stream_is_typed_like_any_other() {
     let message = || "Overloaded".to_owned();
     let cases = [
         ("overloaded_error", ProviderError::Overloaded { message: message(), retry_after: None }),
@@ -79,7 +79,7 @@ async fn an_error_in_mid_stream_is_typed_as_any_other() {
 }
 
 #[tokio::test]
-async fn events_that_are_not_what_they_should_be_are_refused() {
+async fn malformed_events_are_refused() {
     let not = "an event is not what it should be:";
     let cases = [
         ("data: {oops\n\n".to_owned(), format!("{not} key must be a string at line 1 column 2")),
@@ -113,7 +113,7 @@ async fn events_that_are_not_what_they_should_be_are_refused() {
 }
 
 #[tokio::test]
-async fn a_reply_that_is_no_stream_says_what_it_is() {
+async fn a_reply_that_is_not_a_stream_is_described() {
     let page = "the address answered with a web page";
     let document = r#"{"id":"msg_1","type":"message","content":[]}"#;
     let fault = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;

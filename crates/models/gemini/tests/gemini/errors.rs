@@ -1,4 +1,4 @@
-//! Error responses, each as what to do next.
+//! Error responses and their meaning.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn error(code: u16, status: &str, message: &str) -> Reply {
 }
 
 #[tokio::test]
-async fn each_kind_of_error_says_what_to_do_next() {
+async fn each_kind_of_error_has_its_type() {
     let message = || "why".to_owned();
     let retry_after = None;
     let server = |status| ProviderError::Server { status, message: message(), retry_after };
@@ -39,7 +39,7 @@ async fn each_kind_of_error_says_what_to_do_next() {
         (500, "UNKNOWN", server(500)),
         (503, "UNAVAILABLE", ProviderError::Overloaded { message: message(), retry_after }),
         (504, "DEADLINE_EXCEEDED", server(504)),
-        // The status of HTTP speaks where the word is new, or absent.
+        // The HTTP status decides where the word is unknown or absent.
         (404, "NEW", ProviderError::NotFound { message: message() }),
         (429, "", ProviderError::RateLimited { message: message(), retry_after }),
     ];
@@ -49,7 +49,7 @@ async fn each_kind_of_error_says_what_to_do_next() {
 }
 
 #[tokio::test]
-async fn a_wrong_key_and_no_key_are_told_apart_from_a_wrong_request() {
+async fn a_wrong_key_and_a_missing_key_are_distinguished_from_an_invalid_request() {
     let invalid = body(
         400,
         "INVALID_ARGUMENT",
@@ -72,7 +72,7 @@ async fn a_wrong_key_and_no_key_are_told_apart_from_a_wrong_request() {
 }
 
 #[tokio::test]
-async fn a_conversation_that_does_not_fit_is_told_apart_from_a_wrong_request() {
+async fn a_too_long_conversation_is_distinguished_from_an_invalid_request() {
     let cases = [
         (
             400,
@@ -90,8 +90,8 @@ async fn a_conversation_that_does_not_fit_is_told_apart_from_a_wrong_request() {
 }
 
 #[tokio::test]
-async fn a_busy_provider_says_how_long_to_wait() {
-    let told = |delay: &str| {
+async fn a_busy_provider_gives_a_retry_delay() {
+    let retry_info = |delay: &str| {
         body(
             429,
             "RESOURCE_EXHAUSTED",
@@ -105,12 +105,12 @@ async fn a_busy_provider_says_how_long_to_wait() {
     let reply = |body: Value| Reply::json(429, body.to_string());
     let seconds = |seconds| Some(Duration::from_secs_f64(seconds));
     let cases = [
-        (reply(told("34s")), seconds(34.0)),
-        (reply(told("34.074824224s")), seconds(34.074_824_224)),
-        (reply(told("34s")).header("retry-after", "5"), seconds(34.0)),
-        (reply(told("soon")).header("retry-after", "5"), seconds(5.0)),
+        (reply(retry_info("34s")), seconds(34.0)),
+        (reply(retry_info("34.074824224s")), seconds(34.074_824_224)),
+        (reply(retry_info("34s")).header("retry-after", "5"), seconds(34.0)),
+        (reply(retry_info("soon")).header("retry-after", "5"), seconds(5.0)),
         (error(429, "RESOURCE_EXHAUSTED", "why").header("retry-after", "5"), seconds(5.0)),
-        (reply(told("-1s")), None),
+        (reply(retry_info("-1s")), None),
     ];
     for (reply, retry_after) in cases {
         let expected = ProviderError::RateLimited { message: "why".to_owned(), retry_after };
@@ -126,7 +126,7 @@ async fn an_error_may_come_in_an_array() {
 }
 
 #[tokio::test]
-async fn an_error_without_words_is_described() {
+async fn an_error_without_a_message_is_described() {
     let empty = r#"{"error":{"status":"UNAUTHENTICATED"}}"#;
     let cases = [
         (

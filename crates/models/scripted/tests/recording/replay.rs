@@ -11,12 +11,12 @@ use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::StreamExt;
 use tokio::time::Instant;
 
-use crate::said::{End, Said, text};
-use crate::world::{AT, Place, Read, ask, message, read, refusal, request, scripted};
+use crate::fixed_provider::{End, FixedProvider, text};
+use crate::world::{AT, Read, RecordingPath, ask, message, read, refusal, request, scripted};
 
 #[tokio::test]
-async fn the_same_request_gets_the_answers_it_got_in_the_same_order() {
-    let place = Place::new();
+async fn the_same_request_gets_its_answers_in_the_recorded_order() {
+    let place = RecordingPath::new();
     let inner = scripted(
         "
         [[reply]]
@@ -35,7 +35,7 @@ async fn the_same_request_gets_the_answers_it_got_in_the_same_order() {
         recorded.push((text, message(&provider, request(text)).await));
     }
     let replay = place.replay();
-    // Only the order among equal requests counts.
+    // Only the order among equal requests matters.
     for (text, answer) in recorded.iter().filter(|(text, _)| *text == "b") {
         assert_eq!(message(&replay, request(text)).await, *answer);
     }
@@ -48,8 +48,8 @@ async fn the_same_request_gets_the_answers_it_got_in_the_same_order() {
     );
 }
 
-/// A call without an id, and the lap behind it.
-async fn two_laps(provider: &impl Provider, at: DateTime<Utc>) -> [AssistantMessage; 2] {
+/// A call without an id, and the next step.
+async fn two_steps(provider: &impl Provider, at: DateTime<Utc>) -> [AssistantMessage; 2] {
     let ask = async |request: &Request| {
         let stream = MessageStream::open(provider, request.clone(), Cancel::never(), at);
         stream.complete().await.expect("an answer")
@@ -71,8 +71,8 @@ async fn two_laps(provider: &impl Provider, at: DateTime<Utc>) -> [AssistantMess
 }
 
 #[tokio::test]
-async fn calls_that_came_without_an_id_are_replayed_at_any_time() {
-    let place = Place::new();
+async fn calls_without_an_id_are_replayed_at_any_time() {
+    let place = RecordingPath::new();
     let script = "
         [[reply]]
         when = { turn = 0 }
@@ -80,9 +80,9 @@ async fn calls_that_came_without_an_id_are_replayed_at_any_time() {
         [[reply]]
         steps = [{ text = 'nothing there' }, { call = { name = 'ls', id = '' } }]
         ";
-    let recorded = two_laps(&place.recorder(scripted(script)), AT).await;
+    let recorded = two_steps(&place.recorder(scripted(script)), AT).await;
     let later = AT + TimeDelta::days(1);
-    let again = two_laps(&place.replay(), later).await.map(|answer| {
+    let again = two_steps(&place.replay(), later).await.map(|answer| {
         assert_eq!(answer.timestamp, later);
         AssistantMessage { timestamp: AT, ..answer }
     });
@@ -93,7 +93,7 @@ async fn calls_that_came_without_an_id_are_replayed_at_any_time() {
 }
 
 #[tokio::test]
-async fn every_error_comes_back_as_it_was() {
+async fn every_error_is_replayed_unchanged() {
     let message = || "m".to_owned();
     let retry_after = Some(Duration::new(3, 141_592_653));
     for error in [
@@ -115,18 +115,18 @@ async fn every_error_comes_back_as_it_was() {
         ProviderError::Cut,
         ProviderError::Protocol { message: message() },
     ] {
-        let place = Place::new();
-        let said = vec![Ok(text(0, "so")), Err(error.clone())];
-        ask(&place.recorder(Said::new(said, End::Ends)), "a").await;
+        let place = RecordingPath::new();
+        let sent = vec![Ok(text(0, "so")), Err(error.clone())];
+        ask(&place.recorder(FixedProvider::new(sent, End::Ends)), "a").await;
         let expected = Read { pieces: vec![text(0, "so")], failure: Some(error) };
         assert_eq!(ask(&place.replay(), "a").await, expected);
     }
 }
 
 #[tokio::test]
-async fn an_answer_that_was_cut_off_is_cut_off_again() {
-    let place = Place::new();
-    ask(&place.recorder(Said::pieces(vec![text(0, "cu")])), "a").await;
+async fn an_interrupted_answer_is_interrupted_again() {
+    let place = RecordingPath::new();
+    ask(&place.recorder(FixedProvider::pieces(vec![text(0, "cu")])), "a").await;
     let expected = Read { pieces: vec![text(0, "cu")], failure: None };
     assert_eq!(ask(&place.replay(), "a").await, expected);
     let (_, failure) = message(&place.replay(), request("a")).await;
@@ -134,9 +134,9 @@ async fn an_answer_that_was_cut_off_is_cut_off_again() {
 }
 
 #[tokio::test]
-async fn an_answer_that_was_let_go_ends_where_its_reader_left() {
-    let place = Place::new();
-    let inner = Said::new(vec![Ok(Piece::Alive), Ok(text(0, "a"))], End::Hangs);
+async fn a_dropped_answer_ends_where_its_reader_stopped() {
+    let place = RecordingPath::new();
+    let inner = FixedProvider::new(vec![Ok(Piece::Alive), Ok(text(0, "a"))], End::Hangs);
     let provider = place.recorder(inner);
     let mut source = provider.open(request("a"));
     source.next().await;
@@ -153,7 +153,7 @@ async fn an_answer_whose_recorder_was_killed_ends_there() {
         "",
     ];
     let json = serde_json::to_string(&request("a")).expect("JSON");
-    let place = Place::holding(lines.join("\n").replace("\"anything\"", &json));
+    let place = RecordingPath::holding(lines.join("\n").replace("\"anything\"", &json));
     let recording = place.load();
     assert_eq!((recording.exchanges(), recording.unfinished()), (1, 1));
     let expected = Read { pieces: vec![text(0, "a")], failure: None };
@@ -161,8 +161,8 @@ async fn an_answer_whose_recorder_was_killed_ends_there() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_time_an_answer_took_is_not_kept() {
-    let place = Place::new();
+async fn the_duration_of_an_answer_is_not_recorded() {
+    let place = RecordingPath::new();
     let inner =
         scripted("delay_ms = 1000\nchunk_chars = 1\n[[reply]]\nsteps = [{ text = 'slow' }]");
     let start = Instant::now();
@@ -173,8 +173,8 @@ async fn the_time_an_answer_took_is_not_kept() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_not_read_is_not_used_up() {
-    let place = Place::new();
+async fn an_answer_that_is_not_polled_is_not_used_up() {
+    let place = RecordingPath::new();
     ask(&place.recorder(scripted("[[reply]]\nsteps = []")), "a").await;
     let replay = place.replay();
     drop(replay.open(request("a")));
@@ -183,7 +183,7 @@ async fn an_answer_that_is_not_read_is_not_used_up() {
 
 #[tokio::test]
 async fn the_request_must_be_the_same_byte_for_byte() {
-    let place = Place::new();
+    let place = RecordingPath::new();
     ask(&place.recorder(scripted("[[reply]]\nsteps = []")), "a").await;
     let replay = place.replay();
     for other in [
@@ -199,10 +199,10 @@ async fn the_request_must_be_the_same_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn a_long_replay_lets_others_run() {
-    let place = Place::new();
+async fn a_long_replay_yields_to_other_tasks() {
+    let place = RecordingPath::new();
     let pieces = vec![Piece::Alive; 10_000];
-    ask(&place.recorder(Said::pieces(pieces)), "a").await;
+    ask(&place.recorder(FixedProvider::pieces(pieces)), "a").await;
     let mut others = tokio::task::JoinSet::new();
     others.spawn(async {});
     let cancel = Cancel::when(async move {

@@ -1,4 +1,4 @@
-//! What a request looks like on the wire.
+//! The request on the wire.
 
 use std::num::NonZeroU32;
 
@@ -24,7 +24,7 @@ fn hi() -> Value {
     json!([{"role": "user", "content": [{"type": "text", "text": "hi"}]}])
 }
 
-/// Why `request` is not sent.
+/// The error of a request that is not sent.
 async fn refusal(request: Request) -> StreamError {
     let server = server(Reply::events(whole(&[]))).await;
     let provider = provider(config(&server, None));
@@ -35,14 +35,14 @@ async fn refusal(request: Request) -> StreamError {
 }
 
 #[tokio::test]
-async fn a_plain_request_has_what_the_wire_needs() {
+async fn a_plain_request_has_all_required_fields() {
     let expected =
         json!({"model": "claude", "max_tokens": 16384, "stream": true, "messages": hi()});
     assert_eq!(sent(request(vec![user("hi")]), None).await, expected);
 }
 
 #[tokio::test]
-async fn everything_that_is_asked_for_is_sent() {
+async fn all_settings_of_a_request_are_sent() {
     let request = Request {
         system_prompt: "Be brief.".to_owned(),
         tools: vec![tool("look"), tool("go")],
@@ -69,7 +69,7 @@ async fn everything_that_is_asked_for_is_sent() {
 }
 
 #[tokio::test]
-async fn each_choice_of_tools_has_its_form() {
+async fn each_tool_choice_has_its_form() {
     let cases = [
         (ToolChoice::Auto, None),
         (ToolChoice::None, Some(json!({"type": "none"}))),
@@ -84,7 +84,7 @@ async fn each_choice_of_tools_has_its_form() {
 }
 
 #[tokio::test]
-async fn a_choice_among_no_tools_is_not_sent() {
+async fn a_tool_choice_without_tools_is_not_sent() {
     let named = ToolChoice::Named("look".to_owned());
     for tool_choice in [ToolChoice::None, ToolChoice::Required, named] {
         let request = Request { tool_choice, ..request(vec![user("hi")]) };
@@ -93,7 +93,7 @@ async fn a_choice_among_no_tools_is_not_sent() {
 }
 
 #[tokio::test]
-async fn a_budget_to_think_leaves_room_for_the_answer() {
+async fn a_thinking_budget_leaves_tokens_for_the_answer() {
     let cases = [(None, 30_000 + 16_384), (NonZeroU32::new(40_000), 40_000)];
     for (max_tokens, sent_max_tokens) in cases {
         let request = Request {
@@ -113,12 +113,12 @@ async fn a_budget_to_think_leaves_room_for_the_answer() {
 }
 
 #[tokio::test]
-async fn a_budget_to_think_is_below_the_limit_of_the_answer() {
+async fn a_thinking_budget_is_below_the_limit_of_the_answer() {
     let cases = [
         (3000, 3001, json!({"type": "enabled", "budget_tokens": 3000})),
         (3000, 3000, json!({"type": "enabled", "budget_tokens": 1500})),
         (30_000, 2048, json!({"type": "enabled", "budget_tokens": 1024})),
-        // The wire takes no less than 1024.
+        // The wire's minimum is 1024.
         (30_000, 2047, Value::Null),
         (1024, 3000, json!({"type": "enabled", "budget_tokens": 1024})),
         (1023, 3000, Value::Null),
@@ -136,19 +136,19 @@ async fn a_budget_to_think_is_below_the_limit_of_the_answer() {
 }
 
 #[tokio::test]
-async fn no_temperature_is_sent_beside_thinking() {
+async fn no_temperature_is_sent_with_thinking() {
     let warm = |thinking_tokens| Request {
         temperature: Some(Temperature::new(0.5).expect("a temperature")),
         thinking_tokens: NonZeroU32::new(thinking_tokens),
         ..request(vec![user("hi")])
     };
     assert_eq!(sent(warm(2000), None).await.get("temperature"), None);
-    // Too little to think at all.
+    // Below the minimum thinking budget.
     assert_eq!(sent(warm(1), None).await["temperature"], json!(0.5));
 }
 
 #[tokio::test]
-async fn a_temperature_over_the_limit_of_the_wire_is_refused_before_it_is_sent() {
+async fn a_temperature_above_the_limit_is_refused_before_it_is_sent() {
     let warm = |value| Request {
         temperature: Some(Temperature::new(value).expect("a temperature")),
         ..request(vec![user("hi")])
@@ -173,7 +173,7 @@ async fn a_request_without_a_model_is_refused_before_it_is_sent() {
 }
 
 #[tokio::test]
-async fn pictures_are_sent_as_base64() {
+async fn images_are_sent_as_base64() {
     let image = ImageBlock::new("image/png", *b"png!").expect("an image");
     let content = vec![InputBlock::text("what is this?"), InputBlock::Image(image)];
     let sent = sent(request(vec![UserMessage { content, timestamp: AT }.into()]), None).await;
@@ -188,7 +188,7 @@ async fn pictures_are_sent_as_base64() {
 }
 
 #[tokio::test]
-async fn blank_text_is_left_out() {
+async fn blank_text_is_omitted() {
     let request = Request {
         system_prompt: " \n".to_owned(),
         ..request(vec![user("  "), user("hi"), user("\n")])

@@ -1,4 +1,4 @@
-//! What the server does with a request, and which errors that explains.
+//! Faults of the server, and the errors that each explains.
 
 use std::time::Duration;
 
@@ -6,51 +6,51 @@ use antiphon_core::ProviderError;
 use antiphon_model_server::{Ending, Part, Reply};
 
 use crate::answer::events;
-use crate::dice::Dice;
+use crate::random::Random;
 
-/// How long a rate-limited caller is told to wait.
+/// The `retry-after` of a rate limit.
 const RETRY_AFTER: Duration = Duration::from_millis(12);
 
-/// What becomes of one request.
+/// What the server does with one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum ServerFault {
     Answered {
         chunk_bytes: usize,
     },
-    /// The connection is closed behind so many events.
+    /// Closes the connection after this many events.
     Cut {
         events: usize,
     },
-    /// Nothing comes anymore behind so many events.
+    /// Stalls after this many events.
     Stalled {
         events: usize,
     },
-    /// An event behind so many others is no JSON.
+    /// Sends an invalid event after this many events.
     Garbled {
         events: usize,
     },
-    /// An error is said behind so many events.
+    /// Sends an error after this many events.
     Failed {
         events: usize,
     },
-    /// A web page, with a status of success or not.
+    /// Sends a web page, with a successful status or not.
     Page {
         status: u16,
     },
     RateLimited,
     Overloaded,
     ServerError,
-    /// Closed before anything is said.
+    /// Closes the connection before the response.
     Reset,
-    /// Closed in the middle of the head.
+    /// Closes the connection in the middle of the response head.
     HalfHead,
 }
 
-impl Fate {
-    pub(crate) fn draw(dice: &mut Dice, n: usize) -> Self {
-        let events = dice.below(events(n).len());
-        match dice.below(100) {
-            0..46 => Self::Answered { chunk_bytes: 1 + dice.below(200) },
+impl ServerFault {
+    pub(crate) fn draw(random: &mut Random, n: usize) -> Self {
+        let events = random.below(events(n).len());
+        match random.below(100) {
+            0..46 => Self::Answered { chunk_bytes: 1 + random.below(200) },
             46..54 => Self::Cut { events },
             54..60 => Self::Stalled { events },
             60..65 => Self::Garbled { events },
