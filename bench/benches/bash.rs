@@ -1,5 +1,5 @@
-//! What the `bash` tool adds to starting `bash`: the same command through the tool, with a sandbox
-//! and without, beside a bare spawn.
+//! The overhead of the `bash` tool: the same command through the tool, with and without a sandbox,
+//! compared with a bare spawn.
 
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -15,10 +15,10 @@ use tokio::task::JoinSet;
 
 type Error = Box<dyn std::error::Error>;
 
-/// Rounds of each; they take turns, so that whatever else the machine does harms all alike.
+/// Rounds of each. They alternate, so that other load affects all alike.
 const ROUNDS: usize = 600;
 
-/// Says that this program was started to be a worker.
+/// Argument that makes this program a worker.
 const WORKER: &str = "__worker";
 
 fn main() -> ExitCode {
@@ -55,7 +55,7 @@ fn compare() -> Result<(), Error> {
                 runtime.block_on(tool(&sandboxed, &arguments))?,
                 runtime.block_on(tool(&full, &arguments))?,
             ];
-            // The first ones warm up.
+            // The first rounds are a warm-up.
             if round >= 10 {
                 took.iter_mut().zip(measured).for_each(|(took, measured)| took.push(measured));
             }
@@ -115,7 +115,7 @@ async fn tool(shell: &Arc<Shell>, arguments: &RawJson) -> Result<Duration, Error
     if result.is_error { Err(format!("{:?}", result.content).into()) } else { Ok(took) }
 }
 
-/// The second is what it takes when nobody else needs the machine.
+/// The best is the time on an otherwise idle machine.
 fn median_and_best(mut took: Vec<Duration>) -> [Duration; 2] {
     took.sort();
     [2, 10].map(|part| took.get(took.len() / part).copied().unwrap_or_default())

@@ -1,5 +1,5 @@
-//! What the tools for files add to the bare operation: a small read and write, and an edit in 10 MB,
-//! beside what `std::fs` does with the same durability.
+//! The overhead of the file tools: a small read and write, and an edit in 10 MB, compared with
+//! `std::fs` with the same durability.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -92,7 +92,7 @@ fn call(
     })
 }
 
-/// What a careful program does to replace a file.
+/// Replaces a file atomically and durably.
 fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Error> {
     let draft = folder.join(".draft");
     let mut file = File::create(&draft)?;
@@ -108,7 +108,7 @@ fn timed(work: impl FnOnce() -> Result<(), Error>) -> Result<Duration, Error> {
     Ok(start.elapsed())
 }
 
-/// Both in turns, so that whatever else the machine does harms both alike.
+/// Alternates, so that other load affects both alike.
 fn print(
     name: &str,
     mut bare: impl FnMut() -> Result<Duration, Error>,

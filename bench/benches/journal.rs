@@ -1,5 +1,5 @@
-//! How many appends a journal takes in a second, each answered only when it is kept: on SQLite with
-//! a sync to the disk, on SQLite without, in memory, and beside them what the disk itself does.
+//! Appends per second, each acknowledged when it is durable: on SQLite with a sync to disk, on
+//! SQLite without, in memory, and compared with the disk itself.
 
 use std::fs::File;
 use std::io::Write;
@@ -96,7 +96,7 @@ fn note(task_id: TaskId, seq: antiphon_core::Seq) -> Append {
     }
 }
 
-/// How often a second a small file can be appended to and synced.
+/// Appends with a sync to a small file, per second.
 fn syncs() -> Result<u64, Error> {
     let folder = tempfile::tempdir()?;
     let mut file = File::create(folder.path().join("file"))?;

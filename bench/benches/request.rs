@@ -1,5 +1,5 @@
-//! What the next request of a conversation costs at turn 10 and at turn 5,000: what of the history
-//! is sent, and the body of every wire, beside the plain JSON of the same messages.
+//! The cost of the next request of a conversation at turn 10 and at turn 5,000: the selected
+//! history and the body of every wire, compared with the plain JSON of the same messages.
 
 use std::sync::Arc;
 
@@ -19,13 +19,13 @@ use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 
 type Error = Box<dyn std::error::Error>;
 
-/// A wire by its name.
+/// A wire and its name.
 type Wire = (&'static str, Box<dyn Provider>);
 
-/// Nobody is there, and nobody is asked: a body is written before anything is sent.
+/// Nothing is sent: a body is written before the connection is opened.
 const NOWHERE: &str = "http://127.0.0.1:9";
 
-/// A question and `turns` laps of a call and its result.
+/// A question and `turns` steps of a call and its result.
 fn conversation(turns: usize, model: &ModelRef) -> Result<Vec<Arc<Message>>, Error> {
     let at = DateTime::UNIX_EPOCH;
     let mut messages = vec![UserMessage::text("Count the words of every file.", at).into()];

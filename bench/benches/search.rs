@@ -1,5 +1,5 @@
-//! `grep` and `glob` beside the bare `rg`, on the same tree of 50,000 files. Without `rg` on the
-//! path there is no baseline, and the bench says so.
+//! `grep` and `glob` compared with `rg`, on the same tree of 50,000 files. Without `rg` on the path
+//! there is no baseline, and the benchmark says so.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -22,7 +22,7 @@ const FOLDERS: u32 = 1000;
 const FILES_PER_FOLDER: u32 = 50;
 const ROUNDS: usize = 15;
 
-/// What is asked of the tool, and what of `rg`, so that both do the same.
+/// Arguments of the tool and of `rg` that do the same.
 const SEARCHES: [(&str, &str, &str, &[&str]); 5] = [
     ("a rare word", "grep", r#"{"pattern":"needle_in_hay"}"#, &["-nS", "needle_in_hay"]),
     ("a regex", "grep", r#"{"pattern":"\\w+_in_\\w+\\(\\)"}"#, &["-nS", r"\w+_in_\w+\(\)"]),
@@ -57,7 +57,7 @@ fn main() -> Result<(), Error> {
         let tool: &dyn ToolHandler = if tool == "grep" { &grep } else { &glob };
         let arguments = RawJson::parse(arguments)?;
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-        // In turns, so that both see the same machine.
+        // Alternates, so that both see the same machine.
         for _ in 0..ROUNDS {
             ours.push(call(&runtime, tool, &arguments)?);
             if has_rg {
@@ -78,7 +78,7 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// What a search took.
+/// Time of a search.
 struct Cost {
     clock: Duration,
     processor: Duration,
@@ -92,7 +92,7 @@ fn print_ratio(ours: Option<f64>, theirs: Option<f64>) {
     }
 }
 
-/// A tree like those of programmers: many folders, small files, rules at several places.
+/// A tree like a source repository: many folders, small files, ignore rules at several places.
 fn grow(root: &Path) -> Result<(), Error> {
     fs::create_dir(root.join(".git"))?;
     fs::write(root.join(".gitignore"), "target/\n*.log\nnode_modules\n/build\n*.tmp\n")?;
@@ -111,7 +111,7 @@ fn grow(root: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Some 2 KB of words; every 500th file has what is looked for.
+/// About 2 KB of words; every 500th file contains the pattern.
 fn text(number: u32) -> String {
     let lines = 20 + number % 40;
     let mut text = String::new();
@@ -138,7 +138,7 @@ fn call(runtime: &Runtime, tool: &dyn ToolHandler, arguments: &RawJson) -> Resul
 
 fn run(folder: &Path, arguments: &[&str]) -> Result<Cost, Error> {
     let (started, before) = (Instant::now(), children_time()?);
-    // Its output goes through a pipe, as it does when an agent calls it.
+    // Its output goes through a pipe, as when an agent calls it.
     let output = Command::new("rg").args(arguments).current_dir(folder).output()?;
     let processor = children_time()?.saturating_sub(before);
     let cost = Cost { clock: started.elapsed(), processor };
@@ -148,7 +148,7 @@ fn run(folder: &Path, arguments: &[&str]) -> Result<Cost, Error> {
     Ok(cost)
 }
 
-/// What all children so far took of the processor.
+/// CPU time of all children so far.
 fn children_time() -> Result<Duration, Error> {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
     let time = usage.user_time() + usage.system_time();

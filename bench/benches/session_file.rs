@@ -1,4 +1,4 @@
-//! A session of 1,000 messages to text and back, beside plain `serde_json` values.
+//! A session of 1,000 messages to text and back, compared with plain `serde_json` values.
 
 use antiphon_core::{Session, SessionId, UserMessage};
 use chrono::DateTime;

@@ -1,9 +1,9 @@
-//! What one delta of an answer costs, from the wire to the message and to the terminal.
+//! The cost of one delta of an answer, from the wire to the message and to the terminal.
 //!
-//! A server on another thread sends one answer of 10,000 deltas over loopback. Measured is the CPU
-//! time and the allocations of the thread that reads it, once through a provider and the
-//! assembler, once through nothing but the parsers that nobody can do without: server-sent
-//! events and JSON. Then the whole program, its output on a pipe.
+//! A server on another thread sends one answer of 10,000 deltas over loopback. Measured are the CPU
+//! time and the allocations of the reading thread, once through a provider and the assembler, once
+//! through the parsers alone: server-sent events and JSON. Then the whole program, with its output
+//! on a pipe.
 
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
@@ -29,7 +29,7 @@ const ROUNDS: usize = 7;
 
 type Error = Box<dyn std::error::Error>;
 
-/// One wire: how an answer of `n` deltas looks on it, and who reads it.
+/// One wire: the form of an answer of `n` deltas, and its provider.
 struct Wire {
     name: &'static str,
     answer: fn(usize) -> String,
@@ -110,12 +110,12 @@ fn per_delta(micros: f64) -> f64 {
     micros / DELTAS as f64
 }
 
-/// CPU per delta of the parsers alone, on the bytes in memory.
+/// CPU per delta of the parsers alone, on bytes in memory.
 fn bare(wire: &Wire) -> Result<f64, Error> {
     let body = Bytes::from((wire.answer)(DELTAS));
     let start = ThreadTime::now();
     let mut decoder = SseDecoder::new();
-    // In the pieces in which they come from a socket.
+    // In chunks of the size that a socket returns.
     for chunk in body.chunks(8 * 1024) {
         let mut unread = body.slice_ref(chunk);
         while let Some(event) = decoder.next(&mut unread) {
@@ -146,7 +146,7 @@ fn allocations(wire: &Wire) -> Result<f64, Error> {
     Ok(counted.count_total as f64 / DELTAS as f64)
 }
 
-/// Peak memory of reading an answer, in KiB, the message itself included.
+/// Peak memory of reading an answer, in KiB, including the message.
 fn peak(wire: &Wire, deltas: usize) -> Result<u64, Error> {
     let server = Server::start(wire, deltas)?;
     let (runtime, provider) = client(wire, &server)?;
@@ -154,7 +154,7 @@ fn peak(wire: &Wire, deltas: usize) -> Result<u64, Error> {
     Ok(measure(|| drop(read(&runtime, &*provider))).bytes_max / 1024)
 }
 
-/// CPU per delta of the whole program, start-up taken out.
+/// CPU per delta of the whole program, without start-up.
 fn program(antiphon: &str) -> Result<f64, Error> {
     let run = |deltas: usize| -> Result<f64, Error> {
         let server = Server::start(&WIRES[0], deltas)?;
@@ -204,7 +204,7 @@ fn read(runtime: &Runtime, provider: &dyn Provider) -> Result<(), Error> {
     Ok(())
 }
 
-/// A server on a thread of its own, so that only the reader is measured.
+/// A server on its own thread, so that only the reader is measured.
 struct Server {
     url: String,
     _stop: mpsc::SyncSender<()>,

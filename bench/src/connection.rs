@@ -1,4 +1,4 @@
-//! One connection of a client that costs little: HTTP/1.1, kept alive, one request at a time.
+//! A cheap client connection: HTTP/1.1, keep-alive, one request at a time.
 
 use std::net::SocketAddr;
 
@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 
 use crate::Error;
 
-/// Where a server listens, and what it wants to see.
+/// Address and token of a server.
 #[derive(Debug, Clone)]
 pub struct Address {
     socket: SocketAddr,
@@ -23,28 +23,28 @@ pub struct Address {
 }
 
 impl Address {
-    /// A server that wants to see nothing.
+    /// A server without a token.
     pub fn new(socket: SocketAddr) -> Self {
         Self { socket, token: None }
     }
 
-    /// A server that wants to see a token.
+    /// Adds a token.
     pub fn with_token(self, token: &str) -> Self {
         Self { token: Some(format!("Bearer {token}")), ..self }
     }
 
-    /// The number of a port on this machine.
+    /// The socket address.
     pub fn socket(&self) -> SocketAddr {
         self.socket
     }
 }
 
-/// A connection. It is closed when it is dropped.
+/// A connection. Dropping it closes it.
 #[derive(Debug)]
 pub struct Connection {
     address: Address,
     sender: SendRequest<Full<Bytes>>,
-    /// Owns who reads and writes.
+    /// Owns the task that reads and writes.
     _driver: JoinSet<()>,
 }
 
@@ -55,12 +55,13 @@ impl Connection {
         socket.set_nodelay(true)?;
         let (sender, connection) = handshake(TokioIo::new(socket)).await?;
         let mut driver = JoinSet::new();
-        // What goes wrong on the way is told to whoever asked.
+        // The caller gets the error from its request.
         driver.spawn(async move { drop(connection.await) });
         Ok(Self { address: address.clone(), sender, _driver: driver })
     }
 
-    /// Asks, and hears the head of the answer. Its body has to be read before the next request.
+    /// Sends a request and returns the response head. Its body must be read before the next
+    /// request.
     pub async fn ask(
         &mut self,
         method: Method,
@@ -70,7 +71,7 @@ impl Connection {
         self.ask_as(None, method, path, body).await
     }
 
-    /// The same under a name: asked again under it, it is the same request.
+    /// The same with an idempotency key: repeated with the same key, it is the same request.
     pub async fn ask_as(
         &mut self,
         key: Option<&str>,
@@ -93,7 +94,8 @@ impl Connection {
         Ok(self.sender.send_request(request.body(Full::new(body))?).await?)
     }
 
-    /// Asks, and reads the whole answer. One that is no 2xx is an error that says what it was.
+    /// Sends a request and returns the response body. A status other than 2xx is an error with the
+    /// body.
     pub async fn fetch(&mut self, method: Method, path: &str, body: Bytes) -> Result<Bytes, Error> {
         let response = self.ask(method, path, body).await?;
         let status = response.status();
@@ -104,7 +106,7 @@ impl Connection {
         Ok(body)
     }
 
-    /// Posts JSON, and reads JSON.
+    /// Posts JSON and reads JSON.
     pub async fn post(&mut self, path: &str, body: &Value) -> Result<Value, Error> {
         let body = self.fetch(Method::POST, path, body.to_string().into()).await?;
         Ok(serde_json::from_slice(&body)?)

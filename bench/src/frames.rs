@@ -1,5 +1,5 @@
-//! Server-sent events as they come, each as the bytes of its lines. Nothing is parsed: a client that
-//! measures should not be what is measured.
+//! Server-sent events as raw bytes. Nothing is parsed: the client must not dominate the
+//! measurement.
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
@@ -8,7 +8,7 @@ use memchr::memmem;
 
 use crate::Error;
 
-/// Longest event. A longer one is an error.
+/// Longest event, in bytes. A longer one is an error.
 const EVENT_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// A stream of events.
@@ -19,12 +19,12 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// The events in the body of an answer.
+    /// The events in a response body.
     pub fn new(body: Incoming) -> Self {
         Self { body, read: BytesMut::new() }
     }
 
-    /// The next event without the empty line behind it; `None` at the end of the stream.
+    /// The next event without its empty line; `None` at the end of the stream.
     pub async fn next(&mut self) -> Result<Option<Bytes>, Error> {
         loop {
             if let Some(end) = memmem::find(&self.read, b"\n\n") {

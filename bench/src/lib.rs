@@ -1,8 +1,8 @@
-//! What the benchmarks of the server share: a server to measure, a client that costs little, and what
-//! a process takes.
+//! Shared parts of the server benchmarks: a server to measure, a cheap client, and process
+//! statistics.
 //!
-//! The benchmarks themselves are in `benches/`. What they measure is a release binary in a process of
-//! its own, named by the variable `ANTIPHON`, as `make bench` sets it.
+//! The benchmarks themselves are in `benches/`. They measure a release binary in its own process,
+//! named by the variable `ANTIPHON`, which `make bench` sets.
 
 mod connection;
 mod frames;
@@ -16,5 +16,5 @@ pub use process::{Process, Usage, raise_files};
 pub use served::{Project, Served};
 pub use times::Times;
 
-/// Whatever went wrong: a benchmark that cannot be measured says so and ends.
+/// Any error: a benchmark that cannot measure reports it and ends.
 pub type Error = Box<dyn std::error::Error + Send + Sync>;

@@ -1,4 +1,4 @@
-//! What a process takes, as the system tells it.
+//! CPU time, memory and open files of a process.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -8,20 +8,20 @@ use nix::unistd::{SysconfVar, sysconf};
 
 use crate::Error;
 
-/// Raises the limit of open files as far as it goes, for this process and those that it starts.
+/// Raises the limit of open files to the maximum, for this process and its children.
 pub fn raise_files() -> Result<u64, Error> {
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
     setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;
     Ok(hard)
 }
 
-/// A process that is measured.
+/// A measured process.
 #[derive(Debug, Clone, Copy)]
 pub struct Process {
     id: u32,
 }
 
-/// What it has used at a moment.
+/// CPU time at a moment.
 #[derive(Debug, Clone, Copy)]
 pub struct Usage {
     at: Instant,
@@ -29,20 +29,20 @@ pub struct Usage {
 }
 
 impl Process {
-    /// By its number.
+    /// The process with this id.
     pub fn new(id: u32) -> Self {
         Self { id }
     }
 
-    /// This one.
+    /// This process.
     pub fn own() -> Self {
         Self::new(std::process::id())
     }
 
-    /// What it has used so far.
+    /// CPU time so far.
     pub fn usage(self) -> Result<Usage, Error> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.id))?;
-        // Behind the name, which may hold anything: the 12th and 13th field are ticks.
+        // After the name, which may contain anything: fields 12 and 13 are ticks.
         let (_, fields) = stat.rsplit_once(')').ok_or("that is no process")?;
         let fields = fields.split_whitespace().skip(11).take(2);
         let ticks: u64 = fields.map(str::parse::<u64>).sum::<Result<_, _>>()?;
@@ -51,7 +51,7 @@ impl Process {
         Ok(Usage { at: Instant::now(), cpu: Duration::from_millis(millis) })
     }
 
-    /// Memory it holds, in KiB.
+    /// Resident memory, in KiB.
     pub fn resident_kib(self) -> Result<u64, Error> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.id))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -59,12 +59,12 @@ impl Process {
         Ok(line.trim().trim_end_matches(" kB").parse()?)
     }
 
-    /// Files and sockets it has open.
+    /// Number of open files and sockets.
     pub fn files(self) -> Result<usize, Error> {
         Ok(fs::read_dir(format!("/proc/{}/fd", self.id))?.count())
     }
 
-    /// Processes that it started, and those that these started.
+    /// Child processes and their descendants.
     pub fn descendants(self) -> Vec<u32> {
         let mut found = Vec::new();
         let mut ahead = vec![self.id];
@@ -86,7 +86,7 @@ impl Usage {
         self.cpu.saturating_sub(before.cpu)
     }
 
-    /// The share of one core since `before`: 1.0 is all of it.
+    /// Share of one core since `before`: 1.0 is all of it.
     pub fn cores_since(&self, before: &Self) -> f64 {
         let wall = self.at.duration_since(before.at).as_secs_f64();
         self.cpu_since(before).as_secs_f64() / wall.max(f64::EPSILON)

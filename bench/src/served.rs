@@ -1,4 +1,4 @@
-//! `antiphon serve` as users start it: a release binary, a project of its own, a journal on the disk.
+//! `antiphon serve` as users start it: a release binary, its own project, a journal on disk.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -13,10 +13,10 @@ use crate::Error;
 use crate::connection::Address;
 use crate::process::Process;
 
-/// Which binary is measured.
+/// Environment variable with the path of the binary.
 const ANTIPHON: &str = "ANTIPHON";
 
-/// A folder with a journal, a configuration and scripts, which go away with it.
+/// A folder with a journal, a configuration and scripts. Dropping it removes the folder.
 #[derive(Debug)]
 pub struct Project {
     antiphon: PathBuf,
@@ -24,8 +24,8 @@ pub struct Project {
 }
 
 impl Project {
-    /// An empty one below `near`, which should be on a disk: a folder for temporary files may be in
-    /// memory, and a sync costs nothing there.
+    /// An empty project below `near`, which should be on a disk: a temporary folder may be in
+    /// memory, where a sync costs nothing.
     pub fn new(near: &str, config: &str) -> Result<Self, Error> {
         let antiphon = std::env::var_os(ANTIPHON)
             .ok_or("set ANTIPHON to a release binary of `antiphon`, or use `make bench`")?;
@@ -37,12 +37,12 @@ impl Project {
         Ok(project)
     }
 
-    /// Where it is.
+    /// Path of the folder.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Writes a file into it.
+    /// Writes a file into the folder.
     pub fn write(&self, name: &str, text: &str) -> Result<PathBuf, Error> {
         let path = self.path().join(name);
         fs::create_dir_all(path.parent().ok_or("that is no file")?)?;
@@ -50,19 +50,19 @@ impl Project {
         Ok(path)
     }
 
-    /// A command in it.
+    /// A command that runs in the folder.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.antiphon);
         command.current_dir(self.path()).args(arguments).stdin(Stdio::null());
         command.env_clear().env("HOME", self.path().join("home"));
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("ANTIPHON_CONFIG", self.path().join("config.toml"));
-        // Faults are part of the load: only what should not be is told.
+        // Faults are part of the load: only unexpected errors are logged.
         command.env("ANTIPHON_LOG", "error");
         command
     }
 
-    /// Starts a server in it, and waits until it listens.
+    /// Starts a server and waits until it listens.
     pub fn serve(&self, arguments: &[&str]) -> Result<Served, Error> {
         let arguments = [&["serve", "--listen", "127.0.0.1:0"], arguments].concat();
         let mut process = self.command(&arguments).stdout(Stdio::piped()).spawn()?;
@@ -78,34 +78,34 @@ impl Project {
     }
 }
 
-/// A server at work. It is killed when it is dropped.
+/// A running server. Dropping it kills it.
 #[derive(Debug)]
 pub struct Served {
     process: Child,
-    /// Held open: a server that cannot print would end.
+    /// Kept open: a server that cannot print would end.
     output: BufReader<ChildStdout>,
     address: Option<Address>,
 }
 
 impl Served {
-    /// Where it listens, and its token.
+    /// Its address and token.
     pub fn address(&self) -> Result<Address, Error> {
         Ok(self.address.clone().ok_or("the server does not listen")?)
     }
 
-    /// What it takes.
+    /// Its process.
     pub fn process(&self) -> Process {
         Process::new(self.process.id())
     }
 
-    /// Kills it, as a loss of power would.
+    /// Kills it, like a power failure.
     pub fn kill(mut self) -> Result<(), Error> {
         self.process.kill()?;
         self.process.wait()?;
         Ok(())
     }
 
-    /// Ends it in order.
+    /// Shuts it down in order.
     pub fn end(mut self) -> Result<(), Error> {
         kill(Pid::from_raw(i32::try_from(self.process.id())?), Signal::SIGTERM)?;
         let status = self.process.wait()?;

@@ -1,28 +1,28 @@
-//! Many times, and what is left of them.
+//! Durations and their percentiles.
 
 use std::time::Duration;
 
-/// How long the same thing took, many times.
+/// Durations of the same operation.
 #[derive(Debug, Clone, Default)]
 pub struct Times(Vec<Duration>);
 
 impl Times {
-    /// One more.
+    /// Adds a duration.
     pub fn push(&mut self, time: Duration) {
         self.0.push(time);
     }
 
-    /// How often it was done.
+    /// Number of durations.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether it was never done.
+    /// Whether there is no duration.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// In milliseconds: so many of a hundred took no longer. Zero when there is none.
+    /// The duration in milliseconds that this many percent do not exceed. Zero when empty.
     pub fn percentile_ms(&self, percent: usize) -> f64 {
         let mut sorted = self.0.clone();
         let place = (sorted.len() * percent / 100).min(sorted.len().saturating_sub(1));

@@ -1,4 +1,4 @@
-//! What the disk takes: one sync, and one append to the journal.
+//! The cost of one sync, and of one append to the journal.
 
 use std::fs::File;
 use std::io::Write;

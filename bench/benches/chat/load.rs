@@ -1,4 +1,4 @@
-//! Clients that ask again as soon as they are answered.
+//! Clients that send the next request as soon as they have a response.
 
 use std::time::{Duration, Instant};
 
@@ -12,30 +12,30 @@ use tokio::task::JoinSet;
 
 const PATH: &str = "/v1/chat/completions";
 
-/// What is asked, and whom.
+/// The request and its server.
 #[derive(Debug, Clone)]
-pub(crate) struct ApprovalPolicy {
+pub(crate) struct Load {
     address: Address,
     body: Bytes,
     stream: bool,
 }
 
-/// How long it took.
+/// Response times.
 #[derive(Debug, Default)]
-pub(crate) struct Heard {
-    /// To the first text; nothing of whole answers.
+pub(crate) struct ResponseTimes {
+    /// Until the first text; empty for responses without streaming.
     pub(crate) first: Times,
     pub(crate) end: Times,
 }
 
-impl Heard {
+impl ResponseTimes {
     pub(crate) fn add(&mut self, more: Self) {
         self.first.extend(more.first);
         self.end.extend(more.end);
     }
 }
 
-impl ApprovalPolicy {
+impl Load {
     pub(crate) fn new(address: Address, model: &str, stream: bool) -> Self {
         let said = json!([
             { "role": "system", "content": "You are a reviewer. Be short." },
@@ -45,8 +45,12 @@ impl ApprovalPolicy {
         Self { address, body: body.to_string().into(), stream }
     }
 
-    /// Asks so many at a time for so long.
-    pub(crate) async fn ask(&self, at_once: usize, how_long: Duration) -> Result<Heard, Error> {
+    /// Runs this many clients for this long.
+    pub(crate) async fn ask(
+        &self,
+        at_once: usize,
+        how_long: Duration,
+    ) -> Result<ResponseTimes, Error> {
         let mut clients = JoinSet::new();
         let mut connections = Vec::new();
         for _ in 0..at_once {
@@ -57,15 +61,19 @@ impl ApprovalPolicy {
             let asking = self.clone();
             clients.spawn(async move { asking.ask_until(connection, until).await });
         }
-        let mut heard = Heard::default();
+        let mut heard = ResponseTimes::default();
         while let Some(more) = clients.join_next().await {
             heard.add(more??);
         }
         Ok(heard)
     }
 
-    async fn ask_until(&self, mut connection: Connection, until: Instant) -> Result<Heard, Error> {
-        let mut heard = Heard::default();
+    async fn ask_until(
+        &self,
+        mut connection: Connection,
+        until: Instant,
+    ) -> Result<ResponseTimes, Error> {
+        let mut heard = ResponseTimes::default();
         while Instant::now() < until {
             let asked = Instant::now();
             let response = connection.ask(Method::POST, PATH, self.body.clone()).await?;
@@ -95,7 +103,7 @@ impl ApprovalPolicy {
     }
 }
 
-/// Whether a chunk says something.
+/// Whether a chunk contains text.
 fn has_text(frame: &[u8]) -> bool {
     let content = memmem::find(frame, b"\"content\":\"");
     content.is_some_and(|at| frame.get(at + 11).is_some_and(|byte| *byte != b'"'))

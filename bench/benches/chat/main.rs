@@ -1,12 +1,12 @@
 //! Chat completions over HTTP, everything synced to disk.
 //!
-//! First how many there are in a second, with a scripted model that answers at once. Then how much later
-//! an answer comes through Antiphon than from the model's own server, which is a process of its own: both
-//! are asked in turn, by the same client. Beside them what one sync costs here, because an answer is
-//! durable before it is whole and cannot come sooner than the disk.
+//! First the requests per second, with a scripted model that answers at once. Then the added
+//! latency of Antiphon compared with the model's own server, which is a separate process: both are
+//! asked in turn, by the same client. Also the cost of one sync, because an answer is durable
+//! before it is complete and cannot be faster than the disk.
 //!
-//! The client is one thread of this process. What it takes of the machine is told, for it takes it from
-//! the server.
+//! The client is one thread of this process. Its CPU share is printed, because the server cannot
+//! use it.
 
 mod disk;
 mod load;
@@ -15,31 +15,31 @@ mod upstream;
 use std::time::Duration;
 
 use antiphon_bench::{Address, Error, Process, Project, Times, raise_files};
-use load::{ApprovalPolicy, Heard};
+use load::{Load, ResponseTimes};
 use tokio::runtime::{Builder, Runtime};
 use upstream::Upstream;
 
-/// Requests at a time, of a model that answers at once.
+/// Concurrent requests to a model that answers at once.
 const AT_ONCE: [usize; 3] = [1, 64, 512];
 
-/// Requests at a time, when a server of models is asked too.
+/// Concurrent requests when an upstream server is also measured.
 const AT_ONCE_ADDED: [usize; 2] = [1, 64];
 
-/// How long each is asked, and how long before it counts.
-const ASKED_FOR: Duration = Duration::from_secs(3);
+/// How long each is measured, and how long it warms up.
+const DURATION: Duration = Duration::from_secs(3);
 const WARM_UP: Duration = Duration::from_millis(500);
 
-/// How often both are asked in turn, and how long each time.
+/// How often both are measured in turn, and how long each time.
 const TURNS: usize = 6;
 const TURN: Duration = Duration::from_millis(700);
 
 type Part = fn(&Runtime) -> Result<(), Error>;
 
-/// What is measured: all of it, or what is named behind `--`.
+/// What is measured: everything, or the names after `--`.
 const PARTS: [(&str, Part); 3] =
     [("disk", disk::compare), ("throughput", throughput), ("added", added)];
 
-/// Answers at once, and as much as `upstream` says.
+/// Answers at once, with as much text as `upstream`.
 const SCRIPT: &str = r#"
 name = "instant"
 [[reply]]
@@ -62,7 +62,7 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// A project whose models are a script and, if there is one, a server.
+/// A project with a scripted model and, if given, an upstream server.
 fn project(upstream: Option<&Upstream>) -> Result<Project, Error> {
     let models = upstream.map_or_else(String::new, |upstream| {
         format!("[providers.upstream]\nkind = \"openai\"\nbase_url = \"{}/v1\"\n", upstream.url())
@@ -76,7 +76,7 @@ fn project(upstream: Option<&Upstream>) -> Result<Project, Error> {
 fn throughput(runtime: &Runtime) -> Result<(), Error> {
     println!(
         "chat completions of a scripted model of 0 ms, durable; {} s each\n",
-        ASKED_FOR.as_secs()
+        DURATION.as_secs()
     );
     println!(
         "{:12}{:>10}{:>12}{:>10}{:>10}{:>18}{:>16}{:>16}{:>10}",
@@ -92,18 +92,18 @@ fn throughput(runtime: &Runtime) -> Result<(), Error> {
     );
     for (name, stream) in [("whole", false), ("streamed", true)] {
         for at_once in AT_ONCE {
-            // A server for each: nothing is left of the one before.
+            // A new server for each: nothing is left of the one before.
             let project = project(None)?;
             let served = project.serve(&[])?;
-            let asking = ApprovalPolicy::new(served.address()?, "scripted/instant", stream);
+            let asking = Load::new(served.address()?, "scripted/instant", stream);
             runtime.block_on(asking.ask(at_once, WARM_UP))?;
             let (process, client) = (served.process(), Process::own());
             let before = (process.usage()?, client.usage()?);
-            let Heard { end, .. } = runtime.block_on(asking.ask(at_once, ASKED_FOR))?;
+            let ResponseTimes { end, .. } = runtime.block_on(asking.ask(at_once, DURATION))?;
             let after = (process.usage()?, client.usage()?);
             println!(
                 "{name:12}{at_once:>10}{:>12.0}{:>10.2}{:>10.2}{:>18.0}{:>16.2}{:>16.2}{:>10.0}",
-                count(&end) / ASKED_FOR.as_secs_f64(),
+                count(&end) / DURATION.as_secs_f64(),
                 end.percentile_ms(50),
                 end.percentile_ms(99),
                 after.0.cpu_since(&before.0).as_secs_f64() * 1e6 / count(&end),
@@ -129,8 +129,8 @@ fn added(runtime: &Runtime) -> Result<(), Error> {
             let upstream = Upstream::start()?;
             let project = project(Some(&upstream))?;
             let served = project.serve(&[])?;
-            let directly = ApprovalPolicy::new(Address::new(upstream.socket()?), "m", stream);
-            let through = ApprovalPolicy::new(served.address()?, "upstream/m", stream);
+            let directly = Load::new(Address::new(upstream.socket()?), "m", stream);
+            let through = Load::new(served.address()?, "upstream/m", stream);
             let both = runtime.block_on(in_turn(&directly, &through, at_once))?;
             let (direct, heard) = both;
             if stream {
@@ -147,13 +147,13 @@ fn added(runtime: &Runtime) -> Result<(), Error> {
 }
 
 async fn in_turn(
-    directly: &ApprovalPolicy,
-    through: &ApprovalPolicy,
+    directly: &Load,
+    through: &Load,
     at_once: usize,
-) -> Result<(Heard, Heard), Error> {
+) -> Result<(ResponseTimes, ResponseTimes), Error> {
     directly.ask(at_once, WARM_UP).await?;
     through.ask(at_once, WARM_UP).await?;
-    let (mut direct, mut heard) = (Heard::default(), Heard::default());
+    let (mut direct, mut heard) = (ResponseTimes::default(), ResponseTimes::default());
     for _ in 0..TURNS {
         direct.add(directly.ask(at_once, TURN).await?);
         heard.add(through.ask(at_once, TURN).await?);

@@ -1,20 +1,19 @@
-//! A model server in a process of its own, which answers at once. It ends when whoever started it lets go
-//! of its input.
+//! A model server in its own process, which answers at once. It ends when its input is closed.
 
 use std::io::{self, BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 
 use antiphon_bench::Error;
-use antiphon_model_server::{ModelServer, Part, Recorded, Reply};
+use antiphon_model_server::{ModelServer, Part, RecordedRequest, Reply};
 use memchr::memmem;
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
 
-/// Says that this program was started to be the model server.
+/// Argument that makes this program the model server.
 pub(crate) const WORD: &str = "__upstream";
 
-/// What it says, delta by delta.
+/// Its answer, delta by delta.
 const SAID: [&str; 8] = [
     "There is ",
     "nothing wrong ",
@@ -26,12 +25,12 @@ const SAID: [&str; 8] = [
     "the review.",
 ];
 
-/// Serves, and prints its address before that.
+/// Prints its address, then serves.
 pub(crate) fn serve() -> Result<(), Error> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let (whole, streamed) = (whole(), streamed());
-        let answer = move |asked: &Recorded, _| {
+        let answer = move |asked: &RecordedRequest, _| {
             let stream = memmem::find(&asked.body, b"\"stream\":true").is_some();
             if stream { streamed.clone() } else { whole.clone() }
         };
@@ -73,7 +72,6 @@ fn answer(object: &str, choices: Value, bill: bool) -> Value {
     answer
 }
 
-/// The process.
 pub(crate) struct Upstream {
     url: String,
     process: Child,

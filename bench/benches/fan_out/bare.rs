@@ -1,4 +1,4 @@
-//! The baseline: the same requests, all at once, with nothing kept and nothing decided.
+//! The baseline: the same requests, all at once, without a journal and an orchestrator.
 
 use reqwest::header::CONTENT_TYPE;
 use serde_json::json;
@@ -7,11 +7,11 @@ use tokio::task::JoinSet;
 
 use crate::Error;
 use crate::model::TEXT;
-use crate::spent::{Meter, Spent};
 use crate::team::{CONTEXT, prompt};
+use crate::usage::{Meter, ResourceUsage};
 
-pub(crate) fn run(children: u32, url: &str) -> Result<Spent, Error> {
-    // Fails when one is installed already, which is as good.
+pub(crate) fn run(children: u32, url: &str) -> Result<ResourceUsage, Error> {
+    // Fails when a provider is installed already, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {

@@ -1,51 +1,52 @@
-//! What it costs to have 100, 1,000 and 10,000 agents at work at once.
+//! The cost of 100, 1,000 and 10,000 concurrent agents.
 //!
-//! One task calls `call_agent` with so many targets and waits for all of them. Each makes one model
-//! call, which takes 50 ms. Beside it the same requests from a bare loop of tokio and reqwest, and
-//! the same agents with a model in memory or a journal in memory, to tell apart what HTTP, the disk
-//! and the orchestrator take.
+//! One task calls `call_agent` with that many targets and waits for all of them. Each makes one
+//! model call, which takes 50 ms. Compared with the same requests from a bare loop of tokio and
+//! reqwest, and with the same agents with a model in memory or a journal in memory, to separate the
+//! costs of HTTP, the disk and the orchestrator.
 //!
-//! Each measurement is a process of its own, and so is the model server: neither what another
-//! measurement left behind nor the server's work is counted.
+//! Each measurement is a separate process, and so is the model server: neither leftovers of another
+//! measurement nor the server's work are counted.
 
 mod bare;
 mod model;
-mod spent;
 mod team;
+mod usage;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-use spent::Spent;
 use team::Model;
+use usage::ResourceUsage;
 
 type Error = Box<dyn std::error::Error>;
 
 const CHILDREN: [u32; 3] = [100, 1_000, 10_000];
 const ROUNDS: usize = 3;
 
-/// Files that are open beside the connections.
-const FILES_BESIDE: u64 = 256;
+/// Files that are open in addition to the connections.
+const OTHER_FILES: u64 = 256;
 
-/// Says that this program was started to be the model server.
+/// Argument that makes this program the model server.
 const SERVER: &str = "__server";
 
-/// Says that this program was started to measure: what, how many children, where the model is.
+/// Argument that makes this program a measurement: subject, number of children, address of the
+/// model.
 const MEASURE: &str = "__measure";
 
 /// What is measured.
 struct Subject {
     name: &'static str,
     word: &'static str,
-    over: Over,
-    run: fn(u32, &str) -> Result<Spent, Error>,
+    over: ModelPath,
+    run: fn(u32, &str) -> Result<ResourceUsage, Error>,
 }
 
 /// How the model is reached.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Over {
+enum ModelPath {
     Http,
     Nothing,
 }
@@ -54,25 +55,25 @@ const SUBJECTS: [Subject; 4] = [
     Subject {
         name: "tokio and reqwest alone",
         word: "bare",
-        over: Over::Http,
+        over: ModelPath::Http,
         run: |children, url| bare::run(children, url),
     },
     Subject {
         name: "agents, synced",
         word: "http",
-        over: Over::Http,
+        over: ModelPath::Http,
         run: |children, url| team::run(children, &Model::At(url), team::synced),
     },
     Subject {
         name: "  without HTTP",
         word: "no-http",
-        over: Over::Nothing,
+        over: ModelPath::Nothing,
         run: |children, _| team::run(children, &Model::InMemory, team::synced),
     },
     Subject {
         name: "  without either",
         word: "no-disk",
-        over: Over::Nothing,
+        over: ModelPath::Nothing,
         run: |children, _| team::run(children, &Model::InMemory, team::in_memory),
     },
 ];
@@ -103,27 +104,27 @@ fn compare() -> Result<(), Error> {
     for subject in &SUBJECTS {
         for children in CHILDREN {
             print!("{:26}{children:>10}", subject.name);
-            if subject.over == Over::Http && u64::from(children) + FILES_BESIDE > files {
+            if subject.over == ModelPath::Http && u64::from(children) + OTHER_FILES > files {
                 println!("  needs more open files than {files}: raise `ulimit -Hn`");
                 continue;
             }
             let spent = fastest(subject, children)?;
-            let Spent { wall_s, cpu_us, peak_kib, journal_bytes } = spent.each(children);
+            let ResourceUsage { wall_s, cpu_us, peak_kib, journal_bytes } = spent.each(children);
             println!("{wall_s:>10.3}{cpu_us:>14.0}{peak_kib:>14.1}{journal_bytes:>16.0}");
         }
     }
     Ok(())
 }
 
-/// Raises the limit of open files as far as it goes: there is one connection for each child.
+/// Raises the limit of open files to the maximum: each child has one connection.
 fn raise_files() -> Result<u64, Error> {
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
     setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;
     Ok(hard)
 }
 
-fn fastest(subject: &Subject, children: u32) -> Result<Spent, Error> {
-    let mut fastest: Option<Spent> = None;
+fn fastest(subject: &Subject, children: u32) -> Result<ResourceUsage, Error> {
+    let mut fastest: Option<ResourceUsage> = None;
     for _ in 0..ROUNDS {
         let spent = measure(subject, children)?;
         fastest = Some(match fastest.take() {
@@ -134,9 +135,9 @@ fn fastest(subject: &Subject, children: u32) -> Result<Spent, Error> {
     fastest.ok_or_else(|| "nothing was measured".into())
 }
 
-fn measure(subject: &Subject, children: u32) -> Result<Spent, Error> {
-    // A server for each: its port is fresh, and so are the client's.
-    let server = (subject.over == Over::Http).then(Server::start).transpose()?;
+fn measure(subject: &Subject, children: u32) -> Result<ResourceUsage, Error> {
+    // A new server for each: its port is fresh, and so are the client's.
+    let server = (subject.over == ModelPath::Http).then(Server::start).transpose()?;
     let url = server.as_ref().map_or("none", |server| server.url.as_str());
     let output = Command::new(std::env::current_exe()?)
         .args([MEASURE, subject.word, &children.to_string(), url])
@@ -145,10 +146,10 @@ fn measure(subject: &Subject, children: u32) -> Result<Spent, Error> {
     if !output.status.success() {
         return Err(format!("`{}` with {children} children failed", subject.word).into());
     }
-    Spent::read(&String::from_utf8(output.stdout)?)
+    ResourceUsage::read(&String::from_utf8(output.stdout)?)
 }
 
-/// A model server in a process of its own, which ends when nobody holds on to it.
+/// A model server in its own process, which ends when its input is closed.
 struct Server {
     url: String,
     process: Child,

@@ -1,7 +1,7 @@
-//! A model server that answers every request with the same stream, 50 ms after it was asked.
+//! A model server that answers every request with the same stream after 50 ms.
 //!
-//! It reads no more of a request than it has to. A connection that says something other than a
-//! request is closed. It ends when whoever started it lets go of its input.
+//! It reads no more of a request than necessary. A connection that sends anything else is closed.
+//! It ends when its input is closed.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -17,20 +17,20 @@ use crate::Error;
 /// How long an answer takes.
 pub(crate) const ANSWER_AFTER: Duration = Duration::from_millis(50);
 
-/// What it says.
+/// Text of the answer.
 pub(crate) const TEXT: &str = "There is nothing wrong with it.";
 
-/// Who listens on the one port. A listener keeps no more than a few thousand that wait, and drops
-/// the next, who then tries again a second later; together they keep everybody.
+/// Listeners on the one port. A listener queues a few thousand connections and drops further ones,
+/// which are retried a second later; together they queue all of them.
 const LISTENERS: usize = 8;
 
-/// Connections that may wait at each.
+/// Queue length of each listener.
 const BACKLOG: u32 = 4096;
 
 /// Largest request. The connection of a larger one is closed.
 const REQUEST_BYTES_MAX: usize = 64 * 1024;
 
-/// Serves, and prints its address before that.
+/// Prints its address, then serves.
 pub(crate) fn serve() -> Result<(), Error> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -59,7 +59,7 @@ async fn accept(listener: TcpListener) {
     let mut connections = JoinSet::new();
     while let Ok((socket, _)) = listener.accept().await {
         let answer = answer.clone();
-        // Whoever hangs up has hung up.
+        // A client that disconnects is not an error.
         connections.spawn(async move { drop(converse(socket, &answer).await) });
     }
 }
@@ -79,7 +79,7 @@ async fn converse(mut socket: TcpStream, answer: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Whether this is a whole request. Nobody sends the next one before they are answered.
+/// Whether the request is complete. No client sends the next one before the answer.
 fn is_whole(heard: &[u8]) -> bool {
     let Some(end) = heard.windows(4).position(|four| four == b"\r\n\r\n") else { return false };
     let lines = String::from_utf8_lossy(&heard[..end]).to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! One agent that calls many, as the orchestrator runs them.
+//! One agent that calls many, run by the orchestrator.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::Path;
@@ -24,25 +24,25 @@ use tokio::runtime::Builder;
 
 use crate::Error;
 use crate::model::{ANSWER_AFTER, TEXT};
-use crate::spent::{Meter, Spent};
+use crate::usage::{Meter, ResourceUsage};
 
-/// What each child is told first.
+/// The system prompt of each child.
 pub(crate) const CONTEXT: &str = "You review one part of a program. Be short.";
 
-/// What it is to do.
+/// The prompt of a child.
 pub(crate) fn prompt(number: u32) -> String {
     format!("Look at part {number}.")
 }
 
-/// Who answers the children.
+/// The model of the children.
 pub(crate) enum Model<'a> {
-    /// A server.
+    /// A server at this address.
     At(&'a str),
-    /// Nobody but the clock.
+    /// A timer in memory.
     InMemory,
 }
 
-/// Makes the journal.
+/// Opens the journal.
 pub(crate) type Open = fn(&Path) -> Result<Arc<dyn Journal>, Error>;
 
 pub(crate) fn synced(path: &Path) -> Result<Arc<dyn Journal>, Error> {
@@ -54,9 +54,9 @@ pub(crate) fn in_memory(_: &Path) -> Result<Arc<dyn Journal>, Error> {
     Ok(Arc::new(MemoryJournal::with_events_max(usize::MAX)))
 }
 
-/// Has one task dispatch so many, and measures until it has ended.
-pub(crate) fn run(children: u32, model: &Model<'_>, open: Open) -> Result<Spent, Error> {
-    // Beside what is compiled: a folder for temporary files may be in memory.
+/// Runs one task that dispatches this many children, and measures until it has ended.
+pub(crate) fn run(children: u32, model: &Model<'_>, open: Open) -> Result<ResourceUsage, Error> {
+    // Next to the build output: a temporary folder may be in memory.
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
     let path = folder.path().join("journal.db");
     drop(open(&path)?);
@@ -64,7 +64,7 @@ pub(crate) fn run(children: u32, model: &Model<'_>, open: Open) -> Result<Spent,
     let spent = Builder::new_multi_thread().enable_all().build()?.block_on(async {
         let journal = open(&path)?;
         let orchestrator = Orchestrator::new(world(Arc::clone(&journal), model)?);
-        // What is needed whatever happens is there before.
+        // A first run allocates what every run needs.
         dispatch(&orchestrator, 1).await?;
         let meter = Meter::start()?;
         let root = dispatch(&orchestrator, children).await?;
@@ -72,8 +72,8 @@ pub(crate) fn run(children: u32, model: &Model<'_>, open: Open) -> Result<Spent,
         check(&*journal, root, children).await?;
         Ok::<_, Error>(spent)
     })?;
-    // Closed by now, and its log with it.
-    Ok(Spent { journal_bytes: bytes_of(&path) - empty, ..spent })
+    // Closed by now, including its write-ahead log.
+    Ok(ResourceUsage { journal_bytes: bytes_of(&path) - empty, ..spent })
 }
 
 #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
@@ -96,7 +96,7 @@ async fn dispatch(orchestrator: &Orchestrator, children: u32) -> Result<TaskId, 
     Ok(task_id)
 }
 
-/// Everybody was there, and did what was asked.
+/// Checks that every child ran and answered.
 async fn check(journal: &dyn Journal, root: TaskId, children: u32) -> Result<(), Error> {
     let tree = TaskQuery { which: TaskSelector::Tree(root), limit: NonZeroUsize::MAX };
     let tasks = journal.tasks(tree).await?;
@@ -118,7 +118,7 @@ fn world(journal: Arc<dyn Journal>, model: &Model<'_>) -> Result<RuntimeDeps, Er
             };
             Arc::new(ChatCompletions::new(config, Transport::new(&TransportConfig::default())?))
         }
-        Model::InMemory => Arc::new(Sleeper),
+        Model::InMemory => Arc::new(TimerModel),
     };
     let reviewer = AgentDefinition {
         model: Some(ModelRef::parse(&format!("{CHILD}/m"))?),
@@ -126,7 +126,7 @@ fn world(journal: Arc<dyn Journal>, model: &Model<'_>) -> Result<RuntimeDeps, Er
     };
     Ok(RuntimeDeps {
         journal,
-        models: Arc::new(Cast { child }),
+        models: Arc::new(Providers { child }),
         tools: Arc::new(NoTools),
         gate: Arc::new(OpenGate),
         agents: Some(Arc::new(Reviewer(Arc::new(reviewer)))),
@@ -140,10 +140,10 @@ fn world(journal: Arc<dyn Journal>, model: &Model<'_>) -> Result<RuntimeDeps, Er
 
 const REVIEWER: &str = "reviewer";
 
-/// Answers the one who calls; its models are called what they call: a number of children.
+/// The provider of the caller; its model names are the number of children.
 const CALLER: &str = "caller";
 
-/// Answers the children.
+/// The provider of the children.
 const CHILD: &str = "child";
 
 struct Reviewer(Arc<AgentDefinition>);
@@ -162,11 +162,11 @@ impl Agents for Reviewer {
     }
 }
 
-struct Cast {
+struct Providers {
     child: Arc<dyn Provider>,
 }
 
-impl Models for Cast {
+impl Models for Providers {
     fn provider(
         &self,
         model: &ModelRef,
@@ -185,7 +185,7 @@ impl Models for Cast {
     }
 }
 
-/// Calls so many agents, and is content with what they say.
+/// Calls this many agents, then ends.
 struct Caller {
     children: u32,
 }
@@ -208,10 +208,10 @@ impl Provider for Caller {
     }
 }
 
-/// Says what the server would say, without anything in between.
-struct Sleeper;
+/// Answers like the server, without a connection.
+struct TimerModel;
 
-impl Provider for Sleeper {
+impl Provider for TimerModel {
     fn open(&self, _: Request) -> PieceSource {
         let slept = async {
             tokio::time::sleep(ANSWER_AFTER).await;

@@ -1,8 +1,8 @@
-//! Ten thousand connections that say nothing.
+//! Ten thousand idle connections.
 //!
-//! Each asks once whether the server is alive, and stays. What they cost it: memory for each, CPU while
-//! nothing happens, and how long somebody waits who asks for something meanwhile. Then they are left
-//! alone until the server has closed them, which it does after a while, and it is told what it holds then.
+//! Each asks once whether the server is alive, and stays open. Measured are the memory per
+//! connection, the CPU while nothing happens, and the latency of other requests meanwhile. Then
+//! they are left alone until the server closes them, and its memory is printed again.
 
 use std::time::{Duration, Instant};
 
@@ -16,14 +16,14 @@ const CONNECTIONS: usize = 10_000;
 /// How long nothing happens.
 const SILENCE: Duration = Duration::from_secs(2);
 
-/// How often somebody asks meanwhile.
-const ASKED: usize = 500;
+/// Number of other requests meanwhile.
+const REQUESTS: usize = 500;
 
-/// How long the server may take to close them: twice as long as it lets them be idle.
+/// How long the server may take to close them: twice its idle timeout.
 const CLOSED_WITHIN: Duration = Duration::from_secs(30);
 
-/// Files that the server opens when it is first asked for something, and keeps.
-const FILES_BESIDE: usize = 16;
+/// Files that the server opens at its first request and keeps open.
+const OTHER_FILES: usize = 16;
 
 fn main() -> Result<(), Error> {
     let files = raise_files()?;
@@ -74,7 +74,7 @@ fn row(name: &str, figure: f64) {
     println!("{name:52}{figure:>10.2}");
 }
 
-/// Connects, asks once, and stays.
+/// Connects, asks once, and stays open.
 async fn arrive(address: &Address) -> Result<TcpStream, Error> {
     let mut socket = TcpStream::connect(address.socket()).await?;
     let request = format!("GET /health/live HTTP/1.1\r\nhost: {}\r\n\r\n", address.socket());
@@ -87,11 +87,11 @@ async fn arrive(address: &Address) -> Result<TcpStream, Error> {
     Ok(socket)
 }
 
-/// How long somebody waits who asks for something.
+/// Latency of other requests.
 async fn asked(address: &Address) -> Result<Times, Error> {
     let mut connection = Connection::open(address).await?;
     let mut times = Times::default();
-    for _ in 0..ASKED {
+    for _ in 0..REQUESTS {
         let began = Instant::now();
         connection.get("/v1/agents/status").await?;
         times.push(began.elapsed());
@@ -102,7 +102,7 @@ async fn asked(address: &Address) -> Result<Times, Error> {
 /// Waits until the server has closed them.
 async fn closed(server: Process, files: usize) -> Result<(), Error> {
     let until = Instant::now() + CLOSED_WITHIN;
-    while server.files()? > files + FILES_BESIDE {
+    while server.files()? > files + OTHER_FILES {
         if Instant::now() > until {
             return Err("they are still open".into());
         }

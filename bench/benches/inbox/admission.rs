@@ -1,4 +1,4 @@
-//! Durable admissions per second, while the agents are busy.
+//! Durable admissions per second while the agents are busy.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use uuid::Uuid;
 use crate::Error;
 use crate::world::{self, SILENT};
 
-/// Senders that wait for a receipt at a time.
+/// Concurrent senders that wait for a receipt.
 const AT_ONCE: [usize; 3] = [1, 64, 1024];
 const AGENTS: [usize; 2] = [1, 1000];
 const ROUNDS: usize = 3;
 
-/// Enough to see a rate, and less than an inbox holds.
+/// Enough to measure a rate, and less than the capacity of an inbox.
 fn admissions(at_once: usize) -> usize {
     if at_once == 1 { 500 } else { 4000 }
 }
@@ -82,7 +82,7 @@ async fn send(orchestrator: &Orchestrator, to: &AgentName, n: usize) -> Result<(
     }
 }
 
-/// As many appends of the same events, by nobody but the journal.
+/// As many appends of the same events to the journal alone.
 async fn appended(tasks: usize, at_once: usize) -> Result<f64, Error> {
     let folder = world::folder()?;
     let journal = world::journal(folder.path())?;

@@ -1,4 +1,4 @@
-//! From a file that is dropped to the response beside it.
+//! From a dropped file to its response.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use antiphon_core::Sender;
 use antiphon_file_drop::{
-    Done, DoneStatus, Order, OrderError, Orders, Settings, drop_and_wait, watch,
+    Order, OrderError, OrderResult, OrderStatus, Orders, Settings, drop_and_wait, watch,
 };
 use antiphon_runtime::{Arrival, Orchestrator, Receipt};
 use async_trait::async_trait;
@@ -14,12 +14,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::world::{self, SILENT};
-use crate::{Error, summed_up};
+use crate::{Error, summary};
 
 const TIMES: usize = 300;
 
 pub(crate) async fn compare() -> Result<(), Error> {
-    println!("{:46}{}", "from a dropped file to its response", summed_up(dropped().await?));
+    println!("{:46}{}", "from a dropped file to its response", summary(dropped().await?));
     Ok(())
 }
 
@@ -37,7 +37,7 @@ async fn dropped() -> Result<Vec<Duration>, Error> {
 }
 
 async fn asked(project: &Path, stop: CancellationToken) -> Result<Vec<Duration>, Error> {
-    // Also when something goes wrong, nobody watches any longer.
+    // Also stops the service after an error.
     let _stop = stop.drop_guard();
     let requests = project.join(".antiphon/requests");
     let mut times = Vec::new();
@@ -54,12 +54,12 @@ async fn asked(project: &Path, stop: CancellationToken) -> Result<Vec<Duration>,
     Ok(times)
 }
 
-/// Sends, and does nothing else.
+/// Sends interactions and does nothing else.
 struct Sending(Orchestrator);
 
 #[async_trait]
 impl Orders for Sending {
-    async fn carry_out(&self, order: Order, _: &str, key: &str) -> Result<Done, OrderError> {
+    async fn carry_out(&self, order: Order, _: &str, key: &str) -> Result<OrderResult, OrderError> {
         let refused = |message: String| OrderError::Refused { code: "REFUSED".to_owned(), message };
         let Order::Send { to, content, .. } = order else { return Err(refused("no".to_owned())) };
         let arrival = Arrival {
@@ -69,7 +69,7 @@ impl Orders for Sending {
         };
         match self.0.admit(arrival).await.map_err(|error| refused(error.to_string()))? {
             Receipt::Accepted { .. } | Receipt::Deduplicated { .. } => {
-                Ok(Done::new(DoneStatus::Accepted))
+                Ok(OrderResult::new(OrderStatus::Accepted))
             }
             other @ (Receipt::Filtered | Receipt::Rejected(_)) => {
                 Err(refused(format!("{other:?}")))

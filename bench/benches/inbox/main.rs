@@ -1,7 +1,7 @@
-//! How fast agents are reached.
+//! Latency and throughput of inboxes.
 //!
-//! Each figure stands beside the least that it could be: what the journal alone takes for as many
-//! durable appends. Models answer at once and in memory, so that what is measured is ours.
+//! Each figure is compared with its lower bound: the same durable appends to the journal alone.
+//! Models answer at once and in memory, so that only Antiphon is measured.
 
 mod admission;
 mod drop;
@@ -19,8 +19,8 @@ fn main() -> Result<(), Error> {
     })
 }
 
-/// What is left of many times, in milliseconds: the median and the 99th of a hundred.
-fn summed_up(mut times: Vec<std::time::Duration>) -> String {
+/// Median and 99th percentile, in milliseconds.
+fn summary(mut times: Vec<std::time::Duration>) -> String {
     times.sort_unstable();
     let at = |percent: usize| {
         let place = (times.len() * percent / 100).min(times.len().saturating_sub(1));

@@ -6,16 +6,16 @@ use antiphon_core::{AgentName, EventBody, Sender};
 use antiphon_runtime::{Arrival, Orchestrator, Receipt};
 use tokio::time::Instant;
 
-use crate::world::{self, ASKER, Asked, SPEAKER};
-use crate::{Error, summed_up};
+use crate::world::{self, ASKER, ModelRequests, SPEAKER};
+use crate::{Error, summary};
 
 const TIMES: usize = 500;
 
 pub(crate) async fn compare() -> Result<(), Error> {
     println!("milliseconds, {TIMES} times one after the other, durable\n");
     println!("{:46}{:>10}{:>10}", "", "median", "p99");
-    println!("{:46}{}", "from a message to an idle agent to its model", summed_up(woken().await?));
-    println!("{:46}{}", "from a request to its answer, two agents", summed_up(asked().await?));
+    println!("{:46}{}", "from a message to an idle agent to its model", summary(woken().await?));
+    println!("{:46}{}", "from a request to its answer, two agents", summary(asked().await?));
     Ok(())
 }
 
@@ -36,8 +36,8 @@ async fn woken() -> Result<Vec<Duration>, Error> {
     Ok(times)
 }
 
-/// From the answer that asks for something to the one that knows what came of it: two agents, and
-/// what the second one's model says in between.
+/// From the model answer that sends a request to the model call that sees its result: two agents,
+/// and the second one's model call in between.
 async fn asked() -> Result<Vec<Duration>, Error> {
     let folder = world::folder()?;
     let names = [SPEAKER.to_owned(), ASKER.to_owned()];
@@ -65,7 +65,7 @@ async fn said(orchestrator: &Orchestrator, to: &AgentName, text: &str) -> Result
     }
 }
 
-async fn until_asked(asked: &mut Asked, who: &str) -> Result<Instant, Error> {
+async fn until_asked(asked: &mut ModelRequests, who: &str) -> Result<Instant, Error> {
     loop {
         let (word, at) = asked.recv().await.ok_or("nobody is asked any more")?;
         if word == who {
@@ -74,7 +74,7 @@ async fn until_asked(asked: &mut Asked, who: &str) -> Result<Instant, Error> {
     }
 }
 
-/// Waits until an agent has written that it does nothing.
+/// Waits until an agent is idle.
 async fn until_idle(orchestrator: &Orchestrator, name: &AgentName) -> Result<(), Error> {
     let task = orchestrator.agent_task(name).await?.ok_or("it was not started")?;
     let mut follower = orchestrator.follow(Some(task.task_id), orchestrator.head().await?);

@@ -20,17 +20,17 @@ use tokio::time::Instant;
 
 use crate::Error;
 
-/// Says something and is done.
+/// Answers with a text.
 pub(crate) const SPEAKER: &str = "speaker";
-/// Asks the speaker for something, and waits.
+/// Sends a request to the speaker and waits.
 pub(crate) const ASKER: &str = "asker";
 /// Never answers.
 pub(crate) const SILENT: &str = "silent";
 
-/// Requests to models that nobody has looked at yet.
-const ASKED_MAX: usize = 1024;
+/// Most model requests that are queued for the benchmark.
+const REQUESTS_MAX: usize = 1024;
 
-/// A journal beside what is compiled: a folder for temporary files may be in memory.
+/// Next to the build output: a temporary folder may be in memory.
 pub(crate) fn folder() -> Result<TempDir, Error> {
     Ok(tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?)
 }
@@ -39,15 +39,15 @@ pub(crate) fn journal(folder: &Path) -> Result<Arc<dyn Journal>, Error> {
     Ok(Arc::new(SqliteJournal::open(&folder.join("journal.db"), Sync::Full)?))
 }
 
-/// Who was asked, and when.
-pub(crate) type Asked = mpsc::Receiver<(String, Instant)>;
+/// Model requests: agent name and time.
+pub(crate) type ModelRequests = mpsc::Receiver<(String, Instant)>;
 
-/// An orchestrator with agents of these names; the word before a `-` is what they do.
+/// An orchestrator with agents of these names; the word before a `-` selects their behavior.
 pub(crate) fn orchestrator(
     journal: Arc<dyn Journal>,
     names: &[String],
-) -> Result<(Orchestrator, Asked), Error> {
-    let (tell, asked) = mpsc::channel(ASKED_MAX);
+) -> Result<(Orchestrator, ModelRequests), Error> {
+    let (tell, asked) = mpsc::channel(REQUESTS_MAX);
     let agent = |name: &String| -> Result<_, Error> {
         let word = name.split('-').next().unwrap_or(name);
         Ok(Arc::new(AgentDefinition {
@@ -59,10 +59,10 @@ pub(crate) fn orchestrator(
     let agents = names.iter().map(agent).collect::<Result<Vec<_>, _>>()?;
     let world = RuntimeDeps {
         journal,
-        models: Arc::new(Cast { tell }),
+        models: Arc::new(Providers { tell }),
         tools: Arc::new(NoTools),
         gate: Arc::new(OpenGate),
-        agents: Some(Arc::new(Book(agents))),
+        agents: Some(Arc::new(Definitions(agents))),
         runners: Vec::new(),
         prices: Arc::default(),
         clock: Arc::new(SystemClock),
@@ -72,9 +72,9 @@ pub(crate) fn orchestrator(
     Ok((Orchestrator::new(world), asked))
 }
 
-struct Book(Vec<Arc<AgentDefinition>>);
+struct Definitions(Vec<Arc<AgentDefinition>>);
 
-impl Agents for Book {
+impl Agents for Definitions {
     fn find(&self, name: &str) -> Option<Arc<AgentDefinition>> {
         self.0.iter().find(|agent| agent.name.as_str() == name).cloned()
     }
@@ -88,11 +88,11 @@ impl Agents for Book {
     }
 }
 
-struct Cast {
+struct Providers {
     tell: mpsc::Sender<(String, Instant)>,
 }
 
-impl Models for Cast {
+impl Models for Providers {
     fn provider(
         &self,
         model: &ModelRef,
@@ -100,7 +100,7 @@ impl Models for Cast {
         _: Option<&RawJson>,
     ) -> Result<Arc<dyn Provider>, String> {
         let (word, tell) = (model.model().to_owned(), self.tell.clone());
-        Ok(Arc::new(Actor { word, tell }))
+        Ok(Arc::new(AgentModel { word, tell }))
     }
 
     fn window_tokens(&self, _: &ModelRef) -> Option<u64> {
@@ -108,14 +108,14 @@ impl Models for Cast {
     }
 }
 
-struct Actor {
+struct AgentModel {
     word: String,
     tell: mpsc::Sender<(String, Instant)>,
 }
 
-impl Provider for Actor {
+impl Provider for AgentModel {
     fn open(&self, request: Request) -> PieceSource {
-        // When nobody looks, nobody counts.
+        // Without a reader, nothing is recorded.
         let _ = self.tell.try_send((self.word.clone(), Instant::now()));
         if self.word == SILENT {
             return Box::pin(stream::pending());

@@ -1,17 +1,17 @@
-//! Memory and open files under a load that stays the same.
+//! Memory and open files under constant load.
 
 use antiphon_bench::{Error, Process};
 
-/// How much more memory there may be at the end than when it was warm, in hundredths.
+/// Largest growth of memory since the warm-up, in percent.
 const GROWTH_MAX: u64 = 20;
 
-/// Memory that comes and goes with what is under way, whatever there is: less is no growth.
+/// Memory that varies with running requests: less is not growth.
 const NOISE_KIB: u64 = 8 * 1024;
 
-/// Open files that come and go with connections.
+/// Open files that vary with connections.
 const FILES_NOISE: usize = 48;
 
-/// What was seen, in order.
+/// Measurements, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     seen: Vec<(u64, usize)>,
@@ -23,7 +23,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Says how much there was at first and at last: the middle of a quarter of what was seen.
+    /// Compares the median of the first quarter with that of the last.
     pub(crate) fn judge(&self) -> Result<(), Error> {
         let quarter = (self.seen.len() / 4).max(1).min(self.seen.len());
         let first = middle(&self.seen[..quarter]);

@@ -1,5 +1,5 @@
-//! The baseline: a process that writes so many events of that size to every connection, one by one,
-//! and keeps nothing. It ends when whoever started it lets go of its input.
+//! The baseline: a process that writes as many events of the same size to every connection, one by
+//! one, from memory. It ends when its input is closed.
 
 use std::io::{self, BufRead, BufReader};
 use std::net::SocketAddr;
@@ -12,13 +12,13 @@ use tokio::runtime::Builder;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// Says that this program was started to be the baseline: how many events, of how many bytes.
+/// Argument that makes this program the baseline: number of events, bytes per event.
 pub(crate) const WORD: &str = "__bare";
 
-/// Whoever connects waits until so many have: all are written to at once.
+/// The first connections wait for this many, so that all are served at once.
 const CONNECTIONS: usize = crate::TASKS * crate::WATCHERS_EACH;
 
-/// Serves, and prints its address before that.
+/// Prints its address, then serves.
 pub(crate) fn serve() -> Result<(), Error> {
     let mut numbers = std::env::args().skip(2).map(|number| number.parse::<usize>());
     let (Some(events), Some(bytes)) = (numbers.next().transpose()?, numbers.next().transpose()?)
@@ -43,7 +43,7 @@ async fn accept(listener: TcpListener, events: usize, bytes: usize) {
         let mut all = arrived.subscribe();
         let arrived = arrived.clone();
         connections.spawn(async move {
-            // Whoever hangs up has hung up.
+            // A client that disconnects is not an error.
             let _ = converse(socket, events, bytes, &arrived, &mut all).await;
         });
     }
@@ -63,7 +63,7 @@ async fn converse(
     }
     socket.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n").await?;
     arrived.send_modify(|arrived| *arrived += 1);
-    // Nobody takes the sender away.
+    // The sender lives as long as this task.
     let _ = all.wait_for(|arrived| *arrived >= CONNECTIONS).await;
     let filler = "x".repeat(bytes.saturating_sub(20));
     for id in 1..=events {
@@ -75,7 +75,6 @@ async fn converse(
     socket.write_all(b"0\r\n\r\n").await
 }
 
-/// The process.
 pub(crate) struct Bare {
     address: String,
     process: Child,

@@ -1,12 +1,12 @@
-//! A thousand who watch tasks at work, over server-sent events.
+//! A thousand watchers of busy tasks, over server-sent events.
 //!
-//! Ten tasks call a tool lap after lap, and each is watched by a hundred. First as fast as they go: how
-//! many events are delivered in a second. Then at a pace that a server can keep: how long after an event
-//! was decided each of its hundred watchers has it, its sync included.
+//! Ten tasks call a tool step after step, and each has a hundred watchers. First at full speed:
+//! events delivered per second. Then at a sustainable pace: the delay from an event's decision
+//! until each of its hundred watchers has it, including the sync.
 //!
-//! Every watcher checks that it got every event once, in order, up to the end. Beside it the least that it
-//! could cost: a process that writes as many events of that size to as many sockets, one by one, from
-//! memory. The watchers are one thread of this process, and what they take is told.
+//! Every watcher checks that it got every event once, in order, to the end. Compared with the lower
+//! bound: a process that writes as many events of that size to as many sockets, one by one, from
+//! memory. The watchers are one thread of this process, and its CPU share is printed.
 
 mod bare;
 mod watcher;
@@ -17,16 +17,16 @@ use antiphon_bench::{Address, Connection, Error, Process, Project, Times, Usage,
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
-use watcher::{Seen, watch};
+use watcher::{Observed, watch};
 
 const TASKS: usize = 10;
 const WATCHERS_EACH: usize = 100;
-const LAPS: usize = 150;
+const STEPS: usize = 150;
 
-/// How long the first turn of a task takes: everybody watches before it begins to be busy.
+/// How long the first turn of a task takes: all watchers are connected before it is busy.
 const GATE: Duration = Duration::from_secs(4);
 
-/// How long a turn takes when they are paced. A lap is eight events.
+/// How long a turn takes at a fixed pace. A step has eight events.
 const PACE_MS: [u64; 2] = [100, 50];
 
 fn main() -> Result<(), Error> {
@@ -36,7 +36,7 @@ fn main() -> Result<(), Error> {
     raise_files()?;
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let watchers = TASKS * WATCHERS_EACH;
-    println!("{watchers} watchers of {TASKS} tasks that are busy, {LAPS} laps each; durable\n");
+    println!("{watchers} watchers of {TASKS} tasks that are busy, {STEPS} steps each; durable\n");
     println!(
         "{:30}{:>12}{:>12}{:>14}{:>14}{:>16}{:>16}{:>10}",
         "",
@@ -57,8 +57,8 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// What was measured.
-struct Measured {
+/// The result of a measurement.
+struct Measurement {
     delivered: usize,
     bytes: usize,
     took: Duration,
@@ -68,10 +68,10 @@ struct Measured {
     grown_kib: u64,
 }
 
-/// Prints it, and says how long an event was.
+/// Prints it and returns the size of an event.
 #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
-fn row(name: &str, measured: Measured) -> usize {
-    let Measured { delivered, bytes, took, lag, server, client, grown_kib } = measured;
+fn row(name: &str, measured: Measurement) -> usize {
+    let Measurement { delivered, bytes, took, lag, server, client, grown_kib } = measured;
     println!(
         "{name:30}{delivered:>12}{:>12.0}{:>14.1}{:>14.1}{:>16.2}{:>16.2}{:>10.1}",
         delivered as f64 / took.as_secs_f64(),
@@ -84,7 +84,7 @@ fn row(name: &str, measured: Measured) -> usize {
     bytes / delivered.max(1)
 }
 
-async fn busy(pace_ms: u64) -> Result<Measured, Error> {
+async fn busy(pace_ms: u64) -> Result<Measurement, Error> {
     let project = Project::new(env!("CARGO_TARGET_TMPDIR"), "[scripts]\nbusy = \"busy.toml\"\n")?;
     project.write("note.txt", "There is nothing wrong with it.\n")?;
     project.write("busy.toml", &script(pace_ms))?;
@@ -102,13 +102,13 @@ async fn busy(pace_ms: u64) -> Result<Measured, Error> {
     gathered(&address, &paths, served.process(), before_kib).await
 }
 
-/// Has every path watched by a hundred, to the end.
+/// Opens a hundred watchers of every path and waits for their end.
 async fn gathered(
     address: &Address,
     paths: &[String],
     server: Process,
     before_kib: u64,
-) -> Result<Measured, Error> {
+) -> Result<Measurement, Error> {
     let mut watching = JoinSet::new();
     for path in paths {
         for _ in 0..WATCHERS_EACH {
@@ -122,7 +122,7 @@ async fn gathered(
     let (mut began, mut ended): (Option<Instant>, Option<Instant>) = (None, None);
     let mut peak_kib = 0;
     while let Some(seen) = watching.join_next().await {
-        let Seen { events, bytes: read, lag: lags, first, last } = seen??;
+        let Observed { events, bytes: read, lag: lags, first, last } = seen??;
         peak_kib = peak_kib.max(server.resident_kib().unwrap_or_default());
         delivered += events;
         bytes += read;
@@ -132,7 +132,7 @@ async fn gathered(
     }
     let after = (server.usage()?, Process::own().usage()?);
     let (began, ended) = began.zip(ended).ok_or("nobody has seen anything")?;
-    Ok(Measured {
+    Ok(Measurement {
         delivered,
         bytes,
         took: ended - began,
@@ -143,7 +143,7 @@ async fn gathered(
     })
 }
 
-/// Reads a file again and again, and has a last word.
+/// Reads a file repeatedly, then answers.
 fn script(pace_ms: u64) -> String {
     let gate_ms = GATE.as_millis();
     format!(
@@ -155,7 +155,7 @@ when = {{ turn = 0 }}
 delay_ms = {gate_ms}
 steps = [{{ call = {{ name = "read", arguments = {{ path = "note.txt" }} }} }}]
 [[reply]]
-when = {{ turn = {LAPS} }}
+when = {{ turn = {STEPS} }}
 steps = [{{ text = "Done." }}]
 [[reply]]
 delay_ms = {pace_ms}
@@ -164,8 +164,8 @@ steps = [{{ call = {{ name = "read", arguments = {{ path = "note.txt" }} }} }}]
     )
 }
 
-fn bare(runtime: &Runtime, event_bytes: usize) -> Result<Measured, Error> {
-    let events = LAPS * 8;
+fn bare(runtime: &Runtime, event_bytes: usize) -> Result<Measurement, Error> {
+    let events = STEPS * 8;
     let bare = bare::Bare::start(events, event_bytes)?;
     let paths = vec!["/".to_owned(); TASKS];
     let address = Address::new(bare.socket()?);

@@ -1,4 +1,4 @@
-//! One who watches a task to its end, and takes note of when it saw what.
+//! A watcher of a task that records when it saw which event.
 
 use std::time::{Duration, Instant};
 
@@ -8,23 +8,23 @@ use chrono::{DateTime, Utc};
 use hyper::Method;
 use memchr::memmem;
 
-/// Events in front of which the task is not busy yet.
+/// Number of events before the task is busy.
 const CALM: usize = 12;
 
-/// Of so many events, when one was decided is looked at.
+/// The delay of one event in this many is measured.
 const SAMPLED: usize = 16;
 
-/// What was seen of a busy task.
-pub(crate) struct Seen {
+/// What a watcher saw of a busy task.
+pub(crate) struct Observed {
     pub(crate) events: usize,
     pub(crate) bytes: usize,
-    /// From when an event was decided to when it was seen.
+    /// From the decision of an event until it was seen.
     pub(crate) lag: Times,
     pub(crate) first: Instant,
     pub(crate) last: Instant,
 }
 
-pub(crate) async fn watch(connection: &mut Connection, path: &str) -> Result<Seen, Error> {
+pub(crate) async fn watch(connection: &mut Connection, path: &str) -> Result<Observed, Error> {
     let response = connection.ask(Method::GET, path, Bytes::new()).await?;
     if !response.status().is_success() {
         return Err(format!("{path}: {}", response.status()).into());
@@ -56,7 +56,7 @@ pub(crate) async fn watch(connection: &mut Connection, path: &str) -> Result<See
         return Err(format!("the stream ended early, behind {expected} events").into());
     }
     let first = first.ok_or("the task was never busy")?;
-    Ok(Seen { events: expected - CALM, bytes, lag, first, last: Instant::now() })
+    Ok(Observed { events: expected - CALM, bytes, lag, first, last: Instant::now() })
 }
 
 fn decided_at(frame: &[u8]) -> Option<DateTime<Utc>> {

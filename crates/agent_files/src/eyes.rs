@@ -4,23 +4,19 @@
 //! Not told of are folders that are not there yet, folders that were put in place of others, files in
 //! other folders, and everything where the system has no more watches to give.
 
-use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use notify::event::{AccessKind, AccessMode};
-use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use antiphon_folder_watch::{FolderWatcher, Links};
 use tokio::sync::Notify;
 
 use crate::folder::Folder;
 
 /// Sees changes of folders.
 pub(crate) struct Eyes {
-    watcher: Option<RecommendedWatcher>,
-    /// Folders that the system tells of, and which ones they were.
-    watched: BTreeMap<PathBuf, Identity>,
+    watcher: FolderWatcher,
 }
 
 /// Tells one folder from another that is put in its place.
@@ -29,44 +25,24 @@ type Identity = (u64, u64);
 impl Eyes {
     /// Told by the system, which wakes `nudge`.
     pub(crate) fn told(nudge: Arc<Notify>) -> Self {
-        let wake = move |event: notify::Result<notify::Event>| {
-            if event.map_or(true, |event| matters(event.kind)) {
-                nudge.notify_one();
-            }
-        };
-        Self { watcher: notify::recommended_watcher(wake).ok(), watched: BTreeMap::new() }
+        Self { watcher: FolderWatcher::new(move |_| nudge.notify_one()) }
     }
 
     /// Told by nobody.
     pub(crate) fn looking() -> Self {
-        Self { watcher: None, watched: BTreeMap::new() }
+        Self { watcher: FolderWatcher::disabled() }
     }
 
     /// Asks the system to tell of every folder that is there, and of those only.
     pub(crate) fn turn_to(&mut self, folders: &[Folder]) {
-        let Some(watcher) = &mut self.watcher else { return };
         for Folder { path, .. } in folders {
-            // Taken before it is watched: one that is put in its place meanwhile is another.
-            let now =
-                fs::metadata(path).ok().filter(Metadata::is_dir).map(|about| identity(&about));
-            if now.as_ref() == self.watched.get(path) {
-                continue;
-            }
-            if self.watched.remove(path).is_some() {
-                // It may be gone already, and its watch with it.
-                let _ = watcher.unwatch(path);
-            }
-            if let Some(now) = now
-                && watcher.watch(path, RecursiveMode::NonRecursive).is_ok()
-            {
-                self.watched.insert(path.clone(), now);
-            }
+            self.watcher.watch(path, Links::Follow);
         }
     }
 
     /// What there is to look at, of all that the system does not tell of.
     pub(crate) fn sight(&self, folders: &[Folder], beside: Vec<PathBuf>) -> Sight {
-        let watched = |folder: &Folder| self.watched.contains_key(&folder.path);
+        let watched = |folder: &Folder| self.watcher.is_watched(&folder.path);
         let whole = folders.iter().filter(|folder| !watched(folder)).cloned().collect();
         let folders = folders.iter().map(|folder| folder.path.clone()).collect();
         Sight { folders, whole, files: beside }
@@ -118,17 +94,4 @@ fn marked(path: &Path) -> (PathBuf, Option<Mark>) {
 
 fn identity(about: &Metadata) -> Identity {
     (about.dev(), about.ino())
-}
-
-/// Whether something may be different. Reading a file is no change of it.
-fn matters(kind: EventKind) -> bool {
-    match kind {
-        EventKind::Access(AccessKind::Close(AccessMode::Write))
-        | EventKind::Any
-        | EventKind::Create(_)
-        | EventKind::Modify(_)
-        | EventKind::Remove(_)
-        | EventKind::Other => true,
-        EventKind::Access(_) => false,
-    }
 }

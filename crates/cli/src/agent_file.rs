@@ -11,6 +11,7 @@ use std::path::{Component, Path, PathBuf};
 
 use antiphon_agent_files::{FILE_BYTES_MAX, Fault, Folder, SCHEMA_BYTES_MAX, parse};
 use antiphon_core::{AgentDefinition, AgentName};
+use antiphon_private_file::{Durability, write_atomic};
 use serde_json::{Value, json};
 
 /// The line that front matter stands between.
@@ -115,9 +116,7 @@ pub(crate) fn change(
         let reason = "its file is not what was read of it: look at it, and ask again";
         return Err(FileError::Refused(reason.to_owned()));
     }
-    let file = written(folder, &text).map_err(unwritable)?;
-    file.persist(path).map_err(|failed| unwritable(failed.error))?;
-    synced(folder).map_err(unwritable)
+    write_atomic(path, text.as_bytes(), Durability::Synced).map_err(unwritable)
 }
 
 /// A field of front matter; nothing when its value is `null`. JSON is YAML.

@@ -238,7 +238,7 @@ fn bare(
         }
         Kind::OpenAiResponses => {
             let quirks = ResponsesQuirks {
-                sealed_reasoning: config.reasons,
+                encrypted_reasoning: config.reasons,
                 reasoning_summary: config.reasons,
             };
             let config = ResponsesConfig { name, base_url, api_key, quirks };

@@ -61,7 +61,7 @@ impl Orders for ProjectOrders {
         order: Order,
         requester: &str,
         key: &str,
-    ) -> Result<Done, OrderError> {
+    ) -> Result<OrderResult, OrderError> {
         let Some(kept) = Kept::of(&order, key) else {
             return self.act(order, requester, key).await;
         };
@@ -74,7 +74,12 @@ impl Orders for ProjectOrders {
 }
 
 impl ProjectOrders {
-    async fn act(&self, order: Order, requester: &str, key: &str) -> Result<Done, OrderError> {
+    async fn act(
+        &self,
+        order: Order,
+        requester: &str,
+        key: &str,
+    ) -> Result<OrderResult, OrderError> {
         match order {
             Order::Control(Command::SpawnAgent { name, profile, context }) => {
                 let name = agent_name(&name)?;
@@ -120,13 +125,14 @@ impl ProjectOrders {
         profile: &str,
         context: Option<String>,
         requester: &str,
-    ) -> Result<Done, OrderError> {
+    ) -> Result<OrderResult, OrderError> {
         if self.shelf.find(name).await.is_none() {
             self.create(name, profile, context, requester).await?;
         }
         let started = self.orchestrator.start_agent(name).await.map_err(failed)?;
-        let status = if started.already { DoneStatus::AlreadyRunning } else { DoneStatus::Started };
-        Ok(Done { task_id: Some(started.task_id), ..about(status, name) })
+        let status =
+            if started.already { OrderStatus::AlreadyRunning } else { OrderStatus::Started };
+        Ok(OrderResult { task_id: Some(started.task_id), ..about(status, name) })
     }
 
     async fn create(
@@ -166,20 +172,20 @@ impl ProjectOrders {
         .await
     }
 
-    async fn stop(&self, name: &AgentName, key: &str) -> Result<Done, OrderError> {
+    async fn stop(&self, name: &AgentName, key: &str) -> Result<OrderResult, OrderError> {
         let key = Some(IdempotencyKey(format!("drop:stop:{name}:{key}")));
         let stopped = self.orchestrator.stop_agent(name, key).await.map_err(failed)?;
         if stopped.is_some() {
-            return Ok(Done { task_id: stopped, ..about(DoneStatus::Stopped, name) });
+            return Ok(OrderResult { task_id: stopped, ..about(OrderStatus::Stopped, name) });
         }
         let last = self.orchestrator.agent_task(name).await.map_err(failed)?;
         if last.is_none() && self.shelf.find(name).await.is_none() {
             return Err(self.nobody(name));
         }
-        Ok(about(DoneStatus::NotRunning, name))
+        Ok(about(OrderStatus::NotRunning, name))
     }
 
-    async fn update(&self, name: &AgentName, context: String) -> Result<Done, OrderError> {
+    async fn update(&self, name: &AgentName, context: String) -> Result<OrderResult, OrderError> {
         let Some(entry) = self.shelf.find(name).await else { return Err(self.nobody(name)) };
         if entry.origin == Origin::User {
             let path = entry.path.display();
@@ -187,18 +193,18 @@ impl ProjectOrders {
             return Err(refused(ErrorCode::Forbidden, message));
         }
         self.aside(move || agent_file::rewrite(&entry.path, &entry.definition, &context)).await?;
-        Ok(about(DoneStatus::Updated, name))
+        Ok(about(OrderStatus::Updated, name))
     }
 
-    async fn send(&self, arrival: Arrival) -> Result<Done, OrderError> {
+    async fn send(&self, arrival: Arrival) -> Result<OrderResult, OrderError> {
         let to = arrival.to.clone();
         let (status, id, task_id) = match self.orchestrator.admit(arrival).await.map_err(failed)? {
-            Receipt::Accepted { id, task_id } => (DoneStatus::Accepted, id, task_id),
-            Receipt::Deduplicated { id, task_id } => (DoneStatus::Deduplicated, id, task_id),
-            Receipt::Filtered => return Ok(about(DoneStatus::Accepted, &to)),
+            Receipt::Accepted { id, task_id } => (OrderStatus::Accepted, id, task_id),
+            Receipt::Deduplicated { id, task_id } => (OrderStatus::Deduplicated, id, task_id),
+            Receipt::Filtered => return Ok(about(OrderStatus::Accepted, &to)),
             Receipt::Rejected(rejection) => return Err(rejected(&rejection)),
         };
-        Ok(Done { task_id: Some(task_id), interaction_id: Some(id), ..about(status, &to) })
+        Ok(OrderResult { task_id: Some(task_id), interaction_id: Some(id), ..about(status, &to) })
     }
 
     async fn invoke(
@@ -208,7 +214,7 @@ impl ProjectOrders {
         model: Option<String>,
         wait: Wait,
         key: &str,
-    ) -> Result<Done, OrderError> {
+    ) -> Result<OrderResult, OrderError> {
         if wait == Wait::ForResult && self.working == Working::Nobody {
             let message = "nobody is at work here: begin `antiphon serve` and ask again, or leave out \
                            `wait`";
@@ -233,14 +239,14 @@ impl ProjectOrders {
         let task = NewTask { key: Some(IdempotencyKey(format!("drop:{key}"))), ..task };
         let task_id = self.orchestrator.invoke(task).await.map_err(failed)?;
         let done = match wait {
-            Wait::No => Done::new(DoneStatus::Accepted),
+            Wait::No => OrderResult::new(OrderStatus::Accepted),
             Wait::ForResult => self.result(&task_id).await?,
         };
-        Ok(Done { agent, task_id: Some(task_id), ..done })
+        Ok(OrderResult { agent, task_id: Some(task_id), ..done })
     }
 
     /// Waits until a task has ended, whoever it waits for meanwhile.
-    async fn result(&self, task_id: &TaskId) -> Result<Done, OrderError> {
+    async fn result(&self, task_id: &TaskId) -> Result<OrderResult, OrderError> {
         loop {
             let state = self
                 .orchestrator
@@ -248,9 +254,9 @@ impl ProjectOrders {
                 .await
                 .map_err(|error| OrderError::Unavailable { reason: error.to_string() })?;
             let status = match state.status {
-                TaskStatus::Completed => DoneStatus::Completed,
-                TaskStatus::Failed => DoneStatus::Failed,
-                TaskStatus::Canceled => DoneStatus::Canceled,
+                TaskStatus::Completed => OrderStatus::Completed,
+                TaskStatus::Failed => OrderStatus::Failed,
+                TaskStatus::Canceled => OrderStatus::Canceled,
                 TaskStatus::Pending | TaskStatus::Running | TaskStatus::InputRequired => {
                     let (task_id, seen) = (task_id.clone(), state.position);
                     let mut events = self.orchestrator.follow(Some(task_id), seen);
@@ -258,20 +264,20 @@ impl ProjectOrders {
                     continue;
                 }
             };
-            return Ok(Done { result: state.detail, ..Done::new(status) });
+            return Ok(OrderResult { result: state.detail, ..OrderResult::new(status) });
         }
     }
 
-    async fn cancel(&self, task_id: TaskId) -> Result<Done, OrderError> {
+    async fn cancel(&self, task_id: TaskId) -> Result<OrderResult, OrderError> {
         let status = match self.orchestrator.cancel(&task_id).await {
             // Asked again, it has been canceled before.
             Ok(()) | Err(OrchestratorError::Ended { status: TaskStatus::Canceled, .. }) => {
-                DoneStatus::Canceled
+                OrderStatus::Canceled
             }
-            Err(OrchestratorError::Ended { .. }) => DoneStatus::AlreadyEnded,
+            Err(OrchestratorError::Ended { .. }) => OrderStatus::AlreadyEnded,
             Err(error) => return Err(failed(error)),
         };
-        Ok(Done { task_id: Some(task_id), ..Done::new(status) })
+        Ok(OrderResult { task_id: Some(task_id), ..OrderResult::new(status) })
     }
 
     /// Writes a file where that holds up nobody, and reads it.
@@ -294,8 +300,8 @@ impl ProjectOrders {
     }
 }
 
-fn about(status: DoneStatus, agent: &AgentName) -> Done {
-    Done { agent: Some(agent.to_string()), ..Done::new(status) }
+fn about(status: OrderStatus, agent: &AgentName) -> OrderResult {
+    OrderResult { agent: Some(agent.to_string()), ..OrderResult::new(status) }
 }
 
 /// Who drops a message is somebody else to the agent that reads it: never the user.

@@ -1,12 +1,13 @@
 //! The project: the folder somebody works in, and its `.antiphon`, which only its owner may read.
 
 use std::fs::{self, DirBuilder};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use antiphon_core::port::{Agents, Journal, RandomIds, SystemClock};
 use antiphon_keys::KeyRing;
+use antiphon_private_file::create_folder;
 use antiphon_runtime::{
     Budget, NoSpendLimits, Orchestrator, RuntimeConfig, RuntimeDeps, Settings, SpendLimitSource,
 };
@@ -240,7 +241,7 @@ fn world(journal: Arc<dyn Journal>, models: Models, hands: Toolset) -> RuntimeDe
 }
 
 fn make_private(folder: &Path) -> std::io::Result<()> {
-    let Ok(about) = fs::symlink_metadata(folder) else {
+    if fs::symlink_metadata(folder).is_err() {
         DirBuilder::new().mode(0o700).create(folder)?;
         // Prompts and answers are nobody else's business.
         return fs::write(
@@ -248,16 +249,7 @@ fn make_private(folder: &Path) -> std::io::Result<()> {
             "journal.db*\nmcp-tools.json\nresults/\ntmp/\nworkers/\nterminals/\nrequests/\nschedules.json\n\
              server.json\nserver.sock\ntoken\nkeys.json*\n",
         );
-    };
-    // A link, or somebody else's folder, may come with a clone and lead anywhere.
-    if !about.is_dir() {
-        return Err(std::io::Error::other("it is not a folder"));
     }
-    if about.uid() != fs::metadata("/proc/self")?.uid() {
-        return Err(std::io::Error::other("it belongs to somebody else"));
-    }
-    if about.permissions().mode() & 0o077 != 0 {
-        fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
-    }
-    Ok(())
+    // A link, or another user's folder, may come with a clone and lead anywhere.
+    create_folder(folder)
 }

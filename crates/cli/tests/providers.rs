@@ -4,7 +4,7 @@
 
 use std::process::{Command, Output, Stdio};
 
-use antiphon_model_server::{ModelServer, Recorded, Reply};
+use antiphon_model_server::{ModelServer, RecordedRequest, Reply};
 
 const KEY: &str = "sk-ant-a-very-secret-key-0123456789";
 
@@ -38,7 +38,7 @@ async fn run(variables: Vec<(&'static str, String)>) -> (Output, String) {
 }
 
 async fn server(answer: impl Fn(usize) -> Reply + Send + Sync + 'static) -> ModelServer {
-    ModelServer::start(move |_: &Recorded, number| answer(number)).await.unwrap()
+    ModelServer::start(move |_: &RecordedRequest, number| answer(number)).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

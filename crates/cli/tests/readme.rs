@@ -14,7 +14,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use antiphon_model_server::{ModelServer, Recorded, Reply};
+use antiphon_model_server::{ModelServer, RecordedRequest, Reply};
 
 /// Stands for anything.
 const ANYTHING: char = '…';
@@ -159,7 +159,7 @@ impl Reader {
 async fn does_what_it_says(page: &str) {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page);
     let blocks = blocks(&fs::read_to_string(page).unwrap());
-    let models = ModelServer::start(|_: &Recorded, _| Reply::events(ANSWER)).await.unwrap();
+    let models = ModelServer::start(|_: &RecordedRequest, _| Reply::events(ANSWER)).await.unwrap();
     let run = blocks.iter().filter_map(|block| match block {
         Block::Run(text) => Some(text.as_str()),
         Block::Prints(_) => None,

@@ -1,91 +1,97 @@
-//! A key, as it may be shown: everything about it but its secret.
+//! A key without its secret.
+
+pub(crate) mod key_id;
+pub(crate) mod key_name;
+pub(crate) mod level;
+pub(crate) mod secret;
 
 use antiphon_core::{AgentName, SpendLimits};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::key_id::KeyId;
-use crate::key_name::KeyName;
-use crate::level::Level;
-use crate::rate_limit::RateLimit;
+pub use self::key_id::{KEY_ID_CHARS, KeyId, KeyIdError};
+pub use self::key_name::KeyName;
+pub use self::level::{Level, LevelError};
+pub use self::secret::{KEY_CHARS, KEY_PREFIX, SECRET_CHARS};
+use crate::rate::RateLimit;
 
-/// A key, without its secret.
+/// A key without its secret: safe to print and to list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Key {
-    /// Stays the same when the secret is changed.
+    /// Rotating the secret keeps the id.
     pub id: KeyId,
-    /// What its owner calls it.
+    /// Name that its owner gave it. Need not be unique.
     pub name: KeyName,
-    /// How far it reaches.
+    /// What a client with this key may do.
     pub level: Level,
-    /// Who has it.
+    /// Whether a person or an agent holds it.
     #[serde(default, skip_serializing_if = "Holder::is_person")]
     pub holder: Holder,
-    /// When it was made.
+    /// When it was created.
     pub created_at: DateTime<Utc>,
-    /// From when on it is refused; never when absent.
+    /// From this time on it is refused; it never expires when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<DateTime<Utc>>,
-    /// When it last got a new secret.
+    /// Time of the last rotation; absent before the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotated_at: Option<DateTime<Utc>>,
-    /// From when on the secret before the last rotation is refused.
+    /// From this time on the secret before the last rotation is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old_secret_until: Option<DateTime<Utc>>,
-    /// When it was revoked. A key that has this is refused, whatever the time is.
+    /// When it was revoked. A revoked key is refused, whatever the clock says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<DateTime<Utc>>,
-    /// How often it may be used; as everybody when absent.
+    /// Requests per minute; the server's default when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_per_minute: Option<RateLimit>,
-    /// What may be spent with it.
+    /// What clients with this key may spend.
     #[serde(default, skip_serializing_if = "SpendLimits::is_empty")]
     pub spend: SpendLimits,
 }
 
-/// Who has a key.
+/// Who holds a key.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Holder {
     /// A person, or a program that acts for one.
     #[default]
     Person,
-    /// An agent. Its key decides nothing that a person is asked, and is never `admin`.
+    /// An agent. Its key may not decide what a person is asked, and is never `admin`.
     Agent(AgentName),
 }
 
-/// Whether a key is of use.
+/// Whether a key is accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KeyStatus {
-    /// It is.
+    /// Accepted.
     Active,
-    /// Its time is over.
+    /// Refused: `expires_at` has passed.
     Expired,
-    /// Somebody took it back.
+    /// Refused: its owner revoked it.
     Revoked,
 }
 
-/// A key that is to be made.
+/// A key to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewKey {
-    /// What its owner calls it.
+    /// Name that its owner gave it. Need not be unique.
     pub name: KeyName,
-    /// How far it reaches.
+    /// What a client with this key may do.
     pub level: Level,
-    /// Who has it.
+    /// Whether a person or an agent holds it.
     pub holder: Holder,
-    /// From when on it is refused; never when absent.
+    /// From this time on it is refused; it never expires when absent.
     pub expires_at: Option<DateTime<Utc>>,
-    /// How often it may be used; as everybody when absent.
+    /// Requests per minute; the server's default when absent.
     pub rate_per_minute: Option<RateLimit>,
-    /// What may be spent with it.
+    /// What clients with this key may spend.
     pub spend: SpendLimits,
 }
 
 impl NewKey {
-    /// A person's key without an end and without limits of its own.
+    /// A person's key that never expires and has no limits of its own.
     pub fn new(name: KeyName, level: Level) -> Self {
         Self {
             name,
@@ -99,7 +105,7 @@ impl NewKey {
 }
 
 impl Key {
-    /// Whether it is of use at `now`.
+    /// Whether the key is accepted at `now`.
     pub fn status(&self, now: DateTime<Utc>) -> KeyStatus {
         if self.revoked_at.is_some() {
             KeyStatus::Revoked
@@ -112,7 +118,7 @@ impl Key {
 }
 
 impl KeyStatus {
-    /// The word for it.
+    /// The word in lists and errors: `active`, `expired` or `revoked`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -130,7 +136,7 @@ impl Holder {
         }
     }
 
-    /// Whether a key of this level may be theirs.
+    /// Whether the holder may have a key of this level.
     pub(crate) fn may_have(&self, level: Level) -> bool {
         self.is_person() || level < Level::Admin
     }

@@ -1,26 +1,26 @@
-//! API keys: who may come in, how far, and how often.
+//! API keys: authentication, permission level and rate limits of clients.
 //!
-//! A [`KeyRing`] is a file of keys, `.antiphon/keys.json`. It says who somebody is that shows a key; a
-//! [`Limiter`] says whether they come too often, and [`SpendLimits`] what may be spent with it.
-//! There is no HTTP in here and no command line: doors ask, and tell.
+//! A [`KeyRing`] is a key file, `.antiphon/keys.json`. It checks the key that a client presents; a
+//! [`Limiter`] counts its requests, and [`SpendLimits`] bound what it may spend. This crate has no HTTP
+//! and no command line: interfaces call it.
 //!
-//! A key is `ak_ID_SECRET`. The id is no secret: it stands in lists and logs, and stays when the secret
-//! is changed. The whole key is shown once and kept as a SHA-256. When a key was last used is not kept:
-//! a check never writes, so that the file changes only when a person changes it.
+//! A key is `ak_ID_SECRET`. The id is public: lists and logs show it, and rotating the secret keeps
+//! it. The whole key is shown once and stored as a SHA-256. The file does not record when a key was last
+//! used: a check never writes, so the file changes only when a person changes it.
 //!
-//! | what goes wrong                          | what happens                                      |
+//! | failure                                  | result                                            |
 //! |------------------------------------------|---------------------------------------------------|
-//! | the id is unknown, or the secret wrong   | [`Refused::Unknown`], after the same steps         |
-//! | the key is revoked beside a running server | refused within [`LOOK_EVERY`]                    |
-//! | the file is gone                         | nobody has a key                                  |
-//! | it is damaged, exposed, a link, or of another user | nobody is let in ([`Refused::Unavailable`]), nothing is written over; good again when it is |
-//! | the process is killed while it writes    | the old file, or the new one                      |
-//! | two processes change it at once          | one after the other; nothing is lost              |
-//! | the clock goes back                      | what has expired stays expired, limits go on      |
-//! | there are [`KEYS_MAX`] keys              | the oldest out of use gives way; else [`RingError::Full`] |
+//! | the id is unknown, or the secret wrong   | [`KeyRefusal::Unknown`], in the same time           |
+//! | another process revokes the key          | refused within [`RELOAD_EVERY`]                   |
+//! | the file is gone                         | every key is unknown                              |
+//! | it is damaged, exposed, a link, or of another user | every key is refused ([`KeyRefusal::Unavailable`]) until the file is repaired; it is never overwritten |
+//! | the process is killed while it writes    | the file is the old one or the new one            |
+//! | two processes change it at once          | the changes happen one after the other            |
+//! | the clock goes back                      | an expired key stays expired, limits still apply  |
+//! | there are [`KEYS_MAX`] keys              | the oldest revoked or expired key is removed; else [`KeyRingError::Full`] |
 //!
-//! Who owns the file is believed. That a file came with a clone can only be known by whoever knows the
-//! folder: do not open one in a folder that nothing was done in yet.
+//! A private file of this user is trusted. Whether it came with a cloned project is for the caller to
+//! know: do not open a key file in a folder that Antiphon has not used yet.
 //!
 //! ```
 //! use antiphon_keys::{KeyRing, Level, NewKey, parse_authorization};
@@ -32,9 +32,9 @@
 //! let (key, secret) = ring.create(NewKey::new("laptop".parse()?, Level::Write))?;
 //!
 //! let header = format!("Bearer {}", secret.expose_secret());
-//! let allowed = ring.check(&parse_authorization(header.as_bytes())?)?;
-//! assert_eq!(allowed.id, key.id);
-//! assert!(allowed.may(Level::Read) && !allowed.may(Level::Admin));
+//! let grant = ring.check(&parse_authorization(header.as_bytes())?)?;
+//! assert_eq!(grant.id, key.id);
+//! assert!(grant.may(Level::Read) && !grant.may(Level::Admin));
 //!
 //! ring.revoke(key.id)?;
 //! assert!(ring.check(&parse_authorization(header.as_bytes())?).is_err());
@@ -42,37 +42,22 @@
 //! # }
 //! ```
 
-mod bucket;
-mod document;
+mod file;
 mod key;
-mod key_id;
-mod key_name;
-mod level;
-mod limiter;
-mod lock;
-mod place;
-mod presented;
-mod rate_limit;
-mod record;
-mod refused;
+mod presented_key;
+mod rate;
+mod refusal;
 mod ring;
 mod ring_error;
-mod secret;
-mod stamp;
-mod verdict;
 
 pub use antiphon_core::SpendLimits;
-pub use key::{Holder, Key, KeyStatus, NewKey};
-pub use key_id::{KEY_ID_CHARS, KeyId, KeyIdError};
-pub use key_name::KeyName;
-pub use level::{Level, LevelError};
-pub use limiter::{BUCKETS_MAX, Limiter};
-pub use lock::LOCK_WAIT;
-pub use place::FILE_BYTES_MAX;
-pub use presented::{AUTHORIZATION_BYTES_MAX, Presented, parse_authorization};
-pub use rate_limit::{RATE_PER_MINUTE_MAX, RateLimit, RateLimitError};
-pub use refused::{Allowed, Refused};
-pub use ring::{GRACE_MAX, KEYS_MAX, KeyRing, LOOK_EVERY};
-pub use ring_error::RingError;
-pub use secret::{KEY_CHARS, KEY_PREFIX, SECRET_CHARS};
-pub use verdict::Verdict;
+pub use file::{FILE_BYTES_MAX, LOCK_WAIT};
+pub use key::{
+    Holder, KEY_CHARS, KEY_ID_CHARS, KEY_PREFIX, Key, KeyId, KeyIdError, KeyName, KeyStatus, Level,
+    LevelError, NewKey, SECRET_CHARS,
+};
+pub use presented_key::{AUTHORIZATION_BYTES_MAX, PresentedKey, parse_authorization};
+pub use rate::{BUCKETS_MAX, Limiter, RATE_PER_MINUTE_MAX, RateLimit, RateLimitError, Verdict};
+pub use refusal::{KeyGrant, KeyRefusal};
+pub use ring::{GRACE_MAX, KEYS_MAX, KeyRing, RELOAD_EVERY};
+pub use ring_error::KeyRingError;

@@ -1,8 +1,8 @@
-//! The ring: who may come in, and the changes to it.
+//! The key ring: checks keys and changes them.
 //!
-//! A check is made in memory, and at most once a second looks whether the file is another by now. A
-//! file that cannot be read, or is exposed, lets nobody in until somebody sees to it; one that is gone
-//! is a ring without keys. A change reads the file, writes it anew and is durable when it returns.
+//! A check happens in memory; at most once a second it also checks whether the file changed. While the
+//! file cannot be read, or is exposed, every key is refused; a missing file is a ring without keys. A
+//! change reads the file, replaces it, and is durable when it returns.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,102 +15,98 @@ use antiphon_core::port::{Clock, SystemClock};
 use chrono::{DateTime, TimeDelta, Utc};
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::document::Document;
-use crate::key::{Key, KeyStatus, NewKey};
-use crate::key_id::KeyId;
-use crate::lock::Lock;
-use crate::place::{FILE_BYTES_MAX, Place};
-use crate::presented::Presented;
-use crate::record::{self, Record};
-use crate::refused::{Allowed, Refused};
-use crate::ring_error::{RingError, unusable};
-use crate::secret::{Digest, Maker};
-use crate::stamp::Sight;
+use crate::file::{Document, FILE_BYTES_MAX, FileLocation, Lock, OpenState, Record, record};
+use crate::key::secret::{Digest, KeyGenerator};
+use crate::key::{Key, KeyId, KeyStatus, NewKey};
+use crate::presented_key::PresentedKey;
+use crate::refusal::{KeyGrant, KeyRefusal};
+use crate::ring_error::{KeyRingError, unusable};
 
-/// Most keys in a ring. When there are as many, those out of use give way, oldest first.
+/// Most keys in a ring. At the limit, a new key replaces the oldest revoked or expired one.
 pub const KEYS_MAX: usize = 10_000;
 
-/// Longest time that an old secret works beside the new one.
+/// Longest grace period: how long an old secret works after a rotation.
 pub const GRACE_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// How long a change by another process may go unseen, by the ring's clock.
-pub const LOOK_EVERY: Duration = Duration::from_micros(LOOK_EVERY_US.unsigned_abs());
+/// How long a change by another process may go unnoticed, by the ring's clock.
+pub const RELOAD_EVERY: Duration = Duration::from_micros(RELOAD_EVERY_US.unsigned_abs());
 
-const LOOK_EVERY_US: i64 = 1_000_000;
+const RELOAD_EVERY_US: i64 = 1_000_000;
 
-/// The keys of a project. Share it behind an `Arc`. Changes block on the file, checks hardly.
+/// The keys of a project. Share it behind an `Arc`. Changes block on file access; a check reads the
+/// file at most once per [`RELOAD_EVERY`].
 pub struct KeyRing {
-    place: Place,
+    location: FileLocation,
     clock: Arc<dyn Clock>,
     state: RwLock<Arc<State>>,
-    /// Held by whoever replaces the state, so that an older one never replaces a newer one.
+    /// Held while the state is replaced, so that an older state never replaces a newer one.
     replacing: Mutex<()>,
-    /// When the file was last looked at, by the clock.
-    looked_us: AtomicI64,
-    /// The latest time that was seen.
+    /// When the file was last checked for a change, by the clock.
+    checked_us: AtomicI64,
+    /// The latest time the clock has shown.
     latest_us: AtomicI64,
 }
 
-/// What is known of the file.
+/// The content of the file, or why it cannot be read.
 #[derive(Debug)]
 enum State {
-    Read { document: Document, sight: Option<Sight> },
-    Unread(RingError),
+    Read { document: Document, state: Option<OpenState> },
+    Unreadable(KeyRingError),
 }
 
 impl KeyRing {
-    /// The keys in a file. There need not be one yet; one that cannot be used is an error.
-    pub fn open(path: impl Into<PathBuf>) -> Result<Self, RingError> {
+    /// Opens the keys in a file. The file may not exist yet; a file that cannot be used is an error.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, KeyRingError> {
         Self::open_at(path, Arc::new(SystemClock))
     }
 
-    /// The same, by another clock. One that goes back revives nothing: what was seen expired stays so
-    /// until the ring is opened again.
-    pub fn open_at(path: impl Into<PathBuf>, clock: Arc<dyn Clock>) -> Result<Self, RingError> {
-        let place = Place::new(path.into())?;
+    /// Opens the keys with another clock. A clock that goes back revives nothing: a key that has expired
+    /// stays expired until the ring is opened again.
+    pub fn open_at(path: impl Into<PathBuf>, clock: Arc<dyn Clock>) -> Result<Self, KeyRingError> {
+        let location = FileLocation::new(path.into())?;
         let now_us = clock.now().timestamp_micros();
-        let state = match read(&place) {
-            State::Unread(error) => return Err(error),
+        let state = match read(&location) {
+            State::Unreadable(error) => return Err(error),
             read @ State::Read { .. } => read,
         };
         Ok(Self {
-            place,
+            location,
             clock,
             state: RwLock::new(Arc::new(state)),
             replacing: Mutex::new(()),
-            looked_us: AtomicI64::new(now_us),
+            checked_us: AtomicI64::new(now_us),
             latest_us: AtomicI64::new(now_us),
         })
     }
 
-    /// Whether somebody may come in. Tell a stranger nothing of a refusal but that it is one.
-    pub fn check(&self, presented: &Presented) -> Result<Allowed, Refused> {
-        self.look();
+    /// Checks a key. Do not report the reason of a refusal to the client, only that it is refused.
+    pub fn check(&self, presented: &PresentedKey) -> Result<KeyGrant, KeyRefusal> {
+        self.reload_if_due();
         match &*self.state() {
             State::Read { document, .. } => {
                 let record = document.records.get(&presented.claimed_id());
                 record::check(record, presented, self.now())
             }
-            State::Unread(error) => Err(Refused::Unavailable { reason: error.to_string() }),
+            State::Unreadable(error) => Err(KeyRefusal::Unavailable { reason: error.to_string() }),
         }
     }
 
-    /// What may be spent with a key, whatever became of it; anything where there is none, or where the
-    /// file cannot be read.
+    /// The spend limits of a key, also if it is expired or revoked. Without limits when the key is
+    /// unknown or the file cannot be read.
     pub fn spend_of(&self, id: KeyId) -> SpendLimits {
-        self.look();
+        self.reload_if_due();
         match &*self.state() {
             State::Read { document, .. } => {
                 document.records.get(&id).map(|record| record.key.spend).unwrap_or_default()
             }
-            State::Unread(_) => SpendLimits::default(),
+            State::Unreadable(_) => SpendLimits::default(),
         }
     }
 
-    /// All keys as the file has them now, by age.
-    pub fn list(&self) -> Result<Vec<Key>, RingError> {
+    /// All keys as they are in the file now, oldest first.
+    pub fn list(&self) -> Result<Vec<Key>, KeyRingError> {
         let replacing = self.replacing();
-        self.look_again(&replacing);
+        self.reload(&replacing);
         match &*self.state() {
             State::Read { document, .. } => {
                 let mut keys: Vec<Key> =
@@ -118,26 +114,27 @@ impl KeyRing {
                 keys.sort_by_key(|key| (key.created_at, key.id));
                 Ok(keys)
             }
-            State::Unread(error) => Err(error.clone()),
+            State::Unreadable(error) => Err(error.clone()),
         }
     }
 
-    /// Makes a key. The secret is the whole key, `ak_ID_SECRET`, and is told here only.
-    pub fn create(&self, new: NewKey) -> Result<(Key, SecretString), RingError> {
+    /// Creates a key. The secret is the whole key, `ak_ID_SECRET`, and is returned only here.
+    pub fn create(&self, new: NewKey) -> Result<(Key, SecretString), KeyRingError> {
         let now = self.now();
         if new.expires_at.is_some_and(|at| at <= now) {
-            return Err(RingError::ExpiresInThePast);
+            return Err(KeyRingError::ExpiresInThePast);
         }
         if !new.holder.may_have(new.level) {
-            return Err(RingError::AgentAdmin);
+            return Err(KeyRingError::AgentAdmin);
         }
-        self.change(|document, maker| {
+        self.change(|document, generator| {
             if !document.make_room(now) {
-                return Err(RingError::Full);
+                return Err(KeyRingError::Full);
             }
-            let taken = |id: &KeyId| document.records.contains_key(id);
-            let id = maker.id(taken).ok_or_else(|| self.unusable("no id is free".to_owned()))?;
-            let secret = maker.key(id);
+            let is_taken = |id: &KeyId| document.records.contains_key(id);
+            let id =
+                generator.id(is_taken).ok_or_else(|| self.unusable("no id is free".to_owned()))?;
+            let secret = generator.key(id);
             let key = Key {
                 id,
                 name: new.name,
@@ -157,24 +154,24 @@ impl KeyRing {
         })
     }
 
-    /// Gives a key a new secret; the old one works for `grace` longer. One that was old already is
-    /// refused from now on: there are never more than two.
-    pub fn rotate(&self, id: KeyId, grace: Duration) -> Result<(Key, SecretString), RingError> {
+    /// Gives a key a new secret; the old one works for `grace` longer. A secret from an earlier rotation
+    /// is refused at once: a key never has more than two.
+    pub fn rotate(&self, id: KeyId, grace: Duration) -> Result<(Key, SecretString), KeyRingError> {
         if grace > GRACE_MAX {
-            return Err(RingError::GraceTooLong);
+            return Err(KeyRingError::GraceTooLong);
         }
         let now = self.now();
         let until = TimeDelta::from_std(grace).ok().and_then(|grace| now.checked_add_signed(grace));
-        let until = until.ok_or(RingError::GraceTooLong)?;
-        self.change(|document, maker| {
-            let record = document.records.get_mut(&id).ok_or(RingError::NoSuchKey { id })?;
+        let until = until.ok_or(KeyRingError::GraceTooLong)?;
+        self.change(|document, generator| {
+            let record = document.records.get_mut(&id).ok_or(KeyRingError::NoSuchKey { id })?;
             match record.key.status(now) {
                 KeyStatus::Active => {}
                 status @ (KeyStatus::Expired | KeyStatus::Revoked) => {
-                    return Err(RingError::OutOfUse { id, status });
+                    return Err(KeyRingError::Inactive { id, status });
                 }
             }
-            let secret = maker.key(id);
+            let secret = generator.key(id);
             record.old_sha256 = (!grace.is_zero()).then_some(record.sha256);
             record.key.old_secret_until = (!grace.is_zero()).then_some(until);
             record.key.rotated_at = Some(now);
@@ -183,60 +180,61 @@ impl KeyRing {
         })
     }
 
-    /// Takes a key back, for good. One that was revoked before stays as it is.
-    pub fn revoke(&self, id: KeyId) -> Result<Key, RingError> {
+    /// Revokes a key for good. A key that is revoked already keeps its `revoked_at`.
+    pub fn revoke(&self, id: KeyId) -> Result<Key, KeyRingError> {
         let now = self.now();
         self.change(|document, _| {
-            let record = document.records.get_mut(&id).ok_or(RingError::NoSuchKey { id })?;
+            let record = document.records.get_mut(&id).ok_or(KeyRingError::NoSuchKey { id })?;
             record.key.revoked_at.get_or_insert(now);
             Ok(record.key.clone())
         })
     }
 
-    /// Reads, changes and writes the file, alone.
+    /// Reads, changes and replaces the file under the lock.
     fn change<T>(
         &self,
-        change: impl FnOnce(&mut Document, &mut Maker) -> Result<T, RingError>,
-    ) -> Result<T, RingError> {
-        let mut maker = Maker::new().map_err(|error| self.unusable(error.to_string()))?;
-        let lock = Lock::take(&self.place)?;
-        let (mut document, _) = understand(&self.place, lock.read()?)?;
-        let changed = change(&mut document, &mut maker)?;
+        change: impl FnOnce(&mut Document, &mut KeyGenerator) -> Result<T, KeyRingError>,
+    ) -> Result<T, KeyRingError> {
+        let mut generator =
+            KeyGenerator::new().map_err(|error| self.unusable(error.to_string()))?;
+        let lock = Lock::acquire(&self.location)?;
+        let (mut document, _) = parse(&self.location, lock.read()?)?;
+        let changed = change(&mut document, &mut generator)?;
         let text = document.text().map_err(|error| self.unusable(error.to_string()))?;
         if text.len() > FILE_BYTES_MAX {
-            return Err(RingError::Full);
+            return Err(KeyRingError::Full);
         }
-        let sight = lock.write(&text)?;
-        // The file is still locked: nobody can have found a newer one. Checks did not have to wait.
-        self.replace(State::Read { document, sight: Some(sight) }, &self.replacing());
+        let written = lock.write(&text)?;
+        // The file is still locked, so no newer state can exist. Checks did not have to wait.
+        self.replace(State::Read { document, state: Some(written) }, &self.replacing());
         Ok(changed)
     }
 
-    /// Looks at the file, if it is time. Whoever comes meanwhile waits for what is found.
-    fn look(&self) {
+    /// Reads the file again if it is time and the file changed. Concurrent checks wait for the result.
+    fn reload_if_due(&self) {
         let now_us = self.clock.now().timestamp_micros();
-        let is_time = || {
-            let last_us = self.looked_us.load(Ordering::Acquire);
-            // A clock that went back must not put the next look off.
-            !(last_us..last_us.saturating_add(LOOK_EVERY_US)).contains(&now_us)
+        let is_due = || {
+            let last_us = self.checked_us.load(Ordering::Acquire);
+            // A clock that went back must not delay the next reload.
+            !(last_us..last_us.saturating_add(RELOAD_EVERY_US)).contains(&now_us)
         };
-        if is_time() {
+        if is_due() {
             let replacing = self.replacing();
-            if is_time() {
-                self.look_again(&replacing);
-                self.looked_us.store(now_us, Ordering::Release);
+            if is_due() {
+                self.reload(&replacing);
+                self.checked_us.store(now_us, Ordering::Release);
             }
         }
     }
 
-    fn look_again(&self, replacing: &MutexGuard<'_, ()>) {
+    fn reload(&self, replacing: &MutexGuard<'_, ()>) {
         let known = match &*self.state() {
-            State::Read { sight, .. } => Ok(sight.as_ref().map(|sight| sight.stamp)),
-            State::Unread(error) => Err(error.clone()),
+            State::Read { state, .. } => Ok(state.as_ref().map(|open| open.state)),
+            State::Unreadable(error) => Err(error.clone()),
         };
-        // What could not be read may be readable by now.
-        if known.is_err() || self.place.stamp() != known {
-            self.replace(read(&self.place), replacing);
+        // A file that could not be read may be readable now.
+        if known.is_err() || self.location.state() != known {
+            self.replace(read(&self.location), replacing);
         }
     }
 
@@ -252,7 +250,7 @@ impl KeyRing {
         self.replacing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The time, which does not go back in here.
+    /// The time. Never earlier than a time that this ring has seen.
     fn now(&self) -> DateTime<Utc> {
         let now = self.clock.now();
         let now_us = now.timestamp_micros();
@@ -260,31 +258,31 @@ impl KeyRing {
         DateTime::from_timestamp_micros(latest_us).unwrap_or(now)
     }
 
-    fn unusable(&self, reason: String) -> RingError {
-        unusable(self.place.path())(reason)
+    fn unusable(&self, reason: String) -> KeyRingError {
+        unusable(self.location.path())(reason)
     }
 }
 
 impl fmt::Debug for KeyRing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "KeyRing({})", self.place.path().display())
+        write!(f, "KeyRing({})", self.location.path().display())
     }
 }
 
-fn read(place: &Place) -> State {
-    match place.read().and_then(|found| understand(place, found)) {
-        Ok((document, sight)) => State::Read { document, sight },
-        Err(error) => State::Unread(error),
+fn read(location: &FileLocation) -> State {
+    match location.read().and_then(|found| parse(location, found)) {
+        Ok((document, state)) => State::Read { document, state },
+        Err(error) => State::Unreadable(error),
     }
 }
 
-fn understand(
-    place: &Place,
-    found: Option<(Sight, Vec<u8>)>,
-) -> Result<(Document, Option<Sight>), RingError> {
-    let Some((sight, text)) = found else { return Ok((Document::default(), None)) };
-    let path = || place.path().display().to_string();
-    let document =
-        Document::parse(&text).map_err(|reason| RingError::Malformed { path: path(), reason })?;
-    Ok((document, Some(sight)))
+fn parse(
+    location: &FileLocation,
+    found: Option<(OpenState, Vec<u8>)>,
+) -> Result<(Document, Option<OpenState>), KeyRingError> {
+    let Some((state, text)) = found else { return Ok((Document::default(), None)) };
+    let path = || location.path().display().to_string();
+    let document = Document::parse(&text)
+        .map_err(|reason| KeyRingError::Malformed { path: path(), reason })?;
+    Ok((document, Some(state)))
 }

@@ -1,89 +1,88 @@
-//! Why keys are not known, or not changed. Each says what to do; none holds a secret.
+//! Errors of the key ring. Each says what to do; none contains a secret.
 
 use std::path::Path;
 
-use crate::key::KeyStatus;
-use crate::key_id::KeyId;
-use crate::lock::LOCK_WAIT;
+use crate::file::LOCK_WAIT;
+use crate::key::{KeyId, KeyStatus};
 use crate::ring::{GRACE_MAX, KEYS_MAX};
 
-/// Why keys are not known, or not changed.
+/// Why the keys cannot be read or changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RingError {
-    /// See to the file or its folder.
-    #[error("keys in `{path}` cannot be used: {reason}")]
+pub enum KeyRingError {
+    /// The file or its folder cannot be used.
+    #[error("the key file `{path}` cannot be used: {reason}")]
     Unusable {
-        /// The file or folder.
+        /// Path of the file or folder.
         path: String,
-        /// What is wrong.
+        /// What is wrong with it.
         reason: String,
     },
-    /// Correct the file, or move it away. It is never written over.
-    #[error("keys in `{path}` are not understood: {reason}; correct the file or move it away")]
+    /// The file is damaged. Repair it or move it away: it is never overwritten.
+    #[error("the key file `{path}` is damaged: {reason}; repair the file or move it away")]
     Malformed {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// Where and why.
+        /// Where the text is wrong, and why.
         reason: String,
     },
-    /// Make sure that it says what it should, then take the permission away.
+    /// Other users can access it. Check its content, then remove their permissions.
     #[error(
-        "others can get at `{path}` (mode {mode:04o}): look at what is in it, then run \
+        "other users can access `{path}` (mode {mode:04o}): check its content, then run \
          `chmod {wanted:o} {path}`"
     )]
     Exposed {
-        /// The file or folder.
+        /// Path of the file or folder.
         path: String,
-        /// Its mode.
+        /// Its permission bits.
         mode: u32,
-        /// The mode it should have.
+        /// The permission bits it should have.
         wanted: u32,
     },
-    /// Use keys of your own.
+    /// It belongs to another user.
     #[error("`{path}` belongs to user {owner}, not to user {user}: its keys are not used")]
     Foreign {
-        /// The file or folder.
+        /// Path of the file or folder.
         path: String,
-        /// Whose it is.
+        /// User id of its owner.
         owner: u32,
-        /// Who asks.
+        /// User id of this process.
         user: u32,
     },
-    /// Try again.
-    #[error("another process has held `{path}` for {} s: try again", LOCK_WAIT.as_secs())]
+    /// Another process holds the lock.
+    #[error("another process has locked `{path}` for {} s: try again", LOCK_WAIT.as_secs())]
     Busy {
-        /// The file.
+        /// Path of the file.
         path: String,
     },
-    /// Revoke some.
-    #[error("there are {KEYS_MAX} keys in use: revoke one that nobody needs")]
+    /// The ring holds [`KEYS_MAX`] active keys.
+    #[error("the limit of {KEYS_MAX} active keys is reached: revoke a key that is not needed")]
     Full,
-    /// Look at the list.
-    #[error("there is no key `{id}`: `antiphon keys list` shows those there are")]
+    /// No key has this id.
+    #[error("there is no key `{id}`: `antiphon keys list` shows all keys")]
     NoSuchKey {
-        /// The id.
+        /// The unknown id.
         id: KeyId,
     },
-    /// Make a new key.
-    #[error("the key `{id}` is {}: make a new one", .status.as_str())]
-    OutOfUse {
-        /// The key.
+    /// The key is expired or revoked.
+    #[error("the key `{id}` is {}: create a new one", .status.as_str())]
+    Inactive {
+        /// Id of the key.
         id: KeyId,
-        /// Why.
+        /// Whether it is expired or revoked.
         status: KeyStatus,
     },
-    /// Choose a later time.
-    #[error("the key would have expired already: choose a time to come")]
+    /// `expires_at` is not in the future.
+    #[error("the expiry is not in the future: choose a later time")]
     ExpiresInThePast,
-    /// Choose a shorter one.
-    #[error("an old secret works for {} days at most", GRACE_MAX.as_secs() / 86_400)]
+    /// The grace period is longer than [`GRACE_MAX`].
+    #[error("the grace period is too long: {} days at most", GRACE_MAX.as_secs() / 86_400)]
     GraceTooLong,
-    /// Choose `write` or `read`.
+    /// An agent's key cannot be `admin`.
     #[error("an agent's key is never `admin`: choose `write` or `read`")]
     AgentAdmin,
 }
 
-pub(crate) fn unusable(path: &Path) -> impl Fn(String) -> RingError {
+pub(crate) fn unusable(path: &Path) -> impl Fn(String) -> KeyRingError {
     let path = path.display().to_string();
-    move |reason| RingError::Unusable { path: path.clone(), reason }
+    move |reason| KeyRingError::Unusable { path: path.clone(), reason }
 }

@@ -1,5 +1,5 @@
-//! The names of OpenTelemetry's semantic conventions for generative AI, as of version 1.41, and our
-//! own beside them. They still move, so they are nowhere else.
+//! Names of OpenTelemetry's semantic conventions for generative AI, version 1.41, and our own. The
+//! conventions still change, so the names are only here.
 
 pub(crate) const SCHEMA_URL: &str = "https://opentelemetry.io/schemas/1.41.0";
 
@@ -35,11 +35,11 @@ pub(crate) const TASK_TURNS: &str = "antiphon.task.turns";
 pub(crate) const PURPOSE: &str = "antiphon.purpose";
 pub(crate) const PURPOSE_COMPACTION: &str = "compaction";
 
-/// The metrics, as Prometheus writes them: dots become underscores, the unit is the last word.
+/// Metric names in Prometheus form: dots become underscores, the unit comes last.
 pub(crate) const OPERATION_DURATION: &str = "gen_ai_client_operation_duration";
 pub(crate) const TOKEN_USAGE: &str = "gen_ai_client_token_usage";
 
-/// The boundaries that the conventions advise for them.
+/// The bucket boundaries that the conventions recommend.
 pub(crate) const OPERATION_DURATION_S: [f64; 14] =
     [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
 pub(crate) const TOKEN_USAGE_TOKENS: [f64; 14] = [
@@ -59,7 +59,7 @@ pub(crate) const TOKEN_USAGE_TOKENS: [f64; 14] = [
     67_108_864.0,
 ];
 
-/// The conventions' word for a provider, where it is not ours.
+/// The conventions' name of a provider, where it differs from ours.
 pub(crate) fn provider_name(provider: &str) -> &str {
     match provider {
         "gemini" => "gcp.gemini",
@@ -67,7 +67,7 @@ pub(crate) fn provider_name(provider: &str) -> &str {
     }
 }
 
-/// Tokens read, those of the provider's cache among them: the conventions count them in.
+/// Input tokens including cached ones, as the conventions count them.
 pub(crate) fn input_tokens(usage: antiphon_core::Usage) -> u64 {
     let cached = [usage.cache_read_tokens, usage.cache_write_tokens];
     cached.into_iter().flatten().fold(usage.input_tokens, u64::saturating_add)

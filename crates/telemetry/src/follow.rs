@@ -1,4 +1,4 @@
-//! Follows the journal and lets metrics and traces see every event once, in order.
+//! Follows the journal: metrics and traces see every event once, in order.
 
 use std::time::Duration;
 
@@ -8,51 +8,51 @@ use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::exporter::Exporter;
+use crate::export::exporter::Exporter;
 use crate::metrics::Metrics;
-use crate::traces::Traces;
+use crate::trace::Traces;
 
-/// The pause behind the first read that failed. Each that follows is twice as long.
+/// Pause after the first failed read. Each further pause is twice as long.
 pub const READ_PAUSE_MIN: Duration = Duration::from_millis(100);
 
-/// The longest pause.
+/// Longest pause.
 pub const READ_PAUSE_MAX: Duration = Duration::from_secs(30);
 
-/// Where events come from, one after the other.
+/// A source of events in the order of their positions.
 #[async_trait]
 pub trait EventSource: Send {
-    /// The next event in the order of positions; waits for it if need be. One that was dropped or that
-    /// failed has taken nothing: the same event comes next time.
+    /// Waits for the next event. After an error, or when the future was dropped, the next call
+    /// returns the same event.
     async fn next(&mut self) -> Result<Event, SourceError>;
 }
 
-/// There is no event.
+/// Why there is no event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
-    /// And there will be none: stop.
+    /// The source has ended.
     #[error("there are no more events")]
     Ended,
-    /// Not now: try again.
+    /// The journal cannot be read now: try again.
     #[error("the journal cannot be read: {reason}")]
     Unavailable {
-        /// Why.
+        /// What the journal reports.
         reason: String,
     },
 }
 
-/// Those who see events.
+/// The consumers of events.
 #[derive(Debug, Clone)]
 pub struct Telemetry {
-    /// Counts.
+    /// Counts events.
     pub metrics: Metrics,
-    /// Makes spans.
+    /// Makes spans of events.
     pub traces: Traces,
-    /// Sends them. Without it there is nobody to tell, and no spans are made.
+    /// Sends the spans. Without an exporter, no spans are made.
     pub exporter: Option<Exporter>,
 }
 
 impl Telemetry {
-    /// Lets everybody see one event.
+    /// Passes one event to metrics and traces.
     pub fn observe(&self, event: &Event) {
         self.metrics.observe(event);
         if let Some(exporter) = &self.exporter {
@@ -60,7 +60,7 @@ impl Telemetry {
         }
     }
 
-    /// The metrics, with what became of the spans, as
+    /// The metrics with the exporter's counts, as
     /// [`METRICS_CONTENT_TYPE`](crate::METRICS_CONTENT_TYPE).
     pub fn render(&self) -> String {
         if let Some(exporter) = &self.exporter {
@@ -69,8 +69,8 @@ impl Telemetry {
         self.metrics.render()
     }
 
-    /// Follows events behind `after` until `stop` is canceled or there are no more. A source that
-    /// fails is asked again, with growing pauses. Says how far it got. Nothing is spawned.
+    /// Follows events after `after` until `stop` is canceled or the source ends. Reads again with
+    /// growing pauses after a failure. Returns the last position. Spawns nothing.
     pub async fn follow(
         &self,
         mut source: impl EventSource,
@@ -92,7 +92,7 @@ impl Telemetry {
                     Err(SourceError::Ended) => return,
                     Err(SourceError::Unavailable { reason }) => {
                         if failing.is_none() {
-                            tracing::warn!(reason, journal.position = %last, "is read again");
+                            tracing::warn!(reason, journal.position = %last, "reading the journal failed, will retry");
                         }
                         let pauses = failing.get_or_insert_with(pauses);
                         sleep(pauses.next().unwrap_or(READ_PAUSE_MAX)).await;

@@ -1,51 +1,40 @@
 //! Metrics and traces, made by following the journal.
 //!
-//! Nothing is measured inside the loop of a task: [`Telemetry::follow`] reads the events that are in
-//! the journal anyway, [`Metrics`] counts them, [`Traces`] makes spans of them, and an [`Exporter`]
-//! sends those to a collector. It may be late, it may be started again, it may be missing: the work
-//! does not notice. Nothing that was said, to a model or by one, leaves through here, and no secret.
+//! Nothing is measured inside of a task's loop: [`Telemetry::follow`] reads the events of the journal,
+//! [`Metrics`] counts them, [`Traces`] makes spans of them, and an [`Exporter`] sends the spans to a
+//! collector. It may be late, restarted or absent without any effect on tasks. No conversation text and
+//! no secret leaves through here.
 //!
-//! | what goes wrong                         | what happens                                          |
+//! | failure                                 | result                                                |
 //! |-----------------------------------------|-------------------------------------------------------|
 //! | the same event comes twice              | it is counted once                                    |
-//! | a task was not seen from its creation   | its events are counted, without durations and spans   |
-//! | more tasks are open than [`TASKS_OPEN_MAX`] | the same, and `antiphon_tasks_not_followed_total` says so |
-//! | models make up names                    | a label has [`LABEL_VALUES_MAX`] values, the rest is `other` |
-//! | the journal cannot be read              | it is tried again, with growing pauses                |
+//! | the creation of a task was not seen     | its events are counted, without durations and spans   |
+//! | more tasks are open than [`TASKS_OPEN_MAX`] | the same, and `antiphon_tasks_not_followed_total` counts them |
+//! | models invent names                     | a label has [`LABEL_VALUES_MAX`] values, the rest is `other` |
+//! | the journal cannot be read              | it is read again, with growing pauses                 |
 //! | the collector is slow or gone           | the oldest spans are dropped and counted              |
-//! | the process is started again            | traces and spans have the names they had              |
+//! | the process is restarted                | traces and spans keep their ids                       |
 //!
-//! # Starting again
+//! # Restarting
 //!
-//! Counters begin at zero with each process, as Prometheus expects. Spans need the beginning of what
-//! they tell of: keep [`Traces::needed_from`] and the position that [`Telemetry::follow`] got to, and
-//! begin next time behind the first, with [`Traces::told_up_to`] the second. Without them begin
-//! wherever you like: what is told twice has the same names, and a collector keeps one of it.
+//! Counters start at zero with each process, as Prometheus expects. Spans need the start of their
+//! activities: store [`Traces::needed_from`] and the position that [`Telemetry::follow`] returned. After
+//! a restart, follow from the first, with [`Traces::exported_up_to`] the second. Without them, start
+//! anywhere: a span that is exported twice has the same id, and a collector keeps one.
 
-mod book;
-mod call;
-mod chat;
-mod collector;
 mod convention;
-mod exporter;
-mod families;
+mod export;
 mod follow;
-mod ledger;
-mod making;
 mod metrics;
-mod names;
-mod otlp;
-mod span;
-mod trace_parent;
-mod traces;
-mod waiting;
+mod tasks;
+mod trace;
 
-pub use book::TASKS_OPEN_MAX;
-pub use collector::{ExporterError, HEADERS_MAX};
-pub use exporter::{ExportCounts, Exporter, ExporterConfig};
+pub use export::collector::{ExporterError, HEADERS_MAX};
+pub use export::exporter::{ExportCounts, Exporter, ExporterConfig};
 pub use follow::{EventSource, READ_PAUSE_MAX, READ_PAUSE_MIN, SourceError, Telemetry};
-pub use metrics::{Breaker, METRICS_CONTENT_TYPE, Metrics};
-pub use names::{LABEL_BYTES_MAX, LABEL_VALUES_MAX, OTHER, SERIES_MAX, UNKNOWN};
-pub use span::{ATTRIBUTE_BYTES_MAX, AttributeValue, FinishedSpan, SpanKind, SpanStatus};
-pub use trace_parent::{Sampled, SpanId, TraceId, TraceParent, TraceParentError};
-pub use traces::{CHILDREN_EXPECTED_MAX, PARENTS_EARLY_MAX, Traces};
+pub use metrics::labels::{LABEL_BYTES_MAX, LABEL_VALUES_MAX, OTHER, SERIES_MAX, UNKNOWN};
+pub use metrics::{BreakerState, METRICS_CONTENT_TYPE, Metrics};
+pub use tasks::TASKS_OPEN_MAX;
+pub use trace::span::{ATTRIBUTE_BYTES_MAX, AttributeValue, FinishedSpan, SpanKind, SpanStatus};
+pub use trace::trace_parent::{Sampled, SpanId, TraceId, TraceParent, TraceParentError};
+pub use trace::{CHILDREN_EXPECTED_MAX, PARENTS_EARLY_MAX, Traces};

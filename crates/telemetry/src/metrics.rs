@@ -1,12 +1,15 @@
-//! Metrics from events, in the text format of `OpenMetrics`, which Prometheus reads.
+//! Metrics from events, in the `OpenMetrics` text format that Prometheus reads.
 //!
-//! [`Metrics::observe`] is bookkeeping: it takes no longer than looking up a few names, and does not
-//! fail. An event that has been seen is not counted again. What is not in the journal is set by
-//! whoever knows it: requests, live agents, queues, breakers, budgets.
+//! [`Metrics::observe`] takes a few lookups and does not fail. A repeated event is not counted
+//! again. The caller sets what is not in the journal: requests, live agents, queues, breakers,
+//! budgets.
 //!
-//! Labels have at most [`LABEL_VALUES_MAX`](crate::LABEL_VALUES_MAX) values each, and those that go
-//! together at most [`SERIES_MAX`](crate::SERIES_MAX); whatever comes behind them is counted as
-//! `other`.
+//! Each label has at most [`LABEL_VALUES_MAX`](crate::LABEL_VALUES_MAX) values, and each metric at
+//! most [`SERIES_MAX`](crate::SERIES_MAX) combinations; further ones are counted as `other`.
+
+mod event_counter;
+mod families;
+pub(crate) mod labels;
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,15 +20,17 @@ use prometheus_client::encoding::text;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
 
-use crate::exporter::ExportCounts;
-use crate::families::{ByBudget, ByProvider, ByQueue, ByRoute, ByRouteStatus, ByStatus, Families};
-use crate::ledger::Ledger;
-use crate::names::{Names, OTHER, Series};
+use crate::export::exporter::ExportCounts;
+use crate::metrics::event_counter::EventCounter;
+use crate::metrics::families::{
+    ByBudget, ByProvider, ByQueue, ByRoute, ByRouteStatus, ByStatus, Families,
+};
+use crate::metrics::labels::{Names, OTHER, Series};
 
-/// The media type of what [`Metrics::render`] writes.
+/// The media type of [`Metrics::render`].
 pub const METRICS_CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Counts what happens. Cheap to clone; clones count together.
+/// Counts events. Cheap to clone; clones share their counts.
 #[derive(Debug, Clone)]
 pub struct Metrics {
     inner: Arc<Inner>,
@@ -35,13 +40,13 @@ pub struct Metrics {
 struct Inner {
     registry: Registry,
     families: Families,
-    ledger: Mutex<Ledger>,
-    given: Mutex<Given>,
+    counter: Mutex<EventCounter>,
+    caller_labels: Mutex<CallerLabels>,
 }
 
-/// Names that callers gave.
+/// Label values that callers set.
 #[derive(Debug, Default)]
-struct Given {
+struct CallerLabels {
     routes: Names,
     queues: Names,
     providers: Names,
@@ -49,14 +54,14 @@ struct Given {
     requests: Series<ByRouteStatus>,
 }
 
-/// What happens to the next request to a provider.
+/// State of a provider's circuit breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Breaker {
-    /// It goes through.
+pub enum BreakerState {
+    /// Requests are sent.
     Closed,
-    /// It is a probe.
+    /// One request is sent as a probe.
     HalfOpen,
-    /// It fails at once.
+    /// Requests fail at once.
     Open,
 }
 
@@ -67,34 +72,35 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Nothing has been counted, and nobody knows what models cost.
+    /// Empty metrics without prices: no costs are counted.
     pub fn new() -> Self {
         Self::with_prices(PriceTable::default())
     }
 
-    /// Nothing has been counted.
+    /// Empty metrics with the prices of models.
     pub fn with_prices(prices: PriceTable) -> Self {
         let mut registry = Registry::default();
         let families = Families::register(&mut registry);
-        let ledger = Mutex::new(Ledger::new(prices));
-        Self { inner: Arc::new(Inner { registry, families, ledger, given: Mutex::default() }) }
+        let counter = Mutex::new(EventCounter::new(prices));
+        Self {
+            inner: Arc::new(Inner { registry, families, counter, caller_labels: Mutex::default() }),
+        }
     }
 
-    /// Counts what happened next. An event that has been seen changes nothing.
+    /// Counts the next event. A repeated event changes nothing.
     pub fn observe(&self, event: &Event) {
-        self.ledger().observe(event, &self.inner.families);
+        self.counter().observe(event, &self.inner.families);
     }
 
-    /// The last event that was counted.
+    /// Position of the last counted event.
     pub fn position(&self) -> Position {
-        self.ledger().position()
+        self.counter().position()
     }
 
-    /// Counts a request that was answered. `route` is the template (`/v1/tasks/{id}`), never the
-    /// path.
+    /// Counts an answered HTTP request. `route` is the template (`/v1/tasks/{id}`), never the path.
     pub fn http(&self, method: &str, route: &str, status: u16, took: Duration) {
         let families = &self.inner.families;
-        let mut given = self.given();
+        let mut given = self.caller_labels();
         let (method, route) = (known_method(method), given.routes.get(route));
         let status = if (100..600).contains(&status) { status } else { 0 };
         let labels = ByRouteStatus { method, route, status };
@@ -110,22 +116,22 @@ impl Metrics {
         duration.observe(took.as_secs_f64());
     }
 
-    /// How many agents are live.
+    /// Sets the number of live agents.
     pub fn active_agents(&self, agents: usize) {
         self.inner.families.active_agents.set(whole(agents as u64));
     }
 
-    /// How much waits in a queue.
+    /// Sets the length of a queue.
     pub fn queue_size(&self, queue: &str, waiting: usize) {
-        let queue = self.given().queues.get(queue);
+        let queue = self.caller_labels().queues.get(queue);
         let size = self.inner.families.queue_size.get_or_create(&ByQueue { queue });
         size.set(whole(waiting as u64));
     }
 
-    /// How much waits in every queue there is: those that are not named are no more. Queues that there
-    /// is no room for are one, `other`.
+    /// Sets the lengths of all queues: others are removed. Queues above the limit are summed up as
+    /// `other`.
     pub fn queue_sizes<'a>(&self, sizes: impl IntoIterator<Item = (&'a str, usize)>) {
-        let mut given = self.given();
+        let mut given = self.caller_labels();
         given.queues = Names::default();
         let family = &self.inner.families.queue_size;
         family.clear();
@@ -135,26 +141,26 @@ impl Metrics {
         }
     }
 
-    /// How many tasks have a status that does not last.
+    /// Sets the number of tasks with a status that is not terminal.
     pub fn tasks_unfinished(&self, status: TaskStatus, tasks: usize) {
         let labels = ByStatus { status: status.as_str() };
         self.inner.families.tasks_unfinished.get_or_create(&labels).set(whole(tasks as u64));
     }
 
-    /// How a provider's breaker stands.
-    pub fn breaker(&self, provider: &str, breaker: Breaker) {
-        let provider = self.given().providers.get(provider);
+    /// Sets the state of a provider's breaker.
+    pub fn breaker(&self, provider: &str, breaker: BreakerState) {
+        let provider = self.caller_labels().providers.get(provider);
         let state = self.inner.families.breaker_state.get_or_create(&ByProvider { provider });
         state.set(match breaker {
-            Breaker::Closed => 0,
-            Breaker::HalfOpen => 1,
-            Breaker::Open => 2,
+            BreakerState::Closed => 0,
+            BreakerState::HalfOpen => 1,
+            BreakerState::Open => 2,
         });
     }
 
-    /// What was spent of a budget, and how much it is, unless it has no limit.
+    /// Sets the spent amount and the limit of a budget. Without a limit, that metric is removed.
     pub fn budget(&self, budget: &str, spent: Cost, limit: Option<Cost>) {
-        let labels = ByBudget { budget: self.given().budgets.get(budget) };
+        let labels = ByBudget { budget: self.caller_labels().budgets.get(budget) };
         let families = &self.inner.families;
         families.budget_spent.get_or_create(&labels).set(usd(spent));
         match limit {
@@ -163,42 +169,42 @@ impl Metrics {
         }
     }
 
-    /// The last position of the journal.
+    /// Sets the last position of the journal.
     pub fn journal_head(&self, head: Position) {
         self.inner.families.journal_head.set(whole(head.0));
     }
 
-    /// What became of the spans so far.
+    /// Sets the number of spans by result.
     pub fn exported(&self, counts: ExportCounts) {
         let families = &self.inner.families;
-        // A counter never goes back, whoever comes late with an older count.
+        // A counter never decreases, also if an older count arrives late.
         let raise = |counter: &Counter, to| counter.inner().fetch_max(to, Ordering::Relaxed);
         raise(&families.spans_exported, counts.exported);
         raise(&families.spans_dropped, counts.dropped);
         raise(&families.spans_failed, counts.failed);
     }
 
-    /// Everything, as [`METRICS_CONTENT_TYPE`].
+    /// All metrics, as [`METRICS_CONTENT_TYPE`].
     pub fn render(&self) -> String {
-        self.ledger().summarize(&self.inner.families);
+        self.counter().summarize(&self.inner.families);
         let mut text = String::new();
         if text::encode(&mut text, &self.inner.registry).is_err() {
-            // A string takes everything that is written to it.
+            // Writing to a String does not fail.
             tracing::error!("the metrics could not be written");
         }
         text
     }
 
-    fn ledger(&self) -> MutexGuard<'_, Ledger> {
-        self.inner.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    fn counter(&self) -> MutexGuard<'_, EventCounter> {
+        self.inner.counter.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn given(&self) -> MutexGuard<'_, Given> {
-        self.inner.given.lock().unwrap_or_else(PoisonError::into_inner)
+    fn caller_labels(&self) -> MutexGuard<'_, CallerLabels> {
+        self.inner.caller_labels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Callers may send any word as a method.
+/// Clients may send any word as a method.
 fn known_method(method: &str) -> &'static str {
     const KNOWN: [&str; 9] =
         ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "CONNECT", "TRACE"];

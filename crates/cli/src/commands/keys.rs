@@ -5,7 +5,7 @@ use std::str::FromStr;
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{AgentName, SpendWindow, visible};
 use antiphon_keys::{
-    Holder, Key, KeyId, KeyIdError, KeyName, KeyStatus, Level, NewKey, RateLimit, RingError,
+    Holder, Key, KeyId, KeyIdError, KeyName, KeyRingError, KeyStatus, Level, NewKey, RateLimit,
     SpendLimits,
 };
 use chrono::{DateTime, TimeDelta, Utc};
@@ -154,20 +154,20 @@ impl FromStr for Rate {
     }
 }
 
-impl From<RingError> for Failure {
-    fn from(error: RingError) -> Self {
+impl From<KeyRingError> for Failure {
+    fn from(error: KeyRingError) -> Self {
         let message = error.to_string();
         match error {
-            RingError::Busy { .. } => Self::unavailable(message),
-            RingError::Exposed { .. } | RingError::Foreign { .. } => Self::refused(message),
-            RingError::Unusable { .. }
-            | RingError::Malformed { .. }
-            | RingError::Full
-            | RingError::NoSuchKey { .. }
-            | RingError::OutOfUse { .. }
-            | RingError::ExpiresInThePast
-            | RingError::GraceTooLong
-            | RingError::AgentAdmin => Self::usage(message),
+            KeyRingError::Busy { .. } => Self::unavailable(message),
+            KeyRingError::Exposed { .. } | KeyRingError::Foreign { .. } => Self::refused(message),
+            KeyRingError::Unusable { .. }
+            | KeyRingError::Malformed { .. }
+            | KeyRingError::Full
+            | KeyRingError::NoSuchKey { .. }
+            | KeyRingError::Inactive { .. }
+            | KeyRingError::ExpiresInThePast
+            | KeyRingError::GraceTooLong
+            | KeyRingError::AgentAdmin => Self::usage(message),
         }
     }
 }

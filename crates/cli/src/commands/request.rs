@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use antiphon_core::visible;
 use antiphon_file_drop::{
-    DoneStatus, DropError, REQUEST_BYTES_MAX, Response, ResponseError, drop_and_wait, watch,
+    DropError, OrderStatus, REQUEST_BYTES_MAX, Response, ResponseError, drop_and_wait, watch,
 };
 use clap::Args;
 use serde_json::{Map, Value};
@@ -183,7 +183,7 @@ fn described(response: &Response) -> String {
     format!("{status}{about}\n{result}")
 }
 
-fn word(status: DoneStatus) -> String {
+fn word(status: OrderStatus) -> String {
     let word = serde_json::to_value(status).unwrap_or_default();
     word.as_str().unwrap_or_default().replace('_', " ")
 }
@@ -200,8 +200,8 @@ fn outcome(response: &Response) -> Result<(), Failure> {
         return Err(Failure { exit, message: message.clone() });
     }
     match response.status {
-        Some(DoneStatus::Failed) => Err(Failure::failed("the task has failed")),
-        Some(DoneStatus::Canceled) if response.result.is_some() => Err(Failure::interrupted()),
+        Some(OrderStatus::Failed) => Err(Failure::failed("the task has failed")),
+        Some(OrderStatus::Canceled) if response.result.is_some() => Err(Failure::interrupted()),
         Some(_) | None => Ok(()),
     }
 }

@@ -3,7 +3,7 @@
 
 use antiphon_core::port::{IdempotencyKey, KEY_BYTES_MAX};
 use antiphon_core::{Command, TaskId};
-use antiphon_file_drop::{Done, DoneStatus, Order, OrderError};
+use antiphon_file_drop::{Order, OrderError, OrderResult, OrderStatus};
 use antiphon_runtime::Orchestrator;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -22,7 +22,7 @@ pub(super) struct Kept {
 /// What is kept of an order that was carried out.
 #[derive(Serialize, Deserialize)]
 struct Outcome {
-    status: DoneStatus,
+    status: OrderStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     agent: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,7 +48,7 @@ impl Kept {
     pub(super) async fn before(
         &self,
         orchestrator: &Orchestrator,
-    ) -> Result<Option<Done>, OrderError> {
+    ) -> Result<Option<OrderResult>, OrderError> {
         let outcome = orchestrator.recorded(&self.key()).await.map_err(failed)?;
         outcome.map(done).transpose()
     }
@@ -58,9 +58,9 @@ impl Kept {
         &self,
         orchestrator: &Orchestrator,
         requester: &str,
-        done_now: Done,
-    ) -> Result<Done, OrderError> {
-        let Done { status, agent, task_id, interaction_id: _, result: _ } = done_now;
+        done_now: OrderResult,
+    ) -> Result<OrderResult, OrderError> {
+        let OrderResult { status, agent, task_id, interaction_id: _, result: _ } = done_now;
         let outcome =
             serde_json::to_value(Outcome { status, agent, task_id }).map_err(unreadable)?;
         let title = format!("{} {}, for {requester}", self.action, self.about);
@@ -75,9 +75,9 @@ impl Kept {
     }
 }
 
-fn done(outcome: Value) -> Result<Done, OrderError> {
+fn done(outcome: Value) -> Result<OrderResult, OrderError> {
     let Outcome { status, agent, task_id } = serde_json::from_value(outcome).map_err(unreadable)?;
-    Ok(Done { agent, task_id, ..Done::new(status) })
+    Ok(OrderResult { agent, task_id, ..OrderResult::new(status) })
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` hands over")]

@@ -1,28 +1,28 @@
-//! What makes two requests the same one.
+//! What makes two requests the same.
 //!
-//! With an `id`, a request is its requester and that id. Without one, it is its requester, the name
-//! of its file and what is in the file. White space around the text does not count: who writes the
-//! last line break a moment later does not write another request.
+//! A request with an `id` is identified by its requester and the id. Without one, it is identified
+//! by its requester, the name of its file and the content. White space around the text is ignored:
+//! a final line break that is written a moment later does not make another request.
 
 use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
 
-/// The bytes that count: without a byte order mark, and without white space around them.
+/// The content without a byte order mark and surrounding white space.
 pub(crate) fn trimmed(bytes: &[u8]) -> &[u8] {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     bytes.trim_ascii()
 }
 
-/// The digest of a file as responses tell it.
+/// The digest of a file, in the form of a response.
 pub(crate) fn digest(bytes: &[u8]) -> String {
     format!("sha256:{}", hex_of(trimmed(bytes)))
 }
 
-/// The key under which an order is carried out.
+/// The idempotency key of an order.
 pub(crate) fn key(requester: &str, identity: Identity<'_>) -> String {
     let mut hash = Sha256::new();
-    // No part can reach into the next: each is led by its length.
+    // Each part is preceded by its length, so that parts cannot run into each other.
     let mut add = |part: &str| {
         hash.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_le_bytes());
         hash.update(part);
@@ -42,7 +42,7 @@ pub(crate) fn key(requester: &str, identity: Identity<'_>) -> String {
     format!("file-drop:{}", hex(&hash.finalize()))
 }
 
-/// What a request is known by, among those of its requester.
+/// What identifies a request among those of its requester.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Identity<'a> {
     Id(&'a str),
@@ -55,7 +55,7 @@ pub(crate) fn hex_of(bytes: &[u8]) -> String {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing to a text cannot fail.
+        // Writing to a String cannot fail.
         let _ = write!(text, "{byte:02x}");
         text
     })

@@ -1,16 +1,16 @@
-//! Why a file is no request. Every one says what to do about it.
+//! Why a file is not a valid request. Each message says what to do.
 
 use std::fmt;
 
 use crate::response::ResponseError;
 
-/// The request cannot be understood or breaks a limit.
+/// The request cannot be parsed or exceeds a limit.
 const INVALID_REQUEST: &str = "INVALID_REQUEST";
 
-/// The file is not one that we act on, whatever it says.
+/// The file must not be used, whatever its content.
 const FORBIDDEN: &str = "FORBIDDEN";
 
-/// Why a file is no request.
+/// Why a file is not a valid request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) code: &'static str,

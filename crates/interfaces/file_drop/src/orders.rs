@@ -1,8 +1,8 @@
-//! What the door needs of the system behind it: somebody who carries out orders.
+//! The port to the orchestrator: executes orders.
 //!
-//! The door may ask for the same order again: after a crash, after a failed write, and when a file
-//! is dropped a second time. It always asks with the same key then. Whoever implements [`Orders`]
-//! sees to it that this has one effect.
+//! The same order may be requested again: after a crash, after a failed write, and when a file is
+//! dropped a second time. It then has the same key. The implementation of [`Orders`] ensures that
+//! it has one effect.
 
 use antiphon_core::{
     AgentName, Command, HandlingMode, InteractionContent, InteractionId, Salience, TaskId,
@@ -11,64 +11,68 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Carries out orders.
+/// Executes orders.
 #[async_trait]
 pub trait Orders: Send + Sync {
-    /// Carries out an order once: the same key, the same answer, one effect. That also holds for
-    /// calls with the same key at the same time, and across restarts. What is answered is durable.
+    /// Executes an order once: the same key has the same result and one effect, also for concurrent
+    /// calls and across restarts. The result is durable when this returns.
     ///
-    /// May be dropped at any point; the same order comes again then, with the same key.
-    async fn carry_out(&self, order: Order, requester: &str, key: &str)
-    -> Result<Done, OrderError>;
+    /// May be dropped at any point; the same order is then requested again with the same key.
+    async fn carry_out(
+        &self,
+        order: Order,
+        requester: &str,
+        key: &str,
+    ) -> Result<OrderResult, OrderError>;
 }
 
 /// What a request asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Order {
-    /// Spawn, stop, or a new context.
+    /// Start an agent, stop it, or replace its context.
     Control(Command),
-    /// Something for an agent's inbox.
+    /// Send an interaction to an agent's inbox.
     Send {
-        /// Whose inbox.
+        /// Name of the receiving agent.
         to: AgentName,
         /// A message or a request.
         content: InteractionContent,
-        /// When it may reach the model.
+        /// When the interaction may reach the model.
         mode: HandlingMode,
-        /// How urgent it is, if said.
+        /// How urgent it is; unspecified when absent.
         salience: Option<Salience>,
         /// Whether an agent that is not running is started for it.
         wake: Wake,
     },
-    /// A new task.
+    /// Create a task.
     Invoke {
-        /// For whom; absent is the default agent.
+        /// Name of the agent; the default agent when absent.
         agent: Option<String>,
-        /// What to do.
+        /// The prompt of the task.
         prompt: String,
-        /// Which model, as `PROVIDER/MODEL`.
+        /// Model as `PROVIDER/MODEL`; the agent's own when absent.
         model: Option<String>,
-        /// When the answer is due.
+        /// When the response is written.
         wait: Wait,
     },
-    /// The end of a task.
+    /// Cancel a task.
     Cancel {
-        /// Which.
+        /// Id of the task to cancel.
         task_id: TaskId,
     },
 }
 
-/// Whether an interaction wakes its agent.
+/// Whether an interaction starts its agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Wake {
-    /// It does.
+    /// An agent that is not running is started.
     #[default]
     Yes,
-    /// It is there when the agent works the next time.
+    /// The interaction stays in the inbox until the agent's next turn.
     No,
 }
 
-/// When an invocation is answered.
+/// When the response to an invocation is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Wait {
     /// As soon as the task exists.
@@ -78,71 +82,71 @@ pub enum Wait {
     ForResult,
 }
 
-/// What came of an order.
+/// The result of an executed order.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Done {
-    /// In a word.
-    pub status: DoneStatus,
-    /// The agent it was about.
+pub struct OrderResult {
+    /// What happened.
+    pub status: OrderStatus,
+    /// Name of the agent concerned; absent for the default agent and for `cancel`.
     pub agent: Option<String>,
-    /// The task that was made, or ended.
+    /// Id of the task that was created, stopped or canceled.
     pub task_id: Option<TaskId>,
-    /// The interaction that was sent.
+    /// Id of the interaction that was sent.
     pub interaction_id: Option<InteractionId>,
-    /// The result of a task that was waited for.
+    /// The result of a task, with [`Wait::ForResult`].
     pub result: Option<Value>,
 }
 
-impl Done {
-    /// Done, with nothing more to say.
-    pub fn new(status: DoneStatus) -> Self {
+impl OrderResult {
+    /// A result with a status alone.
+    pub fn new(status: OrderStatus) -> Self {
         Self { status, agent: None, task_id: None, interaction_id: None, result: None }
     }
 }
 
-/// What came of an order, in a word.
+/// What an executed order did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum DoneStatus {
-    /// The agent runs.
+pub enum OrderStatus {
+    /// The agent was started.
     Started,
-    /// The agent ran before.
+    /// The agent was running already.
     AlreadyRunning,
-    /// The agent does not run any more.
+    /// The agent was stopped.
     Stopped,
-    /// The agent did not run.
+    /// The agent was not running.
     NotRunning,
-    /// The context is the new one.
+    /// The context was replaced.
     Updated,
     /// The task or the interaction is in the journal.
     Accepted,
-    /// The same was asked for before; these are its ids.
+    /// The same order was executed before; the ids are those of that time.
     Deduplicated,
-    /// The task ended well.
+    /// The task ended successfully.
     Completed,
-    /// The task ended badly.
+    /// The task ended with a failure.
     Failed,
     /// The task was canceled.
     Canceled,
-    /// The task had ended before.
+    /// The task had ended already.
     AlreadyEnded,
 }
 
-/// Why an order was not carried out.
+/// Why an order is not executed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OrderError {
-    /// It never will be: answered with this.
+    /// The order is refused for good: the response contains this error.
     #[error("{message} ({code})")]
     Refused {
         /// For programs: `INVALID_REQUEST`, `NOT_FOUND`, `CONFLICT`, …
         code: String,
-        /// For people: what happened and what to do next.
+        /// For people: what is wrong and what to do next.
         message: String,
     },
-    /// Not now: not answered yet, and tried again.
-    #[error("not now: {reason}")]
+    /// The order cannot be executed now: no response is written, and it is tried again.
+    #[error("temporarily unavailable: {reason}")]
     Unavailable {
-        /// What is missing.
+        /// What is unavailable.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! From the text of a file to an order.
+//! Parses the content of a request file into an order.
 //!
 //! | action                 | needs                                | may have                             |
 //! |------------------------|--------------------------------------|--------------------------------------|
@@ -9,8 +9,8 @@
 //! | `invoke`               | `prompt`                             | `name`, `model`, `wait`              |
 //! | `cancel`               | `taskId`                             |                                      |
 //!
-//! Every one may have an `id`. Fields that an action does not know are ignored, a field it knows
-//! must not stand there twice. Texts are trimmed, and blank is missing.
+//! Every action may have an `id`. Unknown fields are ignored; a known field must not appear twice.
+//! Texts are trimmed, and a blank text counts as missing.
 
 use antiphon_core::{
     AgentName, Command, CommandError, HandlingMode, InteractionContent, ModelRef,
@@ -27,41 +27,43 @@ use crate::orders::{Order, Wait, Wake};
 /// Longest `id`, in bytes.
 pub const ID_BYTES_MAX: usize = 128;
 
-/// A request that makes sense.
+/// A valid request.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Request {
     pub(crate) id: Option<String>,
     pub(crate) order: Order,
 }
 
-/// What is wrong with a text.
+/// Why a text is not a valid request.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum NotOne {
-    /// It is no JSON object. It may be one when all of it is written.
-    Unfinished(Fault),
-    /// It is one, and will never be a request. With its id, if it has a good one.
-    Wrong { id: Option<String>, fault: Fault },
+pub(crate) enum ParseError {
+    /// Not a JSON object. The file may still be incomplete.
+    Incomplete(Fault),
+    /// A JSON object that is not a valid request. With its `id`, if that is valid.
+    Invalid { id: Option<String>, fault: Fault },
 }
 
-/// Reads the text of a file.
-pub(crate) fn parse(bytes: &[u8]) -> Result<Request, NotOne> {
+/// Parses the content of a file.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Request, ParseError> {
     let bytes = trimmed(bytes);
     if !bytes.starts_with(b"{") {
-        let said = if bytes.is_empty() { "it is empty" } else { "it is not a JSON object" };
-        return Err(NotOne::Unfinished(Fault::invalid(format_args!(
-            "{said}: write an object such as {{\"action\":\"stop_agent\",\"name\":\"reviewer\"}}"
+        let problem = if bytes.is_empty() { "it is empty" } else { "it is not a JSON object" };
+        return Err(ParseError::Incomplete(Fault::invalid(format_args!(
+            "{problem}: write an object such as {{\"action\":\"stop_agent\",\"name\":\"reviewer\"}}"
         ))));
     }
-    // Whatever it says: only the syntax counts.
+    // Only the syntax is checked here.
     if let Err(error) = serde_json::from_slice::<IgnoredAny>(bytes) {
-        return Err(NotOne::Unfinished(Fault::invalid(format_args!("it is not JSON: {error}"))));
+        return Err(ParseError::Incomplete(Fault::invalid(format_args!(
+            "it is not JSON: {error}"
+        ))));
     }
-    let wrong = |fault| NotOne::Wrong { id: None, fault };
-    let head: Head = read(bytes).map_err(wrong)?;
-    let id = head.id.map(id).transpose().map_err(wrong)?;
+    let invalid = |fault| ParseError::Invalid { id: None, fault };
+    let head: Head = read(bytes).map_err(invalid)?;
+    let id = head.id.map(id).transpose().map_err(invalid)?;
     match order(head.action.as_deref().unwrap_or_default().trim(), bytes) {
         Ok(order) => Ok(Request { id, order }),
-        Err(fault) => Err(NotOne::Wrong { id, fault }),
+        Err(fault) => Err(ParseError::Invalid { id, fault }),
     }
 }
 
@@ -117,14 +119,14 @@ fn control(request: OrchestratorRequest) -> Result<Order, Fault> {
 
 fn send(wire: SendWire) -> Result<Order, Fault> {
     let to = agent_name(&need("send", "name", wire.name)?)?;
-    let content = match (given(wire.message), given(wire.intent)) {
+    let content = match (non_blank(wire.message), non_blank(wire.intent)) {
         (Some(_), Some(_)) => {
             return Err(Fault::invalid("`send` has a `message` or an `intent`, not both"));
         }
         (Some(body), None) => InteractionContent::Message { body, blocks: None },
         (None, Some(intent)) => {
             let params = wire.params.unwrap_or_default();
-            // What goes into the journal must come out of it again.
+            // A value in the journal must survive a round trip.
             RawJson::of(&params)
                 .map_err(|error| Fault::invalid(format_args!("`params`: {error}")))?;
             InteractionContent::Request { intent, params }
@@ -142,8 +144,8 @@ fn send(wire: SendWire) -> Result<Order, Fault> {
 
 fn invoke(wire: InvokeWire) -> Result<Order, Fault> {
     let prompt = need("invoke", "prompt", wire.prompt)?;
-    let agent = given(wire.name).map(|name| agent_name(&name)).transpose()?;
-    let model = given(wire.model).map(|model| ModelRef::parse(&model)).transpose();
+    let agent = non_blank(wire.name).map(|name| agent_name(&name)).transpose()?;
+    let model = non_blank(wire.model).map(|model| ModelRef::parse(&model)).transpose();
     Ok(Order::Invoke {
         agent: agent.map(String::from),
         prompt,
@@ -154,8 +156,8 @@ fn invoke(wire: InvokeWire) -> Result<Order, Fault> {
 
 fn cancel(wire: CancelWire) -> Result<Order, Fault> {
     let task_id = need("cancel", "taskId", wire.task_id)?;
-    let wrong = |error| Fault::invalid(format_args!("`taskId` names no task: {error}"));
-    Ok(Order::Cancel { task_id: TaskId::parse(&task_id).map_err(wrong)? })
+    let invalid = |error| Fault::invalid(format_args!("`taskId` names no task: {error}"));
+    Ok(Order::Cancel { task_id: TaskId::parse(&task_id).map_err(invalid)? })
 }
 
 fn agent_name(name: &str) -> Result<AgentName, Fault> {
@@ -166,7 +168,7 @@ fn agent_name(name: &str) -> Result<AgentName, Fault> {
 fn id(value: Value) -> Result<String, Fault> {
     let id =
         value.as_str().map(str::trim).ok_or_else(|| Fault::invalid("`id` must be a string"))?;
-    // The rule for the ids that other systems make up.
+    // Ids follow the rule for ids of other systems.
     TaskId::parse(id).map_err(|error| Fault::invalid(format_args!("`id` is wrong: {error}")))?;
     if id.len() > ID_BYTES_MAX {
         let bytes = id.len();
@@ -178,10 +180,10 @@ fn id(value: Value) -> Result<String, Fault> {
 }
 
 fn need(action: &str, field: &str, value: Option<String>) -> Result<String, Fault> {
-    given(value).ok_or_else(|| missing(action, field))
+    non_blank(value).ok_or_else(|| missing(action, field))
 }
 
-fn given(value: Option<String>) -> Option<String> {
+fn non_blank(value: Option<String>) -> Option<String> {
     let text = value?.trim().to_owned();
     (!text.is_empty()).then_some(text)
 }

@@ -1,76 +1,76 @@
-//! What is told about a request, in the file beside it: `<name>.response.json`.
+//! The response to a request, in the file `<name>.response.json` next to it.
 
 use antiphon_core::{InteractionId, TaskId};
 use chrono::{DateTime, SubsecRound, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::orders::{Done, DoneStatus};
+use crate::orders::{OrderResult, OrderStatus};
 
-/// Largest `result` that a response holds, in bytes. A larger one is left out, and `resultOmitted`
-/// says so: the task has it.
+/// Largest `result` of a response, in bytes. A larger one is omitted, and `resultOmitted` is set:
+/// read it from the task.
 pub const RESULT_BYTES_MAX: usize = 1024 * 1024;
 
 /// Largest response that is read.
 pub(crate) const RESPONSE_BYTES_MAX: usize = RESULT_BYTES_MAX + 64 * 1024;
 
-/// What is told about a request.
+/// The response to a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Response {
-    /// The name of the request's file.
+    /// Name of the request's file.
     pub request: String,
-    /// The request's own id, if it had one.
+    /// The request's `id`; absent if it had none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// What was in the file; absent when it was not read.
+    /// Digest of the request's content; absent when it was not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// Which file it was: a file that is renamed is no new request.
+    /// Identifies the file: a file that is renamed is not a new request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// Whether it was carried out.
+    /// Whether the order was executed.
     pub ok: bool,
-    /// What came of it, in a word.
+    /// What the order did; absent when `ok` is false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status: Option<DoneStatus>,
-    /// The agent it was about.
+    pub status: Option<OrderStatus>,
+    /// Name of the agent concerned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// The task that was made, or ended.
+    /// Id of the task that was created, stopped or canceled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<TaskId>,
-    /// The interaction that was sent.
+    /// Id of the interaction that was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interaction_id: Option<InteractionId>,
-    /// The result of a task that was waited for.
+    /// The result of a task, if the request waited for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
-    /// The result has more than [`RESULT_BYTES_MAX`]: the task has it.
+    /// The result is larger than [`RESULT_BYTES_MAX`] bytes: read it from the task.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub result_omitted: bool,
-    /// Why it was not carried out.
+    /// Why the order was not executed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ResponseError>,
-    /// Where the file is now, below its folder, if it was no request.
+    /// Path of the rejected file, relative to the requester's folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set_aside: Option<String>,
-    /// When this was written.
+    /// When the response was written.
     pub time: DateTime<Utc>,
 }
 
-/// Why a request was not carried out.
+/// Why a request was not executed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResponseError {
     /// For programs: `INVALID_REQUEST`, `FORBIDDEN`, `NOT_FOUND`, `CONFLICT`, …
     pub code: String,
-    /// For people: what happened and what to do next.
+    /// For people: what is wrong and what to do next.
     pub message: String,
 }
 
-/// The request that a response is to.
+/// The fields of a response that identify its request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct To {
+pub(crate) struct RequestRef {
     pub(crate) request: String,
     pub(crate) id: Option<String>,
     pub(crate) digest: Option<String>,
@@ -78,8 +78,8 @@ pub(crate) struct To {
 }
 
 impl Response {
-    /// It was carried out.
-    pub(crate) fn done(to: To, done: Done) -> Self {
+    /// The response to an executed order.
+    pub(crate) fn done(request: RequestRef, done: OrderResult) -> Self {
         let too_large = |value: &Value| {
             serde_json::to_vec(value).map_or(true, |text| text.len() > RESULT_BYTES_MAX)
         };
@@ -92,13 +92,13 @@ impl Response {
             result: done.result.filter(|_| !result_omitted),
             result_omitted,
             ok: true,
-            ..Self::failed(to, None)
+            ..Self::failed(request, None)
         }
     }
 
-    /// It was not.
-    pub(crate) fn failed(to: To, error: Option<ResponseError>) -> Self {
-        let To { request, id, digest, file } = to;
+    /// The response to a refused order.
+    pub(crate) fn failed(request: RequestRef, error: Option<ResponseError>) -> Self {
+        let RequestRef { request, id, digest, file } = request;
         Self {
             request,
             id,

@@ -1,68 +1,67 @@
-//! What the door is made with. Settings that cannot work are refused before anything is looked at.
+//! Settings of the file-drop interface. Invalid settings are refused before any file is read.
 
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use rustix::process::getuid;
 
-/// Most folders that one door has.
+/// Most folders of requests.
 pub const FOLDERS_MAX: usize = 8;
 
-/// Largest request, unless the settings say otherwise.
+/// Default of [`Settings::request_bytes_max`].
 pub const REQUEST_BYTES_MAX: usize = 1024 * 1024;
 
-/// Most orders that are carried out at a time, unless the settings say otherwise.
+/// Default of [`Settings::orders_max`].
 pub const ORDERS_MAX: usize = 32;
 
-/// The longest that anything may be put off.
+/// Longest allowed duration of any setting.
 pub const PAUSE_MAX: Duration = Duration::from_secs(24 * 3600);
 
-/// What the door is made with.
+/// Settings of the file-drop interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// The folders with requests.
+    /// The folders of requests, at most [`FOLDERS_MAX`].
     pub folders: Vec<RequestFolder>,
-    /// Whose files count, by user id. Only one: a file of root's in our folder was not put there by
-    /// us, and root needs no request to do something.
+    /// User id of the only owner whose files are used. Files of root are refused, too: root did not
+    /// put them there for this user, and needs no request to act.
     pub owner: u32,
     /// Largest request, in bytes.
     pub request_bytes_max: usize,
-    /// Most orders that are carried out at a time. Those that wait for a task's result do not
-    /// count.
+    /// Most orders that run at the same time. Orders that wait for a task's result do not count.
     pub orders_max: usize,
-    /// How long a file that is no JSON yet may lie there unchanged before it counts as bad.
+    /// How long a file that is not valid JSON must stay unchanged before it is rejected.
     pub settle: Duration,
-    /// How often everything is looked at, whatever the system tells.
+    /// How often everything is scanned in addition to notifications.
     pub rescan_every: Duration,
 }
 
-/// A folder with requests, below the project's.
+/// A folder of requests in the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestFolder {
-    /// Where it is, below the project: `.antiphon/requests`.
+    /// Path relative to the project, such as `.antiphon/requests`.
     pub path: PathBuf,
-    /// What to do when it is not there.
-    pub absent: Absent,
-    /// What to do when others may look into it.
-    pub exposed: Exposed,
+    /// What to do when the folder does not exist.
+    pub absent: WhenAbsent,
+    /// What to do when other users can access the folder.
+    pub exposed: WhenExposed,
 }
 
-/// What to do about a folder that is not there.
+/// What to do when a folder of requests does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Absent {
-    /// Make it, for nobody else (0700).
-    Make,
-    /// Wait for somebody to make it.
+pub enum WhenAbsent {
+    /// Create it with mode 0700.
+    Create,
+    /// Wait until it exists.
     Wait,
 }
 
-/// What to do about a folder of ours that others may look into.
+/// What to do when other users can access a folder of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exposed {
-    /// Close it (0700), and use it.
-    Close,
-    /// Leave it alone, and say so. For projects that their owner does not trust: what comes with a
-    /// clone is never private.
+pub enum WhenExposed {
+    /// Set its mode to 0700 and use it.
+    Restrict,
+    /// Skip it and log a warning. For untrusted projects: a folder that came with a clone is never
+    /// private.
     Refuse,
 }
 
@@ -71,12 +70,12 @@ impl Default for Settings {
         let folder = |path: &str, absent| RequestFolder {
             path: path.into(),
             absent,
-            exposed: Exposed::Close,
+            exposed: WhenExposed::Restrict,
         };
         Self {
             folders: vec![
-                folder(".antiphon/requests", Absent::Make),
-                folder(".ideai/requests", Absent::Wait),
+                folder(".antiphon/requests", WhenAbsent::Create),
+                folder(".ideai/requests", WhenAbsent::Wait),
             ],
             owner: getuid().as_raw(),
             request_bytes_max: REQUEST_BYTES_MAX,
@@ -87,31 +86,31 @@ impl Default for Settings {
     }
 }
 
-/// Settings that cannot work.
+/// Why settings are refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
-    /// Change the folder.
-    #[error("`{}` cannot hold requests: name a folder below the project, without `..`", path.display())]
+    /// The path is absolute, empty or contains `..`.
+    #[error("`{}` cannot hold requests: use a relative path without `..`", path.display())]
     Folder {
-        /// Which.
+        /// The refused path.
         path: PathBuf,
     },
-    /// Name fewer.
+    /// Too many folders.
     #[error("{found} folders are too many: {FOLDERS_MAX} at most")]
     Folders {
-        /// How many there are.
+        /// Number of folders in the settings.
         found: usize,
     },
-    /// Wait for less.
+    /// A duration is longer than [`PAUSE_MAX`].
     #[error("`{limit}` may be {PAUSE_MAX:?} at most")]
     TooLong {
-        /// Which.
+        /// Name of the setting.
         limit: &'static str,
     },
-    /// Allow more than nothing.
+    /// A limit is zero.
     #[error("`{limit}` must be more than 0")]
     Zero {
-        /// Which.
+        /// Name of the setting.
         limit: &'static str,
     },
 }

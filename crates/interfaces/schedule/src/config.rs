@@ -1,5 +1,4 @@
-//! A schedule as it is written in a configuration: the table `[schedules.NAME]`. Fields that nobody
-//! knows are refused.
+//! A schedule in the configuration: the table `[schedules.NAME]`. Unknown fields are refused.
 
 use std::fmt;
 
@@ -14,36 +13,36 @@ use crate::schedules::ScheduleError;
 use crate::when::When;
 use crate::when_error::{WhenError, bounded};
 
-/// A schedule as it is written. Exactly one of `every`, `cron` and `at` is given.
+/// A schedule as the user writes it. Exactly one of `every`, `cron` and `at` must be present.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScheduleConfig {
-    /// Whose inbox.
+    /// Name of the receiving agent.
     pub agent: AgentName,
-    /// A period: `5m`.
+    /// A period, such as `5m`.
     pub every: Option<String>,
-    /// The first tick of `every`.
+    /// Time of the first tick of `every`, RFC 3339.
     #[serde(default, deserialize_with = "time_text")]
     pub from: Option<String>,
-    /// Five fields: `0 9 * * mon-fri`.
+    /// Five fields, such as `0 9 * * mon-fri`.
     pub cron: Option<String>,
-    /// Where the times of `cron` are meant: `Europe/Vienna`.
+    /// Time zone of `cron`, such as `Europe/Vienna`; [`ZONE_DEFAULT`] when absent.
     pub zone: Option<String>,
-    /// Once: `2026-11-20T09:00:00Z`.
+    /// A single time, such as `2026-11-20T09:00:00Z`.
     #[serde(default, deserialize_with = "time_text")]
     pub at: Option<String>,
-    /// The text of the event.
+    /// Text of the event.
     #[serde(default)]
     pub body: String,
-    /// How urgent it is.
+    /// How urgent the event is; unspecified when absent.
     pub salience: Option<Salience>,
-    /// Whether it wakes the agent.
+    /// Whether the event starts an idle agent; true when absent.
     #[serde(default = "wake")]
     pub wake: bool,
 }
 
 impl ScheduleConfig {
-    /// The schedule of this name, or what is wrong with it.
+    /// Validates the table and gives it a name.
     pub fn schedule(self, name: &str) -> Result<Schedule, ScheduleError> {
         let name = SourceName::parse(name)
             .map_err(|error| ScheduleError::Name { name: name.to_owned(), error })?;
@@ -97,7 +96,7 @@ fn wake() -> bool {
     true
 }
 
-/// TOML has times of its own, which look the same without the quotes; this says to put them there.
+/// An unquoted time is a TOML datetime, not a string: the error says to add quotes.
 fn time_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     struct Quoted(String);
     struct QuotedVisitor;

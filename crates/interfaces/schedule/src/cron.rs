@@ -1,15 +1,16 @@
-//! Ticks by the calendar of a place. Whatever is not understood, or never happens, is refused.
+//! Ticks at calendar times of a time zone. An invalid expression, or one that never matches, is
+//! refused.
 //!
-//! An expression has five fields: minute, hour, day of month, month, day of week. Nothing happens more
-//! often than once a minute; [`Every`](crate::Every) does. When a day of month and a day of week are both
-//! given, either will do, as in every cron.
+//! An expression has five fields: minute, hour, day of month, month, day of week. The shortest
+//! period is a minute; [`Every`](crate::Every) allows shorter ones. When both a day of month and a
+//! day of week are given, a day matches if either does, as in every cron.
 //!
-//! Where clocks are changed:
+//! When clocks change:
 //!
-//! | the expression has              | an hour is left out                 | an hour comes twice |
+//! | the expression has              | an hour is skipped                  | an hour is repeated |
 //! |---------------------------------|-------------------------------------|---------------------|
-//! | one hour and one minute         | a tick in it comes right behind it  | the first time only |
-//! | lists, ranges, steps or a `*` there | a tick in it is left out        | both times          |
+//! | one hour and one minute         | a tick in it comes right after it   | the first time only |
+//! | lists, ranges, steps or a `*` there | a tick in it is skipped         | both times          |
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,30 +22,29 @@ use croner::{Direction, JobType, YEAR_LOWER_LIMIT, YEAR_UPPER_LIMIT};
 
 use crate::when_error::{WhenError, bounded};
 
-/// The zone of an expression that names none.
+/// The zone of an expression without one.
 pub const ZONE_DEFAULT: &str = "UTC";
 
-/// No place has set its clocks by more, not even those that crossed the date line.
+/// No zone has ever shifted its clocks by more, not even across the date line.
 const SHIFT_MAX: TimeDelta = TimeDelta::days(2);
 
-/// Every word that an expression may hold: days, months, and `L` and `W`, for the last and for a
-/// weekday.
+/// Every word that an expression may contain: days, months, `L` (last) and `W` (weekday).
 const WORDS: [&str; 22] = [
     "SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT", "JAN", "FEB", "MAR", "APR", "MAY", "JUN",
     "JUL", "AUG", "SEP", "OCT", "NOV", "DEC", "L", "W", "LW",
 ];
 
-/// Ticks at the times of a place that fit an expression.
+/// Ticks at the times of a zone that match an expression.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Cron {
     expression: String,
     zone: Tz,
-    /// Large, and behind a pointer for the sake of the other kinds of `When`.
+    /// Boxed because it is large.
     pattern: Box<croner::Cron>,
 }
 
 impl Cron {
-    /// Reads an expression such as `0 9 * * mon-fri`, for a zone such as `Europe/Vienna`.
+    /// Parses an expression such as `0 9 * * mon-fri` for a zone such as `Europe/Vienna`.
     pub fn parse(expression: &str, zone: &str) -> Result<Self, WhenError> {
         let expression = bounded("cron", expression)?;
         let zone = parse_zone(bounded("zone", zone)?)?;
@@ -53,10 +53,10 @@ impl Cron {
         if fields.len() != 5 {
             return Err(refuse(format!("it has {} fields, not 5", fields.len())));
         }
-        // The parser replaces names wherever they stand: `sunmon` would be a Monday.
+        // The parser replaces names anywhere: it would read `sunmon` as a Monday.
         let mut words = expression.split(|c: char| !c.is_alphabetic()).filter(|w| !w.is_empty());
         if let Some(word) = words.find(|w| !WORDS.contains(&w.to_ascii_uppercase().as_str())) {
-            return Err(refuse(format!("{word:?} is no day and no month")));
+            return Err(refuse(format!("{word:?} is neither a day nor a month")));
         }
         let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed);
         let pattern =
@@ -68,12 +68,12 @@ impl Cron {
         Ok(cron)
     }
 
-    /// The first tick behind `t`.
+    /// The first tick after `t`.
     pub(crate) fn next_after(&self, t: DateTime<Utc>) -> Option<DateTime<Utc>> {
         self.find(t, Direction::Forward)
     }
 
-    /// The last tick that is not behind `now`.
+    /// The last tick at or before `now`.
     pub(crate) fn last_due(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         self.find(now, Direction::Backward)
     }
@@ -82,11 +82,11 @@ impl Cron {
         if !(YEAR_LOWER_LIMIT..YEAR_UPPER_LIMIT).contains(&t.year()) {
             return None;
         }
-        // Ticks have whole seconds, and the last one is never behind the second that `t` is in.
+        // Ticks are at whole seconds, so the last tick is at or before the second of `t`.
         let t = DateTime::from_timestamp(t.timestamp(), 0)?.with_timezone(&self.zone);
         match (self.pattern.determine_job_type(), direction) {
             (JobType::FixedTime, direction) => self.find_time_of_day(t, direction),
-            // What cannot be found lies beyond the years that are searched.
+            // No result means beyond the years that are searched.
             (JobType::IntervalWildcard, Direction::Forward) => {
                 self.pattern.find_next_occurrence(&t, false).ok()
             }
@@ -97,25 +97,26 @@ impl Cron {
         .map(|tick| tick.to_utc())
     }
 
-    /// Finds wall clock times, and places them here. Left to find places as well, the parser's search
-    /// (4.0.2) takes a midnight that is left out for the time of day it looks for.
+    /// Finds wall clock times and converts them to the zone. The parser's own search with a zone
+    /// (4.0.2) confuses a skipped midnight with the time of day it looks for.
     fn find_time_of_day(&self, t: DateTime<Tz>, direction: Direction) -> Option<DateTime<Tz>> {
         let local = t.naive_local();
-        let place = |time: NaiveDateTime| self.place(time);
+        let convert = |time: NaiveDateTime| self.to_instant(time);
         match direction {
             Direction::Forward => {
                 let start = local.checked_sub_signed(SHIFT_MAX)?;
-                self.pattern.iter_after(start).filter_map(place).find(|tick| *tick > t)
+                self.pattern.iter_after(start).filter_map(convert).find(|tick| *tick > t)
             }
             Direction::Backward => {
                 let start = local.checked_add_signed(SHIFT_MAX)?;
-                self.pattern.iter_before(start).filter_map(place).find(|tick| *tick <= t)
+                self.pattern.iter_before(start).filter_map(convert).find(|tick| *tick <= t)
             }
         }
     }
 
-    /// When it is this time in the zone: the first time that it is, or right behind the gap it is in.
-    fn place(&self, time: NaiveDateTime) -> Option<DateTime<Tz>> {
+    /// The instant of a local time: the first one if it occurs twice, the end of the gap if it is
+    /// skipped.
+    fn to_instant(&self, time: NaiveDateTime) -> Option<DateTime<Tz>> {
         match self.zone.from_local_datetime(&time) {
             LocalResult::Single(tick) | LocalResult::Ambiguous(tick, _) => Some(tick),
             LocalResult::None => GapInfo::new(&time, &self.zone)?.end,
@@ -139,7 +140,7 @@ impl fmt::Display for Cron {
 
 impl fmt::Debug for Cron {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The pattern has a number for each year.
+        // The pattern itself is very long.
         write!(f, "Cron({self})")
     }
 }

@@ -4,39 +4,39 @@ use async_trait::async_trait;
 
 use crate::tick::Tick;
 
-/// Puts ticks into inboxes.
+/// Puts ticks into agents' inboxes.
 ///
-/// A key is taken once, however long ago that was: whoever asks again with it is told so, and nothing
-/// is put anywhere. That is the whole of what makes ticks happen once.
+/// A key is accepted once, however long ago that was. A later call with the same key does nothing
+/// and reports the duplicate. This alone makes each tick happen once.
 #[async_trait]
 pub trait Deliver: Send + Sync {
-    /// Puts a tick into its agent's inbox; when it answers, the tick is durable there. May be dropped
-    /// before it answers. The same tick is then delivered again, with the same key.
-    async fn deliver(&self, tick: Tick) -> Result<Delivered, DeliverError>;
+    /// Puts a tick into its agent's inbox. The tick is durable there when this returns. May be
+    /// dropped earlier: the same tick is then delivered again with the same key.
+    async fn deliver(&self, tick: Tick) -> Result<DeliveryStatus, DeliverError>;
 }
 
-/// A tick is in its inbox.
+/// How a tick came to be in its inbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Delivered {
-    /// Since now.
+pub enum DeliveryStatus {
+    /// This call put it there.
     New,
-    /// It had been there before, and nothing was done.
-    Before,
+    /// An earlier call put it there, and this call did nothing.
+    Duplicate,
 }
 
-/// A tick is not in its inbox.
+/// Why a tick is not in its inbox.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DeliverError {
-    /// And it will not be: leave it out.
+    /// The tick is refused for good: skip it.
     #[error("refused: {reason}")]
     Refused {
-        /// Why: there is no such agent, its inbox is full.
+        /// Why it is refused, such as an unknown agent or a full inbox.
         reason: String,
     },
-    /// Not yet: try again.
+    /// The inbox is temporarily unavailable: try again.
     #[error("unavailable: {reason}")]
     Unavailable {
-        /// Why.
+        /// What is unavailable.
         reason: String,
     },
 }

@@ -1,5 +1,5 @@
-//! Ticks at a fixed distance. Where they lie follows from the period alone, so that a restart does not
-//! move them. A period out of bounds is refused.
+//! Ticks with a fixed period. Their times depend on the period alone, so a restart does not shift
+//! them. A period outside of the bounds is refused.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,7 +14,7 @@ pub const EVERY_MIN: Duration = Duration::from_secs(1);
 /// Longest period: 366 days.
 pub const EVERY_MAX: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
-/// Ticks at `from`, and at every multiple of a period behind it.
+/// Ticks at `from`, and at every multiple of a period after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Every {
     period_s: i64,
@@ -22,8 +22,8 @@ pub struct Every {
 }
 
 impl Every {
-    /// Ticks at multiples of `period` since the beginning of 1970, UTC: those of an hour are on the
-    /// hour, those of a day at midnight, those of seven days on Thursdays.
+    /// Ticks at multiples of `period` since 1970-01-01T00:00:00Z: an hourly period ticks on the
+    /// hour, a daily one at midnight, a weekly one on Thursdays.
     pub fn new(period: Duration) -> Result<Self, WhenError> {
         let bounds = || WhenError::Bounds { found: humantime::format_duration(period).to_string() };
         if !(EVERY_MIN..=EVERY_MAX).contains(&period) || period.subsec_nanos() != 0 {
@@ -33,11 +33,11 @@ impl Every {
         Ok(Self { period_s, from: DateTime::UNIX_EPOCH })
     }
 
-    /// Reads a period such as `90s`, `5m` or `1h 30m`.
+    /// Parses a period such as `90s`, `5m` or `1h 30m`.
     pub fn parse(text: &str) -> Result<Self, WhenError> {
         let text = bounded("every", text)?;
         let refuse = |reason: String| WhenError::Period { found: text.to_owned(), reason };
-        // They are averages to the parser, and `M` looks like minutes.
+        // The parser takes months and years as averages, and `M` looks like minutes.
         let mut units = text.split(|c: char| !c.is_alphabetic());
         if units.any(|unit| unit.starts_with(['M', 'y']) || unit.starts_with("month")) {
             return Err(refuse("months and years differ in length, `cron` knows them".to_owned()));
@@ -45,17 +45,17 @@ impl Every {
         Self::new(humantime::parse_duration(text).map_err(|error| refuse(error.to_string()))?)
     }
 
-    /// The same period, with the first tick at `from`.
+    /// The same period with its first tick at `from`.
     pub fn from(self, from: DateTime<Utc>) -> Self {
         Self { from, ..self }
     }
 
-    /// From one tick to the next.
+    /// Time between two ticks.
     pub fn period(&self) -> Duration {
         Duration::from_secs(self.period_s.unsigned_abs())
     }
 
-    /// The first tick behind `t`.
+    /// The first tick after `t`.
     pub(crate) fn next_after(&self, t: DateTime<Utc>) -> Option<DateTime<Utc>> {
         match self.last_due(t) {
             Some(last) => last.checked_add_signed(TimeDelta::try_seconds(self.period_s)?),
@@ -63,7 +63,7 @@ impl Every {
         }
     }
 
-    /// The last tick that is not behind `now`.
+    /// The last tick at or before `now`.
     pub(crate) fn last_due(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         if now < self.from {
             return None;

@@ -1,49 +1,51 @@
-//! Schedules: a source of events for agents' inboxes, at times that the user chose.
+//! Schedules: send events to agents' inboxes at configured times.
 //!
-//! A [`Schedule`] says when ([`When`]), to whom and what. A [`Scheduler`] waits for its ticks and hands
-//! each to a port, [`Deliver`], under a key that names the schedule and the time. The port takes a key
-//! once, so a tick reaches an inbox once, whatever crashes or is started again in between.
+//! A [`Schedule`] has a time ([`When`]), an agent and a text. A [`Scheduler`] waits for its ticks
+//! and passes each to the port [`Deliver`] with a key made of the schedule's name and the tick's
+//! time. The port accepts a key once, so a tick reaches an inbox once, across crashes and restarts.
 //!
-//! | what goes wrong                         | what happens                                          |
+//! | failure                                 | result                                                |
 //! |-----------------------------------------|-------------------------------------------------------|
-//! | a schedule that makes no sense          | [`ScheduleError`] with its name and what to write, and none is run |
-//! | nobody ran it when a tick was due       | the last such tick is delivered at the next start, if it is not older than [`Missed::age_max`]; an `at` however old it is |
-//! | the machine slept, the clock jumped on  | the same, within [`LOOK_EVERY`]                       |
-//! | the clock jumped back                   | ticks that come again have the keys they had, and are not delivered twice |
-//! | a tick is refused                       | it is logged and left out                             |
-//! | the inbox cannot be reached             | it is tried again, with growing pauses, until the next tick is due |
-//! | it does not answer                      | the same, after [`DELIVER_WAIT_MAX`]                  |
+//! | a schedule is invalid                   | [`ScheduleError`] with its name and what to write; none is run |
+//! | no scheduler ran when a tick was due    | the next start delivers the last such tick, if it is not older than [`MissedPolicy::age_max`]; an `at` of any age |
+//! | the machine slept, the clock jumped forward | the same, within [`CLOCK_CHECK_EVERY`]            |
+//! | the clock jumped back                   | repeated ticks have the same keys and are not delivered twice |
+//! | a tick is refused                       | it is logged and skipped                              |
+//! | the inbox is unavailable                | the tick is tried again with growing pauses until the next one is due |
+//! | a delivery gets no answer               | the same, after [`DELIVER_WAIT_MAX`]                  |
 //!
-//! # Since when a schedule counts
+//! # When a schedule takes effect
 //!
-//! A schedule that was written today has no ticks of yesterday. That cannot be seen from the schedule,
-//! so it is kept: [`Seen`] is a small value that says since when each schedule has been what it is. The
-//! caller reads it, lets it [`note`](Seen::note) what there is now, writes it down again, and only then
-//! runs. Only ticks behind that time count. It is no second truth: without it schedules count as new,
-//! ticks that were missed are left out, and still none is delivered twice.
+//! A schedule that is created today has no ticks of yesterday. The schedule itself does not contain
+//! that time, so it is stored: [`ScheduleHistory`] records since when each schedule has its current
+//! time. The caller reads it, [updates](ScheduleHistory::update) it, writes it back, and only then
+//! runs the schedules. Only later ticks are delivered. The history is not essential: without it,
+//! schedules count as new, missed ticks are skipped, and still none is delivered twice.
 
+mod action;
 mod config;
 mod cron;
 mod deliver;
 mod every;
+mod history;
 mod schedule;
 mod scheduler;
 mod schedules;
-mod seen;
-mod step;
 mod tick;
 mod when;
 mod when_error;
 
+pub use action::{MISSED_AGE_DEFAULT, MissedPolicy};
 pub use config::ScheduleConfig;
 pub use cron::{Cron, ZONE_DEFAULT};
-pub use deliver::{Deliver, DeliverError, Delivered};
+pub use deliver::{Deliver, DeliverError, DeliveryStatus};
 pub use every::{EVERY_MAX, EVERY_MIN, Every};
+pub use history::{HistoryChange, ScheduleHistory};
 pub use schedule::{BODY_BYTES_MAX, Schedule};
-pub use scheduler::{DELIVER_WAIT_MAX, LOOK_EVERY, RETRY_PAUSE_MAX, RETRY_PAUSE_MIN, Scheduler};
+pub use scheduler::{
+    CLOCK_CHECK_EVERY, DELIVER_WAIT_MAX, RETRY_PAUSE_MAX, RETRY_PAUSE_MIN, Scheduler,
+};
 pub use schedules::{SCHEDULES_MAX, ScheduleError, Schedules};
-pub use seen::{Noted, Seen};
-pub use step::{MISSED_AGE_DEFAULT, Missed};
 pub use tick::Tick;
 pub use when::When;
 pub use when_error::{WHEN_BYTES_MAX, WhenError};

@@ -1,4 +1,4 @@
-//! One schedule: when, to whom, and what.
+//! A schedule: time, agent and text.
 
 use antiphon_core::{AgentName, Salience, SourceName};
 
@@ -7,19 +7,19 @@ use crate::when::When;
 /// Longest text of an event, in bytes.
 pub const BODY_BYTES_MAX: usize = 64 * 1024;
 
-/// When which agent is told what.
+/// Sends a text to an agent's inbox at certain times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
-    /// What it is called, and where its events say they come from. Part of the key of every tick.
+    /// Its name, which is also the sender of its events and part of each tick's key.
     pub name: SourceName,
-    /// Whose inbox.
+    /// Name of the receiving agent.
     pub agent: AgentName,
-    /// When.
+    /// When it ticks.
     pub when: When,
-    /// The text of the event. When it is blank, the event says no more than its name.
+    /// Text of the event. When blank, the event has only its sender's name.
     pub body: String,
-    /// How urgent the event is.
+    /// How urgent the event is; unspecified when absent.
     pub salience: Option<Salience>,
-    /// Whether the event wakes an agent that has nothing to do. Otherwise it waits for its next turn.
+    /// Whether the event starts an idle agent. Otherwise it waits in the inbox for the next turn.
     pub wake: bool,
 }

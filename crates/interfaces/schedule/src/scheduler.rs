@@ -1,8 +1,7 @@
-//! Waits for ticks and hands them over, each schedule for itself: one that cannot be delivered holds up
-//! no other.
+//! Waits for ticks and delivers them. Schedules are independent: a failed delivery delays no other.
 //!
-//! Time is the wall clock's. It is looked at again and again, because a timer neither notices that the
-//! machine slept nor that somebody set the clock.
+//! Uses the wall clock and checks it regularly, because a timer notices neither that the machine
+//! slept nor that the clock was set.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,89 +13,89 @@ use futures_util::future::join_all;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::deliver::{Deliver, DeliverError, Delivered};
+use crate::action::{Action, MissedPolicy, decide};
+use crate::deliver::{Deliver, DeliverError, DeliveryStatus};
+use crate::history::ScheduleHistory;
 use crate::schedule::Schedule;
 use crate::schedules::Schedules;
-use crate::seen::Seen;
-use crate::step::{Missed, Step, decide};
 use crate::tick::Tick;
 
-/// How long the wall clock is not looked at, at most.
-pub const LOOK_EVERY: Duration = Duration::from_secs(30);
+/// Longest time between two checks of the wall clock.
+pub const CLOCK_CHECK_EVERY: Duration = Duration::from_secs(30);
 
-/// How long an inbox may take to answer.
+/// How long a delivery may take.
 pub const DELIVER_WAIT_MAX: Duration = Duration::from_secs(60);
 
-/// The pause behind the first attempt that failed. Each that follows is twice as long.
+/// Pause after the first failed attempt. Each further pause is twice as long.
 pub const RETRY_PAUSE_MIN: Duration = Duration::from_secs(1);
 
-/// The longest pause.
-pub const RETRY_PAUSE_MAX: Duration = LOOK_EVERY;
+/// Longest pause between two attempts.
+pub const RETRY_PAUSE_MAX: Duration = CLOCK_CHECK_EVERY;
 
 /// Runs schedules.
 pub struct Scheduler {
-    /// Which.
+    /// The schedules to run.
     pub schedules: Schedules,
-    /// Since when they count. One that was not noted counts from now.
-    pub seen: Seen,
-    /// What becomes of missed ticks.
-    pub missed: Missed,
-    /// The clock on the wall. It may jump.
+    /// When each schedule took effect. One without an entry takes effect now.
+    pub history: ScheduleHistory,
+    /// Which missed ticks are delivered.
+    pub missed: MissedPolicy,
+    /// The wall clock. It may jump.
     pub clock: Arc<dyn Clock>,
-    /// Where ticks go.
+    /// Receives the ticks.
     pub deliver: Arc<dyn Deliver>,
 }
 
 impl Scheduler {
-    /// Runs until `stop` is canceled, or until no schedule has a tick left. Nothing is spawned. A
-    /// delivery that is under way is dropped then: its tick is one that was missed, and is delivered
-    /// again by the next run.
+    /// Runs until `stop` is canceled or no schedule has a tick left. Spawns nothing. A delivery
+    /// that is interrupted by `stop` counts as missed, and the next run delivers its tick again.
     pub async fn run(self, stop: CancellationToken) {
         let start = self.clock.now();
         let all = join_all(self.schedules.iter().map(|schedule| {
-            let watch = Watch {
+            let running = RunningSchedule {
                 schedule: Arc::clone(schedule),
-                world: &self,
-                after: self.seen.since(schedule).unwrap_or(start),
-                failing: None,
+                scheduler: &self,
+                after: self.history.since(schedule).unwrap_or(start),
+                failed: None,
             };
-            watch.run()
+            running.run()
         }));
         stop.run_until_cancelled(all).await;
     }
 }
 
-/// One schedule at work.
-struct Watch<'a> {
+/// A running schedule.
+struct RunningSchedule<'a> {
     schedule: Arc<Schedule>,
-    world: &'a Scheduler,
-    /// Everything up to here is over.
+    scheduler: &'a Scheduler,
+    /// All ticks up to this time are done.
     after: DateTime<Utc>,
-    failing: Option<Failing>,
+    failed: Option<FailedTick>,
 }
 
-/// A tick that could not be delivered yet.
-struct Failing {
+/// A tick whose delivery failed so far.
+struct FailedTick {
     at: DateTime<Utc>,
     pauses: ExponentialBackoff,
 }
 
-impl Watch<'_> {
+impl RunningSchedule<'_> {
     async fn run(mut self) {
         loop {
-            let now = self.world.clock.now();
-            // A clock that was set back tells times again: the ticks in them have keys that were taken.
+            let now = self.scheduler.clock.now();
+            // After the clock was set back, the same ticks come again with the same keys: the port
+            // refuses them.
             self.after = self.after.min(now);
-            match decide(&self.schedule.when, self.after, now, self.world.missed) {
-                Step::Deliver(at) => self.attempt(at).await,
-                Step::Leave(at) => {
-                    // Perhaps it was delivered in its time: nobody is warned.
-                    tracing::debug!(schedule.name = %self.schedule.name, tick.at = %at, "is too old");
-                    self.over(at);
+            match decide(&self.schedule.when, self.after, now, self.scheduler.missed) {
+                Action::Deliver(at) => self.attempt(at).await,
+                Action::Skip(at) => {
+                    // It may have been delivered in time: no warning.
+                    tracing::debug!(schedule.name = %self.schedule.name, tick.at = %at, "skipped: too old");
+                    self.mark_done(at);
                 }
-                Step::Wait(next) => sleep(until(next, now).min(LOOK_EVERY)).await,
-                Step::End => {
-                    tracing::info!(schedule.name = %self.schedule.name, "has no ticks any more");
+                Action::Wait(next) => sleep(until(next, now).min(CLOCK_CHECK_EVERY)).await,
+                Action::End => {
+                    tracing::info!(schedule.name = %self.schedule.name, "no ticks left");
                     return;
                 }
             }
@@ -104,11 +103,11 @@ impl Watch<'_> {
     }
 
     async fn attempt(&mut self, at: DateTime<Utc>) {
-        if let Some(failing) = self.failing.take_if(|failing| failing.at != at) {
-            self.log_left_out(failing.at, "the next one is due");
+        if let Some(failed) = self.failed.take_if(|failed| failed.at != at) {
+            self.log_skipped(failed.at, "the next one is due");
         }
         let tick = Tick::new(Arc::clone(&self.schedule), at);
-        let delivery = timeout(DELIVER_WAIT_MAX, self.world.deliver.deliver(tick));
+        let delivery = timeout(DELIVER_WAIT_MAX, self.scheduler.deliver.deliver(tick));
         let answer = delivery.await.unwrap_or_else(|_| {
             let reason = format!("no answer within {} s", DELIVER_WAIT_MAX.as_secs());
             Err(DeliverError::Unavailable { reason })
@@ -116,51 +115,51 @@ impl Watch<'_> {
         match answer {
             Ok(delivered) => {
                 self.log_delivered(at, delivered);
-                self.over(at);
+                self.mark_done(at);
             }
             Err(DeliverError::Refused { reason }) => {
-                self.log_left_out(at, &reason);
-                self.over(at);
+                self.log_skipped(at, &reason);
+                self.mark_done(at);
             }
             Err(DeliverError::Unavailable { reason }) => self.pause(at, &reason).await,
         }
     }
 
-    fn over(&mut self, at: DateTime<Utc>) {
+    fn mark_done(&mut self, at: DateTime<Utc>) {
         self.after = at;
-        self.failing = None;
+        self.failed = None;
     }
 
-    /// Until it is worth another attempt, or the next tick is due.
+    /// Waits for the next attempt or the next tick, whichever comes first.
     async fn pause(&mut self, at: DateTime<Utc>, reason: &str) {
         let name = &self.schedule.name;
-        if self.failing.is_none() {
-            tracing::warn!(schedule.name = %name, tick.at = %at, reason, "is tried again");
+        if self.failed.is_none() {
+            tracing::warn!(schedule.name = %name, tick.at = %at, reason, "delivery failed, will retry");
         } else {
-            tracing::debug!(schedule.name = %name, tick.at = %at, reason, "is tried again");
+            tracing::debug!(schedule.name = %name, tick.at = %at, reason, "delivery failed, will retry");
         }
-        let failing = self.failing.get_or_insert_with(|| Failing { at, pauses: pauses() });
-        let pause = failing.pauses.next().unwrap_or(RETRY_PAUSE_MAX);
-        let now = self.world.clock.now();
+        let failed = self.failed.get_or_insert_with(|| FailedTick { at, pauses: pauses() });
+        let pause = failed.pauses.next().unwrap_or(RETRY_PAUSE_MAX);
+        let now = self.scheduler.clock.now();
         let next = self.schedule.when.next_after(now);
         sleep(next.map_or(pause, |next| until(next, now).min(pause))).await;
     }
 
-    fn log_delivered(&self, at: DateTime<Utc>, delivered: Delivered) {
+    fn log_delivered(&self, at: DateTime<Utc>, delivered: DeliveryStatus) {
         let Schedule { name, agent, .. } = &*self.schedule;
         match delivered {
-            Delivered::New => {
+            DeliveryStatus::New => {
                 tracing::info!(schedule.name = %name, agent.name = %agent, tick.at = %at, "delivered");
             }
-            Delivered::Before => {
-                tracing::debug!(schedule.name = %name, tick.at = %at, "had been delivered before");
+            DeliveryStatus::Duplicate => {
+                tracing::debug!(schedule.name = %name, tick.at = %at, "was delivered before");
             }
         }
     }
 
-    fn log_left_out(&self, at: DateTime<Utc>, reason: &str) {
+    fn log_skipped(&self, at: DateTime<Utc>, reason: &str) {
         let Schedule { name, agent, .. } = &*self.schedule;
-        tracing::warn!(schedule.name = %name, agent.name = %agent, tick.at = %at, reason, "is left out");
+        tracing::warn!(schedule.name = %name, agent.name = %agent, tick.at = %at, reason, "skipped");
     }
 }
 

@@ -1,4 +1,4 @@
-//! The schedules that are run together. One that cannot be used is told by name, and none is taken.
+//! A validated set of schedules. One invalid schedule makes the whole set an error.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,56 +9,56 @@ use crate::config::ScheduleConfig;
 use crate::schedule::{BODY_BYTES_MAX, Schedule};
 use crate::when_error::WhenError;
 
-/// Most schedules that are run together.
+/// Most schedules in a set.
 pub const SCHEDULES_MAX: usize = 256;
 
-/// Schedules, each with a name of its own.
+/// Schedules with unique names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Schedules(Vec<Arc<Schedule>>);
 
-/// What is wrong with schedules.
+/// Why a set of schedules is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleError {
-    /// Take some out.
+    /// More than [`SCHEDULES_MAX`] schedules.
     #[error("there are {found} schedules: {SCHEDULES_MAX} are the most")]
     TooMany {
-        /// How many there are.
+        /// Number of schedules in the configuration.
         found: usize,
     },
-    /// Rename it.
+    /// The name of a schedule is not valid.
     #[error("[schedules.{name:?}]: {error}")]
     Name {
-        /// What is there.
+        /// The refused name.
         name: String,
-        /// Why it is no name.
+        /// Which rule it breaks.
         error: NameError,
     },
-    /// Rename one of them.
+    /// Two schedules have the same name.
     #[error("two schedules are called `{name}`")]
     Twice {
         /// Their name.
         name: SourceName,
     },
-    /// Say less, or let the text name a file.
+    /// The text of a schedule is too long.
     #[error("[schedules.{name}]: `body` has {bytes} bytes, {BODY_BYTES_MAX} are the most")]
     Body {
-        /// Whose.
+        /// Name of the schedule.
         name: SourceName,
-        /// How long it is.
+        /// Length of its text.
         bytes: usize,
     },
-    /// Change its time.
+    /// The time of a schedule is not valid.
     #[error("[schedules.{name}]: {error}")]
     When {
-        /// Whose.
+        /// Name of the schedule.
         name: SourceName,
-        /// What is wrong with it.
+        /// What is wrong with its time.
         error: WhenError,
     },
 }
 
 impl Schedules {
-    /// Takes at most [`SCHEDULES_MAX`], no two of the same name.
+    /// Accepts at most [`SCHEDULES_MAX`] schedules with unique names.
     pub fn new(schedules: Vec<Schedule>) -> Result<Self, ScheduleError> {
         if schedules.len() > SCHEDULES_MAX {
             return Err(ScheduleError::TooMany { found: schedules.len() });
@@ -75,7 +75,7 @@ impl Schedules {
         Ok(Self(schedules.into_iter().map(Arc::new).collect()))
     }
 
-    /// Reads the tables `[schedules.NAME]` of a configuration.
+    /// Validates the tables `[schedules.NAME]` of a configuration.
     pub fn from_config(tables: BTreeMap<String, ScheduleConfig>) -> Result<Self, ScheduleError> {
         if tables.len() > SCHEDULES_MAX {
             return Err(ScheduleError::TooMany { found: tables.len() });
@@ -84,12 +84,12 @@ impl Schedules {
         Self::new(tables.into_iter().map(read).collect::<Result<_, _>>()?)
     }
 
-    /// All of them.
+    /// All schedules, in the given order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Schedule>> {
         self.0.iter()
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,4 +1,4 @@
-//! One tick of a schedule, on its way to an inbox.
+//! A tick of a schedule.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use crate::schedule::Schedule;
 /// A time at which a schedule is due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tick {
-    /// Whose.
+    /// The schedule that is due.
     pub schedule: Arc<Schedule>,
-    /// When it was due, however late it is now.
+    /// When it was due, however late it is delivered.
     pub at: DateTime<Utc>,
-    /// `schedule:NAME:AT`: the same tick has the same key, whoever works it out. No name holds a colon,
-    /// so no two ticks share one.
+    /// Idempotency key `schedule:NAME:AT`: the same tick always has the same key. A name contains
+    /// no colon, so two ticks never share a key.
     pub key: String,
 }
 
@@ -30,7 +30,7 @@ impl Tick {
         Self { schedule, at, key }
     }
 
-    /// What arrives at the inbox: an event from outside, that nobody vouches for.
+    /// The interaction for the inbox: an external event, without trust.
     pub fn interaction(&self, id: InteractionId) -> Interaction {
         let class = RenderClass::ExternalEvent;
         Interaction {

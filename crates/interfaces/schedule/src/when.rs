@@ -1,4 +1,4 @@
-//! When a schedule ticks. Pure: the same question has the same answer, on every machine and after
+//! When a schedule ticks. Pure: the same arguments give the same result on every machine and after
 //! every restart.
 
 use std::fmt;
@@ -8,19 +8,19 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use crate::cron::Cron;
 use crate::every::Every;
 
-/// When a schedule ticks. Its text, such as `every 5m`, says all of it: two that read alike tick alike.
+/// When a schedule ticks. Its text, such as `every 5m`, is complete: equal texts have equal ticks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum When {
-    /// At a fixed distance.
+    /// With a fixed period.
     Every(Every),
-    /// By the calendar.
+    /// At calendar times.
     Cron(Cron),
     /// Once.
     At(DateTime<Utc>),
 }
 
 impl When {
-    /// The first tick behind `t`; `None` when there is none any more.
+    /// The first tick after `t`; `None` when there is none.
     pub fn next_after(&self, t: DateTime<Utc>) -> Option<DateTime<Utc>> {
         match self {
             Self::Every(every) => every.next_after(t),
@@ -29,7 +29,7 @@ impl When {
         }
     }
 
-    /// The last tick that is not behind `now`; `None` when there was none yet.
+    /// The last tick at or before `now`; `None` when there is none.
     pub fn last_due(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         match self {
             Self::Every(every) => every.last_due(now),

@@ -1,69 +1,69 @@
-//! What can be wrong with the time of a schedule. Each says what to write instead.
+//! Errors in the time of a schedule. Each says what to write instead.
 
 /// Longest text of a time, a period, an expression or a zone, in bytes.
 pub const WHEN_BYTES_MAX: usize = 256;
 
-/// The time of a schedule makes no sense.
+/// Why the time of a schedule is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WhenError {
-    /// No time at all.
-    #[error("it says no time: give one of `every`, `cron` and `at`")]
+    /// No time is given.
+    #[error("it has no time: give one of `every`, `cron` and `at`")]
     Nothing,
-    /// More than one.
+    /// More than one time is given.
     #[error("it has both `{first}` and `{second}`: give one of `every`, `cron` and `at`")]
     Several {
-        /// One of them.
+        /// Name of one field.
         first: &'static str,
-        /// Another.
+        /// Name of the other field.
         second: &'static str,
     },
-    /// A field that means nothing here.
-    #[error("`{field}` goes with `{with}` only: take it out")]
+    /// A field that does not apply.
+    #[error("`{field}` applies only to `{with}`: remove it")]
     Stray {
-        /// Which.
+        /// Name of the field.
         field: &'static str,
-        /// Where it belongs.
+        /// The field that it applies to.
         with: &'static str,
     },
-    /// Over [`WHEN_BYTES_MAX`].
+    /// Longer than [`WHEN_BYTES_MAX`].
     #[error("`{field}` may have {WHEN_BYTES_MAX} bytes at most")]
     TooLong {
-        /// Which field.
+        /// Name of the field.
         field: &'static str,
     },
-    /// No period.
+    /// Not a period.
     #[error(
         "`every` cannot be {found:?}: {reason}. Write numbers with units (s, m, h, d, w), such as \"90s\", \"5m\" or \"1h 30m\""
     )]
     Period {
-        /// What is there.
+        /// The refused text.
         found: String,
-        /// Why it is none.
+        /// Why it is not a period.
         reason: String,
     },
-    /// A period that is too short, too long, or not of whole seconds.
+    /// A period that is too short, too long, or not in whole seconds.
     #[error("`every` cannot be {found}: a period has whole seconds, from 1s to 366d")]
     Bounds {
-        /// The period.
+        /// The refused period.
         found: String,
     },
-    /// No cron expression.
+    /// Not a cron expression.
     #[error(
         "`cron` cannot be {found:?}: {reason}. Write minute, hour, day of month, month and day of week, such as \"0 9 * * mon-fri\""
     )]
     Cron {
-        /// What is there.
+        /// The refused text.
         found: String,
-        /// Why it is none.
+        /// Why it is not a cron expression.
         reason: String,
     },
-    /// An expression that no date fits.
+    /// An expression that matches no date.
     #[error("`cron` cannot be {found:?}: there is no such day")]
     Never {
-        /// The expression.
+        /// The refused expression.
         found: String,
     },
-    /// No time zone.
+    /// Not a time zone.
     #[error(
         "`zone` cannot be {found:?}: {}",
         near.as_ref().map_or_else(
@@ -72,24 +72,24 @@ pub enum WhenError {
         )
     )]
     Zone {
-        /// What is there.
+        /// The refused name.
         found: String,
-        /// The zone whose name differs in its capitals only.
+        /// The zone whose name differs in upper and lower case only.
         near: Option<String>,
     },
-    /// No time.
+    /// Not a time.
     #[error(
         "`{field}` cannot be {found:?}: write date, time and offset, such as \"2026-11-20T09:00:00Z\" or \"2026-11-20T10:00:00+01:00\""
     )]
     Time {
-        /// Which field.
+        /// Name of the field.
         field: &'static str,
-        /// What is there.
+        /// The refused text.
         found: String,
     },
 }
 
-/// `text` without white space around it, if it is short enough to be looked at.
+/// The trimmed text, if it is not too long.
 pub(crate) fn bounded<'a>(field: &'static str, text: &'a str) -> Result<&'a str, WhenError> {
     let text = text.trim();
     if text.len() > WHEN_BYTES_MAX { Err(WhenError::TooLong { field }) } else { Ok(text) }

@@ -1,13 +1,13 @@
-//! What a client sends to be let in.
+//! The `Authorization` header of a client.
 
 use antiphon_keys::{
-    AUTHORIZATION_BYTES_MAX, KEY_CHARS, KeyId, Presented, Refused, parse_authorization,
+    AUTHORIZATION_BYTES_MAX, KEY_CHARS, KeyId, KeyRefusal, PresentedKey, parse_authorization,
 };
 use proptest::prelude::*;
 
 const KEY: &str = "ak_abcDEF12_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefg";
 
-fn id(header: &[u8]) -> Result<String, Refused> {
+fn id(header: &[u8]) -> Result<String, KeyRefusal> {
     parse_authorization(header).map(|presented| presented.claimed_id().to_string())
 }
 
@@ -41,15 +41,15 @@ fn anything_else_is_malformed() {
         format!("Bearer, Bearer {KEY}"),
         format!("Bearer {}{KEY}", " ".repeat(AUTHORIZATION_BYTES_MAX)),
     ] {
-        assert_eq!(id(header.as_bytes()), Err(Refused::Malformed), "{header:?}");
+        assert_eq!(id(header.as_bytes()), Err(KeyRefusal::Malformed), "{header:?}");
     }
-    assert_eq!(id(b"Bearer \xff"), Err(Refused::Malformed));
+    assert_eq!(id(b"Bearer \xff"), Err(KeyRefusal::Malformed));
 }
 
 #[test]
-fn what_is_shown_is_not_printed() {
-    let presented = Presented::parse(KEY).unwrap();
-    assert_eq!(format!("{presented:?}"), "Presented(abcDEF12, ***)");
+fn a_presented_key_is_not_printed() {
+    let presented = PresentedKey::parse(KEY).unwrap();
+    assert_eq!(format!("{presented:?}"), "PresentedKey(abcDEF12, ***)");
 }
 
 #[test]
@@ -65,7 +65,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_header_whatsoever_does_harm(header in proptest::collection::vec(any::<u8>(), 0..400)) {
+    fn random_bytes_are_refused_without_a_panic(header in proptest::collection::vec(any::<u8>(), 0..400)) {
         prop_assert!(parse_authorization(&header).is_err());
     }
 
@@ -75,7 +75,7 @@ proptest! {
     ) {
         let good = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric());
         let is_key = id.len() == 8 && secret.len() == 43 && good(&id) && good(&secret);
-        let found = Presented::parse(&format!("ak_{id}_{secret}"));
+        let found = PresentedKey::parse(&format!("ak_{id}_{secret}"));
         prop_assert_eq!(found.ok().map(|it| it.claimed_id().to_string()), is_key.then_some(id));
     }
 }

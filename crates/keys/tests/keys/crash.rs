@@ -1,4 +1,4 @@
-//! Killed while it writes: the old file or the new one, and what was told is kept.
+//! Killed during a write: the old file or the new one remains, and every returned secret works.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -8,11 +8,11 @@ use std::process::{Command, Stdio};
 use antiphon_keys::{Key, KeyRing, Level};
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::world::{HOUR, World, enters, new_key};
+use crate::world::{HOUR, World, accepts, new_key};
 
 const FILE: &str = "KEYS_TEST_FILE";
 
-/// What a child does: it makes keys, and tells of each, until it is killed.
+/// Creates keys and prints each secret, until it is killed.
 #[test]
 #[ignore = "the child of the test below"]
 fn the_child() {
@@ -21,14 +21,14 @@ fn the_child() {
     for _ in 0..10_000 {
         let (key, _) = ring.create(new_key("a", Level::Write)).unwrap();
         let (_, secret) = ring.rotate(key.id, HOUR).unwrap();
-        println!("told {}", secret.expose_secret());
+        println!("secret {}", secret.expose_secret());
     }
 }
 
 #[test]
-fn killed_again_and_again_the_file_is_whole_and_has_all_that_was_told() {
+fn after_repeated_kills_the_file_is_complete_and_has_every_reported_key() {
     let world = World::new();
-    let mut told: Vec<SecretString> = Vec::new();
+    let mut reported: Vec<SecretString> = Vec::new();
     for kill in 0..25 {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "crash::the_child", "--ignored", "--nocapture"])
@@ -38,36 +38,40 @@ fn killed_again_and_again_the_file_is_whole_and_has_all_that_was_told() {
             .unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut lines = lines.map_while(Result::ok).filter_map(|line| {
-            line.strip_prefix("told ").map(|secret| SecretString::from(secret.to_owned()))
+            line.strip_prefix("secret ").map(|secret| SecretString::from(secret.to_owned()))
         });
-        told.extend(lines.by_ref().take(1 + kill % 3));
+        reported.extend(lines.by_ref().take(1 + kill % 3));
         child.kill().unwrap();
         child.wait().unwrap();
-        told.extend(lines);
+        reported.extend(lines);
         let ring = KeyRing::open(world.path()).unwrap();
-        for secret in &told {
-            assert_eq!(enters(&ring, secret), Ok(()));
+        for secret in &reported {
+            assert_eq!(accepts(&ring, secret), Ok(()));
         }
-        // One more may have been made that nobody was told of, for each kill.
+        // Each kill may leave one more key that was created but not reported.
         let keys = ring.list().unwrap().len();
-        assert!((told.len()..=told.len() + kill + 1).contains(&keys), "{keys} of {}", told.len());
+        assert!(
+            (reported.len()..=reported.len() + kill + 1).contains(&keys),
+            "{keys} of {}",
+            reported.len()
+        );
     }
     KeyRing::open(world.path()).unwrap().create(new_key("last", Level::Read)).unwrap();
     assert_eq!(world.names(), ["keys.json", "keys.json.lock"]);
 }
 
 #[test]
-fn what_a_crash_left_beside_the_file_is_never_read_and_taken_away_by_the_next_change() {
+fn a_temporary_file_left_by_a_crash_is_never_read_and_removed_by_the_next_change() {
     let world = World::new();
     let ring = world.ring();
     let (key, secret) = ring.create(new_key("a", Level::Write)).unwrap();
-    let beside = world.folder().join("keys.json.new");
+    let temporary = world.folder().join("keys.json.new");
     let whole = world.text();
     for left in ["", &whole[..whole.len() / 2], &whole.replace("write", "admin")] {
-        fs::write(&beside, left).unwrap();
-        fs::set_permissions(&beside, fs::Permissions::from_mode(0o400)).unwrap();
+        fs::write(&temporary, left).unwrap();
+        fs::set_permissions(&temporary, fs::Permissions::from_mode(0o400)).unwrap();
         assert_eq!(world.ring().list(), Ok(vec![key.clone()]));
-        assert_eq!(enters(&world.ring(), &secret), Ok(()));
+        assert_eq!(accepts(&world.ring(), &secret), Ok(()));
         let revoked = world.ring().revoke(key.id).unwrap();
         assert_eq!(revoked, Key { revoked_at: Some(world.now()), ..key.clone() });
         assert_eq!(world.names(), ["keys.json", "keys.json.lock"]);
@@ -76,18 +80,18 @@ fn what_a_crash_left_beside_the_file_is_never_read_and_taken_away_by_the_next_ch
 }
 
 #[test]
-fn a_change_that_cannot_be_written_is_an_error_and_all_stays_as_it_was() {
+fn a_change_that_cannot_be_written_is_an_error_and_changes_nothing() {
     let world = World::new();
     let ring = world.ring();
     let (key, secret) = ring.create(new_key("a", Level::Write)).unwrap();
     let before = world.text();
-    // A folder in the way is not taken away.
+    // A folder with the temporary name is not removed.
     fs::create_dir(world.folder().join("keys.json.new")).unwrap();
     ring.revoke(key.id).unwrap_err();
     ring.create(new_key("b", Level::Write)).unwrap_err();
     assert_eq!(world.text(), before);
     assert_eq!(ring.list(), Ok(vec![key.clone()]));
-    assert_eq!(enters(&ring, &secret), Ok(()));
+    assert_eq!(accepts(&ring, &secret), Ok(()));
     fs::remove_dir(world.folder().join("keys.json.new")).unwrap();
     ring.revoke(key.id).unwrap();
 }

@@ -1,9 +1,9 @@
-//! How far a key reaches.
+//! Permission levels.
 
 use antiphon_keys::Level;
 
 #[test]
-fn each_level_allows_what_those_before_it_allow_and_no_more() {
+fn each_level_includes_the_levels_before_it_and_no_more() {
     let table: Vec<(Level, [bool; 3])> = Level::ALL
         .into_iter()
         .map(|level| (level, Level::ALL.map(|needed| level.allows(needed))))

@@ -1,4 +1,4 @@
-//! How often is too often.
+//! Rate limits.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn after(now: DateTime<Utc>, wait: Duration) -> DateTime<Utc> {
 }
 
 #[test]
-fn as_many_as_a_minute_has_are_let_through_at_once_and_then_one_by_one() {
+fn a_full_bucket_allows_a_minutes_requests_at_once_and_then_one_by_one() {
     let limiter = Limiter::new(rate(3));
     let now = time(START);
     let check = |now| limiter.check(id(1), None, now);
@@ -44,7 +44,7 @@ fn as_many_as_a_minute_has_are_let_through_at_once_and_then_one_by_one() {
 }
 
 #[test]
-fn each_key_has_its_own_and_its_own_limit_counts() {
+fn each_key_has_its_own_bucket_and_limit() {
     let limiter = Limiter::new(rate(1));
     let now = time(START);
     assert!(limiter.check(id(1), None, now).is_allowed());
@@ -55,7 +55,7 @@ fn each_key_has_its_own_and_its_own_limit_counts() {
 }
 
 #[test]
-fn a_limit_that_is_changed_counts_from_then_on() {
+fn a_changed_limit_applies_to_the_next_request() {
     let limiter = Limiter::new(rate(100));
     let now = time(START);
     assert_eq!(limiter.check(id(1), Some(rate(100)), now).remaining, 99);
@@ -67,7 +67,7 @@ fn a_limit_that_is_changed_counts_from_then_on() {
 }
 
 #[test]
-fn a_clock_that_goes_back_neither_locks_out_nor_lets_all_in() {
+fn a_clock_that_goes_back_neither_blocks_nor_fills_the_bucket() {
     let limiter = Limiter::new(rate(60));
     let now = time(START);
     let spend = |now| (0..100).filter(|_| limiter.check(id(1), None, now).is_allowed()).count();
@@ -81,7 +81,7 @@ fn a_clock_that_goes_back_neither_locks_out_nor_lets_all_in() {
 }
 
 #[test]
-fn a_client_is_told_in_headers_and_details_what_it_may_do() {
+fn headers_and_details_state_the_limit() {
     let limiter = Limiter::new(rate(7));
     let now = time("2025-01-20T10:00:00.25Z");
     let verdict = limiter.check(id(1), None, now);
@@ -118,7 +118,7 @@ fn a_client_is_told_in_headers_and_details_what_it_may_do() {
 }
 
 #[test]
-fn what_is_remembered_is_bounded_and_who_rested_longest_is_forgotten_first() {
+fn the_number_of_buckets_is_bounded_and_the_longest_unused_is_forgotten_first() {
     let limiter = Limiter::new(rate(1));
     let start = time(START);
     for nth in 0..BUCKETS_MAX {
@@ -127,14 +127,14 @@ fn what_is_remembered_is_bounded_and_who_rested_longest_is_forgotten_first() {
     }
     let now = after(start, Duration::from_secs(20));
     assert!(limiter.check(id(BUCKETS_MAX), None, now).is_allowed());
-    assert_eq!(limiter.remembered(), BUCKETS_MAX);
+    assert_eq!(limiter.bucket_count(), BUCKETS_MAX);
     assert!(!limiter.check(id(1), None, now).is_allowed(), "it is remembered");
     assert!(!limiter.check(id(BUCKETS_MAX - 1), None, now).is_allowed());
     assert!(limiter.check(id(0), None, now).is_allowed(), "it was forgotten");
-    // All are full by then but this one and the two that were let through at the end.
+    // All buckets are full by now but this one and the last two.
     let later = after(start, Duration::from_secs(79));
     limiter.check(id(BUCKETS_MAX + 1), None, later);
-    assert_eq!(limiter.remembered(), 3);
+    assert_eq!(limiter.bucket_count(), 3);
 }
 
 #[test]
@@ -151,11 +151,11 @@ fn the_highest_limit_is_counted_exactly() {
 }
 
 #[test]
-fn a_limit_has_bounds_that_are_told() {
+fn a_limit_has_documented_bounds() {
     for wrong in [0, RATE_PER_MINUTE_MAX + 1] {
         let error = RateLimit::per_minute(wrong).unwrap_err();
-        let told = format!("a rate limit is from 1 to 1000000 requests a minute, not {wrong}");
-        assert_eq!(error.to_string(), told);
+        let expected = format!("a rate limit is from 1 to 1000000 requests a minute, not {wrong}");
+        assert_eq!(error.to_string(), expected);
     }
 }
 
@@ -163,7 +163,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn who_waits_as_told_is_let_through_and_who_waits_less_is_not(
+    fn waiting_retry_after_is_sufficient_and_necessary(
         limit in prop_oneof![4 => 1..100_u32, 1 => 1..5_000_u32],
         pauses in proptest::collection::vec(0..90_000_000_000_u64, 0..20),
     ) {
@@ -184,7 +184,7 @@ proptest! {
     }
 
     #[test]
-    fn in_no_stretch_of_time_are_there_more_than_the_limit_says(
+    fn no_interval_has_more_requests_than_the_limit_allows(
         limit in 1..50_u32,
         pauses in proptest::collection::vec(0..5_000_000_000_u64, 1..300),
     ) {

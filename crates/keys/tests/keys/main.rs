@@ -1,15 +1,15 @@
-//! API keys, through the public door: who is let in, what the file may be, and how often is too often.
+//! API keys, through the public API: checks, the key file, rate limits.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod authorization;
-mod beside;
+mod capacity;
 mod clocks;
 mod crash;
 mod hostile;
 mod level;
 mod limiter;
-mod many;
+mod processes;
 mod properties;
 mod ring;
 mod world;

@@ -1,8 +1,8 @@
-//! Any sequence of operations does what a model of a few lines does.
+//! Any sequence of operations matches a simple model.
 
 use std::time::Duration;
 
-use antiphon_keys::{Allowed, Key, KeyRing, KeyStatus, Level, NewKey, Refused, RingError};
+use antiphon_keys::{Key, KeyGrant, KeyRefusal, KeyRing, KeyRingError, KeyStatus, Level, NewKey};
 use chrono::{DateTime, TimeDelta, Utc};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -23,13 +23,13 @@ enum Step {
     Revoke {
         which: Index,
     },
-    /// Every secret there ever was, and one that never was.
+    /// Checks every secret ever created, and one that was not.
     CheckAll,
     List,
     Wait {
         seconds: i64,
     },
-    /// The process ends, and another begins.
+    /// The process restarts.
     Restart,
 }
 
@@ -48,29 +48,29 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A key of the model, and all its secrets, oldest first.
+/// A key of the model with all its secrets, oldest first.
 struct Modeled {
     key: Key,
     secrets: Vec<SecretString>,
 }
 
 impl Modeled {
-    fn answer(&self, nth: usize, now: DateTime<Utc>) -> Result<Allowed, Refused> {
+    fn answer(&self, nth: usize, now: DateTime<Utc>) -> Result<KeyGrant, KeyRefusal> {
         let newest = self.secrets.len() - 1;
         let is_old = nth + 1 == newest && self.key.old_secret_until.is_some();
         if nth != newest && !is_old {
-            return Err(Refused::Unknown);
+            return Err(KeyRefusal::Unknown);
         }
         match self.key.status(now) {
-            KeyStatus::Revoked => return Err(Refused::Revoked),
-            KeyStatus::Expired => return Err(Refused::Expired),
+            KeyStatus::Revoked => return Err(KeyRefusal::Revoked),
+            KeyStatus::Expired => return Err(KeyRefusal::Expired),
             KeyStatus::Active => {}
         }
         if is_old && self.key.old_secret_until.unwrap() <= now {
-            return Err(Refused::Expired);
+            return Err(KeyRefusal::Expired);
         }
         let key = self.key.clone();
-        Ok(Allowed {
+        Ok(KeyGrant {
             id: key.id,
             name: key.name,
             level: key.level,
@@ -81,7 +81,7 @@ impl Modeled {
     }
 }
 
-/// Two processes and what they should know. Each has seen its own latest time.
+/// Two processes and their expected state. Each has its own latest time.
 struct Model {
     world: World,
     rings: [KeyRing; 2],
@@ -97,32 +97,32 @@ impl Model {
         Self { world, rings, latest, keys: Vec::new() }
     }
 
-    fn now(&mut self, who: usize) -> DateTime<Utc> {
-        self.latest[who] = self.latest[who].max(self.world.now());
-        self.latest[who]
+    fn now(&mut self, process: usize) -> DateTime<Utc> {
+        self.latest[process] = self.latest[process].max(self.world.now());
+        self.latest[process]
     }
 
-    fn take(&mut self, who: usize, step: Step) {
+    fn take(&mut self, process: usize, step: Step) {
         match step {
-            Step::Create { level, lives_s } => self.create(who, level, lives_s),
-            Step::Rotate { which, grace_s } => self.rotate(who, which, grace_s),
-            Step::Revoke { which } => self.revoke(who, which),
-            Step::CheckAll => self.check_all(who),
-            Step::List => self.list(who),
-            Step::Wait { seconds } => self.world.turn_clock(seconds),
+            Step::Create { level, lives_s } => self.create(process, level, lives_s),
+            Step::Rotate { which, grace_s } => self.rotate(process, which, grace_s),
+            Step::Revoke { which } => self.revoke(process, which),
+            Step::CheckAll => self.check_all(process),
+            Step::List => self.list(process),
+            Step::Wait { seconds } => self.world.advance_clock(seconds),
             Step::Restart => {
-                self.rings[who] = self.world.ring();
-                self.latest[who] = self.world.now();
+                self.rings[process] = self.world.ring();
+                self.latest[process] = self.world.now();
             }
         }
     }
 
-    fn create(&mut self, who: usize, level: Level, lives_s: Option<i64>) {
-        let now = self.now(who);
+    fn create(&mut self, process: usize, level: Level, lives_s: Option<i64>) {
+        let now = self.now(process);
         let expires_at = lives_s.map(|seconds| self.world.now() + TimeDelta::seconds(seconds));
-        let made = self.rings[who].create(NewKey { expires_at, ..new_key("a", level) });
+        let made = self.rings[process].create(NewKey { expires_at, ..new_key("a", level) });
         if expires_at.is_some_and(|at| at <= now) {
-            assert_eq!(made.unwrap_err(), RingError::ExpiresInThePast);
+            assert_eq!(made.unwrap_err(), KeyRingError::ExpiresInThePast);
             return;
         }
         let (key, secret) = made.unwrap();
@@ -130,18 +130,18 @@ impl Model {
         self.keys.push(Modeled { key, secrets: vec![secret] });
     }
 
-    fn rotate(&mut self, who: usize, which: Index, grace_s: u64) {
+    fn rotate(&mut self, process: usize, which: Index, grace_s: u64) {
         if self.keys.is_empty() {
             return;
         }
-        let now = self.now(who);
+        let now = self.now(process);
         let modeled = which.index(self.keys.len());
         let modeled = &mut self.keys[modeled];
         let id = modeled.key.id;
-        let rotated = self.rings[who].rotate(id, Duration::from_secs(grace_s));
+        let rotated = self.rings[process].rotate(id, Duration::from_secs(grace_s));
         let status = modeled.key.status(now);
         if status != KeyStatus::Active {
-            assert_eq!(rotated.unwrap_err(), RingError::OutOfUse { id, status });
+            assert_eq!(rotated.unwrap_err(), KeyRingError::Inactive { id, status });
             return;
         }
         let (key, secret) = rotated.unwrap();
@@ -152,44 +152,44 @@ impl Model {
         modeled.secrets.push(secret);
     }
 
-    fn revoke(&mut self, who: usize, which: Index) {
+    fn revoke(&mut self, process: usize, which: Index) {
         if self.keys.is_empty() {
             return;
         }
-        let now = self.now(who);
+        let now = self.now(process);
         let modeled = which.index(self.keys.len());
         let modeled = &mut self.keys[modeled];
         modeled.key.revoked_at.get_or_insert(now);
-        assert_eq!(self.rings[who].revoke(modeled.key.id).unwrap(), modeled.key);
+        assert_eq!(self.rings[process].revoke(modeled.key.id).unwrap(), modeled.key);
     }
 
-    fn check_all(&mut self, who: usize) {
+    fn check_all(&mut self, process: usize) {
         if self.keys.is_empty() {
             return;
         }
-        // So that it has seen what the other did. A clock that went back may be, after one second, where
-        // it was at the last look; after two it is not.
+        // So that it reloads the other's changes. A clock that went back may be, after one second, where
+        // it was at the last reload; after two it is not.
         for _ in 0..2 {
-            self.world.turn_clock(1);
-            self.now(who);
-            let _ = check(&self.rings[who], &self.keys[0].secrets[0]);
+            self.world.advance_clock(1);
+            self.now(process);
+            let _ = check(&self.rings[process], &self.keys[0].secrets[0]);
         }
-        let now = self.now(who);
-        let ring = &self.rings[who];
+        let now = self.now(process);
+        let ring = &self.rings[process];
         for modeled in &self.keys {
             for (nth, secret) in modeled.secrets.iter().enumerate() {
                 assert_eq!(check(ring, secret), modeled.answer(nth, now));
             }
             let (id, _) = modeled.secrets[0].expose_secret().split_at(12);
             let made_up = SecretString::from(format!("{id}{}", "x".repeat(43)));
-            assert_eq!(check(ring, &made_up), Err(Refused::Unknown));
+            assert_eq!(check(ring, &made_up), Err(KeyRefusal::Unknown));
         }
     }
 
-    fn list(&mut self, who: usize) {
+    fn list(&mut self, process: usize) {
         let mut expected: Vec<Key> = self.keys.iter().map(|it| it.key.clone()).collect();
         expected.sort_by_key(|key| (key.created_at, key.id));
-        assert_eq!(self.rings[who].list(), Ok(expected));
+        assert_eq!(self.rings[process].list(), Ok(expected));
     }
 }
 
@@ -197,16 +197,16 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_sequence_of_operations_by_two_processes_does_what_the_model_does(
+    fn any_sequence_of_operations_by_two_processes_matches_the_model(
         steps in proptest::collection::vec((0..2_usize, step()), 1..40)
     ) {
         let mut model = Model::new();
-        for (who, step) in steps {
-            model.take(who, step);
+        for (process, step) in steps {
+            model.take(process, step);
         }
-        for who in 0..2 {
-            model.check_all(who);
-            model.list(who);
+        for process in 0..2 {
+            model.check_all(process);
+            model.list(process);
         }
     }
 }

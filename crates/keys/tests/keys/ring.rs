@@ -1,4 +1,4 @@
-//! Making, listing, rotating and revoking keys.
+//! Creating, listing, rotating and revoking keys.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
@@ -6,13 +6,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::{fs, time::Duration};
 
 use antiphon_keys::{
-    Allowed, GRACE_MAX, Holder, Key, KeyStatus, Level, NewKey, RateLimit, Refused, RingError,
-    SpendLimits,
+    GRACE_MAX, Holder, Key, KeyGrant, KeyRefusal, KeyRingError, KeyStatus, Level, NewKey,
+    RateLimit, SpendLimits,
 };
 use chrono::TimeDelta;
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::world::{HOUR, START, World, check, enters, new_key, shown, time};
+use crate::world::{HOUR, START, World, accepts, check, new_key, presented, time};
 
 fn full(world: &World) -> NewKey {
     NewKey {
@@ -29,7 +29,7 @@ fn full(world: &World) -> NewKey {
 }
 
 #[test]
-fn a_new_key_is_listed_with_all_that_was_asked_for_and_lets_in() {
+fn a_new_key_is_listed_with_all_its_fields_and_accepted() {
     let world = World::new();
     let ring = world.ring();
     let new = full(&world);
@@ -50,7 +50,7 @@ fn a_new_key_is_listed_with_all_that_was_asked_for_and_lets_in() {
     assert_eq!(key, expected);
     assert_eq!(ring.list(), Ok(vec![expected.clone()]));
     assert_eq!(world.ring().list(), Ok(vec![expected]), "and after a restart");
-    let allowed = Allowed {
+    let grant = KeyGrant {
         id: key.id,
         name: new.name,
         level: new.level,
@@ -58,12 +58,12 @@ fn a_new_key_is_listed_with_all_that_was_asked_for_and_lets_in() {
         rate_per_minute: new.rate_per_minute,
         spend: new.spend,
     };
-    assert_eq!(check(&ring, &secret), Ok(allowed.clone()));
-    assert_eq!(check(&world.ring(), &secret), Ok(allowed));
+    assert_eq!(check(&ring, &secret), Ok(grant.clone()));
+    assert_eq!(check(&world.ring(), &secret), Ok(grant));
 }
 
 #[test]
-fn only_who_has_the_whole_secret_is_let_in() {
+fn only_the_whole_secret_is_accepted() {
     let world = World::new();
     let ring = world.ring();
     let (key, secret) = ring.create(new_key("a", Level::Read)).unwrap();
@@ -73,18 +73,18 @@ fn only_who_has_the_whole_secret_is_let_in() {
         let mut wrong = text.to_owned().into_bytes();
         wrong[at] = if wrong[at] == b'x' { b'y' } else { b'x' };
         let wrong = SecretString::from(String::from_utf8(wrong).unwrap());
-        assert_eq!(enters(&ring, &wrong), Err(Refused::Unknown), "{at}");
+        assert_eq!(accepts(&ring, &wrong), Err(KeyRefusal::Unknown), "{at}");
     }
     let swapped = text.replace(&key.id.to_string(), &other.id.to_string());
-    assert_eq!(enters(&ring, &SecretString::from(swapped)), Err(Refused::Unknown));
-    let nobody = text.replace(&key.id.to_string(), "AAAAAAAA");
-    assert_eq!(enters(&ring, &SecretString::from(nobody)), Err(Refused::Unknown));
+    assert_eq!(accepts(&ring, &SecretString::from(swapped)), Err(KeyRefusal::Unknown));
+    let absent = text.replace(&key.id.to_string(), "AAAAAAAA");
+    assert_eq!(accepts(&ring, &SecretString::from(absent)), Err(KeyRefusal::Unknown));
     assert_eq!(check(&ring, &secret).unwrap().level, Level::Read);
     assert_eq!(check(&ring, &others).unwrap().level, Level::Admin);
 }
 
 #[test]
-fn the_file_is_its_owners_alone_and_holds_no_secret() {
+fn the_file_is_private_and_contains_no_secret() {
     let world = World::new();
     let ring = world.ring();
     let (key, secret) = ring.create(new_key("a", Level::Read)).unwrap();
@@ -108,7 +108,7 @@ fn secrets_and_ids_are_never_the_same() {
     for _ in 0..20 {
         let (key, secret) = ring.create(new_key("a", Level::Read)).unwrap();
         let (_, rotated) = ring.rotate(key.id, Duration::ZERO).unwrap();
-        assert_eq!(shown(&rotated).claimed_id(), key.id);
+        assert_eq!(presented(&rotated).claimed_id(), key.id);
         assert!(seen.insert(key.id.to_string()));
         assert!(seen.insert(secret.expose_secret()[12..].to_owned()));
         assert!(seen.insert(rotated.expose_secret()[12..].to_owned()));
@@ -116,12 +116,12 @@ fn secrets_and_ids_are_never_the_same() {
 }
 
 #[test]
-fn a_key_without_a_file_is_unknown_and_opening_makes_nothing() {
+fn without_a_file_every_key_is_unknown_and_opening_creates_nothing() {
     let world = World::new();
     let ring = world.ring();
     assert_eq!(ring.list(), Ok(vec![]));
     let (_, secret) = World::new().ring().create(new_key("a", Level::Read)).unwrap();
-    assert_eq!(enters(&ring, &secret), Err(Refused::Unknown));
+    assert_eq!(accepts(&ring, &secret), Err(KeyRefusal::Unknown));
     assert!(!world.folder().exists());
 }
 
@@ -132,32 +132,32 @@ fn a_key_is_refused_from_the_moment_it_expires() {
     let expires_at = Some(world.now() + TimeDelta::seconds(60));
     let new = NewKey { expires_at, ..new_key("a", Level::Read) };
     let (key, secret) = ring.create(new).unwrap();
-    world.turn_clock(59);
-    assert_eq!(enters(&ring, &secret), Ok(()));
+    world.advance_clock(59);
+    assert_eq!(accepts(&ring, &secret), Ok(()));
     assert_eq!(key.status(world.now()), KeyStatus::Active);
-    world.turn_clock(1);
-    assert_eq!(enters(&ring, &secret), Err(Refused::Expired));
+    world.advance_clock(1);
+    assert_eq!(accepts(&ring, &secret), Err(KeyRefusal::Expired));
     assert_eq!(key.status(world.now()), KeyStatus::Expired);
-    let out_of_use = RingError::OutOfUse { id: key.id, status: KeyStatus::Expired };
-    assert_eq!(ring.rotate(key.id, HOUR).unwrap_err(), out_of_use);
-    assert_eq!(out_of_use.to_string(), format!("the key `{}` is expired: make a new one", key.id));
+    let inactive = KeyRingError::Inactive { id: key.id, status: KeyStatus::Expired };
+    assert_eq!(ring.rotate(key.id, HOUR).unwrap_err(), inactive);
+    assert_eq!(inactive.to_string(), format!("the key `{}` is expired: create a new one", key.id));
 }
 
 #[test]
-fn a_revoked_key_is_refused_for_good_and_says_when_it_first_was() {
+fn a_revoked_key_is_refused_for_good_and_keeps_the_time_of_the_first_revocation() {
     let world = World::new();
     let ring = world.ring();
     let (key, secret) = ring.create(new_key("a", Level::Admin)).unwrap();
-    world.turn_clock(5);
+    world.advance_clock(5);
     let revoked = ring.revoke(key.id).unwrap();
     assert_eq!(revoked, Key { revoked_at: Some(world.now()), ..key.clone() });
-    world.turn_clock(5);
+    world.advance_clock(5);
     assert_eq!(ring.revoke(key.id), Ok(revoked.clone()));
     assert_eq!(ring.list(), Ok(vec![revoked]));
-    assert_eq!(enters(&ring, &secret), Err(Refused::Revoked));
-    assert_eq!(enters(&world.ring(), &secret), Err(Refused::Revoked));
-    let out_of_use = RingError::OutOfUse { id: key.id, status: KeyStatus::Revoked };
-    assert_eq!(ring.rotate(key.id, HOUR).unwrap_err(), out_of_use);
+    assert_eq!(accepts(&ring, &secret), Err(KeyRefusal::Revoked));
+    assert_eq!(accepts(&world.ring(), &secret), Err(KeyRefusal::Revoked));
+    let inactive = KeyRingError::Inactive { id: key.id, status: KeyStatus::Revoked };
+    assert_eq!(ring.rotate(key.id, HOUR).unwrap_err(), inactive);
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn an_old_secret_works_until_its_grace_is_over_and_the_key_stays_the_same() {
     let world = World::new();
     let ring = world.ring();
     let (key, first) = ring.create(full(&world)).unwrap();
-    world.turn_clock(10);
+    world.advance_clock(10);
     let (rotated, second) = ring.rotate(key.id, Duration::from_secs(60)).unwrap();
     let expected = Key {
         rotated_at: Some(time("2025-01-20T10:00:10Z")),
@@ -174,11 +174,11 @@ fn an_old_secret_works_until_its_grace_is_over_and_the_key_stays_the_same() {
     };
     assert_eq!(rotated, expected);
     assert_eq!(check(&ring, &first), check(&ring, &second));
-    world.turn_clock(59);
-    assert_eq!((enters(&ring, &first), enters(&ring, &second)), (Ok(()), Ok(())));
-    world.turn_clock(1);
-    assert_eq!(enters(&ring, &first), Err(Refused::Expired));
-    assert_eq!(enters(&ring, &second), Ok(()));
+    world.advance_clock(59);
+    assert_eq!((accepts(&ring, &first), accepts(&ring, &second)), (Ok(()), Ok(())));
+    world.advance_clock(1);
+    assert_eq!(accepts(&ring, &first), Err(KeyRefusal::Expired));
+    assert_eq!(accepts(&ring, &second), Ok(()));
 }
 
 #[test]
@@ -188,56 +188,56 @@ fn there_are_never_more_than_two_secrets_and_without_grace_one() {
     let (key, first) = ring.create(new_key("a", Level::Read)).unwrap();
     let (_, second) = ring.rotate(key.id, HOUR).unwrap();
     let (_, third) = ring.rotate(key.id, HOUR).unwrap();
-    let all = |ring| [&first, &second, &third].map(|secret| enters(ring, secret));
-    assert_eq!(all(&ring), [Err(Refused::Unknown), Ok(()), Ok(())]);
+    let all = |ring| [&first, &second, &third].map(|secret| accepts(ring, secret));
+    assert_eq!(all(&ring), [Err(KeyRefusal::Unknown), Ok(()), Ok(())]);
     let (last, fourth) = ring.rotate(key.id, Duration::ZERO).unwrap();
     assert_eq!(last.old_secret_until, None);
-    let unknown = || Err(Refused::Unknown);
+    let unknown = || Err(KeyRefusal::Unknown);
     assert_eq!(all(&ring), [unknown(), unknown(), unknown()]);
-    assert_eq!(enters(&ring, &fourth), Ok(()));
+    assert_eq!(accepts(&ring, &fourth), Ok(()));
     let (_, fifth) = ring.rotate(key.id, HOUR).unwrap();
     ring.revoke(key.id).unwrap();
-    assert_eq!(enters(&ring, &fourth), Err(Refused::Revoked), "in its grace");
-    assert_eq!(enters(&ring, &fifth), Err(Refused::Revoked));
+    assert_eq!(accepts(&ring, &fourth), Err(KeyRefusal::Revoked), "in its grace");
+    assert_eq!(accepts(&ring, &fifth), Err(KeyRefusal::Revoked));
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_what_to_do_and_nothing_is_written() {
+fn an_invalid_change_is_refused_with_advice_and_nothing_is_written() {
     let world = World::new();
     let ring = world.ring();
     let past = NewKey { expires_at: Some(world.now()), ..new_key("a", Level::Read) };
-    assert_eq!(ring.create(past).unwrap_err(), RingError::ExpiresInThePast);
+    assert_eq!(ring.create(past).unwrap_err(), KeyRingError::ExpiresInThePast);
     let agent = Holder::Agent("reviewer".parse().unwrap());
     let admin = NewKey { holder: agent, ..new_key("a", Level::Admin) };
-    assert_eq!(ring.create(admin).unwrap_err(), RingError::AgentAdmin);
+    assert_eq!(ring.create(admin).unwrap_err(), KeyRingError::AgentAdmin);
     assert!(!world.folder().exists());
 
     let (key, secret) = ring.create(new_key("a", Level::Read)).unwrap();
     let before = world.text();
     let long = GRACE_MAX + Duration::from_nanos(1);
-    assert_eq!(ring.rotate(key.id, long).unwrap_err(), RingError::GraceTooLong);
-    let nobody = "AAAAAAAA".parse().unwrap();
-    let no_such_key = RingError::NoSuchKey { id: nobody };
-    assert_eq!(ring.rotate(nobody, HOUR).unwrap_err(), no_such_key);
-    assert_eq!(ring.revoke(nobody).unwrap_err(), no_such_key);
+    assert_eq!(ring.rotate(key.id, long).unwrap_err(), KeyRingError::GraceTooLong);
+    let absent = "AAAAAAAA".parse().unwrap();
+    let no_such_key = KeyRingError::NoSuchKey { id: absent };
+    assert_eq!(ring.rotate(absent, HOUR).unwrap_err(), no_such_key);
+    assert_eq!(ring.revoke(absent).unwrap_err(), no_such_key);
     assert_eq!(
         no_such_key.to_string(),
-        "there is no key `AAAAAAAA`: `antiphon keys list` shows those there are"
+        "there is no key `AAAAAAAA`: `antiphon keys list` shows all keys"
     );
     assert_eq!(world.text(), before);
-    assert_eq!(enters(&ring, &secret), Ok(()));
+    assert_eq!(accepts(&ring, &secret), Ok(()));
     ring.rotate(key.id, GRACE_MAX).unwrap();
 }
 
 #[test]
-fn an_agents_key_decides_nothing_that_a_person_is_asked() {
+fn an_agents_key_may_not_decide_what_a_person_is_asked() {
     let world = World::new();
     let ring = world.ring();
     let may_decide = |holder: Holder, level| {
         let (_, secret) = ring.create(NewKey { holder, ..new_key("a", level) }).unwrap();
-        let allowed = check(&ring, &secret).unwrap();
-        assert!(allowed.may(level));
-        Level::ALL.map(|needed| allowed.may_decide(needed))
+        let grant = check(&ring, &secret).unwrap();
+        assert!(grant.may(level));
+        Level::ALL.map(|needed| grant.may_decide(needed))
     };
     let agent = || Holder::Agent("reviewer".parse().unwrap());
     assert_eq!(may_decide(agent(), Level::Write), [false; 3]);

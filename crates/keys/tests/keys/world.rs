@@ -1,4 +1,4 @@
-//! A folder with a file of keys, and a clock that is set by hand.
+//! A folder with a key file, and a manual clock.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use antiphon_core::port::Clock;
-use antiphon_keys::{Allowed, KeyRing, Level, NewKey, Presented, Refused};
+use antiphon_keys::{KeyGrant, KeyRefusal, KeyRing, Level, NewKey, PresentedKey};
 use chrono::{DateTime, TimeDelta, Utc};
 use secrecy::{ExposeSecret, SecretString};
 use tempfile::TempDir;
 
-/// A clock that is set by hand.
-pub(crate) struct Wall(Mutex<DateTime<Utc>>);
+/// A clock that tests set.
+pub(crate) struct ManualClock(Mutex<DateTime<Utc>>);
 
-impl Clock for Wall {
+impl Clock for ManualClock {
     fn now(&self) -> DateTime<Utc> {
         *self.0.lock().unwrap()
     }
@@ -22,7 +22,7 @@ impl Clock for Wall {
 
 pub(crate) struct World {
     folder: TempDir,
-    pub(crate) clock: Arc<Wall>,
+    pub(crate) clock: Arc<ManualClock>,
 }
 
 pub(crate) fn time(text: &str) -> DateTime<Utc> {
@@ -34,10 +34,10 @@ pub(crate) const START: &str = "2025-01-20T10:00:00Z";
 impl World {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        Self { folder, clock: Arc::new(Wall(Mutex::new(time(START)))) }
+        Self { folder, clock: Arc::new(ManualClock(Mutex::new(time(START)))) }
     }
 
-    /// The project's folder, which is not made yet.
+    /// The project's folder, which does not exist yet.
     pub(crate) fn folder(&self) -> PathBuf {
         self.folder.path().join(".antiphon")
     }
@@ -54,8 +54,8 @@ impl World {
         self.clock.now()
     }
 
-    /// Also back.
-    pub(crate) fn turn_clock(&self, seconds: i64) {
+    /// A negative number moves the clock back.
+    pub(crate) fn advance_clock(&self, seconds: i64) {
         *self.clock.0.lock().unwrap() += TimeDelta::seconds(seconds);
     }
 
@@ -76,16 +76,16 @@ pub(crate) fn new_key(name: &str, level: Level) -> NewKey {
     NewKey::new(name.parse().unwrap(), level)
 }
 
-pub(crate) fn shown(secret: &SecretString) -> Presented {
-    Presented::parse(secret.expose_secret()).unwrap()
+pub(crate) fn presented(secret: &SecretString) -> PresentedKey {
+    PresentedKey::parse(secret.expose_secret()).unwrap()
 }
 
-pub(crate) fn check(ring: &KeyRing, secret: &SecretString) -> Result<Allowed, Refused> {
-    ring.check(&shown(secret))
+pub(crate) fn check(ring: &KeyRing, secret: &SecretString) -> Result<KeyGrant, KeyRefusal> {
+    ring.check(&presented(secret))
 }
 
-/// Just whether, and why not.
-pub(crate) fn enters(ring: &KeyRing, secret: &SecretString) -> Result<(), Refused> {
+/// Whether the key is accepted, without the grant.
+pub(crate) fn accepts(ring: &KeyRing, secret: &SecretString) -> Result<(), KeyRefusal> {
     check(ring, secret).map(|_| ())
 }
 

@@ -1,8 +1,8 @@
-//! The answer as it comes on the wire.
+//! Parses the answer.
 //!
 //! `message_start`, then per block `content_block_start`, deltas, `content_block_stop`, then
-//! `message_delta` and `message_stop`; `ping` and `error` at any time. Events, deltas and blocks
-//! of unknown kinds are passed over or kept, never refused: the wire grows.
+//! `message_delta` and `message_stop`; `ping` and `error` at any time. Unknown events, deltas and
+//! blocks are skipped or kept, never refused, because the wire format grows.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 pub(crate) struct MessagesDialect {
     model: ModelRef,
     usage: Usage,
-    /// Blocks of kinds we do not know, until they are whole.
+    /// Blocks of unknown kinds, until they are complete.
     opaque: HashMap<u32, Opaque>,
 }
 
@@ -26,7 +26,7 @@ struct Opaque {
     input_json: String,
 }
 
-/// What is in a field depends on the kind, and an unknown kind may put anything there.
+/// The meaning of a field depends on the kind, and an unknown kind may put anything there.
 #[derive(Deserialize)]
 struct EventIn<'a> {
     #[serde(rename = "type")]
@@ -117,7 +117,7 @@ impl MessagesDialect {
                 }
             }
             "tool_use" => {
-                // Nearly always empty here; servers that do not stream arguments send them whole.
+                // Nearly always empty here; servers that do not stream arguments send them at once.
                 let input = start.input.filter(|input| input.as_str() != "{}");
                 pieces.push(Piece::ToolCall {
                     block,
@@ -178,7 +178,7 @@ impl MessagesDialect {
         Ok(())
     }
 
-    /// Counts are cumulative; what is absent stays as it was.
+    /// Counts are cumulative; an absent count keeps its value.
     fn count(&mut self, usage: &UsageIn, pieces: &mut Vec<Piece>) {
         let known = &mut self.usage;
         known.input_tokens = usage.input_tokens.unwrap_or(known.input_tokens);
@@ -246,13 +246,13 @@ fn stop_reason(raw: &str) -> StopReason {
         "end_turn" | "stop_sequence" => StopReason::EndTurn,
         "max_tokens" | "model_context_window_exceeded" => StopReason::Length,
         "tool_use" => StopReason::ToolUse,
-        // Whatever there is of it, calls too, is not to be used.
+        // The partial answer, calls included, must not be used.
         "refusal" => StopReason::Error,
         _ => StopReason::Unknown,
     }
 }
 
-/// The kind of an error says more than its status, which is 200 when it comes in mid-stream.
+/// The type of an error is more precise than its status, which is 200 in the middle of a stream.
 fn provider_error(error: &ErrorIn, failure: &HttpFailure) -> ProviderError {
     let message = failure.message(Some(&error.message));
     let (status, retry_after) = (failure.status, failure.retry_after);
@@ -314,7 +314,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_comes_nothing_panics_and_only_calls_that_ended_are_kept(
+        fn any_input_is_parsed_without_a_panic_and_only_complete_calls_are_kept(
             stream in mangled(&RECORDED),
         ) {
             let model = ModelRef::parse("provider/model").expect("a model");

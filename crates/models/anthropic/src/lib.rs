@@ -1,8 +1,8 @@
 //! The Anthropic Messages API as a [`Provider`](antiphon_core::Provider).
 //!
-//! `request` writes the conversation as the wire wants it, `dialect` reads the answer,
-//! `provider` puts the two on a [`Transport`](antiphon_model_transport::Transport). It also serves
-//! every server that speaks the same wire.
+//! `request` serializes the conversation, `dialect` parses the answer, `provider` combines the two
+//! with a [`Transport`](antiphon_model_transport::Transport). It also works with every server that
+//! is compatible.
 
 mod dialect;
 #[cfg(test)]

@@ -9,32 +9,32 @@ use secrecy::SecretString;
 use crate::dialect::MessagesDialect;
 use crate::request;
 
-/// Where Anthropic is.
+/// Base address of the Anthropic API.
 pub const DEFAULT_URL: &str = "https://api.anthropic.com";
 
-/// The wire needs a limit; this one, beside what may be thought, is sent when the request has
-/// none.
+/// The wire requires a token limit. This one, plus the thinking budget, is sent when the request
+/// has none.
 pub const DEFAULT_MAX_TOKENS: NonZeroU32 = NonZeroU32::new(16_384).unwrap();
 
-/// Which server, and how to talk to it.
+/// The server and its settings.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// The provider's name in model names, `anthropic`.
+    /// Name of the provider in model names, such as `anthropic`.
     pub name: String,
-    /// Where it is, without `/v1`.
+    /// Base address, without `/v1`.
     pub base_url: Endpoint,
-    /// The key, where one is needed.
+    /// API key; absent where none is required.
     pub api_key: Option<SecretString>,
-    /// How long the server keeps the prompt it has read; `None` to mark nothing.
+    /// How long the server caches the prompt; `None` disables prompt caching.
     pub cache: Option<CacheTtl>,
 }
 
-/// How long a prompt stays in the server's cache.
+/// Lifetime of a cached prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CacheTtl {
-    /// Five minutes from its last use.
+    /// Five minutes after its last use.
     FiveMinutes,
-    /// An hour from its last use; dearer to write.
+    /// An hour after its last use; writing costs more.
     OneHour,
 }
 
@@ -46,7 +46,7 @@ pub struct Anthropic {
 }
 
 impl Anthropic {
-    /// A provider on a shared transport.
+    /// Creates a provider on a shared transport.
     pub fn new(config: Config, transport: Transport) -> Self {
         Self { config, transport }
     }
@@ -68,7 +68,7 @@ impl Provider for Anthropic {
     fn open(&self, request: Request) -> PieceSource {
         match self.post(&request) {
             Ok((post, dialect)) => self.transport.stream(post, dialect),
-            Err(error) => antiphon_model_transport::refused(error),
+            Err(error) => antiphon_model_transport::failed_source(error),
         }
     }
 }

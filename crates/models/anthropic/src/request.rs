@@ -1,8 +1,8 @@
-//! The request as the wire wants it.
+//! Serializes the request.
 //!
-//! Roles alternate, so neighbors of one role are joined; results of tools are part of the
-//! user's turn and come first in it. Cache marks are set where the prompt ends to be stable:
-//! after the tools, after the system prompt, and at the last two turns of the user.
+//! Roles must alternate, so adjacent messages of one role are merged; tool results are part of the
+//! user's turn and come first in it. Cache markers are set where the stable part of the prompt
+//! ends: after the tools, after the system prompt, and at the last two turns of the user.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use serde::Serialize;
 
 use crate::provider::{CacheTtl, DEFAULT_MAX_TOKENS};
 
-/// The wire takes these ids and no others.
+/// The wire accepts only such ids.
 const IDS: IdRule = IdRule::Plain { bytes_max: 64 };
 
-/// The wire's own limit is lower than ours.
+/// The wire's limit is lower than ours.
 const TEMPERATURE_MAX: f64 = 1.0;
 
-/// The wire takes no smaller budget for thinking.
+/// The wire's minimum thinking budget.
 const THINKING_TOKENS_MIN: u32 = 1024;
 
 #[derive(Serialize)]
@@ -77,14 +77,14 @@ struct Turn<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum BlockOut<'a> {
-    Known(Marked<'a>),
-    /// Goes back as it came.
+    Known(CacheMarked<'a>),
+    /// Sent back unchanged.
     Opaque(&'a RawJson),
 }
 
-/// A block, with or without a cache mark.
+/// A block with an optional cache marker.
 #[derive(Serialize)]
-struct Marked<'a> {
+struct CacheMarked<'a> {
     #[serde(flatten)]
     block: KnownBlock<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -133,7 +133,7 @@ struct CacheControl {
     ttl: Option<&'static str>,
 }
 
-/// The JSON to send.
+/// The JSON body.
 pub(crate) fn body(
     request: &Request,
     model: &ModelRef,
@@ -147,7 +147,7 @@ pub(crate) fn body(
     let mark = cache.map(CacheControl::of);
     let messages = for_model(&request.messages, model, IDS);
     let thinking_tokens = request.thinking_tokens.map_or(0, NonZeroU32::get);
-    // Thinking counts as part of the answer, and the wire wants room for both.
+    // Thinking counts against the limit of the answer, so the limit must cover both.
     let max_tokens =
         request.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS.saturating_add(thinking_tokens)).get();
     let thinking = thinking(thinking_tokens, max_tokens);
@@ -155,7 +155,7 @@ pub(crate) fn body(
         model: &request.model,
         max_tokens,
         stream: true,
-        // The wire takes none beside thinking.
+        // The wire refuses a temperature together with thinking.
         temperature: temperature.filter(|_| thinking.is_none()),
         thinking,
         tools: tools(request, mark),
@@ -166,14 +166,14 @@ pub(crate) fn body(
     serde_json::to_vec(&body).map_err(|error| invalid(error.to_string()))
 }
 
-/// The wire wants a budget below the limit of the answer; one that is not is cut to half of it,
-/// so that something is left to answer with. What is too little for the wire is none.
+/// The thinking budget must be below the answer's limit; otherwise it is cut to half of the limit,
+/// so that tokens remain for the answer. A budget below the wire's minimum is omitted.
 fn thinking(wanted: u32, max_tokens: u32) -> Option<Thinking> {
     let budget_tokens = if wanted < max_tokens { wanted } else { max_tokens / 2 };
     (budget_tokens >= THINKING_TOKENS_MIN).then_some(Thinking { kind: "enabled", budget_tokens })
 }
 
-/// Without tools the wire takes no choice either.
+/// Without tools, the wire refuses a tool choice.
 fn tool_choice(request: &Request) -> Option<ToolChoiceOut<'_>> {
     if request.tools.is_empty() {
         return None;
@@ -215,7 +215,7 @@ fn system(request: &Request, mark: Option<CacheControl>) -> Vec<BlockOut<'_>> {
     if text.trim().is_empty() {
         return Vec::new();
     }
-    vec![BlockOut::Known(Marked { block: KnownBlock::Text { text }, cache_control: mark })]
+    vec![BlockOut::Known(CacheMarked { block: KnownBlock::Text { text }, cache_control: mark })]
 }
 
 fn turns(messages: &[Arc<Message>], mark: Option<CacheControl>) -> Vec<Turn<'_>> {
@@ -226,9 +226,10 @@ fn turns(messages: &[Arc<Message>], mark: Option<CacheControl>) -> Vec<Turn<'_>>
                 ("user", user.content.iter().map(input).map(BlockOut::from).collect())
             }
             Message::ToolResult(result) => ("user", vec![tool_result(result).into()]),
-            Message::Assistant(answer) => {
-                ("assistant", led_to(&answer.content).iter().filter_map(spoken).collect())
-            }
+            Message::Assistant(answer) => (
+                "assistant",
+                without_trailing_thinking(&answer.content).iter().filter_map(spoken).collect(),
+            ),
         };
         match turns.last_mut() {
             _ if blocks.is_empty() => {}
@@ -264,9 +265,9 @@ fn tool_result(result: &ToolResultMessage) -> KnownBlock<'_> {
     }
 }
 
-/// The blocks up to the last one that thinking led to: the wire refuses an answer that ends in
-/// thinking, as one that was cut off, or whose calls have no results, would.
-fn led_to(content: &[AssistantBlock]) -> &[AssistantBlock] {
+/// The blocks up to the last one that is not thinking: the wire refuses an answer that ends in
+/// thinking, such as an interrupted one or one whose calls have no results.
+fn without_trailing_thinking(content: &[AssistantBlock]) -> &[AssistantBlock] {
     let last = content.iter().rposition(|block| match block {
         AssistantBlock::Text(_) | AssistantBlock::ToolCall(_) => true,
         AssistantBlock::Opaque(opaque) => opaque.kind != "redacted_thinking",
@@ -278,7 +279,7 @@ fn led_to(content: &[AssistantBlock]) -> &[AssistantBlock] {
 fn spoken(block: &AssistantBlock) -> Option<BlockOut<'_>> {
     let known = match block {
         AssistantBlock::Text(text) => KnownBlock::Text { text: &text.text },
-        // Without its signature the wire does not take thinking back.
+        // The wire accepts thinking only with its signature.
         AssistantBlock::Thinking(thinking) => KnownBlock::Thinking {
             thinking: &thinking.thinking,
             signature: &thinking.signature.as_ref()?.0,
@@ -298,6 +299,6 @@ fn spoken(block: &AssistantBlock) -> Option<BlockOut<'_>> {
 
 impl<'a> From<KnownBlock<'a>> for BlockOut<'a> {
     fn from(block: KnownBlock<'a>) -> Self {
-        Self::Known(Marked { block, cache_control: None })
+        Self::Known(CacheMarked { block, cache_control: None })
     }
 }

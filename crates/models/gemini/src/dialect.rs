@@ -1,14 +1,14 @@
-//! The answer as it comes on the wire.
+//! Parses the answer.
 //!
-//! Each event is a response of its own with more `parts` of the one candidate; the last has a
-//! `finishReason`. Nothing numbers the blocks, so neighboring parts of one kind are one block;
-//! nothing closes the answer, so it is whole when the body ends after a `finishReason`, and was
-//! cut off when it ends without. Parts of unknown kinds are kept, never refused: the wire grows.
+//! Each event is a response with more `parts` of the one candidate; the last has a `finishReason`.
+//! Blocks are not numbered, so adjacent parts of one kind are one block. No event closes the
+//! answer: it is complete when the body ends after a `finishReason`, and interrupted when it ends
+//! without one. Parts of unknown kinds are kept, never refused, because the wire format grows.
 //!
-//! A `thoughtSignature` has to go back with the part it came on. On a call and on thinking it is
-//! the signature of the block. Text cannot be signed, so there it becomes an opaque block behind
-//! the text, `{"text":"","thoughtSignature":"…"}`: the form in which the wire itself signs a
-//! text that it has streamed before.
+//! A `thoughtSignature` must be sent back with its part. On a call and on thinking it is the
+//! signature of the block. Text cannot have a signature, so it becomes an opaque block after the
+//! text, `{"text":"","thoughtSignature":"…"}`: the form that the wire itself uses for a text that
+//! was streamed before.
 
 use std::collections::BTreeMap;
 
@@ -20,15 +20,15 @@ use serde_json::value::RawValue;
 
 use crate::failure::{self, ErrorIn};
 
-/// The name of the wire's field and of the opaque block made of it.
+/// Name of the wire's field and of the opaque block made of it.
 const SIGNATURE: &str = "thoughtSignature";
 
 pub(crate) struct GenerateDialect {
     model: ModelRef,
-    begun: bool,
+    started: bool,
     finished: bool,
     usage: UsageIn,
-    /// The block that the next part of its kind goes on with.
+    /// The block that the next part of the same kind continues.
     open: Option<Open>,
     blocks: u32,
 }
@@ -104,7 +104,7 @@ struct UsageIn {
     thoughts_token_count: Option<u64>,
 }
 
-/// What is left of a signed text once the text has gone ahead.
+/// What remains of a signed text after the text itself was sent.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SignatureOut {
@@ -116,7 +116,7 @@ impl GenerateDialect {
     pub(crate) fn new(model: ModelRef) -> Self {
         Self {
             model,
-            begun: false,
+            started: false,
             finished: false,
             usage: UsageIn::default(),
             open: None,
@@ -136,7 +136,7 @@ impl GenerateDialect {
         Ok(())
     }
 
-    /// A call comes whole.
+    /// A call arrives complete.
     fn call(&mut self, call: CallIn<'_>, signature: Option<String>, pieces: &mut Vec<Piece>) {
         let block = self.next_block(pieces);
         pieces.push(Piece::ToolCall {
@@ -159,7 +159,7 @@ impl GenerateDialect {
         pieces.push(Piece::Thinking { block, delta: text });
         if let Some(delta) = signature {
             pieces.push(Piece::Signature { block, delta });
-            // What comes behind a signature is not covered by it.
+            // A part after a signature is not covered by it.
             self.close(pieces);
         }
     }
@@ -183,7 +183,7 @@ impl GenerateDialect {
         Ok(())
     }
 
-    /// A part is named after its one field that is not common to all parts.
+    /// The kind of a part is its one field that is not common to all parts.
     fn unknown(&mut self, raw: &RawValue, pieces: &mut Vec<Piece>) -> Result<(), ProviderError> {
         let fields: BTreeMap<String, &RawValue> =
             serde_json::from_str(raw.get()).map_err(malformed)?;
@@ -197,7 +197,7 @@ impl GenerateDialect {
         Ok(())
     }
 
-    /// The block for more of `kind`.
+    /// The block for more content of `kind`.
     fn block(&mut self, kind: Kind, pieces: &mut Vec<Piece>) -> u32 {
         match self.open {
             Some(open) if open.kind == kind => open.block,
@@ -222,7 +222,7 @@ impl GenerateDialect {
         }
     }
 
-    /// Counts are cumulative; what is absent stays as it was.
+    /// Counts are cumulative; an absent count keeps its value.
     fn count(&mut self, usage: &UsageIn, pieces: &mut Vec<Piece>) {
         let known = &mut self.usage;
         let newer = |new: Option<u64>, old: &mut Option<u64>| {
@@ -256,14 +256,14 @@ impl Dialect for GenerateDialect {
         if let Some(reason) = event.prompt_feedback.and_then(|feedback| feedback.block_reason) {
             return Err(blocked(&reason));
         }
-        if !self.begun {
-            self.begun = true;
+        if !self.started {
+            self.started = true;
             pieces.push(Piece::Model(self.model.clone()));
         }
         if let Some(usage) = event.usage_metadata {
             self.count(&usage, pieces);
         }
-        // There is one candidate unless more were asked for, which we never do.
+        // One candidate is requested, so there is one.
         let Some(candidate) = event.candidates.into_iter().flatten().next() else {
             return Ok(());
         };
@@ -289,13 +289,13 @@ impl Dialect for GenerateDialect {
     }
 }
 
-/// The wire says `STOP` for calls too; that there are calls is what tells.
+/// The wire also reports `STOP` for calls; the presence of calls decides.
 fn stop_reason(raw: &str) -> StopReason {
     match raw {
         "STOP" => StopReason::EndTurn,
         "MAX_TOKENS" => StopReason::Length,
-        // A filter took the rest away, or the model wrote a call that nobody can read. What
-        // there is must neither be run nor sent again.
+        // A filter removed the rest, or the model wrote an unreadable call. The partial answer must
+        // neither be executed nor sent again.
         "SAFETY"
         | "RECITATION"
         | "LANGUAGE"
@@ -315,7 +315,7 @@ fn stop_reason(raw: &str) -> StopReason {
     }
 }
 
-/// Nothing was generated and nothing will be, however often it is asked.
+/// Nothing was generated, and a retry would not help.
 fn blocked(reason: &str) -> ProviderError {
     ProviderError::InvalidRequest { message: format!("the prompt was blocked ({reason})") }
 }
@@ -344,7 +344,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_comes_nothing_panics_and_only_calls_that_ended_are_kept(
+        fn any_input_is_parsed_without_a_panic_and_only_complete_calls_are_kept(
             stream in mangled(&RECORDED),
         ) {
             let model = ModelRef::parse("provider/model").expect("a model");

@@ -1,4 +1,4 @@
-//! Errors as the wire words them: `{"error": {…}}`, or an array of one such object.
+//! Parses errors: `{"error": {…}}`, or an array of one such object.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ struct DetailIn {
     retry_delay: Option<String>,
 }
 
-/// Reads an error response.
+/// Parses an error response.
 pub(crate) fn in_place_of_an_answer(failure: &HttpFailure) -> ProviderError {
     let body = failure.body.trim();
     let body = body.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(body);
@@ -39,24 +39,25 @@ pub(crate) fn in_place_of_an_answer(failure: &HttpFailure) -> ProviderError {
     }
 }
 
-/// Reads an error that came as an event.
+/// Parses an error event in the middle of a stream.
 pub(crate) fn in_mid_stream(error: &ErrorIn) -> ProviderError {
     provider_error(error, &HttpFailure::mid_stream())
 }
 
-/// The word for an error says more than its code, which is 200 when it comes in mid-stream.
+/// The status word is more precise than the code, which is 200 in the middle of a stream.
 fn provider_error(error: &ErrorIn, failure: &HttpFailure) -> ProviderError {
     let message = failure.message(Some(&error.message));
     let retry_after = error.retry_delay().or(failure.retry_after);
     let status = failure.status;
     match error.status.as_str() {
-        // A wrong key is an invalid argument to this wire, and none at all a lack of permission.
+        // The wire reports a wrong key as an invalid argument, and a missing key as a missing
+        // permission.
         _ if error.has_reason("API_KEY_INVALID") => ProviderError::Authentication { message },
         "PERMISSION_DENIED" if message.contains("unregistered callers") => {
             ProviderError::Authentication { message }
         }
         "UNAUTHENTICATED" => ProviderError::Authentication { message },
-        // The country, or an account without billing.
+        // An unsupported country, or an account without billing.
         "PERMISSION_DENIED" | "FAILED_PRECONDITION" => ProviderError::Permission { message },
         "INVALID_ARGUMENT" | "OUT_OF_RANGE" | "INTERNAL" if is_overflow(&message) => {
             ProviderError::ContextOverflow { message }
@@ -78,7 +79,7 @@ impl ErrorIn {
         self.details.iter().any(|detail| detail.reason.as_deref() == Some(reason))
     }
 
-    /// `"34.07s"`, as protocol buffers write it.
+    /// A duration such as `"34.07s"`, the JSON form of protocol buffers.
     fn retry_delay(&self) -> Option<Duration> {
         let text = self.details.iter().find_map(|detail| detail.retry_delay.as_deref())?;
         Duration::try_from_secs_f64(text.strip_suffix('s')?.parse().ok()?).ok()

@@ -1,8 +1,7 @@
 //! The Gemini API as a [`Provider`](antiphon_core::Provider).
 //!
-//! `request` writes the conversation as the wire wants it, `dialect` reads the answer, `failure`
-//! reads what stands in its place, `provider` puts them on a
-//! [`Transport`](antiphon_model_transport::Transport).
+//! `request` serializes the conversation, `dialect` parses the answer, `failure` parses errors,
+//! `provider` combines them with a [`Transport`](antiphon_model_transport::Transport).
 
 mod dialect;
 mod failure;

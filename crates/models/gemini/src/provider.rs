@@ -7,17 +7,17 @@ use secrecy::SecretString;
 use crate::dialect::GenerateDialect;
 use crate::request;
 
-/// Where Gemini is.
+/// Base address of the Gemini API.
 pub const DEFAULT_URL: &str = "https://generativelanguage.googleapis.com";
 
-/// Which server, and how to talk to it.
+/// The server and its settings.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// The provider's name in model names, `gemini`.
+    /// Name of the provider in model names, such as `gemini`.
     pub name: String,
-    /// Where it is, without `/v1beta`.
+    /// Base address, without `/v1beta`.
     pub base_url: Endpoint,
-    /// The key, where one is needed.
+    /// API key; absent where none is required.
     pub api_key: Option<SecretString>,
 }
 
@@ -29,7 +29,7 @@ pub struct Gemini {
 }
 
 impl Gemini {
-    /// A provider on a shared transport.
+    /// Creates a provider on a shared transport.
     pub fn new(config: Config, transport: Transport) -> Self {
         Self { config, transport }
     }
@@ -45,7 +45,7 @@ impl Gemini {
         Ok((post, GenerateDialect::new(model)))
     }
 
-    /// The model is part of the path, so it must not lead anywhere else.
+    /// The model is part of the path, so its name must not change the path otherwise.
     fn address(&self, model: &str) -> Result<Endpoint, ProviderError> {
         if !model.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b)) {
             return Err(ProviderError::InvalidRequest {
@@ -61,7 +61,7 @@ impl Provider for Gemini {
     fn open(&self, request: Request) -> PieceSource {
         match self.post(&request) {
             Ok((post, dialect)) => self.transport.stream(post, dialect),
-            Err(error) => antiphon_model_transport::refused(error),
+            Err(error) => antiphon_model_transport::failed_source(error),
         }
     }
 }

@@ -1,10 +1,10 @@
-//! The request as the wire wants it.
+//! Serializes the request.
 //!
-//! Roles alternate, so neighbors of one role are joined; results of tools are part of the
-//! user's turn and come first in it. Only text fits into a result: its pictures follow it.
+//! Roles must alternate, so adjacent messages of one role are merged; tool results are part of the
+//! user's turn and come first in it. A result can contain only text: its images follow it.
 //!
-//! The wire refuses a turn whose first call has no signature, unless it carries the word that
-//! stands for none: calls of other models do, once their own signatures are stripped.
+//! The wire refuses a turn whose first call has no signature, unless it carries a placeholder.
+//! Calls of other models get the placeholder after their own signatures are removed.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Serialize;
 
-/// In place of a signature there cannot be, by the wire's own documentation.
+/// The documented placeholder for a missing signature.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 #[derive(Serialize)]
@@ -48,11 +48,11 @@ struct Turn<'a> {
 #[serde(untagged)]
 enum PartOut<'a> {
     Known(Signed<'a>),
-    /// Goes back as it came.
+    /// Sent back unchanged.
     Opaque(&'a RawJson),
 }
 
-/// A part, with or without a signature.
+/// A part with an optional signature.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Signed<'a> {
@@ -112,7 +112,7 @@ struct ToolsOut<'a> {
 struct FunctionDeclaration<'a> {
     name: &'a str,
     description: &'a str,
-    /// Takes JSON Schema as it is; `parameters` takes a part of `OpenAPI` only.
+    /// Accepts JSON Schema as it is; `parameters` accepts only a part of `OpenAPI`.
     parameters_json_schema: &'a RawJson,
 }
 
@@ -156,7 +156,7 @@ impl GenerationConfig {
     }
 }
 
-/// The JSON to send.
+/// The JSON body.
 pub(crate) fn body(request: &Request, model: &ModelRef) -> Result<Vec<u8>, ProviderError> {
     let messages = for_model(&request.messages, model, IdRule::Any);
     let text = request.system_prompt.as_str();
@@ -193,7 +193,7 @@ fn tools(request: &Request) -> Option<[ToolsOut<'_>; 1]> {
     })
 }
 
-/// A choice among no tools is refused.
+/// Without tools, the wire refuses a tool choice.
 fn tool_config(request: &Request) -> Option<ToolConfig<'_>> {
     if request.tools.is_empty() {
         return None;
@@ -230,7 +230,7 @@ fn turns(messages: &[Arc<Message>]) -> Vec<Turn<'_>> {
     turns
 }
 
-/// Only the first of several calls at once is signed, and only of it is a signature wanted.
+/// Of several parallel calls, the wire signs only the first and requires only its signature.
 fn sign_first_call(turn: &mut Turn<'_>) {
     let first = turn.parts.iter_mut().find_map(|part| match part {
         PartOut::Known(signed) if matches!(signed.part, KnownPart::FunctionCall(_)) => Some(signed),
@@ -274,7 +274,7 @@ fn tool_result(result: &ToolResultMessage) -> Vec<PartOut<'_>> {
 fn spoken(block: &AssistantBlock) -> Option<PartOut<'_>> {
     match block {
         AssistantBlock::Text(text) => Some(KnownPart::Text(&text.text).into()),
-        // Without its signature the model reads nothing from it.
+        // The model accepts thinking only with its signature.
         AssistantBlock::Thinking(thinking) => Some(PartOut::Known(Signed {
             part: KnownPart::Text(&thinking.thinking),
             thought: true,

@@ -1,16 +1,15 @@
-//! Rest for a provider that keeps failing.
+//! A circuit breaker for a provider that keeps failing.
 //!
 //! | state     | a request                         | and then                                   |
 //! |-----------|-----------------------------------|--------------------------------------------|
-//! | closed    | goes through                      | so many failures in a row: open            |
-//! | open      | fails at once                     | after the rest: half-open                  |
-//! | half-open | one goes through, the others fail | success: closed; failure: open again       |
+//! | closed    | is sent                           | after consecutive failures: open           |
+//! | open      | fails at once                     | after a while: half-open                   |
+//! | half-open | one is sent, the others fail      | success: closed; failure: open again       |
 //!
-//! A failure is one that may pass ([`ProviderError::is_transient`]), or an answer that ends
-//! before it has begun; a provider that refuses a request is alive, and so is one whose answer
-//! has begun, however it ends. A probe that is dropped before it says anything makes room for
-//! another. What was asked before the circuit opened says nothing about it anymore: only the
-//! probe decides.
+//! A failure is a temporary error ([`ProviderError::is_transient`]) or an answer that ends before
+//! its first piece. A provider that refuses a request is alive, and so is one whose answer has
+//! started, however it ends. A probe that is dropped without a result makes room for another.
+//! Requests from before the circuit opened no longer count: only the probe decides.
 
 use std::num::NonZeroU32;
 use std::pin::Pin;
@@ -22,34 +21,34 @@ use antiphon_core::{Piece, PieceSource, Provider, ProviderError, Request};
 use futures_core::Stream;
 use tokio::time::Instant;
 
-/// When to stop asking, and for how long.
+/// When to open the circuit, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BreakerConfig {
-    /// Failures in a row after which nobody is let through.
+    /// Consecutive failures that open the circuit.
     pub failures: NonZeroU32,
-    /// For how long.
-    pub rest: Duration,
+    /// How long it stays open.
+    pub open_for: Duration,
 }
 
 impl Default for BreakerConfig {
     fn default() -> Self {
         const FIVE: NonZeroU32 = NonZeroU32::new(5).unwrap();
-        Self { failures: FIVE, rest: Duration::from_secs(30) }
+        Self { failures: FIVE, open_for: Duration::from_secs(30) }
     }
 }
 
 /// What a breaker does with the next request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BreakerState {
-    /// Lets it through.
+    /// Sends it.
     Closed,
-    /// Lets it fail.
+    /// Fails it at once.
     Open,
-    /// Lets one through to see.
+    /// Sends one as a probe.
     HalfOpen,
 }
 
-/// A provider that is left alone for a while when it keeps failing.
+/// A provider behind a circuit breaker.
 #[derive(Debug, Clone)]
 pub struct Breaker<P> {
     inner: P,
@@ -57,12 +56,12 @@ pub struct Breaker<P> {
 }
 
 impl<P: Provider> Breaker<P> {
-    /// Watches `inner`.
+    /// Wraps `inner`.
     pub fn new(inner: P, config: BreakerConfig) -> Self {
         Self { inner, circuit: Arc::new(Circuit { config, state: Mutex::new(State::Closed(0)) }) }
     }
 
-    /// What it does with the next request.
+    /// What the breaker does with the next request.
     pub fn state(&self) -> BreakerState {
         match *self.circuit.lock() {
             State::Closed(_) => BreakerState::Closed,
@@ -74,9 +73,9 @@ impl<P: Provider> Breaker<P> {
 
 impl<P: Provider> Provider for Breaker<P> {
     fn open(&self, request: Request) -> PieceSource {
-        Box::pin(Watched {
+        Box::pin(BreakerSource {
             circuit: Arc::clone(&self.circuit),
-            // Opened now, asked only if it is let through: an opened source has sent nothing.
+            // Opened now, polled only if the request is allowed: an opened source has sent nothing.
             source: Some(self.inner.open(request)),
             verdict: Verdict::Unasked,
         })
@@ -91,25 +90,25 @@ struct Circuit {
 
 #[derive(Debug, Clone, Copy)]
 enum State {
-    /// With so many failures in a row.
+    /// With this many consecutive failures.
     Closed(u32),
     Open {
         since: Instant,
     },
     /// The next request is the probe.
     HalfOpen,
-    /// The probe is on its way.
+    /// The probe is running.
     Probing,
 }
 
-/// What a request that was let through may decide.
+/// What an allowed request may decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pass {
+enum Permit {
     Regular,
     Probe,
 }
 
-/// What a request said about the provider.
+/// What a request shows about the provider.
 #[derive(Debug, Clone, Copy)]
 enum Outcome {
     Alive,
@@ -124,15 +123,15 @@ impl Circuit {
     }
 
     fn rest_left(&self, since: Instant) -> Duration {
-        self.config.rest.saturating_sub(since.elapsed())
+        self.config.open_for.saturating_sub(since.elapsed())
     }
 
-    /// Whether a request may go through, or for how long not.
-    fn enter(&self) -> Result<Pass, Duration> {
+    /// Allows a request, or returns how long none is allowed.
+    fn enter(&self) -> Result<Permit, Duration> {
         let mut state = self.lock();
         match *state {
-            State::Closed(_) => return Ok(Pass::Regular),
-            State::Probing => return Err(self.config.rest),
+            State::Closed(_) => return Ok(Permit::Regular),
+            State::Probing => return Err(self.config.open_for),
             State::Open { since } => {
                 let left = self.rest_left(since);
                 if !left.is_zero() {
@@ -142,10 +141,10 @@ impl Circuit {
             State::HalfOpen => {}
         }
         *state = State::Probing;
-        Ok(Pass::Probe)
+        Ok(Permit::Probe)
     }
 
-    fn learn(&self, pass: Pass, outcome: Outcome) {
+    fn learn(&self, pass: Permit, outcome: Outcome) {
         let mut state = self.lock();
         let open = || State::Open { since: Instant::now() };
         *state = match (*state, pass, outcome) {
@@ -154,17 +153,17 @@ impl Circuit {
                 if failures < self.config.failures.get() { State::Closed(failures) } else { open() }
             }
             (State::Closed(_), _, Outcome::Alive)
-            | (State::Probing, Pass::Probe, Outcome::Alive) => State::Closed(0),
-            (State::Probing, Pass::Probe, Outcome::Failed) => open(),
-            (State::Probing, Pass::Probe, Outcome::Abandoned) => State::HalfOpen,
+            | (State::Probing, Permit::Probe, Outcome::Alive) => State::Closed(0),
+            (State::Probing, Permit::Probe, Outcome::Failed) => open(),
+            (State::Probing, Permit::Probe, Outcome::Abandoned) => State::HalfOpen,
             (State::Closed(_), _, Outcome::Abandoned)
             | (State::Open { .. } | State::HalfOpen, _, _)
-            | (State::Probing, Pass::Regular, _) => return,
+            | (State::Probing, Permit::Regular, _) => return,
         };
     }
 }
 
-struct Watched {
+struct BreakerSource {
     circuit: Arc<Circuit>,
     source: Option<PieceSource>,
     verdict: Verdict,
@@ -172,12 +171,12 @@ struct Watched {
 
 enum Verdict {
     Unasked,
-    Pending(Pass),
+    Pending(Permit),
     Given,
 }
 
-impl Watched {
-    fn judge(&mut self, pass: Pass, item: Option<&Result<Piece, ProviderError>>) {
+impl BreakerSource {
+    fn judge(&mut self, pass: Permit, item: Option<&Result<Piece, ProviderError>>) {
         let outcome = match item {
             Some(Ok(piece)) if !piece.is_output() => return,
             Some(Ok(_)) => Outcome::Alive,
@@ -189,7 +188,7 @@ impl Watched {
     }
 }
 
-impl Stream for Watched {
+impl Stream for BreakerSource {
     type Item = Result<Piece, ProviderError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -214,7 +213,7 @@ impl Stream for Watched {
     }
 }
 
-impl Drop for Watched {
+impl Drop for BreakerSource {
     fn drop(&mut self) {
         if let Verdict::Pending(pass) = self.verdict {
             self.circuit.learn(pass, Outcome::Abandoned);

@@ -1,5 +1,4 @@
-//! At most so many answers at a time. Those above the limit wait in line; one that is dropped
-//! gives its place to the next.
+//! Limits concurrent answers. Further requests wait in order; a dropped one frees its slot.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -9,25 +8,25 @@ use tokio::sync::Semaphore;
 
 use crate::gated::Gated;
 
-/// A provider that answers at most so many at a time.
+/// A provider with a limit of concurrent answers.
 #[derive(Debug, Clone)]
 pub struct Concurrency<P> {
     inner: P,
-    places: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
 }
 
 impl<P: Provider + Clone + Unpin + 'static> Concurrency<P> {
-    /// Lets `limit` answers of `inner` run at a time.
+    /// Allows `limit` concurrent answers of `inner`.
     pub fn new(inner: P, limit: NonZeroUsize) -> Self {
-        let places = limit.get().min(Semaphore::MAX_PERMITS);
-        Self { inner, places: Arc::new(Semaphore::new(places)) }
+        let slots = limit.get().min(Semaphore::MAX_PERMITS);
+        Self { inner, slots: Arc::new(Semaphore::new(slots)) }
     }
 }
 
 impl<P: Provider + Clone + Unpin + 'static> Provider for Concurrency<P> {
     fn open(&self, request: Request) -> PieceSource {
-        // Never closed, so there is always a permit in the end.
-        let permit = Arc::clone(&self.places).acquire_owned();
+        // The semaphore is never closed.
+        let permit = Arc::clone(&self.slots).acquire_owned();
         Box::pin(Gated::new(self.inner.clone(), request, permit))
     }
 }

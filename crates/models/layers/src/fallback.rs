@@ -1,8 +1,8 @@
-//! Another model when the first cannot answer.
+//! Falls back to another model when the first cannot answer.
 //!
-//! Models are asked in order. One that fails before anything of its answer was shown makes way
-//! for the next, unless the fault is the request's own: what is malformed or too long for one
-//! is not sent to all. The last one's failure is passed on.
+//! Models are tried in order. A model that fails before any part of its answer was shown is
+//! followed by the next one, unless the request itself is at fault: a malformed or too long request
+//! is not sent to all. The last failure is returned.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,23 +11,23 @@ use std::task::{Context, Poll, ready};
 use antiphon_core::{ModelRef, Piece, PieceSource, Provider, ProviderError, Request};
 use futures_core::Stream;
 
-/// A model and who answers for it.
+/// A model and its provider.
 #[derive(Clone)]
 pub struct Choice {
     /// The model; its name replaces the request's.
     pub model: ModelRef,
-    /// Who answers.
+    /// The provider of the model.
     pub provider: Arc<dyn Provider>,
 }
 
-/// A provider that asks one model after the other.
+/// A provider that tries one model after the other.
 #[derive(Clone)]
 pub struct Fallback {
     choices: Arc<[Choice]>,
 }
 
 impl Fallback {
-    /// Asks `first`, then each of `others`.
+    /// Tries `first`, then each of `others`.
     pub fn new(first: Choice, others: impl IntoIterator<Item = Choice>) -> Self {
         Self { choices: std::iter::once(first).chain(others).collect() }
     }
@@ -35,7 +35,7 @@ impl Fallback {
 
 impl Provider for Fallback {
     fn open(&self, request: Request) -> PieceSource {
-        Box::pin(Falling {
+        Box::pin(FallbackSource {
             choices: Arc::clone(&self.choices),
             next: 0,
             request: Some(request),
@@ -44,17 +44,17 @@ impl Provider for Fallback {
     }
 }
 
-struct Falling {
+struct FallbackSource {
     choices: Arc<[Choice]>,
     next: usize,
-    /// Kept for the next model; gone once an answer was shown.
+    /// Kept for the next model; `None` after a part of an answer was shown.
     request: Option<Request>,
     source: Option<PieceSource>,
 }
 
-impl Falling {
-    /// Asks the next model, if there is one and it may still be asked.
-    fn fall(&mut self) -> bool {
+impl FallbackSource {
+    /// Opens the next model, if there is one and none of the answer was shown.
+    fn open_next(&mut self) -> bool {
         let (Some(choice), Some(request)) = (self.choices.get(self.next), &self.request) else {
             return false;
         };
@@ -65,13 +65,13 @@ impl Falling {
     }
 }
 
-impl Stream for Falling {
+impl Stream for FallbackSource {
     type Item = Result<Piece, ProviderError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
             let Some(source) = &mut self.source else {
-                if self.next == 0 && self.fall() {
+                if self.next == 0 && self.open_next() {
                     continue;
                 }
                 return Poll::Ready(None);
@@ -89,7 +89,7 @@ impl Stream for Falling {
                 None => ProviderError::Cut,
             };
             self.source = None;
-            if !another_may_do_better(&error) || !self.fall() {
+            if !another_may_do_better(&error) || !self.open_next() {
                 return Poll::Ready(Some(Err(error)));
             }
         }

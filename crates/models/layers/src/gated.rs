@@ -1,4 +1,4 @@
-//! A source that begins once somebody opens the gate.
+//! A source that opens when a future is ready.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -7,7 +7,7 @@ use antiphon_core::{Piece, PieceSource, Provider, ProviderError, Request};
 use futures_core::Stream;
 use futures_core::future::BoxFuture;
 
-/// Waits for `gate`, then opens. What the gate gives is kept until the source is dropped.
+/// Waits for `gate`, then opens. The gate's output is kept until the source is dropped.
 pub(crate) struct Gated<P, G> {
     gate: Option<BoxFuture<'static, G>>,
     pass: Option<G>,

@@ -1,19 +1,19 @@
-//! What goes around any provider. Each layer is a provider itself and knows nothing of the
-//! others; the binary stacks them.
+//! Layers around any provider. Each layer is a provider itself and knows nothing of the others; the
+//! binary combines them.
 //!
 //! | layer            | what it adds                                                        |
 //! |------------------|---------------------------------------------------------------------|
-//! | [`Timeouts`]     | an end to waiting: for the first byte, and for the next one         |
-//! | [`Retry`]        | another try, as long as nothing of the answer was shown             |
-//! | [`Concurrency`]  | at most so many answers at a time                                   |
-//! | [`RateLimit`]    | at most so many requests a minute                                   |
-//! | [`Breaker`]      | rest for a provider that keeps failing                              |
+//! | [`Timeouts`]     | timeouts for the first byte and for the next one                    |
+//! | [`Retry`]        | retries, as long as no part of the answer was shown                 |
+//! | [`Concurrency`]  | a limit of concurrent answers                                       |
+//! | [`RateLimit`]    | a limit of requests per minute                                      |
+//! | [`Breaker`]      | a pause for a provider that keeps failing                           |
 //! | [`Fallback`]     | another model when the first cannot answer                          |
 //! | [`TextCalls`]    | tool calls of models that write them as text                        |
 //!
 //! From the inside out: text calls, timeouts, rate limit, retry, breaker, concurrency, fallback.
-//! Text that is held back has not been shown, so retry must be outside of text calls; whoever waits
-//! for a place must meet an open breaker when it gets one, so concurrency is outside of it.
+//! Text that is held back has not been shown, so retry must be outside of text calls. A request
+//! that waited for a slot must still see an open breaker, so concurrency is outside of the breaker.
 
 mod breaker;
 mod concurrency;

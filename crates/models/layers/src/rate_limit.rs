@@ -1,4 +1,4 @@
-//! At most so many requests a minute, evenly, with as many at once after a rest.
+//! Limits requests per minute, evenly spread, with a burst after a pause.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use crate::gated::Gated;
 
-/// A provider that is asked at most so many times a minute.
+/// A provider with a limit of requests per minute.
 #[derive(Clone)]
 pub struct RateLimit<P> {
     inner: P,
@@ -18,7 +18,7 @@ pub struct RateLimit<P> {
 }
 
 impl<P: Provider + Clone + Unpin + 'static> RateLimit<P> {
-    /// Asks `inner` at most so many times a minute.
+    /// Sends at most `requests` per minute to `inner`.
     pub fn per_minute(inner: P, requests: NonZeroU32) -> Self {
         Self { inner, limiter: Arc::new(RateLimiter::direct(Quota::per_minute(requests))) }
     }

@@ -1,8 +1,8 @@
-//! Another try.
+//! Retries failed requests.
 //!
-//! A request that failed for a reason that may pass is sent again, after a pause that grows and
-//! is jittered, or after as long as the provider asks for. Once a reader may have seen something
-//! of an answer it is never begun again: the failure is passed on.
+//! A request that failed for a temporary reason is sent again after a growing, jittered pause, or
+//! after the pause that the provider asks for. Once a reader may have seen part of an answer, it is
+//! never restarted: the failure is returned.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -13,17 +13,17 @@ use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use futures_core::Stream;
 use tokio::time::{Sleep, sleep};
 
-/// How often and how patiently to try again.
+/// How often, and with which pauses, to retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryConfig {
-    /// Tries after the first.
+    /// Attempts after the first.
     pub retries_max: usize,
-    /// The shortest pause. Each is twice the one before, and up to as long again at random.
+    /// Shortest pause. Each pause is twice the one before, plus up to as much again at random.
     pub pause_min: Duration,
-    /// The longest pause of our own making, chance included.
+    /// Longest own pause, jitter included.
     pub pause_max: Duration,
-    /// The longest pause a provider may ask for. When it asks for more, the failure is passed
-    /// on at once, so that somebody else can be asked.
+    /// Longest pause that a provider may ask for. When it asks for more, the failure is returned at
+    /// once, so that another provider can be used.
     pub asked_pause_max: Duration,
 }
 
@@ -38,7 +38,7 @@ impl Default for RetryConfig {
     }
 }
 
-/// A provider that is asked again when it fails for a reason that may pass.
+/// A provider that retries temporary failures.
 #[derive(Debug, Clone)]
 pub struct Retry<P> {
     inner: P,
@@ -46,7 +46,7 @@ pub struct Retry<P> {
 }
 
 impl<P: Provider + Clone + Unpin + 'static> Retry<P> {
-    /// Asks `inner`, again if need be.
+    /// Wraps `inner`.
     pub fn new(inner: P, config: RetryConfig) -> Self {
         Self { inner, config }
     }
@@ -56,14 +56,14 @@ impl<P: Provider + Clone + Unpin + 'static> Provider for Retry<P> {
     fn open(&self, request: Request) -> PieceSource {
         let pauses = ExponentialBuilder::default()
             .with_min_delay(self.config.pause_min)
-            // Chance makes a pause up to twice as long.
+            // Jitter makes a pause up to twice as long.
             .with_max_delay(self.config.pause_min.max(self.config.pause_max / 2))
             .with_factor(2.0)
             .with_max_times(self.config.retries_max)
             .with_jitter()
             .build();
         let source = self.inner.open(request.clone());
-        Box::pin(Retrying {
+        Box::pin(RetrySource {
             provider: self.inner.clone(),
             request: Some(request),
             config: self.config,
@@ -73,9 +73,9 @@ impl<P: Provider + Clone + Unpin + 'static> Provider for Retry<P> {
     }
 }
 
-struct Retrying<P> {
+struct RetrySource<P> {
     provider: P,
-    /// Kept for the next try; gone once there is none.
+    /// Kept for the next attempt; `None` after the last.
     request: Option<Request>,
     config: RetryConfig,
     pauses: ExponentialBackoff,
@@ -88,8 +88,8 @@ enum State {
     Ended,
 }
 
-impl<P: Provider + Unpin> Retrying<P> {
-    /// How long to wait before the next try; `None` to give up.
+impl<P: Provider + Unpin> RetrySource<P> {
+    /// The pause before the next attempt; `None` to give up.
     fn pause(&mut self, error: &ProviderError) -> Option<Duration> {
         if self.request.is_none() || !error.is_transient() {
             return None;
@@ -98,13 +98,13 @@ impl<P: Provider + Unpin> Retrying<P> {
         match error.retry_after() {
             Some(asked) if asked > self.config.asked_pause_max => None,
             Some(asked) if !asked.is_zero() => Some(asked),
-            // To be asked for no pause at all is to be asked for nothing.
+            // A requested pause of zero counts as none requested.
             Some(_) | None => Some(pause.min(self.config.pause_max)),
         }
     }
 }
 
-impl<P: Provider + Unpin> Stream for Retrying<P> {
+impl<P: Provider + Unpin> Stream for RetrySource<P> {
     type Item = Result<Piece, ProviderError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -135,7 +135,7 @@ impl<P: Provider + Unpin> Stream for Retrying<P> {
             match self.pause(&error) {
                 Some(pause) => {
                     let seconds = pause.as_secs_f32();
-                    tracing::warn!("{error}: trying again in {seconds:.1} s");
+                    tracing::warn!("{error}: retrying in {seconds:.1} s");
                     self.state = State::Pausing(Box::pin(sleep(pause)));
                 }
                 None => {

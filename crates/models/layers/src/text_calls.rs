@@ -1,13 +1,13 @@
 //! Tool calls of models that write them as text.
 //!
-//! Small models answer with a fenced JSON block or a `<tool_call>` tag where a call is meant.
-//! With this layer, which a model's settings switch on, such a block becomes the call it stands
-//! for, provided it names a tool that was offered. Everything else stays text. A fence is held
-//! back until it closes; other text goes through as it comes.
+//! Small models answer with a fenced JSON block or a `<tool_call>` tag instead of a call. With this
+//! layer, which a model's settings enable, such a block becomes a call if it names an offered tool.
+//! Everything else stays text. A fence is held back until it closes; other text passes through at
+//! once.
 //!
-//! An answer that breaks off shows what was held back as text, never as a call: nobody knows
-//! what else would have come. If nothing was shown before, it is dropped instead, so that the
-//! request can be tried again.
+//! When an answer is interrupted, text that is held back is shown as text, never as a call, because
+//! the rest is unknown. If nothing was shown before, it is dropped instead, so that the request can
+//! be retried.
 
 mod form;
 mod json_text;
@@ -21,19 +21,19 @@ use std::task::{Context, Poll, ready};
 use antiphon_core::{Piece, PieceSource, Provider, ProviderError, Request, ToolChoice};
 use futures_core::Stream;
 
-use scanner::{Found, Scanner};
+use scanner::{Fragment, Scanner};
 
-/// Calls found in text get block numbers from here on, out of the way of the wire's own.
+/// Calls found in text get block numbers from here on, which do not collide with the wire's own.
 const FIRST_BLOCK: u32 = 1 << 20;
 
-/// A provider whose written calls are real ones.
+/// A provider whose written calls become tool calls.
 #[derive(Debug, Clone)]
 pub struct TextCalls<P> {
     inner: P,
 }
 
 impl<P: Provider> TextCalls<P> {
-    /// Reads the calls in the text of `inner`.
+    /// Wraps `inner`.
     pub fn new(inner: P) -> Self {
         Self { inner }
     }
@@ -47,7 +47,7 @@ impl<P: Provider> Provider for TextCalls<P> {
         if !wanted {
             return source;
         }
-        Box::pin(Reading {
+        Box::pin(TextCallSource {
             source: Some(source),
             scanner: Scanner::new(tools),
             text: None,
@@ -58,28 +58,28 @@ impl<P: Provider> Provider for TextCalls<P> {
     }
 }
 
-struct Reading {
+struct TextCallSource {
     source: Option<PieceSource>,
     scanner: Scanner,
-    /// The block the text at hand belongs to.
+    /// The block of the current text.
     text: Option<Text>,
     next_block: u32,
-    /// Whether anything of the answer is out.
+    /// Whether any part of the answer was returned.
     shown: bool,
     ready: VecDeque<Result<Piece, ProviderError>>,
 }
 
 struct Text {
     block: u32,
-    /// Whether anything of it is out. What was a call and nothing else never is.
+    /// Whether any part of it was returned. A text that consists of a call alone never is.
     opened: bool,
 }
 
-impl Reading {
+impl TextCallSource {
     fn take(&mut self, piece: Piece) {
         match piece {
             Piece::Text { block, delta } => {
-                self.turn_to(block);
+                self.switch_to(block);
                 let found = self.scanner.feed(&delta);
                 self.push_found(found);
             }
@@ -115,13 +115,13 @@ impl Reading {
         self.text.as_ref().is_some_and(|text| text.block == block)
     }
 
-    /// From here on, text belongs to `block`.
-    fn turn_to(&mut self, block: u32) {
+    /// The next text belongs to `block`.
+    fn switch_to(&mut self, block: u32) {
         if self.is_at(block) {
             return;
         }
         self.flush();
-        // Its end may still be said, and ends nothing if it was never opened.
+        // Its end may still arrive, and is ignored if the block was never opened.
         self.open_text();
         self.text = Some(Text { block, opened: false });
     }
@@ -137,15 +137,15 @@ impl Reading {
         self.push_found(found);
     }
 
-    fn push_found(&mut self, found: Vec<Found>) {
+    fn push_found(&mut self, found: Vec<Fragment>) {
         for found in found {
             match found {
-                Found::Text(delta) => {
+                Fragment::Text(delta) => {
                     if let Some(Text { block, .. }) = self.text {
                         self.push_text(block, delta);
                     }
                 }
-                Found::Call(call) => {
+                Fragment::Call(call) => {
                     let block = self.next_block;
                     self.next_block += 1;
                     let (name, arguments) = (Some(call.name), call.arguments);
@@ -168,10 +168,10 @@ impl Reading {
         self.ready.push_back(Ok(piece));
     }
 
-    /// The answer ends without being whole.
-    fn break_off(&mut self) {
+    /// The answer ends incomplete.
+    fn interrupt(&mut self) {
         self.source = None;
-        let held = self.scanner.give_up();
+        let held = self.scanner.take_held();
         if let Some(Text { block, .. }) = self.text
             && self.shown
             && !held.is_empty()
@@ -181,7 +181,7 @@ impl Reading {
     }
 }
 
-impl Stream for Reading {
+impl Stream for TextCallSource {
     type Item = Result<Piece, ProviderError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -195,16 +195,16 @@ impl Stream for Reading {
             match ready!(source.as_mut().poll_next(cx)) {
                 Some(Ok(piece)) => {
                     self.take(piece);
-                    // Held back is not silent.
+                    // Held-back text still counts as activity.
                     if self.ready.is_empty() {
                         return Poll::Ready(Some(Ok(Piece::Alive)));
                     }
                 }
                 Some(Err(error)) => {
-                    self.break_off();
+                    self.interrupt();
                     self.ready.push_back(Err(error));
                 }
-                None => self.break_off(),
+                None => self.interrupt(),
             }
         }
     }

@@ -1,9 +1,9 @@
-//! An end to waiting.
+//! Timeouts for silent providers.
 //!
-//! A provider that says nothing for too long fails with [`ProviderError::Timeout`] and is let go.
-//! Whatever it says counts, also that it is merely alive: a model may think for as long as its
-//! server keeps the connection warm. Silence is measured while somebody waits for it to end: a
-//! reader that takes its time is not held against the provider.
+//! A provider that is silent for too long fails with [`ProviderError::Timeout`], and its stream is
+//! dropped. Every sign of life counts, keep-alives included: a model may think for as long as its
+//! server keeps the connection alive. Silence is measured only while the stream is polled: a slow
+//! reader does not count against the provider.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -29,7 +29,7 @@ impl Default for TimeoutsConfig {
     }
 }
 
-/// A provider that does not keep anybody waiting for ever.
+/// A provider with timeouts.
 #[derive(Debug, Clone)]
 pub struct Timeouts<P> {
     inner: P,
@@ -37,7 +37,7 @@ pub struct Timeouts<P> {
 }
 
 impl<P: Provider> Timeouts<P> {
-    /// Puts an end to the silences of `inner`.
+    /// Wraps `inner`.
     pub fn new(inner: P, config: TimeoutsConfig) -> Self {
         Self { inner, config }
     }
@@ -45,7 +45,7 @@ impl<P: Provider> Timeouts<P> {
 
 impl<P: Provider> Provider for Timeouts<P> {
     fn open(&self, request: Request) -> PieceSource {
-        Box::pin(Timed {
+        Box::pin(TimeoutSource {
             source: Some(self.inner.open(request)),
             config: self.config,
             phase: TimeoutPhase::FirstByte,
@@ -55,24 +55,24 @@ impl<P: Provider> Provider for Timeouts<P> {
     }
 }
 
-struct Timed {
+struct TimeoutSource {
     source: Option<PieceSource>,
     config: TimeoutsConfig,
     /// What is waited for.
     phase: TimeoutPhase,
-    /// Since when.
+    /// When the wait started; `None` while the stream is not polled.
     waiting: Option<Instant>,
-    /// Rings at the earliest moment at which the silence may be too long. It is not moved with
-    /// every piece: when it rings too early it is set anew.
+    /// Fires at the earliest time at which the silence may be too long. It is not reset with every
+    /// piece: when it fires too early, it is set again.
     alarm: Option<Pin<Box<Sleep>>>,
 }
 
-impl Timed {
+impl TimeoutSource {
     fn heard(&mut self) {
         self.waiting = None;
         if self.phase != TimeoutPhase::Stall {
             self.phase = TimeoutPhase::Stall;
-            // It was set for the first byte, and the next one may be due earlier.
+            // It was set for the first byte; the next deadline may be earlier.
             self.alarm = None;
         }
     }
@@ -85,7 +85,7 @@ impl Timed {
     }
 }
 
-impl Stream for Timed {
+impl Stream for TimeoutSource {
     type Item = Result<Piece, ProviderError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {

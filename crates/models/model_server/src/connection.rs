@@ -9,44 +9,44 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
-use crate::{Ending, Part, Recorded, Reply, Shared};
+use crate::{Ending, Part, RecordedRequest, Reply, Shared};
 
-/// Largest request. The connection of a larger one is closed.
+/// Largest request, in bytes. The connection of a larger one is closed.
 const REQUEST_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Longest line of a request's head. The connection of a longer one is closed.
+/// Longest header line, in bytes. The connection of a longer one is closed.
 const LINE_BYTES_MAX: u64 = 64 * 1024;
 
 pub(crate) async fn serve(socket: TcpStream, shared: Arc<Shared>) {
     shared.connections.fetch_add(1, Ordering::SeqCst);
-    let _open = Open::new(&shared);
-    // A peer that goes away ends the connection, which is all there is to do about it.
+    let _open = OpenConnection::new(&shared);
+    // A peer that disconnects ends the connection: nothing else to do.
     let _ = exchange(socket, &shared).await;
 }
 
-struct Open<'a>(&'a Shared);
+struct OpenConnection<'a>(&'a Shared);
 
-impl<'a> Open<'a> {
+impl<'a> OpenConnection<'a> {
     fn new(shared: &'a Shared) -> Self {
         shared.open.fetch_add(1, Ordering::SeqCst);
         Self(shared)
     }
 }
 
-impl Drop for Open<'_> {
+impl Drop for OpenConnection<'_> {
     fn drop(&mut self) {
         self.0.open.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 /// A request that is being answered.
-struct Answering<'a> {
+struct ActiveRequest<'a> {
     traffic: &'a watch::Sender<Traffic>,
-    /// How many came before it.
+    /// Number of requests before it.
     number: usize,
 }
 
-impl<'a> Answering<'a> {
+impl<'a> ActiveRequest<'a> {
     fn new(traffic: &'a watch::Sender<Traffic>) -> Self {
         let mut number = 0;
         traffic.send_modify(|traffic| {
@@ -58,7 +58,7 @@ impl<'a> Answering<'a> {
     }
 }
 
-impl Drop for Answering<'_> {
+impl Drop for ActiveRequest<'_> {
     fn drop(&mut self) {
         self.traffic.send_modify(|traffic| traffic.open -= 1);
     }
@@ -68,7 +68,7 @@ async fn exchange(socket: TcpStream, shared: &Shared) -> io::Result<()> {
     socket.set_nodelay(true)?;
     let mut socket = BufReader::new(socket);
     while let Some(request) = read_request(&mut socket).await? {
-        let answering = Answering::new(&shared.traffic);
+        let answering = ActiveRequest::new(&shared.traffic);
         let reply = (shared.answer)(&request, answering.number);
         if shared.record {
             shared.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
@@ -78,7 +78,7 @@ async fn exchange(socket: TcpStream, shared: &Shared) -> io::Result<()> {
             Ending::Complete => {}
             Ending::Cut | Ending::Raw => return Ok(()),
             Ending::Stall => {
-                // Until the peer hangs up.
+                // Until the peer disconnects.
                 tokio::io::copy(&mut socket, &mut tokio::io::sink()).await?;
                 return Ok(());
             }
@@ -87,8 +87,8 @@ async fn exchange(socket: TcpStream, shared: &Shared) -> io::Result<()> {
     Ok(())
 }
 
-/// The next request; `None` when the peer hangs up in place of one. Part of one is an error.
-async fn read_request(socket: &mut BufReader<TcpStream>) -> io::Result<Option<Recorded>> {
+/// The next request; `None` when the peer disconnects before it. A partial request is an error.
+async fn read_request(socket: &mut BufReader<TcpStream>) -> io::Result<Option<RecordedRequest>> {
     let Some(line) = read_line(socket).await? else {
         return Ok(None);
     };
@@ -110,7 +110,7 @@ async fn read_request(socket: &mut BufReader<TcpStream>) -> io::Result<Option<Re
     }
     let mut body = vec![0; length];
     socket.read_exact(&mut body).await?;
-    Ok(Some(Recorded { method, path, headers, body }))
+    Ok(Some(RecordedRequest { method, path, headers, body }))
 }
 
 /// The next line without its end; `None` at the end of the stream.
@@ -156,7 +156,7 @@ async fn write_reply(socket: &mut BufReader<TcpStream>, reply: &Reply) -> io::Re
     socket.flush().await
 }
 
-/// Waits until the peer hangs up. One that sends more has not, and what it sends stays unread.
+/// Waits until the peer disconnects. A peer that sends more has not, and what it sends is not read.
 async fn hung_up(socket: &mut BufReader<TcpStream>) -> io::Error {
     match socket.fill_buf().await {
         Ok([]) => io::ErrorKind::ConnectionAborted.into(),

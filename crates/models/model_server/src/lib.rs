@@ -1,11 +1,11 @@
-//! A model server for tests and benchmarks: true to the wire, faulty on demand.
+//! A model server for tests and benchmarks that can fail on demand.
 //!
-//! It speaks HTTP/1.1 on a loopback port, writes the bytes it is given where and when it is told
-//! to, and keeps what it was asked. No library stands between a test and the wire, so a reply can
-//! be cut inside a chunk, stall, be reset or be no HTTP at all. It ends when it is dropped.
+//! It speaks HTTP/1.1 on a loopback port, writes the given bytes at the given times, and records
+//! requests. No HTTP library is involved, so a reply can be cut inside of a chunk, stall, be reset
+//! or be no HTTP at all. The server ends when it is dropped.
 //!
-//! [`ServedWire`] puts it behind a provider that is to pass the suite of
-//! [`antiphon_conformance::provider`].
+//! [`ServedWire`] runs the suite of [`antiphon_conformance::provider`] against a provider over this
+//! server.
 
 mod connection;
 mod reply;
@@ -21,26 +21,26 @@ use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
 
 pub use reply::{Ending, Part, Reply};
-pub use served_wire::{ServedWire, Telling};
+pub use served_wire::{ServedWire, WireWriter};
 
-/// Most connections at a time; more are closed at once.
+/// Most connections at a time; further ones are closed at once.
 pub const CONNECTIONS_MAX: usize = 20_000;
 
-/// A request as it arrived.
+/// A received request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recorded {
-    /// `POST`.
+pub struct RecordedRequest {
+    /// The method, such as `POST`.
     pub method: String,
     /// Path and query.
     pub path: String,
-    /// Names in lower case, in the order they came.
+    /// Names in lower case, in the order of arrival.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
 }
 
-impl Recorded {
-    /// The body as JSON; `null` if it is none.
+impl RecordedRequest {
+    /// The body as JSON; `null` if it is not JSON.
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
@@ -51,12 +51,12 @@ impl Recorded {
     }
 }
 
-type Answer = dyn Fn(&Recorded, usize) -> Reply + Send + Sync;
+type Answer = dyn Fn(&RecordedRequest, usize) -> Reply + Send + Sync;
 
-/// What every connection shares.
+/// State that all connections share.
 struct Shared {
     answer: Box<Answer>,
-    requests: Mutex<Vec<Recorded>>,
+    requests: Mutex<Vec<RecordedRequest>>,
     record: bool,
     traffic: watch::Sender<Traffic>,
     connections: AtomicUsize,
@@ -75,20 +75,20 @@ pub struct ModelServer {
 impl ModelServer {
     /// Starts a server that answers the n-th request (from 0) with `answer(request, n)`.
     pub async fn start(
-        answer: impl Fn(&Recorded, usize) -> Reply + Send + Sync + 'static,
+        answer: impl Fn(&RecordedRequest, usize) -> Reply + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
         Self::start_with(answer, true).await
     }
 
-    /// The same, without keeping requests: for benchmarks.
+    /// The same without recording requests: for benchmarks.
     pub async fn start_forgetful(
-        answer: impl Fn(&Recorded, usize) -> Reply + Send + Sync + 'static,
+        answer: impl Fn(&RecordedRequest, usize) -> Reply + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
         Self::start_with(answer, false).await
     }
 
     async fn start_with(
-        answer: impl Fn(&Recorded, usize) -> Reply + Send + Sync + 'static,
+        answer: impl Fn(&RecordedRequest, usize) -> Reply + Send + Sync + 'static,
         record: bool,
     ) -> std::io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
@@ -111,28 +111,28 @@ impl ModelServer {
         format!("http://{}", self.address)
     }
 
-    /// What was asked so far.
-    pub fn requests(&self) -> Vec<Recorded> {
+    /// The recorded requests.
+    pub fn requests(&self) -> Vec<RecordedRequest> {
         self.shared.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// How many requests have been read.
+    /// Number of requests that were read.
     pub fn served(&self) -> usize {
         self.shared.traffic.borrow().begun
     }
 
-    /// The requests as they come and go. One that has been read is open until the last byte of
-    /// its reply is written or its peer has hung up, also while the reply waits or stalls.
+    /// Counts of open and finished requests. A request is open from when it is read until the last
+    /// byte of its reply is written or its peer disconnects, also while the reply waits or stalls.
     pub fn traffic(&self) -> watch::Receiver<Traffic> {
         self.shared.traffic.subscribe()
     }
 
-    /// How many connections were ever made.
+    /// Number of connections ever made.
     pub fn connections(&self) -> usize {
         self.shared.connections.load(Ordering::SeqCst)
     }
 
-    /// How many connections are open.
+    /// Number of open connections.
     pub fn open_connections(&self) -> usize {
         self.shared.open.load(Ordering::SeqCst)
     }

@@ -1,39 +1,39 @@
-//! What the server answers.
+//! Replies of the server.
 
 use std::time::Duration;
 
-/// One answer.
+/// A reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
-    /// The HTTP status.
+    /// HTTP status code.
     pub status: u16,
-    /// Headers beside those of the framing.
+    /// Headers in addition to those of the framing.
     pub headers: Vec<(String, String)>,
-    /// The body, piece by piece; each is flushed on its own.
+    /// The body in parts; each is flushed on its own.
     pub parts: Vec<Part>,
     /// What happens after the last part.
     pub ending: Ending,
 }
 
-/// A piece of a body.
+/// A part of a body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
     /// These bytes.
     Bytes(Vec<u8>),
-    /// Nothing, for a while.
+    /// A pause.
     Wait(Duration),
 }
 
 /// What happens after the last part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// The body is closed as HTTP wants it; the connection stays open.
+    /// The body is closed correctly; the connection stays open.
     Complete,
     /// The connection is closed although the body is not.
     Cut,
-    /// Nothing more comes, and nothing is closed.
+    /// Nothing more is sent, and nothing is closed.
     Stall,
-    /// In place of all that: the parts as they are, without any HTTP around them.
+    /// Instead of all that: the parts as they are, without any HTTP.
     Raw,
 }
 
@@ -58,18 +58,18 @@ impl Reply {
         }
     }
 
-    /// With a header.
+    /// Adds a header.
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// With another ending.
+    /// Changes the ending.
     pub fn ending(self, ending: Ending) -> Self {
         Self { ending, ..self }
     }
 
-    /// The same bytes, flushed `size` at a time: pieces end anywhere, also inside a character.
+    /// The same bytes, flushed `size` at a time: parts end anywhere, also inside of a character.
     pub fn split(mut self, size: usize) -> Self {
         let split = |part: Part| match part {
             Part::Bytes(bytes) => {

@@ -1,5 +1,5 @@
-//! The providers' suite over a real connection: a scenario becomes the bytes of its wire, and a
-//! server writes them.
+//! The conformance suite of providers over a real connection: a scenario becomes the bytes of its
+//! wire, and a server writes them.
 
 use std::marker::PhantomData;
 
@@ -11,53 +11,53 @@ use async_trait::async_trait;
 
 use crate::{Ending, ModelServer, Part, Reply};
 
-/// An event that no wire has.
+/// An event that is invalid on every wire.
 const GARBAGE: &str = "data: }{\n\n";
 
-/// Texts that are written one by one. Those behind them come in batches of as many, as when a
-/// reader is slow.
+/// Number of texts that are written one by one. Further ones are written in batches of as many, as
+/// for a slow reader.
 const BATCH: usize = 100;
 
-/// One answer in the words of a wire of server-sent events. The texts are what is written next;
-/// one may be empty where the wire says nothing.
-pub trait Telling: Sized {
-    /// Says no in place of an answer.
+/// Writes a scenario in the format of a server-sent events wire. Each method returns the text to
+/// write next, which may be empty.
+pub trait WireWriter: Sized {
+    /// An error response instead of an answer.
     fn refused(refusal: Refusal) -> Reply;
 
-    /// Begins an answer that costs `cost` in the end. Some wires say part of that at once.
+    /// Starts an answer with this final usage. Some wires report part of it at once.
     fn begin(cost: Usage) -> (Self, String);
 
-    /// Says one thing.
+    /// Writes one step.
     fn step(&mut self, step: &Step) -> Result<String, Unsupported>;
 
-    /// Ends an answer that is whole.
+    /// Ends a complete answer.
     fn end(self) -> String;
 
-    /// Says no in mid-answer.
+    /// An error in the middle of an answer.
     fn failed(self, refusal: Refusal) -> String;
 
-    /// What is written of a step that has begun when nothing more comes. Only wires that say
-    /// things whole have any of that.
+    /// The text of a started step when nothing more follows. Only wires that send steps as a whole
+    /// have any.
     fn unfinished(self) -> String {
         String::new()
     }
 }
 
-/// A [`Wire`] whose other end is a [`ModelServer`] that tells scenarios as `T` words them.
+/// A [`Wire`] on a [`ModelServer`] that writes scenarios with `T`.
 pub struct ServedWire<T, P> {
     provider: fn(&ModelServer) -> P,
     telling: PhantomData<fn() -> T>,
 }
 
 impl<T, P> ServedWire<T, P> {
-    /// Puts what `provider` makes before each server.
+    /// `provider` creates a provider for each server.
     pub fn new(provider: fn(&ModelServer) -> P) -> Self {
         Self { provider, telling: PhantomData }
     }
 }
 
 #[async_trait]
-impl<T: Telling, P: Provider + 'static> Wire for ServedWire<T, P> {
+impl<T: WireWriter, P: Provider + 'static> Wire for ServedWire<T, P> {
     async fn play(&self, scenarios: &[Scenario]) -> Result<Stage, Unsupported> {
         let replies = scenarios.iter().map(reply::<T>).collect::<Result<Vec<_>, _>>()?;
         let one_too_many = Reply::json(500, "there is no scenario for this request");
@@ -69,7 +69,7 @@ impl<T: Telling, P: Provider + 'static> Wire for ServedWire<T, P> {
     }
 }
 
-fn reply<T: Telling>(scenario: &Scenario) -> Result<Reply, Unsupported> {
+fn reply<T: WireWriter>(scenario: &Scenario) -> Result<Reply, Unsupported> {
     if let (ScenarioEnding::Refused(refusal), []) = (scenario.ending, &scenario.steps[..]) {
         return Ok(T::refused(refusal));
     }
@@ -92,7 +92,7 @@ fn reply<T: Telling>(scenario: &Scenario) -> Result<Reply, Unsupported> {
     Ok(Reply { parts, ending, ..Reply::events("") })
 }
 
-/// What a scenario comes to cost.
+/// The final usage of a scenario.
 fn cost(scenario: &Scenario) -> Usage {
     let said = |step: &Step| match step {
         Step::Usage(usage) => Some(*usage),

@@ -1,4 +1,4 @@
-//! What the server sees of its requests, also when their peer does not wait for the end.
+//! How the server counts requests, also when the peer disconnects early.
 #![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
 
 use std::time::Duration;
@@ -8,8 +8,8 @@ use antiphon_model_server::{Ending, ModelServer, Part, Reply};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Longest something may take that should happen.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Longest wait for an expected event.
+const WAIT_MAX: Duration = Duration::from_secs(10);
 
 const REQUEST: &str = "POST / HTTP/1.1\r\ncontent-length: 2\r\n\r\n{}";
 
@@ -17,17 +17,17 @@ async fn server(reply: Reply) -> ModelServer {
     ModelServer::start(move |_, _| reply.clone()).await.expect("a server")
 }
 
-/// A peer that has said that much.
-async fn peer(server: &ModelServer, said: &str) -> TcpStream {
+/// A peer that has sent this text.
+async fn peer(server: &ModelServer, text: &str) -> TcpStream {
     let address = server.url().replace("http://", "");
     let mut peer = TcpStream::connect(address).await.expect("a connection");
-    peer.write_all(said.as_bytes()).await.expect("to be heard");
+    peer.write_all(text.as_bytes()).await.expect("to be heard");
     peer
 }
 
 async fn until(server: &ModelServer, expected: Traffic) {
     let mut traffic = server.traffic();
-    let seen = tokio::time::timeout(PATIENCE, traffic.wait_for(|traffic| *traffic == expected));
+    let seen = tokio::time::timeout(WAIT_MAX, traffic.wait_for(|traffic| *traffic == expected));
     seen.await.expect("in time").expect("a running server");
 }
 
@@ -43,7 +43,7 @@ async fn a_request_is_open_until_its_reply_is_written() {
 }
 
 #[tokio::test]
-async fn a_peer_that_hangs_up_in_mid_reply_is_noticed() {
+async fn a_peer_that_disconnects_in_the_middle_of_a_reply_is_noticed() {
     let wait = Part::Wait(Duration::from_hours(1));
     let endless = vec![Part::Bytes(vec![b'x'; 1024 * 1024]); 64];
     let cases = [
@@ -70,7 +70,7 @@ async fn a_wait_ends_although_the_peer_has_sent_its_next_request() {
 }
 
 #[tokio::test]
-async fn half_a_request_is_none() {
+async fn a_partial_request_is_not_counted() {
     let server = server(Reply::events("")).await;
     for half in ["POST / HT", "POST / HTTP/1.1\r\nacc", &REQUEST[..REQUEST.len() - 1]] {
         let mut peer = peer(&server, half).await;

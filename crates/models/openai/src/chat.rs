@@ -9,54 +9,54 @@ use secrecy::SecretString;
 
 use dialect::ChatDialect;
 
-/// Which server, and how to talk to it.
+/// The server and its settings.
 #[derive(Debug, Clone)]
 pub struct ChatConfig {
-    /// The provider's name in model names, `openai`.
+    /// Name of the provider in model names, such as `openai`.
     pub name: String,
-    /// Where it is, with `/v1` where it has one.
+    /// Base address, including `/v1` where the server has it.
     pub base_url: Endpoint,
-    /// The key, where one is needed.
+    /// API key; absent where none is required.
     pub api_key: Option<SecretString>,
-    /// What is different about it.
+    /// How the server deviates from OpenAI.
     pub quirks: ChatQuirks,
 }
 
-/// Where servers that speak this wire differ. The default is OpenAI itself.
+/// Differences between compatible servers. The default is OpenAI itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChatQuirks {
-    /// Which field holds the longest answer wanted.
+    /// Name of the field with the token limit of the answer.
     pub max_tokens_field: MaxTokensField,
-    /// What stands where an answer has calls but no text. No server is sent `null`.
+    /// What is sent for an answer with calls and without text. Never `null`.
     pub empty_content: EmptyContent,
-    /// Whether it is asked to count tokens. Most servers understand the question, a few refuse
-    /// it; without it usage stays zero where the server does not count on its own.
+    /// Whether to request token counts. Most servers support it, a few refuse it; without it, usage
+    /// is zero unless the server counts on its own.
     pub stream_usage: bool,
-    /// Whether a thinking budget is sent, as `reasoning_effort`. Models that do not reason
-    /// refuse it, so it is off unless asked for.
+    /// Whether to send a thinking budget as `reasoning_effort`. Models that do not reason refuse
+    /// it, so it is off by default.
     pub reasoning_effort: bool,
-    /// Whether the model's own thinking goes back beside its calls, as `reasoning_content`.
-    /// DeepSeek refuses a conversation without it, others do not know the field.
+    /// Whether to send the model's own thinking back with its calls, as `reasoning_content`.
+    /// DeepSeek requires it; other servers do not know the field.
     pub echo_reasoning: bool,
-    /// Which ids of calls it takes. Mistral wants nine letters and digits.
+    /// Which ids of calls the server accepts. Mistral requires nine letters and digits.
     pub ids: IdRule,
 }
 
-/// Which field holds the longest answer wanted.
+/// Name of the field with the token limit of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MaxTokensField {
     /// `max_completion_tokens`: OpenAI, whose newer models refuse the other.
     MaxCompletionTokens,
-    /// `max_tokens`: nearly everybody else.
+    /// `max_tokens`: nearly every other server.
     MaxTokens,
 }
 
-/// What stands where an answer has calls but no text.
+/// What is sent for an answer with calls and without text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmptyContent {
-    /// Nothing: the field is left out.
+    /// The field is omitted.
     Omitted,
-    /// `""`, for servers that want the field.
+    /// `""`, for servers that require the field.
     EmptyText,
 }
 
@@ -74,12 +74,12 @@ impl Default for ChatQuirks {
 }
 
 impl ChatQuirks {
-    /// What most servers beside OpenAI take.
+    /// Settings for most servers other than OpenAI.
     pub fn compatible() -> Self {
         Self { max_tokens_field: MaxTokensField::MaxTokens, ..Self::default() }
     }
 
-    /// What the server at this address takes, as far as is known.
+    /// Settings for the server at this address, as far as it is known.
     pub fn at(base_url: &Endpoint) -> Self {
         match base_url.host() {
             "api.openai.com" => Self::default(),
@@ -98,7 +98,7 @@ pub struct ChatCompletions {
 }
 
 impl ChatCompletions {
-    /// A provider on a shared transport.
+    /// Creates a provider on a shared transport.
     pub fn new(config: ChatConfig, transport: Transport) -> Self {
         Self { config, transport }
     }
@@ -119,7 +119,7 @@ impl Provider for ChatCompletions {
     fn open(&self, request: Request) -> PieceSource {
         match self.post(&request) {
             Ok((post, dialect)) => self.transport.stream(post, dialect),
-            Err(error) => antiphon_model_transport::refused(error),
+            Err(error) => antiphon_model_transport::failed_source(error),
         }
     }
 }

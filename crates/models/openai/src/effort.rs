@@ -1,6 +1,6 @@
-//! How hard a model thinks.
+//! Reasoning effort.
 //!
-//! Both wires have words for it where a [`Request`](antiphon_core::Request) has a number of
+//! Both wires have words for it, where a [`Request`](antiphon_core::Request) has a number of
 //! tokens:
 //!
 //! | tokens                              | word     |
@@ -12,10 +12,10 @@
 
 use std::num::NonZeroU32;
 
-/// The smallest budget that is sent as `medium`.
+/// Smallest budget that is sent as `medium`.
 pub const MEDIUM_EFFORT_TOKENS_MIN: u32 = 4_096;
 
-/// The smallest budget that is sent as `high`.
+/// Smallest budget that is sent as `high`.
 pub const HIGH_EFFORT_TOKENS_MIN: u32 = 16_384;
 
 /// The word for a budget.

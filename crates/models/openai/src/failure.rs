@@ -1,15 +1,14 @@
-//! The errors of both wires.
+//! Parses the errors of both wires.
 //!
-//! OpenAI says `{"error": {message, type, param, code}}`. Servers that speak its wire also say
-//! `{"error": "text"}`, `{"message": …}` or `{"detail": …}`, and any of them in a `data:` line
-//! when the status is already sent. What `code` and `type` say comes before the status.
+//! OpenAI sends `{"error": {message, type, param, code}}`. Compatible servers also send `{"error":
+//! "text"}`, `{"message": …}` or `{"detail": …}`, and any of them in a `data:` line after the
+//! status was sent. `code` and `type` take precedence over the status.
 
 use antiphon_core::ProviderError;
 use antiphon_model_transport::HttpFailure;
 use serde_json::Value;
 
-/// What servers call a conversation that is too long, where they have no code for it. In lower
-/// case.
+/// Phrases for a conversation that is too long, of servers without a code for it. In lower case.
 const OVERFLOW_PHRASES: [&str; 8] = [
     // OpenAI, vLLM, Mistral, LM Studio, OpenRouter, Ollama.
     "context length",
@@ -23,23 +22,23 @@ const OVERFLOW_PHRASES: [&str; 8] = [
     "input token count",
     // Text Generation Inference.
     "`max_new_tokens` must be",
-    // OpenAI and Groq, when one request is larger than a minute's allowance: waiting is in vain.
+    // OpenAI and Groq, when one request exceeds the limit of a minute: waiting does not help.
     "request too large",
 ];
 
-/// Reads an error response, or a document that came in place of a stream.
+/// Parses an error response, or a document that came instead of a stream.
 pub(crate) fn of_response(failure: &HttpFailure) -> ProviderError {
     let body: Option<Value> = serde_json::from_str(&failure.body).ok();
-    match body.as_ref().and_then(Complaint::read) {
+    match body.as_ref().and_then(ErrorReport::read) {
         Some(complaint) => complaint.judge(failure),
         None => failure.by_status(None),
     }
 }
 
-/// Reads an error that came in mid-stream.
+/// Parses an error in the middle of a stream.
 pub(crate) fn in_stream(error: &Value) -> ProviderError {
     let failure = HttpFailure::mid_stream();
-    match Complaint::read(error) {
+    match ErrorReport::read(error) {
         Some(complaint) => complaint.judge(&failure),
         None => ProviderError::Server {
             status: failure.status,
@@ -49,15 +48,15 @@ pub(crate) fn in_stream(error: &Value) -> ProviderError {
     }
 }
 
-/// What a server says is wrong.
-struct Complaint {
+/// An error as the server reports it.
+struct ErrorReport {
     message: String,
     code: String,
     kind: String,
 }
 
-impl Complaint {
-    /// `None` when there are no words in it.
+impl ErrorReport {
+    /// `None` when it contains no text.
     fn read(body: &Value) -> Option<Self> {
         // Google's servers wrap it in a list.
         let body = body.get(0).unwrap_or(body);
@@ -72,7 +71,7 @@ impl Complaint {
         Some(Self { message, code: code.unwrap_or_default(), kind })
     }
 
-    /// Its code, then its type.
+    /// The code, then the type.
     fn words(&self) -> impl Iterator<Item = &str> {
         [self.code.as_str(), self.kind.as_str()].into_iter()
     }
@@ -84,7 +83,7 @@ impl Complaint {
         if failure.status != 200 {
             return failure.by_status(Some(&self.message));
         }
-        // The status was sent before the error was known. Many servers give it as the code.
+        // The status was sent before the error occurred. Many servers give it as the code.
         if let Ok(status @ 400..600) = self.code.parse() {
             return HttpFailure { status, ..failure.clone() }.by_status(Some(&self.message));
         }
@@ -95,7 +94,7 @@ impl Complaint {
         ProviderError::Server { status: failure.status, message, retry_after: None }
     }
 
-    /// What its words say, if they say something that the status does not.
+    /// The error for the code or type, if it is more precise than the status.
     fn by_words(&self, failure: &HttpFailure) -> Option<ProviderError> {
         let message = failure.message(Some(&self.message));
         let retry_after = failure.retry_after;
@@ -112,7 +111,7 @@ impl Complaint {
                 "invalid_api_key" | "authentication_error" => {
                     Some(ProviderError::Authentication { message })
                 }
-                // It comes as a rate limit, but waiting does not help.
+                // Reported as a rate limit, but waiting does not help.
                 "insufficient_quota"
                 | "billing_not_active"
                 | "billing_hard_limit_reached"
@@ -130,7 +129,7 @@ impl Complaint {
     }
 }
 
-/// The text in a value, or in the first entry of a list of faults that has one.
+/// The text in a value, or in the first list entry that has one.
 fn words_of(value: &Value) -> Option<String> {
     if let Some(text) = value.as_str() {
         return Some(text.to_owned()).filter(|text| !text.trim().is_empty());

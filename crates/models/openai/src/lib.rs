@@ -1,11 +1,11 @@
 //! The two OpenAI wires as [`Provider`](antiphon_core::Provider)s.
 //!
-//! [`ChatCompletions`] is what OpenAI and every compatible server speaks: llama.cpp, vLLM,
+//! [`ChatCompletions`] is the wire of OpenAI and of every compatible server: llama.cpp, vLLM,
 //! Ollama, LM Studio, OpenRouter, Groq, DeepSeek, Mistral. [`Responses`] is the newer wire, on
-//! which models that reason get their own notes back.
+//! which reasoning models get their own reasoning back.
 //!
-//! In each folder `request` writes the conversation as the wire wants it and `dialect` reads the
-//! answer. `failure` reads the errors of both.
+//! In each folder, `request` serializes the conversation and `dialect` parses the answer. `failure`
+//! parses the errors of both.
 
 mod chat;
 mod data_url;
@@ -22,7 +22,7 @@ pub use chat::{ChatCompletions, ChatConfig, ChatQuirks, EmptyContent, MaxTokensF
 pub use effort::{HIGH_EFFORT_TOKENS_MIN, MEDIUM_EFFORT_TOKENS_MIN};
 pub use responses::{Responses, ResponsesConfig, ResponsesQuirks};
 
-/// Where OpenAI is.
+/// Base address of the OpenAI API.
 pub const DEFAULT_URL: &str = "https://api.openai.com/v1";
 
 /// OpenAI refuses longer ids, and some servers anything but plain ones.

@@ -1,5 +1,5 @@
-//! Responses, without a memory on the server: each request holds the whole conversation and
-//! nothing of it is stored.
+//! Responses, stateless: each request contains the whole conversation, and the server stores
+//! nothing.
 
 mod dialect;
 mod items;
@@ -11,34 +11,33 @@ use secrecy::SecretString;
 
 use dialect::ResponsesDialect;
 
-/// Which server, and how to talk to it.
+/// The server and its settings.
 #[derive(Debug, Clone)]
 pub struct ResponsesConfig {
-    /// The provider's name in model names, `openai`.
+    /// Name of the provider in model names, such as `openai`.
     pub name: String,
-    /// Where it is, with `/v1` where it has one.
+    /// Base address, including `/v1` where the server has it.
     pub base_url: Endpoint,
-    /// The key, where one is needed.
+    /// API key; absent where none is required.
     pub api_key: Option<SecretString>,
-    /// What is different about it.
+    /// How the server or model deviates from the default.
     pub quirks: ResponsesQuirks,
 }
 
-/// Where servers and models on this wire differ. The default is OpenAI with a model that
-/// reasons.
+/// Differences between servers and models. The default is OpenAI with a reasoning model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResponsesQuirks {
-    /// Whether the model's reasoning is asked for in the sealed form in which it can be sent
-    /// back. Models that do not reason refuse to be asked.
-    pub sealed_reasoning: bool,
-    /// Whether a summary of the reasoning is asked for when the request has a thinking budget.
-    /// OpenAI refuses it to organizations that it has not verified.
+    /// Whether to request the model's reasoning in the encrypted form that can be sent back. Models
+    /// that do not reason refuse the request.
+    pub encrypted_reasoning: bool,
+    /// Whether to request a summary of the reasoning when the request has a thinking budget. OpenAI
+    /// refuses it to unverified organizations.
     pub reasoning_summary: bool,
 }
 
 impl Default for ResponsesQuirks {
     fn default() -> Self {
-        Self { sealed_reasoning: true, reasoning_summary: true }
+        Self { encrypted_reasoning: true, reasoning_summary: true }
     }
 }
 
@@ -50,7 +49,7 @@ pub struct Responses {
 }
 
 impl Responses {
-    /// A provider on a shared transport.
+    /// Creates a provider on a shared transport.
     pub fn new(config: ResponsesConfig, transport: Transport) -> Self {
         Self { config, transport }
     }
@@ -71,7 +70,7 @@ impl Provider for Responses {
     fn open(&self, request: Request) -> PieceSource {
         match self.post(&request) {
             Ok((post, dialect)) => self.transport.stream(post, dialect),
-            Err(error) => antiphon_model_transport::refused(error),
+            Err(error) => antiphon_model_transport::failed_source(error),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Counts how often the same request is seen, in memory. When [`ATTEMPTS_MAX`] different
-//! requests are known the oldest is forgotten, and counts from one again.
+//! Counts how often the same request occurs, in memory. Above [`ATTEMPTS_MAX`] different requests,
+//! the oldest is forgotten and starts at one again.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hasher};
@@ -8,10 +8,10 @@ use std::sync::{Mutex, PoisonError};
 
 use antiphon_core::Request;
 
-/// Most requests whose attempts are remembered.
+/// Most requests that are counted.
 pub const ATTEMPTS_MAX: usize = 4096;
 
-/// How often each request was seen.
+/// Number of attempts of each request.
 #[derive(Debug, Default)]
 pub(crate) struct Attempts(Mutex<Counts>);
 
@@ -27,7 +27,7 @@ impl Attempts {
     pub(crate) fn count(&self, request: &Request) -> Result<u32, serde_json::Error> {
         let mut digest = Digest(DefaultHasher::new());
         serde_json::to_writer(&mut digest, request)?;
-        // The counts are whole after every statement, so a poisoned lock is none the worse.
+        // The counts are consistent after every statement, so a poisoned lock does no harm.
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(counts.count(digest.0.finish()))
     }
@@ -49,7 +49,7 @@ impl Counts {
     }
 }
 
-/// Hashes JSON as it is written, so that a long conversation is not copied for it.
+/// Hashes JSON while it is serialized, so that a long conversation is not copied.
 struct Digest(DefaultHasher);
 
 impl io::Write for Digest {

@@ -1,5 +1,5 @@
-//! A block as it comes over the wire: opened, grown delta by delta, signed and ended. Deltas
-//! are cut as they are asked for, so a huge text costs no more memory than its template.
+//! A streamed block: opened, extended by deltas, signed and ended. Deltas are made on demand, so a
+//! huge text needs no more memory than its template.
 
 use antiphon_core::Piece;
 
@@ -37,7 +37,7 @@ impl Block {
         Self::plain(number, Kind::Thinking, chunks, signature, end)
     }
 
-    /// A call says its id and name first, as most wires do.
+    /// A call starts with its id and name, as on most wires.
     pub(crate) fn call(
         number: u32,
         id: String,
@@ -88,9 +88,9 @@ impl Iterator for Block {
         if let Some(delta) = self.signature.take() {
             return Some(Piece::Signature { block, delta });
         }
-        match std::mem::replace(&mut self.end, End::Unsaid) {
+        match std::mem::replace(&mut self.end, End::Omitted) {
             End::Said => Some(Piece::BlockEnd { block }),
-            End::Unsaid => None,
+            End::Omitted => None,
         }
     }
 }
@@ -105,19 +105,19 @@ impl Kind {
     }
 }
 
-/// A text, said a number of times, in pieces of so many characters.
+/// A repeated text in chunks of a number of characters.
 #[derive(Debug)]
 pub(crate) struct Chunks {
     text: String,
     chunk_chars: usize,
     times_left: usize,
-    /// Bytes of `text` that are already said this time.
-    said: usize,
+    /// Bytes of `text` that are already sent in this repetition.
+    sent: usize,
 }
 
 impl Chunks {
     pub(crate) fn new(text: String, times: usize, chunk_chars: usize) -> Self {
-        Self { times_left: if text.is_empty() { 0 } else { times }, text, chunk_chars, said: 0 }
+        Self { times_left: if text.is_empty() { 0 } else { times }, text, chunk_chars, sent: 0 }
     }
 
     fn is_empty(&self) -> bool {
@@ -132,15 +132,15 @@ impl Iterator for Chunks {
         let mut chunk = String::new();
         let mut wanted = self.chunk_chars;
         while wanted > 0 && self.times_left > 0 {
-            let rest = self.text.get(self.said..).unwrap_or_default();
+            let rest = self.text.get(self.sent..).unwrap_or_default();
             if let Some((cut, _)) = rest.char_indices().nth(wanted) {
                 chunk.push_str(rest.get(..cut).unwrap_or_default());
-                self.said += cut;
+                self.sent += cut;
                 wanted = 0;
             } else {
                 chunk.push_str(rest);
                 wanted -= rest.chars().count();
-                self.said = 0;
+                self.sent = 0;
                 self.times_left -= 1;
             }
         }

@@ -1,10 +1,10 @@
-//! When a reply fits. All conditions that are given must hold; none given always fits.
+//! Conditions of a reply. All given conditions must hold; without any, the reply always matches.
 
 use std::num::NonZeroU32;
 
 use serde::Deserialize;
 
-use crate::scene::Scene;
+use crate::request_facts::RequestFacts;
 
 /// The `when` of a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
@@ -22,28 +22,28 @@ pub(crate) struct Condition {
 }
 
 impl Condition {
-    pub(crate) fn fits(&self, scene: &Scene<'_>) -> bool {
-        let result = scene.last_result.as_ref();
+    pub(crate) fn fits(&self, facts: &RequestFacts<'_>) -> bool {
+        let result = facts.last_result.as_ref();
         let contains = |part: &Option<String>, text: Option<&str>| {
             part.as_deref().is_none_or(|part| text.is_some_and(|text| text.contains(part)))
         };
-        self.turn.is_none_or(|turn| turn == scene.turn)
-            && self.tool_results.is_none_or(|n| n == scene.tool_results)
-            && self.results_since_user.is_none_or(|n| n == scene.results_since_user)
-            && contains(&self.last_user_contains, scene.last_user.as_deref())
+        self.turn.is_none_or(|turn| turn == facts.turn)
+            && self.tool_results.is_none_or(|n| n == facts.tool_results)
+            && self.results_since_user.is_none_or(|n| n == facts.results_since_user)
+            && contains(&self.last_user_contains, facts.last_user.as_deref())
             && contains(&self.last_result_contains, result.map(|result| result.text.as_str()))
             && self
                 .last_result_is_error
                 .is_none_or(|wanted| result.is_some_and(|result| result.is_error == wanted))
-            && contains(&self.system_contains, Some(&scene.request.system_prompt))
+            && contains(&self.system_contains, Some(&facts.request.system_prompt))
             && self
                 .tool_offered
                 .as_ref()
-                .is_none_or(|name| scene.request.tools.iter().any(|tool| tool.name == *name))
-            && self.attempt.is_none_or(|attempt| scene.attempt == Some(attempt.get()))
+                .is_none_or(|name| facts.request.tools.iter().any(|tool| tool.name == *name))
+            && self.attempt.is_none_or(|attempt| facts.attempt == Some(attempt.get()))
     }
 
-    /// Whether nothing is asked, so that every request fits.
+    /// Whether there is no condition, so that every request matches.
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }

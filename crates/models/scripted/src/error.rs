@@ -1,4 +1,4 @@
-//! Why a text is no script.
+//! Errors in a script.
 
 use toml::Spanned;
 
@@ -7,19 +7,19 @@ use crate::script::SCRIPT_BYTES_MAX;
 /// Longest excerpt of a line in an error, in characters.
 const EXCERPT_CHARS_MAX: usize = 80;
 
-/// Why a text is no script.
+/// Why a text is not a valid script.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScriptError {
     /// Over [`SCRIPT_BYTES_MAX`].
     #[error("a script may have {SCRIPT_BYTES_MAX} bytes at most, this one has {bytes}")]
     TooLarge {
-        /// Its size.
+        /// Size of the text, in bytes.
         bytes: usize,
     },
-    /// A line that says something a script cannot say.
+    /// An invalid line.
     #[error("line {line}, `{excerpt}`: {reason}")]
     Line {
-        /// Which line, from 1.
+        /// Number of the line, from 1.
         line: usize,
         /// The beginning of the line.
         excerpt: String,
@@ -28,7 +28,7 @@ pub enum ScriptError {
     },
 }
 
-/// What is wrong at a byte of the script.
+/// An error at a byte offset of the script.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) offset: usize,
@@ -36,14 +36,14 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    /// A fault of what was read into `place`.
+    /// An error at the value `place`.
     pub(crate) fn of<T>(place: &Spanned<T>, reason: impl Into<String>) -> Self {
         Self { offset: place.span().start, reason: reason.into() }
     }
 }
 
 impl ScriptError {
-    /// A fault in `text`.
+    /// An error in `text`.
     pub(crate) fn new(text: &str, fault: Fault) -> Self {
         let before = text.get(..fault.offset).unwrap_or(text);
         let line = before.matches('\n').count();
@@ -55,7 +55,7 @@ impl ScriptError {
         }
     }
 
-    /// What the TOML reader found in `text`.
+    /// An error of the TOML parser in `text`.
     pub(crate) fn toml(text: &str, error: &toml::de::Error) -> Self {
         let fault = Fault {
             offset: error.span().map_or(0, |span| span.start),

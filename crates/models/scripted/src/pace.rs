@@ -1,16 +1,16 @@
-//! How fast, and in how large deltas, a reply is streamed. Values out of range are refused.
+//! The speed and the delta size of a reply. Values out of range are refused.
 
 use std::time::Duration;
 
 use serde::Deserialize;
 
-/// Characters per delta where a script does not say.
+/// Default number of characters per delta.
 pub const CHUNK_CHARS_DEFAULT: u32 = 16;
 
 /// Most characters in one delta.
 pub const CHUNK_CHARS_MAX: u32 = 1_000_000;
 
-/// Longest delay, in milliseconds. What should last forever is a `stall`.
+/// Longest delay, in milliseconds. Use `stall` for an endless one.
 pub const DELAY_MS_MAX: u64 = 600_000;
 
 /// The pace of one reply.

@@ -1,5 +1,5 @@
-//! Plays an answer: says its pieces, waits where it should. Owns nothing but itself, so dropping
-//! it ends it, also in the middle of a stall.
+//! Streams an answer: returns its pieces and waits in between. Dropping it ends it, also during a
+//! stall.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,19 +10,19 @@ use futures_util::stream;
 
 use crate::block::Block;
 
-/// An answer that is being given.
+/// An answer that is being streamed.
 #[derive(Debug)]
 pub(crate) struct Playback {
-    acts: VecDeque<Act>,
+    actions: VecDeque<PlaybackAction>,
     /// Before each delta.
     delay: Duration,
 }
 
-/// What happens next.
+/// The next action.
 #[derive(Debug)]
-pub(crate) enum Act {
-    Say(Piece),
-    /// One piece of each in turn, until all are said.
+pub(crate) enum PlaybackAction {
+    Send(Piece),
+    /// One piece of each in turn, until all are sent.
     Blocks(VecDeque<Block>),
     Pause(Duration),
     Fail(ProviderError),
@@ -30,29 +30,29 @@ pub(crate) enum Act {
 }
 
 impl Playback {
-    pub(crate) fn new(acts: VecDeque<Act>, delay: Duration) -> Self {
-        Self { acts, delay }
+    pub(crate) fn new(actions: VecDeque<PlaybackAction>, delay: Duration) -> Self {
+        Self { actions, delay }
     }
 
-    /// An answer that is nothing but a failure.
+    /// An answer that fails at once.
     pub(crate) fn failed(error: ProviderError) -> Self {
-        Self::new([Act::Fail(error)].into(), Duration::ZERO)
+        Self::new([PlaybackAction::Fail(error)].into(), Duration::ZERO)
     }
 
     pub(crate) fn into_stream(self) -> impl Stream<Item = Result<Piece, ProviderError>> + Send {
         stream::unfold(self, |mut playback| async move {
-            let said = playback.next().await?;
-            Some((said, playback))
+            let piece = playback.next().await?;
+            Some((piece, playback))
         })
     }
 
     async fn next(&mut self) -> Option<Result<Piece, ProviderError>> {
-        // A wire lets others work while it waits; an endless text without delays must, too.
+        // A network stream yields while it waits; an endless text without delays must yield, too.
         tokio::task::consume_budget().await;
         loop {
-            match self.acts.pop_front()? {
-                Act::Say(piece) => return Some(Ok(piece)),
-                Act::Blocks(mut blocks) => {
+            match self.actions.pop_front()? {
+                PlaybackAction::Send(piece) => return Some(Ok(piece)),
+                PlaybackAction::Blocks(mut blocks) => {
                     let Some(mut block) = blocks.pop_front() else {
                         continue;
                     };
@@ -60,15 +60,15 @@ impl Playback {
                     if piece.is_some() {
                         blocks.push_back(block);
                     }
-                    self.acts.push_front(Act::Blocks(blocks));
+                    self.actions.push_front(PlaybackAction::Blocks(blocks));
                     if let Some(piece) = piece {
                         self.wait_before(&piece).await;
                         return Some(Ok(piece));
                     }
                 }
-                Act::Pause(pause) => wait(pause).await,
-                Act::Fail(error) => return Some(Err(error)),
-                Act::Stall => std::future::pending().await,
+                PlaybackAction::Pause(pause) => wait(pause).await,
+                PlaybackAction::Fail(error) => return Some(Err(error)),
+                PlaybackAction::Stall => std::future::pending().await,
             }
         }
     }

@@ -1,25 +1,25 @@
-//! The provider that plays a script. A request that no reply fits is an
-//! [`InvalidRequest`](ProviderError::InvalidRequest) which describes it.
+//! The provider that plays a script. A request without a matching reply is an
+//! [`InvalidRequest`](ProviderError::InvalidRequest) that describes it.
 
 use std::sync::Arc;
 
 use antiphon_core::{PieceSource, Provider, ProviderError, Request};
 use futures_util::{StreamExt, stream};
 
+use crate::answer_builder::build_answer;
 use crate::attempts::Attempts;
-use crate::composer::compose;
 use crate::playback::Playback;
-use crate::scene::Scene;
+use crate::request_facts::RequestFacts;
 use crate::script::Script;
 
 /// A model that answers from a script. Clones share the count of attempts.
 #[derive(Debug, Clone)]
 pub struct ScriptedProvider {
-    stage: Arc<Stage>,
+    state: Arc<ScriptState>,
 }
 
 #[derive(Debug)]
-struct Stage {
+struct ScriptState {
     script: Script,
     attempts: Attempts,
 }
@@ -27,20 +27,20 @@ struct Stage {
 impl ScriptedProvider {
     /// Answers from `script`.
     pub fn new(script: Script) -> Self {
-        Self { stage: Arc::new(Stage { script, attempts: Attempts::default() }) }
+        Self { state: Arc::new(ScriptState { script, attempts: Attempts::default() }) }
     }
 }
 
 impl Provider for ScriptedProvider {
     fn open(&self, request: Request) -> PieceSource {
-        let stage = Arc::clone(&self.stage);
-        // Inside the future: an answer that is never read is no attempt.
-        let playback = async move { stage.answer(&request).unwrap_or_else(Playback::failed) };
+        let state = Arc::clone(&self.state);
+        // Inside of the future: an answer that is never polled is not an attempt.
+        let playback = async move { state.answer(&request).unwrap_or_else(Playback::failed) };
         Box::pin(stream::once(playback).flat_map(Playback::into_stream))
     }
 }
 
-impl Stage {
+impl ScriptState {
     fn answer(&self, request: &Request) -> Result<Playback, ProviderError> {
         let attempt = if self.script.asks_attempt() {
             let counted = self.attempts.count(request);
@@ -50,6 +50,6 @@ impl Stage {
         } else {
             None
         };
-        compose(&self.script, &Scene::of(request, attempt))
+        build_answer(&self.script, &RequestFacts::of(request, attempt))
     }
 }

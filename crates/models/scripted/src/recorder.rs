@@ -1,10 +1,10 @@
-//! Writes down what goes over a provider, as it happens.
+//! Records the exchanges of a provider.
 //!
-//! The answer itself is not touched, and never fails because of the recording: when that cannot
-//! go on, it stops, and [`Recorder::failure`] says why. Keys are not recorded. Those of providers
-//! are in no request; what looks like one in the text of a request, an answer or an error becomes
-//! `[redacted]`. A delta that may hold a part of a key is written when that is known, and what
-//! came behind it after it.
+//! The answer itself is not changed, and never fails because of the recording: when recording
+//! fails, it stops, and [`Recorder::failure`] gives the reason. Keys are not recorded. Those of
+//! providers are in no request; text that looks like a key in a request, an answer or an error
+//! becomes `[redacted]`. A delta that may contain part of a key is written when that is decided,
+//! and later pieces after it.
 
 mod redaction;
 
@@ -20,7 +20,7 @@ use crate::recording::written;
 use crate::recording::{Body, Ending, Log, RecordingError};
 use redaction::Redaction;
 
-/// A provider whose exchanges are written to a file. Clones write to the same one.
+/// A provider whose exchanges are written to a file. Clones write to the same file.
 #[derive(Debug, Clone)]
 pub struct Recorder<P> {
     inner: P,
@@ -28,13 +28,13 @@ pub struct Recorder<P> {
 }
 
 impl<P: Provider> Recorder<P> {
-    /// Records what goes over `inner` behind what is in the recording at `path`, if there is
-    /// one. The file is its owner's alone (0600), and no other recorder can write to it meanwhile.
+    /// Records the exchanges of `inner`, after those already in the recording at `path`. The file
+    /// is private (0600), and no other recorder can write to it meanwhile.
     pub fn append(inner: P, path: impl AsRef<Path>) -> Result<Self, RecordingError> {
         Ok(Self { inner, log: Arc::new(Log::append(path.as_ref())?) })
     }
 
-    /// Why nothing is recorded anymore; `None` as long as everything was.
+    /// Why recording stopped; `None` as long as everything was recorded.
     pub fn failure(&self) -> Option<RecordingError> {
         self.log.failure()
     }
@@ -44,40 +44,43 @@ impl<P: Provider> Provider for Recorder<P> {
     fn open(&self, request: Request) -> PieceSource {
         Box::pin(Recorded {
             source: self.inner.open(request.clone()),
-            tape: Tape { log: Arc::clone(&self.log), state: State::Unread(Box::new(request)) },
+            exchange: RecordedExchange {
+                log: Arc::clone(&self.log),
+                state: State::Unread(Box::new(request)),
+            },
         })
     }
 }
 
 struct Recorded {
     source: PieceSource,
-    tape: Tape,
+    exchange: RecordedExchange,
 }
 
 impl Stream for Recorded {
     type Item = Result<Piece, ProviderError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.tape.begin();
+        self.exchange.begin();
         let item = ready!(self.source.as_mut().poll_next(cx));
         match &item {
-            Some(Ok(Piece::Done)) => self.tape.end(Ending::Done),
-            Some(Ok(piece)) => self.tape.piece(piece.clone()),
-            Some(Err(error)) => self.tape.end(Ending::Failed(error.clone())),
-            None => self.tape.end(Ending::Cut),
+            Some(Ok(Piece::Done)) => self.exchange.end(Ending::Done),
+            Some(Ok(piece)) => self.exchange.piece(piece.clone()),
+            Some(Err(error)) => self.exchange.end(Ending::Failed(error.clone())),
+            None => self.exchange.end(Ending::Cut),
         }
         Poll::Ready(item)
     }
 }
 
-/// One exchange, as it is written.
-struct Tape {
+/// One exchange that is being recorded.
+struct RecordedExchange {
     log: Arc<Log>,
     state: State,
 }
 
 enum State {
-    /// Nobody has asked for the answer yet.
+    /// The answer was not polled yet.
     Unread(Box<Request>),
     Running {
         exchange: u64,
@@ -86,7 +89,7 @@ enum State {
     Ended,
 }
 
-impl Tape {
+impl RecordedExchange {
     fn begin(&mut self) {
         let State::Unread(request) = &self.state else { return };
         let exchange = match written(request) {
@@ -129,7 +132,7 @@ impl Tape {
     }
 }
 
-impl Drop for Tape {
+impl Drop for RecordedExchange {
     fn drop(&mut self) {
         self.end(Ending::Dropped);
     }

@@ -1,10 +1,9 @@
-//! What was asked of a provider, and what it answered, kept in a file.
+//! A recording: requests to a provider and their answers, in a file.
 //!
-//! One JSON object per line: the request of an exchange, its pieces in order, and how it ended.
-//! Each carries the number of its exchange, so that exchanges which ran at the same time can be
-//! told apart. A last line that a crash has cut off is passed over and reported; any other line
-//! that no recorder writes is a [`RecordingError`] with its number. The format is described in
-//! `docs/record-replay.md`.
+//! One JSON object per line: the request of an exchange, its pieces in order, and its end. Each
+//! line has the number of its exchange, so that concurrent exchanges can be distinguished. A last
+//! line that a crash truncated is skipped and reported; any other invalid line is a
+//! [`RecordingError`] with its number. The format is described in `docs/record-replay.md`.
 
 mod error;
 mod line;
@@ -37,8 +36,8 @@ pub struct Recording {
     exchanges: Vec<Exchange>,
     torn_line: Option<u64>,
     /// The highest number of an exchange.
-    exchanges_begun: u64,
-    /// Of whole lines.
+    exchanges_started: u64,
+    /// Size of the complete lines.
     bytes: u64,
     lines: u64,
 }
@@ -46,7 +45,7 @@ pub struct Recording {
 /// One request and its answer.
 #[derive(Debug)]
 pub(crate) struct Exchange {
-    /// As JSON, without what looks like a key.
+    /// As JSON, with keys redacted.
     pub(crate) request: String,
     pub(crate) pieces: Vec<Piece>,
     /// `None` when the recorder was stopped first.
@@ -58,24 +57,24 @@ impl Recording {
     pub fn load(path: impl AsRef<Path>) -> Result<Self, RecordingError> {
         let path = path.as_ref();
         let unreadable = |error: io::Error| unreadable(path, &error);
-        // Looked at before it is opened: opening a pipe would wait for its writer.
+        // Checked before it is opened: opening a pipe would wait for its writer.
         if !fs::metadata(path).map_err(unreadable)?.is_file() {
             return Err(unreadable(io::Error::other("not a file")));
         }
         Self::read(path, &File::open(path).map_err(unreadable)?)
     }
 
-    /// How many requests were made.
+    /// Number of requests.
     pub fn exchanges(&self) -> usize {
         self.exchanges.len()
     }
 
-    /// How many of them have no end: the recorder was stopped, or failed, before they did.
+    /// Number of exchanges without an end: the recorder was stopped, or failed, before they ended.
     pub fn unfinished(&self) -> usize {
         self.exchanges.iter().filter(|exchange| exchange.ending.is_none()).count()
     }
 
-    /// The number of the last line, if a crash has cut it off. It is not part of the recording.
+    /// Number of the last line, if a crash truncated it. It is not part of the recording.
     pub fn torn_line(&self) -> Option<u64> {
         self.torn_line
     }
@@ -91,7 +90,7 @@ impl Recording {
             return Err(RecordingError::TooLarge { path: path.to_owned(), bytes });
         }
         let mut reader = BufReader::new(file);
-        let mut reading = Reading::default();
+        let mut reading = RecordingReader::default();
         let mut text = Vec::new();
         loop {
             text.clear();
@@ -118,28 +117,28 @@ impl Recording {
     }
 }
 
-/// A recording, as far as it has been read.
+/// A recording, as far as it was read.
 #[derive(Default)]
-struct Reading {
+struct RecordingReader {
     exchanges: Vec<Exchange>,
-    /// Where each exchange is, by its number.
-    places: HashMap<u64, usize>,
-    exchanges_begun: u64,
+    /// Index of each exchange by its number.
+    indices: HashMap<u64, usize>,
+    exchanges_started: u64,
     bytes: u64,
     lines: u64,
     torn: bool,
 }
 
-impl Reading {
+impl RecordingReader {
     fn take(&mut self, text: &[u8]) -> Result<(), String> {
         let Line { exchange: number, body } = Line::read(text)?;
         self.bytes += text.len() as u64 + 1;
-        let place = self.places.get(&number);
-        let exchange = place.and_then(|place| self.exchanges.get_mut(*place));
+        let index = self.indices.get(&number);
+        let exchange = index.and_then(|index| self.exchanges.get_mut(*index));
         match (exchange, body) {
             (None, Body::Request(request)) => {
-                self.places.insert(number, self.exchanges.len());
-                self.exchanges_begun = self.exchanges_begun.max(number);
+                self.indices.insert(number, self.exchanges.len());
+                self.exchanges_started = self.exchanges_started.max(number);
                 self.exchanges.push(Exchange { request, pieces: Vec::new(), ending: None });
             }
             (Some(_), Body::Request(_)) => {
@@ -158,14 +157,14 @@ impl Reading {
     }
 }
 
-impl From<Reading> for Recording {
-    fn from(reading: Reading) -> Self {
+impl From<RecordingReader> for Recording {
+    fn from(reading: RecordingReader) -> Self {
         Self {
             exchanges: reading.exchanges,
             torn_line: reading.torn.then_some(reading.lines),
-            exchanges_begun: reading.exchanges_begun,
+            exchanges_started: reading.exchanges_started,
             bytes: reading.bytes,
-            // A line that was cut off is written over.
+            // A truncated line is overwritten.
             lines: reading.lines - u64::from(reading.torn),
         }
     }

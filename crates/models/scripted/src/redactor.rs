@@ -1,43 +1,44 @@
-//! Takes what looks like a key out of running text.
+//! Redacts text that looks like a key from streamed text.
 //!
 //! | what           | begins with                              | 16 or more of               |
 //! |----------------|------------------------------------------|-----------------------------|
 //! | an API key     | `sk-` (and so `sk-ant-`), `AIza`, `ghp_` | `A-Z a-z 0-9 _ -`           |
 //! | a bearer token | `Bearer `, in any case                   | `A-Z a-z 0-9 . _ ~ + / = -` |
 //!
-//! A key begins where a word does, also behind an escape of JSON such as `\n`: `task-…` holds
-//! none. It becomes `[redacted]`, to its end; of a bearer token, `Bearer ` stays. How a text is
-//! cut into pieces makes no difference: what may become a key is held back until that is known.
+//! A key starts at the start of a word, also after a JSON escape such as `\n`: `task-…` contains
+//! none. It becomes `[redacted]`, to its end; of a bearer token, `Bearer ` stays. The result does
+//! not depend on how the text is split: text that may become a key is held back until that is
+//! decided.
 
 use std::collections::VecDeque;
 
-/// Fewest characters of a key, behind what it begins with.
+/// Fewest characters of a key after its prefix.
 const KEY_CHARS_MIN: usize = 16;
 
-/// What is written in place of a key.
+/// Replaces a key.
 const REDACTED: &str = "[redacted]";
 
-/// Enough to know whether a word begins: `\u000a` is six characters.
+/// Enough to decide whether a word starts: `\u000a` has six characters.
 const CONTEXT_CHARS: usize = 6;
 
-static MARKS: [Mark; 4] = [
-    Mark { start: "sk-", kept: 0, more: "_-" },
-    Mark { start: "AIza", kept: 0, more: "_-" },
-    Mark { start: "ghp_", kept: 0, more: "_-" },
-    Mark { start: "bearer ", kept: 7, more: "._~+/=-" },
+static KEY_PREFIXES: [KeyPrefix; 4] = [
+    KeyPrefix { start: "sk-", kept_prefix: 0, more: "_-" },
+    KeyPrefix { start: "AIza", kept_prefix: 0, more: "_-" },
+    KeyPrefix { start: "ghp_", kept_prefix: 0, more: "_-" },
+    KeyPrefix { start: "bearer ", kept_prefix: 7, more: "._~+/=-" },
 ];
 
-/// What a kind of key begins with.
+/// The prefix of a kind of key.
 #[derive(Debug)]
-struct Mark {
+struct KeyPrefix {
     start: &'static str,
-    /// How much of the beginning is no secret. Such a beginning is known in any case.
-    kept: usize,
-    /// What it may hold besides letters and digits.
+    /// Length of the part of the prefix that is kept. Such a prefix is matched in any case.
+    kept_prefix: usize,
+    /// Characters it may contain besides letters and digits.
     more: &'static str,
 }
 
-/// A text with its keys taken out.
+/// A text with its keys redacted.
 pub(crate) fn redacted(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     let mut redactor = Redactor::default();
@@ -46,18 +47,18 @@ pub(crate) fn redacted(text: &str) -> String {
     safe
 }
 
-/// Reads a text piece by piece. Each piece has an origin, and what becomes of it goes back there;
-/// what stands for a key goes to where the key began.
+/// Reads a text piece by piece. Each piece has an origin, and its output returns there; the
+/// replacement of a key goes to the origin of the key's start.
 #[derive(Debug)]
 pub(crate) struct Redactor<O> {
-    /// The last characters before those held back.
+    /// The last characters before the held-back ones.
     context: String,
-    /// May be the beginning of a key.
+    /// Possibly the start of a key.
     held: String,
-    /// Where each character held back came from.
+    /// The origin of each held-back character.
     origins: VecDeque<O>,
-    /// In the middle of a key.
-    inside: Option<&'static Mark>,
+    /// Inside of a key.
+    inside: Option<&'static KeyPrefix>,
 }
 
 impl<O> Default for Redactor<O> {
@@ -67,7 +68,7 @@ impl<O> Default for Redactor<O> {
 }
 
 impl<O: Copy> Redactor<O> {
-    /// Takes more text, and hands out what is certain now.
+    /// Adds text and passes on what is decided now.
     pub(crate) fn feed(&mut self, text: &str, origin: O, safe: &mut impl FnMut(O, &str)) {
         let mut rest = text;
         while let Some(next) = rest.chars().next() {
@@ -90,29 +91,31 @@ impl<O: Copy> Redactor<O> {
         }
     }
 
-    /// Hands out what is held back: nothing follows that could make it a key.
+    /// Passes on what is held back: no more text follows.
     pub(crate) fn finish(&mut self, safe: &mut impl FnMut(O, &str)) {
         while !self.held.is_empty() {
             self.release(safe);
         }
     }
 
-    /// The origin of the first character that is held back.
+    /// The origin of the first held-back character.
     pub(crate) fn waiting(&self) -> Option<O> {
         self.origins.front().copied()
     }
 
-    /// Lets go of what cannot be a key anymore.
+    /// Passes on what cannot become a key.
     fn settle(&mut self, safe: &mut impl FnMut(O, &str)) {
         while !self.held.is_empty() {
-            let begun = if self.at_word_start() {
-                MARKS.iter().find_map(|mark| mark.chars_behind(&self.held).map(|n| (mark, n)))
+            let started = if self.at_word_start() {
+                KEY_PREFIXES
+                    .iter()
+                    .find_map(|mark| mark.chars_behind(&self.held).map(|n| (mark, n)))
             } else {
                 None
             };
-            match begun {
+            match started {
                 Some((mark, chars)) if chars >= KEY_CHARS_MIN => {
-                    for _ in 0..mark.kept {
+                    for _ in 0..mark.kept_prefix {
                         self.release(safe);
                     }
                     if let Some(origin) = self.waiting() {
@@ -129,7 +132,7 @@ impl<O: Copy> Redactor<O> {
         }
     }
 
-    /// Hands out the first character that is held back.
+    /// Passes on the first held-back character.
     fn release(&mut self, safe: &mut impl FnMut(O, &str)) {
         let length = self.held.chars().next().map_or(0, char::len_utf8);
         let first: String = self.held.drain(..length).collect();
@@ -150,7 +153,7 @@ impl<O: Copy> Redactor<O> {
         self.context.drain(..start);
     }
 
-    /// Whether a word begins behind the context.
+    /// Whether a word starts after the context.
     fn at_word_start(&self) -> bool {
         let context = self.context.as_str();
         if !context.ends_with(|c: char| c.is_ascii_alphanumeric()) {
@@ -166,22 +169,23 @@ impl<O: Copy> Redactor<O> {
     }
 }
 
-impl Mark {
+impl KeyPrefix {
     fn holds(&self, c: char) -> bool {
         c.is_ascii_alphanumeric() || self.more.contains(c)
     }
 
-    /// How many characters of a key are behind the beginning, if `text` may be one so far.
+    /// Number of key characters after the prefix, if `text` may be a key so far.
     fn chars_behind(&self, text: &str) -> Option<usize> {
         let length = self.start.len().min(text.len());
         let (found, start) = (text.get(..length)?, &self.start[..length]);
-        let same = if self.kept > 0 { found.eq_ignore_ascii_case(start) } else { found == start };
+        let same =
+            if self.kept_prefix > 0 { found.eq_ignore_ascii_case(start) } else { found == start };
         let behind = &text[length..];
         (same && behind.chars().all(|c| self.holds(c))).then_some(behind.len())
     }
 }
 
-/// How many bytes there are before anything that a key may begin with.
+/// Number of bytes before any possible start of a key.
 fn plain_bytes(text: &str) -> usize {
     let begins = |byte: u8| matches!(byte, b's' | b'A' | b'g' | b'b' | b'B');
     text.bytes().position(begins).unwrap_or(text.len())

@@ -1,11 +1,11 @@
 //! Answers from a recording, without a network.
 //!
-//! The n-th time a request is made it gets the n-th answer that was recorded for it, its pieces in
-//! order and all at once. Requests are the same when their JSON is, byte for byte, once the times
-//! of messages and what looks like a key are taken out of both. One that was not recorded, or not so often, fails with
-//! [`InvalidRequest`](ProviderError::InvalidRequest), which says where it differs from the
-//! nearest one that was. An answer whose reader let go of it, or whose recorder was stopped, ends
-//! there: it was cut off.
+//! The n-th occurrence of a request gets the n-th recorded answer to it, its pieces in order and
+//! all at once. Requests are equal when their JSON is, byte for byte, without the times of messages
+//! and with keys redacted. A request that was not recorded, or not as often, fails with
+//! [`InvalidRequest`](ProviderError::InvalidRequest), which says where it differs from the nearest
+//! recorded one. An answer whose reader dropped it, or whose recorder was stopped, ends there as
+//! interrupted.
 
 mod difference;
 
@@ -19,20 +19,20 @@ use futures_util::stream;
 use crate::recording::{Ending, Exchange, Recording, written};
 use difference::Difference;
 
-/// A provider that answers from a recording. Clones share the count of what was asked.
+/// A provider that answers from a recording. Clones share the count of requests.
 #[derive(Debug, Clone)]
 pub struct Replay {
-    library: Arc<Library>,
+    store: Arc<AnswerStore>,
 }
 
 #[derive(Debug)]
-struct Library {
-    /// In the order in which they were first recorded.
+struct AnswerStore {
+    /// In the order of recording.
     answers: Vec<Answers>,
     by_request: HashMap<String, usize>,
 }
 
-/// What was answered to the same request.
+/// The answers to the same request.
 #[derive(Debug, Default)]
 struct Answers {
     recorded: Vec<Arc<Exchange>>,
@@ -42,40 +42,40 @@ struct Answers {
 impl Replay {
     /// Answers from `recording`.
     pub fn new(recording: Recording) -> Self {
-        let mut library = Library { answers: Vec::new(), by_request: HashMap::new() };
+        let mut store = AnswerStore { answers: Vec::new(), by_request: HashMap::new() };
         for exchange in recording.into_exchanges() {
-            let next = library.answers.len();
-            let place = *library.by_request.entry(exchange.request.clone()).or_insert(next);
-            if place == next {
-                library.answers.push(Answers::default());
+            let next = store.answers.len();
+            let index = *store.by_request.entry(exchange.request.clone()).or_insert(next);
+            if index == next {
+                store.answers.push(Answers::default());
             }
-            if let Some(answers) = library.answers.get_mut(place) {
+            if let Some(answers) = store.answers.get_mut(index) {
                 answers.recorded.push(Arc::new(exchange));
             }
         }
-        Self { library: Arc::new(library) }
+        Self { store: Arc::new(store) }
     }
 }
 
 impl Provider for Replay {
     fn open(&self, request: Request) -> PieceSource {
-        let playing = Playing::Unread(Arc::clone(&self.library), Box::new(request));
+        let playing = ReplaySource::Unread(Arc::clone(&self.store), Box::new(request));
         Box::pin(stream::unfold(playing, |playing| async move {
-            // A wire lets others work while it waits.
+            // A network stream yields while it waits.
             tokio::task::consume_budget().await;
             playing.next()
         }))
     }
 }
 
-impl Library {
+impl AnswerStore {
     /// Takes the next answer to `request`.
     fn answer(&self, request: &Request) -> Result<Arc<Exchange>, ProviderError> {
         let refuse = |message: String| ProviderError::InvalidRequest { message };
         let asked = written(request)
             .map_err(|error| refuse(format!("the request cannot be written as JSON: {error}")))?;
-        let place = self.by_request.get(&asked);
-        let Some(answers) = place.and_then(|place| self.answers.get(*place)) else {
+        let index = self.by_request.get(&asked);
+        let Some(answers) = index.and_then(|index| self.answers.get(*index)) else {
             return Err(refuse(self.unknown(&asked)));
         };
         let given = answers.given.fetch_add(1, Ordering::SeqCst);
@@ -96,18 +96,18 @@ impl Library {
     }
 }
 
-/// An answer that is being given.
-enum Playing {
-    Unread(Arc<Library>, Box<Request>),
+/// An answer that is being replayed.
+enum ReplaySource {
+    Unread(Arc<AnswerStore>, Box<Request>),
     /// From this piece on.
     Answer(Arc<Exchange>, usize),
     Over,
 }
 
-impl Playing {
+impl ReplaySource {
     fn next(self) -> Option<(Result<Piece, ProviderError>, Self)> {
         let (exchange, at) = match self {
-            Self::Unread(library, request) => match library.answer(&request) {
+            Self::Unread(store, request) => match store.answer(&request) {
                 Ok(exchange) => (exchange, 0),
                 Err(error) => return Some((Err(error), Self::Over)),
             },

@@ -1,5 +1,5 @@
-//! One answer of a script: when it is given, how fast, of which steps, and how it ends. A reply
-//! that says something nobody could ever see is refused.
+//! A reply of a script: conditions, pace, steps and end. A reply with steps that could never take
+//! effect is refused.
 
 use antiphon_core::StopReason;
 use antiphon_core::port::StopSignal;
@@ -12,11 +12,11 @@ use crate::pace::{ChunkChars, Delay, Pace};
 use crate::step::{Step, StepWire};
 use crate::tokens::ScriptedUsage;
 
-/// Most steps in one reply. More than
-/// [`BLOCKS_MAX`](antiphon_core::stream::BLOCKS_MAX), so that a script can go over that limit.
+/// Most steps in one reply. More than [`BLOCKS_MAX`](antiphon_core::stream::BLOCKS_MAX), so that a
+/// script can exceed that limit.
 pub const STEPS_MAX: usize = 2048;
 
-/// One answer of a script.
+/// A reply of a script.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Reply {
     pub(crate) when: Condition,
@@ -29,7 +29,7 @@ pub(crate) struct Reply {
     raw_stop: Option<String>,
 }
 
-/// How the deltas of neighboring calls are ordered.
+/// How the deltas of adjacent calls are ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Calls {
     /// One call after the other.
@@ -39,7 +39,7 @@ pub(crate) enum Calls {
 }
 
 impl Reply {
-    /// Its own pace where it has one, else the script's.
+    /// Its own pace if it has one, else the script's.
     pub(crate) fn pace(&self, script: Pace) -> Pace {
         Pace {
             chunk_chars: self.chunk_chars.unwrap_or(script.chunk_chars),
@@ -47,7 +47,7 @@ impl Reply {
         }
     }
 
-    /// Why the "model" stops.
+    /// The stop reason of the answer.
     pub(crate) fn stop(&self) -> StopSignal {
         let calls = self.steps.iter().any(|step| matches!(step, Step::Call { .. }));
         let reason =
@@ -64,7 +64,7 @@ impl Reply {
     }
 }
 
-/// A reply as it is written.
+/// A reply as the user writes it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReplyWire {
@@ -103,7 +103,7 @@ impl TryFrom<Spanned<ReplyWire>> for Reply {
             && let Some(field) = wire.get_ref().closing_field()
         {
             let reason =
-                format!("`{field}` is never said in a reply that ends with `{end}`: remove one");
+                format!("`{field}` is never sent in a reply that ends with `{end}`: remove one");
             return Err(Fault::of(&wire, reason));
         }
         let wire = wire.into_inner();
@@ -121,7 +121,7 @@ impl TryFrom<Spanned<ReplyWire>> for Reply {
 }
 
 impl ReplyWire {
-    /// A field about the end of a whole answer, if there is one.
+    /// A field about the end of a complete answer, if there is one.
     fn closing_field(&self) -> Option<&'static str> {
         let given = [
             ("stop", self.stop.is_some()),

@@ -1,5 +1,5 @@
-//! A script: replies, tried in order. A text that is no script, or holds a reply that could
-//! never be chosen, is refused as a whole.
+//! A script: replies, tried in order. An invalid script, or one with a reply that could never be
+//! chosen, is refused as a whole.
 
 use antiphon_core::{MODEL_REF_BYTES_MAX, ModelRef};
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use toml::Spanned;
 use crate::error::{Fault, ScriptError};
 use crate::pace::{ChunkChars, Delay, Pace};
 use crate::reply::{Reply, ReplyWire};
-use crate::scene::Scene;
+use crate::request_facts::RequestFacts;
 
 /// Largest script, in bytes.
 pub const SCRIPT_BYTES_MAX: usize = 1024 * 1024;
@@ -16,10 +16,10 @@ pub const SCRIPT_BYTES_MAX: usize = 1024 * 1024;
 /// Most replies in one script.
 pub const REPLIES_MAX: usize = 1024;
 
-/// The name of a script that has none.
+/// The name of a script without one.
 const NAME_DEFAULT: &str = "script";
 
-/// What a [`ScriptedProvider`](crate::ScriptedProvider) answers.
+/// The script of a [`ScriptedProvider`](crate::ScriptedProvider).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Script {
     model: ModelRef,
@@ -31,7 +31,7 @@ impl Script {
     /// The scripts that come with Antiphon, from `examples/scripts`.
     pub const BUILTIN: &'static [&'static str] = &["flaky", "hello", "slow", "tools"];
 
-    /// Reads a script.
+    /// Parses a script.
     pub fn parse(text: &str) -> Result<Self, ScriptError> {
         if text.len() > SCRIPT_BYTES_MAX {
             return Err(ScriptError::TooLarge { bytes: text.len() });
@@ -41,7 +41,7 @@ impl Script {
         Self::try_from(wire).map_err(|fault| ScriptError::new(text, fault))
     }
 
-    /// One of [`BUILTIN`](Self::BUILTIN).
+    /// One of [`BUILTIN`](Self::BUILTIN); `None` for any other name.
     pub fn builtin(name: &str) -> Option<Self> {
         let text = match name {
             "flaky" => include_str!("../../../../examples/scripts/flaky.toml"),
@@ -50,11 +50,11 @@ impl Script {
             "tools" => include_str!("../../../../examples/scripts/tools.toml"),
             _ => return None,
         };
-        // A test reads them all.
+        // A test parses them all.
         Self::parse(text).ok()
     }
 
-    /// Who answers: `scripted/` and the script's name.
+    /// The model name: `scripted/` and the script's name.
     pub fn model(&self) -> &ModelRef {
         &self.model
     }
@@ -63,18 +63,18 @@ impl Script {
         self.pace
     }
 
-    /// The first reply that fits.
-    pub(crate) fn reply(&self, scene: &Scene<'_>) -> Option<&Reply> {
-        self.replies.iter().find(|reply| reply.when.fits(scene))
+    /// The first matching reply.
+    pub(crate) fn reply(&self, facts: &RequestFacts<'_>) -> Option<&Reply> {
+        self.replies.iter().find(|reply| reply.when.fits(facts))
     }
 
-    /// Whether any reply depends on how often a request was seen.
+    /// Whether any reply depends on the number of attempts.
     pub(crate) fn asks_attempt(&self) -> bool {
         self.replies.iter().any(|reply| reply.when.asks_attempt())
     }
 }
 
-/// A script as it is written.
+/// A script as the user writes it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ScriptWire {
@@ -99,7 +99,7 @@ impl TryFrom<ScriptWire> for Script {
     }
 }
 
-/// The model that a script of that name stands for.
+/// The model name for a script name.
 fn model(name: Option<Spanned<String>>) -> Result<ModelRef, Fault> {
     let name = name.unwrap_or_else(|| Spanned::new(0..0, NAME_DEFAULT.to_owned()));
     ModelRef::parse(&format!("scripted/{}", name.get_ref())).map_err(|_| {

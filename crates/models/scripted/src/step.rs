@@ -1,5 +1,5 @@
-//! One thing a reply does. A step that names no kind, two kinds, or a field its kind does not
-//! have is refused.
+//! One step of a reply. A step without a kind, with two kinds, or with a field that its kind does
+//! not have is refused.
 
 mod call;
 mod failure;
@@ -8,17 +8,17 @@ mod opaque;
 use antiphon_core::ProviderError;
 use serde::Deserialize;
 
-use crate::composer::ANSWER_BYTES_MAX;
+use crate::answer_builder::ANSWER_BYTES_MAX;
 use crate::pace::Delay;
 use crate::template::Template;
 pub(crate) use call::Call;
 use failure::Failure;
 use opaque::Opaque;
 
-/// Most times a text can be repeated.
+/// Most repetitions of a text.
 pub const REPEAT_MAX: u32 = 10_000_000;
 
-/// One thing a reply does.
+/// One step of a reply.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Step {
     Text {
@@ -36,33 +36,33 @@ pub(crate) enum Step {
         end: End,
     },
     Opaque(Opaque),
-    /// The wire shows that it is alive, and nothing else.
+    /// A keep-alive without content.
     Alive,
-    /// Nothing comes for a while.
+    /// A pause.
     Pause(Delay),
     /// The answer fails.
     Fail(ProviderError),
-    /// The answer ends without being whole.
+    /// The answer ends incomplete.
     Cut,
-    /// Nothing comes anymore.
+    /// Nothing more is sent.
     Stall,
 }
 
-/// Whether the end of a block is said.
+/// Whether the end of a block is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     Said,
-    /// The block is broken off by what follows, or closed by the end of the answer.
-    Unsaid,
+    /// The block is cut off by what follows, or closed by the end of the answer.
+    Omitted,
 }
 
-/// How often a text is said, from 1 to [`REPEAT_MAX`].
+/// Number of repetitions of a text, from 1 to [`REPEAT_MAX`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "u32")]
 pub(crate) struct Repeat(u32);
 
 impl Step {
-    /// The name of the field that ends the answer, if it is such a step.
+    /// The name of the field, if the step ends the answer.
     pub(crate) fn ends_answer(&self) -> Option<&'static str> {
         match self {
             Self::Fail(_) => Some("error"),
@@ -98,7 +98,7 @@ impl TryFrom<u32> for Repeat {
     }
 }
 
-/// A step as it is written: any field may be there.
+/// A step as the user writes it: any field may be present.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StepWire {
@@ -120,7 +120,7 @@ impl TryFrom<StepWire> for Step {
     type Error = String;
 
     fn try_from(wire: StepWire) -> Result<Self, String> {
-        let end = wire.unfinished.map_or(End::Said, |True| End::Unsaid);
+        let end = wire.unfinished.map_or(End::Said, |True| End::Omitted);
         let (repeat, signature) = (wire.repeat.unwrap_or(Repeat::ONCE), wire.signature.clone());
         let kinds = [
             wire.text.map(|text| ("text", Self::Text { text, repeat, end })),
@@ -192,7 +192,7 @@ fn only(mut kinds: Vec<(&'static str, Step)>) -> Result<(&'static str, Step), St
     }
 }
 
-/// `true`. A `false` would read as if something were switched off that never was on.
+/// `true`. A `false` would look as if it disabled something that is never enabled.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(try_from = "bool")]
 struct True;

@@ -1,11 +1,12 @@
-//! Text with placeholders. `{{last_user}}`, `{{last_result}}`, a place in it and `{{turn}}` are replaced once;
-//! what replaces them is never read as a template. Any other `{{` is refused.
+//! Text with placeholders. `{{last_user}}`, `{{last_result}}`, a JSON pointer into it and
+//! `{{turn}}` are replaced once; replacements are not templates themselves. Any other `{{` is
+//! refused.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use crate::scene::Scene;
+use crate::request_facts::RequestFacts;
 
 /// A text that may refer to the request.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -17,7 +18,7 @@ enum Part {
     Literal(String),
     LastUser,
     LastResult,
-    /// A place in the last result, which is JSON.
+    /// A JSON pointer into the last result.
     InLastResult(String),
     Turn,
 }
@@ -40,16 +41,16 @@ impl Template {
         Ok(Self(parts))
     }
 
-    pub(crate) fn render(&self, scene: &Scene<'_>) -> String {
-        self.0.iter().map(|part| part.value(scene)).collect()
+    pub(crate) fn render(&self, facts: &RequestFacts<'_>) -> String {
+        self.0.iter().map(|part| part.value(facts)).collect()
     }
 
-    /// How long [`render`](Self::render) makes it, without making it.
-    pub(crate) fn rendered_bytes(&self, scene: &Scene<'_>) -> usize {
-        self.0.iter().map(|part| part.value(scene).len()).fold(0, usize::saturating_add)
+    /// Length of [`render`](Self::render) in bytes, without rendering.
+    pub(crate) fn rendered_bytes(&self, facts: &RequestFacts<'_>) -> usize {
+        self.0.iter().map(|part| part.value(facts).len()).fold(0, usize::saturating_add)
     }
 
-    /// How long it is at least.
+    /// Minimum length in bytes.
     pub(crate) fn literal_bytes(&self) -> usize {
         self.0
             .iter()
@@ -85,24 +86,24 @@ impl Part {
         }
     }
 
-    fn value<'a>(&'a self, scene: &'a Scene<'_>) -> Cow<'a, str> {
+    fn value<'a>(&'a self, facts: &'a RequestFacts<'_>) -> Cow<'a, str> {
         match self {
             Self::Literal(text) => text.into(),
-            Self::LastUser => scene.last_user.as_deref().unwrap_or_default().into(),
+            Self::LastUser => facts.last_user.as_deref().unwrap_or_default().into(),
             Self::LastResult => {
-                scene.last_result.as_ref().map_or("", |result| result.text.as_str()).into()
+                facts.last_result.as_ref().map_or("", |result| result.text.as_str()).into()
             }
             Self::InLastResult(pointer) => {
-                let text = scene.last_result.as_ref().map_or("", |result| result.text.as_str());
+                let text = facts.last_result.as_ref().map_or("", |result| result.text.as_str());
                 inside(text, pointer).into()
             }
-            Self::Turn => scene.turn.to_string().into(),
+            Self::Turn => facts.turn.to_string().into(),
         }
     }
 }
 
-/// What stands at a place in a JSON text: a text as it is, anything else as JSON; nothing where
-/// nothing is.
+/// The value at a JSON pointer: a string as it is, anything else as JSON; empty where there is no
+/// value.
 fn inside(text: &str, pointer: &str) -> String {
     let value: Option<serde_json::Value> = serde_json::from_str(text).ok();
     let found = value.as_ref().and_then(|value| value.pointer(pointer));
@@ -116,7 +117,7 @@ mod tests {
     use super::inside;
 
     #[test]
-    fn a_place_in_json_is_its_text_or_its_json_or_nothing() {
+    fn a_json_pointer_gives_a_string_or_json_or_nothing() {
         let text = r#"{"task_ids":["a","b"],"result":{"content":{"n":1}},"a/b":"slash"}"#;
         assert_eq!(inside(text, "/task_ids/1"), "b");
         assert_eq!(inside(text, "/result/content"), r#"{"n":1}"#);

@@ -1,6 +1,5 @@
-//! What an answer costs where its script does not say: one token per four characters begun, of
-//! all that is text. An estimate to test accounting with, and always the same for the same
-//! request and reply.
+//! Estimated usage where a script gives none: one token per four characters of text, rounded up. It
+//! is for testing accounting, and always the same for the same request and reply.
 
 use antiphon_core::{
     AssistantBlock, InputBlock, Message, Request, ToolArguments, ToolCallBlock, Usage,
@@ -9,7 +8,7 @@ use serde::Deserialize;
 
 const CHARS_PER_TOKEN: u64 = 4;
 
-/// The `usage` of a reply. What is not given is estimated, except for the cache.
+/// The `usage` of a reply. Missing counts are estimated, except for the cache.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_field_names, reason = "the names are those of `Usage`")]
@@ -35,7 +34,6 @@ impl ScriptedUsage {
     }
 }
 
-/// Characters of `text`.
 pub(crate) fn chars(text: &str) -> u64 {
     u64::try_from(text.chars().count()).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! The HTTP client, one for all providers: one pool of connections, one TLS stack.
+//! The HTTP client that all providers share: one connection pool, one TLS stack.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use crate::dialect::Dialect;
 use crate::endpoint::Post;
 use crate::source::Source;
 
-/// How connections are made.
+/// Settings of the HTTP client.
 #[derive(Debug, Clone)]
 pub struct TransportConfig {
-    /// How long a provider may take to accept a connection.
+    /// How long connecting to a provider may take.
     pub connect_timeout: Duration,
-    /// Certificates to trust beside the system's own, in PEM.
+    /// Certificates to trust in addition to the system's, in PEM.
     pub extra_roots_pem: Option<Vec<u8>>,
 }
 
@@ -24,30 +24,30 @@ impl Default for TransportConfig {
     }
 }
 
-/// Why no client could be made.
+/// Why the HTTP client cannot be created.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot set up HTTP: {reason}")]
 pub struct TransportError {
-    /// What is wrong.
+    /// What the HTTP library reports.
     pub reason: String,
 }
 
-/// Sends requests and reads answers. Cheap to clone; clones share their connections.
+/// Sends requests and reads responses. Cheap to clone; clones share their connections.
 #[derive(Debug, Clone)]
 pub struct Transport {
     client: Client,
 }
 
 impl Transport {
-    /// Makes a client. Proxies are taken from the usual variables of the environment.
+    /// Creates a client. Proxies are read from the usual environment variables.
     pub fn new(config: &TransportConfig) -> Result<Self, TransportError> {
-        // Fails when one is installed already, which is as good.
+        // Fails when a provider is installed already, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let fault = |error: reqwest::Error| TransportError { reason: error.to_string() };
         let mut builder = Client::builder()
             .user_agent(concat!("antiphon/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(config.connect_timeout)
-            // A redirect would carry the key to whoever it names.
+            // A redirect would send the key to another server.
             .redirect(reqwest::redirect::Policy::none())
             .tcp_nodelay(true);
         if let Some(pem) = &config.extra_roots_pem {
@@ -61,7 +61,7 @@ impl Transport {
         &self.client
     }
 
-    /// Sends `post` when polled and reads the answer in `dialect`.
+    /// Sends `post` when polled and reads the response with `dialect`.
     pub fn stream(&self, post: Post, dialect: impl Dialect) -> PieceSource {
         Box::pin(Source::new(self.client.clone(), post, dialect))
     }

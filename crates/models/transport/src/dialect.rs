@@ -1,12 +1,12 @@
-//! What one provider's wire means.
+//! The wire format of one provider.
 
 use antiphon_core::{Piece, ProviderError};
 
 use crate::HttpFailure;
 
-/// One answer of one provider, read event by event. Pure: no I/O, no clock.
+/// Parses one answer of a provider, event by event. Pure: no I/O, no clock.
 pub trait Dialect: Send + Unpin + 'static {
-    /// Reads one server-sent event and appends what it says.
+    /// Parses one server-sent event and appends its pieces.
     fn event(
         &mut self,
         name: &str,
@@ -14,12 +14,12 @@ pub trait Dialect: Send + Unpin + 'static {
         pieces: &mut Vec<Piece>,
     ) -> Result<(), ProviderError>;
 
-    /// The body ended. A wire that has no closing event may finish the answer here; by default
-    /// an answer that did not say it is done was cut off.
+    /// The body ended. A wire without a closing event may finish the answer here; by default, an
+    /// answer without one was interrupted.
     fn end(&mut self, _pieces: &mut Vec<Piece>) -> Result<(), ProviderError> {
         Ok(())
     }
 
-    /// Reads an error response.
+    /// Parses an error response.
     fn failure(&self, failure: &HttpFailure) -> ProviderError;
 }

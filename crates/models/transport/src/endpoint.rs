@@ -1,4 +1,4 @@
-//! Where a provider is, and one request to it.
+//! The address of a provider, and one request to it.
 
 use std::fmt;
 
@@ -6,38 +6,38 @@ use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::unsaid::Unsaid;
+use crate::redacted_keys::RedactedKeys;
 
-/// The address of a provider.
+/// The base address of a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint(Url);
 
-/// Why a text is no address.
+/// Why a text is not a valid address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
     /// Not a URL.
     #[error("`{found}` is not a URL: {reason}")]
     Url {
-        /// The text.
+        /// The refused text.
         found: String,
-        /// What is wrong with it.
+        /// What the URL parser reports.
         reason: String,
     },
-    /// Not HTTP.
+    /// Neither `http` nor `https`.
     #[error("`{found}` is not an http or https address")]
     Scheme {
-        /// The text.
+        /// The refused text.
         found: String,
     },
-    /// Keys have their own place, which is never printed.
-    #[error("an address must not hold a user name or password: set the key instead")]
+    /// The address contains credentials. Keys are configured separately and never printed.
+    #[error("an address must not contain a user name or password: set the key instead")]
     Userinfo,
 }
 
 impl Endpoint {
-    /// Reads the base address of a provider, `https://api.example.com/v1` for instance.
+    /// Parses the base address of a provider, such as `https://api.example.com/v1`.
     pub fn parse(text: &str) -> Result<Self, EndpointError> {
-        // Before anything is repeated to anybody.
+        // Checked first, because the other errors repeat the text.
         if text.contains('@') {
             return Err(EndpointError::Userinfo);
         }
@@ -59,14 +59,14 @@ impl Endpoint {
         Self(url)
     }
 
-    /// The same address with a query.
+    /// The same address with a query parameter.
     pub fn with_query(&self, name: &str, value: &str) -> Self {
         let mut url = self.0.clone();
         url.query_pairs_mut().append_pair(name, value);
         Self(url)
     }
 
-    /// The name of the machine, in lower case.
+    /// The host name, in lower case.
     pub fn host(&self) -> &str {
         self.0.host_str().unwrap_or_default()
     }
@@ -82,32 +82,32 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// One request: JSON to an address.
+/// A POST request with a JSON body.
 pub struct Post {
     pub(crate) endpoint: Endpoint,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
-    /// What no answer may repeat.
-    pub(crate) unsaid: Unsaid,
+    /// Keys to redact from responses.
+    pub(crate) keys: RedactedKeys,
 }
 
 impl Post {
-    /// Sends `body`, which is JSON.
+    /// A request with this JSON body.
     pub fn json(endpoint: Endpoint, body: Vec<u8>) -> Self {
-        Self { endpoint, headers: HeaderMap::new(), body, unsaid: Unsaid::default() }
+        Self { endpoint, headers: HeaderMap::new(), body, keys: RedactedKeys::default() }
     }
 
-    /// With a header.
+    /// Adds a header.
     pub fn header(mut self, name: &'static str, value: &'static str) -> Self {
         self.headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
         self
     }
 
-    /// With a key. One that no header can carry is left out, so the provider says that it is
-    /// missing.
+    /// Adds a key as a header. A key that is not valid in a header is omitted, so that the provider
+    /// reports it as missing.
     pub fn secret(mut self, name: &'static str, prefix: &str, value: &SecretString) -> Self {
         let key = value.expose_secret().trim();
-        self.unsaid.add(key);
+        self.keys.add(key);
         let text = format!("{prefix}{key}");
         if let Ok(mut value) = HeaderValue::from_str(&text) {
             value.set_sensitive(true);
@@ -117,7 +117,7 @@ impl Post {
     }
 }
 
-/// The body is what somebody told a model: only its size is shown.
+/// Prints only the size of the body, which contains the conversation.
 impl fmt::Debug for Post {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Post")

@@ -1,4 +1,4 @@
-//! Error responses, and errors that never became a response.
+//! Error responses, and connection errors.
 
 use std::time::Duration;
 
@@ -7,20 +7,20 @@ use antiphon_core::port::TimeoutPhase;
 use chrono::{DateTime, Utc};
 use reqwest::header::HeaderMap;
 
-/// Most of an error response that is read.
+/// Most bytes of an error response that are read.
 pub const ERROR_BODY_BYTES_MAX: usize = 64 * 1024;
 
-/// Most of a provider's own words that is shown.
+/// Most characters of a provider's message that are shown.
 const MESSAGE_CHARS_MAX: usize = 600;
 
-/// A response that is no answer.
+/// An HTTP error response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpFailure {
-    /// The HTTP status.
+    /// HTTP status code.
     pub status: u16,
-    /// How long the provider asked to be left alone.
+    /// How long the provider asks to wait.
     pub retry_after: Option<Duration>,
-    /// The provider's own word on whether to try again.
+    /// Whether the provider recommends a retry; absent when it does not say.
     pub should_retry: Option<bool>,
     /// At most [`ERROR_BODY_BYTES_MAX`] of its body.
     pub body: String,
@@ -36,8 +36,8 @@ impl HttpFailure {
         }
     }
 
-    /// What the status alone says, with the provider's own words where it gave some. A dialect
-    /// that reads more into the body does so before it comes here.
+    /// The error for the status code, with the provider's message if there is one. A dialect that
+    /// knows more from the body checks that first.
     pub fn by_status(&self, words: Option<&str>) -> ProviderError {
         let message = self.message(words);
         let retry_after = self.retry_after;
@@ -59,13 +59,13 @@ impl HttpFailure {
         }
     }
 
-    /// An error in mid-stream, which came with status 200.
+    /// An error in the middle of a stream, which has status 200.
     pub fn mid_stream() -> Self {
         Self { status: 200, retry_after: None, should_retry: None, body: String::new() }
     }
 
-    /// `error`, unless the provider says outright that trying again helps, or that it does not.
-    pub(crate) fn heeded(&self, error: ProviderError) -> ProviderError {
+    /// `error`, changed to retryable or not if the provider says so explicitly.
+    pub(crate) fn with_retry_advice(&self, error: ProviderError) -> ProviderError {
         match (self.should_retry, error.is_transient()) {
             (Some(true), false) => ProviderError::Server {
                 status: self.status,
@@ -80,7 +80,7 @@ impl HttpFailure {
         }
     }
 
-    /// The provider's words, or what can be said without them.
+    /// The provider's message, or a general one.
     pub fn message(&self, words: Option<&str>) -> String {
         let body = self.body.trim();
         match words {
@@ -95,7 +95,7 @@ impl HttpFailure {
     }
 }
 
-/// Text of a provider, short enough to show and without what a person cannot see.
+/// A provider's text, shortened and without invisible characters.
 fn shortened(text: &str) -> String {
     let text = antiphon_core::visible(text.trim());
     match text.char_indices().nth(MESSAGE_CHARS_MAX) {
@@ -110,7 +110,7 @@ fn looks_like_html(body: &str) -> bool {
     starts_with("<!doctype") || starts_with("<html")
 }
 
-/// An error of the connection, with its cause: the innermost says what went wrong.
+/// A connection error with its innermost cause.
 pub(crate) fn connection(error: &reqwest::Error) -> ProviderError {
     if error.is_timeout() && error.is_connect() {
         return ProviderError::Timeout { phase: TimeoutPhase::Connect };
@@ -137,7 +137,7 @@ fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok().map(str::trim)
 }
 
-/// `retry-after-ms`, then `retry-after` in seconds or as a date.
+/// Reads `retry-after-ms`, then `retry-after` in seconds or as a date.
 fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> {
     let millis = header(headers, "retry-after-ms").and_then(|text| text.parse::<f64>().ok());
     if let Some(millis) = millis {

@@ -1,23 +1,23 @@
-//! HTTP and server-sent events, as model providers speak them.
+//! HTTP and server-sent events of model providers.
 //!
-//! A provider brings a [`Dialect`]: pure code that turns one server-sent event into
+//! A provider implements a [`Dialect`]: pure code that turns a server-sent event into
 //! [`Piece`](antiphon_core::Piece)s and an error response into a
 //! [`ProviderError`](antiphon_core::ProviderError). [`Transport::stream`] does the rest:
-//! connections, TLS, proxies, parsing, limits, and errors that say what to do.
+//! connections, TLS, proxies, parsing, limits and errors.
 //!
-//! Nothing is sent before the stream is polled. Dropping it closes the request.
+//! Nothing is sent before the stream is polled. Dropping the stream closes the request.
 
 mod client;
 mod dialect;
 mod endpoint;
 mod failure;
 mod probe;
+mod redacted_keys;
 mod source;
-mod unsaid;
 
 pub use client::{Transport, TransportConfig, TransportError};
 pub use dialect::Dialect;
 pub use endpoint::{Endpoint, EndpointError, Post};
 pub use failure::{ERROR_BODY_BYTES_MAX, HttpFailure};
 pub use probe::DOCUMENT_BYTES_MAX;
-pub use source::{EVENT_BYTES_MAX, refused};
+pub use source::{EVENT_BYTES_MAX, failed_source};

@@ -1,4 +1,4 @@
-//! One short look at an address: is anybody there, and does it take the key?
+//! A short request that checks whether a provider is reachable and accepts the key.
 
 use antiphon_core::ProviderError;
 
@@ -6,11 +6,11 @@ use crate::client::Transport;
 use crate::endpoint::Post;
 use crate::failure::{HttpFailure, connection};
 
-/// Most of a document that is read.
+/// Most bytes of a document that are read.
 pub const DOCUMENT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 impl Transport {
-    /// Fetches the JSON document at the address of `post`, whose body is not sent.
+    /// Fetches the JSON document at the address of `post`. The body of `post` is not sent.
     pub async fn get(&self, post: Post) -> Result<String, ProviderError> {
         let request = self.client().get(post.endpoint.url().clone()).headers(post.headers);
         let mut response = request.send().await.map_err(|error| connection(&error))?;
@@ -28,7 +28,7 @@ impl Transport {
             Ok(String::from_utf8_lossy(&body).into_owned())
         } else {
             let mut failure = HttpFailure::new(status, &headers, &body);
-            post.unsaid.redact(&mut failure.body);
+            post.keys.redact(&mut failure.body);
             Err(failure.by_status(None))
         }
     }

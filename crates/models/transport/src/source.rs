@@ -19,53 +19,54 @@ use tokio::time::{Sleep, sleep};
 use crate::dialect::Dialect;
 use crate::endpoint::Post;
 use crate::failure::{ERROR_BODY_BYTES_MAX, HttpFailure, connection};
-use crate::unsaid::Unsaid;
+use crate::redacted_keys::RedactedKeys;
 
-/// Largest server-sent event. A larger one is a fault of the provider.
+/// Largest server-sent event, in bytes. A larger one is a protocol error.
 pub const EVENT_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// How long an answer that is whole waits for its connection to be free again. Most servers
-/// close the body right behind their last event; one that does not costs a new connection.
+/// How long a complete answer waits for its body to end, so that the connection can be reused. Most
+/// servers close the body right after the last event; otherwise the next request opens a new
+/// connection.
 const LINGER: Duration = Duration::from_millis(5);
 
 const EVENT_LIMIT: NonZeroUsize = NonZeroUsize::new(EVENT_BYTES_MAX).unwrap();
 
 pub(crate) struct Source<D> {
     dialect: D,
-    unsaid: Unsaid,
+    keys: RedactedKeys,
     state: State,
     pieces: Vec<Piece>,
     ready: VecDeque<Piece>,
 }
 
 enum State {
-    /// The request is prepared, or on its way.
+    /// The request is being sent.
     Sending(BoxFuture<'static, Result<Response, ProviderError>>),
-    Refused(BoxFuture<'static, HttpFailure>),
+    FailedSource(BoxFuture<'static, HttpFailure>),
     Reading(Box<Body>),
-    /// The answer is whole; `Done` is held back until the body ends or `LINGER` is over.
+    /// The answer is complete; `Done` is delayed until the body ends or `LINGER` has passed.
     Lingering(Box<Body>, Pin<Box<Sleep>>),
     Ended,
 }
 
 struct Body {
     chunks: BoxStream<'static, reqwest::Result<Bytes>>,
-    /// What came before the first event, at most [`ERROR_BODY_BYTES_MAX`]. If no event comes,
-    /// it says what came in its place.
+    /// Bytes before the first event, at most [`ERROR_BODY_BYTES_MAX`]. Without any event, they are
+    /// the error document.
     head: Vec<u8>,
     unread: Bytes,
     decoder: SseDecoder,
     status: u16,
     events: u64,
-    /// Nothing has come of the last chunk yet.
+    /// The last chunk has produced no piece yet.
     fresh: bool,
     ended: bool,
 }
 
-/// What a body says next.
-enum Heard {
+/// The next part of a body.
+enum BodyEvent {
     Event(MessageEvent),
-    /// Bytes that end no event: a comment, or part of a long one.
+    /// Bytes that complete no event: a comment, or part of a long event.
     Bytes,
     End,
 }
@@ -74,14 +75,14 @@ impl<D: Dialect> Source<D> {
     pub(crate) fn new(client: Client, post: Post, dialect: D) -> Self {
         Self {
             dialect,
-            unsaid: post.unsaid.clone(),
+            keys: post.keys.clone(),
             state: State::Sending(Box::pin(send(client, post))),
             pieces: Vec::new(),
             ready: VecDeque::new(),
         }
     }
 
-    /// Reads on until there is something to hand out, or nothing more.
+    /// Reads until there is a piece or the body ends.
     fn advance(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ProviderError>> {
         match &mut self.state {
             State::Sending(sending) => {
@@ -89,37 +90,37 @@ impl<D: Dialect> Source<D> {
                 self.state = if response.status() == 200 {
                     State::Reading(Box::new(Body::new(response)?))
                 } else {
-                    State::Refused(Box::pin(read_failure(response)))
+                    State::FailedSource(Box::pin(read_failure(response)))
                 };
                 Poll::Ready(Ok(()))
             }
-            State::Refused(reading) => {
+            State::FailedSource(reading) => {
                 let mut failure = ready!(reading.as_mut().poll(cx));
-                self.unsaid.redact(&mut failure.body);
-                Poll::Ready(Err(failure.heeded(self.dialect.failure(&failure))))
+                self.keys.redact(&mut failure.body);
+                Poll::Ready(Err(failure.with_retry_advice(self.dialect.failure(&failure))))
             }
             State::Reading(body) => {
                 match ready!(body.poll_next(cx))? {
-                    Heard::Event(mut event) => {
-                        self.unsaid.redact(&mut event.data);
+                    BodyEvent::Event(mut event) => {
+                        self.keys.redact(&mut event.data);
                         match self.dialect.event(&event.event, &event.data, &mut self.pieces) {
-                            // The body ended within this event: what is wrong is that half is
-                            // missing.
+                            // The body ended inside of this event: the error is the interruption,
+                            // not the format.
                             Err(ProviderError::Protocol { .. }) if body.ended => {
                                 return Poll::Ready(Err(ProviderError::Cut));
                             }
                             read => read?,
                         }
-                        // Something came, even if it says nothing: whoever waits may go on.
+                        // Bytes arrived without a piece: report that the provider is alive.
                         if self.pieces.is_empty() {
                             self.pieces.push(Piece::Alive);
                         }
                     }
-                    Heard::Bytes => self.pieces.push(Piece::Alive),
-                    Heard::End if body.events == 0 => {
-                        return Poll::Ready(Err(body.no_events(&self.dialect, &self.unsaid)));
+                    BodyEvent::Bytes => self.pieces.push(Piece::Alive),
+                    BodyEvent::End if body.events == 0 => {
+                        return Poll::Ready(Err(body.no_events(&self.dialect, &self.keys)));
                     }
-                    Heard::End => {
+                    BodyEvent::End => {
                         self.state = State::Ended;
                         self.dialect.end(&mut self.pieces)?;
                     }
@@ -131,11 +132,11 @@ impl<D: Dialect> Source<D> {
         }
     }
 
-    /// The answer is whole: lets the body end, so that its connection can be used again.
+    /// Waits for the end of the body, so that the connection can be reused.
     fn linger(&mut self) {
         self.state = match std::mem::replace(&mut self.state, State::Ended) {
             State::Reading(body) => State::Lingering(body, Box::pin(sleep(LINGER))),
-            State::Sending(_) | State::Refused(_) | State::Lingering(..) | State::Ended => {
+            State::Sending(_) | State::FailedSource(_) | State::Lingering(..) | State::Ended => {
                 State::Ended
             }
         };
@@ -195,13 +196,13 @@ impl Body {
         })
     }
 
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Heard, ProviderError>> {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<BodyEvent, ProviderError>> {
         loop {
             match self.decoder.next(&mut self.unread) {
                 Some(Ok(SseEvent::Message(event))) => {
                     self.events += 1;
                     self.fresh = false;
-                    return Poll::Ready(Ok(Heard::Event(event)));
+                    return Poll::Ready(Ok(BodyEvent::Event(event)));
                 }
                 Some(Ok(SseEvent::Retry(_))) => continue,
                 Some(Err(_)) => {
@@ -209,10 +210,10 @@ impl Body {
                         message: format!("an event of more than {EVENT_BYTES_MAX} bytes"),
                     }));
                 }
-                None if self.ended => return Poll::Ready(Ok(Heard::End)),
+                None if self.ended => return Poll::Ready(Ok(BodyEvent::End)),
                 None if self.fresh => {
                     self.fresh = false;
-                    return Poll::Ready(Ok(Heard::Bytes));
+                    return Poll::Ready(Ok(BodyEvent::Bytes));
                 }
                 None => {}
             }
@@ -224,11 +225,11 @@ impl Body {
                     self.unread = chunk;
                     self.fresh = true;
                 }
-                // Once more of it came than nothing, the rest was cut off.
+                // After the first event, a connection error means an interrupted answer.
                 Some(Err(_)) if self.events > 0 => return Poll::Ready(Err(ProviderError::Cut)),
                 Some(Err(error)) => return Poll::Ready(Err(connection(&error))),
                 None => {
-                    // Some servers leave out the blank line behind their last event.
+                    // Some servers omit the blank line after their last event.
                     self.unread = Bytes::from_static(b"\n\n");
                     self.ended = true;
                 }
@@ -236,11 +237,11 @@ impl Body {
         }
     }
 
-    /// A document where a stream should be: an error with the wrong status, or somebody else.
-    fn no_events(&self, dialect: &impl Dialect, unsaid: &Unsaid) -> ProviderError {
+    /// A document instead of a stream: an error with a wrong status, or another server.
+    fn no_events(&self, dialect: &impl Dialect, keys: &RedactedKeys) -> ProviderError {
         let (status, retry_after) = (self.status, None);
         let mut body = String::from_utf8_lossy(&self.head).into_owned();
-        unsaid.redact(&mut body);
+        keys.redact(&mut body);
         if body.trim_start().starts_with(['{', '[', '<']) {
             dialect.failure(&HttpFailure { status, retry_after, should_retry: None, body })
         } else {
@@ -279,14 +280,14 @@ fn extend_up_to(bytes: &mut Vec<u8>, more: &[u8], bytes_max: usize) {
     bytes.extend_from_slice(&more[..more.len().min(room)]);
 }
 
-/// An answer that failed before anything was sent.
-pub fn refused(error: ProviderError) -> antiphon_core::PieceSource {
-    Box::pin(Refused(Some(error)))
+/// An answer that fails before anything is sent.
+pub fn failed_source(error: ProviderError) -> antiphon_core::PieceSource {
+    Box::pin(FailedSource(Some(error)))
 }
 
-struct Refused(Option<ProviderError>);
+struct FailedSource(Option<ProviderError>);
 
-impl Stream for Refused {
+impl Stream for FailedSource {
     type Item = Result<Piece, ProviderError>;
 
     fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {

@@ -12,6 +12,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use antiphon_core::TaskId;
+use antiphon_private_file::{Durability, write_atomic};
 
 use crate::place::{Place, is_free};
 use crate::profile::TerminalProfile;
@@ -58,7 +59,7 @@ impl Context {
         }
         let file = to.place.file("context.md");
         let failed = |error: io::Error| format!("its context cannot be written: {error}");
-        write_private(&file, &text).map_err(failed)?;
+        write_atomic(&file, text.as_bytes(), Durability::Buffered).map_err(failed)?;
         let args = to.profile.context_args.iter().map(|word| fill(word, &text, &file));
         let args: Vec<String> = args.collect();
         if args.iter().any(|arg| arg.len() > ARGUMENT_BYTES_MAX) {
@@ -106,7 +107,7 @@ impl Placed {
                          or use a profile with `context_args`"
                     ));
                 }
-                write_private(&path, &text).map_err(failed)?;
+                write_atomic(&path, text.as_bytes(), Durability::Buffered).map_err(failed)?;
             }
             Err(error) => return Err(failed(error)),
         }
@@ -140,15 +141,4 @@ fn read(path: &Path) -> Option<String> {
     let most = u64::try_from(CONTEXT_BYTES_MAX).unwrap_or(u64::MAX).saturating_add(1024);
     fs::File::open(path).ok()?.take(most).read_to_string(&mut text).ok()?;
     Some(text)
-}
-
-/// Writes a whole file in place of what is there.
-fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(format!(".{}.tmp", std::process::id()));
-    let beside = PathBuf::from(beside);
-    let _ = fs::remove_file(&beside);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-    file.write_all(text.as_bytes())?;
-    fs::rename(&beside, path)
 }

@@ -3,16 +3,16 @@
 //! Whoever holds the lock is the only one who works on the task. The guard holds it as well, so a
 //! task that is taken up again waits until all that is left of the time before is gone.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use antiphon_core::TaskId;
+use antiphon_private_file::{create_folder, open_lock_at};
 use rustix::fs::{FlockOperation, flock};
-use rustix::process::getuid;
 use tokio::net::{UnixListener, UnixStream};
 
 /// Folders of tasks that are kept, with their recordings. The oldest go first.
@@ -48,7 +48,7 @@ impl Place {
         let name =
             name(task_id).ok_or_else(|| io::Error::other("the task's id cannot name a folder"))?;
         let path = folder.join(name);
-        make_private(&path)?;
+        create_folder(&path)?;
         let lock = open_lock(&path)?;
         let until = tokio::time::Instant::now() + CLAIM_MAX;
         while flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
@@ -134,30 +134,8 @@ pub(crate) fn prune(folder: &Path) {
     }
 }
 
-/// Makes a folder that is ours alone, or sees that it is.
-pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
-    if let Err(error) = DirBuilder::new().mode(0o700).create(folder)
-        && error.kind() != io::ErrorKind::AlreadyExists
-    {
-        return Err(error);
-    }
-    let about = fs::symlink_metadata(folder)?;
-    if !about.is_dir() {
-        return Err(io::Error::other("it is not a folder"));
-    }
-    if about.uid() != getuid().as_raw() {
-        return Err(io::Error::other("it belongs to somebody else"));
-    }
-    if about.permissions().mode() & 0o077 != 0 {
-        fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
-    }
-    Ok(())
-}
-
 fn open_lock(place: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false).mode(0o600);
-    options.open(place.join("lock"))
+    open_lock_at(File::open(place)?, "lock")
 }
 
 fn name(task_id: &TaskId) -> Option<&str> {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use antiphon_core::port::{JournalError, Run, Runner, RunnerError};
 use antiphon_core::{TaskId, TaskStatus};
+use antiphon_private_file::create_folder;
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -20,7 +21,7 @@ use crate::command_line::resolve;
 use crate::context::{Context, Where};
 use crate::guard::census::{MARK, end_marked};
 use crate::ledger::Ledger;
-use crate::place::{self, Place, make_private};
+use crate::place::{self, Place};
 use crate::process::Ending;
 use crate::profile::TerminalProfile;
 use crate::settings::{SettingsError, TerminalSettings};
@@ -62,7 +63,7 @@ impl TerminalRunner {
             let wrong = |reason| SettingsError::Profile { name: name.clone(), reason };
             profile.check().map_err(wrong)?;
         }
-        make_private(&settings.folder).map_err(|error| SettingsError::Folder {
+        create_folder(&settings.folder).map_err(|error| SettingsError::Folder {
             folder: settings.folder.clone(),
             reason: error.to_string(),
         })?;

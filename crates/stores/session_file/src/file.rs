@@ -1,11 +1,11 @@
 //! Session files on disk.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use antiphon_core::Session;
-use tempfile::NamedTempFile;
+use antiphon_private_file::{Durability, write_atomic};
 
 use crate::format::{self, FormatError};
 
@@ -102,20 +102,5 @@ pub fn save(path: &Path, session: &Session) -> Result<(), SaveError> {
     if text.len() as u64 > FILE_BYTES_MAX {
         return Err(SaveError::TooLarge { bytes: text.len() as u64 });
     }
-    replace(path, text.as_bytes()).map_err(unwritable)
-}
-
-/// Writes and syncs a private temporary file next to the target, renames it, and syncs the folder
-/// before it returns.
-fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    let folder = match path.parent() {
-        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
-        Some(parent) => parent,
-        None => return Err(io::ErrorKind::InvalidInput.into()),
-    };
-    let mut file = NamedTempFile::new_in(folder)?;
-    file.write_all(content)?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    File::open(folder)?.sync_all()
+    write_atomic(path, text.as_bytes(), Durability::Synced).map_err(unwritable)
 }

@@ -1,45 +1,45 @@
-//! However much happens, and whatever names are made up, there is only so much of it.
+//! Metrics are bounded, whatever happens and whatever names occur.
 
 use std::time::Duration;
 
 use antiphon_core::*;
 use antiphon_telemetry::{LABEL_BYTES_MAX, LABEL_VALUES_MAX, Metrics, SERIES_MAX, TASKS_OPEN_MAX};
 
+use crate::journal_builder::*;
 use crate::samples::{lines_of, samples, value};
-use crate::story::*;
 
 #[test]
-fn made_up_names_end_up_as_one() {
+fn names_above_the_limit_become_other() {
     let metrics = Metrics::new();
-    let mut story = Story::new();
+    let mut journal = JournalBuilder::new();
     let made_up = LABEL_VALUES_MAX + 50;
-    story.tell("t1", created("planner")).tell("t1", status(TaskStatus::Running));
+    journal.append("t1", created("planner")).append("t1", status(TaskStatus::Running));
     for number in 0..made_up {
-        story.tell("t1", result(&format!("c{number}"), &format!("tool_{number}"), Went::Wrong));
-        story.tell("t1", paid(&format!("local/model_{number}"), usage(1, 1)));
+        journal.append("t1", result(&format!("c{number}"), &format!("tool_{number}"), Went::Wrong));
+        journal.append("t1", paid(&format!("local/model_{number}"), usage(1, 1)));
     }
-    story.each(|event| metrics.observe(event));
+    journal.each(|event| metrics.observe(event));
     let tools = lines_of(&metrics, "antiphon_tool_calls_total");
     assert_eq!(tools.len(), LABEL_VALUES_MAX + 1);
     let other = r#"antiphon_tool_calls_total{tool="other",outcome="error"}"#;
     assert_eq!(value(&metrics, other), "50");
     assert_eq!(lines_of(&metrics, "antiphon_turns_total").len(), LABEL_VALUES_MAX + 1);
-    // Those that came in time go on being counted.
-    let mut more = Story::new();
-    more.events.clone_from(&story.events);
-    more.tell("t1", result("again", "tool_0", Went::Wrong));
+    // Known names are still counted.
+    let mut more = JournalBuilder::new();
+    more.events.clone_from(&journal.events);
+    more.append("t1", result("again", "tool_0", Went::Wrong));
     metrics.observe(more.events.last().unwrap());
     let first = r#"antiphon_tool_calls_total{tool="tool_0",outcome="error"}"#;
     assert_eq!(value(&metrics, first), "2");
 }
 
 #[test]
-fn a_name_is_cut_and_cannot_break_the_text() {
+fn a_name_is_truncated_and_cannot_break_the_format() {
     let metrics = Metrics::new();
-    let mut story = Story::new();
+    let mut journal = JournalBuilder::new();
     let evil = format!("a\"}} 1\n# EOF\n\\{}", "ü".repeat(LABEL_BYTES_MAX));
-    story.tell("t1", created(&evil)).tell("t2", created("  "));
-    story.each(|event| metrics.observe(event));
+    journal.append("t1", created(&evil)).append("t2", created("  "));
+    journal.each(|event| metrics.observe(event));
     let lines = lines_of(&metrics, "antiphon_tasks_created_total");
     assert_eq!(lines.len(), 2);
     assert!(lines[0].starts_with(r#"antiphon_tasks_created_total{agent="a\"} 1\n# EOF\n\\üü"#));
@@ -48,7 +48,7 @@ fn a_name_is_cut_and_cannot_break_the_text() {
 }
 
 #[test]
-fn requests_have_only_so_many_series() {
+fn the_number_of_series_of_requests_is_bounded() {
     let metrics = Metrics::new();
     for route in 0..LABEL_VALUES_MAX + 20 {
         for status in 200..220 {
@@ -66,26 +66,26 @@ fn requests_have_only_so_many_series() {
 #[test]
 fn a_task_that_ended_is_forgotten() {
     let metrics = Metrics::new();
-    let mut story = Story::new();
+    let mut journal = JournalBuilder::new();
     for number in 0..100 {
         let task = format!("t{number}");
-        story.tell(&task, created("planner")).tell(&task, status(TaskStatus::Completed));
+        journal.append(&task, created("planner")).append(&task, status(TaskStatus::Completed));
     }
-    story.each(|event| metrics.observe(event));
+    journal.each(|event| metrics.observe(event));
     assert_eq!(value(&metrics, "antiphon_tasks_open"), "0");
     assert_eq!(value(&metrics, "antiphon_tasks_not_followed_total"), "0");
 }
 
 #[test]
-fn tasks_that_there_is_no_room_for_are_counted_all_the_same() {
+fn tasks_above_the_limit_are_still_counted() {
     let metrics = Metrics::new();
-    let mut story = Story::new();
+    let mut journal = JournalBuilder::new();
     for number in 0..TASKS_OPEN_MAX + 3 {
-        story.tell(&format!("t{number}"), created("planner"));
+        journal.append(&format!("t{number}"), created("planner"));
     }
     let last = format!("t{}", TASKS_OPEN_MAX + 2);
-    story.tell(&last, status(TaskStatus::Completed));
-    story.each(|event| metrics.observe(event));
+    journal.append(&last, status(TaskStatus::Completed));
+    journal.each(|event| metrics.observe(event));
     let created = r#"antiphon_tasks_created_total{agent="planner"}"#;
     assert_eq!(value(&metrics, created), (TASKS_OPEN_MAX + 3).to_string());
     assert_eq!(value(&metrics, "antiphon_tasks_open"), TASKS_OPEN_MAX.to_string());

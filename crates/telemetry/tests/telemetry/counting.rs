@@ -1,11 +1,11 @@
-//! What is counted, and how long it took.
+//! Counters and durations.
 
 use antiphon_core::*;
 use antiphon_telemetry::Metrics;
 use serde_json::json;
 
+use crate::journal_builder::*;
 use crate::samples::{lines, lines_of, samples, value};
-use crate::story::*;
 
 const SONNET: &str = "anthropic/claude-sonnet-4-5";
 
@@ -20,28 +20,28 @@ fn prices() -> PriceTable {
     [(ModelRef::parse(SONNET).unwrap(), sonnet)].into_iter().collect()
 }
 
-fn counted(story: &Story) -> Metrics {
+fn counted(journal: &JournalBuilder) -> Metrics {
     let metrics = Metrics::with_prices(prices());
-    story.each(|event| metrics.observe(event));
+    journal.each(|event| metrics.observe(event));
     metrics
 }
 
 /// One task with one turn and one call.
-fn a_life() -> Story {
-    let mut story = Story::new();
-    story.tell("t1", created("planner")).tell("t1", asked("a secret question", None));
-    story.at_ms(100).tell("t1", status(TaskStatus::Running)).think("t1");
+fn one_task() -> JournalBuilder {
+    let mut journal = JournalBuilder::new();
+    journal.append("t1", created("planner")).append("t1", user_message("a secret question", None));
+    journal.at_ms(100).append("t1", status(TaskStatus::Running)).think("t1");
     let cached = Usage { cache_read_tokens: Some(1000), ..usage(100, 10) };
-    story.at_ms(2100).answer("t1", SONNET, cached);
-    story.walk("t1", &[AgentState::ToolCall]).tell("t1", started("c1", "read"));
-    story.at_ms(2600).tell("t1", result("c1", "read", Went::Well));
-    story.walk("t1", &[AgentState::Reflecting, AgentState::Idle]);
-    story.at_ms(3000).tell("t1", status(TaskStatus::Completed));
-    story
+    journal.at_ms(2100).answer("t1", SONNET, cached);
+    journal.state_changed("t1", &[AgentState::ToolCall]).append("t1", started("c1", "read"));
+    journal.at_ms(2600).append("t1", result("c1", "read", Went::Well));
+    journal.state_changed("t1", &[AgentState::Reflecting, AgentState::Idle]);
+    journal.at_ms(3000).append("t1", status(TaskStatus::Completed));
+    journal
 }
 
 #[test]
-fn the_life_of_a_task_is_counted_whole() {
+fn all_events_of_a_task_are_counted() {
     let expected = r#"
 antiphon_cost_usd_total{model="anthropic/claude-sonnet-4-5"} 0.00075
 antiphon_journal_observed_position 12
@@ -66,32 +66,36 @@ gen_ai_client_token_usage_count{gen_ai_operation_name="chat",gen_ai_provider_nam
 gen_ai_client_token_usage_sum{gen_ai_operation_name="chat",gen_ai_provider_name="anthropic",gen_ai_request_model="claude-sonnet-4-5",gen_ai_token_type="input"} 1100
 gen_ai_client_token_usage_sum{gen_ai_operation_name="chat",gen_ai_provider_name="anthropic",gen_ai_request_model="claude-sonnet-4-5",gen_ai_token_type="output"} 10
 "#;
-    assert_eq!(lines(&counted(&a_life())), expected.trim().lines().collect::<Vec<_>>());
+    assert_eq!(lines(&counted(&one_task())), expected.trim().lines().collect::<Vec<_>>());
 }
 
 #[test]
-fn an_event_that_comes_again_is_counted_once() {
-    let story = a_life();
-    let metrics = counted(&story);
+fn a_repeated_event_is_counted_once() {
+    let journal = one_task();
+    let metrics = counted(&journal);
     let before = metrics.render();
-    story.each(|event| metrics.observe(event));
-    metrics.observe(&story.events[4]);
+    journal.each(|event| metrics.observe(event));
+    metrics.observe(&journal.events[4]);
     assert_eq!(metrics.render(), before);
     assert_eq!(metrics.position(), Position(12));
 }
 
 #[test]
-fn calls_are_counted_by_how_they_ended() {
-    let mut story = Story::new();
-    story.tell("t1", created("planner")).tell("t1", status(TaskStatus::Running));
-    story.tell("t1", started("c1", "read")).tell("t1", started("c2", "read"));
-    story.tell("t1", refused("c3", "bash")).tell("t1", result("c3", "bash", Went::Wrong));
-    story.at_ms(250).tell("t1", result("c2", "read", Went::Wrong));
-    story.at_ms(500).tell("t1", result("c1", "read", Went::Well));
-    // A model may use an id again, and one that is run again after a crash began before it.
-    story.at_ms(600).tell("t1", started("c1", "bash")).at_ms(700).tell("t1", started("c1", "bash"));
-    story.at_ms(1600).tell("t1", status(TaskStatus::Canceled));
-    let metrics = counted(&story);
+fn calls_are_counted_by_outcome() {
+    let mut journal = JournalBuilder::new();
+    journal.append("t1", created("planner")).append("t1", status(TaskStatus::Running));
+    journal.append("t1", started("c1", "read")).append("t1", started("c2", "read"));
+    journal.append("t1", refused("c3", "bash")).append("t1", result("c3", "bash", Went::Wrong));
+    journal.at_ms(250).append("t1", result("c2", "read", Went::Wrong));
+    journal.at_ms(500).append("t1", result("c1", "read", Went::Well));
+    // A model may reuse an id, and a call that runs again after a crash started earlier.
+    journal
+        .at_ms(600)
+        .append("t1", started("c1", "bash"))
+        .at_ms(700)
+        .append("t1", started("c1", "bash"));
+    journal.at_ms(1600).append("t1", status(TaskStatus::Canceled));
+    let metrics = counted(&journal);
     assert_eq!(
         lines_of(&metrics, "antiphon_tool_calls_total"),
         [
@@ -108,7 +112,7 @@ fn calls_are_counted_by_how_they_ended() {
             r#"antiphon_tool_call_duration_seconds_sum{tool="read"} 0.75"#,
         ]
     );
-    // What was refused did not run.
+    // A refused call did not run.
     assert_eq!(
         lines_of(&metrics, "antiphon_tool_call_duration_seconds_count"),
         [
@@ -119,19 +123,19 @@ fn calls_are_counted_by_how_they_ended() {
 }
 
 #[test]
-fn questions_wait_until_they_are_answered_or_void() {
-    let mut story = Story::new();
-    story.tell("t1", created("planner"));
+fn approvals_wait_until_they_are_decided_or_void() {
+    let mut journal = JournalBuilder::new();
+    journal.append("t1", created("planner"));
     for id in ["q1", "q2", "q3", "q4"] {
-        story.tell("t1", question(id, "bash"));
+        journal.append("t1", question(id, "bash"));
     }
-    let metrics = counted(&story);
+    let metrics = counted(&journal);
     assert_eq!(value(&metrics, "antiphon_approvals_waiting"), "4");
-    story.at_ms(5000).tell("t1", decided("q1", Decision::AllowAlways));
-    story.at_ms(6000).tell("t1", decided("q2", Decision::Deny));
-    story.at_ms(7000).tell("t1", decided("q3", Decision::Expire));
-    story.at_ms(8000).tell("t1", status(TaskStatus::Canceled));
-    story.each(|event| metrics.observe(event));
+    journal.at_ms(5000).append("t1", decided("q1", Decision::AllowAlways));
+    journal.at_ms(6000).append("t1", decided("q2", Decision::Deny));
+    journal.at_ms(7000).append("t1", decided("q3", Decision::Expire));
+    journal.at_ms(8000).append("t1", status(TaskStatus::Canceled));
+    journal.each(|event| metrics.observe(event));
     let of_approvals = lines(&metrics).into_iter().filter(|line| line.contains("_approval"));
     assert_eq!(
         of_approvals.collect::<Vec<_>>(),
@@ -154,19 +158,19 @@ fn questions_wait_until_they_are_answered_or_void() {
 }
 
 #[test]
-fn what_arrives_waits_until_it_is_taken_replaced_or_answered() {
-    let mut story = Story::new();
-    story.tell("t1", created("planner"));
-    story.tell("t1", queued(1, PeerInputClass::ActionableMessage));
-    story.tell("t1", queued(2, PeerInputClass::PlainEvent));
+fn messages_wait_until_they_are_taken_replaced_or_answered() {
+    let mut journal = JournalBuilder::new();
+    journal.append("t1", created("planner"));
+    journal.append("t1", queued(1, PeerInputClass::ActionableMessage));
+    journal.append("t1", queued(2, PeerInputClass::PlainEvent));
     let newer =
         MessageQueued { replaces: Some(interaction(2)), ..queued(3, PeerInputClass::PlainEvent) };
-    story.tell("t1", newer).tell("t1", queued(4, PeerInputClass::ActionableRequest));
-    story.at_ms(500).tell("t1", asked("a secret message", Some(interaction(1))));
-    story
-        .tell("t1", reply(4, ResponseStatus::Accepted))
-        .tell("t1", reply(4, ResponseStatus::Failed));
-    let metrics = counted(&story);
+    journal.append("t1", newer).append("t1", queued(4, PeerInputClass::ActionableRequest));
+    journal.at_ms(500).append("t1", user_message("a secret message", Some(interaction(1))));
+    journal
+        .append("t1", reply(4, ResponseStatus::Accepted))
+        .append("t1", reply(4, ResponseStatus::Failed));
+    let metrics = counted(&journal);
     let of_inboxes = lines(&metrics)
         .into_iter()
         .filter(|line| line.contains("_interaction") || line.contains("_replies"));
@@ -187,13 +191,13 @@ fn what_arrives_waits_until_it_is_taken_replaced_or_answered() {
 }
 
 #[test]
-fn what_agents_do_with_each_other_is_counted() {
-    let mut story = Story::new();
-    story.tell("t1", created("planner")).tell("t1", request("c1", 1));
-    story.tell("t1", dispatched("c2", &["t2", "t3"]));
-    story.tell("t1", OutputRejected { reason: "a secret reason".to_owned() });
-    story.tell("t1", Compacted { summary: "a secret summary".to_owned(), kept_from: 2 });
-    let metrics = counted(&story);
+fn interactions_between_agents_are_counted() {
+    let mut journal = JournalBuilder::new();
+    journal.append("t1", created("planner")).append("t1", request("c1", 1));
+    journal.append("t1", dispatched("c2", &["t2", "t3"]));
+    journal.append("t1", OutputRejected { reason: "a secret reason".to_owned() });
+    journal.append("t1", Compacted { summary: "a secret summary".to_owned(), kept_from: 2 });
+    let metrics = counted(&journal);
     assert_eq!(
         lines(&metrics),
         [
@@ -210,11 +214,11 @@ fn what_agents_do_with_each_other_is_counted() {
 }
 
 #[test]
-fn a_model_without_a_price_is_said_to_have_none() {
-    let mut story = Story::new();
-    story.tell("t1", created("planner")).tell("t1", paid("local/tiny", usage(5, 5)));
-    story.tell("t1", paid(&format!("{SONNET}-20250929"), usage(1_000_000, 0)));
-    let metrics = counted(&story);
+fn a_model_without_a_price_is_reported() {
+    let mut journal = JournalBuilder::new();
+    journal.append("t1", created("planner")).append("t1", paid("local/tiny", usage(5, 5)));
+    journal.append("t1", paid(&format!("{SONNET}-20250929"), usage(1_000_000, 0)));
+    let metrics = counted(&journal);
     assert_eq!(
         lines_of(&metrics, "antiphon_unpriced_answers_total"),
         [r#"antiphon_unpriced_answers_total{model="local/tiny"} 1"#]
@@ -226,32 +230,32 @@ fn a_model_without_a_price_is_said_to_have_none() {
 }
 
 #[test]
-fn a_summary_is_paid_for_but_is_no_turn() {
-    let mut story = Story::new();
-    story.tell("t1", created("planner"));
+fn a_summary_costs_but_is_not_a_turn() {
+    let mut journal = JournalBuilder::new();
+    journal.append("t1", created("planner"));
     let purpose = Some(Purpose::Compaction);
-    story.tell("t1", UsageRecorded { purpose, ..paid(SONNET, usage(10, 10)) });
-    let metrics = counted(&story);
+    journal.append("t1", UsageRecorded { purpose, ..paid(SONNET, usage(10, 10)) });
+    let metrics = counted(&journal);
     assert_eq!(lines_of(&metrics, "antiphon_turns_total"), Vec::<String>::new());
     assert_eq!(lines_of(&metrics, "antiphon_tokens_total").len(), 2);
 }
 
 #[test]
-fn what_was_said_before_a_task_began_did_not_happen_in_it() {
-    let mut story = Story::new();
-    story.tell("t1", created("planner")).tell("t1", result("c1", "read", Went::Well));
-    story.tell("t1", said(StopReason::EndTurn, SONNET, usage(1, 1)));
-    let metrics = counted(&story);
+fn messages_of_an_earlier_conversation_are_not_counted() {
+    let mut journal = JournalBuilder::new();
+    journal.append("t1", created("planner")).append("t1", result("c1", "read", Went::Well));
+    journal.append("t1", assistant_message(StopReason::EndTurn, SONNET, usage(1, 1)));
+    let metrics = counted(&journal);
     assert_eq!(lines_of(&metrics, "antiphon_tool_calls_total"), Vec::<String>::new());
     let chats = "gen_ai_client_operation_duration_seconds_count";
     assert_eq!(lines_of(&metrics, chats), Vec::<String>::new());
 }
 
 #[test]
-fn a_task_that_was_not_seen_from_its_beginning_is_counted_without_durations() {
-    let story = a_life();
+fn a_task_whose_creation_was_not_seen_is_counted_without_durations() {
+    let journal = one_task();
     let metrics = Metrics::new();
-    story.events[6..].iter().for_each(|event| metrics.observe(event));
+    journal.events[6..].iter().for_each(|event| metrics.observe(event));
     assert_eq!(
         lines(&metrics),
         [
@@ -263,18 +267,18 @@ fn a_task_that_was_not_seen_from_its_beginning_is_counted_without_durations() {
 }
 
 #[test]
-fn a_clock_that_was_set_back_makes_nothing_negative() {
-    let mut story = Story::new();
-    story.at_ms(5000).tell("t1", created("planner"));
-    story.at_ms(1000).tell("t1", failed(json!({"code": "limit_reached"})));
-    let metrics = counted(&story);
+fn a_clock_that_was_set_back_makes_no_duration_negative() {
+    let mut journal = JournalBuilder::new();
+    journal.at_ms(5000).append("t1", created("planner"));
+    journal.at_ms(1000).append("t1", failed(json!({"code": "limit_reached"})));
+    let metrics = counted(&journal);
     assert_eq!(value(&metrics, r#"antiphon_task_duration_seconds_sum{status="failed"}"#), "0");
     assert_eq!(value(&metrics, r#"antiphon_task_duration_seconds_count{status="failed"}"#), "1");
 }
 
 #[test]
 fn every_metric_is_ours_or_the_conventions() {
-    let types = samples(&counted(&a_life())).types;
+    let types = samples(&counted(&one_task())).types;
     let known = |name: &str| name.starts_with("antiphon_") || name.starts_with("gen_ai_client_");
     assert_eq!(types.keys().find(|name| !known(name)), None);
     assert_eq!(types["antiphon_turns"], "counter");
@@ -283,14 +287,14 @@ fn every_metric_is_ours_or_the_conventions() {
 }
 
 #[test]
-fn a_model_whose_name_there_is_no_room_for_costs_what_it_costs() {
-    let mut story = Story::new();
-    story.tell("t1", created("planner"));
+fn a_model_above_the_limit_of_names_still_has_its_price() {
+    let mut journal = JournalBuilder::new();
+    journal.append("t1", created("planner"));
     for number in 0..=antiphon_telemetry::LABEL_VALUES_MAX {
-        story.tell("t1", paid(&format!("local/made_up_{number}"), usage(1, 1)));
+        journal.append("t1", paid(&format!("local/made_up_{number}"), usage(1, 1)));
     }
-    story.tell("t1", paid(SONNET, usage(1_000_000, 0)));
-    let metrics = counted(&story);
+    journal.append("t1", paid(SONNET, usage(1_000_000, 0)));
+    let metrics = counted(&journal);
     assert_eq!(value(&metrics, r#"antiphon_cost_usd_total{model="other"}"#), "3");
     assert_eq!(value(&metrics, r#"antiphon_unpriced_answers_total{model="other"}"#), "1");
 }

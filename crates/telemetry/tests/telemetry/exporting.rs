@@ -1,4 +1,4 @@
-//! Spans arrive at a collector, whole.
+//! Spans arrive at a collector, complete.
 
 use std::time::Duration;
 
@@ -9,22 +9,22 @@ use secrecy::SecretString;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::journal_builder::*;
 use crate::receiver::Receiver;
-use crate::story::*;
 
-/// So many spans, each of a task of its own.
+/// This many spans, each of its own task.
 pub(crate) fn spans(number: usize) -> Vec<FinishedSpan> {
-    let mut story = Story::new();
+    let mut journal = JournalBuilder::new();
     for number in 0..number {
         let task = format!("t{number}");
-        story.tell(&task, created(&format!("agent{number}")));
-        story.tell(&task, status(TaskStatus::Completed));
+        journal.append(&task, created(&format!("agent{number}")));
+        journal.append(&task, status(TaskStatus::Completed));
     }
     let traces = Traces::new();
-    story.events.iter().flat_map(|event: &Event| traces.observe(event)).collect()
+    journal.events.iter().flat_map(|event: &Event| traces.observe(event)).collect()
 }
 
-/// Impatient, for tests.
+/// Short waits, for tests.
 pub(crate) fn config(endpoint: &str) -> ExporterConfig {
     ExporterConfig {
         linger: Duration::from_millis(1),
@@ -35,7 +35,7 @@ pub(crate) fn config(endpoint: &str) -> ExporterConfig {
     }
 }
 
-/// An exporter at work.
+/// A running exporter.
 pub(crate) struct Running {
     pub(crate) exporter: Exporter,
     stop: CancellationToken,
@@ -68,7 +68,7 @@ fn text(attributes: &[KeyValue], key: &str) -> Option<String> {
 }
 
 #[tokio::test]
-async fn a_span_arrives_with_everything_that_is_known_of_it() {
+async fn a_span_arrives_with_all_its_fields() {
     let mut receiver = Receiver::start([]).await;
     let config = ExporterConfig {
         headers: vec![("x-api-key".to_owned(), SecretString::from("hush"))],
@@ -101,7 +101,7 @@ async fn a_span_arrives_with_everything_that_is_known_of_it() {
 }
 
 #[tokio::test]
-async fn spans_travel_in_batches_in_their_order() {
+async fn spans_are_sent_in_batches_in_order() {
     let mut receiver = Receiver::start([]).await;
     let config = ExporterConfig { batch_spans_max: 2, ..config(&receiver.endpoint) };
     let running = Running::start(config);
@@ -117,7 +117,7 @@ async fn spans_travel_in_batches_in_their_order() {
 }
 
 #[tokio::test]
-async fn a_full_batch_does_not_wait_for_company() {
+async fn a_full_batch_is_sent_at_once() {
     let mut receiver = Receiver::start([]).await;
     let hour = Duration::from_secs(3600);
     let config = ExporterConfig { batch_spans_max: 3, linger: hour, ..config(&receiver.endpoint) };
@@ -129,7 +129,7 @@ async fn a_full_batch_does_not_wait_for_company() {
 }
 
 #[tokio::test]
-async fn what_waits_at_the_end_is_sent_before_it() {
+async fn queued_spans_are_sent_at_shutdown() {
     let mut receiver = Receiver::start([]).await;
     let hour = Duration::from_secs(3600);
     let config = ExporterConfig { batch_spans_max: 4, linger: hour, ..config(&receiver.endpoint) };
@@ -141,7 +141,7 @@ async fn what_waits_at_the_end_is_sent_before_it() {
 }
 
 #[tokio::test]
-async fn an_address_may_name_the_path_or_leave_it_out() {
+async fn an_address_may_contain_the_path_or_not() {
     for (given, expected) in [
         ("", "/v1/traces"),
         ("/", "/v1/traces"),
@@ -156,7 +156,7 @@ async fn an_address_may_name_the_path_or_leave_it_out() {
 }
 
 #[tokio::test]
-async fn a_span_of_a_clock_that_was_set_back_does_not_end_before_it_began() {
+async fn a_span_never_ends_before_it_starts() {
     let mut receiver = Receiver::start([]).await;
     let running = Running::start(config(&receiver.endpoint));
     let backwards = FinishedSpan { began: after_ms(500), ended: after_ms(0), ..spans(1).remove(0) };

@@ -1,4 +1,4 @@
-//! Collectors that are slow, gone or unwilling, and settings that make no sense.
+//! Collectors that are slow, gone or refuse, and invalid settings.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::exporting::{Running, config, names, spans};
 use crate::receiver::{Answer, Receiver};
 
 #[tokio::test]
-async fn a_collector_that_is_busy_gets_the_same_spans_again() {
+async fn a_busy_collector_gets_the_same_spans_again() {
     let busy = [Answer::Status(503), Answer::RetryAfter(429, "0"), Answer::Status(502)];
     let mut receiver = Receiver::start(busy).await;
     let running = Running::start(config(&receiver.endpoint));
@@ -23,7 +23,7 @@ async fn a_collector_that_is_busy_gets_the_same_spans_again() {
 }
 
 #[tokio::test]
-async fn a_collector_that_asks_for_too_long_a_pause_is_not_obeyed() {
+async fn a_pause_that_is_too_long_is_shortened() {
     let mut receiver = Receiver::start([Answer::RetryAfter(429, "86400")]).await;
     let running = Running::start(config(&receiver.endpoint));
     running.exporter.push(spans(1));
@@ -33,7 +33,7 @@ async fn a_collector_that_asks_for_too_long_a_pause_is_not_obeyed() {
 }
 
 #[tokio::test]
-async fn a_collector_that_refuses_is_not_asked_again_and_gets_the_next() {
+async fn a_refused_batch_is_not_sent_again_and_the_next_one_is() {
     let mut receiver = Receiver::start([Answer::Status(400)]).await;
     let running =
         Running::start(ExporterConfig { batch_spans_max: 1, ..config(&receiver.endpoint) });
@@ -44,7 +44,7 @@ async fn a_collector_that_refuses_is_not_asked_again_and_gets_the_next() {
 }
 
 #[tokio::test]
-async fn a_collector_that_points_elsewhere_is_not_followed() {
+async fn a_redirect_is_not_followed() {
     let mut elsewhere = Receiver::start([]).await;
     let mut receiver = Receiver::start([Answer::Redirect(elsewhere.endpoint.clone())]).await;
     let headers = vec![("x-api-key".to_owned(), SecretString::from("hush"))];
@@ -56,7 +56,7 @@ async fn a_collector_that_points_elsewhere_is_not_followed() {
 }
 
 #[tokio::test]
-async fn a_collector_that_does_not_answer_in_time_is_asked_again() {
+async fn a_request_that_times_out_is_sent_again() {
     let mut receiver = Receiver::start([Answer::Never]).await;
     let timeout = Duration::from_millis(50);
     let running = Running::start(ExporterConfig { timeout, ..config(&receiver.endpoint) });
@@ -67,7 +67,7 @@ async fn a_collector_that_does_not_answer_in_time_is_asked_again() {
 }
 
 #[tokio::test]
-async fn spans_are_given_up_when_trying_again_does_not_help() {
+async fn spans_are_given_up_after_the_last_retry() {
     let mut receiver = Receiver::start(vec![Answer::Status(503); 3]).await;
     let config = ExporterConfig { retries_max: 2, ..config(&receiver.endpoint) };
     let running = Running::start(config);
@@ -80,7 +80,7 @@ async fn spans_are_given_up_when_trying_again_does_not_help() {
 }
 
 #[tokio::test]
-async fn spans_that_a_collector_does_not_want_are_counted() {
+async fn rejected_spans_are_counted() {
     let strange = [Answer::Rejects(1), Answer::Rejects(99), Answer::Rejects(-5), Answer::Garbage];
     let mut receiver = Receiver::start(strange).await;
     let running =
@@ -93,7 +93,7 @@ async fn spans_that_a_collector_does_not_want_are_counted() {
 }
 
 #[tokio::test]
-async fn when_too_many_wait_the_oldest_are_dropped() {
+async fn when_the_queue_is_full_the_oldest_are_dropped() {
     let mut receiver = Receiver::start([]).await;
     let config = ExporterConfig { queue_spans_max: 3, ..config(&receiver.endpoint) };
     let exporter = Exporter::new(config.clone()).unwrap();
@@ -107,7 +107,7 @@ async fn when_too_many_wait_the_oldest_are_dropped() {
 }
 
 #[tokio::test]
-async fn a_collector_that_does_not_answer_holds_nobody_up_at_the_end() {
+async fn a_collector_that_does_not_answer_does_not_delay_shutdown() {
     let mut receiver = Receiver::start([Answer::Never, Answer::Never]).await;
     let flush_wait = Duration::from_millis(50);
     let config = ExporterConfig { flush_wait, batch_spans_max: 2, ..config(&receiver.endpoint) };
@@ -119,14 +119,14 @@ async fn a_collector_that_does_not_answer_holds_nobody_up_at_the_end() {
 }
 
 #[tokio::test]
-async fn a_collector_that_is_gone_costs_its_spans_and_nothing_else() {
+async fn an_unreachable_collector_costs_its_spans_and_nothing_else() {
     let reserved = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("http://{}", reserved.local_addr().unwrap());
     drop(reserved);
     let config = ExporterConfig { retries_max: 1, ..config(&endpoint) };
     let running = Running::start(config);
     running.exporter.push(spans(2));
-    // Nobody listens: it is tried twice and given up, and nothing else happens.
+    // Nothing listens there: it is tried twice and given up.
     while running.exporter.counts().failed < 2 {
         tokio::task::yield_now().await;
     }
@@ -134,7 +134,7 @@ async fn a_collector_that_is_gone_costs_its_spans_and_nothing_else() {
 }
 
 #[test]
-fn settings_that_make_no_sense_are_refused_with_what_to_write() {
+fn invalid_settings_are_refused_with_advice() {
     let refusal = |endpoint: &str, headers: Vec<(&str, &str)>| {
         let headers = headers.into_iter();
         let headers = headers.map(|(name, value)| (name.to_owned(), SecretString::from(value)));
@@ -143,17 +143,20 @@ fn settings_that_make_no_sense_are_refused_with_what_to_write() {
     };
     assert_eq!(
         refusal("collector:4318", vec![]),
-        "`collector:4318` is no address of a collector: it is not an http or https address"
+        "`collector:4318` is not the address of a collector: it is not an http or https address"
     );
-    assert_eq!(refusal("", vec![]), "`` is no address of a collector: relative URL without a base");
+    assert_eq!(
+        refusal("", vec![]),
+        "`` is not the address of a collector: relative URL without a base"
+    );
     assert_eq!(
         refusal("https://me:hush@collector", vec![]),
-        "`collector` is no address of a collector: an address must not hold a user name or \
+        "`collector` is not the address of a collector: an address must not contain a user name or \
          password: use a header"
     );
     assert_eq!(
         refusal("http://collector.example:4318", vec![("x-api-key", "hush")]),
-        "the collector would get its headers in the clear: use an https address"
+        "the headers would be sent unencrypted: use an https address"
     );
     assert_eq!(
         refusal("http://127.0.0.1", vec![("x api key", "hush")]),
@@ -166,7 +169,7 @@ fn settings_that_make_no_sense_are_refused_with_what_to_write() {
 }
 
 #[test]
-fn there_may_be_only_so_many_headers() {
+fn the_number_of_headers_is_limited() {
     let header = |number: usize| (format!("x-{number}"), SecretString::from("hush"));
     let headers = (0..=HEADERS_MAX).map(header).collect();
     let config = ExporterConfig { headers, ..ExporterConfig::new("http://127.0.0.1") };

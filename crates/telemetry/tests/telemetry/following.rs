@@ -12,11 +12,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::exporting::{Running, config, names};
+use crate::journal_builder::*;
 use crate::receiver::Receiver;
 use crate::samples::{lines_of, value};
-use crate::story::*;
 
-/// Events and failures, in this order, and then what it is told to.
+/// Events and failures in this order, then a final behavior.
 struct Scripted {
     steps: VecDeque<Result<Event, SourceError>>,
     then: Then,
@@ -38,16 +38,16 @@ impl EventSource for Scripted {
     }
 }
 
-fn story() -> Story {
-    let mut story = Story::new();
+fn journal() -> JournalBuilder {
+    let mut journal = JournalBuilder::new();
     for task in ["t1", "t2", "t3"] {
-        story.tell(task, created("planner")).tell(task, status(TaskStatus::Completed));
+        journal.append(task, created("planner")).append(task, status(TaskStatus::Completed));
     }
-    story
+    journal
 }
 
-fn source(story: &Story) -> Scripted {
-    Scripted { steps: story.events.iter().cloned().map(Ok).collect(), then: Then::End }
+fn source(journal: &JournalBuilder) -> Scripted {
+    Scripted { steps: journal.events.iter().cloned().map(Ok).collect(), then: Then::End }
 }
 
 fn telemetry(exporter: Option<Exporter>) -> Telemetry {
@@ -57,11 +57,11 @@ fn telemetry(exporter: Option<Exporter>) -> Telemetry {
 const CREATED: &str = r#"antiphon_tasks_created_total{agent="planner"}"#;
 
 #[tokio::test]
-async fn everything_in_the_journal_is_seen_and_told() {
+async fn every_event_of_the_journal_is_counted_and_exported() {
     let mut receiver = Receiver::start([]).await;
     let running = Running::start(config(&receiver.endpoint));
     let telemetry = telemetry(Some(running.exporter.clone()));
-    let last = telemetry.follow(source(&story()), Position(0), CancellationToken::new()).await;
+    let last = telemetry.follow(source(&journal()), Position(0), CancellationToken::new()).await;
     assert_eq!(last, Position(6));
     assert_eq!(value(&telemetry.metrics, CREATED), "3");
     assert_eq!(running.stop().await.exported, 3);
@@ -74,9 +74,9 @@ async fn everything_in_the_journal_is_seen_and_told() {
 }
 
 #[tokio::test]
-async fn what_is_before_the_position_is_left_out() {
+async fn events_before_the_position_are_skipped() {
     let telemetry = telemetry(None);
-    let last = telemetry.follow(source(&story()), Position(3), CancellationToken::new()).await;
+    let last = telemetry.follow(source(&journal()), Position(3), CancellationToken::new()).await;
     assert_eq!(last, Position(6));
     assert_eq!(value(&telemetry.metrics, CREATED), "1");
     assert_eq!(
@@ -90,16 +90,16 @@ async fn what_is_before_the_position_is_left_out() {
 
 #[tokio::test]
 async fn a_source_that_starts_over_changes_nothing() {
-    let (telemetry, mut source) = (telemetry(None), source(&story()));
-    source.steps.extend(story().events.into_iter().map(Ok));
+    let (telemetry, mut source) = (telemetry(None), source(&journal()));
+    source.steps.extend(journal().events.into_iter().map(Ok));
     let last = telemetry.follow(source, Position(0), CancellationToken::new()).await;
     assert_eq!((last, value(&telemetry.metrics, CREATED)), (Position(6), "3".to_owned()));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_journal_that_cannot_be_read_is_read_again_with_growing_pauses() {
+async fn a_failed_read_is_repeated_with_growing_pauses() {
     let gone = || Err(SourceError::Unavailable { reason: "the disk is gone".to_owned() });
-    let (telemetry, mut source) = (telemetry(None), source(&story()));
+    let (telemetry, mut source) = (telemetry(None), source(&journal()));
     for _ in 0..3 {
         source.steps.insert(2, gone());
     }
@@ -107,16 +107,16 @@ async fn a_journal_that_cannot_be_read_is_read_again_with_growing_pauses() {
     let began = Instant::now();
     let last = telemetry.follow(source, Position(0), CancellationToken::new()).await;
     assert_eq!((last, value(&telemetry.metrics, CREATED)), (Position(6), "3".to_owned()));
-    // Once, twice and four times as long, and from the beginning for the last.
+    // One, two and four pauses; the first pause again for the last.
     let waited = began.elapsed();
     assert!(waited >= 8 * READ_PAUSE_MIN && waited < 9 * READ_PAUSE_MIN, "{waited:?}");
     assert!(READ_PAUSE_MIN < READ_PAUSE_MAX);
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_stops_when_it_is_told_to_and_says_how_far_it_got() {
+async fn it_stops_when_canceled_and_returns_its_position() {
     let (telemetry, stop) = (telemetry(None), CancellationToken::new());
-    let source = Scripted { then: Then::Wait, ..source(&story()) };
+    let source = Scripted { then: Then::Wait, ..source(&journal()) };
     let cancel = async {
         tokio::time::sleep(Duration::from_secs(1)).await;
         stop.cancel();

@@ -5,7 +5,7 @@ use antiphon_telemetry::{Metrics, Traces};
 
 use crate::samples::lines_of;
 
-/// Five tasks: one with tools, one that failed, one at its limit, one canceled, one that goes on with
+/// Five tasks: one with tools, one that failed, one at its limit, one canceled, one that continues
 /// a conversation.
 fn journal() -> Vec<Event> {
     let text = include_str!("../../../core/tests/fixtures/journal-v1.jsonl");

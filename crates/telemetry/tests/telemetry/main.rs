@@ -1,18 +1,18 @@
-//! Metrics and traces, through the public door: events go in, text and spans come out.
+//! Metrics and traces, through the public API: events go in, text and spans come out.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bounds;
+mod caller_values;
 mod counting;
 mod exporting;
 mod failing;
 mod following;
-mod given;
 mod golden;
-mod parents;
+mod journal_builder;
 mod properties;
 mod receiver;
+mod remote_parents;
 mod samples;
 mod spans;
-mod story;
 mod trees;

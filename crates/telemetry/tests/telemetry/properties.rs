@@ -1,14 +1,14 @@
-//! Whatever is in a journal, in whatever order, nothing breaks and nothing is left over.
+//! Any journal, in any order, is handled without a panic or a leak.
 
 use antiphon_core::*;
 use antiphon_telemetry::{FinishedSpan, Metrics, Traces};
 use proptest::prelude::*;
 use serde_json::json;
 
+use crate::journal_builder::*;
 use crate::samples::{samples, value};
-use crate::story::*;
 
-/// Something that can happen in a task, also where it cannot.
+/// An event of a task, also where it makes no sense.
 fn body(kind: u8, which: u8) -> EventBody {
     let (call, number) = (format!("c{which}"), u128::from(which));
     match kind {
@@ -17,8 +17,8 @@ fn body(kind: u8, which: u8) -> EventBody {
         2 => status(TaskStatus::Running).into(),
         3 => status(TaskStatus::Completed).into(),
         4 => failed(json!({"code": "overloaded"})).into(),
-        5 => said(StopReason::EndTurn, "local/tiny", usage(1, 1)).into(),
-        6 => said(StopReason::Error, "nobody", usage(1, 1)).into(),
+        5 => assistant_message(StopReason::EndTurn, "local/tiny", usage(1, 1)).into(),
+        6 => assistant_message(StopReason::Error, "nobody", usage(1, 1)).into(),
         7 => paid("local/tiny", usage(1, 1)).into(),
         8 => UsageRecorded { purpose: Some(Purpose::Compaction), ..paid("", usage(1, 1)) }.into(),
         9 => started(&call, "read").into(),
@@ -70,46 +70,46 @@ fn body(kind: u8, which: u8) -> EventBody {
 }
 
 prop_compose! {
-    fn any_story()(steps in prop::collection::vec((0..4_u8, 0..34_u8, 0..4_u8, 0..5000_i64), 0..120)) -> Story {
-        let mut story = Story::new();
+    fn any_story()(steps in prop::collection::vec((0..4_u8, 0..34_u8, 0..4_u8, 0..5000_i64), 0..120)) -> JournalBuilder {
+        let mut journal = JournalBuilder::new();
         for (task, kind, which, ms) in steps {
-            story.at_ms(ms).tell(&format!("t{task}"), body(kind, which));
+            journal.at_ms(ms).append(&format!("t{task}"), body(kind, which));
         }
-        story
+        journal
     }
 }
 
 proptest! {
     #[test]
-    fn any_journal_can_be_counted_twice_and_is_counted_once(story in any_story()) {
+    fn any_journal_that_is_read_twice_is_counted_once(journal in any_story()) {
         let metrics = Metrics::new();
-        story.each(|event| metrics.observe(event));
+        journal.each(|event| metrics.observe(event));
         let once = metrics.render();
         samples(&metrics);
-        story.each(|event| metrics.observe(event));
+        journal.each(|event| metrics.observe(event));
         prop_assert_eq!(metrics.render(), once);
     }
 
     #[test]
-    fn any_journal_whose_tasks_ended_leaves_nothing_over(mut story in any_story()) {
+    fn any_journal_whose_tasks_ended_leaves_no_state(mut journal in any_story()) {
         for task in ["t0", "t1", "t2", "t3"] {
-            story.tell(task, status(TaskStatus::Completed));
+            journal.append(task, status(TaskStatus::Completed));
         }
         let (metrics, traces) = (Metrics::new(), Traces::new());
         let mut spans: Vec<FinishedSpan> = Vec::new();
-        story.each(|event| {
+        journal.each(|event| {
             metrics.observe(event);
             spans.extend(traces.observe(event));
         });
         for left in ["tasks_open", "approvals_waiting", "interactions_waiting"] {
             prop_assert_eq!(value(&metrics, &format!("antiphon_{left}")), "0");
         }
-        prop_assert_eq!(traces.needed_from(), Position(story.events.len() as u64));
+        prop_assert_eq!(traces.needed_from(), Position(journal.events.len() as u64));
         let mut ids: Vec<_> = spans.iter().map(|span| span.span_id.to_string()).collect();
         ids.sort_unstable();
         ids.dedup();
-        // A task that is created twice is no task of a journal's.
-        let again = story.events.iter().filter(|event| matches!(event.body, EventBody::TaskCreated(_)));
+        // A valid journal never creates a task twice.
+        let again = journal.events.iter().filter(|event| matches!(event.body, EventBody::TaskCreated(_)));
         let tasks: std::collections::BTreeSet<_> = again.clone().map(|event| event.task_id.clone()).collect();
         if tasks.len() == again.count() {
             prop_assert_eq!(ids.len(), spans.len());

@@ -1,4 +1,4 @@
-//! A collector that listens, decodes what comes, and answers as it is told to.
+//! A collector that decodes requests and answers as scripted.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -17,14 +17,14 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-/// What came.
-pub(crate) struct Came {
+/// A received request.
+pub(crate) struct ReceivedRequest {
     pub(crate) path: String,
     pub(crate) headers: HeaderMap,
     pub(crate) request: ExportTraceServiceRequest,
 }
 
-impl Came {
+impl ReceivedRequest {
     pub(crate) fn spans(&self) -> Vec<Span> {
         let resources = self.request.resource_spans.iter();
         let scopes = resources.flat_map(|resource| &resource.scope_spans);
@@ -32,7 +32,7 @@ impl Came {
     }
 }
 
-/// What it answers.
+/// A scripted answer.
 #[derive(Clone)]
 pub(crate) enum Answer {
     Status(u16),
@@ -44,15 +44,15 @@ pub(crate) enum Answer {
 }
 
 #[derive(Clone)]
-struct Door {
-    came: mpsc::Sender<Came>,
+struct ReceiverState {
+    came: mpsc::Sender<ReceivedRequest>,
     answers: Arc<Mutex<VecDeque<Answer>>>,
 }
 
-/// A collector. It answers as told, then well.
+/// A collector. It gives the scripted answers, then succeeds.
 pub(crate) struct Receiver {
     pub(crate) endpoint: String,
-    came: mpsc::Receiver<Came>,
+    came: mpsc::Receiver<ReceivedRequest>,
     _serving: JoinSet<()>,
 }
 
@@ -62,27 +62,36 @@ impl Receiver {
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
         let (sender, came) = mpsc::channel(64);
         let answers = Arc::new(Mutex::new(answers.into_iter().collect()));
-        let app = Router::new().fallback(take).with_state(Door { came: sender, answers });
+        let app = Router::new().fallback(take).with_state(ReceiverState { came: sender, answers });
         let mut serving = JoinSet::new();
         serving.spawn(async move { axum::serve(listener, app).await.unwrap() });
         Self { endpoint, came, _serving: serving }
     }
 
-    /// The next request.
-    pub(crate) async fn next(&mut self) -> Came {
+    /// Waits for the next request.
+    pub(crate) async fn next(&mut self) -> ReceivedRequest {
         self.came.recv().await.unwrap()
     }
 
-    /// Those that came and nobody has looked at.
+    /// Number of received requests that were not read.
     pub(crate) fn rest(&mut self) -> usize {
         std::iter::from_fn(|| self.came.try_recv().ok()).count()
     }
 }
 
-async fn take(State(door): State<Door>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+async fn take(
+    State(state): State<ReceiverState>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let request = ExportTraceServiceRequest::decode(body).unwrap();
-    door.came.send(Came { path: uri.path().to_owned(), headers, request }).await.unwrap();
-    let answer = door.answers.lock().unwrap().pop_front();
+    state
+        .came
+        .send(ReceivedRequest { path: uri.path().to_owned(), headers, request })
+        .await
+        .unwrap();
+    let answer = state.answers.lock().unwrap().pop_front();
     match answer {
         None => ExportTraceServiceResponse::default().encode_to_vec().into_response(),
         Some(Answer::Status(status)) => StatusCode::from_u16(status).unwrap().into_response(),

@@ -1,16 +1,16 @@
-//! Reads the text of metrics back, as strictly as the format is written.
+//! Parses the text of metrics strictly.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use antiphon_telemetry::Metrics;
 
-/// Everything there is, by name and labels.
+/// All samples by name and labels.
 pub(crate) struct Samples {
     pub(crate) values: BTreeMap<String, f64>,
     pub(crate) types: BTreeMap<String, String>,
 }
 
-/// Reads what a scraper would. Panics at anything that is not the format.
+/// Parses what a scraper would read. Panics at any deviation from the format.
 pub(crate) fn samples(metrics: &Metrics) -> Samples {
     let text = metrics.render();
     let mut found = Samples { values: BTreeMap::new(), types: BTreeMap::new() };
@@ -47,7 +47,7 @@ fn belongs(name: &str, family: &str) -> bool {
     rest.is_some_and(|rest| ["", "_total", "_bucket", "_sum", "_count"].contains(&rest))
 }
 
-/// Everything that is not zero, without the buckets: `NAME{LABELS} VALUE`.
+/// All samples that are not zero, without buckets: `NAME{LABELS} VALUE`.
 pub(crate) fn lines(metrics: &Metrics) -> Vec<String> {
     let samples = samples(metrics).values.into_iter();
     samples
@@ -56,13 +56,13 @@ pub(crate) fn lines(metrics: &Metrics) -> Vec<String> {
         .collect()
 }
 
-/// Those of one name.
+/// The samples of one name.
 pub(crate) fn lines_of(metrics: &Metrics, name: &str) -> Vec<String> {
     let of = |line: &String| line.split(['{', ' ']).next() == Some(name);
     lines(metrics).into_iter().filter(of).collect()
 }
 
-/// One value, as it is written; 0 when there is none.
+/// One value as text; 0 when it is absent.
 pub(crate) fn value(metrics: &Metrics, series: &str) -> String {
     samples(metrics).values.get(series).copied().unwrap_or_default().to_string()
 }

@@ -4,17 +4,17 @@ use antiphon_core::*;
 use antiphon_telemetry::{AttributeValue, FinishedSpan, SpanKind, SpanStatus, Traces};
 use serde_json::json;
 
-use crate::story::*;
+use crate::journal_builder::*;
 
 const SONNET: &str = "anthropic/claude-sonnet-4-5";
 
-/// Every span of a story, in the order they ended.
-pub(crate) fn told(story: &Story) -> Vec<FinishedSpan> {
+/// All spans of a journal, in the order they ended.
+pub(crate) fn exported(journal: &JournalBuilder) -> Vec<FinishedSpan> {
     let traces = Traces::new();
-    story.events.iter().flat_map(|event| traces.observe(event)).collect()
+    journal.events.iter().flat_map(|event| traces.observe(event)).collect()
 }
 
-/// `NAME BEGAN..ENDED`, in milliseconds behind noon, and what went wrong.
+/// `NAME START..END`, in milliseconds after noon, and the error.
 fn outline(spans: &[FinishedSpan]) -> Vec<String> {
     let ms = |at: chrono::DateTime<chrono::Utc>| (at - noon()).num_milliseconds();
     let line = |span: &FinishedSpan| {
@@ -33,21 +33,21 @@ fn text<'a>(span: &'a FinishedSpan, name: &str) -> Option<&'a str> {
     }
 }
 
-fn a_turn(story: &mut Story) {
+fn a_turn(journal: &mut JournalBuilder) {
     let limits = TaskLimits { answer_tokens_max: 500.try_into().ok(), ..TaskLimits::default() };
-    story.tell("t1", TaskCreated { limits, ..created("planner") });
-    story.at_ms(100).tell("t1", status(TaskStatus::Running)).think("t1");
+    journal.append("t1", TaskCreated { limits, ..created("planner") });
+    journal.at_ms(100).append("t1", status(TaskStatus::Running)).think("t1");
     let cached =
         Usage { cache_read_tokens: Some(1000), cache_write_tokens: Some(20), ..usage(100, 10) };
-    story.at_ms(2100).answer("t1", SONNET, cached).walk("t1", &[AgentState::ToolCall]);
+    journal.at_ms(2100).answer("t1", SONNET, cached).state_changed("t1", &[AgentState::ToolCall]);
 }
 
 #[test]
-fn an_answer_is_a_span_in_the_words_of_the_conventions() {
-    let mut story = Story::new();
-    a_turn(&mut story);
-    story.at_ms(3000).tell("t1", status(TaskStatus::Completed));
-    let [chat, task] = told(&story).try_into().unwrap();
+fn a_model_call_is_a_span_named_by_the_conventions() {
+    let mut journal = JournalBuilder::new();
+    a_turn(&mut journal);
+    journal.at_ms(3000).append("t1", status(TaskStatus::Completed));
+    let [chat, task] = exported(&journal).try_into().unwrap();
     let text = |text: &str| AttributeValue::Text(text.to_owned());
     assert_eq!(
         chat,
@@ -81,12 +81,12 @@ fn an_answer_is_a_span_in_the_words_of_the_conventions() {
 
 #[test]
 fn a_task_is_a_span_around_its_calls() {
-    let mut story = Story::new();
-    a_turn(&mut story);
-    story.tell("t1", started("c1", "read"));
-    story.at_ms(2600).tell("t1", result("c1", "read", Went::Wrong));
-    story.at_ms(3000).tell("t1", status(TaskStatus::Completed));
-    let [chat, call, task] = told(&story).try_into().unwrap();
+    let mut journal = JournalBuilder::new();
+    a_turn(&mut journal);
+    journal.append("t1", started("c1", "read"));
+    journal.at_ms(2600).append("t1", result("c1", "read", Went::Wrong));
+    journal.at_ms(3000).append("t1", status(TaskStatus::Completed));
+    let [chat, call, task] = exported(&journal).try_into().unwrap();
     let text = |text: &str| AttributeValue::Text(text.to_owned());
     assert_eq!(
         call,
@@ -141,18 +141,21 @@ fn a_task_is_a_span_around_its_calls() {
 }
 
 #[test]
-fn nothing_that_was_said_is_in_a_span() {
-    let mut story = Story::new();
-    story.tell(
+fn no_span_contains_the_conversation() {
+    let mut journal = JournalBuilder::new();
+    journal.append(
         "t1",
         TaskCreated { system_prompt: "a secret scene".to_owned(), ..created("planner") },
     );
-    story.tell("t1", asked("a secret question", None)).think("t1");
-    story.tell("t1", said(StopReason::Error, SONNET, usage(1, 1)));
-    story.tell("t1", question("q1", "bash")).tell("t1", refused("c1", "bash"));
-    story.tell("t1", result("c1", "bash", Went::Wrong)).tell("t1", started("c2", "bash"));
-    story.tell("t1", failed(json!({"code": "a secret: it is no code", "error": "a secret error"})));
-    let spans = told(&story);
+    journal.append("t1", user_message("a secret question", None)).think("t1");
+    journal.append("t1", assistant_message(StopReason::Error, SONNET, usage(1, 1)));
+    journal.append("t1", question("q1", "bash")).append("t1", refused("c1", "bash"));
+    journal.append("t1", result("c1", "bash", Went::Wrong)).append("t1", started("c2", "bash"));
+    journal.append(
+        "t1",
+        failed(json!({"code": "a secret: it is no code", "error": "a secret error"})),
+    );
+    let spans = exported(&journal);
     assert_eq!(
         outline(&spans),
         [
@@ -166,13 +169,13 @@ fn nothing_that_was_said_is_in_a_span() {
 }
 
 #[test]
-fn an_answer_that_broke_off_says_how() {
-    let mut story = Story::new();
-    story.tell("t1", created("planner")).think("t1");
-    story.at_ms(700).tell("t1", said(StopReason::Error, SONNET, usage(0, 0)));
-    story.tell("t1", paid(SONNET, usage(9, 3)));
-    story.at_ms(900).tell("t1", failed(json!({"code": "overloaded", "error": "come back"})));
-    let spans = told(&story);
+fn an_interrupted_answer_has_an_error() {
+    let mut journal = JournalBuilder::new();
+    journal.append("t1", created("planner")).think("t1");
+    journal.at_ms(700).append("t1", assistant_message(StopReason::Error, SONNET, usage(0, 0)));
+    journal.append("t1", paid(SONNET, usage(9, 3)));
+    journal.at_ms(900).append("t1", failed(json!({"code": "overloaded", "error": "come back"})));
+    let spans = exported(&journal);
     assert_eq!(
         outline(&spans),
         ["chat claude-sonnet-4-5 0..700 overloaded", "invoke_agent planner 0..900 overloaded"]
@@ -183,31 +186,34 @@ fn an_answer_that_broke_off_says_how() {
 
 #[test]
 fn an_answer_that_never_came_ends_with_its_task() {
-    let mut story = Story::new();
-    story.tell("t1", created("planner")).think("t1");
-    story.at_ms(900).tell("t1", status(TaskStatus::Canceled));
+    let mut journal = JournalBuilder::new();
+    journal.append("t1", created("planner")).think("t1");
+    journal.at_ms(900).append("t1", status(TaskStatus::Canceled));
     assert_eq!(
-        outline(&told(&story)),
+        outline(&exported(&journal)),
         ["chat claude-sonnet-4-5 0..900 canceled", "invoke_agent planner 0..900"]
     );
 }
 
 #[test]
-fn a_lap_that_is_taken_up_in_its_middle_asks_nobody() {
-    let mut story = Story::new();
-    story.tell("t1", created("planner")).tell("t1", status(TaskStatus::Running));
-    story.walk("t1", &[AgentState::Thinking, AgentState::ToolCall]);
-    story.tell("t1", started("c1", "read")).at_ms(10).tell("t1", result("c1", "read", Went::Well));
-    story.walk("t1", &[AgentState::Reflecting, AgentState::Idle]);
-    assert_eq!(outline(&told(&story)), ["execute_tool read 0..10"]);
+fn a_step_that_is_resumed_in_the_middle_calls_no_model() {
+    let mut journal = JournalBuilder::new();
+    journal.append("t1", created("planner")).append("t1", status(TaskStatus::Running));
+    journal.state_changed("t1", &[AgentState::Thinking, AgentState::ToolCall]);
+    journal
+        .append("t1", started("c1", "read"))
+        .at_ms(10)
+        .append("t1", result("c1", "read", Went::Well));
+    journal.state_changed("t1", &[AgentState::Reflecting, AgentState::Idle]);
+    assert_eq!(outline(&exported(&journal)), ["execute_tool read 0..10"]);
 }
 
 #[test]
-fn a_model_that_was_cut_off_and_asked_again_has_two_spans() {
-    let mut story = Story::new();
-    story.tell("t1", created("planner")).think("t1").at_ms(50).think("t1");
-    story.at_ms(70).answer("t1", SONNET, usage(1, 1));
-    let spans = told(&story);
+fn an_interrupted_and_repeated_model_call_has_two_spans() {
+    let mut journal = JournalBuilder::new();
+    journal.append("t1", created("planner")).think("t1").at_ms(50).think("t1");
+    journal.at_ms(70).answer("t1", SONNET, usage(1, 1));
+    let spans = exported(&journal);
     assert_eq!(
         outline(&spans),
         ["chat claude-sonnet-4-5 0..50 interrupted", "chat claude-sonnet-4-5 50..70"]
@@ -216,14 +222,14 @@ fn a_model_that_was_cut_off_and_asked_again_has_two_spans() {
 }
 
 #[test]
-fn a_summary_has_a_span_of_its_own_and_the_answer_begins_behind_it() {
-    let mut story = Story::new();
-    story.tell("t1", created("planner")).think("t1");
+fn a_summary_has_its_own_span_and_the_answer_starts_after_it() {
+    let mut journal = JournalBuilder::new();
+    journal.append("t1", created("planner")).think("t1");
     let purpose = Some(Purpose::Compaction);
-    story.at_ms(40).tell("t1", UsageRecorded { purpose, ..paid(SONNET, usage(5, 5)) });
-    story.tell("t1", Compacted { summary: String::new(), kept_from: 1 });
-    story.at_ms(60).answer("t1", SONNET, usage(1, 1));
-    let spans = told(&story);
+    journal.at_ms(40).append("t1", UsageRecorded { purpose, ..paid(SONNET, usage(5, 5)) });
+    journal.append("t1", Compacted { summary: String::new(), kept_from: 1 });
+    journal.at_ms(60).answer("t1", SONNET, usage(1, 1));
+    let spans = exported(&journal);
     assert_eq!(outline(&spans), ["chat claude-sonnet-4-5 0..40", "chat claude-sonnet-4-5 40..60"]);
     assert_eq!(text(&spans[0], "antiphon.purpose"), Some("compaction"));
     assert_eq!(text(&spans[1], "antiphon.purpose"), None);
@@ -231,10 +237,10 @@ fn a_summary_has_a_span_of_its_own_and_the_answer_begins_behind_it() {
 }
 
 #[test]
-fn whoever_takes_over_is_named_from_then_on() {
-    let mut story = Story::new();
-    story.tell("t1", created("planner")).tell("t1", status(TaskStatus::Running));
-    story.tell(
+fn an_agent_that_takes_over_is_named_from_then_on() {
+    let mut journal = JournalBuilder::new();
+    journal.append("t1", created("planner")).append("t1", status(TaskStatus::Running));
+    journal.append(
         "t1",
         HandedOver {
             tool_call_id: call_id("c1"),
@@ -246,9 +252,9 @@ fn whoever_takes_over_is_named_from_then_on() {
             agents: CallableAgents::Any,
         },
     );
-    story.tell("t1", result("c1", "call_agent", Went::Well)).think("t1");
-    story.answer("t1", "gemini/flash", usage(1, 1)).tell("t1", status(TaskStatus::Completed));
-    let [call, chat, task] = told(&story).try_into().unwrap();
+    journal.append("t1", result("c1", "call_agent", Went::Well)).think("t1");
+    journal.answer("t1", "gemini/flash", usage(1, 1)).append("t1", status(TaskStatus::Completed));
+    let [call, chat, task] = exported(&journal).try_into().unwrap();
     assert_eq!(
         [&call.name, &chat.name, &task.name],
         ["execute_tool call_agent", "chat flash", "invoke_agent planner"]
@@ -258,45 +264,45 @@ fn whoever_takes_over_is_named_from_then_on() {
 }
 
 #[test]
-fn a_model_that_uses_an_id_again_makes_another_call() {
-    let mut story = Story::new();
-    story.tell("t1", created("planner")).tell("t1", status(TaskStatus::Running));
+fn a_reused_call_id_makes_another_call() {
+    let mut journal = JournalBuilder::new();
+    journal.append("t1", created("planner")).append("t1", status(TaskStatus::Running));
     for _ in 0..2 {
-        story.tell("t1", started("c1", "read")).tell("t1", result("c1", "read", Went::Well));
+        journal.append("t1", started("c1", "read")).append("t1", result("c1", "read", Went::Well));
     }
-    let [first, second] = told(&story).try_into().unwrap();
+    let [first, second] = exported(&journal).try_into().unwrap();
     assert_ne!(first.span_id, second.span_id);
 }
 
 #[test]
 fn a_long_name_is_cut() {
-    let mut story = Story::new();
-    story.tell("t1", created(&"ü".repeat(1000))).tell("t1", status(TaskStatus::Completed));
-    let [task] = told(&story).try_into().unwrap();
+    let mut journal = JournalBuilder::new();
+    journal.append("t1", created(&"ü".repeat(1000))).append("t1", status(TaskStatus::Completed));
+    let [task] = exported(&journal).try_into().unwrap();
     assert!(task.name.len() <= antiphon_telemetry::ATTRIBUTE_BYTES_MAX);
     let agent = text(&task, "gen_ai.agent.name").unwrap();
     assert_eq!(agent, "ü".repeat(antiphon_telemetry::ATTRIBUTE_BYTES_MAX / 2));
 }
 
 #[test]
-fn calls_that_their_task_did_not_wait_for_end_with_it_in_their_order() {
-    let mut story = Story::new();
-    story.tell("t1", created("planner"));
+fn running_calls_end_with_their_task_in_order() {
+    let mut journal = JournalBuilder::new();
+    journal.append("t1", created("planner"));
     for number in 0..8 {
-        story.at_ms(number).tell("t1", started(&format!("c{number}"), "read"));
+        journal.at_ms(number).append("t1", started(&format!("c{number}"), "read"));
     }
-    story.at_ms(9).tell("t1", status(TaskStatus::Canceled));
+    journal.at_ms(9).append("t1", status(TaskStatus::Canceled));
     let mut expected: Vec<_> =
         (0..8).map(|number| format!("execute_tool read {number}..9 unfinished")).collect();
     expected.push("invoke_agent planner 0..9".to_owned());
-    assert_eq!(outline(&told(&story)), expected);
+    assert_eq!(outline(&exported(&journal)), expected);
 }
 
 #[test]
-fn a_call_that_was_cut_off_and_then_refused_was_refused() {
-    let mut story = Story::new();
-    story.tell("t1", created("planner")).tell("t1", status(TaskStatus::Running));
-    story.tell("t1", started("c1", "bash")).at_ms(5).tell("t1", refused("c1", "bash"));
-    story.tell("t1", result("c1", "bash", Went::Wrong));
-    assert_eq!(outline(&told(&story)), ["execute_tool bash 0..5 refused"]);
+fn an_interrupted_call_that_is_refused_later_counts_as_refused() {
+    let mut journal = JournalBuilder::new();
+    journal.append("t1", created("planner")).append("t1", status(TaskStatus::Running));
+    journal.append("t1", started("c1", "bash")).at_ms(5).append("t1", refused("c1", "bash"));
+    journal.append("t1", result("c1", "bash", Went::Wrong));
+    assert_eq!(outline(&exported(&journal)), ["execute_tool bash 0..5 refused"]);
 }

@@ -1,22 +1,22 @@
-//! Many tasks, one trace, and the same names for whoever looks again.
+//! Task trees: one trace, and the same ids for every reader.
 
 use antiphon_core::*;
 use antiphon_telemetry::{FinishedSpan, Traces};
 
-use crate::spans::told;
-use crate::story::*;
+use crate::journal_builder::*;
+use crate::spans::exported;
 
-/// A task that dispatches two others by one call.
-fn a_team() -> Story {
-    let mut story = Story::new();
-    story.tell("t1", created("planner")).tell("t1", status(TaskStatus::Running));
-    story.tell("t1", dispatched("c1", &["t2", "t3"]));
-    story.tell("t2", child("coder", "t1", "t1")).tell("t3", child("critic", "t1", "t1"));
-    story.at_ms(10).tell("t2", status(TaskStatus::Completed));
-    story.at_ms(20).tell("t3", status(TaskStatus::Completed));
-    story.at_ms(30).tell("t1", result("c1", "call_agent", Went::Well));
-    story.at_ms(40).tell("t1", status(TaskStatus::Completed));
-    story
+/// A task that dispatches two others with one call.
+fn a_team() -> JournalBuilder {
+    let mut journal = JournalBuilder::new();
+    journal.append("t1", created("planner")).append("t1", status(TaskStatus::Running));
+    journal.append("t1", dispatched("c1", &["t2", "t3"]));
+    journal.append("t2", child("coder", "t1", "t1")).append("t3", child("critic", "t1", "t1"));
+    journal.at_ms(10).append("t2", status(TaskStatus::Completed));
+    journal.at_ms(20).append("t3", status(TaskStatus::Completed));
+    journal.at_ms(30).append("t1", result("c1", "call_agent", Went::Well));
+    journal.at_ms(40).append("t1", status(TaskStatus::Completed));
+    journal
 }
 
 fn named<'a>(spans: &'a [FinishedSpan], name: &str) -> &'a FinishedSpan {
@@ -24,8 +24,8 @@ fn named<'a>(spans: &'a [FinishedSpan], name: &str) -> &'a FinishedSpan {
 }
 
 #[test]
-fn children_hang_below_the_call_that_dispatched_them() {
-    let spans = told(&a_team());
+fn children_have_the_call_that_dispatched_them_as_parent() {
+    let spans = exported(&a_team());
     let names: Vec<_> = spans.iter().map(|span| span.name.as_str()).collect();
     assert_eq!(
         names,
@@ -45,23 +45,23 @@ fn children_hang_below_the_call_that_dispatched_them() {
 }
 
 #[test]
-fn trees_are_traces_of_their_own() {
-    let mut story = a_team();
-    story.tell("t9", created("planner")).tell("t9", status(TaskStatus::Completed));
-    let spans = told(&story);
+fn each_task_tree_is_its_own_trace() {
+    let mut journal = a_team();
+    journal.append("t9", created("planner")).append("t9", status(TaskStatus::Completed));
+    let spans = exported(&journal);
     assert_ne!(spans[3].trace_id, spans[4].trace_id);
     assert_ne!(spans[3].span_id, spans[4].span_id);
 }
 
 #[test]
-fn another_process_that_reads_the_same_journal_tells_the_same() {
-    assert_eq!(told(&a_team()), told(&a_team()));
+fn another_process_that_reads_the_same_journal_makes_the_same_spans() {
+    assert_eq!(exported(&a_team()), exported(&a_team()));
 }
 
 #[test]
-fn the_names_are_what_they_were_in_earlier_versions() {
-    // Traces go on over an update: a change here breaks them in two.
-    let spans = told(&a_team());
+fn the_ids_are_stable_across_versions() {
+    // A running trace must survive an update: a change here breaks it in two.
+    let spans = exported(&a_team());
     let top = named(&spans, "invoke_agent planner");
     let call = named(&spans, "execute_tool call_agent");
     assert_eq!(
@@ -71,43 +71,43 @@ fn the_names_are_what_they_were_in_earlier_versions() {
 }
 
 #[test]
-fn an_event_that_comes_again_makes_no_span() {
-    let (story, traces) = (a_team(), Traces::new());
-    story.each(|event| drop(traces.observe(event)));
-    let again: Vec<_> = story.events.iter().flat_map(|event| traces.observe(event)).collect();
+fn a_repeated_event_makes_no_span() {
+    let (journal, traces) = (a_team(), Traces::new());
+    journal.each(|event| drop(traces.observe(event)));
+    let again: Vec<_> = journal.events.iter().flat_map(|event| traces.observe(event)).collect();
     assert_eq!(again, []);
 }
 
 #[test]
-fn whoever_begins_where_it_is_needed_tells_the_rest_and_nothing_twice() {
-    let story = a_team();
-    let whole = told(&story);
-    for stopped in 0..=story.events.len() {
+fn a_restart_at_the_needed_position_exports_the_rest_and_nothing_twice() {
+    let journal = a_team();
+    let whole = exported(&journal);
+    for stopped in 0..=journal.events.len() {
         let before = Traces::new();
-        let (seen, _) = story.events.split_at(stopped);
+        let (seen, _) = journal.events.split_at(stopped);
         let mut spans: Vec<_> = seen.iter().flat_map(|event| before.observe(event)).collect();
         let needed = before.needed_from();
-        // Another process begins there, and knows how far the first had got.
-        let after = Traces::told_up_to(Position(stopped as u64));
-        let rest = story.events.iter().filter(|event| event.position > needed);
+        // Another process starts there, and knows the position of the first.
+        let after = Traces::exported_up_to(Position(stopped as u64));
+        let rest = journal.events.iter().filter(|event| event.position > needed);
         spans.extend(rest.flat_map(|event| after.observe(event)));
         assert_eq!(spans, whole, "stopped behind {stopped}");
     }
 }
 
 #[test]
-fn where_nothing_is_open_nothing_is_needed() {
-    let (story, traces) = (a_team(), Traces::new());
+fn without_open_tasks_nothing_is_needed() {
+    let (journal, traces) = (a_team(), Traces::new());
     assert_eq!(traces.needed_from(), Position(0));
-    story.each(|event| drop(traces.observe(event)));
+    journal.each(|event| drop(traces.observe(event)));
     assert_eq!(traces.needed_from(), Position(9));
 }
 
 #[test]
-fn a_child_whose_dispatch_was_not_seen_hangs_below_its_parents_task() {
-    let story = a_team();
+fn a_child_whose_dispatch_was_not_seen_has_its_parent_task_as_parent() {
+    let journal = a_team();
     let traces = Traces::new();
-    let missed = story.events.iter().filter(|event| event.position.0 != 3);
+    let missed = journal.events.iter().filter(|event| event.position.0 != 3);
     let spans: Vec<_> = missed.flat_map(|event| traces.observe(event)).collect();
     let top = named(&spans, "invoke_agent planner");
     assert_eq!(named(&spans, "invoke_agent coder").parent, Some(top.span_id));
@@ -115,20 +115,21 @@ fn a_child_whose_dispatch_was_not_seen_hangs_below_its_parents_task() {
 }
 
 #[test]
-fn a_task_that_was_not_seen_from_its_creation_has_no_spans() {
+fn a_task_whose_creation_was_not_seen_has_no_spans() {
     let traces = Traces::new();
-    let story = a_team();
-    let spans: Vec<_> = story.events[7..].iter().flat_map(|event| traces.observe(event)).collect();
+    let journal = a_team();
+    let spans: Vec<_> =
+        journal.events[7..].iter().flat_map(|event| traces.observe(event)).collect();
     assert_eq!(spans, []);
 }
 
 #[test]
-fn a_call_whose_task_has_ended_is_remembered_for_no_child() {
-    let mut story = Story::new();
-    story.tell("t1", created("planner")).tell("t1", dispatched("c1", &["t2"]));
-    story.tell("t1", status(TaskStatus::Canceled));
-    story.tell("t2", child("coder", "t1", "t1")).tell("t2", status(TaskStatus::Canceled));
-    let spans = told(&story);
+fn a_call_of_an_ended_task_is_not_kept_for_children() {
+    let mut journal = JournalBuilder::new();
+    journal.append("t1", created("planner")).append("t1", dispatched("c1", &["t2"]));
+    journal.append("t1", status(TaskStatus::Canceled));
+    journal.append("t2", child("coder", "t1", "t1")).append("t2", status(TaskStatus::Canceled));
+    let spans = exported(&journal);
     let (top, late) = (named(&spans, "invoke_agent planner"), named(&spans, "invoke_agent coder"));
     assert_eq!((late.parent, late.trace_id), (Some(top.span_id), top.trace_id));
 }

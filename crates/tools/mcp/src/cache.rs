@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::path::Path;
 
+use antiphon_private_file::{Durability, parent_of, write_atomic};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Secrets, ServerConfig, ServerName};
@@ -61,15 +62,9 @@ impl Known {
     /// Writes a file, whole or not at all. Blocks.
     pub(crate) fn save(&self, path: &Path) {
         let write = || -> io::Result<()> {
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            let folder = folder.unwrap_or(Path::new("."));
-            fs::create_dir_all(folder)?;
-            // Private, with a name nobody can guess.
-            let mut file = tempfile::NamedTempFile::new_in(folder)?;
-            serde_json::to_writer(&mut file, &Self { version: VERSION, ..self.clone() })?;
-            file.flush()?;
-            file.persist(path)?;
-            Ok(())
+            fs::create_dir_all(parent_of(path))?;
+            let text = serde_json::to_vec(&Self { version: VERSION, ..self.clone() })?;
+            write_atomic(path, &text, Durability::Buffered)
         };
         if let Err(error) = write() {
             tracing::warn!("the list of MCP tools cannot be kept: {error}");

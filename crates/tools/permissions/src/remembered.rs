@@ -6,14 +6,17 @@
 //! written over.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use antiphon_core::port::Rule;
+use antiphon_private_file::{
+    Durability, LockError, lock_within, open_lock_at, parent_of, write_atomic,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::rule::{ParsedRule, RULE_BYTES_MAX};
@@ -188,14 +191,7 @@ impl Document {
         let write = || {
             // Where a link leads is written, not the link.
             let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-            let folder = folder(&path);
-            // A temporary file is its owner's alone: 0600.
-            let mut file = tempfile::NamedTempFile::new_in(folder)?;
-            file.write_all(HEAD.as_bytes())?;
-            file.write_all(text.as_bytes())?;
-            file.as_file().sync_all()?;
-            file.persist(&path).map_err(|error| error.error)?;
-            File::open(folder)?.sync_all()
+            write_atomic(&path, format!("{HEAD}{text}").as_bytes(), Durability::Synced)
         };
         write().map_err(|error: io::Error| unusable(error.to_string()))
     }
@@ -205,29 +201,18 @@ impl Document {
 fn lock(path: &Path) -> Result<File, RememberedError> {
     let unusable = unusable(path);
     let open = || {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder(path))?;
-        let mut name = path.as_os_str().to_owned();
+        let folder = parent_of(path);
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(".lock");
-        OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(name)
+        open_lock_at(File::open(folder)?, name)
     };
     let file = open().map_err(|error: io::Error| unusable(error.to_string()))?;
-    let until = Instant::now() + LOCK_WAIT;
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) if Instant::now() < until => {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            Err(TryLockError::WouldBlock) => {
-                return Err(RememberedError::Busy { path: path.display().to_string() });
-            }
-            Err(TryLockError::Error(error)) => return Err(unusable(error.to_string())),
-        }
+    match lock_within(&file, LOCK_WAIT) {
+        Ok(()) => Ok(file),
+        Err(LockError::Busy) => Err(RememberedError::Busy { path: path.display().to_string() }),
+        Err(LockError::Io(error)) => Err(unusable(error.to_string())),
     }
-}
-
-fn folder(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn unusable(path: &Path) -> impl Fn(String) -> RememberedError {

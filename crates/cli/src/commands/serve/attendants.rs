@@ -10,16 +10,17 @@ use std::sync::Arc;
 use antiphon_core::AgentName;
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_file_drop::{Orders, watch};
+use antiphon_private_file::{Durability, write_atomic};
 use antiphon_runtime::{Arrival, Orchestrator, Receipt, Wake};
 use antiphon_schedule::{
-    Deliver, DeliverError, Delivered, Missed, Noted, Scheduler, Schedules, Seen, Tick,
+    Deliver, DeliverError, DeliveryStatus, HistoryChange, MissedPolicy, ScheduleHistory, Scheduler,
+    Schedules, Tick,
 };
 use async_trait::async_trait;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::papers::write_private;
 use crate::failure::Failure;
 use crate::orders::drop_settings;
 
@@ -58,8 +59,8 @@ impl BackgroundServices {
             let seen = seen(&folder.join("schedules.json"), &schedules)?;
             let scheduler = Scheduler {
                 schedules,
-                seen,
-                missed: Missed::default(),
+                history: seen,
+                missed: MissedPolicy::default(),
                 clock: Arc::new(SystemClock),
                 deliver: Arc::new(Inboxes(orchestrator.clone())),
             };
@@ -95,18 +96,19 @@ async fn tell(
 }
 
 /// Since when schedules count. It is written down before any of them is run.
-fn seen(path: &Path, schedules: &Schedules) -> Result<Seen, Failure> {
+fn seen(path: &Path, schedules: &Schedules) -> Result<ScheduleHistory, Failure> {
     let mut text = String::new();
     let read =
         File::open(path).and_then(|file| file.take(SEEN_BYTES_MAX).read_to_string(&mut text));
     // Without it, ticks that were missed are left out, and none is delivered twice.
-    let mut seen: Seen =
+    let mut seen: ScheduleHistory =
         read.ok().and_then(|_| serde_json::from_str(&text).ok()).unwrap_or_default();
-    if seen.note(schedules, SystemClock.now()) == Noted::Changed {
+    if seen.update(schedules, SystemClock.now()) == HistoryChange::Changed {
         let unwritable =
             |reason: String| Failure::usage(format!("cannot write {}: {reason}", path.display()));
         let text = serde_json::to_string(&seen).map_err(|error| unwritable(error.to_string()))?;
-        write_private(path, &text).map_err(|error| unwritable(error.to_string()))?;
+        write_atomic(path, text.as_bytes(), Durability::Synced)
+            .map_err(|error| unwritable(error.to_string()))?;
     }
     Ok(seen)
 }
@@ -116,7 +118,7 @@ struct Inboxes(Orchestrator);
 
 #[async_trait]
 impl Deliver for Inboxes {
-    async fn deliver(&self, tick: Tick) -> Result<Delivered, DeliverError> {
+    async fn deliver(&self, tick: Tick) -> Result<DeliveryStatus, DeliverError> {
         let interaction = tick.interaction(antiphon_core::InteractionId::new());
         let arrival = Arrival {
             to: tick.schedule.agent.clone(),

@@ -2,9 +2,8 @@
 //! which does not. Both are for their owner only.
 
 use std::fmt::Write as _;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write as _};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use antiphon_interface_transport::Token;
@@ -66,7 +65,8 @@ impl ServerFiles {
             Ok(text) if folder == Folder::Ours => text,
             Ok(_) | Err(_) => {
                 let text = random().map_err(refuse)?;
-                write_private(&self.token, &format!("{text}\n")).map_err(refuse)?;
+                write_atomic(&self.token, format!("{text}\n").as_bytes(), Durability::Synced)
+                    .map_err(refuse)?;
                 text
             }
         };
@@ -82,9 +82,9 @@ impl ServerFiles {
         if let Some(url) = at.url {
             about["url"] = url.into();
         }
-        write_private(&self.server, &format!("{about}\n")).map_err(|error| {
-            Failure::usage(format!("cannot write {}: {error}", self.server.display()))
-        })
+        write_atomic(&self.server, format!("{about}\n").as_bytes(), Durability::Synced).map_err(
+            |error| Failure::usage(format!("cannot write {}: {error}", self.server.display())),
+        )
     }
 
     /// Takes that back.
@@ -95,27 +95,10 @@ impl ServerFiles {
 }
 
 /// A file that only its owner could read or write.
-fn read_private(path: &Path) -> io::Result<String> {
-    let about = fs::symlink_metadata(path)?;
-    let own = about.uid() == fs::metadata("/proc/self")?.uid();
-    if !about.is_file() || !own || about.permissions().mode() & 0o077 != 0 {
-        return Err(io::ErrorKind::PermissionDenied.into());
-    }
+fn read_private(path: &Path) -> Result<String, AccessError> {
     let mut text = String::new();
-    File::open(path)?.take(TOKEN_FILE_BYTES_MAX).read_to_string(&mut text)?;
+    private_file::open(path)?.take(TOKEN_FILE_BYTES_MAX).read_to_string(&mut text)?;
     Ok(text)
-}
-
-/// Writes a file for its owner only, whole or not at all. What was there, also a link, is replaced.
-pub(super) fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(format!(".{}", std::process::id()));
-    let beside = PathBuf::from(beside);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-    written.and_then(|()| fs::rename(&beside, path)).inspect_err(|_| {
-        let _ = fs::remove_file(&beside);
-    })
 }
 
 fn random() -> io::Result<String> {

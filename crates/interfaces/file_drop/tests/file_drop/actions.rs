@@ -1,4 +1,4 @@
-//! What can be asked for, and what is told.
+//! The actions of requests and their responses.
 
 use std::fs;
 
@@ -7,28 +7,28 @@ use antiphon_file_drop::{Order, Wait, Wake};
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
-use crate::world::{World, response_at, told, until};
+use crate::world::{World, comparable, response_at, until};
 
-/// What a request becomes, and what is told about it.
-async fn asked(request: Value) -> (Vec<Order>, Value) {
+/// The orders of a request, and its response.
+async fn execute(request: Value) -> (Vec<Order>, Value) {
     let world = World::new();
     world.drop("a.json", &request.to_string());
     world.pass().await;
-    let orders = world.book.effects().into_iter().map(|(requester, order)| {
+    let orders = world.orders.effects().into_iter().map(|(requester, order)| {
         assert_eq!(requester, "boss");
         order
     });
-    (orders.collect(), world.told("a").await)
+    (orders.collect(), world.comparable("a").await)
 }
 
-/// What is told about a request that makes no sense. Nothing was done.
-async fn refused(request: Value) -> String {
-    let (orders, told) = asked(request).await;
+/// The error message of an invalid request. No order was executed.
+async fn reject(request: Value) -> String {
+    let (orders, answer) = execute(request).await;
     assert_eq!(orders, []);
-    assert_eq!(told["ok"], false);
-    assert_eq!(told["error"]["code"], "INVALID_REQUEST");
-    assert_eq!(told["setAside"], "rejected/a.json");
-    told["error"]["message"].as_str().unwrap().to_owned()
+    assert_eq!(answer["ok"], false);
+    assert_eq!(answer["error"]["code"], "INVALID_REQUEST");
+    assert_eq!(answer["setAside"], "rejected/a.json");
+    answer["error"]["message"].as_str().unwrap().to_owned()
 }
 
 #[tokio::test]
@@ -39,26 +39,26 @@ async fn an_agent_is_spawned_stopped_and_given_a_new_context() {
         profile: "claude-code".to_owned(),
         context: Some("# Be brief.".to_owned()),
     };
-    let told = json!({"request": "a.json", "ok": true, "status": "started", "agent": "dev-backend", "taskId": "task-0"});
-    assert_eq!(asked(spawn).await, (vec![Order::Control(command)], told));
+    let answer = json!({"request": "a.json", "ok": true, "status": "started", "agent": "dev-backend", "taskId": "task-0"});
+    assert_eq!(execute(spawn).await, (vec![Order::Control(command)], answer));
 
     let command = Command::StopAgent { name: "dev-backend".to_owned() };
-    let told =
+    let answer =
         json!({"request": "a.json", "ok": true, "status": "stopped", "agent": "dev-backend"});
     let stop = json!({"action": "stop_agent", "name": "dev-backend", "more": [1, 2]});
-    assert_eq!(asked(stop).await, (vec![Order::Control(command)], told));
+    assert_eq!(execute(stop).await, (vec![Order::Control(command)], answer));
 
     let update = json!({"action": "update_agent_context", "name": "a", "context": "# new body"});
     let command = Command::UpdateAgentContext { name: "a".into(), context: "# new body".into() };
-    let told = json!({"request": "a.json", "ok": true, "status": "updated", "agent": "a"});
-    assert_eq!(asked(update).await, (vec![Order::Control(command)], told));
+    let answer = json!({"request": "a.json", "ok": true, "status": "updated", "agent": "a"});
+    assert_eq!(execute(update).await, (vec![Order::Control(command)], answer));
 }
 
 #[tokio::test]
 async fn a_message_or_a_request_is_sent_to_an_agent() {
     let to = AgentName::parse("reviewer").unwrap();
     let id = "00000000-0000-0000-0000-000000000007";
-    let told = json!({"request": "a.json", "ok": true, "status": "accepted", "agent": "reviewer", "interactionId": id});
+    let answer = json!({"request": "a.json", "ok": true, "status": "accepted", "agent": "reviewer", "interactionId": id});
     let message = Order::Send {
         to: to.clone(),
         content: InteractionContent::Message { body: "hello".to_owned(), blocks: None },
@@ -67,7 +67,7 @@ async fn a_message_or_a_request_is_sent_to_an_agent() {
         wake: Wake::Yes,
     };
     let send = json!({"action": "send", "name": "reviewer", "message": "hello"});
-    assert_eq!(asked(send).await, (vec![message], told.clone()));
+    assert_eq!(execute(send).await, (vec![message], answer.clone()));
 
     let params = json!({"file": "a.rs"});
     let request = Order::Send {
@@ -78,7 +78,7 @@ async fn a_message_or_a_request_is_sent_to_an_agent() {
         wake: Wake::No,
     };
     let send = json!({"action": "send", "name": "reviewer", "intent": "review", "params": params, "mode": "steer", "salience": "urgent", "wake": false});
-    assert_eq!(asked(send).await, (vec![request], told));
+    assert_eq!(execute(send).await, (vec![request], answer));
 }
 
 #[tokio::test]
@@ -89,23 +89,23 @@ async fn a_task_is_invoked_and_waited_for_or_not_and_canceled() {
         model: model.map(str::to_owned),
         wait,
     };
-    let told = json!({"request": "a.json", "ok": true, "status": "accepted", "taskId": "task-0"});
+    let answer = json!({"request": "a.json", "ok": true, "status": "accepted", "taskId": "task-0"});
     let invoke = json!({"action": "invoke", "prompt": "do it"});
-    assert_eq!(asked(invoke).await, (vec![order(None, None, Wait::No)], told));
+    assert_eq!(execute(invoke).await, (vec![order(None, None, Wait::No)], answer));
 
     let invoke = json!({"action": "invoke", "prompt": "do it", "name": "dev", "model": "scripted/hello", "wait": true});
-    let told = json!({"request": "a.json", "ok": true, "status": "completed", "agent": "dev", "taskId": "task-0", "result": {"echo": "do it"}});
+    let answer = json!({"request": "a.json", "ok": true, "status": "completed", "agent": "dev", "taskId": "task-0", "result": {"echo": "do it"}});
     let order = order(Some("dev"), Some("scripted/hello"), Wait::ForResult);
-    assert_eq!(asked(invoke).await, (vec![order], told));
+    assert_eq!(execute(invoke).await, (vec![order], answer));
 
     let cancel = json!({"action": "cancel", "taskId": "task-9"});
-    let told = json!({"request": "a.json", "ok": true, "status": "canceled", "taskId": "task-9"});
+    let answer = json!({"request": "a.json", "ok": true, "status": "canceled", "taskId": "task-9"});
     let order = Order::Cancel { task_id: TaskId::parse("task-9").unwrap() };
-    assert_eq!(asked(cancel).await, (vec![order], told));
+    assert_eq!(execute(cancel).await, (vec![order], answer));
 }
 
 #[tokio::test]
-async fn what_makes_no_sense_is_refused_in_the_words_of_the_contract() {
+async fn an_invalid_request_is_refused_with_the_documented_message() {
     let cases = [
         (
             json!({"action": "delete_everything", "name": "a"}),
@@ -164,63 +164,63 @@ async fn what_makes_no_sense_is_refused_in_the_words_of_the_contract() {
         ),
     ];
     for (request, message) in cases {
-        assert_eq!(refused(request).await, message);
+        assert_eq!(reject(request).await, message);
     }
 }
 
 #[tokio::test]
-async fn a_value_of_the_wrong_kind_is_refused_by_the_name_of_its_field() {
+async fn a_value_of_the_wrong_type_is_refused_with_the_name_of_its_field() {
     let mode = json!({"action": "send", "name": "a", "message": "b", "mode": "soon"});
-    let message = refused(mode).await;
+    let message = reject(mode).await;
     assert!(
         message.starts_with("`mode`: unknown variant `soon`, expected `queue` or `steer`"),
         "{message}"
     );
-    let name = refused(json!({"action": "stop_agent", "name": 5})).await;
+    let name = reject(json!({"action": "stop_agent", "name": 5})).await;
     assert!(name.starts_with("`name`: invalid type: integer `5`"), "{name}");
 }
 
 #[tokio::test]
-async fn a_refusal_of_the_orders_is_told_and_the_file_stays() {
+async fn a_refused_order_is_answered_with_an_error_and_the_file_stays() {
     let world = World::watched().await;
     world.drop("a.json", r#"{"action":"stop_agent","name":"nobody","id":"7"}"#);
     let error = json!({"code": "NOT_FOUND", "message": "there is no agent `nobody`: see `antiphon agents list`"});
-    let told = json!({"request": "a.json", "id": "7", "ok": false, "error": error});
-    assert_eq!(world.told("a").await, told);
+    let answer = json!({"request": "a.json", "id": "7", "ok": false, "error": error});
+    assert_eq!(world.comparable("a").await, answer);
     assert_eq!(world.names(), ["a.json", "a.response.json"]);
 }
 
 #[tokio::test]
-async fn a_response_says_what_it_is_to_and_when_it_was_written() {
+async fn a_response_identifies_its_request_and_has_a_time() {
     let world = World::watched().await;
     let before = Utc::now();
     world.drop("a.json", "\u{feff} {\"action\":\"stop_agent\",\"name\":\"dev-backend\"}\r\n");
     let response = world.response("a").await;
-    // Of the text without what is around it, as `sha256sum` has it.
+    // Of the trimmed text, as `sha256sum` computes it.
     let digest = "sha256:21617658f527923386033cd4ac0661aa0fbfa3cc67bd7e6154759ce0eb2c12d4";
     assert_eq!(response.digest.as_deref(), Some(digest));
     let text = fs::read_to_string(world.path("a.response.json")).unwrap();
-    let told: Value = serde_json::from_str(&text).unwrap();
-    let time = told["time"].as_str().unwrap();
+    let answer: Value = serde_json::from_str(&text).unwrap();
+    let time = answer["time"].as_str().unwrap();
     assert!(time.ends_with('Z'), "{time}");
     let time: DateTime<Utc> = time.parse().unwrap();
     assert!(time.timestamp_millis() >= before.timestamp_millis() && time <= Utc::now(), "{time}");
 }
 
 #[tokio::test]
-async fn a_result_that_is_too_large_is_left_out_and_said_so() {
+async fn a_result_that_is_too_large_is_omitted_and_flagged() {
     let mut world = World::new();
     world.settings.request_bytes_max *= 2;
     let prompt = "x".repeat(antiphon_file_drop::RESULT_BYTES_MAX);
     let invoke = json!({"action": "invoke", "prompt": prompt, "wait": true});
     world.drop("a.json", &invoke.to_string());
     world.pass().await;
-    let told = json!({"request": "a.json", "ok": true, "status": "completed", "taskId": "task-0", "resultOmitted": true});
-    assert_eq!(world.told("a").await, told);
+    let answer = json!({"request": "a.json", "ok": true, "status": "completed", "taskId": "task-0", "resultOmitted": true});
+    assert_eq!(world.comparable("a").await, answer);
 }
 
 #[tokio::test]
-async fn both_folders_are_watched_also_one_that_is_made_later() {
+async fn both_folders_are_watched_also_one_that_is_created_later() {
     let mut world = World::new();
     world.settings.rescan_every = std::time::Duration::from_millis(50);
     world.start().await;
@@ -228,9 +228,9 @@ async fn both_folders_are_watched_also_one_that_is_made_later() {
     assert!(!world.project().join(".ideai").exists());
     fs::create_dir_all(&other).unwrap();
     fs::write(other.join("a.json"), r#"{"action":"stop_agent","name":"x"}"#).unwrap();
-    let told = told(response_at(&other.join("a.response.json")).await);
-    assert_eq!(told, json!({"request": "a.json", "ok": true, "status": "stopped", "agent": "x"}));
+    let answer = comparable(response_at(&other.join("a.response.json")).await);
+    assert_eq!(answer, json!({"request": "a.json", "ok": true, "status": "stopped", "agent": "x"}));
     let order = Order::Control(Command::StopAgent { name: "x".to_owned() });
-    until(|| (world.book.effects() == [("dev lead".to_owned(), order.clone())]).then_some(()))
+    until(|| (world.orders.effects() == [("dev lead".to_owned(), order.clone())]).then_some(()))
         .await;
 }

@@ -1,4 +1,4 @@
-//! Killed at any point: what was dropped is carried out once and answered once.
+//! Killed at any point: each request is executed once and answered once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
@@ -10,37 +10,37 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use antiphon_file_drop::{
-    Done, DoneStatus, Order, OrderError, Orders, Settings, answer_waiting, watch,
+    Order, OrderError, OrderResult, OrderStatus, Orders, Settings, answer_waiting, watch,
 };
 use async_trait::async_trait;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::world::{PATIENCE, World, names, read, stop, whom};
+use crate::world::{WAIT_MAX, World, names, read, stop, target};
 
 const PROJECT: &str = "FILE_DROP_TEST_PROJECT";
 const DIE_AT: &str = "FILE_DROP_TEST_DIE_AT";
 
-/// A journal of effects in a file, and an end that can be ordered.
-struct Ledger {
+/// A journal of effects in a file. Exits the process at a chosen step.
+struct EffectLog {
     path: PathBuf,
     done: Mutex<BTreeMap<String, String>>,
     steps: AtomicUsize,
     die_at: Option<usize>,
 }
 
-impl Ledger {
+impl EffectLog {
     fn open(path: PathBuf, die_at: Option<usize>) -> Self {
         let text = fs::read_to_string(&path).unwrap_or_default();
         let line = |line: &str| {
-            let (key, whom) = line.split_once(' ')?;
-            Some((key.to_owned(), whom.to_owned()))
+            let (key, target) = line.split_once(' ')?;
+            Some((key.to_owned(), target.to_owned()))
         };
         let done = text.lines().filter_map(line).collect();
         Self { path, done: Mutex::new(done), steps: AtomicUsize::new(0), die_at }
     }
 
-    /// Dies here, if it is time.
+    /// Exits here, if it is time.
     fn step(&self) {
         if Some(self.steps.fetch_add(1, Ordering::SeqCst)) == self.die_at {
             std::process::abort();
@@ -49,31 +49,31 @@ impl Ledger {
 }
 
 #[async_trait]
-impl Orders for Ledger {
-    async fn carry_out(&self, order: Order, _: &str, key: &str) -> Result<Done, OrderError> {
+impl Orders for EffectLog {
+    async fn carry_out(&self, order: Order, _: &str, key: &str) -> Result<OrderResult, OrderError> {
         self.step();
         {
             let mut done = self.done.lock().unwrap();
             if !done.contains_key(key) {
-                let whom = whom(&order);
+                let target = target(&order);
                 let mut file =
                     OpenOptions::new().append(true).create(true).open(&self.path).unwrap();
-                file.write_all(format!("{key} {whom}\n").as_bytes()).unwrap();
-                done.insert(key.to_owned(), whom);
+                file.write_all(format!("{key} {target}\n").as_bytes()).unwrap();
+                done.insert(key.to_owned(), target);
             }
         }
         self.step();
-        Ok(Done { agent: Some(whom(&order)), ..Done::new(DoneStatus::Stopped) })
+        Ok(OrderResult { agent: Some(target(&order)), ..OrderResult::new(OrderStatus::Stopped) })
     }
 }
 
-/// What a child does: it watches until it is killed.
+/// Watches until it is killed.
 #[test]
 #[ignore = "the child of the tests below"]
 fn the_child() {
     let Ok(project) = std::env::var(PROJECT) else { return };
     let die_at = std::env::var(DIE_AT).ok().and_then(|at| at.parse().ok());
-    let ledger = Ledger::open(Path::new(&project).join("ledger"), die_at);
+    let ledger = EffectLog::open(Path::new(&project).join("ledger"), die_at);
     let settings = Settings { settle: Duration::ZERO, ..Settings::default() };
     let watching = watch(project, settings, Arc::new(ledger), CancellationToken::new());
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
@@ -90,7 +90,7 @@ fn child(project: &Path, die_at: Option<usize>) -> Child {
     command.spawn().unwrap()
 }
 
-/// Good ones and bad ones.
+/// Drops valid and invalid requests.
 fn drop_some(world: &World, files: usize) {
     for nth in 0..files {
         let text =
@@ -99,10 +99,10 @@ fn drop_some(world: &World, files: usize) {
     }
 }
 
-/// Answers what is left, and sees that everything happened once.
-async fn all_is_well(world: &World, files: usize) {
+/// Answers the remaining requests and checks that each was executed once.
+async fn all_answered_once(world: &World, files: usize) {
     let ledger = world.project().join("ledger");
-    let orders = Arc::new(Ledger::open(ledger.clone(), None));
+    let orders = Arc::new(EffectLog::open(ledger.clone(), None));
     let settings = Settings { settle: Duration::ZERO, ..Settings::default() };
     answer_waiting(world.project(), settings, orders, CancellationToken::new()).await.unwrap();
     let text = fs::read_to_string(ledger).unwrap();
@@ -129,38 +129,38 @@ async fn all_is_well(world: &World, files: usize) {
 }
 
 #[tokio::test]
-async fn killed_before_and_after_each_effect_nothing_is_lost_and_nothing_happens_twice() {
+async fn killed_before_and_after_each_effect_no_request_is_lost_or_executed_twice() {
     for die_at in 0..10 {
         let world = World::new();
         drop_some(&world, 6);
         let ended = child(world.project(), Some(die_at)).wait_timeout();
         assert!(ended, "it died at step {die_at}");
-        all_is_well(&world, 6).await;
+        all_answered_once(&world, 6).await;
     }
 }
 
 #[tokio::test]
-async fn killed_again_and_again_at_any_moment_nothing_is_lost_and_nothing_happens_twice() {
+async fn killed_at_random_moments_no_request_is_lost_or_executed_twice() {
     let world = World::new();
     drop_some(&world, 300);
     for round in 0..25_u64 {
         let mut child = child(world.project(), None);
-        // Somewhere on its way: the moments differ from machine to machine, and that is the point.
+        // The moments differ from machine to machine on purpose.
         std::thread::sleep(Duration::from_millis(15 + round * 7 % 40));
         child.kill().unwrap();
         child.wait().unwrap();
     }
-    all_is_well(&world, 300).await;
+    all_answered_once(&world, 300).await;
 }
 
-/// A child that ends by itself.
+/// A child that exits by itself.
 trait Ends {
     fn wait_timeout(self) -> bool;
 }
 
 impl Ends for Child {
     fn wait_timeout(mut self) -> bool {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + WAIT_MAX;
         while Instant::now() < end {
             if self.try_wait().unwrap().is_some() {
                 return true;
@@ -176,22 +176,22 @@ impl Ends for Child {
 #[tokio::test]
 async fn killed_between_the_effect_and_the_response_the_same_key_comes_again() {
     let mut world = World::watched().await;
-    world.book.hold("a");
+    world.orders.hold("a");
     world.drop("a.json", &stop("a"));
-    crate::world::until(|| (world.book.calls() == 1).then_some(())).await;
+    crate::world::until(|| (world.orders.calls() == 1).then_some(())).await;
     world.kill().await;
-    world.book.gate.add_permits(1);
+    world.orders.gate.add_permits(1);
     assert_eq!(world.pass().await.answered, 1);
-    assert_eq!((world.book.calls(), world.book.effects().len()), (2, 1));
+    assert_eq!((world.orders.calls(), world.orders.effects().len()), (2, 1));
 }
 
 #[tokio::test]
-async fn killed_between_the_response_and_the_move_a_bad_file_is_moved_by_the_next() {
+async fn killed_between_the_response_and_the_move_a_rejected_file_is_moved_at_the_next_start() {
     let world = World::new();
     fs::write(world.path("a.json"), "nonsense").unwrap();
     world.pass().await;
     let response = world.response("a").await;
-    // As if it had not been moved, with the reason written, and without.
+    // As if it had not been moved, with and without the reason.
     for reason in ["a.json", "a.json.reason.txt"] {
         fs::rename(world.path("rejected/a.json"), world.path("a.json")).unwrap();
         let _ = fs::remove_file(world.path("rejected").join(reason));
@@ -203,18 +203,18 @@ async fn killed_between_the_response_and_the_move_a_bad_file_is_moved_by_the_nex
 }
 
 #[tokio::test]
-async fn killed_while_a_response_follows_its_request_there_is_one_in_the_end() {
+async fn killed_while_a_response_is_moved_one_response_remains() {
     let mut world = World::watched().await;
     world.drop("a.json", &stop("a"));
     let response = world.response("a").await;
     world.end().await;
     fs::rename(world.path("a.json"), world.path("b.json")).unwrap();
-    // As if the new one had been written, and the old one not been taken away.
+    // As if the new response had been written and the old one not removed.
     let mut moved: Value = serde_json::to_value(&response).unwrap();
     moved["request"] = "b.json".into();
     fs::write(world.path("b.response.json"), moved.to_string()).unwrap();
     world.pass().await;
-    assert_eq!(world.book.calls(), 1);
+    assert_eq!(world.orders.calls(), 1);
     assert_eq!(world.response("b").await.request, "b.json");
     assert_eq!(world.names(), ["b.json", "b.response.json"]);
 }

@@ -1,8 +1,8 @@
-//! What the guide says is what happens.
+//! The examples of the guide work.
 
 use std::process::Command;
 
-use antiphon_file_drop::{DoneStatus, Response};
+use antiphon_file_drop::{OrderStatus, Response};
 use serde_json::Value;
 use tokio::task::spawn_blocking;
 
@@ -33,7 +33,7 @@ async fn the_shell_script_of_the_guide_works() {
     let response: Response = serde_json::from_str(&printed).unwrap();
     assert_eq!(
         (response.status, response.agent),
-        (Some(DoneStatus::Stopped), Some("reviewer".into()))
+        (Some(OrderStatus::Stopped), Some("reviewer".into()))
     );
 }
 
@@ -46,7 +46,7 @@ async fn the_python_script_of_the_guide_works() {
 }
 
 #[tokio::test]
-async fn the_requests_of_the_guide_are_understood_and_its_response_is_one() {
+async fn the_requests_and_the_response_of_the_guide_are_valid() {
     let world = World::new();
     let (mut requests, mut responses) = (0, 0);
     for block in blocks("json") {
@@ -61,23 +61,23 @@ async fn the_requests_of_the_guide_are_understood_and_its_response_is_one() {
     }
     assert_eq!((requests, responses), (4, 1));
     world.pass().await;
-    assert_eq!(world.book.effects().len(), requests);
+    assert_eq!(world.orders.effects().len(), requests);
 }
 
 #[test]
 fn every_status_is_in_the_guide() {
     for status in [
-        DoneStatus::Started,
-        DoneStatus::AlreadyRunning,
-        DoneStatus::Stopped,
-        DoneStatus::NotRunning,
-        DoneStatus::Updated,
-        DoneStatus::Accepted,
-        DoneStatus::Deduplicated,
-        DoneStatus::Completed,
-        DoneStatus::Failed,
-        DoneStatus::Canceled,
-        DoneStatus::AlreadyEnded,
+        OrderStatus::Started,
+        OrderStatus::AlreadyRunning,
+        OrderStatus::Stopped,
+        OrderStatus::NotRunning,
+        OrderStatus::Updated,
+        OrderStatus::Accepted,
+        OrderStatus::Deduplicated,
+        OrderStatus::Completed,
+        OrderStatus::Failed,
+        OrderStatus::Canceled,
+        OrderStatus::AlreadyEnded,
     ] {
         let word = serde_json::to_value(status).unwrap();
         assert!(GUIDE.contains(word.as_str().unwrap()), "{word}");

@@ -1,4 +1,4 @@
-//! Files that nobody should act on, and files that are made to do harm.
+//! Files that must not be used, and files that are meant to do harm.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
@@ -7,34 +7,36 @@ use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::Path;
 use std::time::Duration;
 
-use antiphon_file_drop::{Absent, Exposed, RequestFolder, Settings, SettingsError, Tally, watch};
+use antiphon_file_drop::{
+    RequestFolder, Settings, SettingsError, Tally, WhenAbsent, WhenExposed, watch,
+};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::world::{World, names, read, stop, stopped, told};
+use crate::world::{World, comparable, names, read, stop, stopped};
 
-/// Somebody else.
-const NOBODY: u32 = 65534;
+/// Another user.
+const OTHER_USER: u32 = 65534;
 
-/// What is told about one bad file, which is set aside.
-async fn told_about(world: &World, message: &str, code: &str) {
+/// One file is rejected with this message and code.
+async fn is_rejected(world: &World, message: &str, code: &str) {
     let tally = world.pass().await;
     assert_eq!(tally, Tally { set_aside: 1, ..Tally::default() });
     let error = json!({"code": code, "message": message});
     let expected =
         json!({"request": "a.json", "ok": false, "error": error, "setAside": "rejected/a.json"});
-    assert_eq!(world.told("a").await, expected);
+    assert_eq!(world.comparable("a").await, expected);
     assert_eq!(world.names(), ["a.response.json", "rejected"]);
     assert_eq!(names(&world.path("rejected")), ["a.json", "a.json.reason.txt"]);
-    assert_eq!(world.book.calls(), 0);
+    assert_eq!(world.orders.calls(), 0);
 }
 
 fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
-/// Whether files can be given away here.
+/// Only root can change the owner of files.
 fn is_root() -> bool {
     rustix::process::getuid().is_root()
 }
@@ -45,23 +47,23 @@ async fn a_link_is_not_followed() {
     let target = world.project().join("target.json");
     fs::write(&target, stop("a")).unwrap();
     symlink(&target, world.path("a.json")).unwrap();
-    told_about(&world, "it is a link: put the file itself here", "FORBIDDEN").await;
+    is_rejected(&world, "it is a link: put the file itself here", "FORBIDDEN").await;
     assert_eq!(fs::read_to_string(target).unwrap(), stop("a"));
 }
 
 #[tokio::test]
-async fn a_pipe_holds_up_nobody() {
+async fn a_pipe_does_not_block() {
     let world = World::new();
     mknodat(CWD, world.path("a.json"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-    told_about(&world, "it is not a regular file: put a file here", "FORBIDDEN").await;
+    is_rejected(&world, "it is not a regular file: put a file here", "FORBIDDEN").await;
 }
 
 #[tokio::test]
-async fn a_folder_is_no_request() {
+async fn a_folder_is_not_a_request() {
     let world = World::new();
     fs::create_dir(world.path("a.json")).unwrap();
     fs::write(world.path("a.json").join("b.json"), stop("b")).unwrap();
-    told_about(&world, "it is not a regular file: put a file here", "FORBIDDEN").await;
+    is_rejected(&world, "it is not a regular file: put a file here", "FORBIDDEN").await;
 }
 
 #[tokio::test]
@@ -69,11 +71,11 @@ async fn a_huge_file_is_not_read() {
     let world = World::new();
     let file = File::create(world.path("a.json")).unwrap();
     file.set_len(1 << 40).unwrap();
-    told_about(&world, "a request may have 1048576 bytes at most", "INVALID_REQUEST").await;
+    is_rejected(&world, "a request may have 1048576 bytes at most", "INVALID_REQUEST").await;
 }
 
 #[tokio::test]
-async fn a_file_as_large_as_may_be_is_read() {
+async fn a_file_of_the_largest_size_is_read() {
     let world = World::new();
     let mut request = stop("a").into_bytes();
     request.resize(antiphon_file_drop::REQUEST_BYTES_MAX, b' ');
@@ -81,33 +83,33 @@ async fn a_file_as_large_as_may_be_is_read() {
     request.push(b' ');
     fs::write(world.path("b.json"), &request).unwrap();
     assert_eq!(world.pass().await, Tally { answered: 1, set_aside: 1, ..Tally::default() });
-    assert_eq!(world.book.effects(), [stopped("a")]);
+    assert_eq!(world.orders.effects(), [stopped("a")]);
 }
 
 #[tokio::test]
-async fn a_file_of_somebody_else_is_refused() {
+async fn a_file_of_another_user_is_refused() {
     if !is_root() {
         return;
     }
     let world = World::new();
     fs::write(world.path("a.json"), stop("a")).unwrap();
-    chown(world.path("a.json"), Some(NOBODY), None).unwrap();
-    told_about(&world, "it belongs to user 65534, not to user 0: chown it", "FORBIDDEN").await;
+    chown(world.path("a.json"), Some(OTHER_USER), None).unwrap();
+    is_rejected(&world, "it belongs to user 65534, not to user 0: chown it", "FORBIDDEN").await;
 }
 
 #[tokio::test]
-async fn a_file_that_others_may_write_to_is_refused() {
+async fn a_file_that_others_can_write_to_is_refused() {
     for (mode, shown) in [(0o620, "0620"), (0o602, "0602"), (0o666, "0666")] {
         let world = World::new();
         fs::write(world.path("a.json"), stop("a")).unwrap();
         set_mode(&world.path("a.json"), mode);
         let message = format!("others may write to it (mode {shown}): `chmod go-w` it");
-        told_about(&world, &message, "FORBIDDEN").await;
+        is_rejected(&world, &message, "FORBIDDEN").await;
     }
 }
 
 #[tokio::test]
-async fn a_file_that_others_may_only_read_is_fine() {
+async fn a_file_that_others_can_only_read_is_accepted() {
     let world = World::new();
     fs::write(world.path("a.json"), stop("a")).unwrap();
     set_mode(&world.path("a.json"), 0o644);
@@ -115,7 +117,7 @@ async fn a_file_that_others_may_only_read_is_fine() {
 }
 
 #[tokio::test]
-async fn a_mode_that_is_mended_in_time_is_fine() {
+async fn a_mode_that_is_fixed_in_time_is_accepted() {
     let world = World::watched().await;
     let file = world.path("a.json");
     fs::write(&file, "").unwrap();
@@ -125,11 +127,11 @@ async fn a_mode_that_is_mended_in_time_is_fine() {
     world.response("b").await;
     assert_eq!(read(&world.path("a.response.json")), None);
     set_mode(&file, 0o600);
-    assert_eq!(world.told("a").await["ok"], true);
+    assert_eq!(world.comparable("a").await["ok"], true);
 }
 
 #[tokio::test]
-async fn a_planted_link_in_place_of_the_response_is_replaced_and_not_followed() {
+async fn a_link_with_the_name_of_the_response_is_replaced_and_not_followed() {
     let world = World::new();
     let target = world.project().join("target");
     fs::write(&target, "precious").unwrap();
@@ -138,45 +140,48 @@ async fn a_planted_link_in_place_of_the_response_is_replaced_and_not_followed() 
     assert_eq!(world.pass().await.answered, 1);
     assert_eq!(fs::read_to_string(&target).unwrap(), "precious");
     assert!(fs::symlink_metadata(world.path("a.response.json")).unwrap().is_file());
-    assert_eq!(world.told("a").await["ok"], true);
+    assert_eq!(world.comparable("a").await["ok"], true);
 }
 
 #[tokio::test]
-async fn a_planted_folder_in_place_of_the_response_is_moved_out_of_the_way() {
+async fn a_folder_with_the_name_of_the_response_is_moved_out_of_the_way() {
     let world = World::new();
     fs::create_dir(world.path("a.response.json")).unwrap();
     fs::write(world.path("a.response.json").join("x"), "").unwrap();
     fs::write(world.path("a.json"), stop("a")).unwrap();
     assert_eq!(world.pass().await.answered, 1);
-    assert_eq!(world.told("a").await["ok"], true);
+    assert_eq!(world.comparable("a").await["ok"], true);
 }
 
 #[tokio::test]
-async fn a_response_that_is_no_response_is_no_answer() {
+async fn an_invalid_response_does_not_count_as_an_answer() {
     for planted in ["", "{}", "nonsense", r#"{"digest":"sha256:00"}"#] {
         let world = World::new();
         fs::write(world.path("a.response.json"), planted).unwrap();
         fs::write(world.path("a.json"), stop("a")).unwrap();
         assert_eq!(world.pass().await.answered, 1);
-        assert_eq!(world.told("a").await["ok"], true);
+        assert_eq!(world.comparable("a").await["ok"], true);
     }
 }
 
 #[tokio::test]
-async fn a_link_in_place_of_the_rejected_is_not_followed() {
+async fn a_link_with_the_name_of_the_rejected_folder_is_not_followed() {
     let world = World::new();
     let outside = tempfile::tempdir().unwrap();
     symlink(outside.path(), world.path("rejected")).unwrap();
     fs::write(world.path("a.json"), r#"{"action":"x"}"#).unwrap();
     assert_eq!(world.pass().await, Tally { answered: 1, ..Tally::default() });
     let error = json!({"code": "INVALID_REQUEST", "message": "unknown orchestrator action: x"});
-    assert_eq!(world.told("a").await, json!({"request": "a.json", "ok": false, "error": error}));
+    assert_eq!(
+        world.comparable("a").await,
+        json!({"request": "a.json", "ok": false, "error": error})
+    );
     assert_eq!(names(outside.path()), Vec::<String>::new());
     assert_eq!(world.pass().await, Tally::default(), "it is answered");
 }
 
 #[tokio::test]
-async fn a_response_cannot_name_a_place_outside_of_the_rejected() {
+async fn a_response_cannot_name_a_target_outside_of_the_rejected_folder() {
     let world = World::new();
     fs::write(world.path("a.json"), r#"{"action":"x"}"#).unwrap();
     world.pass().await;
@@ -189,7 +194,7 @@ async fn a_response_cannot_name_a_place_outside_of_the_rejected() {
 }
 
 #[tokio::test]
-async fn a_name_that_cannot_be_told_is_answered_under_another() {
+async fn a_name_that_cannot_be_printed_is_answered_under_a_generated_name() {
     let world = World::new();
     let long = format!("{}.json", "x".repeat(200));
     let bad: [&[u8]; 4] =
@@ -207,20 +212,20 @@ async fn a_name_that_cannot_be_told_is_answered_under_another() {
         assert_eq!(fs::read_to_string(world.path(&aside)).unwrap(), stop("a"));
         assert_eq!(response.error.unwrap().code, "INVALID_REQUEST");
     }
-    assert_eq!(world.book.calls(), 0);
+    assert_eq!(world.orders.calls(), 0);
 }
 
 #[tokio::test]
-async fn a_field_that_stands_there_twice_is_refused() {
+async fn a_duplicate_field_is_refused() {
     let world = World::new();
     let twice = r#"{"action":"stop_agent","name":"a","action":"spawn_agent","profile":"p"}"#;
     fs::write(world.path("a.json"), twice).unwrap();
     let message = "duplicate field `action` at line 1 column 42";
-    told_about(&world, message, "INVALID_REQUEST").await;
+    is_rejected(&world, message, "INVALID_REQUEST").await;
 }
 
 #[tokio::test]
-async fn nesting_drives_nobody_off_the_stack() {
+async fn deep_nesting_does_not_overflow_the_stack() {
     let world = World::new();
     let deep = format!("{}1{}", "[".repeat(200_000), "]".repeat(200_000));
     let params = format!(r#"{{"action":"send","name":"a","intent":"i","params":{deep}}}"#);
@@ -231,65 +236,65 @@ async fn nesting_drives_nobody_off_the_stack() {
     let almost = format!(r#"{{"action":"send","name":"a","intent":"i","params":{almost}}}"#);
     fs::write(world.path("almost.json"), almost).unwrap();
     world.pass().await;
-    let reason = |told: Value| told["error"]["message"].as_str().unwrap().to_owned();
-    let params = reason(world.told("params").await);
+    let reason = |answer: Value| answer["error"]["message"].as_str().unwrap().to_owned();
+    let params = reason(world.comparable("params").await);
     assert!(params.starts_with("`params") && params.contains("recursion limit"), "{params:.200}");
-    let almost = reason(world.told("almost").await);
+    let almost = reason(world.comparable("almost").await);
     assert_eq!(almost, "`params`: JSON is nested deeper than 100 levels");
-    assert_eq!(world.told("ignored").await["ok"], true);
+    assert_eq!(world.comparable("ignored").await["ok"], true);
 }
 
-/// Nothing in these folders is answered or touched.
-async fn left_alone(world: &World, folder: &Path) {
+/// Nothing in this folder is answered or changed.
+async fn is_skipped(world: &World, folder: &Path) {
     let before = names(folder);
     assert_eq!(world.pass().await, Tally::default());
     assert_eq!(names(folder), before);
-    assert_eq!(world.book.calls(), 0);
+    assert_eq!(world.orders.calls(), 0);
 }
 
 #[tokio::test]
-async fn a_requester_that_is_a_link_is_left_alone() {
+async fn a_requester_folder_that_is_a_link_is_skipped() {
     let world = World::new();
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("a.json"), stop("a")).unwrap();
     symlink(outside.path(), world.requests().join("linked")).unwrap();
-    left_alone(&world, outside.path()).await;
+    is_skipped(&world, outside.path()).await;
 }
 
 #[tokio::test]
-async fn a_requester_whose_folder_others_may_write_to_is_left_alone_until_it_is_mended() {
+async fn a_requester_folder_that_others_can_write_to_is_skipped_until_its_mode_is_fixed() {
     let world = World::new();
     fs::write(world.path("a.json"), stop("a")).unwrap();
     set_mode(&world.path(""), 0o770);
-    left_alone(&world, &world.path("")).await;
+    is_skipped(&world, &world.path("")).await;
     set_mode(&world.path(""), 0o700);
     assert_eq!(world.pass().await.answered, 1);
 }
 
 #[tokio::test]
-async fn a_requester_whose_folder_is_somebody_elses_is_left_alone() {
+async fn a_requester_folder_of_another_user_is_skipped() {
     if !is_root() {
         return;
     }
     let world = World::new();
     fs::write(world.path("a.json"), stop("a")).unwrap();
-    chown(world.path(""), Some(NOBODY), None).unwrap();
-    left_alone(&world, &world.path("")).await;
+    chown(world.path(""), Some(OTHER_USER), None).unwrap();
+    is_skipped(&world, &world.path("")).await;
 }
 
 #[tokio::test]
-async fn a_requester_without_a_proper_name_is_left_alone() {
+async fn a_requester_folder_with_an_invalid_name_is_skipped() {
     let world = World::new();
     for name in [" lead", "a\nb", "-rf", "a:b", ".hidden"] {
         let folder = world.requests().join(name);
         fs::create_dir(&folder).unwrap();
         fs::write(folder.join("a.json"), stop("a")).unwrap();
-        left_alone(&world, &folder).await;
+        is_skipped(&world, &folder).await;
     }
 }
 
 #[tokio::test]
-async fn the_folder_of_all_requests_is_made_and_closed_for_others() {
+async fn the_folder_of_requests_is_created_private_or_made_private() {
     let world = World::new();
     fs::remove_dir_all(world.project().join(".antiphon")).unwrap();
     world.pass().await;
@@ -302,69 +307,69 @@ async fn the_folder_of_all_requests_is_made_and_closed_for_others() {
 }
 
 #[tokio::test]
-async fn what_came_with_a_clone_is_left_alone_where_that_is_asked_for() {
+async fn an_exposed_folder_of_an_untrusted_project_is_skipped() {
     let mut world = World::new();
     let folder = |exposed| RequestFolder {
         path: ".antiphon/requests".into(),
-        absent: Absent::Make,
+        absent: WhenAbsent::Create,
         exposed,
     };
-    world.settings.folders = vec![folder(Exposed::Refuse)];
+    world.settings.folders = vec![folder(WhenExposed::Refuse)];
     fs::write(world.path("a.json"), stop("a")).unwrap();
     set_mode(&world.requests(), 0o755);
-    left_alone(&world, &world.path("")).await;
+    is_skipped(&world, &world.path("")).await;
     set_mode(&world.requests(), 0o700);
     assert_eq!(world.pass().await.answered, 1);
 }
 
 #[tokio::test]
-async fn a_folder_behind_a_link_is_left_alone() {
+async fn a_folder_behind_a_link_is_skipped() {
     let world = World::new();
     let outside = tempfile::tempdir().unwrap();
     let boss = outside.path().join("requests/boss");
     fs::create_dir_all(&boss).unwrap();
     fs::write(boss.join("a.json"), stop("a")).unwrap();
     symlink(outside.path(), world.project().join(".ideai")).unwrap();
-    left_alone(&world, &boss).await;
+    is_skipped(&world, &boss).await;
 }
 
 #[tokio::test]
-async fn a_folder_of_somebody_else_is_left_alone() {
+async fn a_folder_of_another_user_is_skipped() {
     if !is_root() {
         return;
     }
     let world = World::new();
     fs::write(world.path("a.json"), stop("a")).unwrap();
-    chown(world.requests(), Some(NOBODY), None).unwrap();
-    left_alone(&world, &world.path("")).await;
+    chown(world.requests(), Some(OTHER_USER), None).unwrap();
+    is_skipped(&world, &world.path("")).await;
 }
 
 #[tokio::test]
-async fn only_the_owner_that_was_named_counts() {
+async fn only_files_of_the_configured_owner_are_used() {
     if !is_root() {
         return;
     }
     let mut world = World::new();
-    world.settings.owner = NOBODY;
+    world.settings.owner = OTHER_USER;
     fs::write(world.path("a.json"), stop("a")).unwrap();
-    left_alone(&world, &world.path("")).await;
+    is_skipped(&world, &world.path("")).await;
     for path in [world.requests(), world.path("")] {
-        chown(path, Some(NOBODY), None).unwrap();
+        chown(path, Some(OTHER_USER), None).unwrap();
     }
     fs::write(world.path("b.json"), stop("b")).unwrap();
-    chown(world.path("b.json"), Some(NOBODY), None).unwrap();
+    chown(world.path("b.json"), Some(OTHER_USER), None).unwrap();
     world.pass().await;
-    assert_eq!(world.book.effects(), [stopped("b")], "a file of root's is not one of nobody's");
-    let refused = told(read(&world.path("a.response.json")).unwrap());
+    assert_eq!(world.orders.effects(), [stopped("b")], "a file of root's is not one of nobody's");
+    let refused = comparable(read(&world.path("a.response.json")).unwrap());
     assert_eq!(refused["error"]["code"], "FORBIDDEN");
 }
 
 #[tokio::test]
-async fn settings_that_cannot_work_are_refused() {
+async fn invalid_settings_are_refused() {
     let folder = |path: &str| RequestFolder {
         path: path.into(),
-        absent: Absent::Make,
-        exposed: Exposed::Close,
+        absent: WhenAbsent::Create,
+        exposed: WhenExposed::Restrict,
     };
     let with = |folders| Settings { folders, ..Settings::default() };
     let wrong = |path: &str| SettingsError::Folder { path: path.into() };
@@ -385,7 +390,7 @@ async fn settings_that_cannot_work_are_refused() {
     for (settings, expected) in cases {
         let world = World::new();
         let watched =
-            watch(world.project(), settings, world.book.clone(), CancellationToken::new()).await;
+            watch(world.project(), settings, world.orders.clone(), CancellationToken::new()).await;
         assert_eq!(watched, Err(expected));
     }
 }

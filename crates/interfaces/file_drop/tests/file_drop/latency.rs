@@ -15,12 +15,12 @@ async fn from_the_drop_to_the_response() {
     for nth in 0..ROUNDS {
         let response = world.path(&format!("{nth}.response.json"));
         let request = stop(&format!("a{nth}"));
-        let begun = Instant::now();
+        let started = Instant::now();
         world.drop(&format!("{nth}.json"), &request);
         while read(&response).is_none() {
             tokio::task::yield_now().await;
         }
-        took.push(begun.elapsed());
+        took.push(started.elapsed());
     }
     took.sort();
     let at = |part: usize| took[(ROUNDS - 1) * part / 100];

@@ -1,18 +1,18 @@
-//! The file-drop door, through its public door: files go in, files come out.
+//! The file-drop interface, through its public API: request files go in, response files come out.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod actions;
+mod client;
 mod crash;
-mod dropping;
 mod guide;
 mod hostile;
 mod latency;
-mod many;
+mod load;
 mod once;
 mod ordering;
-mod passing;
 mod properties;
+mod single_pass;
 mod watching;
 mod world;
 mod writing;

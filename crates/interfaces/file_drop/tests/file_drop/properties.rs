@@ -1,4 +1,4 @@
-//! Whatever is in a file and whatever it is called: one response, nothing lost, nothing done twice.
+//! Any content and any name: one response, no request lost, none executed twice.
 
 use std::ffi::OsString;
 use std::fs;
@@ -78,7 +78,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_text_gets_one_response_and_is_carried_out_at_most_once(
+    fn any_text_gets_one_response_and_is_executed_at_most_once(
         text in prop_oneof![any_request(), proptest::collection::vec(any::<u8>(), 0..200)]
     ) {
         here(async {
@@ -87,7 +87,7 @@ proptest! {
             let tally = world.pass().await;
             assert_eq!(tally.answered + tally.set_aside, 1);
             let response = read(&world.path("a.response.json")).unwrap();
-            assert_eq!(response.ok, world.book.calls() == 1);
+            assert_eq!(response.ok, world.orders.calls() == 1);
             assert_eq!(response.ok, response.error.is_none());
             assert_eq!(response.set_aside.is_some(), tally.set_aside == 1);
             let kept = response.set_aside.unwrap_or_else(|| "a.json".to_owned());
@@ -97,7 +97,7 @@ proptest! {
     }
 
     #[test]
-    fn any_name_is_left_alone_or_gets_one_response(name in any_name()) {
+    fn any_name_is_ignored_or_gets_one_response(name in any_name()) {
         here(async {
             let world = at_once();
             let name = OsString::from_vec(name);

@@ -1,4 +1,4 @@
-//! How changes are seen.
+//! How changes are detected.
 
 use std::fs;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use antiphon_file_drop::REQUESTERS_MAX;
 use crate::world::{World, names, response_at, stop, stopped, until};
 
 #[tokio::test]
-async fn a_requester_that_is_new_is_served_at_once() {
+async fn a_new_requester_is_served_at_once() {
     let mut world = World::new();
     world.settings.rescan_every = Duration::from_secs(600);
     world.start().await;
@@ -17,14 +17,14 @@ async fn a_requester_that_is_new_is_served_at_once() {
         fs::create_dir(&requester).unwrap();
         fs::write(requester.join("a.json"), stop("a")).unwrap();
         response_at(&requester.join("a.response.json")).await;
-        // And it goes on.
+        // It stays served.
         fs::write(requester.join("b.json"), stop("a")).unwrap();
         response_at(&requester.join("b.response.json")).await;
     }
 }
 
 #[tokio::test]
-async fn a_whole_folder_that_is_moved_in_is_served_at_once() {
+async fn a_folder_that_is_moved_in_is_served_at_once() {
     let mut world = World::new();
     world.settings.rescan_every = Duration::from_secs(600);
     world.start().await;
@@ -36,23 +36,24 @@ async fn a_whole_folder_that_is_moved_in_is_served_at_once() {
 }
 
 #[tokio::test]
-async fn a_requester_that_is_taken_away_and_made_again_is_served() {
+async fn a_requester_folder_that_is_removed_and_created_again_is_served() {
     let mut world = World::new();
     world.settings.rescan_every = Duration::from_millis(50);
     world.start().await;
     for nth in 0..5 {
         let agent = format!("a{nth}");
         world.drop("a.json", &stop(&agent));
-        assert_eq!(world.told("a").await["agent"], agent);
-        // At once: emptied file by file, a response that is missed would be written again meanwhile.
+        assert_eq!(world.comparable("a").await["agent"], agent);
+        // Moved in one step: if it were emptied file by file, a deleted response would be written
+        // again.
         fs::rename(world.path(""), world.project().join(format!("gone-{nth}"))).unwrap();
         fs::create_dir(world.path("")).unwrap();
     }
-    assert_eq!(world.book.effects().len(), 5);
+    assert_eq!(world.orders.effects().len(), 5);
 }
 
 #[tokio::test]
-async fn all_of_the_folders_can_be_taken_away_and_made_again() {
+async fn all_folders_can_be_removed_and_created_again() {
     let mut world = World::new();
     world.settings.rescan_every = Duration::from_millis(50);
     world.start().await;
@@ -61,15 +62,15 @@ async fn all_of_the_folders_can_be_taken_away_and_made_again() {
     fs::create_dir(world.path("")).unwrap();
     world.drop("a.json", &stop("a"));
     world.response("a").await;
-    assert_eq!(world.book.effects(), [stopped("a")]);
+    assert_eq!(world.orders.effects(), [stopped("a")]);
 }
 
 #[tokio::test]
-async fn what_the_system_does_not_tell_of_is_found_all_the_same() {
+async fn a_change_that_the_system_does_not_report_is_found_by_a_scan() {
     let mut world = World::new();
     world.settings.rescan_every = Duration::from_millis(50);
     world.start().await;
-    // Nothing happens in a folder when something is written to a file through another name.
+    // Writing to a file through another hard link causes no notification in this folder.
     let elsewhere = world.project().join("elsewhere.json");
     fs::write(&elsewhere, "").unwrap();
     world.settings.settle = Duration::from_secs(600);
@@ -79,19 +80,19 @@ async fn what_the_system_does_not_tell_of_is_found_all_the_same() {
 }
 
 #[tokio::test]
-async fn only_one_answers_at_a_time_and_the_next_takes_over() {
+async fn one_process_at_a_time_answers_and_the_next_takes_over() {
     let mut world = World::new();
     world.settings.rescan_every = Duration::from_millis(50);
     world.start().await;
     world.drop("a.json", &stop("a"));
     world.response("a").await;
-    assert_eq!(world.pass().await.taken, [world.requests()]);
-    // A second one stands by.
+    assert_eq!(world.pass().await.busy, [world.requests()]);
+    // A second service waits.
     let (settings, next) = (world.settings.clone(), tokio_util::sync::CancellationToken::new());
     let second = antiphon_file_drop::watch(
         world.project().to_owned(),
         settings,
-        world.book.clone(),
+        world.orders.clone(),
         next.clone(),
     );
     let mut standing_by = tokio::task::JoinSet::new();
@@ -99,13 +100,13 @@ async fn only_one_answers_at_a_time_and_the_next_takes_over() {
     world.end().await;
     world.drop("b.json", &stop("b"));
     world.response("b").await;
-    assert_eq!(world.book.calls(), 2);
+    assert_eq!(world.orders.calls(), 2);
     next.cancel();
     standing_by.join_next().await.unwrap().unwrap().unwrap();
 }
 
 #[tokio::test]
-async fn of_too_many_requesters_the_first_by_name_are_served() {
+async fn with_too_many_requesters_the_first_by_name_are_served() {
     let world = World::new();
     fs::remove_dir(world.path("")).unwrap();
     for nth in 0..=REQUESTERS_MAX {

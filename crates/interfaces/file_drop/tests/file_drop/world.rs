@@ -1,4 +1,4 @@
-//! A project with a door, and somebody behind it who remembers what was asked.
+//! A project with a file-drop service and an implementation of `Orders` that records its calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,8 +8,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use antiphon_core::{Command, InteractionId, TaskId};
 use antiphon_file_drop::{
-    Done, DoneStatus, Order, OrderError, Orders, Response, Settings, Tally, Wait, answer_waiting,
-    watch,
+    Order, OrderError, OrderResult, OrderStatus, Orders, Response, Settings, Tally, Wait,
+    answer_waiting, watch,
 };
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -19,116 +19,116 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-/// How long anything may take.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(50);
+/// Longest wait for anything.
+pub(crate) const WAIT_MAX: Duration = Duration::from_secs(50);
 
-/// Carries out orders by writing them down, each key once.
-pub(crate) struct Book {
-    pages: Mutex<Pages>,
-    /// Who is held up has to wait for a permit.
+/// Records each order once per key.
+pub(crate) struct RecordingOrders {
+    log: Mutex<OrderLog>,
+    /// Orders for a blocked target wait for a permit.
     pub(crate) gate: Semaphore,
 }
 
 #[derive(Default)]
-struct Pages {
+struct OrderLog {
     effects: Vec<(String, Order)>,
-    by_key: BTreeMap<String, Done>,
+    by_key: BTreeMap<String, OrderResult>,
     calls: usize,
-    begun: Vec<String>,
-    under_way: usize,
-    most_under_way: usize,
+    started: Vec<String>,
+    running: usize,
+    most_running: usize,
     held: BTreeSet<String>,
     unavailable: usize,
 }
 
-impl Default for Book {
+impl Default for RecordingOrders {
     fn default() -> Self {
-        Self { pages: Mutex::default(), gate: Semaphore::new(0) }
+        Self { log: Mutex::default(), gate: Semaphore::new(0) }
     }
 }
 
-impl Book {
-    fn with<T>(&self, look: impl FnOnce(&mut Pages) -> T) -> T {
-        look(&mut self.pages.lock().unwrap())
+impl RecordingOrders {
+    fn with<T>(&self, look: impl FnOnce(&mut OrderLog) -> T) -> T {
+        look(&mut self.log.lock().unwrap())
     }
 
-    /// Every order that had an effect, in order, with who asked for it.
+    /// Every order that had an effect, in order, with its requester.
     pub(crate) fn effects(&self) -> Vec<(String, Order)> {
-        self.with(|pages| pages.effects.clone())
+        self.with(|log| log.effects.clone())
     }
 
-    /// How often an order was asked for, with an effect or not.
+    /// Number of calls, with an effect or without.
     pub(crate) fn calls(&self) -> usize {
-        self.with(|pages| pages.calls)
+        self.with(|log| log.calls)
     }
 
-    /// Whom orders were begun for, those included that wait at the gate.
-    pub(crate) fn begun(&self) -> Vec<String> {
-        self.with(|pages| pages.begun.clone())
+    /// Targets of all calls, including those that wait at the gate.
+    pub(crate) fn started(&self) -> Vec<String> {
+        self.with(|log| log.started.clone())
     }
 
-    pub(crate) fn most_under_way(&self) -> usize {
-        self.with(|pages| pages.most_under_way)
+    pub(crate) fn most_running(&self) -> usize {
+        self.with(|log| log.most_running)
     }
 
-    /// Holds up orders for this agent, or this task.
-    pub(crate) fn hold(&self, whom: &str) {
-        self.with(|pages| pages.held.insert(whom.to_owned()));
+    /// Blocks orders for this agent or task at the gate.
+    pub(crate) fn hold(&self, target: &str) {
+        self.with(|log| log.held.insert(target.to_owned()));
     }
 
-    /// Is not there for the next so many calls.
+    /// The next `times` calls are refused as unavailable.
     pub(crate) fn unavailable(&self, times: usize) {
-        self.with(|pages| pages.unavailable = times);
+        self.with(|log| log.unavailable = times);
     }
 
     pub(crate) fn is_available(&self) -> bool {
-        self.with(|pages| pages.unavailable == 0)
+        self.with(|log| log.unavailable == 0)
     }
 }
 
 #[async_trait]
-impl Orders for Book {
+impl Orders for RecordingOrders {
     async fn carry_out(
         &self,
         order: Order,
         requester: &str,
         key: &str,
-    ) -> Result<Done, OrderError> {
-        let whom = whom(&order);
-        let held = self.with(|pages| {
-            pages.calls += 1;
-            pages.begun.push(whom.clone());
-            pages.under_way += 1;
-            pages.most_under_way = pages.most_under_way.max(pages.under_way);
-            pages.held.contains(&whom)
+    ) -> Result<OrderResult, OrderError> {
+        let target = target(&order);
+        let held = self.with(|log| {
+            log.calls += 1;
+            log.started.push(target.clone());
+            log.running += 1;
+            log.most_running = log.most_running.max(log.running);
+            log.held.contains(&target)
         });
-        assert_ne!(whom, "fatal", "somebody made a mistake");
+        assert_ne!(target, "fatal", "a bug");
         if held {
             self.gate.acquire().await.unwrap().forget();
         }
-        self.with(|pages| {
-            pages.under_way -= 1;
-            if pages.unavailable > 0 {
-                pages.unavailable -= 1;
+        self.with(|log| {
+            log.running -= 1;
+            if log.unavailable > 0 {
+                log.unavailable -= 1;
                 return Err(OrderError::Unavailable { reason: "out for lunch".to_owned() });
             }
-            if whom == "nobody" {
+            if target == "nobody" {
                 let message = "there is no agent `nobody`: see `antiphon agents list`".to_owned();
                 return Err(OrderError::Refused { code: "NOT_FOUND".to_owned(), message });
             }
-            if let Some(done) = pages.by_key.get(key) {
+            if let Some(done) = log.by_key.get(key) {
                 return Ok(done.clone());
             }
-            let done = done(&order, pages.effects.len());
-            pages.effects.push((requester.to_owned(), order));
-            pages.by_key.insert(key.to_owned(), done.clone());
+            let done = done(&order, log.effects.len());
+            log.effects.push((requester.to_owned(), order));
+            log.by_key.insert(key.to_owned(), done.clone());
             Ok(done)
         })
     }
 }
 
-/// Whom an order is about.
-pub(crate) fn whom(order: &Order) -> String {
+/// The agent or task that an order concerns.
+pub(crate) fn target(order: &Order) -> String {
     match order {
         Order::Control(
             Command::SpawnAgent { name, .. }
@@ -141,50 +141,51 @@ pub(crate) fn whom(order: &Order) -> String {
     }
 }
 
-/// What comes of an order: the nth.
-fn done(order: &Order, nth: usize) -> Done {
+/// The result of the `nth` order.
+fn done(order: &Order, nth: usize) -> OrderResult {
     let task = |nth: usize| TaskId::parse(&format!("task-{nth}")).unwrap();
-    let agent = Some(whom(order)).filter(|agent| !agent.is_empty());
-    let done = |status| Done { agent: agent.clone(), ..Done::new(status) };
+    let agent = Some(target(order)).filter(|agent| !agent.is_empty());
+    let done = |status| OrderResult { agent: agent.clone(), ..OrderResult::new(status) };
     match order {
         Order::Control(Command::SpawnAgent { .. }) => {
-            Done { task_id: Some(task(nth)), ..done(DoneStatus::Started) }
+            OrderResult { task_id: Some(task(nth)), ..done(OrderStatus::Started) }
         }
-        Order::Control(Command::StopAgent { .. }) => done(DoneStatus::Stopped),
-        Order::Control(Command::UpdateAgentContext { .. }) => done(DoneStatus::Updated),
+        Order::Control(Command::StopAgent { .. }) => done(OrderStatus::Stopped),
+        Order::Control(Command::UpdateAgentContext { .. }) => done(OrderStatus::Updated),
         Order::Send { .. } => {
             let id = InteractionId(Uuid::from_u128(7));
-            Done { interaction_id: Some(id), ..done(DoneStatus::Accepted) }
+            OrderResult { interaction_id: Some(id), ..done(OrderStatus::Accepted) }
         }
         Order::Invoke { wait: Wait::No, .. } => {
-            Done { task_id: Some(task(nth)), ..done(DoneStatus::Accepted) }
+            OrderResult { task_id: Some(task(nth)), ..done(OrderStatus::Accepted) }
         }
         Order::Invoke { wait: Wait::ForResult, prompt, .. } => {
             let result = Some(json!({"echo": prompt}));
-            Done { task_id: Some(task(nth)), result, ..done(DoneStatus::Completed) }
+            OrderResult { task_id: Some(task(nth)), result, ..done(OrderStatus::Completed) }
         }
-        Order::Cancel { task_id } => {
-            Done { task_id: Some(task_id.clone()), ..Done::new(DoneStatus::Canceled) }
-        }
+        Order::Cancel { task_id } => OrderResult {
+            task_id: Some(task_id.clone()),
+            ..OrderResult::new(OrderStatus::Canceled)
+        },
     }
 }
 
-/// A project, with or without somebody who watches it.
+/// A project, with or without a running service.
 pub(crate) struct World {
     folder: TempDir,
     pub(crate) settings: Settings,
-    pub(crate) book: Arc<Book>,
+    pub(crate) orders: Arc<RecordingOrders>,
     stop: CancellationToken,
     watching: JoinSet<()>,
 }
 
 impl World {
-    /// Nobody watches yet; the folder of the requester `boss` is there.
+    /// No service runs yet; the folder of the requester `boss` exists.
     pub(crate) fn new() -> Self {
         let world = Self {
             folder: tempfile::tempdir().unwrap(),
             settings: Settings { settle: Duration::from_millis(150), ..Settings::default() },
-            book: Arc::default(),
+            orders: Arc::default(),
             stop: CancellationToken::new(),
             watching: JoinSet::new(),
         };
@@ -192,7 +193,7 @@ impl World {
         world
     }
 
-    /// Watched, and ready: everything that is there was looked at.
+    /// A service runs and has scanned everything.
     pub(crate) async fn watched() -> Self {
         let mut world = Self::new();
         world.start().await;
@@ -206,22 +207,22 @@ impl World {
         self.response("ready").await;
         fs::remove_file(ready).unwrap();
         fs::remove_file(self.path("ready.response.json")).unwrap();
-        self.book.with(|pages| {
-            pages.effects.retain(|(_, order)| whom(order) != "ready");
-            pages.begun.retain(|whom| whom != "ready");
-            pages.calls -= 1;
+        self.orders.with(|log| {
+            log.effects.retain(|(_, order)| target(order) != "ready");
+            log.started.retain(|target| target != "ready");
+            log.calls -= 1;
         });
     }
 
-    /// Watches, from now on.
+    /// Starts the service.
     pub(crate) fn begin(&mut self) {
         self.stop = CancellationToken::new();
         let (settings, stop) = (self.settings.clone(), self.stop.clone());
-        let watching = watch(self.project().to_owned(), settings, self.book.clone(), stop);
+        let watching = watch(self.project().to_owned(), settings, self.orders.clone(), stop);
         self.watching.spawn(async { watching.await.unwrap() });
     }
 
-    /// Nobody watches any more.
+    /// Stops the service.
     pub(crate) async fn end(&mut self) {
         self.stop.cancel();
         while let Some(ended) = self.watching.join_next().await {
@@ -229,15 +230,15 @@ impl World {
         }
     }
 
-    /// Ends without a word, as by a kill.
+    /// Ends the service as a kill would.
     pub(crate) async fn kill(&mut self) {
         self.watching.shutdown().await;
     }
 
-    /// Answers what is there.
+    /// Answers the present requests.
     pub(crate) async fn pass(&self) -> Tally {
         let stop = CancellationToken::new();
-        let (settings, orders) = (self.settings.clone(), self.book.clone());
+        let (settings, orders) = (self.settings.clone(), self.orders.clone());
         answer_waiting(self.project(), settings, orders, stop).await.unwrap()
     }
 
@@ -249,19 +250,19 @@ impl World {
         self.project().join(".antiphon/requests")
     }
 
-    /// A file of the requester `boss`.
+    /// Path of a file of the requester `boss`.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.requests().join("boss").join(name)
     }
 
-    /// Writes a request elsewhere and renames it in.
+    /// Writes a request elsewhere and renames it into the folder.
     pub(crate) fn drop(&self, name: &str, text: &str) {
         let elsewhere = self.project().join(format!("{}.part", Uuid::new_v4()));
         fs::write(&elsewhere, text).unwrap();
         fs::rename(elsewhere, self.path(name)).unwrap();
     }
 
-    /// The same, written a while ago.
+    /// The same, modified a second ago.
     pub(crate) fn drop_old(&self, name: &str, text: &str) {
         let elsewhere = self.project().join(format!("{}.part", Uuid::new_v4()));
         fs::write(&elsewhere, text).unwrap();
@@ -270,51 +271,51 @@ impl World {
         fs::rename(elsewhere, self.path(name)).unwrap();
     }
 
-    /// Everything that is in the folder of `boss`, in order.
+    /// All names in the folder of `boss`, sorted.
     pub(crate) fn names(&self) -> Vec<String> {
         names(&self.path(""))
     }
 
-    /// The response to `<stem>.json`, as it stands there.
+    /// Waits for the response to `<stem>.json`.
     pub(crate) async fn response(&self, stem: &str) -> Response {
         response_at(&self.path(&format!("{stem}.response.json"))).await
     }
 
-    /// The same without what is different each time.
-    pub(crate) async fn told(&self, stem: &str) -> Value {
-        told(self.response(stem).await)
+    /// The response without the fields that differ each time.
+    pub(crate) async fn comparable(&self, stem: &str) -> Value {
+        comparable(self.response(stem).await)
     }
 
-    /// Waits until the response to `<stem>.json` is another than `before`.
+    /// Waits until the response to `<stem>.json` differs from `before`.
     pub(crate) async fn next_response(&self, stem: &str, before: &Response) -> Response {
         let path = self.path(&format!("{stem}.response.json"));
         until(|| read(&path).filter(|now| now != before)).await
     }
 }
 
-/// A response without what is different each time: when, which file, and its digest.
-pub(crate) fn told(response: Response) -> Value {
-    let mut told = serde_json::to_value(response).unwrap();
-    let fields = told.as_object_mut().unwrap();
+/// A response without the fields that differ each time: time, file and digest.
+pub(crate) fn comparable(response: Response) -> Value {
+    let mut answer = serde_json::to_value(response).unwrap();
+    let fields = answer.as_object_mut().unwrap();
     assert!(fields.remove("time").is_some());
     fields.remove("file");
     fields.remove("digest");
-    told
+    answer
 }
 
 pub(crate) async fn response_at(path: &Path) -> Response {
     until(|| read(path)).await
 }
 
-/// A response that is there. One that is there is whole.
+/// The response at `path`, if it exists. An existing one is complete.
 pub(crate) fn read(path: &Path) -> Option<Response> {
     let text = fs::read(path).ok()?;
     Some(serde_json::from_slice(&text).unwrap())
 }
 
-/// Waits until there is something to see. Files tell nobody, so it is looked for.
+/// Polls until there is a value.
 pub(crate) async fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + WAIT_MAX;
     loop {
         if let Some(seen) = look() {
             return seen;
@@ -336,7 +337,7 @@ pub(crate) fn stop(agent: &str) -> String {
     json!({"action": "stop_agent", "name": agent}).to_string()
 }
 
-/// The order that it becomes.
+/// The order of that request.
 pub(crate) fn stopped(agent: &str) -> (String, Order) {
     let order = Order::Control(Command::StopAgent { name: agent.to_owned() });
     ("boss".to_owned(), order)

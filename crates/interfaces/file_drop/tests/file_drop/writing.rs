@@ -1,4 +1,4 @@
-//! How people and programs write files: at once, in steps, by editors, and not to the end.
+//! How people and programs write files: at once, in steps, by editors, and incompletely.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -20,18 +20,18 @@ async fn a_file_that_is_written_in_two_steps_is_one_request() {
     world.drop("b.json", &stop("b"));
     world.response("b").await;
     file.write_all(second.as_bytes()).unwrap();
-    assert_eq!(world.told("a").await["agent"], "a");
-    // Only now the last line break: it asks for nothing.
+    assert_eq!(world.comparable("a").await["agent"], "a");
+    // The final line break alone is not a new request.
     file.write_all(b"\n").unwrap();
     drop(file);
     world.drop("c.json", &stop("c"));
     world.response("c").await;
-    assert_eq!(world.book.effects(), [stopped("b"), stopped("a"), stopped("c")]);
-    assert_eq!(world.book.calls(), 3);
+    assert_eq!(world.orders.effects(), [stopped("b"), stopped("a"), stopped("c")]);
+    assert_eq!(world.orders.calls(), 3);
 }
 
 #[tokio::test]
-async fn a_whole_file_is_acted_on_before_it_is_closed() {
+async fn a_complete_file_is_executed_before_it_is_closed() {
     let mut world = World::new();
     world.settings.settle = Duration::from_secs(600);
     world.start().await;
@@ -42,7 +42,7 @@ async fn a_whole_file_is_acted_on_before_it_is_closed() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_emptied_and_written_anew_is_a_new_request() {
+async fn a_file_that_is_truncated_and_rewritten_is_a_new_request() {
     let world = World::watched().await;
     world.drop("a.json", &stop("a"));
     let first = world.response("a").await;
@@ -55,9 +55,9 @@ async fn a_file_that_is_emptied_and_written_anew_is_a_new_request() {
 }
 
 #[tokio::test]
-async fn an_editor_that_writes_beside_and_renames_is_understood() {
+async fn an_editor_that_renames_a_temporary_file_is_supported() {
     let world = World::watched().await;
-    // As vim does it.
+    // Like vim.
     fs::write(world.path(".a.json.swp"), "b0VIM").unwrap();
     fs::write(world.path("4913"), "").unwrap();
     fs::remove_file(world.path("4913")).unwrap();
@@ -67,12 +67,12 @@ async fn an_editor_that_writes_beside_and_renames_is_understood() {
     fs::write(world.path("a.json"), stop("b")).unwrap();
     let second = world.next_response("a", &first).await;
     assert_eq!(second.agent.as_deref(), Some("b"));
-    assert_eq!(world.book.effects(), [stopped("a"), stopped("b")]);
+    assert_eq!(world.orders.effects(), [stopped("a"), stopped("b")]);
     assert_eq!(world.names(), [".a.json.swp", "a.json", "a.json~", "a.response.json"]);
 }
 
 #[tokio::test]
-async fn files_that_are_no_requests_by_name_are_left_alone() {
+async fn files_whose_names_are_not_those_of_requests_are_ignored() {
     let world = World::new();
     let others =
         [".a.json", "#a.json", "#a.json#", "a.JSON", "a.json.tmp", "a.json~", "x.response.json"];
@@ -86,14 +86,14 @@ async fn files_that_are_no_requests_by_name_are_left_alone() {
 }
 
 #[tokio::test]
-async fn a_file_that_never_becomes_json_is_answered_and_set_aside() {
+async fn a_file_that_never_becomes_json_is_answered_and_rejected() {
     let world = World::watched().await;
     fs::write(world.path("a.json"), r#"{"action":"stop_ag"#).unwrap();
     let message = "it is not JSON: EOF while parsing a string at line 1 column 18";
     let error = json!({"code": "INVALID_REQUEST", "message": message});
-    let told =
+    let answer =
         json!({"request": "a.json", "ok": false, "error": error, "setAside": "rejected/a.json"});
-    assert_eq!(world.told("a").await, told);
+    assert_eq!(world.comparable("a").await, answer);
     let rejected = world.path("rejected");
     until(|| (world.names() == ["a.response.json", "rejected"]).then_some(())).await;
     assert_eq!(names(&rejected), ["a.json", "a.json.reason.txt"]);
@@ -103,22 +103,22 @@ async fn a_file_that_never_becomes_json_is_answered_and_set_aside() {
 }
 
 #[tokio::test]
-async fn a_file_that_goes_on_changing_is_given_time() {
+async fn a_file_that_keeps_changing_is_not_rejected_early() {
     let mut world = World::new();
     world.settings.settle = Duration::from_millis(300);
     world.start().await;
     let mut file = File::create(world.path("a.json")).unwrap();
     let mut ticks = tokio::time::interval(Duration::from_millis(20));
-    // Longer than it may stay as it is.
+    // Longer than `settle` in total.
     for byte in stop("a").bytes() {
         ticks.tick().await;
         file.write_all(&[byte]).unwrap();
     }
-    assert_eq!(world.told("a").await["ok"], true);
+    assert_eq!(world.comparable("a").await["ok"], true);
 }
 
 #[tokio::test]
-async fn bad_files_of_the_same_name_are_all_kept() {
+async fn rejected_files_of_the_same_name_are_all_kept() {
     let world = World::watched().await;
     world.drop("a.json", r#"{"action":"x"}"#);
     let first = world.response("a").await;
@@ -127,7 +127,7 @@ async fn bad_files_of_the_same_name_are_all_kept() {
     let second = world.next_response("a", &first).await;
     assert_eq!(second.set_aside.as_deref(), Some("rejected/a.2.json"));
     until(|| (!world.path("a.json").exists()).then_some(())).await;
-    // The first again: it has been answered otherwise since.
+    // The first again: it has another response by now.
     world.drop("a.json", r#"{"action":"y"}"#);
     until(|| (!world.path("a.json").exists()).then_some(())).await;
     assert_eq!(world.response("a").await, second, "the same again is answered already");
@@ -136,7 +136,7 @@ async fn bad_files_of_the_same_name_are_all_kept() {
 }
 
 #[tokio::test]
-async fn a_bad_file_can_be_mended_and_dropped_again() {
+async fn a_rejected_file_can_be_fixed_and_dropped_again() {
     let world = World::watched().await;
     world.drop("a.json", r#"{"action":"stop_agent"}"#);
     let first = world.response("a").await;
@@ -147,7 +147,7 @@ async fn a_bad_file_can_be_mended_and_dropped_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_good_file_that_takes_the_place_of_a_bad_one_is_never_set_aside() {
+async fn a_valid_file_that_replaces_an_invalid_one_is_never_rejected() {
     let mut world = World::new();
     world.settings.settle = Duration::ZERO;
     world.start().await;
@@ -158,5 +158,5 @@ async fn a_good_file_that_takes_the_place_of_a_bad_one_is_never_set_aside() {
         let of_this = |it: &Response| it.agent.as_ref() == Some(&agent);
         until(|| read(&world.path("a.response.json")).filter(of_this)).await;
     }
-    assert_eq!(world.book.effects().len(), 200);
+    assert_eq!(world.orders.effects().len(), 200);
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_interface_transport::{Keys, ServerConfig};
-use antiphon_keys::{Key, KeyRing, LOOK_EVERY, Level, NewKey, SpendLimits};
+use antiphon_keys::{Key, KeyRing, RELOAD_EVERY, Level, NewKey, SpendLimits};
 use antiphon_runtime::{Budget, SpendLimitSource};
 use chrono::{DateTime, Utc};
 use secrecy::ExposeSecret;
@@ -88,7 +88,7 @@ impl Keyed {
 
     /// Lets so much time pass that the server looks at the file.
     pub(crate) fn look(&self) {
-        self.turn(LOOK_EVERY);
+        self.turn(RELOAD_EVERY);
     }
 
     pub(crate) fn turn(&self, time: std::time::Duration) {

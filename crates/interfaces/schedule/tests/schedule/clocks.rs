@@ -1,4 +1,4 @@
-//! Clocks that jump while schedules are run.
+//! Clocks that jump while schedules run.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ fn quarterly() -> Schedules {
     schedules("[schedules.s]\nagent = \"a\"\nevery = \"15m\"")
 }
 
-/// Attempts of ten minutes, when the clock jumps between two looks in the first.
+/// Attempts of ten minutes; the clock jumps between two checks in the first minute.
 async fn with_a_jump(world: &mut World, all: &Schedules, by: TimeDelta) -> Vec<String> {
-    let wall = world.wall.clone();
+    let clock = world.clock.clone();
     let jump = async {
         sleep(Duration::from_secs(50)).await;
-        wall.jump(by);
+        clock.jump(by);
     };
     tokio::join!(world.run(all, minutes(10)), jump);
     world.attempts()
@@ -28,17 +28,17 @@ async fn with_a_jump(world: &mut World, all: &Schedules, by: TimeDelta) -> Vec<S
 async fn a_machine_that_slept_delivers_the_last_tick_soon_after_it_wakes() {
     let mut world = World::at("2026-11-15T18:01:00Z");
     let attempts = with_a_jump(&mut world, &quarterly(), TimeDelta::minutes(63)).await;
-    // It wakes at 19:04:50, and 18:15, 18:30 and 18:45 are gone.
+    // It wakes at 19:04:50; 18:15, 18:30 and 18:45 are skipped.
     assert_eq!(attempts, ["2026-11-15T19:05:00Z schedule:s:2026-11-15T19:00:00Z new"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_clock_that_is_set_forward_is_noticed_within_half_a_minute() {
     let mut world = World::at("2026-11-15T18:01:10Z");
-    let wall = world.wall.clone();
+    let clock = world.clock.clone();
     let jump = async {
         sleep(Duration::from_secs(10)).await;
-        wall.jump(TimeDelta::minutes(14));
+        clock.jump(TimeDelta::minutes(14));
     };
     let all = quarterly();
     tokio::join!(world.run(&all, minutes(1)), jump);
@@ -57,7 +57,7 @@ async fn a_clock_that_is_set_back_delivers_nothing_twice() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_clock_that_was_years_ahead_holds_nothing_up() {
+async fn a_clock_that_was_years_ahead_delays_nothing() {
     let mut world = World::at("2036-11-15T18:14:30Z");
     let attempts = with_a_jump(&mut world, &quarterly(), TimeDelta::days(-3653)).await;
     let expected = ["2036-11-15T18:15:00Z schedule:s:2036-11-15T18:15:00Z new"];
@@ -66,8 +66,8 @@ async fn a_clock_that_was_years_ahead_holds_nothing_up() {
     world.run(&quarterly(), minutes(6)).await;
     let expected = ["2026-11-15T18:30:00Z schedule:s:2026-11-15T18:30:00Z new"];
     assert_eq!(world.attempts(), expected);
-    // And what is missed from now on counts again.
-    world.wall.jump(TimeDelta::hours(2));
+    // Ticks that are missed from now on are delivered again.
+    world.clock.jump(TimeDelta::hours(2));
     world.run(&quarterly(), minutes(1)).await;
     let expected = ["2026-11-15T20:30:30Z schedule:s:2026-11-15T20:30:00Z new"];
     assert_eq!(world.attempts(), expected);

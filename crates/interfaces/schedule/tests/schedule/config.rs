@@ -1,4 +1,4 @@
-//! What can be written into a configuration, and what is said of the rest.
+//! The configuration of schedules and its errors.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use proptest::prelude::*;
 
 use super::{schedule, schedules, tables, time};
 
-/// What is said of a schedule `s` with these lines.
+/// The error for a schedule `s` with these lines.
 fn refused(lines: &str) -> String {
     let tables = tables(&format!("[schedules.s]\nagent = \"scribe\"\n{lines}"));
     Schedules::from_config(tables).unwrap_err().to_string()
 }
 
-/// What the parser says of these lines.
+/// The parser's error for these lines.
 fn misread(lines: &str) -> String {
     toml::from_str::<ScheduleConfig>(lines).unwrap_err().message().to_owned()
 }
 
 #[test]
-fn a_table_says_all_there_is_to_a_schedule() {
+fn a_table_has_all_fields_of_a_schedule() {
     let all = schedules(
         r#"
         [schedules.standup]
@@ -63,9 +63,9 @@ fn a_table_says_all_there_is_to_a_schedule() {
 }
 
 #[test]
-fn a_tick_is_an_event_from_outside() {
-    let told = schedule("every = \"1h\"\nbody = \"Look.\"\nsalience = \"urgent\"");
-    let tick = Tick::new(Arc::new(told), time("2026-11-20T09:00:00Z"));
+fn a_tick_is_an_external_event() {
+    let hourly = schedule("every = \"1h\"\nbody = \"Look.\"\nsalience = \"urgent\"");
+    let tick = Tick::new(Arc::new(hourly), time("2026-11-20T09:00:00Z"));
     assert_eq!(tick.key, "schedule:s:2026-11-20T09:00:00Z");
     let later = Tick::new(Arc::clone(&tick.schedule), time("2026-11-20T09:00:00.5Z"));
     assert_eq!(later.key, "schedule:s:2026-11-20T09:00:00.500Z");
@@ -86,7 +86,7 @@ fn a_tick_is_an_event_from_outside() {
 
 #[test]
 fn a_schedule_has_exactly_one_time() {
-    let nothing = "[schedules.s]: it says no time: give one of `every`, `cron` and `at`";
+    let nothing = "[schedules.s]: it has no time: give one of `every`, `cron` and `at`";
     assert_eq!(refused("body = \"x\""), nothing);
     let (every, cron) = ("every = \"5m\"\n", "cron = \"* * * * *\"\n");
     let at = "at = \"2026-11-20T09:00:00Z\"\n";
@@ -103,12 +103,12 @@ fn a_schedule_has_exactly_one_time() {
 }
 
 #[test]
-fn a_field_that_means_nothing_there_is_refused() {
+fn a_field_that_does_not_apply_is_refused() {
     let zone = "zone = \"UTC\"\n";
     let from = "from = \"2026-11-20T09:00:00Z\"\n";
     let (zone_only, from_only) = (
-        "[schedules.s]: `zone` goes with `cron` only: take it out",
-        "[schedules.s]: `from` goes with `every` only: take it out",
+        "[schedules.s]: `zone` applies only to `cron`: remove it",
+        "[schedules.s]: `from` applies only to `every`: remove it",
     );
     assert_eq!(refused(&format!("every = \"5m\"\n{zone}")), zone_only);
     assert_eq!(refused(&format!("at = \"2026-11-20T09:00:00Z\"\n{zone}")), zone_only);
@@ -117,7 +117,7 @@ fn a_field_that_means_nothing_there_is_refused() {
 }
 
 #[test]
-fn a_period_that_is_none_is_refused_with_what_to_write() {
+fn an_invalid_period_is_refused_with_an_example() {
     let how = "Write numbers with units (s, m, h, d, w), such as \"90s\", \"5m\" or \"1h 30m\"";
     for (found, reason) in [
         ("", "value was empty"),
@@ -142,34 +142,34 @@ fn a_period_that_is_none_is_refused_with_what_to_write() {
 }
 
 #[test]
-fn an_expression_that_is_none_is_refused_with_what_to_write() {
+fn an_invalid_expression_is_refused_with_an_example() {
     let how =
         "Write minute, hour, day of month, month and day of week, such as \"0 9 * * mon-fri\"";
     for (found, reason) in [
         ("", "it has 0 fields, not 5"),
         ("@daily", "it has 1 fields, not 5"),
         ("0 0 9 * * mon", "it has 6 fields, not 5"),
-        ("0 9 * * monday", "\"monday\" is no day and no month"),
-        ("0 9 * * sunmon", "\"sunmon\" is no day and no month"),
+        ("0 9 * * monday", "\"monday\" is neither a day nor a month"),
+        ("0 9 * * sunmon", "\"sunmon\" is neither a day nor a month"),
     ] {
         let expected = format!("[schedules.s]: `cron` cannot be {found:?}: {reason}. {how}");
         assert_eq!(refused(&format!("cron = {found:?}")), expected);
     }
     for found in ["60 * * * *", "* 24 * * *", "* * 0 * *", "* * * 13 *", "* * * * 8", "*/0 * * * *"]
     {
-        let said = refused(&format!("cron = {found:?}"));
+        let error = refused(&format!("cron = {found:?}"));
         assert!(
-            said.starts_with(&format!("[schedules.s]: `cron` cannot be {found:?}: ")),
-            "{said}"
+            error.starts_with(&format!("[schedules.s]: `cron` cannot be {found:?}: ")),
+            "{error}"
         );
-        assert!(said.ends_with(how), "{said}");
+        assert!(error.ends_with(how), "{error}");
     }
     let never = "[schedules.s]: `cron` cannot be \"0 0 30 2 *\": there is no such day";
     assert_eq!(refused("cron = \"0 0 30 2 *\""), never);
 }
 
 #[test]
-fn a_zone_that_is_none_is_refused_with_the_one_that_was_meant() {
+fn an_invalid_zone_is_refused_with_a_suggestion() {
     let zone = |zone: &str| refused(&format!("cron = \"* * * * *\"\nzone = {zone:?}"));
     let vienna = "[schedules.s]: `zone` cannot be \"europe/vienna\": write \"Europe/Vienna\"";
     assert_eq!(zone("europe/vienna"), vienna);
@@ -180,7 +180,7 @@ fn a_zone_that_is_none_is_refused_with_the_one_that_was_meant() {
 }
 
 #[test]
-fn a_time_that_is_none_is_refused_with_what_to_write() {
+fn an_invalid_time_is_refused_with_an_example() {
     let how = "write date, time and offset, such as \"2026-11-20T09:00:00Z\" or \"2026-11-20T10:00:00+01:00\"";
     for found in ["", "tomorrow", "2026-11-20", "2026-11-20T09:00:00", "2026-02-30T09:00:00Z"] {
         let expected = format!("[schedules.s]: `at` cannot be {found:?}: {how}");
@@ -191,23 +191,23 @@ fn a_time_that_is_none_is_refused_with_what_to_write() {
 }
 
 #[test]
-fn a_time_without_quotes_is_told_to_have_them() {
+fn a_time_without_quotes_is_refused_with_advice() {
     let expected = "expected a time in quotes, such as \"2026-11-20T09:00:00Z\"";
-    let said = misread("agent = \"a\"\nat = 2026-11-20T09:00:00Z");
-    assert!(said.contains(expected), "{said}");
+    let error = misread("agent = \"a\"\nat = 2026-11-20T09:00:00Z");
+    assert!(error.contains(expected), "{error}");
 }
 
 #[test]
-fn what_nobody_knows_is_refused() {
+fn unknown_fields_and_names_are_refused() {
     assert!(misread("agent = \"a\"\nevry = \"5m\"").starts_with("unknown field `evry`, expected"));
     assert_eq!(misread("every = \"5m\""), "missing field `agent`");
     assert_eq!(misread("agent = \"user\"\nevery = \"5m\""), "the name `user` is reserved");
-    let said = misread("agent = \"a\"\nevery = \"5m\"\nsalience = \"loud\"");
-    assert!(said.starts_with("unknown variant `loud`, expected one of `background`"), "{said}");
+    let error = misread("agent = \"a\"\nevery = \"5m\"\nsalience = \"loud\"");
+    assert!(error.starts_with("unknown variant `loud`, expected one of `background`"), "{error}");
 }
 
 #[test]
-fn what_is_too_long_is_refused() {
+fn texts_that_are_too_long_are_refused() {
     let long = "9".repeat(257);
     for (field, rest) in [
         ("every", ""),
@@ -226,7 +226,7 @@ fn what_is_too_long_is_refused() {
 }
 
 #[test]
-fn there_are_only_so_many_and_each_has_a_name_of_its_own() {
+fn the_number_of_schedules_is_limited_and_names_are_unique() {
     let table = tables("[schedules.s]\nagent = \"a\"\nevery = \"5m\"").remove("s").unwrap();
     let named = |names: Vec<String>| -> BTreeMap<String, ScheduleConfig> {
         names.into_iter().map(|name| (name, table.clone())).collect()
@@ -238,15 +238,15 @@ fn there_are_only_so_many_and_each_has_a_name_of_its_own() {
     assert_eq!(Schedules::from_config(many(SCHEDULES_MAX + 1)), Err(expected));
     let expected = ScheduleError::Twice { name: "s".parse().unwrap() };
     assert_eq!(Schedules::from_config(named(vec!["s".into(), "s ".into()])), Err(expected));
-    let said = Schedules::from_config(named(vec!["a:b".into()])).unwrap_err().to_string();
-    assert!(said.starts_with("[schedules.\"a:b\"]: a name may hold letters"), "{said}");
+    let error = Schedules::from_config(named(vec!["a:b".into()])).unwrap_err().to_string();
+    assert!(error.starts_with("[schedules.\"a:b\"]: a name may hold letters"), "{error}");
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_expression_breaks_anything(text in "[-0-9*/,#?+LWlw a-z@ß]{0,40}") {
+    fn any_expression_is_parsed_without_a_panic(text in "[-0-9*/,#?+LWlw a-z@ß]{0,40}") {
         if let Ok(cron) = Cron::parse(&text, "Europe/Vienna") {
             let t = time("2026-03-29T00:59:59Z");
             let when = When::Cron(cron);
@@ -255,7 +255,7 @@ proptest! {
     }
 
     #[test]
-    fn no_fields_of_numbers_break_anything(
+    fn any_numeric_fields_are_parsed_without_a_panic(
         fields in proptest::collection::vec("[0-9*]{1,3}([-/,#][0-9L*]{1,3})?", 5),
     ) {
         if let Ok(cron) = Cron::parse(&fields.join(" "), "America/New_York") {
@@ -266,7 +266,7 @@ proptest! {
     }
 
     #[test]
-    fn no_period_breaks_anything(text in "[-0-9.smhdwyMµ ]{0,30}") {
+    fn any_period_is_parsed_without_a_panic(text in "[-0-9.smhdwyMµ ]{0,30}") {
         match Every::parse(&text) {
             Ok(every) => prop_assert!(every.period().as_secs() >= 1),
             Err(WhenError::Period { .. } | WhenError::Bounds { .. }) => {}

@@ -54,7 +54,7 @@ async fn the_shortest_period_ticks_every_second() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn schedules_end_when_they_have_no_ticks_any_more() {
+async fn the_scheduler_ends_when_no_schedule_has_a_tick_left() {
     let mut world = World::at("2026-11-15T18:00:00Z");
     let all = schedules("[schedules.s]\nagent = \"a\"\nat = \"2026-11-16T18:00:00Z\"");
     world.scheduler(&all).run(CancellationToken::new()).await;
@@ -64,7 +64,7 @@ async fn schedules_end_when_they_have_no_ticks_any_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn schedules_end_when_they_are_told_to() {
+async fn the_scheduler_ends_when_it_is_stopped() {
     let mut world = World::at("2026-11-15T18:00:00Z");
     let all = schedules("[schedules.s]\nagent = \"a\"\nevery = \"1m\"");
     let stop = CancellationToken::new();
@@ -78,7 +78,7 @@ async fn schedules_end_when_they_are_told_to() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_that_run_the_same_schedules_deliver_each_tick_once() {
+async fn two_schedulers_deliver_each_tick_once() {
     let mut world = World::at("2026-11-15T18:00:00Z");
     let mut other = world.clone();
     let all = Arc::new(schedules("[schedules.s]\nagent = \"a\"\nevery = \"1m\""));

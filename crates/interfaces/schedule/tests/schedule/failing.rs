@@ -1,20 +1,20 @@
-//! What becomes of a tick that cannot be delivered.
+//! Ticks that cannot be delivered.
 
 use antiphon_schedule::DeliverError;
 
 use super::schedules;
-use super::world::{Mood, World, minutes};
+use super::world::{Reply, World, minutes};
 
 const HOURLY: &str = "[schedules.s]\nagent = \"a\"\nevery = \"1h\"";
 
-fn away() -> Mood {
-    Mood::Fails(DeliverError::Unavailable { reason: "away".to_owned() })
+fn away() -> Reply {
+    Reply::Fails(DeliverError::Unavailable { reason: "away".to_owned() })
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tick_that_is_refused_is_left_out() {
+async fn a_refused_tick_is_skipped() {
     let mut world = World::at("2026-11-15T18:59:00Z");
-    world.moods([Mood::Fails(DeliverError::Refused { reason: "no such agent".to_owned() })]);
+    world.replies([Reply::Fails(DeliverError::Refused { reason: "no such agent".to_owned() })]);
     world.run(&schedules(HOURLY), minutes(62)).await;
     let expected = [
         "2026-11-15T19:00:00Z schedule:s:2026-11-15T19:00:00Z refused: no such agent",
@@ -24,9 +24,9 @@ async fn a_tick_that_is_refused_is_left_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_inbox_that_is_away_is_tried_again_with_growing_pauses() {
+async fn an_unavailable_inbox_is_tried_again_with_growing_pauses() {
     let mut world = World::at("2026-11-15T18:59:00Z");
-    world.moods(vec![away(); 7]);
+    world.replies(vec![away(); 7]);
     world.run(&schedules(HOURLY), minutes(10)).await;
     let expected = [
         "2026-11-15T19:00:00Z schedule:s:2026-11-15T19:00:00Z unavailable: away",
@@ -42,9 +42,9 @@ async fn an_inbox_that_is_away_is_tried_again_with_growing_pauses() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_next_tick_takes_the_place_of_one_that_could_not_be_delivered() {
+async fn the_next_tick_replaces_one_that_could_not_be_delivered() {
     let mut world = World::at("2026-11-15T18:00:00Z");
-    world.moods(vec![away(); 5]);
+    world.replies(vec![away(); 5]);
     let all = schedules("[schedules.s]\nagent = \"a\"\nevery = \"5s\"");
     world.run(&all, minutes(1) / 4).await;
     let expected = [
@@ -62,7 +62,7 @@ async fn the_next_tick_takes_the_place_of_one_that_could_not_be_delivered() {
 #[tokio::test(start_paused = true)]
 async fn a_single_time_is_tried_until_it_is_delivered() {
     let mut world = World::at("2026-11-15T18:00:00Z");
-    world.moods(vec![away(); 5000]);
+    world.replies(vec![away(); 5000]);
     let all = schedules("[schedules.s]\nagent = \"a\"\nat = \"2026-11-15T18:00:01Z\"");
     world.run(&all, minutes(60 * 48)).await;
     let last = world.attempts().pop().unwrap();
@@ -71,9 +71,9 @@ async fn a_single_time_is_tried_until_it_is_delivered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_inbox_that_does_not_answer_is_asked_again() {
+async fn a_delivery_without_an_answer_is_tried_again() {
     let mut world = World::at("2026-11-15T18:59:00Z");
-    world.moods([Mood::Silent]);
+    world.replies([Reply::Silent]);
     world.run(&schedules(HOURLY), minutes(10)).await;
     let expected = [
         "2026-11-15T19:00:00Z schedule:s:2026-11-15T19:00:00Z silence",
@@ -83,10 +83,10 @@ async fn an_inbox_that_does_not_answer_is_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_is_held_up_holds_up_no_other() {
+async fn a_blocked_delivery_delays_no_other_schedule() {
     let mut world = World::at("2026-11-15T18:59:59Z");
-    // Whoever comes first at 19:00 waits in vain.
-    world.moods([Mood::Silent]);
+    // The first delivery at 19:00 gets no answer.
+    world.replies([Reply::Silent]);
     let all = schedules(
         "[schedules.a]\nagent = \"a\"\ncron = \"0 19 * * *\"\n[schedules.b]\nagent = \"b\"\nat = \"2026-11-15T19:00:01Z\"",
     );

@@ -1,5 +1,4 @@
-//! Schedules, through the public door: what can be written, when they tick, what is delivered, and
-//! what becomes of it when something goes wrong.
+//! Schedules, through the public API: configuration, ticks, delivery and failures.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -8,8 +7,8 @@ mod config;
 mod delivering;
 mod failing;
 mod guide;
+mod history;
 mod missed;
-mod seen;
 mod ticks;
 mod world;
 mod zones;
@@ -19,7 +18,7 @@ use std::collections::BTreeMap;
 use antiphon_schedule::{Schedule, ScheduleConfig, Schedules, When};
 use chrono::{DateTime, Utc};
 
-/// A time, as it is written.
+/// Parses a time.
 fn time(text: &str) -> DateTime<Utc> {
     text.parse().unwrap()
 }
@@ -42,7 +41,7 @@ fn schedule(lines: &str) -> Schedule {
     Schedule::clone(all.iter().next().unwrap())
 }
 
-/// The time of that schedule.
+/// The time of such a schedule.
 fn when(lines: &str) -> When {
     schedule(lines).when
 }

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::{time, when};
 
-/// The first `count` ticks behind `t`.
+/// The first `count` ticks after `t`.
 pub(crate) fn ticks(when: &When, t: &str, count: usize) -> Vec<String> {
     let next = |t: &DateTime<Utc>| when.next_after(*t);
     let ticks = std::iter::successors(when.next_after(time(t)), next).take(count);
@@ -16,18 +16,18 @@ pub(crate) fn ticks(when: &When, t: &str, count: usize) -> Vec<String> {
 }
 
 #[test]
-fn a_period_counts_from_the_beginning_of_time() {
+fn a_period_is_aligned_to_the_unix_epoch() {
     let when = when("every = \"7m\"");
     let expected =
         ["2026-11-15T18:04:00+00:00", "2026-11-15T18:11:00+00:00", "2026-11-15T18:18:00+00:00"];
     assert_eq!(ticks(&when, "2026-11-15T18:00:00Z", 3), expected);
-    // Whoever asks later finds the same ticks.
+    // A later query gives the same ticks.
     assert_eq!(ticks(&when, "2026-11-15T18:10:59.999Z", 2), expected[1..]);
     assert_eq!(ticks(&when, "2026-11-15T18:11:00Z", 1), expected[2..]);
 }
 
 #[test]
-fn a_period_can_count_from_a_time_of_the_users_own() {
+fn a_period_can_be_aligned_to_a_given_time() {
     let when = when("every = \"1w\"\nfrom = \"2026-11-16T10:00:00+01:00\"");
     let expected = ["2026-11-16T09:00:00+00:00", "2026-11-23T09:00:00+00:00"];
     assert_eq!(ticks(&when, "2020-01-01T00:00:00Z", 2), expected);
@@ -49,7 +49,7 @@ fn an_expression_ticks_on_the_days_it_names() {
 }
 
 #[test]
-fn a_day_of_month_and_a_day_of_week_are_either_or() {
+fn a_day_matches_if_its_day_of_month_or_its_day_of_week_matches() {
     let when = when("cron = \"0 0 13 * fri\"");
     let expected = [
         "2026-11-13T00:00:00+00:00",
@@ -81,7 +81,7 @@ fn days_can_be_counted_from_the_end_of_a_month_or_by_its_weeks() {
 }
 
 #[test]
-fn a_day_that_is_rare_is_found_from_far_away() {
+fn a_rare_day_is_found_from_far_away() {
     let when = when("cron = \"0 0 29 feb *\"");
     assert_eq!(when.next_after(time("2096-03-01T00:00:00Z")), Some(time("2104-02-29T00:00:00Z")));
     assert_eq!(when.last_due(time("2104-02-28T00:00:00Z")), Some(time("2096-02-29T00:00:00Z")));
@@ -99,7 +99,7 @@ fn a_single_time_ticks_once() {
 }
 
 #[test]
-fn a_period_that_is_made_by_hand_is_checked_as_well() {
+fn a_period_that_is_made_in_code_is_checked_as_well() {
     let second = Duration::from_secs(1);
     assert_eq!(Every::new(second).unwrap().period(), second);
     assert_eq!(Every::new(366 * 24 * 3600 * second).unwrap().period(), 31_622_400 * second);
@@ -115,7 +115,7 @@ fn a_period_that_is_made_by_hand_is_checked_as_well() {
 }
 
 #[test]
-fn the_ends_of_time_have_no_ticks_and_break_nothing() {
+fn the_limits_of_time_have_no_ticks_and_cause_no_panic() {
     let every = when("every = \"1s\"");
     let cron = when("cron = \"* * * * *\"\nzone = \"Pacific/Auckland\"");
     for t in [DateTime::<Utc>::MIN_UTC, DateTime::<Utc>::MAX_UTC] {
@@ -126,7 +126,7 @@ fn the_ends_of_time_have_no_ticks_and_break_nothing() {
 }
 
 #[test]
-fn what_a_time_says_is_all_of_it() {
+fn the_text_of_a_time_is_complete() {
     let texts = [
         ("every = \"90m\"", "every 1h 30m"),
         ("every = \"1d\"\nfrom = \"2026-11-16T09:00:00Z\"", "every 1day from 2026-11-16T09:00:00Z"),
@@ -139,7 +139,7 @@ fn what_a_time_says_is_all_of_it() {
     }
 }
 
-/// Zones that change their clocks in different ways, one of them by half an hour, and one at midnight.
+/// Zones that change their clocks in different ways, one by half an hour, one at midnight.
 const ZONES: [&str; 6] = [
     "UTC",
     "Europe/Vienna",
@@ -177,9 +177,9 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn looking_ahead_and_looking_back_see_the_same_ticks(
+    fn next_and_last_agree_on_the_ticks(
         when in any_when(),
-        // From 2025 to 2028, as milliseconds.
+        // From 2025 to 2028, in milliseconds.
         t in 1_735_689_600_000_i64..1_830_000_000_000,
     ) {
         let t = DateTime::from_timestamp_millis(t).unwrap();

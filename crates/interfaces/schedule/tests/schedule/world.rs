@@ -1,5 +1,5 @@
-//! A world whose time is tokio's, which tests pause: a clock that can be set, and an inbox that takes a
-//! key once and says no when it is told to.
+//! A test world on tokio's paused time: a wall clock that can be set, and an inbox that accepts a
+//! key once and fails when told to.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -7,35 +7,36 @@ use std::time::Duration;
 
 use antiphon_core::port::Clock;
 use antiphon_schedule::{
-    Deliver, DeliverError, Delivered, Missed, Scheduler, Schedules, Seen, Tick,
+    Deliver, DeliverError, DeliveryStatus, MissedPolicy, ScheduleHistory, Scheduler, Schedules,
+    Tick,
 };
 use async_trait::async_trait;
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// A clock on the wall.
-pub(crate) struct Wall {
+/// A wall clock that tests can set.
+pub(crate) struct WallClock {
     start: Instant,
     shown: Mutex<DateTime<Utc>>,
 }
 
-impl Wall {
-    /// Somebody sets the clock, or the machine was asleep.
+impl WallClock {
+    /// The clock is set, or the machine slept.
     pub(crate) fn jump(&self, by: TimeDelta) {
         *self.shown.lock().unwrap() += by;
     }
 }
 
-impl Clock for Wall {
+impl Clock for WallClock {
     fn now(&self) -> DateTime<Utc> {
         *self.shown.lock().unwrap() + self.start.elapsed()
     }
 }
 
-/// What an inbox does with a tick, instead of taking it.
+/// What the inbox does with a tick instead of accepting it.
 #[derive(Debug, Clone)]
-pub(crate) enum Mood {
+pub(crate) enum Reply {
     Fails(DeliverError),
     Silent,
 }
@@ -43,74 +44,74 @@ pub(crate) enum Mood {
 #[derive(Default)]
 struct Inbox {
     keys: BTreeSet<String>,
-    moods: VecDeque<Mood>,
+    replies: VecDeque<Reply>,
     attempts: Vec<String>,
 }
 
-/// Everything around a scheduler. It outlives several of them, as a journal does.
+/// The clock, the inbox and the history. It outlives several schedulers, as a journal does.
 #[derive(Clone)]
 pub(crate) struct World {
-    pub(crate) wall: Arc<Wall>,
+    pub(crate) clock: Arc<WallClock>,
     inbox: Arc<Mutex<Inbox>>,
-    pub(crate) seen: Seen,
-    pub(crate) missed: Missed,
+    pub(crate) history: ScheduleHistory,
+    pub(crate) missed: MissedPolicy,
 }
 
 impl World {
-    /// It is `now`, and nothing has happened.
+    /// A world at `now` without any attempt.
     pub(crate) fn at(now: &str) -> Self {
-        let wall = Wall { start: Instant::now(), shown: Mutex::new(super::time(now)) };
+        let clock = WallClock { start: Instant::now(), shown: Mutex::new(super::time(now)) };
         Self {
-            wall: Arc::new(wall),
+            clock: Arc::new(clock),
             inbox: Arc::default(),
-            seen: Seen::default(),
-            missed: Missed::default(),
+            history: ScheduleHistory::default(),
+            missed: MissedPolicy::default(),
         }
     }
 
-    /// The next attempts meet these moods, one each.
-    pub(crate) fn moods(&self, moods: impl IntoIterator<Item = Mood>) {
-        self.inbox.lock().unwrap().moods.extend(moods);
+    /// The next attempts get these responses, one each.
+    pub(crate) fn replies(&self, replies: impl IntoIterator<Item = Reply>) {
+        self.inbox.lock().unwrap().replies.extend(replies);
     }
 
     pub(crate) fn scheduler(&mut self, schedules: &Schedules) -> Scheduler {
-        // As a caller does: whether it is written anywhere makes no difference here.
-        let _noted = self.seen.note(schedules, self.wall.now());
+        // As a caller does; storing it makes no difference here.
+        let _change = self.history.update(schedules, self.clock.now());
         Scheduler {
             schedules: schedules.clone(),
-            seen: self.seen.clone(),
+            history: self.history.clone(),
             missed: self.missed,
-            clock: self.wall.clone(),
+            clock: self.clock.clone(),
             deliver: Arc::new(self.clone()),
         }
     }
 
-    /// Runs schedules for as long as this, as a process that is killed then.
+    /// Runs schedules for this long, like a process that is then killed.
     pub(crate) async fn run(&mut self, schedules: &Schedules, lasting: Duration) {
         let run = self.scheduler(schedules).run(CancellationToken::new());
         let _killed = timeout(lasting, run).await;
     }
 
-    /// What was attempted since the last time somebody asked: `TIME KEY ANSWER`.
+    /// Attempts since the last call: `TIME KEY ANSWER`.
     pub(crate) fn attempts(&self) -> Vec<String> {
         std::mem::take(&mut self.inbox.lock().unwrap().attempts)
     }
 
-    fn answer(&self, tick: &Tick) -> Option<Result<Delivered, DeliverError>> {
+    fn answer(&self, tick: &Tick) -> Option<Result<DeliveryStatus, DeliverError>> {
         let mut inbox = self.inbox.lock().unwrap();
-        let answer = match inbox.moods.pop_front() {
-            Some(Mood::Silent) => None,
-            Some(Mood::Fails(error)) => Some(Err(error)),
-            None if inbox.keys.insert(tick.key.clone()) => Some(Ok(Delivered::New)),
-            None => Some(Ok(Delivered::Before)),
+        let answer = match inbox.replies.pop_front() {
+            Some(Reply::Silent) => None,
+            Some(Reply::Fails(error)) => Some(Err(error)),
+            None if inbox.keys.insert(tick.key.clone()) => Some(Ok(DeliveryStatus::New)),
+            None => Some(Ok(DeliveryStatus::Duplicate)),
         };
         let word = match &answer {
             None => "silence".to_owned(),
-            Some(Ok(Delivered::New)) => "new".to_owned(),
-            Some(Ok(Delivered::Before)) => "before".to_owned(),
+            Some(Ok(DeliveryStatus::New)) => "new".to_owned(),
+            Some(Ok(DeliveryStatus::Duplicate)) => "before".to_owned(),
             Some(Err(error)) => error.to_string(),
         };
-        let now = self.wall.now().to_rfc3339_opts(SecondsFormat::Secs, true);
+        let now = self.clock.now().to_rfc3339_opts(SecondsFormat::Secs, true);
         inbox.attempts.push(format!("{now} {} {word}", tick.key));
         answer
     }
@@ -118,7 +119,7 @@ impl World {
 
 #[async_trait]
 impl Deliver for World {
-    async fn deliver(&self, tick: Tick) -> Result<Delivered, DeliverError> {
+    async fn deliver(&self, tick: Tick) -> Result<DeliveryStatus, DeliverError> {
         match self.answer(&tick) {
             Some(answer) => answer,
             None => std::future::pending().await,

@@ -1,5 +1,5 @@
-//! Where clocks are changed. In Vienna, 2026: an hour is left out on March 29 (02:00 is 03:00), and comes
-//! twice on October 25 (03:00 is 02:00 again).
+//! Clock changes. In Vienna, 2026: an hour is skipped on March 29 (02:00 is 03:00) and repeated on
+//! October 25 (03:00 is 02:00 again).
 
 use antiphon_schedule::{Cron, When};
 use chrono::{
@@ -14,7 +14,7 @@ fn vienna(expression: &str) -> When {
     when(&format!("cron = \"{expression}\"\nzone = \"Europe/Vienna\""))
 }
 
-/// Ticks ahead of `t`, and the same seen from behind.
+/// Ticks after `t`, checked in both directions.
 fn both_ways(when: &When, t: &str, count: usize) -> Vec<String> {
     let ahead = ticks(when, t, count);
     let last = ahead.last().map(|last| time(last));
@@ -33,14 +33,14 @@ fn nine_in_the_morning_is_nine_in_the_morning_all_year() {
 }
 
 #[test]
-fn a_time_of_day_that_is_left_out_comes_right_behind_the_gap() {
+fn a_skipped_time_of_day_ticks_at_the_end_of_the_gap() {
     let expected =
         ["2026-03-28T01:30:00+00:00", "2026-03-29T01:00:00+00:00", "2026-03-30T00:30:00+00:00"];
     assert_eq!(both_ways(&vienna("30 2 * * *"), "2026-03-28T00:00:00Z", 3), expected);
 }
 
 #[test]
-fn of_several_times_of_day_those_in_the_gap_are_left_out() {
+fn of_several_times_of_day_those_in_the_gap_are_skipped() {
     let expected = [
         "2026-03-29T00:00:00+00:00",
         "2026-03-29T00:30:00+00:00",
@@ -53,14 +53,14 @@ fn of_several_times_of_day_those_in_the_gap_are_left_out() {
 }
 
 #[test]
-fn a_time_of_day_that_comes_twice_ticks_the_first_time() {
+fn a_repeated_time_of_day_ticks_the_first_time() {
     let expected =
         ["2026-10-24T00:30:00+00:00", "2026-10-25T00:30:00+00:00", "2026-10-26T01:30:00+00:00"];
     assert_eq!(both_ways(&vienna("30 2 * * *"), "2026-10-24T00:00:00Z", 3), expected);
 }
 
 #[test]
-fn several_times_of_day_tick_in_both_of_the_hours() {
+fn several_times_of_day_tick_in_both_repeated_hours() {
     let expected = [
         "2026-10-25T00:00:00+00:00",
         "2026-10-25T00:30:00+00:00",
@@ -72,7 +72,7 @@ fn several_times_of_day_tick_in_both_of_the_hours() {
 }
 
 #[test]
-fn a_midnight_that_is_left_out_is_no_other_time_of_day() {
+fn a_skipped_midnight_is_not_another_time_of_day() {
     // In Cairo, on 2026-04-24, 00:00 is 01:00.
     let cairo = |expression| When::Cron(Cron::parse(expression, "Africa/Cairo").unwrap());
     let expected = ["2026-04-23T07:00:00+00:00", "2026-04-24T06:00:00+00:00"];
@@ -81,7 +81,7 @@ fn a_midnight_that_is_left_out_is_no_other_time_of_day() {
     assert_eq!(both_ways(&cairo("15 0 * * *"), "2026-04-22T12:00:00Z", 2), expected);
 }
 
-/// An expression, whether it has one hour and one minute, and the times that fit it.
+/// An expression, whether it has one hour and one minute, and the times that match it.
 type Case = (&'static str, bool, fn(NaiveDateTime) -> bool);
 
 const CASES: [Case; 7] = [
@@ -96,7 +96,7 @@ const CASES: [Case; 7] = [
     ("0,45 0-3 * * *", false, |t| t.hour() <= 3 && (t.minute() == 0 || t.minute() == 45)),
 ];
 
-/// Changes by one hour, two, and half of one; at night and at midnight; and none.
+/// Shifts by one hour, two, and half of one; at night and at midnight; and none.
 const ZONES: [&str; 8] = [
     "Europe/Vienna",
     "America/New_York",
@@ -121,7 +121,7 @@ fn is_tick((_, one_time, fits): Case, zone: Tz, t: DateTime<Utc>) -> bool {
     fits(local) && is_first() || gap.take_while(|left_out| *left_out < local).any(fits)
 }
 
-/// Two days around each time in 2026 at which the clocks of a zone change, and around the new year.
+/// Two days around each clock change of a zone in 2026, and around the new year.
 fn windows(zone: Tz) -> Vec<(DateTime<Utc>, DateTime<Utc>)> {
     let new_year = time("2026-01-01T00:00:00Z");
     let hours = (0..8760).map(|hour| new_year + TimeDelta::hours(hour));
@@ -132,7 +132,7 @@ fn windows(zone: Tz) -> Vec<(DateTime<Utc>, DateTime<Utc>)> {
 }
 
 #[test]
-fn every_change_of_clocks_is_as_the_guide_says() {
+fn every_clock_change_follows_the_guide() {
     for (zone, case) in ZONES.iter().flat_map(|zone| CASES.map(|case| (zone, case))) {
         let when = When::Cron(Cron::parse(case.0, zone).unwrap());
         let zone: Tz = zone.parse().unwrap();

@@ -11,7 +11,7 @@
 //! | a change through a route that is not writable by agents' keys      | a person                    |
 
 use antiphon_core::{AgentName, ErrorCode, Sender};
-use antiphon_keys::{Allowed, Holder, Level, Refused, Verdict, parse_authorization};
+use antiphon_keys::{KeyGrant, Holder, Level, KeyRefusal, Verdict, parse_authorization};
 use antiphon_project::Principal;
 use axum::extract::FromRequestParts;
 use axum::http::Method;
@@ -31,7 +31,7 @@ pub enum Caller {
     /// The owner, who has the token and may do everything.
     Owner,
     /// The holder of an API key.
-    Key(Box<Allowed>),
+    Key(Box<KeyGrant>),
 }
 
 impl Caller {
@@ -49,11 +49,11 @@ impl Caller {
         let presented = parse_authorization(credentials).map_err(|_| unauthorized())?;
         let id = presented.claimed_id();
         let allowed = keys.ring.check(&presented).map_err(|refused| match refused {
-            Refused::Unknown | Refused::Expired | Refused::Revoked | Refused::Malformed => {
+            KeyRefusal::Unknown | KeyRefusal::Expired | KeyRefusal::Revoked | KeyRefusal::Malformed => {
                 tracing::info!(key.id = %id, reason = %refused, "a key was refused");
                 unauthorized()
             }
-            Refused::Unavailable { reason } => {
+            KeyRefusal::Unavailable { reason } => {
                 tracing::warn!(reason, "API keys cannot be read: none is accepted");
                 let message =
                     "API keys cannot be checked now: see the server's log, or retry later";

@@ -1,4 +1,4 @@
-//! Where a prompt is marked for the server's cache.
+//! Cache markers in a prompt.
 
 use antiphon_anthropic::CacheTtl;
 use antiphon_core::{AssistantBlock, Message, RawJson, Request, StopReason, Tool};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::world::{message, request, sent, user};
 
-fn said(text: &str) -> Message {
+fn assistant(text: &str) -> Message {
     message(vec![AssistantBlock::text(text)], StopReason::EndTurn, "end_turn").into()
 }
 
@@ -18,11 +18,18 @@ fn long() -> Request {
     Request {
         system_prompt: "Be brief.".to_owned(),
         tools: vec![tool("look"), tool("go")],
-        ..request(vec![user("one"), said("1"), user("two"), said("2"), user("three"), user("four")])
+        ..request(vec![
+            user("one"),
+            assistant("1"),
+            user("two"),
+            assistant("2"),
+            user("three"),
+            user("four"),
+        ])
     }
 }
 
-/// What is sent of [`long`] when marks look like `mark`.
+/// The body of [`long`] with these markers.
 fn marked(mark: &Value) -> Value {
     let text = |text: &str| json!({"type": "text", "text": text});
     let marked = |text: &str| json!({"type": "text", "text": text, "cache_control": mark});
@@ -46,7 +53,7 @@ fn marked(mark: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn the_ends_of_tools_system_and_the_last_two_turns_are_marked() {
+async fn the_ends_of_tools_system_prompt_and_the_last_two_turns_are_marked() {
     let cases = [
         (CacheTtl::FiveMinutes, json!({"type": "ephemeral"})),
         (CacheTtl::OneHour, json!({"type": "ephemeral", "ttl": "1h"})),
@@ -54,12 +61,12 @@ async fn the_ends_of_tools_system_and_the_last_two_turns_are_marked() {
     for (ttl, mark) in cases {
         let sent = sent(long(), Some(ttl)).await;
         assert_eq!(sent, marked(&mark));
-        // The wire refuses a fifth.
+        // The wire refuses a fifth marker.
         assert_eq!(sent.to_string().matches("cache_control").count(), 4);
     }
 }
 
 #[tokio::test]
-async fn without_a_cache_nothing_is_marked() {
+async fn without_a_cache_there_is_no_marker() {
     assert!(!sent(long(), None).await.to_string().contains("cache_control"));
 }

@@ -1,16 +1,16 @@
-//! The providers' contract, on this wire. It has words for all of it.
+//! The conformance suite of providers on this wire, which supports all of it.
 
 use std::collections::BTreeSet;
 
 use antiphon_conformance::provider::{Refusal, Step, StopWord, Unsupported, check};
 use antiphon_core::Usage;
-use antiphon_model_server::{Reply, ServedWire, Telling};
+use antiphon_model_server::{Reply, ServedWire, WireWriter};
 use serde_json::{Value, json};
 
 use crate::world::{config, provider};
 
 #[tokio::test]
-async fn the_contract_of_providers_is_kept() {
+async fn the_provider_passes_the_conformance_suite() {
     let wire = ServedWire::<Messages, _>::new(|server| provider(config(server, None)));
     let passed = check(&wire).await.expect("no violations");
     assert_eq!(passed.skipped_checks(), Vec::<&str>::new());
@@ -24,7 +24,7 @@ struct Messages {
 }
 
 impl Messages {
-    /// More of a block, which it opens if it is the first.
+    /// A delta of a block, which it opens if it is the first.
     fn grow(&mut self, block: u32, start: &Value, more: &Value) -> String {
         let opening = if self.begun.insert(block) {
             let fields = format!(r#""index":{block},"content_block":{start}"#);
@@ -36,7 +36,7 @@ impl Messages {
     }
 }
 
-impl Telling for Messages {
+impl WireWriter for Messages {
     fn refused(refusal: Refusal) -> Reply {
         let reply = Reply::json(status(refusal), error(refusal));
         match refusal {
@@ -88,7 +88,7 @@ impl Telling for Messages {
             }
             Step::BlockEnd { block } => event("content_block_stop", &format!(r#""index":{block}"#)),
             Step::Alive => "event: ping\ndata: {\"type\": \"ping\"}\n\n".to_owned(),
-            // Both are said at the end; what it cost to ask also at the beginning.
+            // Both are sent at the end; the input tokens also at the beginning.
             Step::Usage(_) => String::new(),
             Step::Stop(word) => {
                 self.stop_reason = Some(stop_reason(*word));
@@ -147,7 +147,7 @@ fn status(refusal: Refusal) -> u16 {
     }
 }
 
-/// The same in place of an answer and within one.
+/// The same as a response and in the middle of a stream.
 fn error(refusal: Refusal) -> String {
     let (kind, message) = match refusal {
         Refusal::InvalidRequest => ("invalid_request_error", "tools.0.name: Field required"),

@@ -1,4 +1,4 @@
-//! Answers in the shapes of the real wire, split anywhere.
+//! Recorded answers of the real wire, split at every size.
 
 use antiphon_core::{AssistantBlock, AssistantMessage, StopReason, Usage};
 use antiphon_model_server::Reply;
@@ -30,7 +30,7 @@ async fn a_text() {
 }
 
 #[tokio::test]
-async fn thinking_and_then_calls() {
+async fn thinking_followed_by_calls() {
     let content = vec![
         thinking("Two cities, so two lookups.", Some("EqoBCkgIARABGAIiQL9sZWFuc2ln+/8=")),
         AssistantBlock::text("I'll check both."),
@@ -44,7 +44,7 @@ async fn thinking_and_then_calls() {
 }
 
 #[tokio::test]
-async fn a_search_of_the_servers_own() {
+async fn a_server_side_search() {
     let content = vec![
         AssistantBlock::text("I'll search."),
         opaque(
@@ -63,7 +63,7 @@ async fn a_search_of_the_servers_own() {
 }
 
 #[tokio::test]
-async fn sealed_thinking_cut_off_by_the_limit() {
+async fn redacted_thinking_truncated_by_the_limit() {
     let content = vec![
         opaque(
             "redacted_thinking",

@@ -1,4 +1,4 @@
-//! The key goes to the server and is shown nowhere.
+//! The key reaches the server and is shown nowhere.
 
 use antiphon_core::{Cancel, MessageStream};
 use antiphon_model_server::Reply;

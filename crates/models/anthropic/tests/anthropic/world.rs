@@ -1,4 +1,4 @@
-//! A server that replies as it is told, a provider that asks it, and the words of the wire.
+//! A model server with scripted replies, a provider, and wire fragments.
 
 use std::sync::{Arc, LazyLock};
 
@@ -13,11 +13,11 @@ use antiphon_model_transport::{Endpoint, Transport, TransportConfig};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-/// One for all: reading the certificates of the system takes longer than a test.
+/// Shared: loading the system's certificates takes longer than a test.
 static TRANSPORT: LazyLock<Transport> =
     LazyLock::new(|| Transport::new(&TransportConfig::default()).expect("a transport"));
 
-/// When everything here happens.
+/// The time of all messages.
 pub(crate) const AT: DateTime<Utc> = DateTime::UNIX_EPOCH;
 
 pub(crate) fn model(name: &str) -> ModelRef {
@@ -41,7 +41,7 @@ pub(crate) async fn server(reply: Reply) -> ModelServer {
     ModelServer::start(move |_, _| reply.clone()).await.expect("a server")
 }
 
-/// Asks `claude` one thing.
+/// A request to `claude`.
 pub(crate) fn request(messages: Vec<Message>) -> Request {
     let messages = messages.into_iter().map(Arc::new).collect();
     Request { model: "claude".to_owned(), messages, ..Request::default() }
@@ -51,10 +51,10 @@ pub(crate) fn user(text: &str) -> Message {
     UserMessage::text(text, AT).into()
 }
 
-/// What was answered, and why no more.
+/// The message and the error.
 pub(crate) type Answer = (AssistantMessage, Option<ProviderError>);
 
-/// What `reply` says to its end.
+/// The answer to one request.
 pub(crate) async fn answer(reply: Reply) -> Answer {
     let server = server(reply).await;
     let provider = provider(config(&server, None));
@@ -72,7 +72,7 @@ pub(crate) async fn answer(reply: Reply) -> Answer {
     (stream.message().expect("a message"), failure)
 }
 
-/// The JSON that is sent for `request`.
+/// The JSON body of `request`.
 pub(crate) async fn sent(request: Request, cache: Option<CacheTtl>) -> Value {
     let server = server(Reply::events(whole(&[]))).await;
     let provider = provider(config(&server, cache));
@@ -81,7 +81,7 @@ pub(crate) async fn sent(request: Request, cache: Option<CacheTtl>) -> Value {
     server.requests()[0].json()
 }
 
-/// The beginning of an answer that has cost 10 tokens to ask.
+/// The start of an answer with 10 input tokens.
 pub(crate) fn begin() -> String {
     event(
         r#"{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-1","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":10,"output_tokens":1}}}"#,
@@ -106,7 +106,7 @@ pub(crate) fn block_stop(index: u32) -> String {
     event(&format!(r#"{{"type":"content_block_stop","index":{index}}}"#))
 }
 
-/// A block of text.
+/// A text block.
 pub(crate) fn text(index: u32, text: &str) -> String {
     block(
         index,
@@ -115,7 +115,7 @@ pub(crate) fn text(index: u32, text: &str) -> String {
     )
 }
 
-/// The end of an answer that has cost 5 tokens to write.
+/// The end of an answer with 5 output tokens.
 pub(crate) fn end(stop_reason: &str) -> String {
     let delta = format!(
         r#"{{"type":"message_delta","delta":{{"stop_reason":"{stop_reason}","stop_sequence":null}},"usage":{{"output_tokens":5}}}}"#
@@ -123,18 +123,18 @@ pub(crate) fn end(stop_reason: &str) -> String {
     event(&delta) + &event(r#"{"type":"message_stop"}"#)
 }
 
-/// An answer that ends its turn.
+/// A complete answer.
 pub(crate) fn whole(blocks: &[String]) -> String {
     begin() + &blocks.concat() + &end("end_turn")
 }
 
-/// An event, named after its type as the wire does.
+/// An event, named after its type.
 pub(crate) fn event(data: &str) -> String {
     let json: Value = serde_json::from_str(data).expect("an event");
     format!("event: {}\ndata: {data}\n\n", json["type"].as_str().unwrap_or_default())
 }
 
-/// The message that [`begin`] and [`end`] frame.
+/// The message of [`begin`] and [`end`].
 pub(crate) fn message(
     content: Vec<AssistantBlock>,
     stop_reason: StopReason,
@@ -150,7 +150,7 @@ pub(crate) fn message(
     }
 }
 
-/// The message of an answer that broke off before its end.
+/// The message of an interrupted answer.
 pub(crate) fn broken(content: Vec<AssistantBlock>) -> AssistantMessage {
     AssistantMessage { usage: usage(10, 1), ..message(content, StopReason::Error, "") }
 }

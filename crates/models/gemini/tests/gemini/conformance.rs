@@ -1,15 +1,15 @@
-//! The providers' contract, on this wire. It says calls whole, and nothing of what a cache is
-//! written for.
+//! The conformance suite of providers on this wire. It sends calls as a whole, and no cache write
+//! counts.
 
 use antiphon_conformance::provider::{Refusal, Step, StopWord, Unsupported, check};
 use antiphon_core::Usage;
-use antiphon_model_server::{Reply, ServedWire, Telling};
+use antiphon_model_server::{Reply, ServedWire, WireWriter};
 use serde_json::{Value, json};
 
 use crate::world::{config, event, provider};
 
 #[tokio::test]
-async fn the_contract_of_providers_is_kept() {
+async fn the_provider_passes_the_conformance_suite() {
     let wire = ServedWire::<Generate, _>::new(|server| provider(config(server)));
     let passed = check(&wire).await.expect("no violations");
     assert_eq!(
@@ -22,15 +22,15 @@ async fn the_contract_of_providers_is_kept() {
     );
 }
 
-/// How every event begins that has a part.
+/// The start of every event with a part.
 const PART: &str = r#"{"candidates":[{"content":{"parts":["#;
 
 /// An answer of the Gemini API.
 struct Generate {
     cost: Usage,
-    /// What every part says of it.
+    /// The input counts of every part.
     cost_to_ask: String,
-    /// One that has begun.
+    /// The started call.
     call: Option<Call>,
     finish_reason: Option<&'static str>,
 }
@@ -59,14 +59,14 @@ impl Generate {
     }
 }
 
-impl Telling for Generate {
+impl WireWriter for Generate {
     fn refused(refusal: Refusal) -> Reply {
         let error = error(refusal);
         let status = error["error"]["code"].as_u64().and_then(|code| code.try_into().ok());
         Reply::json(status.expect("a status"), error.to_string())
     }
 
-    /// Nothing comes before the first part.
+    /// Nothing is sent before the first part.
     fn begin(cost: Usage) -> (Self, String) {
         let cost_to_ask = counts(Usage { output_tokens: 0, ..cost }).to_string();
         (Self { cost, cost_to_ask, call: None, finish_reason: None }, String::new())
@@ -102,7 +102,7 @@ impl Telling for Generate {
             Step::Usage(Usage { cache_write_tokens: Some(_), .. }) => {
                 return Err(Unsupported::because("what is written to a cache is not counted"));
             }
-            // Said with every part, and the reason to stop with the last one.
+            // Sent with every part; the stop reason with the last one.
             Step::Usage(_) => String::new(),
             Step::Stop(word) => {
                 self.finish_reason = Some(finish_reason(*word));
@@ -132,7 +132,7 @@ impl Telling for Generate {
     }
 }
 
-/// Tokens read from a cache are among those of the prompt.
+/// Tokens read from a cache are part of the prompt's.
 fn counts(usage: Usage) -> Value {
     json!({
         "promptTokenCount": usage.input_tokens + usage.cache_read_tokens.unwrap_or_default(),
@@ -149,7 +149,7 @@ fn finish_reason(word: StopWord) -> &'static str {
     }
 }
 
-/// The same in place of an answer and within one.
+/// The same as a response and in the middle of a stream.
 fn error(refusal: Refusal) -> Value {
     let detail = match refusal {
         Refusal::Authentication => json!({

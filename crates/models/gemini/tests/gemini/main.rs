@@ -1,14 +1,14 @@
-//! The Gemini provider, through its public door, against a server that speaks the wire.
+//! The Gemini provider, through its public API, against a model server.
 #![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
 
-mod asking;
-mod breaking;
+mod answers;
+mod compatibility;
 mod conformance;
-mod handing_over;
-mod reading;
+mod errors;
+mod history;
+mod interruptions;
 mod recorded;
-mod refusing;
+mod requests;
 mod secret;
-mod stopping;
-mod tolerating;
+mod stop_reasons;
 mod world;

@@ -1,4 +1,4 @@
-//! Answers in the shapes of the real wire, split anywhere.
+//! Recorded answers of the real wire, split at every size.
 
 use antiphon_core::{AssistantBlock, AssistantMessage, StopReason, Usage};
 use antiphon_model_server::Reply;
@@ -24,7 +24,7 @@ async fn a_text_with_its_signature_at_the_end() {
 }
 
 #[tokio::test]
-async fn thinking_and_then_calls() {
+async fn thinking_followed_by_calls() {
     let content = vec![
         thinking("**Two cities**\n\nSo two lookups.\n\n", None),
         call("c1a2b3c4", r#"{"city":"Zürich","days":1.0}"#, Some("EqoBCkgIARABGAIiQL9s+/8=")),
@@ -38,7 +38,7 @@ async fn thinking_and_then_calls() {
 }
 
 #[tokio::test]
-async fn an_older_model_that_gives_its_calls_no_ids() {
+async fn an_older_model_without_call_ids() {
     let content = vec![AssistantBlock::text("I'll check.\n"), call(&made_id(1), "{}", None)];
     let expected =
         AssistantMessage { usage: usage(41, 12), ..message(content, StopReason::ToolUse, "STOP") };

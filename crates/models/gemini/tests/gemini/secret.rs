@@ -1,4 +1,4 @@
-//! The key goes to the server and is shown nowhere.
+//! The key reaches the server and is shown nowhere.
 
 use antiphon_core::{Cancel, MessageStream};
 use antiphon_gemini::{Config, DEFAULT_URL};
@@ -39,7 +39,7 @@ async fn the_key_is_not_shown() {
 }
 
 #[test]
-fn the_default_address_is_one() {
+fn the_default_address_is_valid() {
     assert_eq!(
         Endpoint::parse(DEFAULT_URL).map(|url| url.to_string()),
         Ok(format!("{DEFAULT_URL}/"))

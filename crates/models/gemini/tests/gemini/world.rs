@@ -1,4 +1,4 @@
-//! A server that replies as it is told, a provider that asks it, and the words of the wire.
+//! A model server with scripted replies, a provider, and wire fragments.
 
 use std::sync::{Arc, LazyLock};
 
@@ -13,11 +13,11 @@ use antiphon_model_transport::{Endpoint, Transport, TransportConfig};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-/// One for all: reading the certificates of the system takes longer than a test.
+/// Shared: loading the system's certificates takes longer than a test.
 static TRANSPORT: LazyLock<Transport> =
     LazyLock::new(|| Transport::new(&TransportConfig::default()).expect("a transport"));
 
-/// When everything here happens.
+/// The time of all messages.
 pub(crate) const AT: DateTime<Utc> = DateTime::UNIX_EPOCH;
 
 pub(crate) fn config(server: &ModelServer) -> Config {
@@ -36,7 +36,7 @@ pub(crate) async fn server(reply: Reply) -> ModelServer {
     ModelServer::start(move |_, _| reply.clone()).await.expect("a server")
 }
 
-/// Asks `gemini-3` one thing.
+/// A request to `gemini-3`.
 pub(crate) fn request(messages: Vec<Message>) -> Request {
     let messages = messages.into_iter().map(Arc::new).collect();
     Request { model: "gemini-3".to_owned(), messages, ..Request::default() }
@@ -46,10 +46,10 @@ pub(crate) fn user(text: &str) -> Message {
     UserMessage::text(text, AT).into()
 }
 
-/// What was answered, and why no more.
+/// The message and the error.
 pub(crate) type Answer = (AssistantMessage, Option<ProviderError>);
 
-/// What `reply` says to its end.
+/// The answer to one request.
 pub(crate) async fn answer(reply: Reply) -> Answer {
     let server = server(reply).await;
     let provider = provider(config(&server));
@@ -67,7 +67,7 @@ pub(crate) async fn answer(reply: Reply) -> Answer {
     (stream.message().expect("a message"), failure)
 }
 
-/// The JSON that is sent for `request`.
+/// The JSON body of `request`.
 pub(crate) async fn sent(request: Request) -> Value {
     let server = server(Reply::events(end("STOP"))).await;
     let provider = provider(config(&server));
@@ -76,7 +76,7 @@ pub(crate) async fn sent(request: Request) -> Value {
     server.requests()[0].json()
 }
 
-/// An event with more parts of an answer that has cost 10 tokens to ask.
+/// An event with parts of an answer with 10 input tokens.
 pub(crate) fn parts(parts: &[&str]) -> String {
     let parts = parts.join(",");
     event(&format!(
@@ -84,14 +84,14 @@ pub(crate) fn parts(parts: &[&str]) -> String {
     ))
 }
 
-/// The last event of an answer that has cost 5 tokens to write.
+/// The last event of an answer with 5 output tokens.
 pub(crate) fn end(finish_reason: &str) -> String {
     event(&format!(
         r#"{{"candidates":[{{"content":{{"parts":[{{"text":""}}],"role":"model"}},"finishReason":"{finish_reason}","index":0}}],"usageMetadata":{{"promptTokenCount":10,"candidatesTokenCount":5,"totalTokenCount":15}},"modelVersion":"gemini-3","responseId":"r1"}}"#
     ))
 }
 
-/// An answer that ends its turn, one event for each list of parts.
+/// A complete answer, one event for each list of parts.
 pub(crate) fn whole(events: &[&[&str]]) -> String {
     let events: String = events.iter().map(|list| parts(list)).collect();
     events + &end("STOP")
@@ -101,7 +101,7 @@ pub(crate) fn event(data: &str) -> String {
     format!("data: {data}\r\n\r\n")
 }
 
-/// The message that [`parts`] and [`end`] make.
+/// The message of [`parts`] and [`end`].
 pub(crate) fn message(
     content: Vec<AssistantBlock>,
     stop_reason: StopReason,
@@ -117,12 +117,12 @@ pub(crate) fn message(
     }
 }
 
-/// The message of an answer that broke off before its end.
+/// The message of an interrupted answer.
 pub(crate) fn broken(content: Vec<AssistantBlock>) -> AssistantMessage {
     AssistantMessage { usage: usage(10, 0), ..message(content, StopReason::Error, "") }
 }
 
-/// The message of a reply that was no answer.
+/// A message without content.
 pub(crate) fn silent() -> AssistantMessage {
     AssistantMessage { model: None, usage: usage(0, 0), ..broken(vec![]) }
 }
@@ -161,7 +161,7 @@ pub(crate) fn signature(signature: &str) -> AssistantBlock {
     opaque("thoughtSignature", &value)
 }
 
-/// The id that a call without one gets in the answer to one message, by the number of its block.
+/// The generated id of a call without one, by its block number.
 pub(crate) fn made_id(block: u32) -> String {
     format!("00000000-0000-0001-0000-{block:012x}")
 }

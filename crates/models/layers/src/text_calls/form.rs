@@ -1,5 +1,5 @@
-//! How a call is set apart from the text around it: by an opening and a close. A close inside a
-//! string of JSON closes nothing; in anything that is no JSON the first one does.
+//! The delimiters of a call in text. A closing delimiter inside of a JSON string does not count; in
+//! text that is not JSON, the first one closes.
 
 use super::json_text::{JsonText, Progress};
 
@@ -9,24 +9,25 @@ static FORMS: [Form; 3] = [
     Form { open: "<function_call>", close: "</function_call>" },
 ];
 
-/// One way to set a call apart.
+/// One pair of delimiters.
 #[derive(Debug)]
 pub(super) struct Form {
     pub(super) open: &'static str,
     pub(super) close: &'static str,
 }
 
-/// How the close of a block is looked for.
+/// How the closing delimiter of a block is searched.
 #[derive(Debug)]
 pub(super) enum Close {
-    /// The inside may be JSON so far: outside of its strings.
+    /// The content may be JSON so far: outside of its strings.
     BehindJson(JsonText),
-    /// The inside is no JSON: anywhere from this byte on.
+    /// The content is not JSON: anywhere from this byte on.
     Anywhere(usize),
 }
 
 impl Form {
-    /// Where the first opening is; without one, where the beginning of one may be, or the end.
+    /// Position of the first opening delimiter; without one, position of a possible prefix of one,
+    /// or the end.
     pub(super) fn first(text: &str) -> (usize, Option<&'static Self>) {
         for (at, _) in text.match_indices(['<', '`']) {
             let rest = &text[at..];
@@ -40,7 +41,7 @@ impl Form {
         (text.len(), None)
     }
 
-    /// How many bytes at the end of `text` may be the beginning of the close.
+    /// Number of bytes at the end of `text` that may start the closing delimiter.
     pub(super) fn half_close(&self, text: &str) -> usize {
         let halves = (1..self.close.len()).rev();
         halves.into_iter().find(|bytes| text.ends_with(&self.close[..*bytes])).unwrap_or_default()
@@ -56,8 +57,8 @@ impl Close {
         Self::Anywhere(form.open.len())
     }
 
-    /// Where the close is in a block that begins with its opening, if it is there yet. The block
-    /// may have grown since it was last looked at.
+    /// Position of the closing delimiter in a block that starts with its opening one, if it is
+    /// there yet. The block may have grown since the last call.
     pub(super) fn find(&mut self, form: &Form, block: &str) -> Option<usize> {
         let (block, close) = (block, form.close.as_bytes());
         let mut from = match self {

@@ -1,65 +1,64 @@
-//! Follows a text that may be JSON, to know where its value ends. Looks at each byte once, and
-//! judges no more than it must: what it takes for JSON may still be none, but what it refuses is
-//! none for certain.
+//! Follows a text that may be JSON to find where its value ends. Reads each byte once and checks
+//! only what is necessary: an accepted text may still be invalid JSON, a refused one certainly is.
 
-/// An object or a list of objects, read as far as it has come.
+/// An object or a list of objects, read so far.
 #[derive(Debug)]
 pub(super) struct JsonText {
-    /// Bytes read.
+    /// Number of bytes read.
     read: usize,
-    place: Place,
+    position: Position,
     depth: usize,
 }
 
-/// Where the next byte stands.
+/// The position of the next byte in the syntax.
 #[derive(Debug, Clone, Copy)]
-enum Place {
-    /// In the word behind the opening of a fence.
+enum Position {
+    /// In the language word after the opening of a fence.
     Language,
     /// Before the value.
     Before,
-    /// Behind `[`, its first byte.
+    /// After `[`.
     List,
-    /// Behind `{`, which begins the first object.
+    /// After the `{` of the first object.
     Object,
     /// Between strings.
     Between,
     String,
     Escape,
-    /// Behind the value.
+    /// After the value.
     After,
 }
 
-/// How far a text has come.
+/// The result of reading a text so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// It may become JSON, or be JSON already.
+    /// It may become valid JSON, or is already.
     Possible,
-    /// The byte at [`JsonText::read`] cannot stand there.
+    /// The byte at [`JsonText::read`] is not allowed there.
     Broken,
 }
 
 impl JsonText {
-    /// A text that is to be nothing but JSON.
+    /// For a text that must be JSON alone.
     pub(super) fn new() -> Self {
-        Self { read: 0, place: Place::Before, depth: 0 }
+        Self { read: 0, position: Position::Before, depth: 0 }
     }
 
-    /// The inside of a block, from byte `start` on: a language may come first.
+    /// For the content of a block from byte `start` on: a language may come first.
     pub(super) fn within(start: usize) -> Self {
-        Self { read: start, place: Place::Language, depth: 0 }
+        Self { read: start, position: Position::Language, depth: 0 }
     }
 
-    /// How many bytes have been read. All of them may belong to JSON.
+    /// Number of bytes read. All of them may belong to JSON.
     pub(super) fn read(&self) -> usize {
         self.read
     }
 
-    /// Reads on in `text`, of which the beginning has been read before.
+    /// Continues with `text`, whose beginning was read before.
     pub(super) fn follow(&mut self, text: &str) -> Progress {
         for byte in text.as_bytes().iter().skip(self.read) {
             match self.next(*byte) {
-                Some(place) => self.place = place,
+                Some(position) => self.position = position,
                 None => return Progress::Broken,
             }
             self.read += 1;
@@ -67,46 +66,47 @@ impl JsonText {
         Progress::Possible
     }
 
-    /// The place behind `byte`; `None` if it cannot stand here.
-    fn next(&mut self, byte: u8) -> Option<Place> {
+    /// The position after `byte`; `None` if it is not allowed here.
+    fn next(&mut self, byte: u8) -> Option<Position> {
         let blank = matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
-        match self.place {
-            Place::Language if byte.is_ascii_alphanumeric() || byte == b'_' => {
-                Some(Place::Language)
+        match self.position {
+            Position::Language if byte.is_ascii_alphanumeric() || byte == b'_' => {
+                Some(Position::Language)
             }
-            Place::Language | Place::Before => match byte {
-                b'{' => Some(self.deeper(Place::Object)),
-                b'[' => Some(self.deeper(Place::List)),
-                _ => blank.then_some(Place::Before),
+            Position::Language | Position::Before => match byte {
+                b'{' => Some(self.deeper(Position::Object)),
+                b'[' => Some(self.deeper(Position::List)),
+                _ => blank.then_some(Position::Before),
             },
-            Place::List if byte == b'{' => Some(self.deeper(Place::Object)),
-            Place::Object if byte == b'"' => Some(Place::String),
-            Place::List | Place::Object | Place::After => blank.then_some(self.place),
-            Place::Between => self.between(byte),
-            Place::Escape | Place::String => match byte {
+            Position::List if byte == b'{' => Some(self.deeper(Position::Object)),
+            Position::Object if byte == b'"' => Some(Position::String),
+            Position::List | Position::Object | Position::After => blank.then_some(self.position),
+            Position::Between => self.between(byte),
+            Position::Escape | Position::String => match byte {
                 0..=0x1f => None,
-                b'"' if matches!(self.place, Place::String) => Some(Place::Between),
-                b'\\' if matches!(self.place, Place::String) => Some(Place::Escape),
-                _ => Some(Place::String),
+                b'"' if matches!(self.position, Position::String) => Some(Position::Between),
+                b'\\' if matches!(self.position, Position::String) => Some(Position::Escape),
+                _ => Some(Position::String),
             },
         }
     }
 
-    fn between(&mut self, byte: u8) -> Option<Place> {
+    fn between(&mut self, byte: u8) -> Option<Position> {
         match byte {
-            b'"' => Some(Place::String),
-            b'{' | b'[' => Some(self.deeper(Place::Between)),
+            b'"' => Some(Position::String),
+            b'{' | b'[' => Some(self.deeper(Position::Between)),
             b'}' | b']' => {
                 self.depth -= 1;
-                Some(if self.depth == 0 { Place::After } else { Place::Between })
+                Some(if self.depth == 0 { Position::After } else { Position::Between })
             }
-            // Blanks, marks, numbers, and the letters of `true`, `false`, `null` and exponents.
-            _ => b" \t\r\n,:0123456789+-.Eaeflnrstu".contains(&byte).then_some(Place::Between),
+            // White space, punctuation, numbers, and the letters of `true`, `false`, `null` and
+            // exponents.
+            _ => b" \t\r\n,:0123456789+-.Eaeflnrstu".contains(&byte).then_some(Position::Between),
         }
     }
 
-    fn deeper(&mut self, place: Place) -> Place {
+    fn deeper(&mut self, position: Position) -> Position {
         self.depth += 1;
-        place
+        position
     }
 }

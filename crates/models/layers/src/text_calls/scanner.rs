@@ -1,4 +1,4 @@
-//! Finds calls in running text.
+//! Finds calls in streamed text.
 //!
 //! | written as                                   | example                                    |
 //! |----------------------------------------------|--------------------------------------------|
@@ -6,27 +6,27 @@
 //! | a fence, with or without a language          | ` ```json {"name":…} ``` `                 |
 //! | the whole answer                             | `{"name":…}`                               |
 //!
-//! The JSON is one call or a list of them, see [`WrittenCall`]. A close inside one of its strings
-//! closes nothing, and the last close may be missing. A block of more than [`HELD_BYTES_MAX`] is
-//! text. How the text is cut into pieces makes no difference to what is found, and each byte is
-//! looked at a fixed number of times.
+//! The JSON is one call or a list of calls, see [`WrittenCall`]. A closing delimiter inside of a
+//! string does not count, and the last one may be missing. A block of more than [`HELD_BYTES_MAX`]
+//! is text. The result does not depend on how the text is split, and each byte is read a fixed
+//! number of times.
 
 use super::form::{Close, Form};
 use super::json_text::{JsonText, Progress};
 use super::written_call::WrittenCall;
 
-/// Longest block that is held back; longer ones are text.
+/// Longest block that is held back; a longer one is text.
 const HELD_BYTES_MAX: usize = 256 * 1024;
 
 #[derive(Debug, PartialEq)]
-pub(super) enum Found {
+pub(super) enum Fragment {
     Text(String),
     Call(WrittenCall),
 }
 
 pub(super) struct Scanner {
     tools: Vec<String>,
-    /// What came and was not dealt with yet begins at `front`.
+    /// Unprocessed text starts at `front`.
     text: String,
     front: usize,
     state: State,
@@ -35,11 +35,11 @@ pub(super) struct Scanner {
 /// What is at the front.
 #[derive(Debug)]
 enum State {
-    /// Maybe a call that is the whole answer.
+    /// Possibly a call that is the whole answer.
     Whole(JsonText),
-    /// Text, or the beginning of an opening.
+    /// Text, or the start of an opening delimiter.
     Prose,
-    /// A block, from its opening on.
+    /// A block, from its opening delimiter on.
     Block(&'static Form, Close),
     /// The rest of a block that is too long for a call.
     Passing(&'static Form),
@@ -51,8 +51,8 @@ impl Scanner {
         Self { tools, text: String::new(), front: 0, state }
     }
 
-    /// Takes more text and says what is certain now.
-    pub(super) fn feed(&mut self, text: &str) -> Vec<Found> {
+    /// Adds text and returns what is decided now.
+    pub(super) fn feed(&mut self, text: &str) -> Vec<Fragment> {
         self.text.push_str(text);
         let mut found = Vec::new();
         while self.step(&mut found) {}
@@ -61,8 +61,8 @@ impl Scanner {
         found
     }
 
-    /// The text is over: decides what is left, and is ready for another.
-    pub(super) fn finish(&mut self) -> Vec<Found> {
+    /// The text ended: decides the rest and resets.
+    pub(super) fn finish(&mut self) -> Vec<Fragment> {
         let mut found = Vec::new();
         loop {
             while self.step(&mut found) {}
@@ -75,19 +75,19 @@ impl Scanner {
                 State::Block(_, Close::Anywhere(_)) | State::Prose | State::Passing(_) => break,
             };
             if let Some(calls) = self.calls(&self.held()[inside]) {
-                found.extend(calls.into_iter().map(Found::Call));
+                found.extend(calls.into_iter().map(Fragment::Call));
                 self.front = self.text.len();
                 break;
             }
             self.state = otherwise;
         }
         self.release(self.held().len(), &mut found);
-        self.give_up();
+        self.take_held();
         found
     }
 
-    /// Lets go of what is held back, and is ready for another text.
-    pub(super) fn give_up(&mut self) -> String {
+    /// Returns the held-back text and resets.
+    pub(super) fn take_held(&mut self) -> String {
         let held = self.held().to_owned();
         self.text.clear();
         self.front = 0;
@@ -103,8 +103,8 @@ impl Scanner {
         &self.text[self.front..]
     }
 
-    /// Decides about the front of what is held. Says whether to look again.
-    fn step(&mut self, found: &mut Vec<Found>) -> bool {
+    /// Decides about the front. Returns whether to continue.
+    fn step(&mut self, found: &mut Vec<Fragment>) -> bool {
         let held = &self.text[self.front..];
         match &mut self.state {
             State::Whole(json) => {
@@ -156,26 +156,26 @@ impl Scanner {
         }
     }
 
-    /// Deals with the block at the front, which ends at byte `end` and may be JSON.
-    fn call_or_text(&mut self, form: &Form, end: usize, found: &mut Vec<Found>) {
+    /// Handles the block at the front, which ends at byte `end` and may be JSON.
+    fn call_or_text(&mut self, form: &Form, end: usize, found: &mut Vec<Fragment>) {
         self.state = State::Prose;
         match self.calls(&self.held()[form.open.len()..end - form.close.len()]) {
             Some(calls) => {
                 self.front += end;
-                found.extend(calls.into_iter().map(Found::Call));
+                found.extend(calls.into_iter().map(Fragment::Call));
             }
             None => self.release(end, found),
         }
     }
 
-    /// Lets `bytes` go as text.
-    fn release(&mut self, bytes: usize, found: &mut Vec<Found>) {
+    /// Releases `bytes` as text.
+    fn release(&mut self, bytes: usize, found: &mut Vec<Fragment>) {
         let text = &self.text[self.front..self.front + bytes];
         self.front += bytes;
         match found.last_mut() {
-            Some(Found::Text(before)) => before.push_str(text),
-            Some(Found::Call(_)) | None if text.is_empty() => {}
-            Some(Found::Call(_)) | None => found.push(Found::Text(text.to_owned())),
+            Some(Fragment::Text(before)) => before.push_str(text),
+            Some(Fragment::Call(_)) | None if text.is_empty() => {}
+            Some(Fragment::Call(_)) | None => found.push(Fragment::Text(text.to_owned())),
         }
     }
 

@@ -1,9 +1,9 @@
 //! A call as a model writes it: `{"name", "arguments"}`.
 //!
-//! The name may also be called `tool`, arguments `parameters`, `input` or `args`, and all of it
-//! may sit in `function`. Arguments are kept byte for byte; none at all are `{}`, and an object
-//! that was written as a string once more, as some wires do, is taken out of it. A text that is
-//! anything else, or calls a tool that was not offered, is no call.
+//! The name may also be called `tool`, the arguments `parameters`, `input` or `args`, and all of it
+//! may be inside of `function`. Arguments are kept byte for byte; missing ones are `{}`, and an
+//! object that is encoded as a string is decoded. Any other text, or one with a tool that was not
+//! offered, is not a call.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -33,8 +33,7 @@ struct CallWire<'a> {
 }
 
 impl WrittenCall {
-    /// The calls a text stands for, if it is nothing but one call of these tools or a list of
-    /// them.
+    /// The calls of a text, if it consists of one call of these tools or a list of them.
     pub(super) fn all(text: &str, tools: &[String]) -> Option<Vec<Self>> {
         let text = text.trim();
         if text.starts_with('{') {
@@ -59,7 +58,7 @@ impl WrittenCall {
     }
 }
 
-/// Only from an object: `serde` would read a list as one, too.
+/// Only from an object: `serde` would also accept a list.
 fn object(text: &str) -> Option<CallWire<'_>> {
     text.starts_with('{').then(|| serde_json::from_str(text).ok())?
 }

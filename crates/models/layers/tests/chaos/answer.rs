@@ -1,14 +1,14 @@
-//! What the model answers to call `n`: on the wire, and as the message a reader should get.
+//! The answer to call `n`: on the wire, and as the expected message.
 
 use antiphon_core::{
     AssistantBlock, RawJson, Signature, ThinkingBlock, ToolArguments, ToolCallBlock, ToolCallId,
 };
 use serde_json::{Value, json};
 
-/// The tool on offer.
+/// The offered tool.
 pub(crate) const TOOL: &str = "note";
 
-/// The events of the answer, one text each. The first says nothing of the answer.
+/// The events of the answer, one text each. The first has no content.
 pub(crate) fn events(n: usize) -> Vec<String> {
     let mut events = vec![event(&json!({
         "type": "message_start",
@@ -67,7 +67,8 @@ pub(crate) fn content(n: usize) -> Vec<AssistantBlock> {
             ToolCallId::parse(&format!("call_{n}")).expect("an id"),
             format!("{{\"n\": {n}}}"),
         )],
-        // Written calls are numbered from 2^20, and ids are made from that and the one message.
+        // Calls found in text are numbered from 2^20, and ids are derived from that and the one
+        // message.
         _ => vec![call(
             ToolCallId::parse("00000000-0000-0001-0000-000000100000").expect("an id"),
             format!("{{\"n\":{n}}}"),
@@ -94,7 +95,7 @@ fn thinking(text: &str) -> Vec<Value> {
     deltas("thinking_delta", "thinking", text).into_iter().chain([signature]).collect()
 }
 
-/// A text in pieces of a few characters.
+/// A text in deltas of a few characters.
 fn deltas(kind: &str, field: &str, text: &str) -> Vec<Value> {
     let chars: Vec<char> = text.chars().collect();
     let delta = |part: &[char]| json!({"type": kind, field: part.iter().collect::<String>()});

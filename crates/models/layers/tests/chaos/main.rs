@@ -1,13 +1,13 @@
-//! The whole stack against a server that does everything a server should not.
+//! All layers together against a server with random faults.
 //!
-//! Whatever happens on the wire, a call ends, and it ends in the message the model meant or in
-//! the error that says what went wrong. Nothing is left behind: no connection, no task. The seed
-//! is printed; `ANTIPHON_CHAOS_SEED` plays the same faults again.
+//! Whatever happens on the wire, a call ends with the intended message or with an error that names
+//! the cause. No connection and no task is left. The seed is printed; `ANTIPHON_CHAOS_SEED` repeats
+//! the same faults.
 #![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
 
 mod answer;
-mod dice;
-mod fate;
+mod random;
+mod server_fault;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -24,7 +24,7 @@ use antiphon_layers::{
     Breaker, BreakerConfig, Choice, Concurrency, Fallback, RateLimit, Retry, RetryConfig,
     TextCalls, Timeouts, TimeoutsConfig,
 };
-use antiphon_model_server::{ModelServer, Recorded};
+use antiphon_model_server::{ModelServer, RecordedRequest};
 use antiphon_model_transport::{Endpoint, Transport, TransportConfig};
 use chrono::{DateTime, Utc};
 use tokio::runtime::Handle;
@@ -32,64 +32,65 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use dice::Dice;
-use fate::Fate;
+use random::Random;
+use server_fault::ServerFault;
 
 const CALLS: usize = 400;
 const CALLERS: usize = 32;
-/// Answers at a time, of each of the two models.
-const PLACES: NonZeroUsize = NonZeroUsize::new(8).unwrap();
+/// Concurrent answers of each of the two models.
+const SLOTS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
 const AT: DateTime<Utc> = DateTime::UNIX_EPOCH;
 
-/// What the server did with each call, in order.
-type Fates = Arc<Mutex<HashMap<usize, Vec<Fate>>>>;
+/// The faults of each call, in order.
+type ServerFaults = Arc<Mutex<HashMap<usize, Vec<ServerFault>>>>;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_call_ends_as_it_should_and_nothing_is_left_behind() {
+async fn every_call_ends_correctly_and_nothing_is_left() {
     let given = std::env::var("ANTIPHON_CHAOS_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = given.unwrap_or_else(|| RandomState::new().hash_one(0));
     println!("ANTIPHON_CHAOS_SEED={seed}");
-    let fates = Fates::default();
-    let server = serve(seed, Arc::clone(&fates)).await;
+    let faults = ServerFaults::default();
+    let server = serve(seed, Arc::clone(&faults)).await;
     let tasks_before = Handle::current().metrics().num_alive_tasks();
 
     let provider: Arc<dyn Provider> = Arc::new(stack(&server));
     let outcomes = timeout(Duration::from_secs(50), call_all(seed, &provider)).await;
     let outcomes = outcomes.expect("no call hangs");
 
-    let fates = fates.lock().expect("nobody panicked").clone();
+    let faults = faults.lock().expect("nobody panicked").clone();
     let mut counts = HashMap::new();
     for (n, outcome) in outcomes {
-        let kind = judge(seed, n, outcome, fates.get(&n).map_or(&[], Vec::as_slice));
+        let kind = check_outcome(seed, n, outcome, faults.get(&n).map_or(&[], Vec::as_slice));
         *counts.entry(kind).or_insert(0) += 1;
     }
     println!("{counts:?}, {} requests", server.served());
     assert_eq!(counts.values().sum::<usize>(), CALLS);
     assert!(counts["whole"] > CALLS / 10, "too few got through: {counts:?}");
 
-    let stalls = fates.values().flatten().filter(|fate| matches!(fate, Fate::Stalled { .. }));
+    let stalls =
+        faults.values().flatten().filter(|fault| matches!(fault, ServerFault::Stalled { .. }));
     println!("{} stalls, {} connections left", stalls.count(), server.open_connections());
-    settle("idle connections", || server.open_connections() <= 2 * PLACES.get()).await;
+    settle("idle connections", || server.open_connections() <= 2 * SLOTS.get()).await;
     drop(provider);
     settle("no connections", || server.open_connections() == 0).await;
     settle("no tasks", || Handle::current().metrics().num_alive_tasks() <= tasks_before).await;
 }
 
-async fn serve(seed: u64, fates: Fates) -> ModelServer {
-    let answer = move |request: &Recorded, _| {
+async fn serve(seed: u64, faults: ServerFaults) -> ModelServer {
+    let answer = move |request: &RecordedRequest, _| {
         let body = request.json();
         let text = body["messages"][0]["content"][0]["text"].as_str().expect("a text");
         let n: usize = text.strip_prefix("call ").and_then(|n| n.parse().ok()).expect("a number");
-        let mut fates = fates.lock().expect("nobody panicked");
-        let fates = fates.entry(n).or_default();
-        let fate = Fate::draw(&mut Dice::new(seed, [n, fates.len()]), n);
-        fates.push(fate);
-        fate.reply(n)
+        let mut faults = faults.lock().expect("nobody panicked");
+        let faults = faults.entry(n).or_default();
+        let fault = ServerFault::draw(&mut Random::new(seed, [n, faults.len()]), n);
+        faults.push(fault);
+        fault.reply(n)
     };
     ModelServer::start_forgetful(answer).await.expect("a server")
 }
 
-/// All layers, as the crate says they are stacked, with short times.
+/// All layers in the documented order, with short times.
 fn stack(server: &ModelServer) -> Fallback {
     let transport = Transport::new(&TransportConfig::default()).expect("a transport");
     let model = |name: &str| {
@@ -107,9 +108,9 @@ fn stack(server: &ModelServer) -> Fallback {
             pause_max: Duration::from_millis(40),
             asked_pause_max: Duration::from_millis(100),
         };
-        let provider = Concurrency::new(Retry::new(provider, retry), PLACES);
+        let provider = Concurrency::new(Retry::new(provider, retry), SLOTS);
         let failures = NonZeroU32::new(2).expect("a number");
-        Breaker::new(provider, BreakerConfig { failures, rest: Duration::from_millis(5) })
+        Breaker::new(provider, BreakerConfig { failures, open_for: Duration::from_millis(5) })
     };
     let choice = |name: &str| Choice {
         model: ModelRef::parse(&format!("{name}/model")).expect("a model"),
@@ -118,7 +119,7 @@ fn stack(server: &ModelServer) -> Fallback {
     Fallback::new(choice("main"), [choice("spare")])
 }
 
-/// A message and how it ended.
+/// A message and its error.
 type Outcome = (AssistantMessage, Option<StreamError>);
 
 async fn call_all(seed: u64, provider: &Arc<dyn Provider>) -> Vec<(usize, Outcome)> {
@@ -128,7 +129,7 @@ async fn call_all(seed: u64, provider: &Arc<dyn Provider>) -> Vec<(usize, Outcom
         let (provider, callers) = (Arc::clone(provider), Arc::clone(&callers));
         calls.spawn(async move {
             let _place = callers.acquire().await.expect("never closed");
-            let cancel = match patience(seed, n) {
+            let cancel = match cancel_after(seed, n) {
                 Some(patience) => Cancel::when(sleep(patience)),
                 None => Cancel::never(),
             };
@@ -138,10 +139,10 @@ async fn call_all(seed: u64, provider: &Arc<dyn Provider>) -> Vec<(usize, Outcom
     calls.join_all().await
 }
 
-/// How long the caller of call `n` waits before it cancels; most wait for ever.
-fn patience(seed: u64, n: usize) -> Option<Duration> {
-    let mut dice = Dice::new(seed, [n, usize::MAX]);
-    (dice.below(12) == 0).then(|| Duration::from_millis(dice.below(40) as u64))
+/// After how long the caller of call `n` cancels; most never do.
+fn cancel_after(seed: u64, n: usize) -> Option<Duration> {
+    let mut random = Random::new(seed, [n, usize::MAX]);
+    (random.below(12) == 0).then(|| Duration::from_millis(random.below(40) as u64))
 }
 
 async fn call(provider: &dyn Provider, n: usize, cancel: Cancel) -> Outcome {
@@ -166,15 +167,20 @@ async fn call(provider: &dyn Provider, n: usize, cancel: Cancel) -> Outcome {
     (stream.message().expect("it was read"), failure)
 }
 
-/// Checks how call `n` ended, and gives it a name.
-fn judge(seed: u64, n: usize, (message, failure): Outcome, fates: &[Fate]) -> &'static str {
+/// Checks how call `n` ended, and returns a name for it.
+fn check_outcome(
+    seed: u64,
+    n: usize,
+    (message, failure): Outcome,
+    faults: &[ServerFault],
+) -> &'static str {
     let Some(failure) = failure else {
         let model = message.model.clone().expect("it was named");
         assert!(["main/model", "spare/model"].contains(&model.to_string().as_str()));
-        assert_eq!(message, meant(n, model), "call {n}, {fates:?}");
+        assert_eq!(message, expected_message(n, model), "call {n}, {faults:?}");
         return "whole";
     };
-    // What there is of it is a beginning of what was meant, without half a call.
+    // The partial content is a prefix of the intended one, without an incomplete call.
     let whole = answer::content(n);
     assert!(message.content.len() <= whole.len(), "call {n}: {message:?}");
     assert!(answer::words(n).starts_with(&message.text()), "call {n}: {message:?}");
@@ -184,21 +190,21 @@ fn judge(seed: u64, n: usize, (message, failure): Outcome, fates: &[Fate]) -> &'
     }
     match failure {
         StreamError::Canceled => {
-            assert!(patience(seed, n).is_some(), "nobody canceled call {n}");
+            assert!(cancel_after(seed, n).is_some(), "nobody canceled call {n}");
             "canceled"
         }
         StreamError::Provider(ProviderError::Overloaded { retry_after: Some(_), .. }) => "resting",
         StreamError::Provider(error) => {
-            let last = fates.last().expect("it was asked");
-            assert!(last.explains(&error), "call {n}: {error:?} after {fates:?}");
+            let last = faults.last().expect("it was asked");
+            assert!(last.explains(&error), "call {n}: {error:?} after {faults:?}");
             "failed"
         }
         StreamError::Closed => unreachable!("nobody closed call {n}"),
     }
 }
 
-/// The message the model meant.
-fn meant(n: usize, model: ModelRef) -> AssistantMessage {
+/// The intended message.
+fn expected_message(n: usize, model: ModelRef) -> AssistantMessage {
     let calls = n % 4 >= 2;
     let raw = if n % 4 == 2 { "tool_use" } else { "end_turn" };
     AssistantMessage {
@@ -211,7 +217,7 @@ fn meant(n: usize, model: ModelRef) -> AssistantMessage {
     }
 }
 
-/// Waits until it is so.
+/// Waits until the condition holds.
 async fn settle(what: &str, is_so: impl Fn() -> bool) {
     let settled = timeout(Duration::from_secs(5), async {
         while !is_so() {

@@ -8,14 +8,14 @@ use tokio::time::advance;
 
 use crate::fault::{invalid_request, lasting, server, transient};
 use crate::piece::{answer, asides, outputs, text};
-use crate::played::{Act, Played, say};
+use crate::test_provider::{Action, TestProvider, say};
 use crate::world::{Read, ask, poll, read, request};
 
-const REST: Duration = Duration::from_secs(30);
+const OPEN_FOR: Duration = Duration::from_secs(30);
 const THREE: NonZeroU32 = NonZeroU32::new(3).unwrap();
 
-fn watched(inner: &Played) -> Breaker<Played> {
-    Breaker::new(inner.clone(), BreakerConfig { failures: THREE, rest: REST })
+fn watched(inner: &TestProvider) -> Breaker<TestProvider> {
+    Breaker::new(inner.clone(), BreakerConfig { failures: THREE, open_for: OPEN_FOR })
 }
 
 fn resting(left: Duration) -> ProviderError {
@@ -26,17 +26,17 @@ fn resting(left: Duration) -> ProviderError {
     }
 }
 
-/// Fails this often, then does what it is told.
-fn failing(times: usize, then: Vec<Act>) -> Played {
-    Played::new(
+/// Fails this often, then plays `then`.
+fn failing(times: usize, then: Vec<Action>) -> TestProvider {
+    TestProvider::new(
         move |asked| {
-            if asked < times { vec![Act::Fail(server(None))] } else { then.clone() }
+            if asked < times { vec![Action::Fail(server(None))] } else { then.clone() }
         },
     )
 }
 
 /// A breaker that has just opened.
-async fn opened(then: Vec<Act>) -> (Played, Breaker<Played>) {
+async fn opened(then: Vec<Action>) -> (TestProvider, Breaker<TestProvider>) {
     let inner = failing(3, then);
     let breaker = watched(&inner);
     for _ in 0..3 {
@@ -46,8 +46,8 @@ async fn opened(then: Vec<Act>) -> (Played, Breaker<Played>) {
     (inner, breaker)
 }
 
-/// Answers that are being waited for.
-fn in_flight(breaker: &Breaker<Played>, count: usize) -> Vec<PieceSource> {
+/// Running requests.
+fn in_flight(breaker: &Breaker<TestProvider>, count: usize) -> Vec<PieceSource> {
     let mut sources: Vec<_> = (0..count).map(|_| breaker.open(request("a"))).collect();
     for source in &mut sources {
         assert_eq!(poll(source), Poll::Pending);
@@ -56,9 +56,9 @@ fn in_flight(breaker: &Breaker<Played>, count: usize) -> Vec<PieceSource> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn closed_it_lets_requests_through_until_so_many_fail_in_a_row() {
+async fn a_closed_breaker_opens_after_consecutive_failures() {
     for error in transient() {
-        let inner = Played::failing(error.clone());
+        let inner = TestProvider::failing(error.clone());
         let breaker = watched(&inner);
         for count in 1..=3 {
             assert_eq!(breaker.state(), BreakerState::Closed);
@@ -70,10 +70,10 @@ async fn closed_it_lets_requests_through_until_so_many_fail_in_a_row() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_success_in_between_begins_the_row_again() {
-    let inner = Played::new(|asked| match asked % 3 {
+async fn a_success_resets_the_count_of_failures() {
+    let inner = TestProvider::new(|asked| match asked % 3 {
         2 => say(answer("hi")),
-        _ => vec![Act::Fail(server(None))],
+        _ => vec![Action::Fail(server(None))],
     });
     let breaker = watched(&inner);
     for _ in 0..30 {
@@ -83,31 +83,31 @@ async fn a_success_in_between_begins_the_row_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn open_it_fails_at_once_and_says_for_how_long() {
+async fn an_open_breaker_fails_at_once_with_the_remaining_time() {
     let (inner, breaker) = opened(say(answer("hi"))).await;
-    assert_eq!(ask(&breaker).await, Read::failed(resting(REST)));
+    assert_eq!(ask(&breaker).await, Read::failed(resting(OPEN_FOR)));
     advance(Duration::from_secs(29)).await;
     assert_eq!(ask(&breaker).await, Read::failed(resting(Duration::from_secs(1))));
     assert_eq!((breaker.state(), inner.count()), (BreakerState::Open, 3));
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_the_rest_one_goes_through_and_the_others_fail() {
-    let (inner, breaker) = opened(vec![Act::Hang]).await;
-    advance(REST).await;
+async fn a_half_open_breaker_allows_one_probe() {
+    let (inner, breaker) = opened(vec![Action::Hang]).await;
+    advance(OPEN_FOR).await;
     assert_eq!(breaker.state(), BreakerState::HalfOpen);
     let _probe = in_flight(&breaker, 1);
     for _ in 0..10 {
-        assert_eq!(ask(&breaker).await, Read::failed(resting(REST)));
+        assert_eq!(ask(&breaker).await, Read::failed(resting(OPEN_FOR)));
     }
     assert_eq!((breaker.state(), inner.count()), (BreakerState::HalfOpen, 4));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_probe_that_is_answered_closes_it() {
+async fn a_successful_probe_closes_it() {
     for piece in outputs() {
         let (_, breaker) = opened(say(vec![piece])).await;
-        advance(REST).await;
+        advance(OPEN_FOR).await;
         let mut probe = breaker.open(request("probe"));
         assert!(poll(&mut probe).is_ready());
         assert_eq!(breaker.state(), BreakerState::Closed);
@@ -115,16 +115,16 @@ async fn a_probe_that_is_answered_closes_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_probe_that_closed_it_has_wiped_the_slate_clean() {
-    let inner = Played::new(|asked| match asked {
+async fn a_successful_probe_resets_the_count_of_failures() {
+    let inner = TestProvider::new(|asked| match asked {
         3 => say(answer("hi")),
-        _ => vec![Act::Fail(server(None))],
+        _ => vec![Action::Fail(server(None))],
     });
     let breaker = watched(&inner);
     for _ in 0..3 {
         ask(&breaker).await;
     }
-    advance(REST).await;
+    advance(OPEN_FOR).await;
     assert_eq!(ask(&breaker).await, Read::whole(answer("hi")));
     for _ in 0..2 {
         ask(&breaker).await;
@@ -135,24 +135,25 @@ async fn a_probe_that_closed_it_has_wiped_the_slate_clean() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_probe_that_fails_opens_it_again_for_the_whole_rest() {
+async fn a_failed_probe_opens_it_again_for_the_full_time() {
     for error in transient() {
-        let (inner, breaker) = opened(vec![Act::Fail(error.clone())]).await;
-        advance(REST).await;
+        let (inner, breaker) = opened(vec![Action::Fail(error.clone())]).await;
+        advance(OPEN_FOR).await;
         assert_eq!(ask(&breaker).await, Read::failed(error));
-        assert_eq!(ask(&breaker).await, Read::failed(resting(REST)));
+        assert_eq!(ask(&breaker).await, Read::failed(resting(OPEN_FOR)));
         assert_eq!((breaker.state(), inner.count()), (BreakerState::Open, 4));
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_probe_that_is_dropped_makes_room_for_another() {
-    let (inner, breaker) = opened([vec![Act::Say(Piece::Alive)], vec![Act::Hang]].concat()).await;
-    advance(REST).await;
+async fn a_dropped_probe_makes_room_for_another() {
+    let (inner, breaker) =
+        opened([vec![Action::Send(Piece::Alive)], vec![Action::Hang]].concat()).await;
+    advance(OPEN_FOR).await;
     for count in 4..10 {
         let mut probe = breaker.open(request("probe"));
         assert_eq!(poll(&mut probe), Poll::Ready(Some(Ok(Piece::Alive))));
-        assert_eq!(ask(&breaker).await, Read::failed(resting(REST)));
+        assert_eq!(ask(&breaker).await, Read::failed(resting(OPEN_FOR)));
         drop(probe);
         assert_eq!((breaker.state(), inner.count()), (BreakerState::HalfOpen, count));
     }
@@ -161,23 +162,23 @@ async fn a_probe_that_is_dropped_makes_room_for_another() {
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_refuses_a_request_is_alive() {
     for error in lasting() {
-        let inner = Played::failing(error.clone());
+        let inner = TestProvider::failing(error.clone());
         let breaker = watched(&inner);
         for _ in 0..10 {
             assert_eq!(ask(&breaker).await, Read::failed(error.clone()));
         }
         assert_eq!(breaker.state(), BreakerState::Closed);
-        let (_, breaker) = opened(vec![Act::Fail(error)]).await;
-        advance(REST).await;
+        let (_, breaker) = opened(vec![Action::Fail(error)]).await;
+        advance(OPEN_FOR).await;
         ask(&breaker).await;
         assert_eq!(breaker.state(), BreakerState::Closed);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_ends_before_it_has_begun_is_a_failure() {
+async fn an_answer_that_ends_before_its_first_piece_is_a_failure() {
     for piece in asides() {
-        let breaker = watched(&Played::saying(vec![piece.clone()]));
+        let breaker = watched(&TestProvider::sending(vec![piece.clone()]));
         for _ in 0..3 {
             assert_eq!(breaker.state(), BreakerState::Closed);
             assert_eq!(ask(&breaker).await, Read::whole(vec![piece.clone()]));
@@ -187,9 +188,9 @@ async fn an_answer_that_ends_before_it_has_begun_is_a_failure() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_has_begun_is_a_success_however_it_ends() {
-    let acts = vec![Act::Say(text(0, "a")), Act::Fail(ProviderError::Cut)];
-    let breaker = watched(&Played::in_turn(vec![acts]));
+async fn a_started_answer_is_a_success_however_it_ends() {
+    let acts = vec![Action::Send(text(0, "a")), Action::Fail(ProviderError::Cut)];
+    let breaker = watched(&TestProvider::in_turn(vec![acts]));
     for _ in 0..10 {
         assert_eq!(ask(&breaker).await.failure, Some(ProviderError::Cut));
     }
@@ -197,11 +198,11 @@ async fn an_answer_that_has_begun_is_a_success_however_it_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failures_of_what_was_asked_before_do_not_prolong_the_rest() {
-    let late = vec![Act::Wait(REST / 2), Act::Fail(server(None))];
-    let inner = Played::new(move |asked| match asked {
+async fn failures_of_earlier_requests_do_not_extend_the_open_time() {
+    let late = vec![Action::Wait(OPEN_FOR / 2), Action::Fail(server(None))];
+    let inner = TestProvider::new(move |asked| match asked {
         0..5 => late.clone(),
-        5..8 => vec![Act::Fail(server(None))],
+        5..8 => vec![Action::Fail(server(None))],
         _ => say(answer("hi")),
     });
     let breaker = watched(&inner);
@@ -209,42 +210,46 @@ async fn failures_of_what_was_asked_before_do_not_prolong_the_rest() {
     for _ in 0..3 {
         ask(&breaker).await;
     }
-    advance(REST / 2).await;
+    advance(OPEN_FOR / 2).await;
     for source in sources {
         assert_eq!(read(source).await, Read::failed(server(None)));
     }
-    assert_eq!(ask(&breaker).await, Read::failed(resting(REST / 2)));
-    advance(REST / 2).await;
+    assert_eq!(ask(&breaker).await, Read::failed(resting(OPEN_FOR / 2)));
+    advance(OPEN_FOR / 2).await;
     assert_eq!(ask(&breaker).await, Read::whole(answer("hi")));
 }
 
 #[tokio::test(start_paused = true)]
 async fn only_the_probe_decides_when_it_is_half_open() {
-    for fate in [vec![Act::Fail(server(None))], say(answer("late")), vec![Act::Hang]] {
-        let late = [vec![Act::Wait(REST * 2)], fate].concat();
-        let inner = Played::new(move |asked| match asked {
+    for fate in [vec![Action::Fail(server(None))], say(answer("late")), vec![Action::Hang]] {
+        let late = [vec![Action::Wait(OPEN_FOR * 2)], fate].concat();
+        let inner = TestProvider::new(move |asked| match asked {
             0 => late.clone(),
-            1..4 => vec![Act::Fail(server(None))],
-            _ => vec![Act::Hang],
+            1..4 => vec![Action::Fail(server(None))],
+            _ => vec![Action::Hang],
         });
         let breaker = watched(&inner);
         let mut before = in_flight(&breaker, 1);
         for _ in 0..3 {
             ask(&breaker).await;
         }
-        advance(REST * 2).await;
+        advance(OPEN_FOR * 2).await;
         let probe = in_flight(&breaker, 1);
-        // It fails, begins, or is dropped without a word.
+        // It fails, starts, or is dropped.
         let _ = poll(&mut before[0]);
         drop(before);
-        assert_eq!(ask(&breaker).await, Read::failed(resting(REST)), "a second probe went through");
+        assert_eq!(
+            ask(&breaker).await,
+            Read::failed(resting(OPEN_FOR)),
+            "a second probe went through"
+        );
         assert_eq!((breaker.state(), inner.count()), (BreakerState::HalfOpen, 5));
         drop(probe);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_opened_before_and_read_after_it_opened_is_not_sent() {
+async fn a_request_opened_before_and_polled_after_the_breaker_opened_is_not_sent() {
     let inner = failing(3, say(answer("hi")));
     let breaker = watched(&inner);
     let unread = breaker.open(request("a"));
@@ -253,13 +258,13 @@ async fn what_was_opened_before_and_read_after_it_opened_is_not_sent() {
         ask(&breaker.clone()).await;
     }
     drop(dropped);
-    assert_eq!(read(unread).await, Read::failed(resting(REST)));
+    assert_eq!(read(unread).await, Read::failed(resting(OPEN_FOR)));
     assert_eq!(inner.count(), 3);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dropped_request_is_no_failure() {
-    let inner = failing(2, vec![Act::Hang]);
+async fn a_dropped_request_is_not_a_failure() {
+    let inner = failing(2, vec![Action::Hang]);
     let breaker = watched(&inner);
     for _ in 0..2 {
         ask(&breaker).await;
@@ -269,12 +274,12 @@ async fn a_dropped_request_is_no_failure() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rest_without_end_is_taken() {
-    let config = BreakerConfig { failures: NonZeroU32::MIN, rest: Duration::MAX };
-    let breaker = Breaker::new(Played::failing(server(None)), config);
+async fn an_endless_open_time_is_accepted() {
+    let config = BreakerConfig { failures: NonZeroU32::MIN, open_for: Duration::MAX };
+    let breaker = Breaker::new(TestProvider::failing(server(None)), config);
     ask(&breaker).await;
     advance(Duration::from_hours(24 * 365)).await;
     assert_eq!(breaker.state(), BreakerState::Open);
-    let healthy = Breaker::new(Played::failing(invalid_request()), config);
+    let healthy = Breaker::new(TestProvider::failing(invalid_request()), config);
     assert_eq!(ask(&healthy).await, Read::failed(invalid_request()));
 }

@@ -9,19 +9,19 @@ use tokio::time::Instant;
 
 use crate::fault::server;
 use crate::piece::{answer, text};
-use crate::played::{Act, Played, ms, say};
+use crate::test_provider::{Action, TestProvider, ms, say};
 use crate::world::{Read, ask, poll, read, request};
 
-fn limited(inner: &Played, limit: usize) -> Concurrency<Played> {
+fn limited(inner: &TestProvider, limit: usize) -> Concurrency<TestProvider> {
     Concurrency::new(inner.clone(), NonZeroUsize::new(limit).expect("a limit"))
 }
 
-fn hanging() -> Played {
-    Played::in_turn(vec![vec![Act::Say(Piece::Alive), Act::Hang]])
+fn hanging() -> TestProvider {
+    TestProvider::in_turn(vec![vec![Action::Send(Piece::Alive), Action::Hang]])
 }
 
-/// The numbers of the requests that got through, in order.
-fn order(inner: &Played) -> Vec<String> {
+/// The numbers of the allowed requests, in order.
+fn order(inner: &TestProvider) -> Vec<String> {
     inner.requests().into_iter().map(|request| request.system_prompt).collect()
 }
 
@@ -30,9 +30,9 @@ fn numbered(number: usize) -> Request {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hundred_answers_never_exceed_the_limit_and_all_get_through_in_order() {
-    let acts = [vec![Act::Wait(ms(10)), Act::Say(Piece::Alive)], say(answer("hi"))].concat();
-    let inner = Played::in_turn(vec![acts]);
+async fn a_hundred_answers_never_exceed_the_limit_and_run_in_order() {
+    let acts = [vec![Action::Wait(ms(10)), Action::Send(Piece::Alive)], say(answer("hi"))].concat();
+    let inner = TestProvider::in_turn(vec![acts]);
     let provider = limited(&inner, 7);
     let mut answers = JoinSet::new();
     let start = Instant::now();
@@ -44,19 +44,19 @@ async fn a_hundred_answers_never_exceed_the_limit_and_all_get_through_in_order()
         assert_eq!(read, whole);
     }
     assert_eq!((inner.count(), inner.most_running(), inner.running()), (100, 7, 0));
-    // Fifteen rounds of seven: no place was ever left empty.
+    // Fifteen rounds of seven: no slot was ever unused.
     assert_eq!(start.elapsed(), ms(150));
     let numbers: Vec<String> = (0..100).map(|number| number.to_string()).collect();
     assert_eq!(order(&inner), numbers);
 }
 
 #[tokio::test(start_paused = true)]
-async fn those_above_the_limit_wait_in_line() {
+async fn requests_above_the_limit_wait_in_order() {
     let inner = hanging();
     let provider = limited(&inner, 1);
     let mut sources: BTreeMap<_, _> =
         (0..4).map(|number| (number, provider.open(numbered(number)))).collect();
-    // In line is who was read first, not who was opened first.
+    // The order is that of the first poll, not of opening.
     for number in [2, 0, 3, 1] {
         let polled = poll(sources.get_mut(&number).expect("it is there"));
         assert_eq!(polled.is_ready(), number == 2);
@@ -71,7 +71,7 @@ async fn those_above_the_limit_wait_in_line() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_is_dropped_gives_its_place_to_the_next() {
+async fn a_dropped_answer_frees_its_slot() {
     let inner = hanging();
     let provider = limited(&inner, 1);
     let mut sources: Vec<_> = (0..3).map(|number| provider.open(numbered(number))).collect();
@@ -81,7 +81,7 @@ async fn one_that_is_dropped_gives_its_place_to_the_next() {
     let mut last = sources.pop().expect("three");
     let waiting = sources.pop().expect("two");
     let running = sources.pop().expect("one");
-    // Dropped in line, and dropped when its turn had come but it did not know yet.
+    // Dropped while waiting, and dropped after its turn came but before it was polled.
     drop(running);
     assert_eq!(poll(&mut last), Poll::Pending);
     drop(waiting);
@@ -90,7 +90,7 @@ async fn one_that_is_dropped_gives_its_place_to_the_next() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hundred_that_are_dropped_in_line_lose_no_place() {
+async fn a_hundred_dropped_waiters_lose_no_slot() {
     let inner = hanging();
     let provider = limited(&inner, 3);
     for _ in 0..100 {
@@ -99,15 +99,15 @@ async fn a_hundred_that_are_dropped_in_line_lose_no_place() {
             let _ = poll(source);
         }
         assert_eq!(inner.running(), 3);
-        // Who polls so much without a pause is made to wait by the runtime.
+        // The runtime forces a task that polls this much to yield.
         yield_now().await;
     }
     assert_eq!((inner.running(), inner.most_running()), (0, 3));
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_ended_has_left_its_place_even_if_it_is_kept() {
-    let inner = Played::in_turn(vec![say(answer("hi"))]);
+async fn an_ended_answer_frees_its_slot_even_if_it_is_not_dropped() {
+    let inner = TestProvider::in_turn(vec![say(answer("hi"))]);
     let provider = limited(&inner, 1);
     let mut kept = provider.open(request("a"));
     while let Poll::Ready(Some(_)) = poll(&mut kept) {}
@@ -116,8 +116,8 @@ async fn an_answer_that_ended_has_left_its_place_even_if_it_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_is_not_read_takes_no_place() {
-    let inner = Played::saying(answer("hi"));
+async fn an_answer_that_is_not_polled_takes_no_slot() {
+    let inner = TestProvider::sending(answer("hi"));
     let provider = limited(&inner, 1);
     let unread = provider.open(request("a"));
     assert_eq!(ask(&provider).await, Read::whole(answer("hi")));
@@ -126,9 +126,9 @@ async fn an_answer_that_is_not_read_takes_no_place() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failures_are_passed_on_and_leave_their_place() {
-    let inner = Played::in_turn(vec![
-        vec![Act::Fail(server(None))],
+async fn failures_are_returned_and_free_their_slot() {
+    let inner = TestProvider::in_turn(vec![
+        vec![Action::Fail(server(None))],
         say(vec![text(0, "cu")]),
         say(answer("hi")),
     ]);
@@ -139,8 +139,8 @@ async fn failures_are_passed_on_and_leave_their_place() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_place_is_kept_through_the_pauses_of_a_retry() {
-    let inner = Played::failing(ProviderError::Cut);
+async fn a_slot_is_held_during_the_pauses_of_a_retry() {
+    let inner = TestProvider::failing(ProviderError::Cut);
     let config = RetryConfig { retries_max: 1, ..RetryConfig::default() };
     let retry = Retry::new(inner.clone(), config);
     let provider = Concurrency::new(retry, NonZeroUsize::MIN);
@@ -151,8 +151,8 @@ async fn a_place_is_kept_through_the_pauses_of_a_retry() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_limit_beyond_all_counting_is_taken() {
-    let inner = Played::saying(answer("hi"));
+async fn the_largest_limit_is_accepted() {
+    let inner = TestProvider::sending(answer("hi"));
     let provider = Concurrency::new(inner, NonZeroUsize::MAX);
     assert_eq!(ask(&provider).await, Read::whole(answer("hi")));
 }

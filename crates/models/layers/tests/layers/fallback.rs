@@ -5,23 +5,23 @@ use antiphon_layers::{Choice, Fallback};
 
 use crate::fault::{context_overflow, invalid_request, lasting, server, transient};
 use crate::piece::{answer, asides, outputs, text};
-use crate::played::{Act, Played, say};
+use crate::test_provider::{Action, TestProvider, say};
 use crate::world::{Read, ask, message, request, scripted};
 
 fn choice(model: &str, provider: impl Provider + 'static) -> Choice {
     Choice { model: ModelRef::parse(model).expect("a model"), provider: Arc::new(provider) }
 }
 
-fn two(first: &Played, second: &Played) -> Fallback {
+fn two(first: &TestProvider, second: &TestProvider) -> Fallback {
     Fallback::new(choice("a/first", first.clone()), [choice("b/second/big", second.clone())])
 }
 
-/// The request as the model of that name gets it.
+/// The request with the name of that model.
 fn asked_of(model: &str) -> Request {
     Request { model: model.to_owned(), ..request("ask") }
 }
 
-/// Faults that are not the request's own.
+/// Errors that are not the request's fault.
 fn faults() -> Vec<ProviderError> {
     let own = [invalid_request(), context_overflow()];
     let others = lasting().into_iter().filter(|error| !own.contains(error));
@@ -30,16 +30,16 @@ fn faults() -> Vec<ProviderError> {
 
 #[tokio::test(start_paused = true)]
 async fn the_first_model_answers_if_it_can() {
-    let (first, second) = (Played::saying(answer("1")), Played::saying(answer("2")));
+    let (first, second) = (TestProvider::sending(answer("1")), TestProvider::sending(answer("2")));
     assert_eq!(ask(&two(&first, &second)).await, Read::whole(answer("1")));
     assert_eq!(first.requests(), [asked_of("first")]);
     assert_eq!(second.count(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_fails_makes_way_for_the_next_which_is_asked_by_its_own_name() {
+async fn after_a_failure_the_next_model_is_called_by_its_own_name() {
     for error in faults() {
-        let (first, second) = (Played::failing(error), Played::saying(answer("2")));
+        let (first, second) = (TestProvider::failing(error), TestProvider::sending(answer("2")));
         assert_eq!(ask(&two(&first, &second)).await, Read::whole(answer("2")));
         assert_eq!(first.requests(), [asked_of("first")]);
         assert_eq!(second.requests(), [asked_of("second/big")]);
@@ -47,19 +47,21 @@ async fn a_model_that_fails_makes_way_for_the_next_which_is_asked_by_its_own_nam
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_malformed_or_too_long_for_one_is_not_sent_to_all() {
+async fn a_malformed_or_too_long_request_is_not_sent_to_all() {
     for error in [invalid_request(), context_overflow()] {
-        let (first, second) = (Played::failing(error.clone()), Played::saying(answer("2")));
+        let (first, second) =
+            (TestProvider::failing(error.clone()), TestProvider::sending(answer("2")));
         assert_eq!(ask(&two(&first, &second)).await, Read::failed(error));
         assert_eq!(second.count(), 0);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_of_which_something_was_shown_is_never_given_to_another() {
+async fn after_a_shown_piece_no_other_model_is_called() {
     for piece in outputs() {
-        let acts = vec![Act::Say(piece.clone()), Act::Fail(server(None))];
-        let (first, second) = (Played::in_turn(vec![acts]), Played::saying(answer("2")));
+        let acts = vec![Action::Send(piece.clone()), Action::Fail(server(None))];
+        let (first, second) =
+            (TestProvider::in_turn(vec![acts]), TestProvider::sending(answer("2")));
         let failure = Some(server(None));
         let read = ask(&two(&first, &second)).await;
         assert_eq!(read, Read { pieces: vec![piece], failure });
@@ -68,33 +70,35 @@ async fn an_answer_of_which_something_was_shown_is_never_given_to_another() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_of_which_nothing_was_shown_is() {
+async fn before_a_shown_piece_the_next_model_is_called() {
     for piece in asides() {
-        let acts = vec![Act::Say(piece.clone()), Act::Fail(server(None))];
-        let (first, second) = (Played::in_turn(vec![acts]), Played::saying(answer("2")));
+        let acts = vec![Action::Send(piece.clone()), Action::Fail(server(None))];
+        let (first, second) =
+            (TestProvider::in_turn(vec![acts]), TestProvider::sending(answer("2")));
         let pieces = [vec![piece], answer("2")].concat();
         assert_eq!(ask(&two(&first, &second)).await, Read::whole(pieces));
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_ends_before_it_is_whole_was_cut_off() {
-    let (cut, second) = (Played::saying(vec![Piece::Alive]), Played::saying(answer("2")));
+async fn an_answer_that_ends_incomplete_is_interrupted() {
+    let (cut, second) =
+        (TestProvider::sending(vec![Piece::Alive]), TestProvider::sending(answer("2")));
     let pieces = [vec![Piece::Alive], answer("2")].concat();
     assert_eq!(ask(&two(&cut, &second)).await, Read::whole(pieces));
-    let shown = Played::saying(vec![text(0, "sh")]);
+    let shown = TestProvider::sending(vec![text(0, "sh")]);
     let failure = Some(ProviderError::Cut);
     let read = ask(&two(&shown, &second)).await;
     assert_eq!(read, Read { pieces: vec![text(0, "sh")], failure });
 }
 
 #[tokio::test(start_paused = true)]
-async fn models_are_asked_in_order_and_the_last_failure_is_passed_on() {
-    let models: Vec<Played> = (0..5_u16)
+async fn models_are_called_in_order_and_the_last_failure_is_returned() {
+    let models: Vec<TestProvider> = (0..5_u16)
         .map(|number| {
             let (message, retry_after) = (String::new(), None);
             let status = 500 + number;
-            Played::failing(ProviderError::Server { status, message, retry_after })
+            TestProvider::failing(ProviderError::Server { status, message, retry_after })
         })
         .collect();
     let choices: Vec<Choice> = (0..)
@@ -102,7 +106,7 @@ async fn models_are_asked_in_order_and_the_last_failure_is_passed_on() {
         .map(|(number, model)| {
             let seen = models[..number].to_vec();
             let model = model.clone();
-            // Whoever is asked checks that those before it were.
+            // Each checks that those before it were called.
             let checked = Checked { inner: model, before: seen };
             choice(&format!("a/m{number}"), checked)
         })
@@ -118,8 +122,8 @@ async fn models_are_asked_in_order_and_the_last_failure_is_passed_on() {
 }
 
 struct Checked {
-    inner: Played,
-    before: Vec<Played>,
+    inner: TestProvider,
+    before: Vec<TestProvider>,
 }
 
 impl Provider for Checked {
@@ -132,9 +136,10 @@ impl Provider for Checked {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fault_of_the_request_found_late_ends_the_search() {
-    let (first, second) = (Played::failing(server(None)), Played::failing(invalid_request()));
-    let third = Played::saying(answer("3"));
+async fn a_later_error_of_the_request_ends_the_search() {
+    let (first, second) =
+        (TestProvider::failing(server(None)), TestProvider::failing(invalid_request()));
+    let third = TestProvider::sending(answer("3"));
     let all =
         Fallback::new(choice("a/1", first), [choice("a/2", second), choice("a/3", third.clone())]);
     assert_eq!(ask(&all).await, Read::failed(invalid_request()));
@@ -142,8 +147,8 @@ async fn a_fault_of_the_request_found_late_ends_the_search() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_only_choice_is_asked_once() {
-    let only = Played::in_turn(vec![vec![Act::Fail(server(None))], say(answer("again"))]);
+async fn a_single_model_is_called_once() {
+    let only = TestProvider::in_turn(vec![vec![Action::Fail(server(None))], say(answer("again"))]);
     let read = ask(&Fallback::new(choice("a/1", only.clone()), [])).await;
     assert_eq!((read, only.count()), (Read::failed(server(None)), 1));
 }

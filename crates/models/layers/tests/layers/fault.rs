@@ -1,4 +1,4 @@
-//! Every way a provider can fail.
+//! Every kind of provider error.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub(crate) fn context_overflow() -> ProviderError {
     ProviderError::ContextOverflow { message: message() }
 }
 
-/// Those that may pass.
+/// Temporary errors.
 pub(crate) fn transient() -> Vec<ProviderError> {
     vec![
         rate_limited(None),
@@ -47,7 +47,7 @@ pub(crate) fn transient() -> Vec<ProviderError> {
     ]
 }
 
-/// Those that will not.
+/// Permanent errors.
 pub(crate) fn lasting() -> Vec<ProviderError> {
     vec![
         invalid_request(),

@@ -1,4 +1,4 @@
-//! Every layer, through its public door. Time is paused wherever the layer's clock can be.
+//! Every layer, through its public API. Time is paused where the layer's clock allows it.
 #![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
 
 mod breaker;
@@ -6,10 +6,10 @@ mod concurrency;
 mod fallback;
 mod fault;
 mod piece;
-mod played;
 mod rate_limit;
 mod retry;
+mod test_provider;
 mod text_calls;
-mod text_calls_cut;
+mod text_calls_split;
 mod timeouts;
 mod world;

@@ -1,4 +1,4 @@
-//! Pieces to say and to compare with.
+//! Pieces to send and to compare with.
 
 use antiphon_core::port::StopSignal;
 use antiphon_core::{ModelRef, Piece, RawJson, StopReason, Usage};
@@ -19,7 +19,7 @@ pub(crate) fn signature(block: u32, delta: &str) -> Piece {
     Piece::Signature { block, delta: delta.to_owned() }
 }
 
-/// A call that the wire gave no id.
+/// A call without an id on the wire.
 pub(crate) fn call(block: u32, name: &str, arguments: &str) -> Piece {
     let name = Some(name.to_owned());
     Piece::ToolCall { block, id: None, name, arguments: arguments.to_owned() }
@@ -41,12 +41,12 @@ pub(crate) fn stop(reason: StopReason, raw: &str) -> Piece {
     Piece::Stop(StopSignal { reason, raw: raw.to_owned() })
 }
 
-/// A whole answer of one word.
+/// A complete answer of one word.
 pub(crate) fn answer(word: &str) -> Vec<Piece> {
     vec![model("hand/made"), text(0, word), end(0), Piece::Done]
 }
 
-/// One of each piece after which an answer cannot be begun again.
+/// One of each piece after which an answer cannot be restarted.
 pub(crate) fn outputs() -> Vec<Piece> {
     vec![
         text(0, "a"),

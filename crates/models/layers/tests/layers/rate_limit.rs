@@ -1,4 +1,4 @@
-//! The limiter's clock is the real one, so these take real time: a fraction of a second.
+//! The limiter uses the real clock, so these tests take a fraction of a second.
 
 use std::num::NonZeroU32;
 use std::task::Poll;
@@ -10,16 +10,16 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
 use crate::piece::answer;
-use crate::played::{Played, ms};
+use crate::test_provider::{TestProvider, ms};
 use crate::world::{Read, ask, poll, read, request};
 
-fn limited(inner: &Played, per_minute: u32) -> RateLimit<Played> {
+fn limited(inner: &TestProvider, per_minute: u32) -> RateLimit<TestProvider> {
     RateLimit::per_minute(inner.clone(), NonZeroU32::new(per_minute).expect("a limit"))
 }
 
 #[tokio::test]
-async fn as_many_as_a_minute_allows_go_at_once_and_the_next_one_waits() {
-    let inner = Played::saying(answer("hi"));
+async fn a_minutes_requests_are_sent_at_once_and_the_next_one_waits() {
+    let inner = TestProvider::sending(answer("hi"));
     let provider = limited(&inner, 5);
     for _ in 0..5 {
         assert_eq!(ask(&provider).await, Read::whole(answer("hi")));
@@ -30,9 +30,9 @@ async fn as_many_as_a_minute_allows_go_at_once_and_the_next_one_waits() {
 }
 
 #[tokio::test]
-async fn those_above_the_limit_come_evenly() {
-    // One each 10 ms, once the first 6000 are gone.
-    let inner = Played::saying(answer("hi"));
+async fn requests_above_the_limit_are_spread_evenly() {
+    // One each 10 ms, after the first 6000.
+    let inner = TestProvider::sending(answer("hi"));
     let provider = limited(&inner, 6000);
     let start = Instant::now();
     let mut answers = JoinSet::new();
@@ -47,13 +47,13 @@ async fn those_above_the_limit_come_evenly() {
 }
 
 #[tokio::test]
-async fn one_that_stops_waiting_has_taken_no_turn() {
-    let inner = Played::saying(answer("hi"));
+async fn a_request_that_stops_waiting_uses_no_turn() {
+    let inner = TestProvider::sending(answer("hi"));
     let provider = limited(&inner, 600);
     for _ in 0..600 {
         ask(&provider).await;
     }
-    // One turn each 100 ms. Fifty that give up must not push the next one back.
+    // One turn each 100 ms. Fifty that give up must not delay the next one.
     for _ in 0..50 {
         assert_eq!(poll(&mut provider.open(request("a"))), Poll::Pending);
     }
@@ -63,8 +63,8 @@ async fn one_that_stops_waiting_has_taken_no_turn() {
 }
 
 #[tokio::test]
-async fn unread_answers_take_no_turn_and_failures_take_theirs() {
-    let inner = Played::failing(ProviderError::Cut);
+async fn unpolled_answers_use_no_turn_and_failures_use_theirs() {
+    let inner = TestProvider::failing(ProviderError::Cut);
     let provider = limited(&inner, 1);
     drop(provider.open(request("a")));
     assert_eq!(ask(&provider).await, Read::failed(ProviderError::Cut));

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::fault::{lasting, overloaded, rate_limited, server, transient};
 use crate::piece::{answer, asides, outputs, text};
-use crate::played::{Act, Played, ms, say};
+use crate::test_provider::{Action, TestProvider, ms, say};
 use crate::world::{AT, Read, ask, message, poll, read, request};
 
 const CONFIG: RetryConfig = RetryConfig {
@@ -22,17 +22,17 @@ const CONFIG: RetryConfig = RetryConfig {
     asked_pause_max: Duration::from_secs(60),
 };
 
-fn retrying(inner: &Played) -> Retry<Played> {
+fn retrying(inner: &TestProvider) -> Retry<TestProvider> {
     Retry::new(inner.clone(), CONFIG)
 }
 
-/// Fails so, and answers when it is asked again.
-fn failing_once(error: ProviderError) -> Played {
-    Played::in_turn(vec![vec![Act::Fail(error)], say(answer("hi"))])
+/// Fails with this error, then answers.
+fn failing_once(error: ProviderError) -> TestProvider {
+    TestProvider::in_turn(vec![vec![Action::Fail(error)], say(answer("hi"))])
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_may_pass_is_tried_again_with_the_same_request() {
+async fn a_temporary_error_is_retried_with_the_same_request() {
     for error in transient() {
         let inner = failing_once(error.clone());
         assert_eq!(ask(&retrying(&inner)).await, Read::whole(answer("hi")), "{error}");
@@ -41,7 +41,7 @@ async fn what_may_pass_is_tried_again_with_the_same_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_will_not_pass_is_passed_on_at_once() {
+async fn a_permanent_error_is_returned_at_once() {
     for error in lasting() {
         let inner = failing_once(error.clone());
         let start = Instant::now();
@@ -51,10 +51,10 @@ async fn what_will_not_pass_is_passed_on_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_of_which_something_was_shown_is_never_begun_again() {
+async fn after_a_shown_piece_there_is_no_retry() {
     for piece in outputs() {
-        let acts = vec![Act::Say(piece.clone()), Act::Fail(server(None))];
-        let inner = Played::in_turn(vec![acts, say(answer("again"))]);
+        let acts = vec![Action::Send(piece.clone()), Action::Fail(server(None))];
+        let inner = TestProvider::in_turn(vec![acts, say(answer("again"))]);
         let failure = Some(server(None));
         assert_eq!(ask(&retrying(&inner)).await, Read { pieces: vec![piece], failure });
         assert_eq!(inner.count(), 1);
@@ -62,29 +62,29 @@ async fn an_answer_of_which_something_was_shown_is_never_begun_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_of_which_nothing_was_shown_is_begun_again() {
+async fn before_a_shown_piece_the_answer_is_restarted() {
     for piece in asides() {
-        let acts = vec![Act::Say(piece.clone()), Act::Fail(server(None))];
-        let inner = Played::in_turn(vec![acts, say(answer("again"))]);
+        let acts = vec![Action::Send(piece.clone()), Action::Fail(server(None))];
+        let inner = TestProvider::in_turn(vec![acts, say(answer("again"))]);
         let pieces = [vec![piece], answer("again")].concat();
         assert_eq!(ask(&retrying(&inner)).await, Read::whole(pieces));
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_ends_before_it_is_whole_was_cut_off() {
-    let unshown = Played::in_turn(vec![vec![Act::Say(Piece::Alive)], say(answer("hi"))]);
+async fn an_answer_that_ends_incomplete_is_interrupted() {
+    let unshown = TestProvider::in_turn(vec![vec![Action::Send(Piece::Alive)], say(answer("hi"))]);
     let pieces = [vec![Piece::Alive], answer("hi")].concat();
     assert_eq!(ask(&retrying(&unshown)).await, Read::whole(pieces));
-    let shown = Played::in_turn(vec![vec![Act::Say(text(0, "h"))], say(answer("hi"))]);
+    let shown = TestProvider::in_turn(vec![vec![Action::Send(text(0, "h"))], say(answer("hi"))]);
     let failure = Some(ProviderError::Cut);
     assert_eq!(ask(&retrying(&shown)).await, Read { pieces: vec![text(0, "h")], failure });
-    let never = Played::saying(Vec::new());
+    let never = TestProvider::sending(Vec::new());
     assert_eq!(ask(&retrying(&never)).await, Read::failed(ProviderError::Cut));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pause_the_provider_asks_for_is_kept_to_the_millisecond() {
+async fn a_requested_pause_is_kept_to_the_millisecond() {
     let after = Some(ms(1234));
     for error in [rate_limited(after), overloaded(after), server(after)] {
         let inner = failing_once(error);
@@ -100,7 +100,7 @@ async fn a_pause_the_provider_asks_for_is_kept_to_the_millisecond() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_provider_that_asks_for_too_long_a_pause_is_given_up_at_once() {
+async fn a_requested_pause_that_is_too_long_is_returned_as_an_error() {
     for after in [CONFIG.asked_pause_max + ms(1), Duration::MAX] {
         let inner = failing_once(rate_limited(Some(after)));
         let start = Instant::now();
@@ -110,13 +110,13 @@ async fn a_provider_that_asks_for_too_long_a_pause_is_given_up_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pauses_double_within_their_limits_and_no_two_requests_agree_on_them() {
+async fn pauses_double_within_their_limits_with_jitter() {
     let mut drawn: [HashSet<Duration>; 4] = Default::default();
     for _ in 0..100 {
-        let inner = Played::failing(server(None));
+        let inner = TestProvider::failing(server(None));
         ask(&retrying(&inner)).await;
         let pauses = inner.pauses();
-        // Timers are good for a millisecond. The third would double to 4 s, which is too long.
+        // Timers are accurate to a millisecond. The third would double to 4 s, which is too long.
         let limits = [(500, 1000), (1000, 2000), (1500, 3000), (1500, 3000)];
         assert_eq!(pauses.len(), limits.len());
         for ((pause, (min, max)), drawn) in pauses.into_iter().zip(limits).zip(&mut drawn) {
@@ -130,20 +130,20 @@ async fn pauses_double_within_their_limits_and_no_two_requests_agree_on_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_shortest_pause_above_the_longest_is_the_longest() {
+async fn a_shortest_pause_above_the_longest_is_capped() {
     let config = RetryConfig { pause_min: ms(5000), ..CONFIG };
-    let inner = Played::failing(server(None));
+    let inner = TestProvider::failing(server(None));
     ask(&Retry::new(inner.clone(), config)).await;
     assert_eq!(inner.pauses(), [CONFIG.pause_max; 4]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_the_last_try_the_last_failure_is_passed_on() {
+async fn after_the_last_attempt_the_last_failure_is_returned() {
     for retries_max in [0, 1, 7] {
-        let inner = Played::new(|asked| {
+        let inner = TestProvider::new(|asked| {
             let status = 500 + u16::try_from(asked).expect("few requests");
             let (message, retry_after) = (String::new(), None);
-            vec![Act::Fail(ProviderError::Server { status, message, retry_after })]
+            vec![Action::Fail(ProviderError::Server { status, message, retry_after })]
         });
         let read = ask(&Retry::new(inner.clone(), RetryConfig { retries_max, ..CONFIG })).await;
         let status = 500 + u16::try_from(retries_max).expect("few requests");
@@ -154,14 +154,14 @@ async fn after_the_last_try_the_last_failure_is_passed_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tries_with_asked_pauses_count_like_all_others() {
-    let inner = Played::failing(rate_limited(Some(ms(10))));
+async fn attempts_with_requested_pauses_count_like_all_others() {
+    let inner = TestProvider::failing(rate_limited(Some(ms(10))));
     assert_eq!(ask(&retrying(&inner)).await, Read::failed(rate_limited(Some(ms(10)))));
     assert_eq!(inner.pauses(), [ms(10); 4]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_answer_is_let_go_before_the_pause() {
+async fn a_failed_answer_is_dropped_before_the_pause() {
     let inner = failing_once(rate_limited(Some(ms(1000))));
     let mut source = retrying(&inner).open(request("a"));
     assert_eq!(poll(&mut source), Poll::Pending);
@@ -192,7 +192,7 @@ async fn a_cancellation_ends_a_pause() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_sent_before_the_answer_is_read() {
+async fn nothing_is_sent_before_the_answer_is_polled() {
     let inner = failing_once(server(None));
     let mut source = retrying(&inner).open(request("a"));
     sleep(ms(60_000)).await;
@@ -201,7 +201,7 @@ async fn nothing_is_sent_before_the_answer_is_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flaky_model_gets_there_in_the_end() {
+async fn a_flaky_model_succeeds_in_the_end() {
     let flaky = ScriptedProvider::new(Script::builtin("flaky").expect("a script"));
     let provider = Retry::new(flaky, RetryConfig::default());
     let (message, failure) = message(&provider, request("a"), Cancel::never()).await;

@@ -1,5 +1,4 @@
-//! What becomes a call and what stays text. How texts are cut into deltas is in
-//! `text_calls_cut`.
+//! What becomes a call and what stays text. Splitting into deltas is tested in `text_calls_cut`.
 
 use antiphon_core::{
     AssistantBlock, Cancel, Piece, Provider, ProviderError, RawJson, Request, StopReason,
@@ -9,13 +8,13 @@ use antiphon_layers::TextCalls;
 use futures_util::FutureExt;
 
 use crate::piece::{answer, call, end, model, opaque, stop, text, thinking, usage};
-use crate::played::{Act, Played, say};
+use crate::test_provider::{Action, TestProvider, say};
 use crate::world::{Read, message, offering, read, request, scripted};
 
-/// Longest block that is held back, as the layer has it.
+/// Longest block that is held back, as in the layer.
 pub(crate) const HELD_BYTES_MAX: usize = 256 * 1024;
 
-/// All the text that came out, and the calls.
+/// All text of the output, and the calls.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Outcome {
     pub(crate) text: String,
@@ -33,11 +32,11 @@ impl Outcome {
     }
 }
 
-/// What comes of an answer that is written so, with `bash` and `read` on offer.
+/// The output for an answer of these deltas, with `bash` and `read` offered.
 pub(crate) fn outcome<'a>(deltas: impl IntoIterator<Item = &'a str>) -> Outcome {
     let deltas = deltas.into_iter().map(|delta| text(0, delta));
     let pieces: Vec<Piece> = deltas.chain([end(0), Piece::Done]).collect();
-    let source = TextCalls::new(Played::saying(pieces)).open(offering(&["bash", "read"]));
+    let source = TextCalls::new(TestProvider::sending(pieces)).open(offering(&["bash", "read"]));
     let read = read(source).now_or_never().expect("nothing waits");
     assert_eq!(read.failure, None);
     let mut outcome = Outcome::text("");
@@ -53,15 +52,15 @@ pub(crate) fn outcome<'a>(deltas: impl IntoIterator<Item = &'a str>) -> Outcome 
             | Piece::Signature { .. }
             | Piece::Opaque { .. }
             | Piece::Usage(_)
-            | Piece::Stop(_) => unreachable!("nobody said {piece:?}"),
+            | Piece::Stop(_) => unreachable!("unexpected piece {piece:?}"),
         }
     }
     outcome
 }
 
-/// Reads what the layer makes of these pieces.
-async fn reading(request: Request, acts: Vec<Act>) -> Read {
-    read(TextCalls::new(Played::in_turn(vec![acts])).open(request)).await
+/// The layer's output for these pieces.
+async fn reading(request: Request, acts: Vec<Action>) -> Read {
+    read(TextCalls::new(TestProvider::in_turn(vec![acts])).open(request)).await
 }
 
 fn bash() -> Request {
@@ -72,7 +71,7 @@ const CALL: &str = r#"{"name": "bash", "arguments": {"command": "ls"}}"#;
 const LS: (&str, &str) = ("bash", r#"{"command": "ls"}"#);
 
 #[test]
-fn a_call_may_be_written_in_a_tag_in_a_fence_or_as_the_whole_answer() {
+fn a_call_may_be_in_a_tag_in_a_fence_or_the_whole_answer() {
     for written in [
         format!("<tool_call>{CALL}</tool_call>"),
         format!("<tool_call>\n{CALL}\n</tool_call>"),
@@ -92,7 +91,7 @@ fn a_call_may_be_written_in_a_tag_in_a_fence_or_as_the_whole_answer() {
 }
 
 #[test]
-fn name_and_arguments_go_by_several_names() {
+fn name_and_arguments_have_several_spellings() {
     for written in [
         r#"{"name": "bash", "arguments": {"command": "ls"}}"#,
         r#"{"tool": "bash", "arguments": {"command": "ls"}}"#,
@@ -116,20 +115,20 @@ fn arguments_are_kept_byte_for_byte() {
 }
 
 #[test]
-fn arguments_written_as_a_string_are_taken_out_of_it() {
+fn arguments_encoded_as_a_string_are_decoded() {
     let written = r#"{"name": "bash", "arguments": "{\"command\": \"ls\"}"}"#;
     assert_eq!(outcome([written]), Outcome::of("", &[LS]));
 }
 
 #[test]
-fn no_arguments_are_an_empty_object() {
+fn missing_arguments_are_an_empty_object() {
     for written in [r#"{"name": "bash"}"#, r#"{"name": "bash", "arguments": null}"#] {
         assert_eq!(outcome([written]), Outcome::of("", &[("bash", "{}")]));
     }
 }
 
 #[test]
-fn arguments_that_are_no_object_are_left_to_the_model_to_mend() {
+fn arguments_that_are_not_an_object_are_passed_on() {
     let written = r#"{"name": "bash", "arguments": ["ls", 1]}"#;
     assert_eq!(outcome([written]), Outcome::of("", &[("bash", r#"["ls", 1]"#)]));
 }
@@ -147,7 +146,7 @@ fn several_calls_come_in_order() {
 }
 
 #[test]
-fn a_call_in_the_middle_of_prose_is_taken_out_of_it() {
+fn a_call_in_the_middle_of_text_is_removed_from_it() {
     for before in ["I will look.\n", "[1] says so: ", "{braces} ", "{\"a\": 1} is JSON. ", " \n"] {
         let written = format!("{before}```json\n{CALL}\n```\nWait.");
         let expected = Outcome::of(&format!("{before}\nWait."), &[LS]);
@@ -156,13 +155,13 @@ fn a_call_in_the_middle_of_prose_is_taken_out_of_it() {
 }
 
 #[test]
-fn what_names_no_tool_on_offer_stays_text() {
+fn a_call_of_a_tool_that_is_not_offered_stays_text() {
     for written in [
         r#"<tool_call>{"name": "rm", "arguments": {}}</tool_call>"#,
         "```json\n{\"name\": \"rm\"}\n```",
         r#"{"name": "rm", "arguments": {}}"#,
         r#"{"name": "Bash", "arguments": {}}"#,
-        // Half a list of calls is none.
+        // A list with one invalid call is no call.
         r#"[{"name": "bash"}, {"name": "rm"}]"#,
     ] {
         assert_eq!(outcome([written]), Outcome::text(written));
@@ -170,7 +169,7 @@ fn what_names_no_tool_on_offer_stays_text() {
 }
 
 #[test]
-fn blocks_that_are_no_calls_stay_text_byte_for_byte() {
+fn blocks_that_are_not_calls_stay_text_byte_for_byte() {
     for written in [
         "```rust\nfn main() { println!(\"{}\", 1); }\n```",
         "```json\n{\"a\": 1}\n```",
@@ -203,7 +202,7 @@ fn blocks_that_are_no_calls_stay_text_byte_for_byte() {
 }
 
 #[test]
-fn a_close_inside_a_string_closes_nothing() {
+fn a_closing_delimiter_inside_of_a_string_does_not_count() {
     for (open, close) in [("```json\n", "\n```"), ("<tool_call>", "</tool_call>")] {
         let arguments = r#"{"content": "```rust\nfn a() {}\n``` \" </tool_call> ```"}"#;
         let written = format!("{open}{{\"name\": \"bash\", \"input\": {arguments}}}{close} b");
@@ -212,7 +211,7 @@ fn a_close_inside_a_string_closes_nothing() {
 }
 
 #[test]
-fn a_quote_that_is_never_closed_does_not_swallow_what_follows() {
+fn an_unclosed_quote_does_not_swallow_what_follows() {
     let broken = "```{\"name\": \"bash``` and ";
     let written = format!("{broken}<tool_call>{CALL}</tool_call>");
     assert_eq!(outcome([written.as_str()]), Outcome::of(broken, &[LS]));
@@ -222,7 +221,7 @@ fn a_quote_that_is_never_closed_does_not_swallow_what_follows() {
 }
 
 #[test]
-fn the_last_close_may_be_missing_or_unfinished() {
+fn the_last_closing_delimiter_may_be_missing_or_incomplete() {
     for (open, rests) in
         [("```json\n", ["", "\n", "\n``"]), ("<tool_call>", ["", "\n", "</tool_c"])]
     {
@@ -237,13 +236,13 @@ fn the_last_close_may_be_missing_or_unfinished() {
 }
 
 #[test]
-fn a_block_too_long_to_hold_back_is_text_and_what_follows_it_is_read_on() {
+fn a_block_too_long_to_hold_back_is_text_and_scanning_continues() {
     let filler = "x".repeat(HELD_BYTES_MAX);
     let long = format!(r#"{{"name": "bash", "arguments": {{"command": "{filler}"}}}}"#);
     for written in [format!("```json\n{long}\n```"), format!("<tool_call>{long}</tool_call>")] {
         let followed = format!("{written} then <tool_call>{CALL}</tool_call>");
         assert_eq!(outcome([followed.as_str()]), Outcome::of(&format!("{written} then "), &[LS]));
-        // As it comes from a wire.
+        // In deltas as from a wire.
         let deltas: Vec<String> =
             followed.as_bytes().chunks(1000).map(|c| String::from_utf8_lossy(c).into()).collect();
         let cut = outcome(deltas.iter().map(String::as_str));
@@ -264,14 +263,14 @@ fn the_longest_block_is_still_a_call() {
 }
 
 #[tokio::test]
-async fn text_goes_through_as_it_comes_and_a_fence_is_held_back_until_it_closes() {
+async fn text_passes_at_once_and_a_fence_is_held_back_until_it_closes() {
     let deltas = ["One ", "two `", "x` [", "``", "`json\n", CALL, "\n``", "` three"];
-    let acts = deltas.iter().map(|delta| Act::Say(text(0, delta))).collect();
+    let acts = deltas.iter().map(|delta| Action::Send(text(0, delta))).collect();
     let expected = vec![
         text(0, "One "),
         text(0, "two "),
         text(0, "`x` ["),
-        // Held back is not silent.
+        // Held-back text counts as activity.
         Piece::Alive,
         Piece::Alive,
         Piece::Alive,
@@ -284,7 +283,7 @@ async fn text_goes_through_as_it_comes_and_a_fence_is_held_back_until_it_closes(
 }
 
 #[tokio::test]
-async fn without_tools_or_with_calls_forbidden_nothing_is_touched() {
+async fn without_tools_or_with_calls_forbidden_nothing_is_changed() {
     let written = vec![text(0, &format!("<tool_call>{CALL}</tool_call>")), Piece::Done];
     let forbidden = Request { tool_choice: ToolChoice::None, ..bash() };
     for request in [request("no tools"), forbidden] {
@@ -298,8 +297,8 @@ async fn without_tools_or_with_calls_forbidden_nothing_is_touched() {
 }
 
 #[tokio::test]
-async fn blocks_that_are_not_text_go_through_untouched() {
-    let said = vec![
+async fn blocks_that_are_not_text_pass_unchanged() {
+    let pieces = vec![
         model("a/b"),
         usage(1),
         thinking(0, "```json"),
@@ -313,19 +312,19 @@ async fn blocks_that_are_not_text_go_through_untouched() {
         stop(StopReason::EndTurn, "end"),
         Piece::Done,
     ];
-    assert_eq!(reading(bash(), say(said.clone())).await, Read::whole(said));
+    assert_eq!(reading(bash(), say(pieces.clone())).await, Read::whole(pieces));
 }
 
 #[tokio::test]
-async fn text_that_is_held_back_keeps_its_place_before_later_blocks() {
+async fn held_back_text_stays_before_later_blocks() {
     let acts = say(vec![text(0, "``"), opaque(1), text(0, "x"), end(0), Piece::Done]);
     let expected = vec![Piece::Alive, text(0, ""), opaque(1), text(0, "``x"), end(0), Piece::Done];
     assert_eq!(reading(bash(), acts).await, Read::whole(expected));
 }
 
 #[tokio::test]
-async fn each_text_block_is_read_by_itself() {
-    // The first is left open; the second is a whole answer, although it is not the first.
+async fn each_text_block_is_scanned_separately() {
+    // The first stays open; the second is a whole answer, although it is not the first.
     let acts = say(vec![text(0, "``"), text(1, CALL), end(1), end(0), Piece::Done]);
     let expected = vec![
         Piece::Alive,
@@ -338,16 +337,16 @@ async fn each_text_block_is_read_by_itself() {
     assert_eq!(reading(bash(), acts).await, Read::whole(expected));
     let acts = say(vec![text(0, CALL), text(1, "b"), end(0), end(1), Piece::Done]);
     let (message, failure) =
-        message(&TextCalls::new(Played::in_turn(vec![acts])), bash(), Cancel::never()).await;
+        message(&TextCalls::new(TestProvider::in_turn(vec![acts])), bash(), Cancel::never()).await;
     assert_eq!((failure, message.text(), message.tool_calls().count()), (None, "b".to_owned(), 1));
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_shows_what_was_held_back_as_text() {
+async fn an_interrupted_answer_shows_held_back_text() {
     let held = format!("```json\n{CALL}");
     for failure in [Some(ProviderError::Cut), None] {
-        let fate = failure.clone().map(Act::Fail);
-        let acts = [Some(Act::Say(text(0, &format!("So: {held}")))), fate];
+        let fate = failure.clone().map(Action::Fail);
+        let acts = [Some(Action::Send(text(0, &format!("So: {held}")))), fate];
         let pieces = vec![text(0, "So: "), text(0, &held)];
         let read = reading(bash(), acts.into_iter().flatten().collect()).await;
         assert_eq!(read, Read { pieces, failure });
@@ -355,14 +354,14 @@ async fn an_answer_that_breaks_off_shows_what_was_held_back_as_text() {
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_before_anything_was_shown_can_be_tried_again() {
-    let acts = vec![Act::Say(text(0, CALL)), Act::Fail(ProviderError::Cut)];
+async fn an_answer_interrupted_before_anything_was_shown_can_be_retried() {
+    let acts = vec![Action::Send(text(0, CALL)), Action::Fail(ProviderError::Cut)];
     let expected = Read { pieces: vec![Piece::Alive], failure: Some(ProviderError::Cut) };
     assert_eq!(reading(bash(), acts).await, expected);
 }
 
 #[tokio::test]
-async fn through_a_message_stream_the_model_stops_for_its_calls() {
+async fn in_a_message_stream_the_model_stops_for_its_calls() {
     let script = format!("[[reply]]\nsteps = [{{ text = '''Look: ```json\n{CALL}\n```''' }}]");
     let provider = TextCalls::new(scripted(&script));
     let (message, failure) = message(&provider, bash(), Cancel::never()).await;
@@ -376,7 +375,7 @@ async fn through_a_message_stream_the_model_stops_for_its_calls() {
 }
 
 #[tokio::test]
-async fn several_written_calls_get_ids_of_their_own() {
+async fn several_written_calls_get_unique_ids() {
     let script = format!("[[reply]]\nsteps = [{{ text = '[{CALL}, {CALL}, {CALL}]' }}]");
     let provider = TextCalls::new(scripted(&script));
     let (message, _) = message(&provider, bash(), Cancel::never()).await;
@@ -386,7 +385,7 @@ async fn several_written_calls_get_ids_of_their_own() {
 
 #[tokio::test]
 async fn an_answer_without_calls_is_the_same_message_with_and_without_the_layer() {
-    let inner = Played::saying(answer("plain"));
+    let inner = TestProvider::sending(answer("plain"));
     let plain = message(&inner, bash(), Cancel::never()).await;
     assert_eq!(message(&TextCalls::new(inner), bash(), Cancel::never()).await, plain);
 }

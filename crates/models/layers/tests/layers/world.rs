@@ -1,4 +1,4 @@
-//! Requests to ask with, and what comes of asking.
+//! Requests, and the results of reading answers.
 
 use std::task::Poll;
 
@@ -12,7 +12,7 @@ use futures_util::{FutureExt, StreamExt};
 
 pub(crate) const AT: DateTime<Utc> = DateTime::UNIX_EPOCH;
 
-/// All a reader of pieces gets.
+/// Everything that a reader of pieces gets.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Read {
     pub(crate) pieces: Vec<Piece>,
@@ -20,12 +20,12 @@ pub(crate) struct Read {
 }
 
 impl Read {
-    /// An answer that did not fail.
+    /// An answer without a failure.
     pub(crate) fn whole(pieces: Vec<Piece>) -> Self {
         Self { pieces, failure: None }
     }
 
-    /// An answer that is nothing but a failure.
+    /// An answer that fails at once.
     pub(crate) fn failed(failure: ProviderError) -> Self {
         Self { pieces: Vec::new(), failure: Some(failure) }
     }
@@ -53,12 +53,12 @@ pub(crate) fn scripted(script: &str) -> ScriptedProvider {
     ScriptedProvider::new(Script::parse(script).expect("the script can be read"))
 }
 
-/// Asks and reads to the end.
+/// Sends a request and reads to the end.
 pub(crate) async fn ask(provider: &impl Provider) -> Read {
     read(provider.open(request("ask"))).await
 }
 
-/// Reads to the end, also behind the last piece: nothing may follow it.
+/// Reads to the end and beyond: nothing may follow the last piece.
 pub(crate) async fn read(mut source: PieceSource) -> Read {
     let mut pieces = Vec::new();
     while let Some(item) = source.next().await {
@@ -73,12 +73,12 @@ pub(crate) async fn read(mut source: PieceSource) -> Read {
     Read::whole(pieces)
 }
 
-/// What is there right now.
+/// What is ready right now.
 pub(crate) fn poll(source: &mut PieceSource) -> Poll<Option<Result<Piece, ProviderError>>> {
     source.next().now_or_never().map_or(Poll::Pending, Poll::Ready)
 }
 
-/// The message, whole or partial, and why it is not whole.
+/// The message, possibly partial, and the error.
 pub(crate) async fn message(
     provider: &impl Provider,
     request: Request,

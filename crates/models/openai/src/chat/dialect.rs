@@ -1,9 +1,9 @@
-//! The answer as it comes on the wire.
+//! Parses the answer.
 //!
-//! Chunks with a `delta` each, one with a `finish_reason`, mostly one with `usage`, then
-//! `[DONE]`. Servers differ in all of it: fields are `null`, absent or of another shape, ids
-//! and names come once or each time, indices are missing or shared. What can be understood is;
-//! keys nobody knows are passed over.
+//! Chunks with a `delta` each, one with a `finish_reason`, mostly one with `usage`, then `[DONE]`.
+//! Servers differ in all of it: fields are `null`, absent or of another type, ids and names come
+//! once or each time, indices are missing or shared. Everything understandable is accepted; unknown
+//! fields are skipped.
 
 use antiphon_core::port::StopSignal;
 use antiphon_core::{ModelRef, Piece, ProviderError, StopReason, Usage};
@@ -13,17 +13,17 @@ use serde_json::value::RawValue;
 
 use crate::failure;
 
-// The wire numbers calls and nothing else: an answer has one text and one train of thought.
+// The wire numbers only calls: an answer has one text and one thinking block.
 const TEXT: u32 = 0;
 const THINKING: u32 = 1;
 const CALLS: u32 = 2;
 
 pub(super) struct ChatDialect {
-    /// Until the first chunk, with which it is told.
+    /// Until the first chunk, which reports it.
     model: Option<ModelRef>,
-    /// In the order they began; the n-th is block `CALLS + n`.
+    /// In the order of their starts; call n is block `CALLS + n`.
     calls: Vec<Call>,
-    /// Whether the model said why it stopped. The rest is courtesy, which some servers lack.
+    /// Whether a stop reason was received. Some servers send nothing after it.
     stopped: bool,
 }
 
@@ -55,15 +55,15 @@ struct DeltaIn<'a> {
     #[serde(borrow)]
     content: Option<&'a RawValue>,
     refusal: Option<String>,
-    /// What llama.cpp, `DeepSeek` and older vLLM call thinking.
+    /// Thinking in llama.cpp, `DeepSeek` and older vLLM.
     reasoning_content: Option<String>,
-    /// What `OpenRouter`, Ollama, Groq and newer vLLM call it. Some send both.
+    /// Thinking in `OpenRouter`, Ollama, Groq and newer vLLM. Some send both.
     reasoning: Option<String>,
     #[serde(borrow)]
     tool_calls: Option<Vec<CallIn<'a>>>,
 }
 
-/// Mistral's models that think send their content in parts.
+/// Mistral's reasoning models send their content in parts.
 #[derive(Deserialize)]
 struct PartIn {
     text: Option<String>,
@@ -81,7 +81,7 @@ struct CallIn<'a> {
 #[derive(Deserialize)]
 struct FunctionIn<'a> {
     name: Option<String>,
-    /// A text, but an object on some servers.
+    /// A string, but an object on some servers.
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
 }
@@ -98,7 +98,7 @@ struct UsageIn {
 #[derive(Deserialize)]
 struct PromptIn {
     cached_tokens: Option<u64>,
-    /// Said by OpenRouter, and by OpenAI of models that charge for it.
+    /// Reported by OpenRouter, and by OpenAI for models that charge for it.
     cache_write_tokens: Option<u64>,
 }
 
@@ -150,9 +150,9 @@ impl ChatDialect {
         Ok(())
     }
 
-    /// Which call a delta belongs to. Ollama and Google's servers give all calls one index, so a
-    /// new id together with a name begins a call; a new id alone does not, because some servers
-    /// make one up for each delta.
+    /// The call that a delta belongs to. Ollama and Google's servers give all calls one index, so a
+    /// new id together with a name starts a call; a new id alone does not, because some servers
+    /// generate one for each delta.
     fn number(&mut self, index: i64, id: Option<&str>, name: Option<&str>) -> usize {
         let named = name.is_some_and(|name| !name.is_empty());
         let same_id = |call: &Call| call.index == index && id.is_some() && call.id.as_deref() == id;
@@ -186,7 +186,7 @@ impl Dialect for ChatDialect {
             return Err(failure::in_stream(&serde_json::from_str(data).map_err(malformed)?));
         }
         pieces.extend(self.model.take().map(Piece::Model));
-        // One answer is asked for, so one comes.
+        // One choice is requested, so there is one.
         if let Some(choice) = chunk.choices.into_iter().flatten().next() {
             self.choice(choice, pieces)?;
         }
@@ -194,7 +194,7 @@ impl Dialect for ChatDialect {
         Ok(())
     }
 
-    /// Some servers leave out `[DONE]`.
+    /// Some servers omit `[DONE]`.
     fn end(&mut self, pieces: &mut Vec<Piece>) -> Result<(), ProviderError> {
         if self.stopped {
             pieces.push(Piece::Done);
@@ -222,7 +222,7 @@ fn push_content(content: &RawValue, pieces: &mut Vec<Piece>) -> Result<(), Provi
     Ok(())
 }
 
-/// Many chunks hold an empty text that means nothing.
+/// Many chunks contain an empty text without meaning.
 fn push_text(delta: String, pieces: &mut Vec<Piece>) {
     if !delta.is_empty() {
         pieces.push(Piece::Text { block: TEXT, delta });
@@ -246,10 +246,10 @@ fn arguments(raw: Option<&RawValue>) -> Result<String, ProviderError> {
 fn stop_reason(raw: &str) -> StopReason {
     match raw {
         "stop" => StopReason::EndTurn,
-        // The second is Mistral's, for the end of the context window.
+        // `model_length` is Mistral's, for the end of the context window.
         "length" | "model_length" => StopReason::Length,
         "tool_calls" | "function_call" => StopReason::ToolUse,
-        // Whatever there is of it, calls too, is not to be used.
+        // The partial answer, calls included, must not be used.
         "content_filter" => StopReason::Error,
         _ => StopReason::Unknown,
     }
@@ -296,7 +296,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_comes_nothing_panics_and_only_calls_that_ended_are_kept(
+        fn any_input_is_parsed_without_a_panic_and_only_complete_calls_are_kept(
             stream in mangled(&RECORDED),
         ) {
             let model = ModelRef::parse("provider/model").expect("a model");

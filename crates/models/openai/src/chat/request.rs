@@ -1,8 +1,8 @@
-//! The request as the wire wants it.
+//! Serializes the request.
 //!
-//! The system prompt is the first message. Neighbors of the user are joined, because the
-//! templates of many models refuse two in a row. A result is text only: its pictures follow in
-//! a message of the user, behind the last result of the lap, where no server takes offense.
+//! The system prompt is the first message. Adjacent user messages are merged, because the templates
+//! of many models refuse two in a row. A result can contain only text: its images follow in a user
+//! message after the last result of the step, where every server accepts them.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::{ChatQuirks, EmptyContent, MaxTokensField};
 use crate::data_url::data_url;
 use crate::effort::effort;
 
-/// Stands in a result that has only pictures.
+/// Text of a result that has only images.
 const IMAGES_FOLLOW: &str = "The images follow.";
 
 #[derive(Serialize)]
@@ -113,16 +113,16 @@ struct CallOut<'a> {
     id: &'a str,
     #[serde(rename = "type")]
     kind: &'static str,
-    function: CalledOut<'a>,
+    function: FunctionCallOut<'a>,
 }
 
 #[derive(Serialize)]
-struct CalledOut<'a> {
+struct FunctionCallOut<'a> {
     name: &'a str,
     arguments: &'a str,
 }
 
-/// The JSON to send.
+/// The JSON body.
 pub(super) fn body(
     request: &Request,
     model: &ModelRef,
@@ -159,7 +159,7 @@ fn tool(tool: &antiphon_core::Tool) -> ToolOut<'_> {
     ToolOut { kind: "function", function }
 }
 
-/// A choice among no tools is refused.
+/// Without tools, the wire refuses a tool choice.
 fn tool_choice(request: &Request) -> Option<ToolChoiceOut<'_>> {
     if request.tools.is_empty() {
         return None;
@@ -184,29 +184,29 @@ fn messages<'a>(
         let content = Some(ContentOut::Text(system_prompt.into()));
         sent.push(MessageOut { role: "system", content, ..MessageOut::default() });
     }
-    // What the user says next: pictures of results, then their own words.
-    let mut said = Vec::new();
+    // The next user message: images of results, then the user's own content.
+    let mut user_parts = Vec::new();
     for message in history {
         match &**message {
-            Message::User(user) => said.extend(user.content.iter().map(part)),
+            Message::User(user) => user_parts.extend(user.content.iter().map(part)),
             Message::Assistant(answer) => {
-                if let Some(answer) = answered(answer, quirks) {
-                    sent.extend(user_said(std::mem::take(&mut said)));
+                if let Some(answer) = assistant_message(answer, quirks) {
+                    sent.extend(user_message(std::mem::take(&mut user_parts)));
                     sent.push(answer);
                 }
             }
             Message::ToolResult(result) => {
                 sent.push(tool_result(result));
-                said.extend(images(result));
+                user_parts.extend(images(result));
             }
         }
     }
-    sent.extend(user_said(said));
+    sent.extend(user_message(user_parts));
     sent
 }
 
-/// Text alone goes as text: not every server takes parts.
-fn user_said(parts: Vec<PartOut<'_>>) -> Option<MessageOut<'_>> {
+/// Text alone is sent as a string: not every server accepts parts.
+fn user_message(parts: Vec<PartOut<'_>>) -> Option<MessageOut<'_>> {
     let texts: Option<Vec<&str>> = parts
         .iter()
         .map(|part| match part {
@@ -222,8 +222,8 @@ fn user_said(parts: Vec<PartOut<'_>>) -> Option<MessageOut<'_>> {
     Some(MessageOut { role: "user", content: Some(content), ..MessageOut::default() })
 }
 
-/// `None` when the wire can say nothing of it.
-fn answered(answer: &AssistantMessage, quirks: ChatQuirks) -> Option<MessageOut<'_>> {
+/// `None` when the wire cannot represent any of it.
+fn assistant_message(answer: &AssistantMessage, quirks: ChatQuirks) -> Option<MessageOut<'_>> {
     let text = answer.text();
     let tool_calls: Vec<_> = answer.tool_calls().map(call).collect();
     let content = if !text.is_empty() {
@@ -236,7 +236,7 @@ fn answered(answer: &AssistantMessage, quirks: ChatQuirks) -> Option<MessageOut<
             EmptyContent::EmptyText => Some(ContentOut::Text("".into())),
         }
     };
-    // Beside calls even the absence of thoughts is wanted.
+    // With calls, even empty reasoning is required.
     let reasoning = quirks.echo_reasoning && !tool_calls.is_empty();
     Some(MessageOut {
         role: "assistant",
@@ -260,7 +260,7 @@ fn call(call: &antiphon_core::ToolCallBlock) -> CallOut<'_> {
         ToolArguments::Object(json) => json.as_str(),
         ToolArguments::Malformed(_) => "{}",
     };
-    let function = CalledOut { name: &call.name, arguments };
+    let function = FunctionCallOut { name: &call.name, arguments };
     CallOut { id: call.id.as_str(), kind: "function", function }
 }
 
@@ -279,7 +279,7 @@ fn tool_result(result: &ToolResultMessage) -> MessageOut<'_> {
     }
 }
 
-/// The pictures of a result, and whose they are.
+/// The images of a result, with the name of its tool.
 fn images(result: &ToolResultMessage) -> Vec<PartOut<'_>> {
     let mut parts: Vec<_> = result
         .content

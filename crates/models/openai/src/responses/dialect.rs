@@ -1,9 +1,9 @@
-//! The answer as it comes on the wire.
+//! Parses the answer.
 //!
 //! `response.created`, then per item `output_item.added`, deltas, `output_item.done`, then one of
-//! `response.completed`, `incomplete` or `failed`; `error` at any time. An item of reasoning
-//! becomes two things: its summary, which is shown, and the sealed item, which is kept for the
-//! next request. Items of unknown kinds are kept too, events of unknown kinds passed over.
+//! `response.completed`, `incomplete` or `failed`; `error` at any time. A reasoning item becomes
+//! two blocks: its summary, which is shown, and the encrypted item, which is kept for the next
+//! request. Items of unknown kinds are kept, events of unknown kinds skipped.
 
 use std::borrow::Cow;
 
@@ -14,14 +14,14 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::items::{Items, Names, Part};
+use super::items::{ItemIds, Items, Part};
 use crate::failure;
 
-/// The kind of an item of reasoning.
+/// The kind of a reasoning item.
 pub(super) const REASONING: &str = "reasoning";
 
 pub(super) struct ResponsesDialect {
-    /// Until the first event, with which it is told.
+    /// Until the first event, which reports it.
     model: Option<ModelRef>,
     items: Items,
 }
@@ -91,13 +91,13 @@ struct UsageIn {
 #[derive(Deserialize)]
 struct InputIn {
     cached_tokens: Option<u64>,
-    /// Said of models that charge for it.
+    /// Reported for models that charge for it.
     cache_write_tokens: Option<u64>,
 }
 
 impl ItemIn<'_> {
-    fn names(&self, place: Option<u64>) -> Names {
-        Names { place, id: self.id.clone(), call_id: self.call_id.clone() }
+    fn ids_of(&self, index: Option<u64>) -> ItemIds {
+        ItemIds { index, id: self.id.clone(), call_id: self.call_id.clone() }
     }
 }
 
@@ -121,7 +121,7 @@ impl ResponsesDialect {
     }
 
     fn arguments(&mut self, item: usize, arguments: String, pieces: &mut Vec<Piece>) {
-        self.items.argue(item, &arguments);
+        self.items.add_arguments(item, &arguments);
         let block = self.items.block(item, Part::Call);
         pieces.push(Piece::ToolCall { block, id: None, name: None, arguments });
     }
@@ -133,14 +133,14 @@ impl ResponsesDialect {
     ) -> Result<(), ProviderError> {
         let raw = event.item.ok_or_else(|| missing("item"))?;
         let item: ItemIn<'_> = serde_json::from_str(raw.get()).map_err(malformed)?;
-        let index = self.items.opened(item.names(event.output_index));
+        let index = self.items.opened(item.ids_of(event.output_index));
         if item.kind == "function_call" {
             self.call(index, item, pieces);
         }
         Ok(())
     }
 
-    /// What is in a finished item and did not come before.
+    /// Content of a finished item that was not streamed.
     fn item_done(
         &mut self,
         event: &EventIn<'_>,
@@ -148,7 +148,7 @@ impl ResponsesDialect {
     ) -> Result<(), ProviderError> {
         let raw = event.item.ok_or_else(|| missing("item"))?;
         let item: ItemIn<'_> = serde_json::from_str(raw.get()).map_err(malformed)?;
-        let index = self.items.closed(item.names(event.output_index));
+        let index = self.items.closed(item.ids_of(event.output_index));
         match item.kind.as_str() {
             "message" => self.message(index, item.content, pieces)?,
             "function_call" => {
@@ -175,12 +175,12 @@ impl ResponsesDialect {
         Ok(())
     }
 
-    /// A call as an item tells it: with its arguments, unless they came on their own.
+    /// A call item, with its arguments unless they were streamed.
     fn call(&mut self, index: usize, item: ItemIn<'_>, pieces: &mut Vec<Piece>) -> u32 {
         let block = self.items.block(index, Part::Call);
-        let argued = self.items.is_argued(index);
-        let arguments = item.arguments.filter(|_| !argued).unwrap_or_default();
-        self.items.argue(index, &arguments);
+        let has_arguments = self.items.has_arguments(index);
+        let arguments = item.arguments.filter(|_| !has_arguments).unwrap_or_default();
+        self.items.add_arguments(index, &arguments);
         pieces.push(Piece::ToolCall { block, id: item.call_id, name: item.name, arguments });
         block
     }
@@ -200,8 +200,7 @@ impl ResponsesDialect {
                 self.thinking(index, Part::Reasoning(part), text, pieces);
             }
         }
-        // Without its seal it cannot be sent back: the server has not kept what its id stands
-        // for.
+        // Without its encrypted content it cannot be sent back: the server has not stored it.
         match item.encrypted_content {
             Some(seal) if !seal.is_empty() => self.keep(index, item.kind, raw, pieces),
             Some(_) | None => Ok(()),
@@ -217,7 +216,7 @@ impl ResponsesDialect {
     ) -> Result<(), ProviderError> {
         let value = RawJson::parse(raw.get())
             .map_err(|error| ProviderError::Protocol { message: error.to_string() })?;
-        let block = self.items.block(index, Part::Sealed);
+        let block = self.items.block(index, Part::Encrypted);
         pieces.push(Piece::Opaque { block, kind, value });
         Ok(())
     }
@@ -230,7 +229,7 @@ impl Dialect for ResponsesDialect {
         data: &str,
         pieces: &mut Vec<Piece>,
     ) -> Result<(), ProviderError> {
-        // Not of this wire, but habit is strong.
+        // Not part of this wire, but some servers send it.
         if data.trim() == "[DONE]" {
             return Ok(());
         }
@@ -263,7 +262,7 @@ impl Dialect for ResponsesDialect {
             }
             "response.function_call_arguments.done" => {
                 let item = self.item_of(&event);
-                if !self.items.is_argued(item) {
+                if !self.items.has_arguments(item) {
                     self.arguments(item, text_of(event.arguments)?, pieces);
                 }
             }
@@ -281,8 +280,8 @@ impl Dialect for ResponsesDialect {
     }
 }
 
-/// The answer is whole, or as whole as it gets. Some servers say `completed` of both and tell
-/// the difference inside.
+/// The answer is complete, or as complete as it gets. Some servers report `completed` for both and
+/// put the difference inside.
 fn finish(response: &ResponseIn, pieces: &mut Vec<Piece>) {
     if let Some(usage) = &response.usage {
         let details = usage.input_tokens_details.as_ref();
@@ -302,7 +301,7 @@ fn finish(response: &ResponseIn, pieces: &mut Vec<Piece>) {
     let reason = match raw.as_str() {
         "completed" => StopReason::EndTurn,
         "max_output_tokens" => StopReason::Length,
-        // Whatever there is of it, calls too, is not to be used.
+        // The partial answer, calls included, must not be used.
         "content_filter" => StopReason::Error,
         _ => StopReason::Unknown,
     };
@@ -325,7 +324,7 @@ fn texts(raw: Option<&RawValue>) -> Result<Vec<String>, ProviderError> {
     Ok(parts.into_iter().filter_map(|part| part.text.or(part.refusal)).collect())
 }
 
-/// Nothing at all is no text.
+/// A missing value is an empty text.
 fn text_of(raw: Option<&RawValue>) -> Result<String, ProviderError> {
     raw.map_or(Ok(String::new()), |raw| serde_json::from_str(raw.get()).map_err(malformed))
 }
@@ -357,7 +356,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_comes_nothing_panics_and_only_calls_that_ended_are_kept(
+        fn any_input_is_parsed_without_a_panic_and_only_complete_calls_are_kept(
             stream in mangled(&RECORDED),
         ) {
             let model = ModelRef::parse("provider/model").expect("a model");

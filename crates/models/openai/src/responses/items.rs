@@ -1,40 +1,40 @@
-//! Which item of an answer an event is about, and which block it becomes.
+//! Maps events to items of an answer, and items to blocks.
 //!
-//! OpenAI names an item in each event by its place in the answer. llama.cpp gives no places and
-//! calls a function call by the id of the call; some proxies make up a new id each time.
+//! OpenAI identifies an item in each event by its index. llama.cpp sends no index and identifies a
+//! function call by the id of the call; some proxies generate a new id each time.
 
 /// The items of one answer.
 #[derive(Default)]
 pub(super) struct Items {
-    /// In the order they were first heard of; their place here stands for them.
+    /// In the order of their first events; the index here identifies them.
     items: Vec<Item>,
-    /// In the order they were opened; their place here is their number.
+    /// In the order of their starts; the index here is the block number.
     blocks: Vec<Block>,
 }
 
-/// What an item is called on the wire.
+/// How the wire identifies an item.
 #[derive(Default)]
-pub(super) struct Names {
-    pub(super) place: Option<u64>,
+pub(super) struct ItemIds {
+    pub(super) index: Option<u64>,
     pub(super) id: Option<String>,
     pub(super) call_id: Option<String>,
 }
 
-/// What an item is made of. Texts and thoughts are numbered by the wire.
+/// The parts of an item. Texts and thoughts are numbered by the wire.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     Text(u32),
     Summary(u32),
     Reasoning(u32),
     Call,
-    /// The whole item, as it came.
-    Sealed,
+    /// The whole item, unchanged.
+    Encrypted,
 }
 
 struct Item {
-    names: Names,
-    /// Some of its arguments came.
-    argued: bool,
+    ids: ItemIds,
+    /// Some of its arguments were streamed.
+    has_arguments: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -44,30 +44,29 @@ struct Block {
 }
 
 impl Items {
-    /// The item a delta belongs to: the one at its place, else the one of its id, else the
-    /// newest.
-    pub(super) fn of_delta(&mut self, place: Option<u64>, id: Option<&str>) -> usize {
-        let newest = self.newest().filter(|_| place.is_none());
-        self.known(place, [id, None])
-            .or(newest)
-            .unwrap_or_else(|| self.open(Names { place, id: id.map(str::to_owned), call_id: None }))
+    /// The item that a delta belongs to: by index, else by id, else the newest.
+    pub(super) fn of_delta(&mut self, index: Option<u64>, id: Option<&str>) -> usize {
+        let newest = self.newest().filter(|_| index.is_none());
+        self.known(index, [id, None]).or(newest).unwrap_or_else(|| {
+            self.open(ItemIds { index, id: id.map(str::to_owned), call_id: None })
+        })
     }
 
-    /// The item that is said to begin.
-    pub(super) fn opened(&mut self, names: Names) -> usize {
-        self.known(names.place, names.ids()).unwrap_or_else(|| self.open(names))
+    /// The item of an `added` event.
+    pub(super) fn opened(&mut self, ids: ItemIds) -> usize {
+        self.known(ids.index, ids.ids()).unwrap_or_else(|| self.open(ids))
     }
 
-    /// The item that is said to be done, which may be news.
-    pub(super) fn closed(&mut self, names: Names) -> usize {
-        let newest = self.newest().filter(|_| names.is_empty());
-        self.known(names.place, names.ids()).or(newest).unwrap_or_else(|| self.open(names))
+    /// The item of a `done` event, which may be new.
+    pub(super) fn closed(&mut self, ids: ItemIds) -> usize {
+        let newest = self.newest().filter(|_| ids.is_empty());
+        self.known(ids.index, ids.ids()).or(newest).unwrap_or_else(|| self.open(ids))
     }
 
-    /// The number of the block that a part of an item becomes.
+    /// The block number of a part of an item.
     pub(super) fn block(&mut self, item: usize, part: Part) -> u32 {
         let block = Block { item, part };
-        // From the back: deltas nearly always belong to the newest block.
+        // From the end: deltas nearly always belong to the newest block.
         let known = self.blocks.iter().rposition(|known| *known == block);
         let number = known.unwrap_or_else(|| {
             self.blocks.push(block);
@@ -76,25 +75,25 @@ impl Items {
         u32::try_from(number).unwrap_or(u32::MAX)
     }
 
-    /// Whether anything of such a part of an item came.
+    /// Whether such a part of an item was received.
     pub(super) fn has(&self, item: usize, part: impl Fn(Part) -> bool) -> bool {
         self.blocks.iter().any(|block| block.item == item && part(block.part))
     }
 
-    /// Whether some of the arguments of a call came.
-    pub(super) fn is_argued(&self, item: usize) -> bool {
-        self.items[item].argued
+    /// Whether some arguments of a call were streamed.
+    pub(super) fn has_arguments(&self, item: usize) -> bool {
+        self.items[item].has_arguments
     }
 
-    /// Arguments of a call came.
-    pub(super) fn argue(&mut self, item: usize, arguments: &str) {
-        self.items[item].argued |= !arguments.is_empty();
+    /// Records that arguments of a call were streamed.
+    pub(super) fn add_arguments(&mut self, item: usize, arguments: &str) {
+        self.items[item].has_arguments |= !arguments.is_empty();
     }
 
-    fn known(&self, place: Option<u64>, ids: [Option<&str>; 2]) -> Option<usize> {
-        self.items.iter().rposition(|item| match place {
-            Some(_) => item.names.place == place,
-            None => ids.into_iter().flatten().any(|id| item.names.ids().contains(&Some(id))),
+    fn known(&self, index: Option<u64>, ids: [Option<&str>; 2]) -> Option<usize> {
+        self.items.iter().rposition(|item| match index {
+            Some(_) => item.ids.index == index,
+            None => ids.into_iter().flatten().any(|id| item.ids.ids().contains(&Some(id))),
         })
     }
 
@@ -102,21 +101,21 @@ impl Items {
         self.items.len().checked_sub(1)
     }
 
-    /// More than an answer may hold all belong to the last one.
-    fn open(&mut self, names: Names) -> usize {
+    /// Above the limit, further items count as the last one.
+    fn open(&mut self, ids: ItemIds) -> usize {
         if self.items.len() < antiphon_core::stream::BLOCKS_MAX {
-            self.items.push(Item { names, argued: false });
+            self.items.push(Item { ids, has_arguments: false });
         }
         self.items.len() - 1
     }
 }
 
-impl Names {
+impl ItemIds {
     fn ids(&self) -> [Option<&str>; 2] {
         [self.id.as_deref(), self.call_id.as_deref()]
     }
 
     fn is_empty(&self) -> bool {
-        self.place.is_none() && self.ids() == [None, None]
+        self.index.is_none() && self.ids() == [None, None]
     }
 }

@@ -1,9 +1,9 @@
-//! The request as the wire wants it.
+//! Serializes the request.
 //!
-//! The conversation is a list of items. Reasoning goes back to the model that wrote it as the
-//! sealed item it came as, never as the summary shown to the reader. An item of reasoning that
-//! nothing of its answer follows is refused, so it stays behind with what it led to: the call
-//! that was never run, the answer that was cut short.
+//! The conversation is a list of items. Reasoning is sent back to the model that wrote it as the
+//! encrypted item, never as the summary. The wire refuses a reasoning item without a following item
+//! of its answer, so it is omitted together with what it led to: a call that was never executed, an
+//! interrupted answer.
 
 use std::borrow::Cow;
 
@@ -55,7 +55,7 @@ struct ToolOut<'a> {
     name: &'a str,
     description: &'a str,
     parameters: &'a RawJson,
-    /// Strict schemas, the wire's default, must follow rules that other people's tools do not.
+    /// Strict schemas, the wire's default, impose rules that tools of third parties do not follow.
     strict: bool,
 }
 
@@ -74,7 +74,7 @@ enum ToolChoiceOut<'a> {
 #[serde(untagged)]
 enum ItemOut<'a> {
     Known(KnownItem<'a>),
-    /// Goes back as it came.
+    /// Sent back unchanged.
     Opaque(&'a RawJson),
 }
 
@@ -100,21 +100,21 @@ enum PartOut<'a> {
     InputImage { image_url: String, detail: &'static str },
 }
 
-/// The JSON to send.
+/// The JSON body.
 pub(super) fn body(
     request: &Request,
     model: &ModelRef,
     quirks: ResponsesQuirks,
 ) -> Result<Vec<u8>, ProviderError> {
     let history = for_model(&request.messages, model, IDS);
-    let sealed = quirks.sealed_reasoning.then_some("reasoning.encrypted_content");
+    let encrypted = quirks.encrypted_reasoning.then_some("reasoning.encrypted_content");
     let body = Body {
         model: &request.model,
         instructions: Some(request.system_prompt.as_str()).filter(|text| !text.trim().is_empty()),
         input: history.iter().flat_map(|message| items(message)).collect(),
         stream: true,
         store: false,
-        include: sealed.into_iter().collect(),
+        include: encrypted.into_iter().collect(),
         max_output_tokens: request.max_tokens.map(std::num::NonZeroU32::get),
         temperature: request.temperature.map(antiphon_core::Temperature::get),
         reasoning: request.thinking_tokens.map(|budget| ReasoningOut {
@@ -138,7 +138,7 @@ fn tool(tool: &antiphon_core::Tool) -> ToolOut<'_> {
     }
 }
 
-/// A choice among no tools is refused.
+/// Without tools, the wire refuses a tool choice.
 fn tool_choice(request: &Request) -> Option<ToolChoiceOut<'_>> {
     if request.tools.is_empty() {
         return None;
@@ -178,12 +178,12 @@ fn led_to_something(block: &AssistantBlock) -> bool {
 
 fn item(block: &AssistantBlock) -> Option<ItemOut<'_>> {
     let known = match block {
-        // As plain text: in parts, older servers want the id that the text once had.
+        // As a string: in parts, older servers require the original id of the text.
         AssistantBlock::Text(text) => KnownItem::Message {
             role: "assistant",
             content: ContentOut::Text(text.text.as_str().into()),
         },
-        // Only a summary, for the reader.
+        // A summary for the reader only.
         AssistantBlock::Thinking(_) => return None,
         AssistantBlock::ToolCall(call) => KnownItem::FunctionCall {
             call_id: call.id.as_str(),
@@ -198,7 +198,7 @@ fn item(block: &AssistantBlock) -> Option<ItemOut<'_>> {
     Some(ItemOut::Known(known))
 }
 
-/// Text alone goes as text: not every server takes parts here.
+/// Text alone is sent as a string: not every server accepts parts here.
 fn tool_result(result: &ToolResultMessage) -> KnownItem<'_> {
     let texts: Option<Vec<&str>> = result
         .content

@@ -1,4 +1,4 @@
-//! Chat Completions: answers that are whole, however oddly they are told.
+//! Chat Completions: complete answers in all their variants.
 
 use antiphon_core::{AssistantBlock, AssistantMessage, StopReason};
 use antiphon_model_server::Reply;
@@ -14,7 +14,7 @@ pub(crate) fn delta(json: &str) -> String {
     format!("data: {{\"object\":\"chat.completion.chunk\",\"choices\":{choices}}}\n\n")
 }
 
-/// A delta of one call, from the fields around its function and those of the function.
+/// A delta of one call, from its fields and those of its function.
 pub(crate) fn call_delta(fields: &str, function: &str) -> String {
     format!(r#"{{"tool_calls":[{{{fields}"type":"function","function":{{{function}}}}}]}}"#)
 }
@@ -31,8 +31,8 @@ const USAGE: &str = concat!(
 
 pub(crate) const DONE: &str = "data: [DONE]\n\n";
 
-/// A stream of these deltas that ends as OpenAI ends it.
-fn told(deltas: &[&str], reason: &str) -> String {
+/// A stream of these deltas with OpenAI's ending.
+fn stream(deltas: &[&str], reason: &str) -> String {
     let deltas: String = deltas.iter().map(|json| delta(json)).collect();
     deltas + &finish(reason) + USAGE + DONE
 }
@@ -41,39 +41,39 @@ fn case(name: &'static str, body: impl Into<Vec<u8>>, outcome: Outcome) -> Case 
     Case { name, reply: Reply::events(body), outcome }
 }
 
-/// A whole answer that ended with `raw` and counted its tokens.
-fn said(content: Vec<AssistantBlock>, raw: &str, stop_reason: StopReason) -> Outcome {
+/// A complete answer with the stop reason `raw` and usage.
+fn complete(content: Vec<AssistantBlock>, raw: &str, stop_reason: StopReason) -> Outcome {
     let usage = usage(6, 3, Some(4));
     whole(AssistantMessage { stop_reason, usage, ..answer(content, raw) })
 }
 
-/// The same, ended by itself.
-fn spoke(content: Vec<AssistantBlock>) -> Outcome {
-    said(content, "stop", StopReason::EndTurn)
+/// The same with the reason `stop`.
+fn complete_text(content: Vec<AssistantBlock>) -> Outcome {
+    complete(content, "stop", StopReason::EndTurn)
 }
 
 fn used(content: Vec<AssistantBlock>) -> Outcome {
-    said(content, "tool_calls", StopReason::ToolUse)
+    complete(content, "tool_calls", StopReason::ToolUse)
 }
 
 #[tokio::test]
-async fn text_is_read_in_whichever_shape_it_comes() {
-    let hi = || spoke(vec![text("Hi")]);
-    let crlf = told(&[r#"{"content":"Hi"}"#], "stop").replace('\n', "\r\n");
+async fn text_is_parsed_in_all_its_forms() {
+    let hi = || complete_text(vec![text("Hi")]);
+    let crlf = stream(&[r#"{"content":"Hi"}"#], "stop").replace('\n', "\r\n");
     let nulls = r#"{"role":null,"content":null,"refusal":null,"tool_calls":null,"reasoning":null,
         "reasoning_content":null,"function_call":null}"#
         .replace('\n', "");
     let comments = format!(": ping\n\n{}: ping\n\nretry: 10\n\n{}", delta("{}"), {
-        told(&[r#"{"content":"Hi"}"#], "stop")
+        stream(&[r#"{"content":"Hi"}"#], "stop")
     });
     let extra = format!(
         "event: chunk\nid: 7\ndata: {{\"x_groq\":{{\"id\":\"r\"}},\"choices\":null}}\n\n{}",
-        told(&[r#"{"content":"Hi","annotations":[],"audio":{"a":1}}"#], "stop")
+        stream(&[r#"{"content":"Hi","annotations":[],"audio":{"a":1}}"#], "stop")
     );
     let unicode = [r#"{"content":"Gr\u00fc\u00dfe, 世"}"#, r#"{"content":"界 🎻"}"#];
     let refusal = [r#"{"refusal":"I can"}"#, r#"{"refusal":"not."}"#];
     let at_once = r#"{"role":"assistant","content":"Hi"}"#;
-    let split = |deltas: &[&str]| told(deltas, "stop");
+    let split = |deltas: &[&str]| stream(deltas, "stop");
     check(
         Wire::chat(),
         [
@@ -85,18 +85,22 @@ async fn text_is_read_in_whichever_shape_it_comes() {
             case("with other line ends", crlf, hi()),
             case("between comments", comments, hi()),
             case("with keys nobody knows", extra, hi()),
-            case("in long characters", split(&unicode), spoke(vec![text("Grüße, 世界 🎻")])),
-            case("as a refusal", split(&refusal), spoke(vec![text("I cannot.")])),
-            case("as no text at all", split(&[]), spoke(Vec::new())),
+            case(
+                "in long characters",
+                split(&unicode),
+                complete_text(vec![text("Grüße, 世界 🎻")]),
+            ),
+            case("as a refusal", split(&refusal), complete_text(vec![text("I cannot.")])),
+            case("as no text at all", split(&[]), complete_text(Vec::new())),
         ],
     )
     .await;
 }
 
 #[tokio::test]
-async fn thinking_is_read_from_the_fields_servers_use_and_never_twice() {
-    let thought = || spoke(vec![thinking("Hm."), text("Hi")]);
-    let then_hi = |deltas: &[&str]| told(&[deltas, &[r#"{"content":"Hi"}"#]].concat(), "stop");
+async fn thinking_is_parsed_from_each_field_and_never_twice() {
+    let thought = || complete_text(vec![thinking("Hm."), text("Hi")]);
+    let then_hi = |deltas: &[&str]| stream(&[deltas, &[r#"{"content":"Hi"}"#]].concat(), "stop");
     let both = r#"{"reasoning":"Hm.","reasoning_content":"Hm."}"#;
     let detailed = r#"{"content":"","reasoning":"Hm.","reasoning_details":[{"text":"Hm."}]}"#;
     check(
@@ -116,7 +120,7 @@ async fn thinking_is_read_from_the_fields_servers_use_and_never_twice() {
 }
 
 #[tokio::test]
-async fn calls_are_told_apart_and_put_together() {
+async fn parallel_calls_are_separated_and_assembled() {
     let one = || used(vec![call("call_1", "f", r#"{"a":1}"#)]);
     let both = || used(vec![call("call_1", "f", r#"{"a":1}"#), call("call_2", "g", "{}")]);
     let open = &call_delta(r#""index":0,"id":"call_1","#, r#""name":"f","arguments":"""#);
@@ -132,8 +136,9 @@ async fn calls_are_told_apart_and_put_together() {
     let no_index_two = &call_delta(r#""id":"call_2","#, r#""name":"g""#);
     let object = call_delta(r#""id":"call_1","#, r#""name":"f","arguments":{"a":1}"#);
     let together = &object.replace("]}", r#",{"id":"call_2","function":{"name":"g"}}]}"#);
-    let split = |calls: &[&str]| told(calls, "tool_calls");
-    let ended = |raw: &str| said(vec![call("call_1", "f", r#"{"a":1}"#)], raw, StopReason::ToolUse);
+    let split = |calls: &[&str]| stream(calls, "tool_calls");
+    let ended =
+        |raw: &str| complete(vec![call("call_1", "f", r#"{"a":1}"#)], raw, StopReason::ToolUse);
     check(
         Wire::chat(),
         [
@@ -146,8 +151,8 @@ async fn calls_are_told_apart_and_put_together() {
             case("two without an index", split(&[no_index, no_index_two]), both()),
             case("two on one index", split(&[open, head, tail, on_zero]), both()),
             case("two at once, arguments as an object", split(&[together]), both()),
-            case("that end with the word stop", told(&[no_index], "stop"), ended("stop")),
-            case("by the old word", told(&[no_index], "function_call"), ended("function_call")),
+            case("that end with the word stop", stream(&[no_index], "stop"), ended("stop")),
+            case("by the old word", stream(&[no_index], "function_call"), ended("function_call")),
         ],
     )
     .await;
@@ -163,20 +168,24 @@ async fn arguments_are_kept_as_the_model_wrote_them() {
     check(
         Wire::chat(),
         [
-            case("none", told(&[&with("")], "tool_calls"), used(vec![call("call_1", "f", "{}")])),
+            case("none", stream(&[&with("")], "tool_calls"), used(vec![call("call_1", "f", "{}")])),
             case(
                 "byte for byte",
-                told(&[&with(odd)], "tool_calls"),
+                stream(&[&with(odd)], "tool_calls"),
                 used(vec![call("call_1", "f", odd)]),
             ),
             case(
                 "cut off by the limit",
-                told(&[&with(r#"{"a":"#)], "length"),
-                said(vec![malformed_call("call_1", "f", r#"{"a":"#)], "length", StopReason::Length),
+                stream(&[&with(r#"{"a":"#)], "length"),
+                complete(
+                    vec![malformed_call("call_1", "f", r#"{"a":"#)],
+                    "length",
+                    StopReason::Length,
+                ),
             ),
             case(
                 "not an object",
-                told(&[&with("[1]")], "tool_calls"),
+                stream(&[&with("[1]")], "tool_calls"),
                 used(vec![malformed_call("call_1", "f", "[1]")]),
             ),
         ],
@@ -185,25 +194,25 @@ async fn arguments_are_kept_as_the_model_wrote_them() {
 }
 
 #[tokio::test]
-async fn an_answer_ends_with_its_reason() {
+async fn an_answer_ends_with_its_stop_reason() {
     let hi = r#"{"content":"Hi"}"#;
-    let ended = |raw: &str, reason| said(vec![text("Hi")], raw, reason);
+    let ended = |raw: &str, reason| complete(vec![text("Hi")], raw, reason);
     let (length, unknown) = (StopReason::Length, StopReason::Unknown);
-    let late = told(&[hi], "").replace(USAGE, &(finish("stop") + USAGE));
+    let late = stream(&[hi], "").replace(USAGE, &(finish("stop") + USAGE));
     let open_end = delta(hi) + &finish("stop") + USAGE;
     let unsaid = delta(hi) + USAGE + DONE;
-    let spoken = || spoke(vec![text("Hi")]);
+    let spoken = || complete_text(vec![text("Hi")]);
     check(
         Wire::chat(),
         [
-            case("length", told(&[hi], "length"), ended("length", length)),
-            case("a full window", told(&[hi], "model_length"), ended("model_length", length)),
+            case("length", stream(&[hi], "length"), ended("length", length)),
+            case("a full window", stream(&[hi], "model_length"), ended("model_length", length)),
             case(
                 "filtered",
-                told(&[hi], "content_filter"),
+                stream(&[hi], "content_filter"),
                 ended("content_filter", StopReason::Error),
             ),
-            case("unheard of", told(&[hi], "eos_token"), ended("eos_token", unknown)),
+            case("unheard of", stream(&[hi], "eos_token"), ended("eos_token", unknown)),
             case("an empty one first", late, spoken()),
             case("without [DONE]", open_end.as_str(), spoken()),
             case("without [DONE] and its last line end", open_end.trim_end(), spoken()),
@@ -214,7 +223,7 @@ async fn an_answer_ends_with_its_reason() {
 }
 
 #[tokio::test]
-async fn an_answer_is_counted_wherever_the_count_is() {
+async fn usage_is_parsed_from_each_position() {
     let hi = delta(r#"{"content":"Hi"}"#);
     let counted = |choices: &str, usage: &str| {
         format!("data: {{\"choices\":{choices},\"usage\":{usage}}}\n\n")
@@ -226,7 +235,7 @@ async fn an_answer_is_counted_wherever_the_count_is() {
     let all_along = counted(r#"[{"delta":{"content":"Hi"}}]"#, running) + &finish("stop") + USAGE;
     let empty = hi.clone() + &finish("stop") + &counted("[]", "{}") + DONE;
     let nowhere = hi + &finish("stop") + DONE;
-    let spoken = || spoke(vec![text("Hi")]);
+    let spoken = || complete_text(vec![text("Hi")]);
     let uncounted = || whole(answer(vec![text("Hi")], "stop"));
     check(
         Wire::chat(),
@@ -243,7 +252,7 @@ async fn an_answer_is_counted_wherever_the_count_is() {
 #[tokio::test]
 async fn a_line_of_a_megabyte_is_read() {
     let long = "x".repeat(1 << 20);
-    let body = told(&[&format!(r#"{{"content":"{long}"}}"#)], "stop");
+    let body = stream(&[&format!(r#"{{"content":"{long}"}}"#)], "stop");
     let (found, _) = ask(Wire::chat(), Reply::events(body).split(64 * 1024), hello()).await;
-    assert_eq!(found, spoke(vec![text(&long)]));
+    assert_eq!(found, complete_text(vec![text(&long)]));
 }

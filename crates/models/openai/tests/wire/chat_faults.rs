@@ -1,4 +1,4 @@
-//! Chat Completions: answers that broke off.
+//! Chat Completions: interrupted answers.
 
 use antiphon_core::{AssistantBlock, ProviderError};
 use antiphon_model_server::{Ending, Reply};
@@ -23,7 +23,7 @@ fn server(status: u16, message: &str) -> ProviderError {
 }
 
 #[tokio::test]
-async fn an_answer_that_just_ends_was_cut() {
+async fn an_answer_without_an_end_is_interrupted() {
     let call = delta(&call_delta(r#""index":0,"id":"c1","#, r#""name":"f","arguments":"{}""#));
     let cut = || broken(begun(), ProviderError::Cut);
     let reset = Reply::events(once()).ending(Ending::Cut);
@@ -31,7 +31,7 @@ async fn an_answer_that_just_ends_was_cut() {
         Wire::chat(),
         [
             case("in the middle of its text", once(), cut()),
-            // A call that was not finished is nothing anybody could run.
+            // An incomplete call must not be executed.
             case("in the middle of a call", once() + &call, cut()),
             Case { name: "with its connection", reply: reset, outcome: cut() },
         ],
@@ -40,7 +40,7 @@ async fn an_answer_that_just_ends_was_cut() {
 }
 
 #[tokio::test]
-async fn an_error_in_the_middle_of_an_answer_says_what_to_do() {
+async fn an_error_in_the_middle_of_a_stream_has_its_type() {
     let after = |error: &str| format!("{}data: {error}\n\n{DONE}", once());
     let inside = |fields: &str| after(&format!(r#"{{"error":{{{fields}}}}}"#));
     let openai = r#""message":"Oops.","type":"server_error","param":null,"code":null"#;
@@ -88,7 +88,7 @@ async fn an_error_in_the_middle_of_an_answer_says_what_to_do() {
 }
 
 #[tokio::test]
-async fn what_is_not_the_wire_is_refused() {
+async fn malformed_chunks_are_refused() {
     let no_name = delta(&call_delta(r#""index":0,"id":"c1","#, r#""arguments":"{}""#));
     let mut nameless = broken(Vec::new(), protocol("block 2 calls no tool"));
     nameless.message.raw_stop_reason = "tool_calls".to_owned();

@@ -1,4 +1,4 @@
-//! Chat Completions: what is sent.
+//! Chat Completions: requests.
 
 use std::num::NonZeroU32;
 
@@ -12,11 +12,11 @@ use antiphon_openai::{ChatQuirks, EmptyContent, MaxTokensField};
 use serde_json::{Value, json};
 
 use crate::world::{
-    AT, PICTURE_URL, Wire, answer, ask, asked, call, conversation, hello, malformed_call, model,
-    picture, result, sealed, sent, text, thinking, weather_tool,
+    AT, PICTURE_URL, Wire, answer, ask, asked, call, conversation, encrypted, hello,
+    malformed_call, model, picture, result, sent, text, thinking, weather_tool,
 };
 
-/// The messages a conversation is sent as; the rest of the body is as always.
+/// The `messages` of a conversation; the rest of the body is checked here.
 async fn messages(history: Vec<Message>) -> Value {
     messages_with(ChatQuirks::default(), history).await
 }
@@ -30,7 +30,7 @@ async fn messages_with(quirks: ChatQuirks, history: Vec<Message>) -> Value {
     messages
 }
 
-/// The wire's form of a call and of its result.
+/// The wire form of a call and of its result.
 fn wire_call(id: &str, arguments: &str) -> Value {
     json!({"id": id, "type": "function",
         "function": {"name": "get_weather", "arguments": arguments}})
@@ -45,7 +45,7 @@ fn hi() -> Value {
 }
 
 #[tokio::test]
-async fn it_posts_json_with_the_key_to_the_address_of_the_wire() {
+async fn it_posts_json_with_the_key_to_the_right_address() {
     let (_, requests) = ask(Wire::chat(), Reply::events(""), hello()).await;
     let [request] = requests.as_slice() else { unreachable!("one request is sent") };
     assert_eq!((request.method.as_str(), request.path.as_str()), ("POST", "/v1/chat/completions"));
@@ -60,7 +60,7 @@ async fn a_plain_question_is_one_message() {
 }
 
 #[tokio::test]
-async fn everything_a_request_can_say_is_said() {
+async fn all_settings_of_a_request_are_sent() {
     let request = Request {
         system_prompt: "Be brief.".to_owned(),
         tools: vec![weather_tool()],
@@ -101,7 +101,7 @@ async fn everything_a_request_can_say_is_said() {
 }
 
 #[tokio::test]
-async fn a_choice_of_tools_is_one_word_and_none_without_tools() {
+async fn a_tool_choice_is_one_word_and_absent_without_tools() {
     for (tool_choice, word) in [
         (ToolChoice::Auto, None),
         (ToolChoice::None, Some("none")),
@@ -127,7 +127,7 @@ async fn a_thinking_budget_becomes_a_word() {
 }
 
 #[tokio::test]
-async fn a_conversation_with_tools_goes_back_in_order() {
+async fn a_conversation_with_tools_is_sent_in_order() {
     let looked = vec![
         text("I look."),
         call("call_1", "get_weather", r#"{"city": "Paris"}"#),
@@ -175,7 +175,7 @@ async fn mistral_gets_ids_of_nine_letters_and_digits() {
 }
 
 #[test]
-fn a_server_is_known_by_its_whole_name() {
+fn a_server_is_recognized_by_its_full_host_name() {
     let compatible = ChatQuirks::compatible();
     let at = |url: &str| ChatQuirks::at(&Endpoint::parse(url).unwrap());
     let mistral = ChatQuirks { ids: IdRule::Exactly { bytes: 9 }, ..compatible };
@@ -192,7 +192,7 @@ fn a_server_is_known_by_its_whole_name() {
 }
 
 #[tokio::test]
-async fn an_answer_of_calls_alone_never_has_null_for_its_text() {
+async fn an_answer_of_calls_alone_never_has_null_content() {
     let history = || {
         vec![
             asked("hi"),
@@ -212,7 +212,7 @@ async fn an_answer_of_calls_alone_never_has_null_for_its_text() {
 }
 
 #[tokio::test]
-async fn pictures_are_data_and_those_of_results_follow_the_last_result() {
+async fn images_are_data_urls_and_those_of_results_follow_the_last_result() {
     let content = vec![InputBlock::text("look"), picture()];
     let calls = vec![call("call_1", "get_weather", "{}"), call("call_2", "get_weather", "{}")];
     let history = vec![
@@ -238,7 +238,7 @@ async fn pictures_are_data_and_those_of_results_follow_the_last_result() {
 }
 
 #[tokio::test]
-async fn thinking_stays_behind_unless_the_server_wants_its_own_back() {
+async fn thinking_is_omitted_unless_the_server_requires_it() {
     let thought = |id: &str| vec![thinking("Hm."), call(id, "get_weather", "{}")];
     let foreign = AssistantMessage {
         model: Some(model("anthropic/claude")),
@@ -251,7 +251,7 @@ async fn thinking_stays_behind_unless_the_server_wants_its_own_back() {
             result("call_1", "get_weather", vec![InputBlock::text("sun")]),
             foreign.clone().into(),
             result("call_2", "get_weather", vec![InputBlock::text("sun")]),
-            answer(vec![thinking("Hm."), sealed("reasoning", "{}")], "stop").into(),
+            answer(vec![thinking("Hm."), encrypted("reasoning", "{}")], "stop").into(),
             answer(vec![thinking("Hm."), text("Sun.")], "stop").into(),
         ]
     };
@@ -271,7 +271,7 @@ async fn thinking_stays_behind_unless_the_server_wants_its_own_back() {
 }
 
 #[tokio::test]
-async fn what_no_server_takes_is_left_out_and_neighbors_are_joined() {
+async fn unsupported_blocks_are_omitted_and_adjacent_messages_merged() {
     let broken = |stop_reason| {
         Message::Assistant(AssistantMessage { stop_reason, ..answer(vec![text("On")], "") })
     };
@@ -296,7 +296,7 @@ async fn what_no_server_takes_is_left_out_and_neighbors_are_joined() {
 }
 
 #[tokio::test]
-async fn arguments_nobody_can_read_go_back_as_an_empty_object() {
+async fn invalid_arguments_are_sent_as_an_empty_object() {
     let history = vec![
         asked("hi"),
         answer(vec![malformed_call("call_1", "get_weather", r#"{"ci"#)], "length").into(),

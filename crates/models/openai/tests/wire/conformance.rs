@@ -1,4 +1,4 @@
-//! The providers' contract, on both wires.
+//! The conformance suite of providers on both wires.
 
 mod chat;
 mod responses;
@@ -16,12 +16,12 @@ use serde_json::{Value, json};
 use chat::Chunks;
 use responses::Items;
 
-/// One for all: reading the certificates of the system takes longer than a check.
+/// Shared: loading the system's certificates takes longer than a check.
 static TRANSPORT: LazyLock<Transport> =
     LazyLock::new(|| Transport::new(&TransportConfig::default()).unwrap());
 
 #[tokio::test]
-async fn chat_completions_keep_the_contract_of_providers() {
+async fn chat_completions_passes_the_conformance_suite() {
     let wire = ServedWire::<Chunks, _>::new(|server| {
         let (name, base_url) = ("openai".to_owned(), address(server));
         let config = ChatConfig { name, base_url, api_key: None, quirks: ChatQuirks::default() };
@@ -32,7 +32,7 @@ async fn chat_completions_keep_the_contract_of_providers() {
 }
 
 #[tokio::test]
-async fn responses_keep_the_contract_of_providers() {
+async fn responses_passes_the_conformance_suite() {
     let wire = ServedWire::<Items, _>::new(|server| {
         let (name, base_url) = ("openai".to_owned(), address(server));
         let quirks = ResponsesQuirks::default();
@@ -50,7 +50,7 @@ fn address(server: &ModelServer) -> Endpoint {
     Endpoint::parse(&server.url()).unwrap().at("/v1")
 }
 
-/// What both wires say in place of an answer.
+/// The error response of both wires.
 fn refused(refusal: Refusal) -> Reply {
     let status = match refusal {
         Refusal::InvalidRequest | Refusal::ContextOverflow => 400,

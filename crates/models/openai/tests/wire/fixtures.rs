@@ -1,10 +1,10 @@
-//! Streams in the shapes real servers send, whole.
+//! Recorded streams of real servers.
 
 use antiphon_core::{AssistantMessage, ProviderError, StopReason};
 use antiphon_model_server::Reply;
 
 use crate::world::{
-    Case, Outcome, Wire, answer, broken, call, check, sealed, text, thinking, usage, whole,
+    Case, Outcome, Wire, answer, broken, call, check, encrypted, text, thinking, usage, whole,
 };
 
 const SEALED: &str = concat!(
@@ -28,7 +28,7 @@ fn of(message: AssistantMessage, stop_reason: StopReason) -> Outcome {
 }
 
 #[tokio::test]
-async fn chat_streams_of_real_servers_are_read_as_they_are_meant() {
+async fn recorded_chat_streams_are_parsed() {
     let paris = |id| call(id, "get_weather", r#"{"city":"Paris"}"#);
     let oslo = |id| call(id, "get_weather", r#"{"city":"Oslo"}"#);
     let counted = |message, input, output, cached| AssistantMessage {
@@ -71,7 +71,7 @@ async fn chat_streams_of_real_servers_are_read_as_they_are_meant() {
 }
 
 #[tokio::test]
-async fn responses_streams_of_real_servers_are_read_as_they_are_meant() {
+async fn recorded_responses_streams_are_parsed() {
     let paris = |id| call(id, "get_weather", r#"{"city":"Paris"}"#);
     let oslo = |id| call(id, "get_weather", r#"{"city":"Oslo"}"#);
     let counted = |content, raw| AssistantMessage {
@@ -81,7 +81,7 @@ async fn responses_streams_of_real_servers_are_read_as_they_are_meant() {
     let reasoned = vec![
         thinking("**Looking it up** I need the weather."),
         thinking("**Choosing** One call will do."),
-        sealed("reasoning", SEALED),
+        encrypted("reasoning", SEALED),
         paris("call_Paris01"),
     ];
     let both = vec![text("Both then."), paris("call_Paris01"), oslo("call_Oslo02")];

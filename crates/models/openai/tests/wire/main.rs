@@ -1,5 +1,5 @@
-//! Both wires through the public door: what a server that is true to the wire, or untrue in a
-//! way that real servers are, makes of an answer, and what it is sent.
+//! Both wires through the public API: how answers of correct and deviating servers are parsed, and
+//! which requests are sent.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! Error responses, which are the same on both wires.
+//! Error responses, which both wires share.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ fn case(name: &'static str, status: u16, body: &str, error: ProviderError) -> Ca
 }
 
 #[tokio::test]
-async fn a_status_says_what_to_do_next() {
+async fn each_status_has_its_error_type() {
     let server =
         |status| ProviderError::Server { status, message: "No.".to_owned(), retry_after: WAIT };
     let message = || "No.".to_owned();
@@ -78,7 +78,7 @@ async fn a_status_says_what_to_do_next() {
 }
 
 #[tokio::test]
-async fn a_code_says_more_than_its_status() {
+async fn a_code_takes_precedence_over_the_status() {
     let message = || "No.".to_owned();
     let cases = || {
         vec![
@@ -124,7 +124,7 @@ async fn a_code_says_more_than_its_status() {
 }
 
 #[tokio::test]
-async fn a_conversation_that_is_too_long_is_known_by_the_words_servers_use() {
+async fn a_too_long_conversation_is_recognized_by_known_phrases() {
     let words = [
         "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens.",
         "request (3031 tokens) exceeds the available context size (1024 tokens), try increasing it",
@@ -145,9 +145,9 @@ async fn a_conversation_that_is_too_long_is_known_by_the_words_servers_use() {
 }
 
 #[tokio::test]
-async fn the_words_are_found_wherever_a_server_puts_them() {
+async fn the_message_is_found_at_each_position() {
     let no = || ProviderError::InvalidRequest { message: "No.".to_owned() };
-    let said = |message: &str| ProviderError::InvalidRequest { message: message.to_owned() };
+    let invalid = |message: &str| ProviderError::InvalidRequest { message: message.to_owned() };
     let page = "the address answered with a web page (status 400): check base_url and proxy";
     let cases = || {
         vec![
@@ -172,10 +172,10 @@ async fn the_words_are_found_wherever_a_server_puts_them() {
                 no(),
             ),
             case("as details of a message", 422, r#"{"message":{"detail":[{"msg":"No."}]}}"#, no()),
-            case("nowhere", 400, "", said("status 400 without a body")),
-            case("as plain text", 400, "No.", said("status 400: No.")),
-            case("as other JSON", 400, r#"{"ok":false}"#, said(r#"status 400: {"ok":false}"#)),
-            case("on a web page", 400, "<html>No.</html>", said(page)),
+            case("nowhere", 400, "", invalid("status 400 without a body")),
+            case("as plain text", 400, "No.", invalid("status 400: No.")),
+            case("as other JSON", 400, r#"{"ok":false}"#, invalid(r#"status 400: {"ok":false}"#)),
+            case("on a web page", 400, "<html>No.</html>", invalid(page)),
         ]
     };
     check_both(cases).await;
@@ -193,7 +193,7 @@ async fn a_redirect_is_not_followed_with_the_key() {
 }
 
 #[tokio::test]
-async fn a_document_in_place_of_a_stream_is_an_error_that_says_what_it_is() {
+async fn a_document_instead_of_a_stream_is_a_descriptive_error() {
     let protocol = |message: &str| ProviderError::Protocol { message: message.to_owned() };
     let limited = ProviderError::RateLimited { message: "Slow.".to_owned(), retry_after: None };
     let nothing = ProviderError::Server {

@@ -1,14 +1,14 @@
-//! Responses: answers that are whole, however oddly they are told.
+//! Responses: complete answers in all their variants.
 
 use antiphon_core::{AssistantBlock, AssistantMessage, StopReason};
 use antiphon_model_server::Reply;
 
 use crate::world::{
-    Case, Outcome, Wire, answer, ask, call, check, hello, malformed_call, sealed, text, thinking,
-    usage, whole,
+    Case, Outcome, Wire, answer, ask, call, check, encrypted, hello, malformed_call, text,
+    thinking, usage, whole,
 };
 
-/// A stream of these events, each without its `response.`.
+/// A stream of these events, given without the prefix `response.`.
 pub(crate) fn events(list: &[(&str, &str)]) -> String {
     let event = |(kind, fields): &(&str, &str)| {
         let comma = if fields.is_empty() { "" } else { "," };
@@ -27,8 +27,8 @@ const COMPLETED: (&str, &str) = (
     ),
 );
 
-/// A stream that begins and ends as OpenAI's do.
-fn told(list: &[(&str, &str)]) -> String {
+/// A stream with OpenAI's start and end.
+fn stream(list: &[(&str, &str)]) -> String {
     events(&[CREATED]) + &events(list) + &events(&[COMPLETED])
 }
 
@@ -36,18 +36,18 @@ fn case(name: &'static str, body: impl Into<Vec<u8>>, outcome: Outcome) -> Case 
     Case { name, reply: Reply::events(body), outcome }
 }
 
-/// A whole answer that ended with `raw` and counted its tokens.
-fn said(content: Vec<AssistantBlock>, raw: &str, stop_reason: StopReason) -> Outcome {
+/// A complete answer with the stop reason `raw` and usage.
+fn complete(content: Vec<AssistantBlock>, raw: &str, stop_reason: StopReason) -> Outcome {
     let usage = usage(6, 3, Some(4));
     whole(AssistantMessage { stop_reason, usage, ..answer(content, raw) })
 }
 
-fn spoke(content: Vec<AssistantBlock>) -> Outcome {
-    said(content, "completed", StopReason::EndTurn)
+fn complete_text(content: Vec<AssistantBlock>) -> Outcome {
+    complete(content, "completed", StopReason::EndTurn)
 }
 
 fn used(content: Vec<AssistantBlock>) -> Outcome {
-    said(content, "completed", StopReason::ToolUse)
+    complete(content, "completed", StopReason::ToolUse)
 }
 
 const TEXT_H: (&str, &str) =
@@ -65,28 +65,29 @@ const MESSAGE_DONE: (&str, &str) = (
 );
 
 #[tokio::test]
-async fn text_is_read_in_whichever_shape_it_comes() {
-    let hi = || spoke(vec![text("Hi")]);
+async fn text_is_parsed_in_all_its_forms() {
+    let hi = || complete_text(vec![text("Hi")]);
     let all = [MESSAGE, TEXT_H, TEXT_I, MESSAGE_DONE];
-    let comments = told(&all).replace("\n\n", "\n\n: ping\n\n");
-    let unnamed = told(&all).replace("event: ", ": ");
-    let untyped = told(&all).replace("\"type\":\"response.output_text.delta\",", "");
-    let early = told(&all).replace("event: response.comp", "data: [DONE]\n\nevent: response.comp");
+    let comments = stream(&all).replace("\n\n", "\n\n: ping\n\n");
+    let unnamed = stream(&all).replace("event: ", ": ");
+    let untyped = stream(&all).replace("\"type\":\"response.output_text.delta\",", "");
+    let early =
+        stream(&all).replace("event: response.comp", "data: [DONE]\n\nevent: response.comp");
     let strange = ("sparkle.delta", r#""delta":{"any":["thing"]},"item_id":"m1""#);
     let nothing = ("output_text.delta", r#""output_index":0,"delta":null"#);
-    let odd = told(&[strange, MESSAGE, TEXT_H, strange, nothing, TEXT_I]);
+    let odd = stream(&[strange, MESSAGE, TEXT_H, strange, nothing, TEXT_I]);
     check(
         Wire::responses(),
         [
-            case("as always", told(&all), hi()),
+            case("as always", stream(&all), hi()),
             case("without its beginning", events(&[TEXT_H, TEXT_I, COMPLETED]), hi()),
-            case("only when it is done", told(&[MESSAGE, MESSAGE_DONE]), hi()),
+            case("only when it is done", stream(&[MESSAGE, MESSAGE_DONE]), hi()),
             case("by its type alone", unnamed, hi()),
             case("by its event alone", untyped, hi()),
-            case("with other line ends", told(&all).replace('\n', "\r\n"), hi()),
+            case("with other line ends", stream(&all).replace('\n', "\r\n"), hi()),
             case("between comments", format!(": ping\n\n{comments}"), hi()),
             case("among events nobody knows", odd, hi()),
-            case("with [DONE] behind", told(&all) + "data: [DONE]\n\n", hi()),
+            case("with [DONE] behind", stream(&all) + "data: [DONE]\n\n", hi()),
             case("with [DONE] before its end", early, hi()),
         ],
     )
@@ -94,7 +95,7 @@ async fn text_is_read_in_whichever_shape_it_comes() {
 }
 
 #[tokio::test]
-async fn text_is_read_whatever_it_is() {
+async fn any_text_is_parsed() {
     let more = ("output_text.delta", r#""output_index":0,"content_index":1,"delta":"o""#);
     let long = ("output_text.delta", r#""output_index":0,"delta":"Gr\u00fc\u00dfe, 世界 🎻""#);
     let refusal = ("refusal.delta", r#""output_index":0,"content_index":0,"delta":"I cannot.""#);
@@ -108,18 +109,22 @@ async fn text_is_read_whatever_it_is() {
     check(
         Wire::responses(),
         [
-            case("in two parts", told(&[TEXT_H, more, TEXT_I]), spoke(vec![text("Hi"), text("o")])),
-            case("long characters", told(&[long]), spoke(vec![text("Grüße, 世界 🎻")])),
-            case("of an item without a name", told(&nameless), spoke(vec![text("Hi")])),
-            case("a refusal", told(&[MESSAGE, refusal]), spoke(vec![text("I cannot.")])),
-            case("none at all", told(&[]), spoke(Vec::new())),
+            case(
+                "in two parts",
+                stream(&[TEXT_H, more, TEXT_I]),
+                complete_text(vec![text("Hi"), text("o")]),
+            ),
+            case("long characters", stream(&[long]), complete_text(vec![text("Grüße, 世界 🎻")])),
+            case("of an item without a name", stream(&nameless), complete_text(vec![text("Hi")])),
+            case("a refusal", stream(&[MESSAGE, refusal]), complete_text(vec![text("I cannot.")])),
+            case("none at all", stream(&[]), complete_text(Vec::new())),
         ],
     )
     .await;
 }
 
 #[tokio::test]
-async fn reasoning_is_shown_as_its_summary_and_kept_as_its_sealed_item() {
+async fn reasoning_is_shown_as_its_summary_and_kept_as_its_encrypted_item() {
     let part = |index: u32, delta: &str| {
         format!(r#""output_index":0,"summary_index":{index},"delta":"{delta}""#)
     };
@@ -135,33 +140,33 @@ async fn reasoning_is_shown_as_its_summary_and_kept_as_its_sealed_item() {
     let unsummed = item.replace(r#"{"type":"summary_text","text":"Hm."}"#, "");
     let hi = ("output_text.delta", r#""output_index":1,"delta":"Hi""#);
     let summary = ("reasoning_summary_text.delta", one.as_str());
-    let shown = || spoke(vec![thinking("Hm."), text("Hi")]);
-    let kept = || spoke(vec![thinking("Hm."), sealed("reasoning", item), text("Hi")]);
+    let shown = || complete_text(vec![thinking("Hm."), text("Hi")]);
+    let kept = || complete_text(vec![thinking("Hm."), encrypted("reasoning", item), text("Hi")]);
     check(
         Wire::responses(),
         [
-            case("both", told(&[summary, ("output_item.done", &done(item)), hi]), kept()),
+            case("both", stream(&[summary, ("output_item.done", &done(item)), hi]), kept()),
             case(
                 "a summary told with the item",
-                told(&[("output_item.done", &done(item)), hi]),
+                stream(&[("output_item.done", &done(item)), hi]),
                 kept(),
             ),
             case(
                 "no summary",
-                told(&[("output_item.done", &done(&unsummed)), hi]),
-                spoke(vec![sealed("reasoning", &unsummed), text("Hi")]),
+                stream(&[("output_item.done", &done(&unsummed)), hi]),
+                complete_text(vec![encrypted("reasoning", &unsummed), text("Hi")]),
             ),
-            case("no seal", told(&[summary, ("output_item.done", &unsealed), hi]), shown()),
+            case("no seal", stream(&[summary, ("output_item.done", &unsealed), hi]), shown()),
             case(
                 "an empty seal",
-                told(&[summary, ("output_item.done", &half_sealed), hi]),
+                stream(&[summary, ("output_item.done", &half_sealed), hi]),
                 shown(),
             ),
-            case("thoughts in full", told(&[raw, ("output_item.done", &unsealed), hi]), shown()),
+            case("thoughts in full", stream(&[raw, ("output_item.done", &unsealed), hi]), shown()),
             case(
                 "a summary in parts",
-                told(&[summary, ("reasoning_summary_text.delta", &two), hi]),
-                spoke(vec![thinking("Hm."), thinking("Oh."), text("Hi")]),
+                stream(&[summary, ("reasoning_summary_text.delta", &two), hi]),
+                complete_text(vec![thinking("Hm."), thinking("Oh."), text("Hi")]),
             ),
         ],
     )
@@ -169,16 +174,16 @@ async fn reasoning_is_shown_as_its_summary_and_kept_as_its_sealed_item() {
 }
 
 #[tokio::test]
-async fn items_of_unknown_kinds_are_kept_whole() {
+async fn items_of_unknown_kinds_are_kept() {
     let item = r#"{"id":"ws","type":"web_search_call","content":"odd","action":{"query":"x"}}"#;
     let done = format!(r#""output_index":0,"item":{item}"#);
     let added = r#""output_index":0,"item":{"id":"ws","type":"web_search_call"}"#;
-    let body = told(&[("output_item.added", added), ("output_item.done", &done)]);
-    let outcome = spoke(vec![sealed("web_search_call", item)]);
+    let body = stream(&[("output_item.added", added), ("output_item.done", &done)]);
+    let outcome = complete_text(vec![encrypted("web_search_call", item)]);
     check(Wire::responses(), [case("a search", body, outcome)]).await;
 }
 
-/// An item of a call, as it stands in an event.
+/// A call item in an event.
 fn call_item(place: u32, name: &str, arguments: &str) -> String {
     let number = place + 1;
     let ids = format!(r#""id":"fc_{number}","call_id":"call_{number}""#);
@@ -187,7 +192,7 @@ fn call_item(place: u32, name: &str, arguments: &str) -> String {
 }
 
 #[tokio::test]
-async fn calls_are_told_apart_and_put_together() {
+async fn parallel_calls_are_separated_and_assembled() {
     let one = || used(vec![call("call_1", "f", r#"{"a":1}"#)]);
     let both = || used(vec![call("call_1", "f", r#"{"a":1}"#), call("call_2", "g", "{}")]);
     let delta =
@@ -205,29 +210,29 @@ async fn calls_are_told_apart_and_put_together() {
     let done = ("output_item.done", first_whole.as_str());
     let open_two = ("output_item.added", second.as_str());
     let done_two = ("output_item.done", second_whole.as_str());
-    let by_id = told(&[open, head, open_two, tail, done_two, done]);
+    let by_id = stream(&[open, head, open_two, tail, done_two, done]);
     let by_id = by_id.replace("\"output_index\":0,", "").replace("\"output_index\":1,", "");
     let by_id = by_id.replace("\"id\":\"fc_1\",", "").replace("fc_1", "call_1");
     check(
         Wire::responses(),
         [
-            case("one, in pieces", told(&[open, head, tail, argued, done]), one()),
-            case("one, never done", told(&[open, head, tail]), one()),
-            case("arguments when they are done", told(&[open, argued, done]), one()),
-            case("arguments with the item", told(&[open, done]), one()),
-            case("the item when it is done", told(&[done]), one()),
-            case("two, interleaved", told(&[open, open_two, head, tail, done_two, done]), both()),
-            case("two in turn", told(&[open, head, tail, done, open_two, done_two]), both()),
+            case("one, in pieces", stream(&[open, head, tail, argued, done]), one()),
+            case("one, never done", stream(&[open, head, tail]), one()),
+            case("arguments when they are done", stream(&[open, argued, done]), one()),
+            case("arguments with the item", stream(&[open, done]), one()),
+            case("the item when it is done", stream(&[done]), one()),
+            case("two, interleaved", stream(&[open, open_two, head, tail, done_two, done]), both()),
+            case("two in turn", stream(&[open, head, tail, done, open_two, done_two]), both()),
             case("two, by the ids of the calls", by_id, both()),
-            case("an id made up for each delta", told(&[open, head, other_id, done]), one()),
-            case("no arguments", told(&[open_two]), used(vec![call("call_2", "g", "{}")])),
+            case("an id made up for each delta", stream(&[open, head, other_id, done]), one()),
+            case("no arguments", stream(&[open_two]), used(vec![call("call_2", "g", "{}")])),
         ],
     )
     .await;
 }
 
 #[tokio::test]
-async fn arguments_cut_off_by_the_limit_are_kept_as_they_are() {
+async fn arguments_truncated_by_the_limit_are_kept() {
     let open = call_item(0, "f", "");
     let head = r#""output_index":0,"delta":"{\"a\"""#;
     let details = r#"{"reason":"max_output_tokens"}"#;
@@ -243,7 +248,7 @@ async fn arguments_cut_off_by_the_limit_are_kept_as_they_are() {
 }
 
 #[tokio::test]
-async fn an_answer_ends_with_its_reason() {
+async fn an_answer_ends_with_its_stop_reason() {
     let ended = |raw: &str, stop_reason| {
         whole(AssistantMessage { stop_reason, ..answer(vec![text("H")], raw) })
     };
@@ -279,7 +284,7 @@ async fn an_answer_ends_with_its_reason() {
 async fn a_line_of_a_megabyte_is_read() {
     let long = "x".repeat(1 << 20);
     let delta = format!(r#""output_index":0,"delta":"{long}""#);
-    let body = told(&[("output_text.delta", &delta)]);
+    let body = stream(&[("output_text.delta", &delta)]);
     let (found, _) = ask(Wire::responses(), Reply::events(body).split(64 * 1024), hello()).await;
-    assert_eq!(found, spoke(vec![text(&long)]));
+    assert_eq!(found, complete_text(vec![text(&long)]));
 }

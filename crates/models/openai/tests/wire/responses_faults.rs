@@ -1,4 +1,4 @@
-//! Responses: answers that broke off.
+//! Responses: interrupted answers.
 
 use antiphon_core::{AssistantBlock, ProviderError};
 use antiphon_model_server::{Ending, Reply};
@@ -23,7 +23,7 @@ fn server(status: u16, message: &str) -> ProviderError {
 }
 
 #[tokio::test]
-async fn an_answer_that_just_ends_was_cut() {
+async fn an_answer_without_an_end_is_interrupted() {
     let item = r#"{"type":"function_call","call_id":"c1","name":"f","arguments":"{}"}"#;
     let item = format!(r#""output_index":1,"item":{item}"#);
     let call = events(&[("output_item.added", &item)]);
@@ -33,7 +33,7 @@ async fn an_answer_that_just_ends_was_cut() {
         Wire::responses(),
         [
             case("in the middle of its text", once(), broken(begun(), ProviderError::Cut)),
-            // A call that was not finished is nothing anybody could run.
+            // An incomplete call must not be executed.
             case("in the middle of a call", once() + &call, broken(begun(), ProviderError::Cut)),
             case(
                 "with a word of the other wire",
@@ -51,7 +51,7 @@ async fn an_answer_that_just_ends_was_cut() {
 }
 
 #[tokio::test]
-async fn a_failed_answer_says_what_to_do() {
+async fn a_failed_answer_has_its_error_type() {
     let failed = |error: &str| {
         let response = format!(r#""response":{{"status":"failed","error":{error}}}"#);
         once() + &events(&[("failed", &response)])
@@ -97,7 +97,7 @@ async fn a_failed_answer_says_what_to_do() {
 }
 
 #[tokio::test]
-async fn what_is_not_the_wire_is_refused() {
+async fn malformed_events_are_refused() {
     let garbage = protocol(
         "an event is not what it should be: EOF while parsing an object at line 1 column 1",
     );

@@ -1,4 +1,4 @@
-//! Responses: what is sent.
+//! Responses: requests.
 
 use std::num::NonZeroU32;
 
@@ -11,13 +11,13 @@ use antiphon_openai::ResponsesQuirks;
 use serde_json::{Value, json};
 
 use crate::world::{
-    AT, PICTURE_URL, Wire, answer, ask, asked, call, conversation, hello, malformed_call, model,
-    picture, result, sealed, sent, text, thinking, weather_tool,
+    AT, PICTURE_URL, Wire, answer, ask, asked, call, conversation, encrypted, hello,
+    malformed_call, model, picture, result, sent, text, thinking, weather_tool,
 };
 
 const SEALED: &str = r#"{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"s3al"}"#;
 
-/// The items a conversation is sent as; the rest of the body is as always.
+/// The `input` of a conversation; the rest of the body is checked here.
 async fn items(history: Vec<Message>) -> Value {
     let mut body = sent(Wire::responses(), conversation(history)).await;
     let input = body["input"].take();
@@ -27,7 +27,7 @@ async fn items(history: Vec<Message>) -> Value {
     input
 }
 
-/// The wire's form of a call and of its result.
+/// The wire form of a call and of its result.
 fn wire_call(id: &str, arguments: &str) -> Value {
     json!({"type": "function_call", "call_id": id, "name": "get_weather", "arguments": arguments})
 }
@@ -36,7 +36,7 @@ fn wire_result(id: &str, output: &str) -> Value {
     json!({"type": "function_call_output", "call_id": id, "output": output})
 }
 
-fn said(text: &str) -> Value {
+fn user_item(text: &str) -> Value {
     json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]})
 }
 
@@ -45,7 +45,7 @@ fn answered(text: &str) -> Value {
 }
 
 #[tokio::test]
-async fn it_posts_json_with_the_key_to_the_address_of_the_wire() {
+async fn it_posts_json_with_the_key_to_the_right_address() {
     let (_, requests) = ask(Wire::responses(), Reply::events(""), hello()).await;
     let [request] = requests.as_slice() else { unreachable!("one request is sent") };
     assert_eq!((request.method.as_str(), request.path.as_str()), ("POST", "/v1/responses"));
@@ -55,11 +55,11 @@ async fn it_posts_json_with_the_key_to_the_address_of_the_wire() {
 
 #[tokio::test]
 async fn a_plain_question_is_one_item() {
-    assert_eq!(items(vec![asked("hi")]).await, json!([said("hi")]));
+    assert_eq!(items(vec![asked("hi")]).await, json!([user_item("hi")]));
 }
 
 #[tokio::test]
-async fn everything_a_request_can_say_is_said() {
+async fn all_settings_of_a_request_are_sent() {
     let request = Request {
         system_prompt: "Be brief.".to_owned(),
         tools: vec![weather_tool()],
@@ -72,7 +72,7 @@ async fn everything_a_request_can_say_is_said() {
     let mut expected = json!({
         "model": "m",
         "instructions": "Be brief.",
-        "input": [said("hi")],
+        "input": [user_item("hi")],
         "stream": true,
         "store": false,
         "include": ["reasoning.encrypted_content"],
@@ -90,14 +90,14 @@ async fn everything_a_request_can_say_is_said() {
     });
     assert_eq!(sent(Wire::responses(), request.clone()).await, expected);
 
-    let quirks = ResponsesQuirks { sealed_reasoning: false, reasoning_summary: false };
+    let quirks = ResponsesQuirks { encrypted_reasoning: false, reasoning_summary: false };
     expected.as_object_mut().unwrap().remove("include");
     expected["reasoning"] = json!({"effort": "high"});
     assert_eq!(sent(Wire::Responses(quirks), request).await, expected);
 }
 
 #[tokio::test]
-async fn a_choice_of_tools_is_one_word_and_none_without_tools() {
+async fn a_tool_choice_is_one_word_and_absent_without_tools() {
     for (tool_choice, word) in [
         (ToolChoice::Auto, None),
         (ToolChoice::None, Some("none")),
@@ -112,10 +112,10 @@ async fn a_choice_of_tools_is_one_word_and_none_without_tools() {
 }
 
 #[tokio::test]
-async fn reasoning_goes_back_once_as_the_sealed_item_before_what_it_led_to() {
+async fn reasoning_is_sent_back_once_as_the_encrypted_item_before_what_it_led_to() {
     let looked = vec![
         thinking("Hm."),
-        sealed("reasoning", SEALED),
+        encrypted("reasoning", SEALED),
         text("I look."),
         call("call_1", "get_weather", r#"{"city": "Paris"}"#),
         call("call_2", "get_weather", "{}"),
@@ -129,7 +129,7 @@ async fn reasoning_goes_back_once_as_the_sealed_item_before_what_it_led_to() {
         asked("thanks"),
     ];
     let expected = json!([
-        said("hi"),
+        user_item("hi"),
         serde_json::from_str::<Value>(SEALED).unwrap(),
         answered("I look."),
         wire_call("call_1", r#"{"city": "Paris"}"#),
@@ -137,15 +137,15 @@ async fn reasoning_goes_back_once_as_the_sealed_item_before_what_it_led_to() {
         wire_result("call_1", "sun\n22°"),
         wire_result("call_2", "rain"),
         answered("Sun."),
-        said("thanks"),
+        user_item("thanks"),
     ]);
     assert_eq!(items(history).await, expected);
 }
 
 #[tokio::test]
-async fn the_sealed_item_goes_back_byte_for_byte() {
+async fn the_encrypted_item_is_sent_back_byte_for_byte() {
     let odd = r#"{"id":"rs_1", "type":"reasoning","n":1.0,"n":12345678901234567890123}"#;
-    let history = vec![answer(vec![sealed("reasoning", odd), text("Sun.")], "completed").into()];
+    let history = vec![answer(vec![encrypted("reasoning", odd), text("Sun.")], "completed").into()];
     let request = conversation(history);
     let (_, requests) = ask(Wire::responses(), Reply::events(""), request).await;
     let body = String::from_utf8(requests.first().unwrap().body.clone()).unwrap();
@@ -153,11 +153,11 @@ async fn the_sealed_item_goes_back_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn reasoning_that_led_to_nothing_stays_behind() {
-    let orphan = vec![sealed("reasoning", SEALED), call("call_9", "get_weather", "{}")];
-    let unfinished = vec![text("Sun."), sealed("reasoning", SEALED), thinking("Hm."), text(" ")];
+async fn reasoning_that_led_to_nothing_is_omitted() {
+    let orphan = vec![encrypted("reasoning", SEALED), call("call_9", "get_weather", "{}")];
+    let unfinished = vec![text("Sun."), encrypted("reasoning", SEALED), thinking("Hm."), text(" ")];
     let search = r#"{"id":"ws_1","type":"web_search_call"}"#;
-    let searched = vec![sealed("reasoning", SEALED), sealed("web_search_call", search)];
+    let searched = vec![encrypted("reasoning", SEALED), encrypted("web_search_call", search)];
     let history = vec![
         asked("hi"),
         answer(orphan, "completed").into(),
@@ -166,8 +166,8 @@ async fn reasoning_that_led_to_nothing_stays_behind() {
         answer(searched, "completed").into(),
     ];
     let expected = json!([
-        said("hi"),
-        said("again"),
+        user_item("hi"),
+        user_item("again"),
         answered("Sun."),
         serde_json::from_str::<Value>(SEALED).unwrap(),
         serde_json::from_str::<Value>(search).unwrap(),
@@ -177,15 +177,15 @@ async fn reasoning_that_led_to_nothing_stays_behind() {
 
 #[tokio::test]
 async fn the_reasoning_of_another_model_is_not_sent() {
-    let content = vec![thinking("Hm."), sealed("reasoning", SEALED), text("Sun.")];
+    let content = vec![thinking("Hm."), encrypted("reasoning", SEALED), text("Sun.")];
     let foreign =
         AssistantMessage { model: Some(model("openai/other")), ..answer(content, "completed") };
-    let expected = json!([said("hi"), answered("Sun.")]);
+    let expected = json!([user_item("hi"), answered("Sun.")]);
     assert_eq!(items(vec![asked("hi"), foreign.into()]).await, expected);
 }
 
 #[tokio::test]
-async fn pictures_are_data_also_in_results() {
+async fn images_are_data_urls_also_in_results() {
     let content = vec![InputBlock::text("look"), picture()];
     let history = vec![
         UserMessage { content, timestamp: AT }.into(),
@@ -204,7 +204,7 @@ async fn pictures_are_data_also_in_results() {
 }
 
 #[tokio::test]
-async fn what_no_server_takes_is_left_out() {
+async fn unsupported_blocks_are_omitted() {
     let broken = |stop_reason| {
         Message::Assistant(AssistantMessage { stop_reason, ..answer(vec![text("On")], "") })
     };
@@ -220,7 +220,7 @@ async fn what_no_server_takes_is_left_out() {
         result("call_1", "get_weather", Vec::new()),
     ];
     let expected =
-        json!([said("hi"), wire_call("call_1", "{}"), wire_result("call_1", "(no output)")]);
+        json!([user_item("hi"), wire_call("call_1", "{}"), wire_result("call_1", "(no output)")]);
     assert_eq!(items(history).await, expected);
 }
 
@@ -235,7 +235,7 @@ async fn ids_the_server_would_refuse_are_replaced_in_call_and_result() {
         result("a:b", "get_weather", vec![InputBlock::text("rain")]),
     ];
     let expected = json!([
-        said("hi"),
+        user_item("hi"),
         wire_call("call_0", "{}"),
         wire_call("call_1", "{}"),
         wire_result("call_0", "sun"),

@@ -1,4 +1,4 @@
-//! A server, a provider of either wire, and what comes of asking it.
+//! A model server, a provider of either wire, and the outcome of a request.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use antiphon_core::{
     OpaqueBlock, Provider, ProviderError, RawJson, Request, StopReason, StreamError, ThinkingBlock,
     Tool, ToolArguments, ToolCallBlock, ToolCallId, ToolResultMessage, Usage, UserMessage,
 };
-use antiphon_model_server::{ModelServer, Recorded, Reply};
+use antiphon_model_server::{ModelServer, RecordedRequest, Reply};
 use antiphon_model_transport::{Endpoint, Transport, TransportConfig};
 use antiphon_openai::{
     ChatCompletions, ChatConfig, ChatQuirks, Responses, ResponsesConfig, ResponsesQuirks,
@@ -16,7 +16,7 @@ use chrono::{DateTime, Utc};
 
 pub(crate) const AT: DateTime<Utc> = DateTime::UNIX_EPOCH;
 
-/// Every reply is also sent in pieces of these sizes.
+/// Every reply is also sent in chunks of these sizes.
 const SPLITS: [usize; 3] = [1, 7, 4096];
 
 #[derive(Debug, Clone, Copy)]
@@ -52,21 +52,21 @@ impl Wire {
     }
 }
 
-/// What came of a request: the message as far as it got, and what ended it early.
+/// The outcome of a request: the message, possibly partial, and the error.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Outcome {
     pub(crate) message: AssistantMessage,
     pub(crate) error: Option<StreamError>,
 }
 
-/// A reply and what is to come of it.
+/// A reply and its expected outcome.
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) reply: Reply,
     pub(crate) outcome: Outcome,
 }
 
-/// Asserts each case, in pieces of every size.
+/// Checks each case with chunks of every size.
 pub(crate) async fn check(wire: Wire, cases: impl IntoIterator<Item = Case>) {
     let cases: Vec<Case> = cases.into_iter().collect();
     let in_pieces = |case: &Case| SPLITS.map(|size| case.reply.clone().split(size));
@@ -78,13 +78,17 @@ pub(crate) async fn check(wire: Wire, cases: impl IntoIterator<Item = Case>) {
     }
 }
 
-/// Asks once.
-pub(crate) async fn ask(wire: Wire, reply: Reply, request: Request) -> (Outcome, Vec<Recorded>) {
+/// Sends one request.
+pub(crate) async fn ask(
+    wire: Wire,
+    reply: Reply,
+    request: Request,
+) -> (Outcome, Vec<RecordedRequest>) {
     let world = World::start(wire, vec![reply]).await;
     (world.ask(request).await, world.server.requests())
 }
 
-/// A server with its replies, in order, and a provider that asks it.
+/// A server with its replies, in order, and a provider.
 struct World {
     server: ModelServer,
     provider: Box<dyn Provider>,
@@ -110,7 +114,7 @@ impl World {
     }
 }
 
-/// The JSON that a request is sent as.
+/// The JSON body of a request.
 pub(crate) async fn sent(wire: Wire, request: Request) -> serde_json::Value {
     let (_, requests) = ask(wire, Reply::events(": nothing\n\n"), request).await;
     requests.first().unwrap().json()
@@ -120,21 +124,21 @@ pub(crate) fn whole(message: AssistantMessage) -> Outcome {
     Outcome { message, error: None }
 }
 
-/// An answer of which `content` was there when it broke off.
+/// An interrupted answer with this content.
 pub(crate) fn broken(content: Vec<AssistantBlock>, error: ProviderError) -> Outcome {
     let stop_reason = StopReason::Error;
     let message = AssistantMessage { stop_reason, ..answer(content, "") };
     Outcome { message, error: Some(error.into()) }
 }
 
-/// An error before the first word, from which not even the model is known.
+/// An error before the first piece: not even the model is known.
 pub(crate) fn refused(error: ProviderError) -> Outcome {
     let mut outcome = broken(Vec::new(), error);
     outcome.message.model = None;
     outcome
 }
 
-/// An answer that ended by itself, for the reason `raw`.
+/// A complete answer with the stop reason `raw`.
 pub(crate) fn answer(content: Vec<AssistantBlock>, raw: &str) -> AssistantMessage {
     AssistantMessage {
         content,
@@ -167,7 +171,7 @@ pub(crate) fn thinking(text: &str) -> AssistantBlock {
     AssistantBlock::Thinking(ThinkingBlock { thinking: text.to_owned(), signature: None })
 }
 
-pub(crate) fn sealed(kind: &str, json: &str) -> AssistantBlock {
+pub(crate) fn encrypted(kind: &str, json: &str) -> AssistantBlock {
     AssistantBlock::Opaque(OpaqueBlock {
         kind: kind.to_owned(),
         value: RawJson::parse(json).unwrap(),
@@ -219,12 +223,12 @@ pub(crate) fn conversation(messages: Vec<Message>) -> Request {
     Request { model: "m".to_owned(), messages, ..Request::default() }
 }
 
-/// A picture at which nobody will look.
+/// An image.
 pub(crate) fn picture() -> InputBlock {
     InputBlock::Image(antiphon_core::ImageBlock::new("image/png", b"pixels".to_vec()).unwrap())
 }
 
-/// What [`picture`] is sent as.
+/// The data URL of [`picture`].
 pub(crate) const PICTURE_URL: &str = "data:image/png;base64,cGl4ZWxz";
 
 pub(crate) fn protocol(message: &str) -> ProviderError {

@@ -1,6 +1,6 @@
-//! The pieces of one answer without what looks like a key, also where a key is cut into several
-//! deltas. A delta that may hold a part of one waits until that is known, and with it all that
-//! came behind it; pieces without a key are handed on as they came.
+//! Redacts keys from the pieces of one answer, also where a key is split into several deltas. A
+//! delta that may contain part of a key waits until that is decided, and so do all later pieces;
+//! other pieces pass through unchanged.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,28 +10,28 @@ use antiphon_core::{ModelRef, Piece, RawJson};
 
 use crate::redactor::{Redactor, redacted};
 
-/// Most pieces that wait. When more come, the first is taken for what it is so far.
+/// Most pieces that wait. Above the limit, the first is passed on as it is.
 const WAITING_MAX: usize = 1024;
 
 /// Reads the deltas of every open block.
 #[derive(Debug, Default)]
 pub(super) struct Redaction {
-    open: BTreeMap<Growing, Redactor<u64>>,
-    waiting: VecDeque<Waiting>,
-    /// The number of the first piece that waits.
+    open: BTreeMap<TextChannel, Redactor<u64>>,
+    waiting: VecDeque<WaitingPiece>,
+    /// Number of the first waiting piece.
     first: u64,
 }
 
-/// A piece that is not handed on yet.
+/// A piece that waits.
 #[derive(Debug)]
-struct Waiting {
-    /// Of a delta, with what is certain so far.
+struct WaitingPiece {
+    /// Of a delta, with the text that is decided so far.
     piece: Piece,
-    growing: Option<Growing>,
+    growing: Option<TextChannel>,
 }
 
-/// A text that grows: which block, and what of it.
-type Growing = (u32, Channel);
+/// A text that grows: block number and channel.
+type TextChannel = (u32, Channel);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Channel {
@@ -42,8 +42,8 @@ enum Channel {
 }
 
 impl Redaction {
-    /// Takes a piece and returns those that are certain now. An answer with more open blocks than
-    /// any reader takes is refused.
+    /// Adds a piece and returns those that are decided now. An answer with more open blocks than a
+    /// reader accepts is refused.
     pub(super) fn take(&mut self, piece: Piece) -> Result<Vec<Piece>, String> {
         let piece = match piece {
             Piece::Text { block, mut delta } => {
@@ -68,7 +68,7 @@ impl Redaction {
             }
             Piece::BlockEnd { block } => {
                 let all = (block, Channel::Text)..=(block, Channel::Signature);
-                let ended: Vec<Growing> = self.open.range(all).map(|(key, _)| *key).collect();
+                let ended: Vec<TextChannel> = self.open.range(all).map(|(key, _)| *key).collect();
                 for growing in ended {
                     self.settle(growing);
                     self.open.remove(&growing);
@@ -89,46 +89,51 @@ impl Redaction {
             }
             Piece::Usage(_) | Piece::Alive | Piece::Done => piece,
         };
-        self.waiting.push_back(Waiting { piece, growing: None });
+        self.waiting.push_back(WaitingPiece { piece, growing: None });
         Ok(self.certain())
     }
 
-    /// What is left when nothing more comes.
+    /// The remaining pieces at the end.
     pub(super) fn finish(&mut self) -> Vec<Piece> {
-        let open: Vec<Growing> = self.open.keys().copied().collect();
+        let open: Vec<TextChannel> = self.open.keys().copied().collect();
         for growing in open {
             self.settle(growing);
         }
         self.certain()
     }
 
-    /// Takes a delta: `piece` is what it belongs to, `text` what it adds.
-    fn grow(&mut self, growing: Growing, piece: Piece, text: &str) -> Result<Vec<Piece>, String> {
+    /// Adds a delta: `text` extends `piece`.
+    fn grow(
+        &mut self,
+        growing: TextChannel,
+        piece: Piece,
+        text: &str,
+    ) -> Result<Vec<Piece>, String> {
         if self.open.len() >= BLOCKS_MAX && !self.open.contains_key(&growing) {
             return Err(format!("more than {BLOCKS_MAX} blocks of an answer are open"));
         }
         let number = self.first + self.waiting.len() as u64;
-        self.waiting.push_back(Waiting { piece, growing: Some(growing) });
+        self.waiting.push_back(WaitingPiece { piece, growing: Some(growing) });
         let (first, waiting) = (self.first, &mut self.waiting);
         let redactor = self.open.entry(growing).or_default();
         redactor.feed(text, number, &mut |number, safe| add(waiting, number - first, safe));
         if self.waiting.len() > WAITING_MAX
-            && let Some(Waiting { growing: Some(growing), .. }) = self.waiting.front()
+            && let Some(WaitingPiece { growing: Some(growing), .. }) = self.waiting.front()
         {
             self.settle(*growing);
         }
         Ok(self.certain())
     }
 
-    /// Takes what is held back of a text for what it is.
-    fn settle(&mut self, growing: Growing) {
+    /// Passes on the held-back part of a text.
+    fn settle(&mut self, growing: TextChannel) {
         let (first, waiting) = (self.first, &mut self.waiting);
         if let Some(redactor) = self.open.get_mut(&growing) {
             redactor.finish(&mut |number, safe| add(waiting, number - first, safe));
         }
     }
 
-    /// Takes out the pieces of which everything is known.
+    /// Removes and returns the pieces that are decided.
     fn certain(&mut self) -> Vec<Piece> {
         let mut pieces = Vec::new();
         while let Some(next) = self.waiting.pop_front_if(|next| {
@@ -142,8 +147,8 @@ impl Redaction {
     }
 }
 
-/// Adds to the text of a piece that waits.
-fn add(waiting: &mut VecDeque<Waiting>, index: u64, safe: &str) {
+/// Extends the text of a waiting piece.
+fn add(waiting: &mut VecDeque<WaitingPiece>, index: u64, safe: &str) {
     let piece = usize::try_from(index).ok().and_then(|index| waiting.get_mut(index));
     match piece.map(|waiting| &mut waiting.piece) {
         Some(

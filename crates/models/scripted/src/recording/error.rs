@@ -1,59 +1,58 @@
-//! What can be wrong with a recording.
+//! Errors of recordings.
 
 use std::path::PathBuf;
 
 use super::{LINE_BYTES_MAX, RECORDING_BYTES_MAX};
 
-/// What can be wrong with a recording.
+/// Why a recording cannot be read or written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RecordingError {
-    /// It is not there, not a file, or not for us.
+    /// It does not exist, is not a file, or may not be read.
     #[error("cannot read {}: {reason}", path.display())]
     Unreadable {
-        /// Which file.
+        /// Path of the recording.
         path: PathBuf,
-        /// What the system said.
+        /// What the system reports.
         reason: String,
     },
-    /// The disk is full, the folder is missing or not for us, or there is something that cannot
-    /// be recorded.
+    /// The disk is full, the folder is missing or not writable, or an exchange cannot be recorded.
     #[error("cannot write {}: {reason}", path.display())]
     Unwritable {
-        /// Which file.
+        /// Path of the recording.
         path: PathBuf,
-        /// What the system said, or what cannot be recorded.
+        /// What the system reports, or what cannot be recorded.
         reason: String,
     },
-    /// Somebody else is recording to it.
+    /// Another recorder is writing to it.
     #[error("{} is being written by another recorder", path.display())]
     Busy {
-        /// Which file.
+        /// Path of the recording.
         path: PathBuf,
     },
     /// It has, or would have, more than [`RECORDING_BYTES_MAX`].
     #[error("{} is too large: {bytes} bytes of {RECORDING_BYTES_MAX}", path.display())]
     TooLarge {
-        /// Which file.
+        /// Path of the recording.
         path: PathBuf,
-        /// Its size, or what it would be.
+        /// Its size in bytes, or what it would be.
         bytes: u64,
     },
     /// A line has, or would have, more than [`LINE_BYTES_MAX`].
     #[error("{}, line {line}: more than {LINE_BYTES_MAX} bytes", path.display())]
     LineTooLong {
-        /// Which file.
+        /// Path of the recording.
         path: PathBuf,
-        /// Which line, from 1.
+        /// Number of the line, from 1.
         line: u64,
     },
-    /// A line that no recorder writes.
+    /// A line is not valid.
     #[error("{}, line {line}: {reason}", path.display())]
     Line {
-        /// Which file.
+        /// Path of the recording.
         path: PathBuf,
-        /// Which line, from 1.
+        /// Number of the line, from 1.
         line: u64,
-        /// What is wrong.
+        /// What is wrong with the line.
         reason: String,
     },
 }

@@ -10,7 +10,7 @@ use crate::redactor::redacted;
 /// One line.
 #[derive(Debug)]
 pub(crate) struct Line {
-    /// Which exchange it is part of.
+    /// Number of its exchange.
     pub(crate) exchange: u64,
     pub(crate) body: Body,
 }
@@ -26,11 +26,11 @@ pub(crate) enum Body {
 /// How an exchange ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// The answer was whole.
+    /// The answer was complete.
     Done,
     /// The source ended before the answer did.
     Cut,
-    /// The reader let go of it.
+    /// The reader dropped it.
     Dropped,
     Failed(ProviderError),
 }
@@ -71,7 +71,7 @@ impl Line {
         Ok(line)
     }
 
-    /// Reads a line without its line break.
+    /// Parses a line without its line break.
     pub(crate) fn read(line: &[u8]) -> Result<Self, String> {
         let wire: LineWire = serde_json::from_slice(line).map_err(|error| error.to_string())?;
         let body = match (wire.request, wire.piece, wire.end) {

@@ -1,6 +1,5 @@
-//! The file that exchanges are written to, line by line as they happen. A line is one write, so
-//! lines of exchanges that run at the same time never mix. After the first failure nothing more
-//! is written: what is there stays readable.
+//! The file of a recording. Each line is one write, so lines of concurrent exchanges never mix.
+//! After the first failure nothing more is written: the existing lines stay readable.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -10,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::line::{Body, Line};
 use super::{LINE_BYTES_MAX, RECORDING_BYTES_MAX, Recording, RecordingError};
 
-/// A recording that grows.
+/// A recording that is being written.
 #[derive(Debug)]
 pub(crate) struct Log {
     path: PathBuf,
@@ -19,7 +18,7 @@ pub(crate) struct Log {
 
 #[derive(Debug)]
 struct State {
-    /// Locked: nobody else records to it.
+    /// Locked: no other recorder can write.
     file: File,
     bytes: u64,
     lines: u64,
@@ -28,13 +27,13 @@ struct State {
 }
 
 impl Log {
-    /// Opens the recording at `path`, or begins it. A last line that was cut off is removed.
+    /// Opens the recording at `path`, or creates it. A truncated last line is removed.
     pub(crate) fn append(path: &Path) -> Result<Self, RecordingError> {
         let unwritable = |error: io::Error| RecordingError::Unwritable {
             path: path.to_owned(),
             reason: error.to_string(),
         };
-        // Looked at before it is opened: opening a pipe would wait for its reader.
+        // Checked before it is opened: opening a pipe would wait for its reader.
         if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
             return Err(unwritable(io::Error::other("not a file")));
         }
@@ -54,14 +53,13 @@ impl Log {
             file,
             bytes: recording.bytes,
             lines: recording.lines,
-            exchanges: recording.exchanges_begun,
+            exchanges: recording.exchanges_started,
             failure: None,
         };
         Ok(Self { path: path.to_owned(), state: Mutex::new(state) })
     }
 
-    /// Writes a request and returns the number of its exchange; `None` if nothing is recorded
-    /// anymore.
+    /// Writes a request and returns the number of its exchange; `None` if recording has stopped.
     pub(crate) fn begin(&self, request: String) -> Option<u64> {
         let mut state = self.lock();
         state.exchanges += 1;
@@ -70,18 +68,18 @@ impl Log {
         state.failure.is_none().then_some(exchange)
     }
 
-    /// Writes what follows.
+    /// Writes a piece or the end of an exchange.
     pub(crate) fn write(&self, exchange: u64, body: Body) {
         self.put(&mut self.lock(), Line { exchange, body });
     }
 
-    /// Stops recording: there is something that cannot be recorded.
+    /// Stops recording: an exchange cannot be recorded.
     pub(crate) fn refuse(&self, reason: String) {
         let path = self.path.clone();
         self.lock().failure.get_or_insert(RecordingError::Unwritable { path, reason });
     }
 
-    /// Why nothing is recorded anymore.
+    /// Why recording stopped.
     pub(crate) fn failure(&self) -> Option<RecordingError> {
         self.lock().failure.clone()
     }
@@ -109,7 +107,7 @@ impl Log {
         if bytes > RECORDING_BYTES_MAX {
             return Err(RecordingError::TooLarge { path: path(), bytes });
         }
-        // In place: a line goes to the system's cache, and nobody waits for the disk.
+        // Synchronous: the write goes to the system's cache and does not wait for the disk.
         state.file.write_all(&line).map_err(|error| unwritable(error.to_string()))?;
         state.bytes = bytes;
         state.lines += 1;
@@ -117,7 +115,7 @@ impl Log {
     }
 }
 
-/// A file for its owner alone: what a model is told and says is nobody else's business.
+/// A private file: it contains conversations.
 fn private_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).read(true).append(true);

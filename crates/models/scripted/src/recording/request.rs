@@ -1,4 +1,4 @@
-//! A request as it is written and compared.
+//! The recorded form of a request.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use chrono::DateTime;
 
 use crate::redactor::redacted;
 
-/// The JSON of `request`, without what looks like a key and with every message at the beginning
-/// of 1970: no model is told when a message was written, and another run asks at another time.
+/// The JSON of `request`, with keys redacted and the time of every message set to 1970: models do
+/// not see these times, and another run has other times.
 pub(crate) fn written(request: &Request) -> Result<String, serde_json::Error> {
     let mut request = request.clone();
     for message in &mut request.messages {

@@ -1,4 +1,4 @@
-//! Where two requests differ.
+//! Finds where two requests differ.
 
 use std::fmt;
 
@@ -7,24 +7,24 @@ use serde_json::{Map, Value};
 /// Longest excerpt of a value, in characters.
 const EXCERPT_CHARS_MAX: usize = 80;
 
-/// The first place where a request is not what was recorded.
+/// The first difference between a request and a recorded one.
 #[derive(Debug, PartialEq)]
 pub(super) enum Difference {
     /// The value at this JSON pointer; `None` where there is none.
     Value { pointer: String, recorded: Option<Value>, asked: Option<Value> },
-    /// The values are the same but written in another way.
+    /// The values are equal but serialized differently.
     Spelling { byte: usize },
 }
 
 impl Difference {
-    /// The difference to that of `recorded` which agrees with `asked` for longest.
+    /// The difference to the recorded request with the longest common prefix.
     pub(super) fn to_nearest<'a>(
         recorded: impl Iterator<Item = &'a str>,
         asked: &str,
     ) -> Option<Self> {
         let common =
             |text: &str| text.bytes().zip(asked.bytes()).take_while(|(a, b)| a == b).count();
-        // Of several that agree for as long, the first.
+        // Of several with the same prefix, the first.
         let (nearest, byte) = recorded.fold(None, |best, text| match (best, common(text)) {
             (Some((_, longest)), bytes) if bytes <= longest => best,
             (_, bytes) => Some((text, bytes)),
@@ -54,7 +54,7 @@ fn first(recorded: &Value, asked: &Value, pointer: &str) -> Option<Difference> {
     }
 }
 
-/// Keys come in the order in which they are written, whichever of the two has them.
+/// Keys in the order in which they are written, of both objects.
 fn in_objects(
     recorded: &Map<String, Value>,
     asked: &Map<String, Value>,

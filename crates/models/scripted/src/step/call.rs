@@ -1,12 +1,12 @@
-//! A scripted tool call. Its arguments are a TOML table, whose strings may hold placeholders,
-//! or a text that is kept byte for byte and need not be JSON at all. Dates and numbers that
-//! JSON does not have are refused.
+//! A scripted tool call. Its arguments are a TOML table, whose strings may contain placeholders, or
+//! a text that is kept byte for byte and need not be JSON. Dates and numbers that JSON does not
+//! have are refused.
 
 use serde::Deserialize;
 use serde_json::{Map, Number, Value as Json};
 use toml::{Table, Value as Toml};
 
-use crate::scene::Scene;
+use crate::request_facts::RequestFacts;
 use crate::template::Template;
 
 /// A tool call.
@@ -14,17 +14,17 @@ use crate::template::Template;
 #[serde(try_from = "CallWire")]
 pub(crate) struct Call {
     pub(crate) name: String,
-    /// As the wire says it; may repeat another or be unusable on purpose.
+    /// The id on the wire; may repeat another or be invalid on purpose.
     pub(crate) id: Option<String>,
     pub(crate) arguments: Arguments,
     pub(crate) signature: Option<String>,
 }
 
-/// What a tool is called with.
+/// The arguments of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Arguments {
     Object(Argument),
-    /// Sent as it is.
+    /// Sent unchanged.
     Raw(String),
 }
 
@@ -32,7 +32,7 @@ pub(crate) enum Arguments {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Argument {
     Text(Template),
-    /// A number or a truth value.
+    /// A number or a boolean.
     Fixed(Json),
     List(Vec<Argument>),
     /// In the order of the script.
@@ -40,47 +40,47 @@ pub(crate) enum Argument {
 }
 
 impl Arguments {
-    /// The text the model "writes".
-    pub(crate) fn render(&self, scene: &Scene<'_>) -> String {
+    /// The arguments as text.
+    pub(crate) fn render(&self, facts: &RequestFacts<'_>) -> String {
         match self {
-            Self::Object(object) => object.render(scene).to_string(),
+            Self::Object(object) => object.render(facts).to_string(),
             Self::Raw(text) => text.clone(),
         }
     }
 
-    /// How many bytes [`render`](Self::render) takes from the request and the script, before
-    /// JSON puts quotes and escapes around them.
-    pub(crate) fn rendered_bytes(&self, scene: &Scene<'_>) -> usize {
+    /// Number of bytes that [`render`](Self::render) takes from the request and the script, before
+    /// JSON quotes and escapes.
+    pub(crate) fn rendered_bytes(&self, facts: &RequestFacts<'_>) -> usize {
         match self {
-            Self::Object(object) => object.rendered_bytes(scene),
+            Self::Object(object) => object.rendered_bytes(facts),
             Self::Raw(text) => text.len(),
         }
     }
 }
 
 impl Argument {
-    fn render(&self, scene: &Scene<'_>) -> Json {
+    fn render(&self, facts: &RequestFacts<'_>) -> Json {
         match self {
-            Self::Text(text) => Json::String(text.render(scene)),
+            Self::Text(text) => Json::String(text.render(facts)),
             Self::Fixed(value) => value.clone(),
-            Self::List(items) => items.iter().map(|item| item.render(scene)).collect(),
+            Self::List(items) => items.iter().map(|item| item.render(facts)).collect(),
             Self::Object(fields) => fields
                 .iter()
-                .map(|(key, value)| (key.clone(), value.render(scene)))
+                .map(|(key, value)| (key.clone(), value.render(facts)))
                 .collect::<Map<_, _>>()
                 .into(),
         }
     }
 
-    fn rendered_bytes(&self, scene: &Scene<'_>) -> usize {
+    fn rendered_bytes(&self, facts: &RequestFacts<'_>) -> usize {
         let sum = |bytes: &mut dyn Iterator<Item = usize>| bytes.fold(0, usize::saturating_add);
         match self {
-            Self::Text(text) => text.rendered_bytes(scene),
+            Self::Text(text) => text.rendered_bytes(facts),
             Self::Fixed(_) => 0,
-            Self::List(items) => sum(&mut items.iter().map(|item| item.rendered_bytes(scene))),
+            Self::List(items) => sum(&mut items.iter().map(|item| item.rendered_bytes(facts))),
             Self::Object(fields) => sum(&mut fields
                 .iter()
-                .map(|(key, value)| key.len().saturating_add(value.rendered_bytes(scene)))),
+                .map(|(key, value)| key.len().saturating_add(value.rendered_bytes(facts)))),
         }
     }
 }

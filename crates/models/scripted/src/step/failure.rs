@@ -1,5 +1,5 @@
-//! The `error` of a step: every [`ProviderError`], under its name in `snake_case` and with the
-//! fields it has. Other names and fields are refused.
+//! The `error` of a step: every [`ProviderError`], under its name in `snake_case` and with its
+//! fields. Other names and fields are refused.
 
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ enum FailureWire {
     Timeout {
         phase: PhaseWire,
     },
-    // With braces, or `serde` would let other fields pass.
+    // With braces, or `serde` would accept other fields.
     Cut {},
     Protocol {
         #[serde(default = "message")]

@@ -1,9 +1,9 @@
-//! A scripted block that only its own model understands. Its value must be JSON.
+//! A scripted opaque block, which only its own model understands. Its value must be JSON.
 
 use antiphon_core::RawJson;
 use serde::Deserialize;
 
-/// Such a block.
+/// An opaque block.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "OpaqueWire")]
 pub(crate) struct Opaque {

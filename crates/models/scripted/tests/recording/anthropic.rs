@@ -5,7 +5,7 @@ use antiphon_core::{AssistantMessage, RawJson, Request, StreamError, Tool};
 use antiphon_model_server::{ModelServer, Reply};
 use antiphon_model_transport::{Endpoint, Transport, TransportConfig};
 
-use crate::world::{Place, message, request};
+use crate::world::{RecordingPath, message, request};
 
 const KEY: &str = "sk-ant-api03-KEYKEYKEYKEYKEYKEY";
 
@@ -49,7 +49,7 @@ async fn server() -> ModelServer {
     server.await.expect("a server")
 }
 
-/// Four turns: an answer, a refusal, an answer that is cut off, and an answer to a conversation.
+/// Four turns: an answer, a refusal, an interrupted answer, and an answer to a conversation.
 async fn turns(
     provider: &impl antiphon_core::Provider,
 ) -> Vec<(AssistantMessage, Option<StreamError>)> {
@@ -70,7 +70,7 @@ async fn turns(
 }
 
 #[tokio::test]
-async fn a_recorded_server_is_not_missed() {
+async fn a_replay_equals_the_recorded_server() {
     let server = server().await;
     let config = Config {
         name: "anthropic".to_owned(),
@@ -79,7 +79,7 @@ async fn a_recorded_server_is_not_missed() {
         cache: None,
     };
     let transport = Transport::new(&TransportConfig::default()).expect("a transport");
-    let place = Place::new();
+    let place = RecordingPath::new();
     let provider = place.recorder(Anthropic::new(config, transport));
     let live = turns(&provider).await;
     assert_eq!((provider.failure(), server.served()), (None, 4));

@@ -1,11 +1,11 @@
 use antiphon_core::{InputBlock, Provider, RawJson, Request, Tool, UserMessage};
 use antiphon_scripted::Replay;
 
-use crate::world::{AT, Place, ask, read, refusal, request, scripted};
+use crate::world::{AT, RecordingPath, ask, read, refusal, request, scripted};
 
-/// A replay in which these requests were recorded.
+/// A replay of these recorded requests.
 async fn recorded(requests: Vec<Request>) -> Replay {
-    let place = Place::new();
+    let place = RecordingPath::new();
     let provider = place.recorder(scripted("[[reply]]\nsteps = []"));
     for request in requests {
         read(provider.open(request)).await;
@@ -79,7 +79,7 @@ async fn the_first_difference_is_named_by_its_pointer() {
 }
 
 #[tokio::test]
-async fn the_same_values_written_in_another_way_are_another_request() {
+async fn the_same_values_serialized_differently_are_another_request() {
     for (one, other, byte) in [
         (r#"{"a":1.0,"b":2}"#, r#"{"a":1.00,"b":2}"#, 183),
         (r#"{"a":1.0,"b":2}"#, r#"{"a":1.0, "b":2}"#, 184),
@@ -93,7 +93,7 @@ async fn the_same_values_written_in_another_way_are_another_request() {
 }
 
 #[tokio::test]
-async fn the_nearest_is_the_one_that_agrees_for_longest() {
+async fn the_nearest_request_has_the_longest_common_prefix() {
     let replay = recorded(vec![request("x"), two("a", "one"), two("a", "other")]).await;
     assert_eq!(
         refusal(&replay, two("a", "two")).await,
@@ -103,7 +103,7 @@ async fn the_nearest_is_the_one_that_agrees_for_longest() {
 }
 
 #[tokio::test]
-async fn a_difference_far_into_a_long_text_is_shown_where_it_is() {
+async fn a_difference_far_into_a_long_text_is_shown_in_context() {
     let start = "é".repeat(5000);
     let (one, two) = (format!("{start}one{start}"), format!("{start}two{start}"));
     let message = differs(request(&one), request(&two)).await;
@@ -119,8 +119,8 @@ async fn a_difference_far_into_a_long_text_is_shown_where_it_is() {
 }
 
 #[tokio::test]
-async fn an_empty_recording_says_so() {
-    let place = Place::holding("");
+async fn an_empty_recording_is_reported() {
+    let place = RecordingPath::holding("");
     assert_eq!(
         refusal(&place.replay(), request("a")).await,
         "this request was not recorded: the recording is empty"
@@ -128,8 +128,8 @@ async fn an_empty_recording_says_so() {
 }
 
 #[tokio::test]
-async fn keys_are_not_shown_in_differences_either() {
-    let place = Place::new();
+async fn keys_are_redacted_in_differences() {
+    let place = RecordingPath::new();
     ask(&place.recorder(scripted("[[reply]]\nsteps = []")), "use sk-ant-0123456789abcdef").await;
     let message = refusal(&place.replay(), request("drop sk-ant-fedcba9876543210")).await;
     assert!(

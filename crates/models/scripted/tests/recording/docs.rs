@@ -1,6 +1,6 @@
 use antiphon_core::{ProviderError, Request};
 
-use crate::world::{Place, message};
+use crate::world::{RecordingPath, message};
 
 const PAGE: &str = include_str!("../../../../../docs/record-replay.md");
 
@@ -8,7 +8,7 @@ const PAGE: &str = include_str!("../../../../../docs/record-replay.md");
 async fn the_recording_of_the_page_can_be_replayed() {
     let start = PAGE.find("```json\n").expect("an example") + "```json\n".len();
     let example = &PAGE[start..start + PAGE[start..].find("```").expect("its end")];
-    let place = Place::holding(example);
+    let place = RecordingPath::holding(example);
     let recording = place.load();
     assert_eq!((recording.exchanges(), recording.unfinished()), (2, 0));
     let first = example.lines().next().expect("a line");

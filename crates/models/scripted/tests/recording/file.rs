@@ -3,57 +3,57 @@ use std::os::unix::fs::PermissionsExt;
 
 use antiphon_scripted::{Recorder, Recording, RecordingError};
 
-use crate::said::{Said, text};
-use crate::world::{Place, ask};
+use crate::fixed_provider::{FixedProvider, text};
+use crate::world::{RecordingPath, ask};
 
-fn mode(place: &Place) -> u32 {
+fn mode(place: &RecordingPath) -> u32 {
     fs::metadata(&place.path).expect("a file").permissions().mode() & 0o777
 }
 
-fn said() -> Said {
-    Said::pieces(vec![text(0, "é"), text(0, "b")])
+fn fixed() -> FixedProvider {
+    FixedProvider::pieces(vec![text(0, "é"), text(0, "b")])
 }
 
 #[test]
-fn a_recording_is_its_owners_alone() {
-    let place = Place::new();
-    place.recorder(said());
+fn a_recording_is_private() {
+    let place = RecordingPath::new();
+    place.recorder(fixed());
     assert_eq!(mode(&place), 0o600);
-    // Also if it was there before.
-    let place = Place::holding("");
+    // Also if it existed before.
+    let place = RecordingPath::holding("");
     fs::set_permissions(&place.path, PermissionsExt::from_mode(0o644)).expect("it is ours");
-    place.recorder(said());
+    place.recorder(fixed());
     assert_eq!(mode(&place), 0o600);
 }
 
 #[test]
 fn two_recorders_cannot_write_to_the_same_file() {
-    let place = Place::new();
-    let first = place.recorder(said());
-    let second = Recorder::append(said(), &place.path);
+    let place = RecordingPath::new();
+    let first = place.recorder(fixed());
+    let second = Recorder::append(fixed(), &place.path);
     let busy = RecordingError::Busy { path: place.path.clone() };
     assert_eq!(second.expect_err("it is locked"), busy);
-    // Reading does no harm.
+    // Reading is allowed.
     place.load();
     drop(first);
-    place.recorder(said());
+    place.recorder(fixed());
 }
 
 #[tokio::test]
-async fn a_crash_at_any_byte_leaves_a_recording_that_can_be_read_and_written_on() {
-    let whole = Place::new();
-    let provider = whole.recorder(said());
+async fn a_crash_at_any_byte_leaves_a_recording_that_can_be_read_and_continued() {
+    let whole = RecordingPath::new();
+    let provider = whole.recorder(fixed());
     ask(&provider, "a").await;
     ask(&provider, "b").await;
     let bytes = whole.content().into_bytes();
     for length in 0..=bytes.len() {
-        let crashed = Place::holding(&bytes[..length]);
+        let crashed = RecordingPath::holding(&bytes[..length]);
         let complete = bytes[..length].split(|byte| *byte == b'\n').count() as u64 - 1;
         let is_torn = length > 0 && bytes[length - 1] != b'\n';
         let recording = crashed.load();
         assert_eq!(recording.torn_line(), is_torn.then_some(complete + 1), "cut at {length}");
         let before = recording.exchanges();
-        ask(&crashed.recorder(said()), "c").await;
+        ask(&crashed.recorder(fixed()), "c").await;
         let recording = crashed.load();
         assert_eq!((recording.exchanges(), recording.torn_line()), (before + 1, None));
         assert_eq!(ask(&crashed.replay(), "c").await.pieces, [text(0, "é"), text(0, "b")]);
@@ -61,7 +61,7 @@ async fn a_crash_at_any_byte_leaves_a_recording_that_can_be_read_and_written_on(
 }
 
 #[test]
-fn a_line_that_no_recorder_writes_is_refused_with_its_number() {
+fn an_invalid_line_is_refused_with_its_number() {
     let good = r#"{"exchange":1,"request":{}}"#;
     let ended = format!("{good}\n{{\"exchange\":1,\"end\":\"cut\"}}");
     let cases = [
@@ -80,16 +80,16 @@ fn a_line_that_no_recorder_writes_is_refused_with_its_number() {
         (&ended, r#"{"exchange":1,"piece":{"alive":{}}}"#, "exchange 1 has ended already"),
     ];
     for (before, line, reason) in cases {
-        let place = Place::holding(format!("{before}\n{line}\n{good}\n"));
+        let place = RecordingPath::holding(format!("{before}\n{line}\n{good}\n"));
         let expected = RecordingError::Line {
             path: place.path.clone(),
             line: before.lines().count() as u64 + 1,
             reason: reason.to_owned(),
         };
         assert_eq!(Recording::load(&place.path).expect_err("it is refused"), expected);
-        // Nobody's file is written to by mistake.
+        // A file that is not a recording is not changed.
         let content = place.content();
-        assert_eq!(Recorder::append(said(), &place.path).expect_err("it is refused"), expected);
+        assert_eq!(Recorder::append(fixed(), &place.path).expect_err("it is refused"), expected);
         assert_eq!(place.content(), content);
     }
 }
@@ -105,27 +105,27 @@ fn unknown_words_and_fields_are_refused() {
         r#"{"exchange":1,"end":"tired"}"#,
         r#"{"exchange":1,"end":{"failed":{"cut":{"message":"a"}}}}"#,
     ] {
-        let place = Place::holding(format!("{line}\n"));
+        let place = RecordingPath::holding(format!("{line}\n"));
         let refused = Recording::load(&place.path).expect_err("it is refused");
         assert!(matches!(refused, RecordingError::Line { line: 1, .. }), "{line}: {refused}");
     }
-    let place = Place::holding(b"\xff\xfe\n");
+    let place = RecordingPath::holding(b"\xff\xfe\n");
     assert!(matches!(Recording::load(&place.path), Err(RecordingError::Line { line: 1, .. })));
 }
 
 #[test]
-fn what_is_no_file_or_not_there_is_refused() {
-    let place = Place::new();
+fn a_missing_file_and_a_folder_are_refused() {
+    let place = RecordingPath::new();
     let gone = Recording::load(&place.path).expect_err("it is not there");
     assert!(matches!(gone, RecordingError::Unreadable { .. }), "{gone}");
     fs::create_dir(&place.path).expect("a folder");
     let folder = Recording::load(&place.path).expect_err("it is a folder");
     let (path, reason) = (place.path.clone(), "not a file".to_owned());
     assert_eq!(folder, RecordingError::Unreadable { path: path.clone(), reason: reason.clone() });
-    let folder = Recorder::append(said(), &place.path).expect_err("it is a folder");
+    let folder = Recorder::append(fixed(), &place.path).expect_err("it is a folder");
     assert_eq!(folder, RecordingError::Unwritable { path, reason });
     for path in [place.path.join("no/such/folder"), "/dev/full".into()] {
-        let refused = Recorder::append(said(), path).expect_err("it is no file");
+        let refused = Recorder::append(fixed(), path).expect_err("it is no file");
         assert!(matches!(refused, RecordingError::Unwritable { .. }), "{refused}");
     }
 }

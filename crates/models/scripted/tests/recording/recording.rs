@@ -6,8 +6,8 @@ use antiphon_scripted::Recorder;
 use futures_util::StreamExt;
 use tokio::task::JoinSet;
 
-use crate::said::{End, Said, arguments, text};
-use crate::world::{Place, Read, ask, message, read, request, scripted};
+use crate::fixed_provider::{End, FixedProvider, arguments, text};
+use crate::world::{Read, RecordingPath, ask, message, read, request, scripted};
 
 /// One of each piece.
 pub(crate) fn every_piece() -> Vec<Piece> {
@@ -39,7 +39,7 @@ pub(crate) fn every_piece() -> Vec<Piece> {
 
 #[tokio::test]
 async fn an_exchange_is_a_request_its_pieces_and_an_end_line_by_line() {
-    let place = Place::new();
+    let place = RecordingPath::new();
     let provider = place.recorder(scripted("[[reply]]\nsteps = [{ text = 'hi' }]"));
     ask(&provider, "hey").await;
     let request = r#"{"model":"model","messages":[{"type":"user","content":[{"type":"text","text":"hey"}],"timestamp":"1970-01-01T00:00:00Z"}]}"#;
@@ -58,30 +58,30 @@ async fn an_exchange_is_a_request_its_pieces_and_an_end_line_by_line() {
 }
 
 #[tokio::test]
-async fn the_recorder_changes_nothing_of_the_answer() {
+async fn the_recorder_does_not_change_the_answer() {
     let secret = text(9, "sk-ant-api03-0123456789abcdef");
     let pieces: Vec<Piece> = [vec![secret], every_piece()].concat();
-    let inner = Said::pieces(pieces.clone());
-    let place = Place::new();
+    let inner = FixedProvider::pieces(pieces.clone());
+    let place = RecordingPath::new();
     assert_eq!(ask(&place.recorder(inner), "a").await, Read { pieces, failure: None });
-    let failing = Said::failing(ProviderError::Cut);
-    let place = Place::new();
+    let failing = FixedProvider::failing(ProviderError::Cut);
+    let place = RecordingPath::new();
     let read = ask(&place.recorder(failing), "a").await;
     assert_eq!(read, Read { pieces: Vec::new(), failure: Some(ProviderError::Cut) });
 }
 
 #[tokio::test]
-async fn every_piece_comes_back_as_it_was() {
-    let place = Place::new();
-    ask(&place.recorder(Said::pieces(every_piece())), "a").await;
+async fn every_piece_is_replayed_unchanged() {
+    let place = RecordingPath::new();
+    ask(&place.recorder(FixedProvider::pieces(every_piece())), "a").await;
     let expected = Read { pieces: every_piece(), failure: None };
     assert_eq!(ask(&place.replay(), "a").await, expected);
 }
 
 #[tokio::test]
-async fn each_line_is_there_as_soon_as_it_happened() {
-    let place = Place::new();
-    let provider = place.recorder(Said::pieces(every_piece()));
+async fn each_line_is_written_at_once() {
+    let place = RecordingPath::new();
+    let provider = place.recorder(FixedProvider::pieces(every_piece()));
     let mut source = provider.open(request("a"));
     assert_eq!(place.lines().len(), 0, "nothing is asked before it is read");
     for count in 2..=every_piece().len() + 1 {
@@ -92,12 +92,12 @@ async fn each_line_is_there_as_soon_as_it_happened() {
 }
 
 #[tokio::test]
-async fn how_an_exchange_ended_is_recorded() {
+async fn the_end_of_an_exchange_is_recorded() {
     let ends = [
-        (Said::pieces(vec![Piece::Done]), r#"{"exchange":1,"end":"done"}"#),
-        (Said::pieces(Vec::new()), r#"{"exchange":1,"end":"cut"}"#),
+        (FixedProvider::pieces(vec![Piece::Done]), r#"{"exchange":1,"end":"done"}"#),
+        (FixedProvider::pieces(Vec::new()), r#"{"exchange":1,"end":"cut"}"#),
         (
-            Said::failing(ProviderError::RateLimited {
+            FixedProvider::failing(ProviderError::RateLimited {
                 message: "slow".to_owned(),
                 retry_after: Some(Duration::new(1, 500)),
             }),
@@ -105,12 +105,12 @@ async fn how_an_exchange_ended_is_recorded() {
         ),
     ];
     for (inner, end) in ends {
-        let place = Place::new();
+        let place = RecordingPath::new();
         ask(&place.recorder(inner), "a").await;
         assert_eq!(place.lines()[1..], [end]);
     }
-    let place = Place::new();
-    let provider = place.recorder(Said::new(vec![Ok(Piece::Alive)], End::Hangs));
+    let place = RecordingPath::new();
+    let provider = place.recorder(FixedProvider::new(vec![Ok(Piece::Alive)], End::Hangs));
     let mut source = provider.open(request("a"));
     source.next().await;
     drop(source);
@@ -119,21 +119,21 @@ async fn how_an_exchange_ended_is_recorded() {
 }
 
 #[tokio::test]
-async fn an_exchange_ends_once_however_long_it_is_read_or_kept() {
-    let place = Place::new();
-    let provider = place.recorder(Said::pieces(vec![Piece::Done]));
+async fn an_exchange_ends_once_however_long_it_is_polled_or_kept() {
+    let place = RecordingPath::new();
+    let provider = place.recorder(FixedProvider::pieces(vec![Piece::Done]));
     let mut source = provider.open(request("a"));
     while source.next().await.is_some() {}
     drop(source);
-    // A reader of the message lets go as soon as it is whole.
+    // A message stream drops the source as soon as it is complete.
     message(&provider, request("b")).await;
     let ends: Vec<String> = place.lines().into_iter().filter(|l| l.contains("end")).collect();
     assert_eq!(ends, [r#"{"exchange":1,"end":"done"}"#, r#"{"exchange":2,"end":"done"}"#]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn exchanges_that_run_at_the_same_time_can_be_told_apart() {
-    let place = Place::new();
+async fn concurrent_exchanges_are_distinguished() {
+    let place = RecordingPath::new();
     let inner = scripted(
         "chunk_chars = 2\ndelay_ms = 1\n[[reply]]\nsteps = [{ text = 'You said {{last_user}}, I heard {{last_user}}.' }]",
     );
@@ -158,8 +158,8 @@ fn number(line: &str) -> u64 {
 }
 
 #[tokio::test]
-async fn a_second_recorder_writes_on_where_the_first_one_stopped() {
-    let place = Place::new();
+async fn a_second_recorder_continues_where_the_first_one_stopped() {
+    let place = RecordingPath::new();
     let inner = scripted("[[reply]]\nsteps = [{ text = '{{last_user}}' }]");
     ask(&place.recorder(inner.clone()), "one").await;
     ask(&place.recorder(inner.clone()), "two").await;
@@ -172,7 +172,7 @@ async fn a_second_recorder_writes_on_where_the_first_one_stopped() {
 
 #[tokio::test]
 async fn clones_write_to_the_same_recording() {
-    let place = Place::new();
+    let place = RecordingPath::new();
     let provider: Recorder<_> = place.recorder(scripted("[[reply]]\nsteps = []"));
     ask(&provider.clone(), "a").await;
     ask(&provider, "b").await;

@@ -1,4 +1,4 @@
-//! Requests to ask with, a place for files, and what comes of asking.
+//! Requests, a path for recordings, and the results of reading answers.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,20 +14,20 @@ use tempfile::TempDir;
 
 pub(crate) const AT: DateTime<Utc> = DateTime::UNIX_EPOCH;
 
-/// A folder with a place for a recording, gone with the test.
-pub(crate) struct Place {
+/// A temporary folder with a path for a recording.
+pub(crate) struct RecordingPath {
     _folder: TempDir,
     pub(crate) path: PathBuf,
 }
 
-impl Place {
+impl RecordingPath {
     pub(crate) fn new() -> Self {
         let folder = TempDir::new().expect("a folder");
         let path = folder.path().join("exchanges.jsonl");
         Self { _folder: folder, path }
     }
 
-    /// A place with this in it.
+    /// A recording with this content.
     pub(crate) fn holding(content: impl AsRef<[u8]>) -> Self {
         let place = Self::new();
         fs::write(&place.path, content).expect("it can be written");
@@ -55,7 +55,7 @@ impl Place {
     }
 }
 
-/// All a reader of pieces gets.
+/// Everything that a reader of pieces gets.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Read {
     pub(crate) pieces: Vec<Piece>,
@@ -93,7 +93,7 @@ pub(crate) async fn read(mut source: PieceSource) -> Read {
     Read { pieces, failure }
 }
 
-/// The message, whole or partial, and why it is not whole.
+/// The message, possibly partial, and the error.
 pub(crate) async fn message(
     provider: &impl Provider,
     request: Request,
@@ -109,7 +109,7 @@ pub(crate) async fn message(
     (stream.message().expect("it was read"), failure)
 }
 
-/// Why an answer was refused.
+/// Why a request was refused.
 pub(crate) async fn refusal(provider: &impl Provider, request: Request) -> String {
     match read(provider.open(request)).await {
         Read { pieces, failure: Some(ProviderError::InvalidRequest { message }) }

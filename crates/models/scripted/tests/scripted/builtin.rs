@@ -6,14 +6,14 @@ use antiphon_core::{
 };
 use antiphon_scripted::{Script, ScriptedProvider};
 
-use crate::world::{Asked, message, read, text};
+use crate::world::{RequestBuilder, message, read, text};
 
 fn builtin(name: &str) -> ScriptedProvider {
     ScriptedProvider::new(Script::builtin(name).expect("it comes with Antiphon"))
 }
 
 #[test]
-fn every_builtin_script_can_be_read_and_bears_its_name() {
+fn every_builtin_script_is_valid_and_has_its_name() {
     let names: Vec<_> = Script::BUILTIN
         .iter()
         .map(|name| Script::builtin(name).map(|script| script.model().to_string()))
@@ -25,7 +25,7 @@ fn every_builtin_script_can_be_read_and_bears_its_name() {
 }
 
 #[test]
-fn every_script_among_the_examples_can_be_read() {
+fn every_example_script_is_valid() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../examples/scripts");
     for entry in std::fs::read_dir(folder).expect("the folder is there") {
         let path = entry.expect("an entry").path();
@@ -35,19 +35,19 @@ fn every_script_among_the_examples_can_be_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hello_says_what_it_is_and_echoes_the_prompt() {
+async fn hello_introduces_itself_and_echoes_the_prompt() {
     assert_eq!(
-        text(&builtin("hello"), &Asked::new().user("hi there")).await,
+        text(&builtin("hello"), &RequestBuilder::new().user("hi there")).await,
         "Hello! I am not a model: I am the script `hello`, and I say the same to everybody. \
          You wrote: hi there"
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn tools_thinks_calls_twice_at_once_and_sums_up() {
+async fn tools_thinks_makes_two_parallel_calls_and_summarizes() {
     let provider = builtin("tools");
-    let asked = Asked::new().user("go");
-    let first = message(&provider, asked.request()).await;
+    let request = RequestBuilder::new().user("go");
+    let first = message(&provider, request.request()).await;
     let call = |id, name: &str, arguments| {
         AssistantBlock::ToolCall(ToolCallBlock {
             id: ToolCallId::parse(id).expect("an id"),
@@ -73,13 +73,13 @@ async fn tools_thinks_calls_twice_at_once_and_sums_up() {
         ]
     );
     assert_eq!(first.stop_reason, StopReason::ToolUse);
-    let asked = asked.answered(first).outcome("call_0_0", "# Antiphon\n…", false).outcome(
+    let request = request.answered(first).outcome("call_0_0", "# Antiphon\n…", false).outcome(
         "call_0_1",
         "1: # Antiphon",
         false,
     );
     assert_eq!(
-        text(&provider, &asked).await,
+        text(&provider, &request).await,
         "Both tools answered. I am a script and understood nothing of it, but this is what \
          `grep` found:\n\n1: # Antiphon"
     );
@@ -88,8 +88,8 @@ async fn tools_thinks_calls_twice_at_once_and_sums_up() {
 #[tokio::test(start_paused = true)]
 async fn flaky_is_overloaded_once_and_then_answers() {
     let provider = builtin("flaky");
-    let asked = Asked::new().user("hi");
-    let (_, _, failure) = read(&provider, asked.request(), Cancel::never()).await;
+    let request = RequestBuilder::new().user("hi");
+    let (_, _, failure) = read(&provider, request.request(), Cancel::never()).await;
     assert_eq!(
         failure,
         Some(StreamError::Provider(ProviderError::Overloaded {
@@ -98,7 +98,7 @@ async fn flaky_is_overloaded_once_and_then_answers() {
         }))
     );
     assert_eq!(
-        text(&provider, &asked).await,
+        text(&provider, &request).await,
         "Sorry for the wait: the first attempt was refused by the script, this one is not."
     );
 }

@@ -1,5 +1,5 @@
-//! The providers' contract, with scripts in place of a wire: a scenario becomes a reply. Nothing
-//! is sent, and what an answer cost is said at its end only.
+//! The conformance suite of providers, with scripts instead of a wire: a scenario becomes a reply.
+//! Nothing is sent, and usage is reported only at the end.
 
 mod draft;
 
@@ -13,7 +13,7 @@ use crate::world::provider;
 use draft::Draft;
 
 #[tokio::test(start_paused = true)]
-async fn the_contract_of_providers_is_kept() {
+async fn the_provider_passes_the_conformance_suite() {
     let passed = check(&Scripts).await.expect("no violations");
     assert_eq!(
         passed.skipped_checks(),
@@ -41,7 +41,7 @@ impl Wire for Scripts {
     }
 }
 
-/// The fields of a reply, one to a line.
+/// The fields of a reply, one per line.
 fn reply(scenario: &Scenario) -> Result<String, Unsupported> {
     let mut draft = Draft::default();
     for step in &scenario.steps {
@@ -63,7 +63,7 @@ fn reply(scenario: &Scenario) -> Result<String, Unsupported> {
         Ending::Garbage => steps.push(r#"{ error = { kind = "protocol" } }"#.to_owned()),
     }
     if draft.usage.is_some() && scenario.ending != Ending::Whole {
-        return Err(Unsupported::because("what it cost is said at the end of an answer"));
+        return Err(Unsupported::because("what it cost is sent at the end of an answer"));
     }
     lines.push(format!("steps = [\n{}\n]", steps.join(",\n")));
     Ok(lines.join("\n"))

@@ -4,12 +4,12 @@ use antiphon_core::{
     AssistantBlock, AssistantMessage, Cancel, StreamError, ToolArguments, ToolCallBlock,
 };
 
-use crate::world::{Asked, provider, read};
+use crate::world::{RequestBuilder, provider, read};
 
 const PAGE: &str = include_str!("../../../../../docs/scripted.md");
 
 #[tokio::test(start_paused = true)]
-async fn every_example_of_the_page_plays_as_the_page_says() {
+async fn every_example_of_the_page_plays_as_documented() {
     let scripts = fenced("toml");
     let outcomes = fenced("text");
     assert!(!scripts.is_empty());
@@ -24,16 +24,16 @@ fn fenced(language: &str) -> Vec<&'static str> {
     PAGE.split("\n```").filter_map(|part| part.strip_prefix(language)?.strip_prefix('\n')).collect()
 }
 
-/// Says `hello`, answers calls, asks once more after a failure that may pass, and gives up
-/// after an hour.
+/// Sends `hello`, answers calls, retries once after a temporary failure, and gives up after an
+/// hour.
 async fn play(script: &str) -> String {
     let provider = provider(script);
-    let mut asked = Asked::new().user("hello");
+    let mut request = RequestBuilder::new().user("hello");
     let mut retries_left = 1;
     let mut lines = Vec::new();
     loop {
         let cancel = Cancel::when(tokio::time::sleep(Duration::from_hours(1)));
-        let (_, message, failure) = read(&provider, asked.request(), cancel).await;
+        let (_, message, failure) = read(&provider, request.request(), cancel).await;
         lines.extend(message.content.iter().map(line));
         if let Some(error) = failure {
             lines.push(format!("error: {error}"));
@@ -49,10 +49,10 @@ async fn play(script: &str) -> String {
         if calls.is_empty() {
             return lines.join("\n");
         }
-        asked = asked.answered(message);
+        request = request.answered(message);
         for call in calls {
             let result = format!("result of {}", call.name);
-            asked = asked.outcome(call.id.as_str(), &result, false);
+            request = request.outcome(call.id.as_str(), &result, false);
         }
     }
 }

@@ -1,12 +1,12 @@
-//! The scripted provider, through its public door.
+//! The scripted provider, through its public API.
 #![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
 
 mod builtin;
-mod calling;
-mod choosing;
+mod calls;
 mod conformance;
 mod docs;
-mod failing;
+mod failures;
+mod matching;
 mod parsing;
 mod piece;
 mod streaming;

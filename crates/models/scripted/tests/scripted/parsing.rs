@@ -8,8 +8,7 @@ fn refusal(text: &str) -> String {
     Script::parse(text).expect_err("it is refused").to_string()
 }
 
-/// The reason why a script with one reply of one step is refused, which must be blamed on the
-/// line of the step.
+/// Why a script with one reply of one step is refused. The error must name the line of the step.
 fn step_refusal(step: &str) -> String {
     let text = format!("[[reply]]\nsteps = [\n  {{ {step} }},\n]");
     let refusal = refusal(&text);
@@ -19,7 +18,7 @@ fn step_refusal(step: &str) -> String {
 }
 
 #[test]
-fn a_refusal_names_the_line_and_what_is_wrong() {
+fn an_error_names_the_line_and_what_is_wrong() {
     let text = "name = 'a'\n\n[[reply]]\nwhen = { turn = 0, trun = 1 }\nsteps = []";
     assert_eq!(
         Script::parse(text),
@@ -53,7 +52,7 @@ fn unknown_fields_are_refused_everywhere() {
 }
 
 #[test]
-fn a_step_does_one_thing_with_the_fields_of_that_thing() {
+fn a_step_has_one_kind_and_only_its_fields() {
     let cases = [
         (
             "",
@@ -94,7 +93,7 @@ fn arguments_that_json_does_not_have_are_refused() {
 }
 
 #[test]
-fn only_the_known_placeholders_are_taken() {
+fn only_known_placeholders_are_accepted() {
     let known =
         "expected one of `{{last_user}}`, `{{last_result}}`, `{{last_result/…}}`, `{{turn}}`";
     for name in ["user", " turn ", ""] {
@@ -110,7 +109,7 @@ fn only_the_known_placeholders_are_taken() {
 }
 
 #[test]
-fn unknown_words_are_answered_with_the_known_ones() {
+fn an_unknown_word_is_refused_with_the_known_ones() {
     assert_eq!(
         step_refusal("error = { kind = 'boom' }"),
         "unknown variant `boom`, expected one of `invalid_request`, `context_overflow`, \
@@ -129,7 +128,7 @@ fn unknown_words_are_answered_with_the_known_ones() {
 }
 
 #[test]
-fn what_could_never_be_seen_is_refused() {
+fn steps_and_replies_without_effect_are_refused() {
     let cases = [
         ("", "line 1, ``: a script needs at least one `[[reply]]`"),
         (
@@ -147,7 +146,7 @@ fn what_could_never_be_seen_is_refused() {
         ),
         (
             "[[reply]]\nusage = { input_tokens = 1 }\nsteps = [{ error = { kind = 'cut' } }]",
-            "line 1, `[[reply]]`: `usage` is never said in a reply that ends with `error`: \
+            "line 1, `[[reply]]`: `usage` is never sent in a reply that ends with `error`: \
              remove one",
         ),
         (
@@ -208,7 +207,7 @@ fn everything_has_a_limit() {
 }
 
 #[test]
-fn steps_can_be_written_as_tables_or_in_a_row() {
+fn steps_can_be_tables_or_an_array() {
     let tables = "[[reply]]\n[[reply.step]]\ntext = 'a'\n[[reply.step]]\ncut = true";
     let row = "[[reply]]\nsteps = [{ text = 'a' }, { cut = true }]";
     assert_eq!(Script::parse(tables), Script::parse(row));
@@ -217,12 +216,12 @@ fn steps_can_be_written_as_tables_or_in_a_row() {
 }
 
 #[test]
-fn deep_nesting_is_refused_instead_of_followed() {
+fn deep_nesting_is_refused() {
     let deep = format!("x = {}{}", "[".repeat(100_000), "]".repeat(100_000));
     assert!(Script::parse(&deep).is_err());
 }
 
-/// Texts that get past the TOML reader more often than noise does.
+/// Texts that pass the TOML parser more often than random ones.
 fn nearly_a_script() -> impl Strategy<Value = String> {
     let words = prop::sample::select(vec![
         "[[reply]]\n",
@@ -276,17 +275,17 @@ fn nearly_a_script() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn no_text_makes_the_reader_panic(text in any::<String>()) {
+    fn any_text_is_parsed_without_a_panic(text in any::<String>()) {
         let _ = Script::parse(&text);
     }
 
     #[test]
-    fn nothing_like_a_script_makes_the_reader_panic(text in nearly_a_script()) {
+    fn any_near_script_is_parsed_without_a_panic(text in nearly_a_script()) {
         let _ = Script::parse(&text);
     }
 
     #[test]
-    fn no_damage_to_a_script_makes_the_reader_panic(
+    fn any_damaged_script_is_parsed_without_a_panic(
         at in 0_usize..4096, length in 0_usize..40, put in "[\\PC\n]{0,6}",
     ) {
         let script = include_str!("../../../../../examples/scripts/tools.toml");

@@ -11,10 +11,10 @@ use proptest::prelude::*;
 use tokio::time::Instant;
 
 use crate::piece::{arguments, delta, model, opening, stop, usage};
-use crate::world::{AT, Asked, message, pieces, provider, read, text};
+use crate::world::{AT, RequestBuilder, message, pieces, provider, read, text};
 
 #[tokio::test]
-async fn an_answer_is_said_piece_by_piece_in_order() {
+async fn an_answer_is_sent_piece_by_piece_in_order() {
     let provider = provider(
         r#"
         name = "whole"
@@ -53,7 +53,7 @@ async fn an_answer_is_said_piece_by_piece_in_order() {
         stop(StopReason::ToolUse, "tool_use"),
         Piece::Done,
     ];
-    let request = Asked::new().user("hey").request();
+    let request = RequestBuilder::new().user("hey").request();
     assert_eq!(pieces(&provider, request).await, (expected, None));
 }
 
@@ -106,12 +106,12 @@ async fn the_pieces_assemble_into_the_message() {
         model: Some(model("script")),
         timestamp: AT,
     };
-    let request = Asked::new().user("{{turn}}").request();
+    let request = RequestBuilder::new().user("{{turn}}").request();
     assert_eq!(message(&provider, request).await, expected);
 }
 
 #[tokio::test]
-async fn an_empty_answer_is_still_an_answer() {
+async fn an_empty_answer_is_complete() {
     let provider = provider("[[reply]]\nsteps = []\nstop = 'length'\nraw_stop = 'max_tokens'");
     let expected = vec![
         Piece::Model(model("script")),
@@ -119,7 +119,7 @@ async fn an_empty_answer_is_still_an_answer() {
         stop(StopReason::Length, "max_tokens"),
         Piece::Done,
     ];
-    let request = Asked::new().request();
+    let request = RequestBuilder::new().request();
     assert_eq!(pieces(&provider, request).await, (expected, None));
 }
 
@@ -139,17 +139,17 @@ async fn delays_and_pauses_take_their_time() {
         ",
     );
     let start = Instant::now();
-    let asked = Asked::new().user("a");
-    assert_eq!(text(&provider, &asked).await, "abc");
+    let request = RequestBuilder::new().user("a");
+    assert_eq!(text(&provider, &request).await, "abc");
     // A pause, three characters, and a call with its two.
     assert_eq!(start.elapsed(), Duration::from_millis(6500));
-    let asked = asked.assistant("b");
-    assert_eq!(text(&provider, &asked).await, "abc");
+    let request = request.assistant("b");
+    assert_eq!(text(&provider, &request).await, "abc");
     assert_eq!(start.elapsed(), Duration::from_millis(6500));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sign_of_life_is_said_without_delay_and_shows_nothing() {
+async fn a_keep_alive_has_no_delay_and_no_content() {
     let provider = provider(
         "delay_ms = 1000\n[[reply]]\nsteps = [{ alive = true }, { text = 'a' }, { alive = true }]",
     );
@@ -164,16 +164,16 @@ async fn a_sign_of_life_is_said_without_delay_and_shows_nothing() {
         stop(StopReason::EndTurn, "end_turn"),
         Piece::Done,
     ];
-    assert_eq!(pieces(&provider, Asked::new().request()).await, (expected, None));
+    assert_eq!(pieces(&provider, RequestBuilder::new().request()).await, (expected, None));
     assert_eq!(start.elapsed(), Duration::from_millis(1000));
-    assert_eq!(text(&provider, &Asked::new()).await, "a");
+    assert_eq!(text(&provider, &RequestBuilder::new()).await, "a");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_cancellation_ends_a_stall() {
     let provider = provider("[[reply]]\nsteps = [{ text = 'wait' }, { stall = true }]");
     let cancel = Cancel::when(tokio::time::sleep(Duration::from_hours(1)));
-    let (_, message, failure) = read(&provider, Asked::new().request(), cancel).await;
+    let (_, message, failure) = read(&provider, RequestBuilder::new().request(), cancel).await;
     assert_eq!(failure, Some(StreamError::Canceled));
     assert_eq!(
         message,
@@ -189,7 +189,7 @@ async fn a_cancellation_ends_a_stall() {
 }
 
 #[tokio::test]
-async fn a_huge_answer_without_delays_lets_others_run() {
+async fn a_huge_answer_without_delays_yields_to_other_tasks() {
     let provider = provider(
         "chunk_chars = 1000\n[[reply]]\nsteps = [{ text = 'abcdefgh', repeat = 10_000_000 }]",
     );
@@ -198,7 +198,7 @@ async fn a_huge_answer_without_delays_lets_others_run() {
     let cancel = Cancel::when(async move {
         others.join_next().await;
     });
-    let (events, _, failure) = read(&provider, Asked::new().request(), cancel).await;
+    let (events, _, failure) = read(&provider, RequestBuilder::new().request(), cancel).await;
     assert_eq!(failure, Some(StreamError::Canceled));
     assert!(events.len() < 10_000, "{} events", events.len());
 }
@@ -206,9 +206,9 @@ async fn a_huge_answer_without_delays_lets_others_run() {
 #[tokio::test]
 async fn a_repeated_text_is_one_block_in_even_deltas() {
     let provider = provider("chunk_chars = 4\n[[reply]]\nsteps = [{ text = 'añb', repeat = 3 }]");
-    let (said, _) = pieces(&provider, Asked::new().request()).await;
+    let (sent, _) = pieces(&provider, RequestBuilder::new().request()).await;
     assert_eq!(
-        said[1..],
+        sent[1..],
         [
             delta(0, "añba"),
             delta(0, "ñbañ"),
@@ -222,19 +222,19 @@ async fn a_repeated_text_is_one_block_in_even_deltas() {
 }
 
 #[tokio::test]
-async fn a_script_can_go_over_the_limit_of_a_message() {
+async fn a_script_can_exceed_the_limit_of_a_message() {
     let provider = provider(
         "chunk_chars = 1_000_000\n[[reply]]\nsteps = [{ text = 'abcdefgh', repeat = 9_000_000 }]",
     );
-    let (_, _, failure) = read(&provider, Asked::new().request(), Cancel::never()).await;
+    let (_, _, failure) = read(&provider, RequestBuilder::new().request(), Cancel::never()).await;
     let message = format!("more than {MESSAGE_BYTES_MAX} bytes in one answer");
     assert_eq!(failure, Some(StreamError::Provider(ProviderError::Protocol { message })));
 }
 
 #[tokio::test]
-async fn placeholders_cannot_blow_an_answer_up() {
+async fn placeholders_cannot_exceed_the_limit_of_an_answer() {
     let provider = provider("[[reply]]\nsteps = [{ text = '{{last_user}}', repeat = 10_000_000 }]");
-    let request = Asked::new().user("more than thirteen bytes").request();
+    let request = RequestBuilder::new().user("more than thirteen bytes").request();
     let message = format!(
         "the reply of scripted/script to this request has more than {ANSWER_BYTES_MAX} bytes"
     );
@@ -245,7 +245,7 @@ async fn placeholders_cannot_blow_an_answer_up() {
 }
 
 #[tokio::test]
-async fn placeholders_show_the_last_of_the_request() {
+async fn placeholders_show_the_newest_values_of_the_request() {
     let provider = provider(
         r#"
         [[reply]]
@@ -257,29 +257,33 @@ async fn placeholders_show_the_last_of_the_request() {
         } } }]
         "#,
     );
-    assert_eq!(text(&provider, &Asked::new()).await, "<||0>");
+    assert_eq!(text(&provider, &RequestBuilder::new()).await, "<||0>");
     let two_blocks = UserMessage {
         content: vec![InputBlock::text("one"), InputBlock::text("two")],
         timestamp: AT,
     };
-    let mut request = Asked::new().user("old").assistant("a").request();
+    let mut request = RequestBuilder::new().user("old").assistant("a").request();
     request.messages.push(two_blocks.into());
     assert_eq!(message(&provider, request).await.text(), "<one\ntwo||1>");
-    let asked = Asked::new().user("a").assistant("b").result("say \"{{turn}}\"");
-    let message = message(&provider, asked.request()).await;
+    let request = RequestBuilder::new().user("a").assistant("b").result("say \"{{turn}}\"");
+    let message = message(&provider, request.request()).await;
     let arguments: Vec<_> = message.tool_calls().map(|call| &call.arguments).collect();
     let json = r#"{"text":"say \"{{turn}}\"","list":["1",2,1.5,true],"deep":{"{{turn}}":"x"}}"#;
     assert_eq!(arguments, [&ToolArguments::Object(RawJson::parse(json).expect("JSON"))]);
 }
 
 #[tokio::test]
-async fn usage_is_estimated_from_all_text_and_given_fields_win() {
+async fn usage_is_estimated_from_all_text_and_given_fields_take_precedence() {
     let provider =
         provider("[[reply]]\nusage = { cache_read_tokens = 9 }\nsteps = [{ text = 'four, or 5' }]");
-    let asked =
-        Asked::new().system("12345678").tool("12").user("1234").assistant("1234").result("1");
+    let request = RequestBuilder::new()
+        .system("12345678")
+        .tool("12")
+        .user("1234")
+        .assistant("1234")
+        .result("1");
     assert_eq!(
-        message(&provider, asked.request()).await.usage,
+        message(&provider, request.request()).await.usage,
         Usage {
             input_tokens: 6,
             output_tokens: 3,
@@ -300,8 +304,8 @@ proptest! {
             "chunk_chars = {chunk_chars}\n[[reply]]\nsteps = [{{ text = '{text}', repeat = {repeat} }}]"
         );
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-        let (said, _) = runtime.block_on(pieces(&provider(&script), Asked::new().request()));
-        let deltas: Vec<&str> = said
+        let (sent, _) = runtime.block_on(pieces(&provider(&script), RequestBuilder::new().request()));
+        let deltas: Vec<&str> = sent
             .iter()
             .filter_map(|piece| if let Piece::Text { delta, .. } = piece { Some(delta.as_str()) } else { None })
             .collect();

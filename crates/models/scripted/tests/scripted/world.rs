@@ -1,4 +1,4 @@
-//! Requests to ask with, and what comes of asking.
+//! Requests, and the results of reading answers.
 
 use antiphon_core::{
     AssistantBlock, AssistantMessage, Cancel, InputBlock, MessageStream, Piece, Provider,
@@ -15,10 +15,10 @@ pub(crate) fn provider(script: &str) -> ScriptedProvider {
     ScriptedProvider::new(Script::parse(script).expect("the script can be read"))
 }
 
-/// A request, grown message by message.
-pub(crate) struct Asked(Request);
+/// Builds a request message by message.
+pub(crate) struct RequestBuilder(Request);
 
-impl Asked {
+impl RequestBuilder {
     pub(crate) fn new() -> Self {
         Self(Request::default())
     }
@@ -84,26 +84,26 @@ impl Asked {
     }
 }
 
-/// Everything the provider says, and how it fails if it does.
+/// All pieces of an answer, and its failure.
 pub(crate) async fn pieces(
     provider: &ScriptedProvider,
     request: Request,
 ) -> (Vec<Piece>, Option<ProviderError>) {
     let mut source = provider.open(request);
-    let mut said = Vec::new();
+    let mut sent = Vec::new();
     while let Some(next) = source.next().await {
         match next {
-            Ok(piece) => said.push(piece),
+            Ok(piece) => sent.push(piece),
             Err(error) => {
                 assert!(source.next().await.is_none(), "an error is the last word");
-                return (said, Some(error));
+                return (sent, Some(error));
             }
         }
     }
-    (said, None)
+    (sent, None)
 }
 
-/// What a reader of the stream sees, the message they end up with, and how it fails.
+/// The events of a message stream, the message, and its failure.
 pub(crate) async fn read(
     provider: &ScriptedProvider,
     request: Request,
@@ -121,7 +121,7 @@ pub(crate) async fn read(
     (events, stream.message().expect("it was read"), failure)
 }
 
-/// The whole message.
+/// The complete message.
 pub(crate) async fn message(provider: &ScriptedProvider, request: Request) -> AssistantMessage {
     MessageStream::open(provider, request, Cancel::never(), AT)
         .complete()
@@ -129,7 +129,7 @@ pub(crate) async fn message(provider: &ScriptedProvider, request: Request) -> As
         .expect("the answer is whole")
 }
 
-/// The text of the whole message.
-pub(crate) async fn text(provider: &ScriptedProvider, asked: &Asked) -> String {
-    message(provider, asked.request()).await.text()
+/// The text of the complete message.
+pub(crate) async fn text(provider: &ScriptedProvider, request: &RequestBuilder) -> String {
+    message(provider, request.request()).await.text()
 }

@@ -1,6 +1,6 @@
-//! What no server should send, for any dialect: its own events dropped, moved, repeated, changed
-//! or cut short, and things that are no events. The unit tests of the providers include this, for
-//! their dialects are private to them.
+//! Invalid streams for any dialect: its own events dropped, moved, repeated, changed or truncated,
+//! and texts that are not events. The unit tests of the providers include this file, because their
+//! dialects are private.
 
 use antiphon_core::{Cancel, MessageStream, Piece, ProviderError, StreamEvent};
 use antiphon_model_transport::Dialect;
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 
-/// The name and the data of a server-sent event.
+/// Name and data of a server-sent event.
 pub(crate) type Event = (String, String);
 
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ enum Edit {
     Insert(Index, Event),
 }
 
-/// One of the recorded streams, with a few things wrong in it.
+/// One of the recorded streams with a few faults.
 pub(crate) fn mangled(recorded: &[&str]) -> impl Strategy<Value = Vec<Event>> + use<> {
     let streams: Vec<Vec<Event>> = recorded.iter().map(|stream| events(stream)).collect();
     let event = select(streams.concat());
@@ -43,8 +43,8 @@ pub(crate) fn mangled(recorded: &[&str]) -> impl Strategy<Value = Vec<Event>> + 
     })
 }
 
-/// Reads a stream as the transport does and its message as everybody does. Nothing panics, and
-/// the calls in the message are those that ended.
+/// Parses a stream like the transport and assembles its message. Nothing panics, and the message
+/// contains only complete calls.
 pub(crate) fn survives(dialect: impl Dialect, stream: &[Event]) -> Result<(), TestCaseError> {
     let wire = stream::iter(pieces(dialect, stream)).boxed();
     let mut answer = MessageStream::new(wire, Cancel::never(), DateTime::UNIX_EPOCH);
@@ -104,7 +104,7 @@ impl Edit {
     }
 }
 
-/// A value of another kind than expected, nearly everywhere.
+/// A value of an unexpected type, nearly everywhere.
 fn odd() -> impl Strategy<Value = Value> {
     select(vec![
         json!(null),
@@ -141,7 +141,7 @@ fn count(value: &Value) -> usize {
     1 + inside
 }
 
-/// Puts `odd` in the place of the value that `left` others come before.
+/// Replaces the value after `left` others by `odd`.
 fn replace(value: &mut Value, left: &mut usize, odd: &Value) -> bool {
     if *left == 0 {
         odd.clone_into(value);

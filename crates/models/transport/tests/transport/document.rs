@@ -1,17 +1,17 @@
-//! Answers that are no stream of events.
+//! Responses that are not event streams.
 
 use antiphon_core::ProviderError;
 use antiphon_model_server::{Ending, Part, Reply};
 use antiphon_model_transport::ERROR_BODY_BYTES_MAX;
 
-use crate::world::{answer, said};
+use crate::world::{answer, echoed};
 
 fn failed(status: u16, message: &str) -> ProviderError {
     ProviderError::Server { status, message: message.to_owned(), retry_after: None }
 }
 
 #[tokio::test]
-async fn an_answer_of_nothing_says_so() {
+async fn an_empty_response_is_described() {
     let nothing = failed(200, "it answered with nothing: check base_url");
     for body in ["", "\n\n", ": ping\n\n", "event: x\n\n"] {
         assert_eq!(answer(Reply::events(body)).await, [Err(nothing.clone())], "{body:?}");
@@ -19,7 +19,7 @@ async fn an_answer_of_nothing_says_so() {
 }
 
 #[tokio::test]
-async fn a_document_in_place_of_events_is_read_as_a_failure() {
+async fn a_document_instead_of_events_is_parsed_as_a_failure() {
     for body in [r#"{"error": "no"}"#, "[1]", "<html></html>"] {
         for size in [1, 4096] {
             let reply = Reply::json(200, body).split(size);
@@ -30,7 +30,7 @@ async fn a_document_in_place_of_events_is_read_as_a_failure() {
 }
 
 #[tokio::test]
-async fn a_web_page_is_refused_by_its_type() {
+async fn a_web_page_is_recognized_by_its_content_type() {
     let reply = Reply {
         headers: vec![("content-type".to_owned(), "text/html; charset=utf-8".to_owned())],
         ..Reply::events("data: a\n\n")
@@ -42,10 +42,10 @@ async fn a_web_page_is_refused_by_its_type() {
 }
 
 #[tokio::test]
-async fn a_page_within_an_event_is_no_web_page() {
+async fn a_page_inside_of_an_event_is_not_a_web_page() {
     let parts = ["data: ", "<html>", "\n\n"].map(|text| Part::Bytes(text.as_bytes().to_vec()));
     let reply = Reply { parts: parts.to_vec(), ..Reply::events("") };
-    assert_eq!(answer(reply).await, [Ok(said("message", "<html>"))]);
+    assert_eq!(answer(reply).await, [Ok(echoed("message", "<html>"))]);
 }
 
 #[tokio::test]
@@ -56,7 +56,7 @@ async fn an_error_response_is_read_up_to_the_limit() {
 }
 
 #[tokio::test]
-async fn an_error_response_that_is_cut_off_is_still_an_error() {
+async fn a_truncated_error_response_is_still_an_error() {
     let reply = Reply::json(500, "half").ending(Ending::Cut);
     assert_eq!(answer(reply).await, [Err(failed(500, "None half"))]);
 }

@@ -3,7 +3,7 @@
 use antiphon_model_transport::{Endpoint, EndpointError};
 
 #[test]
-fn a_text_that_is_no_address_is_refused_with_the_reason() {
+fn an_invalid_address_is_refused_with_the_reason() {
     let url = |found: &str, reason: &str| EndpointError::Url {
         found: found.to_owned(),
         reason: reason.to_owned(),
@@ -27,7 +27,7 @@ fn a_text_that_is_no_address_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_path_is_put_below_the_address() {
+fn a_path_is_appended_to_the_address() {
     let cases = [
         ("https://x", "/v1/messages", "https://x/v1/messages"),
         ("https://x/", "v1/messages", "https://x/v1/messages"),

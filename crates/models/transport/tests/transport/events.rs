@@ -1,4 +1,4 @@
-//! Server-sent events, however they arrive.
+//! Server-sent events in all their forms.
 
 use antiphon_core::{Piece, ProviderError};
 use antiphon_model_server::{Ending, Part, Reply};
@@ -6,9 +6,9 @@ use antiphon_model_transport::EVENT_BYTES_MAX;
 use futures_util::StreamExt;
 use proptest::prelude::*;
 
-use crate::world::{Echo, answer, hear, post, said, server, transport};
+use crate::world::{Echo, all_pieces, answer, echoed, post, server, transport};
 
-/// A name, a body, and the names and data of the events in it.
+/// A name, a body, and the names and data of its events.
 type Case = (&'static str, &'static [u8], &'static [(&'static str, &'static str)]);
 
 const CASES: [Case; 14] = [
@@ -29,9 +29,9 @@ const CASES: [Case; 14] = [
 ];
 
 #[tokio::test]
-async fn what_the_format_allows_is_read() {
+async fn all_forms_of_the_format_are_parsed() {
     for (name, body, events) in CASES {
-        let pieces: Vec<_> = events.iter().map(|(name, data)| Ok(said(name, data))).collect();
+        let pieces: Vec<_> = events.iter().map(|(name, data)| Ok(echoed(name, data))).collect();
         for size in [1, 3, 4096] {
             let reply = Reply::events(body).split(size);
             assert_eq!(answer(reply).await, pieces, "{name}, {size} bytes at a time");
@@ -40,21 +40,21 @@ async fn what_the_format_allows_is_read() {
 }
 
 #[tokio::test]
-async fn an_event_that_says_nothing_is_a_sign_of_life() {
+async fn an_event_without_content_is_a_sign_of_life() {
     let server = server(Reply::events("data: nothing\n\ndata: a\n\n")).await;
     let source = transport().stream(post(&server.url()), Echo);
-    assert_eq!(hear(source).await, [Ok(Piece::Alive), Ok(said("message", "a"))]);
+    assert_eq!(all_pieces(source).await, [Ok(Piece::Alive), Ok(echoed("message", "a"))]);
 }
 
 #[tokio::test]
-async fn bytes_that_end_no_event_are_a_sign_of_life() {
+async fn bytes_without_a_complete_event_are_a_sign_of_life() {
     for bytes in [": keepalive\n\n", "data: b", "retry: 1\n"] {
         let parts = ["data: a\n\n", bytes].map(|part| Part::Bytes(part.into()));
         let reply = Reply { parts: parts.into(), ..Reply::events("") }.ending(Ending::Stall);
         let server = server(reply).await;
         let mut source = transport().stream(post(&server.url()), Echo);
         let heard = [source.next().await, source.next().await];
-        assert_eq!(heard, [Some(Ok(said("message", "a"))), Some(Ok(Piece::Alive))], "{bytes}");
+        assert_eq!(heard, [Some(Ok(echoed("message", "a"))), Some(Ok(Piece::Alive))], "{bytes}");
     }
 }
 
@@ -62,7 +62,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn any_split_of_any_events_says_the_same(
+    fn any_split_of_any_events_has_the_same_result(
         events in prop::collection::vec((written_name(), prop::collection::vec(line(), 1..4)), 1..6),
         end in prop::sample::select(vec!["\n", "\r", "\r\n"]),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..40),
@@ -73,7 +73,7 @@ proptest! {
         };
         let body: String = events.iter().map(written).collect();
         let said_back: Vec<_> =
-            events.iter().map(|(name, lines)| Ok(said(name, &lines.join("\n")))).collect();
+            events.iter().map(|(name, lines)| Ok(echoed(name, &lines.join("\n")))).collect();
         let reply = Reply { parts: cut(body.as_bytes(), &cuts), ..Reply::events("") };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         prop_assert_eq!(runtime.expect("a runtime").block_on(answer(reply)), said_back);
@@ -84,7 +84,7 @@ fn written_name() -> impl Strategy<Value = String> {
     "[a-zé€]{1,6}"
 }
 
-/// A line of data that means nothing to the dialect.
+/// A line of data without meaning for the dialect.
 fn line() -> impl Strategy<Value = String> {
     "=[a-z :\"{}é€😀]{0,12}"
 }
@@ -106,7 +106,10 @@ fn cut(body: &[u8], cuts: &[prop::sample::Index]) -> Vec<Part> {
 async fn an_event_may_be_as_large_as_the_limit_and_no_larger() {
     let event = |bytes: usize| [b"data: ", vec![b'x'; bytes].as_slice(), b"\n\n"].concat();
     let largest = answer(Reply::events(event(EVENT_BYTES_MAX))).await;
-    assert!(largest == [Ok(said("message", &"x".repeat(EVENT_BYTES_MAX)))], "the largest is read");
+    assert!(
+        largest == [Ok(echoed("message", &"x".repeat(EVENT_BYTES_MAX)))],
+        "the largest is read"
+    );
     let error = ProviderError::Protocol {
         message: format!("an event of more than {EVENT_BYTES_MAX} bytes"),
     };
@@ -116,30 +119,30 @@ async fn an_event_may_be_as_large_as_the_limit_and_no_larger() {
 #[tokio::test]
 async fn nothing_is_read_after_the_end_of_the_answer() {
     let reply = Reply::events("data: a\n\ndata: done\n\ndata: b\n\n");
-    assert_eq!(answer(reply).await, [Ok(said("message", "a")), Ok(Piece::Done)]);
+    assert_eq!(answer(reply).await, [Ok(echoed("message", "a")), Ok(Piece::Done)]);
 }
 
 #[tokio::test]
-async fn an_answer_is_whole_without_the_blank_line_behind_its_end() {
+async fn an_answer_is_complete_without_the_blank_line_after_its_end() {
     let reply = Reply::events("data: a\n\ndata: done");
-    assert_eq!(answer(reply).await, [Ok(said("message", "a")), Ok(Piece::Done)]);
+    assert_eq!(answer(reply).await, [Ok(echoed("message", "a")), Ok(Piece::Done)]);
 }
 
 #[tokio::test]
-async fn an_answer_is_whole_although_its_body_never_ends() {
+async fn an_answer_is_complete_although_its_body_never_ends() {
     let reply = Reply::events("data: a\n\ndata: done\n\n").ending(Ending::Stall);
-    assert_eq!(answer(reply).await, [Ok(said("message", "a")), Ok(Piece::Done)]);
+    assert_eq!(answer(reply).await, [Ok(echoed("message", "a")), Ok(Piece::Done)]);
 }
 
 #[tokio::test]
 async fn an_event_that_means_failure_ends_the_answer() {
     let reply = Reply::events("data: a\n\ndata: fault\n\ndata: b\n\n");
     let error = ProviderError::ContextOverflow { message: "fault".to_owned() };
-    assert_eq!(answer(reply).await, [Ok(said("message", "a")), Err(error)]);
+    assert_eq!(answer(reply).await, [Ok(echoed("message", "a")), Err(error)]);
 }
 
 #[tokio::test]
-async fn a_cut_is_told_apart_from_a_fault() {
+async fn an_interruption_is_distinguished_from_an_error() {
     let malformed = ProviderError::Protocol { message: "half".to_owned() };
     let cases = [
         ("between events", "data: a\n\n", Ending::Cut, ProviderError::Cut),
@@ -154,6 +157,6 @@ async fn a_cut_is_told_apart_from_a_fault() {
     ];
     for (name, body, ending, error) in cases {
         let read = answer(Reply::events(body).ending(ending)).await;
-        assert_eq!(read, [Ok(said("message", "a")), Err(error)], "{name}");
+        assert_eq!(read, [Ok(echoed("message", "a")), Err(error)], "{name}");
     }
 }

@@ -1,11 +1,11 @@
-//! The transport, through its public door, against a server that does as it is told.
+//! The transport, through its public API, against a scripted server.
 #![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
 
-mod connecting;
+mod connections;
 mod document;
 mod endpoint;
+mod errors;
 mod events;
-mod failing;
 mod redirect;
 mod secret;
 mod world;

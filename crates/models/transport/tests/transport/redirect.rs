@@ -1,4 +1,4 @@
-//! A redirect is not followed: it would carry the key to whoever it names.
+//! A redirect is not followed: it would send the key to another server.
 
 use antiphon_core::ProviderError;
 use antiphon_model_server::Reply;
@@ -7,7 +7,7 @@ use secrecy::SecretString;
 use crate::world::{Echo, post, read, server, transport};
 
 #[tokio::test]
-async fn a_redirect_is_not_followed_and_the_key_goes_nowhere_else() {
+async fn a_redirect_is_not_followed_and_the_key_is_sent_nowhere_else() {
     for status in [301, 302, 303, 307, 308] {
         let thief = server(Reply::events("data: a\n\n")).await;
         let first = server(Reply::json(status, "").header("location", &thief.url())).await;

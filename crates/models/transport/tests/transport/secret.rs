@@ -4,10 +4,10 @@ use antiphon_core::{Piece, ProviderError};
 use antiphon_model_server::Reply;
 use secrecy::SecretString;
 
-use crate::world::{Echo, post, read, said, server, transport};
+use crate::world::{Echo, echoed, post, read, server, transport};
 
 #[tokio::test]
-async fn a_key_is_sent_without_the_white_space_around_it() {
+async fn a_key_is_sent_without_surrounding_white_space() {
     let cases = [("s3cret", "Bearer s3cret"), (" s3cret\n", "Bearer s3cret")];
     for (key, sent) in cases {
         let server = server(Reply::events("data: done\n\n")).await;
@@ -18,7 +18,7 @@ async fn a_key_is_sent_without_the_white_space_around_it() {
 }
 
 #[tokio::test]
-async fn a_key_that_no_header_can_carry_is_left_out() {
+async fn a_key_that_is_invalid_in_a_header_is_omitted() {
     let server = server(Reply::events("data: done\n\n")).await;
     let post = post(&server.url()).secret("x-api-key", "", &SecretString::from("s3\ncret"));
     assert_eq!(read(transport().stream(post, Echo)).await, [Ok(Piece::Done)]);
@@ -50,7 +50,7 @@ async fn heard(reply: Reply) -> Vec<Result<Piece, ProviderError>> {
 }
 
 #[tokio::test]
-async fn a_key_that_a_provider_repeats_is_not_passed_on() {
+async fn a_key_that_a_provider_repeats_is_redacted() {
     let told = format!("a test: Incorrect API key provided: {KEY}. {KEY}");
     let kept = "a test: Incorrect API key provided: [redacted]. [redacted]";
     let server_error = |status, message: &str| {
@@ -58,12 +58,12 @@ async fn a_key_that_a_provider_repeats_is_not_passed_on() {
         [Err(ProviderError::Server { status, message, retry_after: None })]
     };
     assert_eq!(heard(Reply::json(401, told.clone())).await, server_error(401, kept));
-    // With the wrong status, and in mid-stream.
+    // With the wrong status, and in the middle of a stream.
     let document = format!("{{\"error\": \"{told}\"}}");
     let shown = format!("{{\"error\": \"{kept}\"}}");
     assert_eq!(heard(Reply::json(200, document)).await, server_error(200, &shown));
     let events = Reply::events(format!("data: {told}\n\ndata: done\n\n"));
-    assert_eq!(heard(events).await, [Ok(said("message", kept)), Ok(Piece::Done)]);
+    assert_eq!(heard(events).await, [Ok(echoed("message", kept)), Ok(Piece::Done)]);
     let server = server(Reply::json(403, told)).await;
     let post = post(&server.url()).secret("authorization", "Bearer ", &SecretString::from(KEY));
     let message = format!("status 403: {kept}");

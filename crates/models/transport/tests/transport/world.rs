@@ -1,4 +1,4 @@
-//! A dialect that says back what it is told, and the way to read an answer to its end.
+//! A dialect that echoes events, and helpers that read an answer to its end.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use antiphon_model_server::{ModelServer, Reply};
 use antiphon_model_transport::{Dialect, Endpoint, HttpFailure, Post, Transport, TransportConfig};
 use futures_util::StreamExt;
 
-/// Longest a condition may take to come true.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Longest wait for a condition.
+const WAIT_MAX: Duration = Duration::from_secs(10);
 
-/// Says each event back as `name|data`. Four events mean something to it: `done`, `nothing`,
-/// `fault` and `half`.
+/// Echoes each event as `name|data`. Four events have a meaning: `done`, `nothing`, `fault` and
+/// `half`.
 pub(crate) struct Echo;
 
 impl Dialect for Echo {
@@ -27,12 +27,12 @@ impl Dialect for Echo {
             "nothing" => {}
             "fault" => return Err(ProviderError::ContextOverflow { message: data.to_owned() }),
             "half" => return Err(ProviderError::Protocol { message: data.to_owned() }),
-            _ => pieces.push(said(name, data)),
+            _ => pieces.push(echoed(name, data)),
         }
         Ok(())
     }
 
-    /// Shows all there is to a failure.
+    /// Shows all fields of a failure.
     fn failure(&self, failure: &HttpFailure) -> ProviderError {
         ProviderError::Server {
             status: failure.status,
@@ -42,12 +42,12 @@ impl Dialect for Echo {
     }
 }
 
-/// What [`Echo`] makes of an event.
-pub(crate) fn said(name: &str, data: &str) -> Piece {
+/// The piece that [`Echo`] makes of an event.
+pub(crate) fn echoed(name: &str, data: &str) -> Piece {
     Piece::Text { block: 0, delta: format!("{name}|{data}") }
 }
 
-/// One for all: reading the certificates of the system takes longer than a test.
+/// Shared: loading the system's certificates takes longer than a test.
 pub(crate) fn transport() -> Transport {
     static SHARED: LazyLock<Transport> =
         LazyLock::new(|| Transport::new(&TransportConfig::default()).expect("a transport"));
@@ -62,19 +62,19 @@ pub(crate) async fn server(reply: Reply) -> ModelServer {
     ModelServer::start(move |_, _| reply.clone()).await.expect("a server")
 }
 
-/// All an answer says, to its end, with every sign of life.
-pub(crate) async fn hear(source: PieceSource) -> Vec<Result<Piece, ProviderError>> {
-    tokio::time::timeout(PATIENCE, source.collect()).await.expect("an end")
+/// All pieces of an answer, including signs of life.
+pub(crate) async fn all_pieces(source: PieceSource) -> Vec<Result<Piece, ProviderError>> {
+    tokio::time::timeout(WAIT_MAX, source.collect()).await.expect("an end")
 }
 
-/// All an answer says, to its end. Where its bytes were cut shows in signs of life only.
+/// All pieces of an answer without signs of life, which depend on how its bytes are split.
 pub(crate) async fn read(source: PieceSource) -> Vec<Result<Piece, ProviderError>> {
-    let mut said = hear(source).await;
+    let mut said = all_pieces(source).await;
     said.retain(|piece| *piece != Ok(Piece::Alive));
     said
 }
 
-/// All that `reply` says.
+/// All pieces of `reply`.
 pub(crate) async fn answer(reply: Reply) -> Vec<Result<Piece, ProviderError>> {
     let server = server(reply).await;
     read(transport().stream(post(&server.url()), Echo)).await
@@ -87,5 +87,5 @@ pub(crate) async fn until(condition: impl Fn() -> bool) {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, wait).await.expect("the condition in time");
+    tokio::time::timeout(WAIT_MAX, wait).await.expect("the condition in time");
 }

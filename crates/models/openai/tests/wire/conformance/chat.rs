@@ -1,16 +1,16 @@
-//! Scenarios as Chat Completions say them. Blocks but calls are not numbered and none is said to
-//! end; nothing is signed.
+//! Scenarios in Chat Completions. Only calls are numbered, no block has an end, and nothing is
+//! signed.
 
 use antiphon_conformance::provider::{Refusal, Step, StopWord, Unsupported};
 use antiphon_core::Usage;
-use antiphon_model_server::{Reply, Telling};
+use antiphon_model_server::{Reply, WireWriter};
 use serde_json::{Value, json};
 
 use super::{error, refused};
 
 /// An answer in chunks.
 pub(super) struct Chunks {
-    /// The blocks that are calls, by their index on the wire.
+    /// The block numbers of calls, by their index on the wire.
     calls: Vec<u32>,
 }
 
@@ -20,7 +20,7 @@ impl Chunks {
     }
 }
 
-impl Telling for Chunks {
+impl WireWriter for Chunks {
     fn refused(refusal: Refusal) -> Reply {
         refused(refusal)
     }
@@ -33,7 +33,7 @@ impl Telling for Chunks {
     fn step(&mut self, step: &Step) -> Result<String, Unsupported> {
         Ok(match step {
             Step::Text { block: _, delta: text } => delta(&json!({"content": text})),
-            // OpenAI has no thinking; this is what those who have it call it.
+            // OpenAI has no thinking; other servers use this field.
             Step::Thinking { block: _, delta: text } => {
                 delta(&json!({"content": null, "reasoning_content": text}))
             }
@@ -53,7 +53,7 @@ impl Telling for Chunks {
             }
             Step::BlockEnd { .. } => String::new(),
             Step::Alive => ": keepalive\n\n".to_owned(),
-            // OpenAI says it once, at the end; others with every chunk.
+            // OpenAI sends it once, at the end; other servers with every chunk.
             Step::Usage(usage) => chunk("", &counts(*usage)),
             Step::Stop(word) => {
                 let last = json!({"index": 0, "delta": {}, "finish_reason": finish_reason(*word)});
@@ -86,7 +86,7 @@ fn data(data: &str) -> String {
     format!("data: {data}\n\n")
 }
 
-/// What is read from a cache or written to it is part of the prompt.
+/// Tokens read from a cache or written to it are part of the prompt's.
 fn counts(usage: Usage) -> Value {
     let Usage { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = usage;
     let cached = cache_read_tokens.unwrap_or_default() + cache_write_tokens.unwrap_or_default();

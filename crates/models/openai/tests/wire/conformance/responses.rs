@@ -1,11 +1,11 @@
-//! Scenarios as Responses say them: in items, which are told again when they are done. What is
-//! sealed is an item as a whole, and what it cost is said at the end.
+//! Scenarios in Responses: items, which are repeated when they are done. Encrypted content is an
+//! item as a whole, and usage is sent at the end.
 
 use std::collections::BTreeMap;
 
 use antiphon_conformance::provider::{Refusal, Step, StopWord, Unsupported};
 use antiphon_core::Usage;
-use antiphon_model_server::{Reply, Telling};
+use antiphon_model_server::{Reply, WireWriter};
 use serde_json::{Value, json};
 
 use super::{error, refused};
@@ -13,14 +13,14 @@ use super::{error, refused};
 /// An answer in items.
 pub(super) struct Items {
     cost: Usage,
-    /// By their place, which is the number of their block.
+    /// By their index, which is their block number.
     open: BTreeMap<u32, Item>,
     stop: Option<StopWord>,
 }
 
 struct Item {
     kind: Kind,
-    said: String,
+    text: String,
 }
 
 enum Kind {
@@ -30,23 +30,23 @@ enum Kind {
 }
 
 impl Items {
-    /// More of an item, which it opens if it is the first.
+    /// A delta of an item, which it opens if it is the first.
     fn grow(&mut self, place: u32, kind: impl FnOnce() -> Kind, delta: &str) -> String {
         let mut events = String::new();
         let item = self.open.entry(place).or_insert_with(|| {
-            let item = Item { kind: kind(), said: String::new() };
+            let item = Item { kind: kind(), text: String::new() };
             let added = json!({"output_index": place, "item": item.told(place, "in_progress")});
             events += &event("response.output_item.added", added);
             item
         });
         if !delta.is_empty() {
-            item.said.push_str(delta);
+            item.text.push_str(delta);
             events += &item.event(place, "delta", "delta", delta);
         }
         events
     }
 
-    /// All of an item once more, twice.
+    /// The whole item again, twice.
     fn done(&mut self, place: u32) -> String {
         let item = self.open.remove(&place).unwrap();
         let field = match item.kind {
@@ -54,27 +54,27 @@ impl Items {
             Kind::Call { .. } => "arguments",
         };
         let done = json!({"output_index": place, "item": item.told(place, "completed")});
-        item.event(place, "done", field, &item.said) + &event("response.output_item.done", done)
+        item.event(place, "done", field, &item.text) + &event("response.output_item.done", done)
     }
 }
 
 impl Item {
-    /// An event about what is said in it.
-    fn event(&self, place: u32, verb: &str, field: &str, said: &str) -> String {
+    /// An event with this delta.
+    fn event(&self, place: u32, verb: &str, field: &str, text: &str) -> String {
         let (noun, index) = match &self.kind {
             Kind::Message => ("output_text", "content_index"),
             Kind::Reasoning => ("reasoning_summary_text", "summary_index"),
             Kind::Call { .. } => ("function_call_arguments", "content_index"),
         };
         let data = json!({
-            "item_id": item_id(place), "output_index": place, index: 0, field: said,
+            "item_id": item_id(place), "output_index": place, index: 0, field: text,
         });
         event(&format!("response.{noun}.{verb}"), data)
     }
 
     fn told(&self, place: u32, status: &str) -> Value {
-        let (id, said) = (item_id(place), &self.said);
-        let parts = |kind: &str| match said.as_str() {
+        let (id, text) = (item_id(place), &self.text);
+        let parts = |kind: &str| match text.as_str() {
             "" => json!([]),
             text => json!([{"type": kind, "text": text}]),
         };
@@ -88,13 +88,13 @@ impl Item {
             }),
             Kind::Call { id: call_id, name } => json!({
                 "id": id, "type": "function_call", "status": status, "call_id": call_id,
-                "name": name, "arguments": said,
+                "name": name, "arguments": text,
             }),
         }
     }
 }
 
-impl Telling for Items {
+impl WireWriter for Items {
     fn refused(refusal: Refusal) -> Reply {
         refused(refusal)
     }
@@ -123,7 +123,7 @@ impl Telling for Items {
             Step::BlockEnd { block } => self.done(*block),
             Step::Alive => event("keepalive", json!({})),
             Step::Usage(_) if self.stop.is_none() => {
-                return Err(Unsupported::because("what it cost is said at the end"));
+                return Err(Unsupported::because("what it cost is text at the end"));
             }
             Step::Usage(_) => String::new(),
             Step::Stop(word) => {
@@ -170,7 +170,7 @@ fn event(name: &str, mut data: Value) -> String {
     format!("event: {name}\ndata: {data}\n\n")
 }
 
-/// What is read from a cache or written to it is part of the input.
+/// Tokens read from a cache or written to it are part of the input's.
 fn counts(usage: Usage) -> Value {
     let Usage { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = usage;
     let cached = cache_read_tokens.unwrap_or_default() + cache_write_tokens.unwrap_or_default();

@@ -1,10 +1,10 @@
-//! The steps of a scenario as the steps of a script, in which a block is written in one piece.
+//! Converts the steps of a scenario to steps of a script, in which a block is one step.
 
 use antiphon_conformance::provider::{Step, StopWord, Unsupported};
 use antiphon_core::Usage;
 use antiphon_scripted::CHUNK_CHARS_MAX;
 
-/// Longest text that is looked for at the start of a longer one, in bytes.
+/// Longest repeated unit that is searched, in bytes.
 const UNIT_BYTES_MAX: usize = 64;
 
 #[derive(Default)]
@@ -23,9 +23,9 @@ enum Entry {
 struct Block {
     number: u32,
     kind: Kind,
-    said: String,
+    sent: String,
     ended: bool,
-    /// Another call went on while this one did.
+    /// Another call continued while this one was open.
     interleaved: bool,
 }
 
@@ -66,9 +66,9 @@ impl Draft {
         Ok(())
     }
 
-    /// As many deltas as the scenario has, or more.
+    /// A chunk size that gives at least as many deltas as the scenario has.
     pub(crate) fn chunk_chars(&mut self) -> usize {
-        let chars: usize = self.blocks().map(|block| block.said.chars().count()).sum();
+        let chars: usize = self.blocks().map(|block| block.sent.chars().count()).sum();
         let chars_max = usize::try_from(CHUNK_CHARS_MAX).unwrap_or(usize::MAX);
         (chars / self.deltas.max(1)).clamp(1, chars_max)
     }
@@ -85,7 +85,7 @@ impl Draft {
         self.entries.iter().map(step).collect()
     }
 
-    /// Adds to a block. It is a new one behind a sign of life, which no block has inside.
+    /// Extends a block. A keep-alive starts a new one, because no block contains one.
     fn grow(
         &mut self,
         number: u32,
@@ -94,13 +94,13 @@ impl Draft {
     ) -> Result<(), Unsupported> {
         self.deltas += 1;
         if let Some(block) = self.find(number) {
-            block.said.push_str(delta);
+            block.sent.push_str(delta);
             return Ok(());
         }
         self.entries.push(Entry::Block(Block {
             number,
             kind: kind()?,
-            said: delta.to_owned(),
+            sent: delta.to_owned(),
             ended: false,
             interleaved: false,
         }));
@@ -132,17 +132,17 @@ impl Block {
     fn step(&self) -> Result<String, Unsupported> {
         let mut fields = match &self.kind {
             Kind::Text => {
-                let (unit, times) = folded(&self.said);
+                let (unit, times) = folded(&self.sent);
                 vec![format!("text = {}", template(unit)?), format!("repeat = {times}")]
             }
             Kind::Thinking { signature } => {
                 let signature = signature.as_deref();
                 let signature = signature.map(|text| format!("signature = {}", quoted(text)));
-                let thinking = format!("thinking = {}", template(&self.said)?);
+                let thinking = format!("thinking = {}", template(&self.sent)?);
                 [thinking].into_iter().chain(signature).collect()
             }
             Kind::Call { id, name } => {
-                let [id, name, json] = [id, name, &self.said].map(|text| quoted(text));
+                let [id, name, json] = [id, name, &self.sent].map(|text| quoted(text));
                 vec![format!("call = {{ id = {id}, name = {name}, arguments_json = {json} }}")]
             }
         };
@@ -153,7 +153,7 @@ impl Block {
     }
 }
 
-/// A text that is another one again and again: a long one does not fit into a script otherwise.
+/// A repeated text and its count: a long text does not fit into a script otherwise.
 fn folded(text: &str) -> (&str, usize) {
     let repeats =
         |unit: &&str| text.len().is_multiple_of(unit.len()) && text.split(unit).all(str::is_empty);
@@ -169,7 +169,7 @@ fn template(text: &str) -> Result<String, Unsupported> {
     Ok(quoted(text))
 }
 
-/// TOML takes the strings of JSON but for one character.
+/// TOML accepts the strings of JSON except for one character.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }

@@ -1,0 +1,146 @@
+//! A folder of requests, opened: owned by this user, private, reached without a symbolic link, and
+//! locked.
+//!
+//! Any other folder is not used: nothing in it is read, written or moved.
+
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, Stat, fchmod, flock, fstat, mkdirat,
+    openat, statat,
+};
+use rustix::io::Errno;
+
+use crate::settings::{RequestFolder, WhenAbsent, WhenExposed};
+
+/// Most entries of a folder that are read. Above the limit, some are ignored until others are
+/// deleted.
+pub const ENTRIES_MAX: usize = 100_000;
+
+/// An open folder of requests, locked by this process.
+pub(crate) struct RequestRoot {
+    pub(crate) descriptor: OwnedFd,
+    identity: (u64, u64),
+}
+
+/// Why a folder of requests is not used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum RootError {
+    #[error("it does not exist")]
+    Absent,
+    #[error("another process answers its requests")]
+    Busy,
+    #[error("{0}")]
+    Unusable(String),
+}
+
+impl RequestRoot {
+    /// Opens the folder, creates it if the settings say so, checks its owner and mode, and locks
+    /// it.
+    pub(crate) fn open(
+        project: &Path,
+        folder: &RequestFolder,
+        owner: u32,
+    ) -> Result<Self, RootError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let mut descriptor = openat(CWD, project, flags, Mode::empty()).map_err(unusable)?;
+        for part in folder.path.components() {
+            let name = part.as_os_str();
+            descriptor = match open_folder(&descriptor, name) {
+                Err(Errno::NOENT) if folder.absent == WhenAbsent::Create => {
+                    match mkdirat(&descriptor, name, Mode::RWXU) {
+                        Ok(()) | Err(Errno::EXIST) => {}
+                        Err(error) => return Err(unusable(error)),
+                    }
+                    open_folder(&descriptor, name)
+                }
+                opened => opened,
+            }
+            .map_err(unusable)?;
+        }
+        let stat = fstat(&descriptor).map_err(unusable)?;
+        check_owner(&stat, owner).map_err(RootError::Unusable)?;
+        if stat.st_mode & 0o077 != 0 {
+            match folder.exposed {
+                WhenExposed::Restrict => fchmod(&descriptor, Mode::RWXU).map_err(unusable)?,
+                WhenExposed::Refuse => return Err(RootError::Unusable(exposed(&stat))),
+            }
+        }
+        // The system releases the lock when the descriptor is closed or the process ends. Some
+        // network file systems cannot lock folders; two services at the same time do no harm there,
+        // because the same order has the same key.
+        if flock(&descriptor, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+            return Err(RootError::Busy);
+        }
+        Ok(Self { descriptor, identity: (stat.st_dev, stat.st_ino) })
+    }
+
+    /// Whether the folder at `path` is still this one.
+    pub(crate) fn is_at(&self, path: &Path) -> bool {
+        statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)
+            .is_ok_and(|stat| (stat.st_dev, stat.st_ino) == self.identity)
+    }
+}
+
+/// Opens a subfolder. A symbolic link is an error.
+pub(crate) fn open_folder(
+    parent: &OwnedFd,
+    name: impl rustix::path::Arg,
+) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(parent, name, flags, Mode::empty())
+}
+
+/// The names in a folder without `.` and `..`, and whether the list is complete.
+pub(crate) fn names(folder: &OwnedFd) -> Result<(Vec<OsString>, bool), Errno> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if name == b"." || name == b".." {
+            continue;
+        }
+        if names.len() >= ENTRIES_MAX {
+            return Ok((names, false));
+        }
+        names.push(std::ffi::OsStr::from_bytes(name).to_owned());
+    }
+    Ok((names, true))
+}
+
+pub(crate) fn check_owner(stat: &Stat, owner: u32) -> Result<(), String> {
+    if stat.st_uid == owner {
+        return Ok(());
+    }
+    Err(format!("it belongs to user {}, not to user {owner}: chown it", stat.st_uid))
+}
+
+/// Checks that group and others cannot write.
+pub(crate) fn check_mode(stat: &Stat) -> Result<(), String> {
+    if stat.st_mode & 0o022 == 0 {
+        return Ok(());
+    }
+    let mode = stat.st_mode & 0o7777;
+    Err(format!("others may write to it (mode {mode:04o}): `chmod go-w` it"))
+}
+
+pub(crate) fn is_folder(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::Directory
+}
+
+fn exposed(stat: &Stat) -> String {
+    let mode = stat.st_mode & 0o7777;
+    format!("others may look into it (mode {mode:04o}): `chmod 700` it if it is yours")
+}
+
+fn unusable(error: Errno) -> RootError {
+    match error {
+        Errno::NOENT => RootError::Absent,
+        // With both flags, a link is reported as no folder.
+        Errno::NOTDIR | Errno::LOOP => RootError::Unusable("it is a link, or no folder".to_owned()),
+        other => RootError::Unusable(other.to_string()),
+    }
+}

@@ -1,0 +1,80 @@
+//! What is pending in one task: approvals and queued messages.
+
+use std::collections::HashMap;
+
+use antiphon_core::{
+    ApprovalDecided, ApprovalId, ApprovalStatus, InteractionId, MessageQueued, PeerInputClass,
+};
+use chrono::{DateTime, Utc};
+
+/// Most approvals, and most messages, that are tracked per task. Above the limit, their waiting
+/// time is unknown.
+pub(crate) const WAITING_MAX: usize = 4096;
+
+#[derive(Debug, Default)]
+pub(crate) struct PendingItems {
+    asked: HashMap<ApprovalId, DateTime<Utc>>,
+    arrived: HashMap<InteractionId, (PeerInputClass, DateTime<Utc>)>,
+}
+
+/// An approval that was decided or canceled.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ApprovalEnded {
+    pub(crate) status: ApprovalStatus,
+    /// When it was requested, if that was seen.
+    pub(crate) asked: Option<DateTime<Utc>>,
+    pub(crate) ended: DateTime<Utc>,
+}
+
+/// A message that was taken out of the inbox.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TakenMessage {
+    pub(crate) class: PeerInputClass,
+    pub(crate) arrived: DateTime<Utc>,
+    pub(crate) ended: DateTime<Utc>,
+}
+
+impl PendingItems {
+    /// Number of pending approvals and of queued messages.
+    pub(crate) fn len(&self) -> (usize, usize) {
+        (self.asked.len(), self.arrived.len())
+    }
+
+    pub(crate) fn ask(&mut self, id: &ApprovalId, at: DateTime<Utc>) {
+        if self.asked.len() < WAITING_MAX {
+            self.asked.entry(id.clone()).or_insert(at);
+        }
+    }
+
+    pub(crate) fn decide(&mut self, decided: &ApprovalDecided, at: DateTime<Utc>) -> ApprovalEnded {
+        let asked = self.asked.remove(&decided.approval_id);
+        ApprovalEnded { status: decided.decision.into(), asked, ended: at }
+    }
+
+    pub(crate) fn queue(&mut self, queued: &MessageQueued, at: DateTime<Utc>) {
+        if self.arrived.len() < WAITING_MAX {
+            self.arrived.entry(queued.id).or_insert((queued.class, at));
+        }
+    }
+
+    pub(crate) fn take(&mut self, id: InteractionId, at: DateTime<Utc>) -> Option<TakenMessage> {
+        let (class, arrived) = self.arrived.remove(&id)?;
+        Some(TakenMessage { class, arrived, ended: at })
+    }
+
+    /// The message was removed unread.
+    pub(crate) fn forget(&mut self, id: InteractionId) {
+        self.arrived.remove(&id);
+    }
+
+    /// The task ended: its approvals are void and its messages are dropped.
+    pub(crate) fn end(&mut self, at: DateTime<Utc>) -> impl Iterator<Item = ApprovalEnded> + use<> {
+        self.arrived.clear();
+        let left: Vec<_> = self.asked.drain().map(|(_, asked)| asked).collect();
+        left.into_iter().map(move |asked| ApprovalEnded {
+            status: ApprovalStatus::Void,
+            asked: Some(asked),
+            ended: at,
+        })
+    }
+}
