@@ -4,7 +4,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 
 use antiphon_core::{
     AgentName, HandlingMode, Interaction, InteractionContent, InteractionId, PeerInputClass,
-    Queued, Salience, Sender, SourceName, TaskId, render,
+    QueuedMessage, Salience, Sender, SourceName, TaskId, render,
 };
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -103,7 +103,7 @@ pub struct InboxQuery {
     pub limit: Option<NonZeroUsize>,
 }
 
-/// Queued interactions.
+/// QueuedMessage interactions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Inbox"))]
 pub struct InboxPage {
@@ -148,8 +148,8 @@ pub struct QueuedInteraction {
 
 impl QueuedInteraction {
     /// An entry of the journal's queue, of this agent.
-    pub fn of(agent: &str, live: bool, queued: Queued) -> Self {
-        let Queued { task_id, at, message } = queued;
+    pub fn of(agent: &str, live: bool, queued: QueuedMessage) -> Self {
+        let QueuedMessage { task_id, at, message } = queued;
         Self {
             agent: agent.to_owned(),
             live,

@@ -1,6 +1,6 @@
 //! Usage: what was spent, in tokens and in money.
 
-use antiphon_core::{Cost, PriceTable, Spent, Usage};
+use antiphon_core::{Cost, PriceTable, AccountSpending, Usage};
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 
@@ -105,7 +105,7 @@ fn is_zero(count: &u64) -> bool {
 
 impl UsageRow {
     /// Adds the usage of one account at these prices.
-    pub fn add(&mut self, spent: &Spent, prices: &PriceTable) {
+    pub fn add(&mut self, spent: &AccountSpending, prices: &PriceTable) {
         self.calls = self.calls.saturating_add(spent.calls);
         self.usage += spent.usage;
         match spent.cost(prices) {

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 
 use antiphon_api::QueuedInteraction;
 use antiphon_core::{
-    AgentName, EventBody, InteractionId, MessageQueued, Position, Queued, TaskSummary,
+    AgentName, EventBody, InteractionId, MessageQueued, Position, QueuedMessage, TaskSummary,
 };
 use antiphon_runtime::{Orchestrator, OrchestratorError};
 
@@ -68,8 +68,8 @@ impl Inboxes<'_> {
 async fn unread(
     orchestrator: &Orchestrator,
     last: &TaskSummary,
-) -> Result<Vec<Queued>, OrchestratorError> {
-    let mut unread: Vec<Queued> = Vec::new();
+) -> Result<Vec<QueuedMessage>, OrchestratorError> {
+    let mut unread: Vec<QueuedMessage> = Vec::new();
     let mut events = orchestrator.follow(Some(last.task_id.clone()), Position(0));
     loop {
         let event = events.next().await?;
@@ -77,7 +77,7 @@ async fn unread(
         let read = read_by(&event.body);
         unread.retain(|queued| Some(queued.message.id) != read);
         if let EventBody::MessageQueued(message) = event.body {
-            unread.push(Queued { task_id: event.task_id, at: event.at, message });
+            unread.push(QueuedMessage { task_id: event.task_id, at: event.at, message });
         }
         if seq >= last.seq {
             return Ok(unread);
