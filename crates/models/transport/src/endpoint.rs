@@ -2,11 +2,10 @@
 
 use std::fmt;
 
+use antiphon_core::redaction::Secrets;
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
-
-use crate::unsaid::Unsaid;
 
 /// The address of a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,14 +86,14 @@ pub struct Post {
     pub(crate) endpoint: Endpoint,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
-    /// What no answer may repeat.
-    pub(crate) unsaid: Unsaid,
+    /// Values that are removed from answers and errors.
+    pub(crate) secrets: Secrets,
 }
 
 impl Post {
     /// Sends `body`, which is JSON.
     pub fn json(endpoint: Endpoint, body: Vec<u8>) -> Self {
-        Self { endpoint, headers: HeaderMap::new(), body, unsaid: Unsaid::default() }
+        Self { endpoint, headers: HeaderMap::new(), body, secrets: Secrets::default() }
     }
 
     /// With a header.
@@ -107,7 +106,7 @@ impl Post {
     /// missing.
     pub fn secret(mut self, name: &'static str, prefix: &str, value: &SecretString) -> Self {
         let key = value.expose_secret().trim();
-        self.unsaid.add(key);
+        self.secrets.add(value);
         let text = format!("{prefix}{key}");
         if let Ok(mut value) = HeaderValue::from_str(&text) {
             value.set_sensitive(true);

@@ -13,7 +13,6 @@ mod endpoint;
 mod failure;
 mod probe;
 mod source;
-mod unsaid;
 
 pub use client::{Transport, TransportConfig, TransportError};
 pub use dialect::Dialect;

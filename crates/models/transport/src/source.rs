@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use antiphon_core::redaction::Secrets;
 use antiphon_core::{Piece, ProviderError};
 use bytes::Bytes;
 use futures_core::Stream;
@@ -19,7 +20,6 @@ use tokio::time::{Sleep, sleep};
 use crate::dialect::Dialect;
 use crate::endpoint::Post;
 use crate::failure::{ERROR_BODY_BYTES_MAX, HttpFailure, connection};
-use crate::unsaid::Unsaid;
 
 /// Largest server-sent event. A larger one is a fault of the provider.
 pub const EVENT_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -32,7 +32,7 @@ const EVENT_LIMIT: NonZeroUsize = NonZeroUsize::new(EVENT_BYTES_MAX).unwrap();
 
 pub(crate) struct Source<D> {
     dialect: D,
-    unsaid: Unsaid,
+    secrets: Secrets,
     state: State,
     pieces: Vec<Piece>,
     ready: VecDeque<Piece>,
@@ -74,7 +74,7 @@ impl<D: Dialect> Source<D> {
     pub(crate) fn new(client: Client, post: Post, dialect: D) -> Self {
         Self {
             dialect,
-            unsaid: post.unsaid.clone(),
+            secrets: post.secrets.clone(),
             state: State::Sending(Box::pin(send(client, post))),
             pieces: Vec::new(),
             ready: VecDeque::new(),
@@ -95,13 +95,13 @@ impl<D: Dialect> Source<D> {
             }
             State::Refused(reading) => {
                 let mut failure = ready!(reading.as_mut().poll(cx));
-                self.unsaid.redact(&mut failure.body);
+                self.secrets.redact(&mut failure.body);
                 Poll::Ready(Err(failure.heeded(self.dialect.failure(&failure))))
             }
             State::Reading(body) => {
                 match ready!(body.poll_next(cx))? {
                     Heard::Event(mut event) => {
-                        self.unsaid.redact(&mut event.data);
+                        self.secrets.redact(&mut event.data);
                         match self.dialect.event(&event.event, &event.data, &mut self.pieces) {
                             // The body ended within this event: what is wrong is that half is
                             // missing.
@@ -117,7 +117,7 @@ impl<D: Dialect> Source<D> {
                     }
                     Heard::Bytes => self.pieces.push(Piece::Alive),
                     Heard::End if body.events == 0 => {
-                        return Poll::Ready(Err(body.no_events(&self.dialect, &self.unsaid)));
+                        return Poll::Ready(Err(body.no_events(&self.dialect, &self.secrets)));
                     }
                     Heard::End => {
                         self.state = State::Ended;
@@ -237,10 +237,10 @@ impl Body {
     }
 
     /// A document where a stream should be: an error with the wrong status, or somebody else.
-    fn no_events(&self, dialect: &impl Dialect, unsaid: &Unsaid) -> ProviderError {
+    fn no_events(&self, dialect: &impl Dialect, secrets: &Secrets) -> ProviderError {
         let (status, retry_after) = (self.status, None);
         let mut body = String::from_utf8_lossy(&self.head).into_owned();
-        unsaid.redact(&mut body);
+        secrets.redact(&mut body);
         if body.trim_start().starts_with(['{', '[', '<']) {
             dialect.failure(&HttpFailure { status, retry_after, should_retry: None, body })
         } else {

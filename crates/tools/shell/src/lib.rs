@@ -21,7 +21,6 @@ mod environment;
 mod link;
 mod live;
 mod message;
-mod plain_text;
 mod process;
 mod pump;
 mod report;

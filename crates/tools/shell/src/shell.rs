@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use antiphon_core::port::{Cancel, ToolContext};
 use antiphon_core::{Effect, RawJson, TaskId, Tool, ToolError, ToolExecutor, ToolResult};
+use antiphon_toolbox::definition;
 use async_trait::async_trait;
 use tokio::time::{sleep, timeout};
 
-use crate::arguments::{Bash, BashKill, BashOutput, tool};
+use crate::arguments::{Bash, BashKill, BashOutput};
 use crate::process::{End, Process, Status, hold};
 use crate::report;
 use crate::settings::{Settings, SettingsError};
@@ -200,9 +201,9 @@ fn unavailable(error: Unavailable) -> ToolError {
 impl ToolExecutor for Shell {
     fn tools(&self) -> Vec<Tool> {
         vec![
-            tool::<Bash>(Bash::NAME, BASH),
-            tool::<BashOutput>(BashOutput::NAME, BASH_OUTPUT),
-            tool::<BashKill>(BashKill::NAME, BASH_KILL),
+            definition::<Bash>(Bash::NAME, BASH),
+            definition::<BashOutput>(BashOutput::NAME, BASH_OUTPUT),
+            definition::<BashKill>(BashKill::NAME, BASH_KILL),
         ]
     }
 

@@ -8,7 +8,8 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 
-use crate::plain_text::{LINE_CHARS_MAX, PlainText};
+use antiphon_toolbox::{PLAIN_LINE_CHARS_MAX, PlainText};
+
 use crate::results::Results;
 
 /// Most text that is held in memory, in bytes; what is longer goes to the file.
@@ -115,7 +116,8 @@ impl Transcript {
 
     /// Whether [`Transcript::news`] may have to read or write a file.
     pub(crate) fn is_long(&self) -> bool {
-        self.file.is_some() || self.held.len() + LINE_CHARS_MAX > HEAD_BYTES_MAX + TAIL_BYTES_MAX
+        self.file.is_some()
+            || self.held.len() + PLAIN_LINE_CHARS_MAX > HEAD_BYTES_MAX + TAIL_BYTES_MAX
     }
 
     /// Moves what is in memory to the file. Blocks.

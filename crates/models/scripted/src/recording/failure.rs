@@ -6,7 +6,7 @@ use antiphon_core::ProviderError;
 use antiphon_core::port::TimeoutPhase;
 use serde::{Deserialize, Serialize};
 
-use crate::redactor::redacted;
+use antiphon_core::redaction::redact_keys;
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -38,31 +38,31 @@ impl From<&ProviderError> for FailureWire {
     fn from(error: &ProviderError) -> Self {
         match error {
             ProviderError::InvalidRequest { message } => {
-                Self::InvalidRequest { message: redacted(message) }
+                Self::InvalidRequest { message: redact_keys(message) }
             }
             ProviderError::ContextOverflow { message } => {
-                Self::ContextOverflow { message: redacted(message) }
+                Self::ContextOverflow { message: redact_keys(message) }
             }
             ProviderError::Authentication { message } => {
-                Self::Authentication { message: redacted(message) }
+                Self::Authentication { message: redact_keys(message) }
             }
             ProviderError::Permission { message } => {
-                Self::Permission { message: redacted(message) }
+                Self::Permission { message: redact_keys(message) }
             }
-            ProviderError::NotFound { message } => Self::NotFound { message: redacted(message) },
+            ProviderError::NotFound { message } => Self::NotFound { message: redact_keys(message) },
             ProviderError::RateLimited { message, retry_after } => {
-                Self::RateLimited { message: redacted(message), retry_after: *retry_after }
+                Self::RateLimited { message: redact_keys(message), retry_after: *retry_after }
             }
             ProviderError::Overloaded { message, retry_after } => {
-                Self::Overloaded { message: redacted(message), retry_after: *retry_after }
+                Self::Overloaded { message: redact_keys(message), retry_after: *retry_after }
             }
             ProviderError::Server { status, message, retry_after } => Self::Server {
                 status: *status,
-                message: redacted(message),
+                message: redact_keys(message),
                 retry_after: *retry_after,
             },
             ProviderError::Connection { message } => {
-                Self::Connection { message: redacted(message) }
+                Self::Connection { message: redact_keys(message) }
             }
             ProviderError::Timeout { phase } => Self::Timeout {
                 phase: match phase {
@@ -72,7 +72,7 @@ impl From<&ProviderError> for FailureWire {
                 },
             },
             ProviderError::Cut => Self::Cut {},
-            ProviderError::Protocol { message } => Self::Protocol { message: redacted(message) },
+            ProviderError::Protocol { message } => Self::Protocol { message: redact_keys(message) },
         }
     }
 }

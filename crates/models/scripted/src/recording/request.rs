@@ -5,7 +5,7 @@ use std::sync::Arc;
 use antiphon_core::{Message, Request};
 use chrono::DateTime;
 
-use crate::redactor::redacted;
+use antiphon_core::redaction::redact_keys;
 
 /// The JSON of `request`, without what looks like a key and with every message at the beginning
 /// of 1970: no model is told when a message was written, and another run asks at another time.
@@ -18,5 +18,5 @@ pub(crate) fn written(request: &Request) -> Result<String, serde_json::Error> {
             Message::ToolResult(result) => result.timestamp = DateTime::UNIX_EPOCH,
         }
     }
-    Ok(redacted(&serde_json::to_string(&request)?))
+    Ok(redact_keys(&serde_json::to_string(&request)?))
 }

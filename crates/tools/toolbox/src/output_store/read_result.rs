@@ -1,4 +1,4 @@
-//! `read_result`: reads a result that was kept aside.
+//! `read_result`: reads a stored result by range.
 
 use std::io;
 use std::sync::Arc;
@@ -11,23 +11,24 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::OutputStore;
+use crate::blocking::{Stop, Stopped, blocking};
 use crate::definition::{arguments, at_least_one, count, definition};
-use crate::read::{Overlong, ROWS_BYTES_MAX, ROWS_MAX, Rows, ScanError, range_note, scan};
-use crate::toolbox::{Stop, Stopped, ToolHandler, blocking};
+use crate::handler::ToolHandler;
+use crate::paging::{Overlong, ROWS_BYTES_MAX, ROWS_MAX, Rows, ScanError, range_note, scan};
 
 const NAME: &str = "read_result";
 
-const DESCRIPTION: &str = "Reads by range what was left out of a long result: the result says its \
+const DESCRIPTION: &str = "Reads by range the part left out of a long result: the result names its \
 `id`. Text comes as numbered lines, up to 2,000 lines and 256 KiB at once; lines over 2,000 \
 characters go on in the next row. Only results of this task can be read.";
 
-/// What the note may take, in bytes.
+/// Longest note after the rows, in bytes.
 const NOTE_BYTES_MAX: usize = 1024;
 
-/// Reads what is kept aside.
+/// The `read_result` tool.
 #[derive(Debug)]
 pub(crate) struct ReadResult {
-    aside: Arc<OutputStore>,
+    outputs: Arc<OutputStore>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -46,8 +47,8 @@ struct Arguments {
 }
 
 impl ReadResult {
-    pub(crate) fn new(aside: Arc<OutputStore>) -> Self {
-        Self { aside }
+    pub(crate) fn new(outputs: Arc<OutputStore>) -> Self {
+        Self { outputs }
     }
 }
 
@@ -63,9 +64,9 @@ impl ToolHandler for ReadResult {
 
     async fn call(&self, json: &RawJson, context: ToolContext) -> Result<ToolResult, ToolError> {
         let arguments: Arguments = arguments(NAME, json)?;
-        let (aside, task_id) = (Arc::clone(&self.aside), context.task_id);
+        let (outputs, task_id) = (Arc::clone(&self.outputs), context.task_id);
         blocking(NAME, context.cancel, move |stop| {
-            let file = aside.store().find(&task_id, &arguments.id);
+            let file = outputs.files().find(&task_id, &arguments.id);
             match file.map_err(ScanError::Io).and_then(|file| show(file, &arguments, stop)) {
                 Ok(result) => Ok(result),
                 Err(ScanError::Stopped) => Err(Stopped),

@@ -1,7 +1,7 @@
-//! What a tool tells the model of itself, and how the arguments it gets back are read.
+//! The definition of a tool for the model, and the arguments of its calls.
 //!
-//! Both come from one type: its schema goes out, its values come in. Whatever does not fit is
-//! refused before anything runs, with the field and what is expected of it.
+//! Both come from one type: its JSON Schema goes out, its values come in. Arguments that do not fit
+//! are refused before the tool runs; the error names the field and what it expects.
 
 use antiphon_core::{RawJson, Tool, ToolError};
 use schemars::generate::SchemaSettings;
@@ -14,7 +14,7 @@ use serde_json::Value;
 /// Longest reason why arguments are invalid, in bytes: it may quote them.
 const REASON_BYTES_MAX: usize = 1_000;
 
-/// The definition of a tool that takes an `A`.
+/// The definition of a tool whose arguments are an `A`.
 pub fn definition<A: JsonSchema>(name: &str, description: &str) -> Tool {
     let mut settings = SchemaSettings::draft2020_12();
     settings.meta_schema = None;
@@ -31,7 +31,7 @@ pub fn definition<A: JsonSchema>(name: &str, description: &str) -> Tool {
     }
 }
 
-/// Reads the arguments of a call of `tool`.
+/// Parses the arguments of a call of `tool`. Fails with [`ToolError::InvalidArguments`].
 pub fn arguments<A: DeserializeOwned>(tool: &str, arguments: &RawJson) -> Result<A, ToolError> {
     let invalid = |reason: String| ToolError::InvalidArguments { tool: tool.to_owned(), reason };
     if !arguments.is_object() {
@@ -41,7 +41,7 @@ pub fn arguments<A: DeserializeOwned>(tool: &str, arguments: &RawJson) -> Result
     serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let field = error.path().to_string();
         let reason = error.into_inner().to_string();
-        // Line and column are those of a text that the model does not see as lines.
+        // Line and column mean nothing to the model: it does not see its arguments as lines.
         let reason = reason.split(" at line ").next().unwrap_or_default();
         let (field, reason) = (cut(&field), cut(reason));
         if field == "." {
@@ -52,12 +52,12 @@ pub fn arguments<A: DeserializeOwned>(tool: &str, arguments: &RawJson) -> Result
     })
 }
 
-/// What is said of arguments may quote them, however long they are.
+/// A parse error may quote arguments of any length.
 fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(REASON_BYTES_MAX)]
 }
 
-/// Reads a count that may be absent, null, or a number in quotes, as models like to write it.
+/// Parses a count that may be absent, null, or a number in quotes: models write all of these.
 pub fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let value = Value::deserialize(deserializer)?;
     let number = match &value {
@@ -74,7 +74,7 @@ pub fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, 
     }
 }
 
-/// Reads a count of at least one, written as for [`count`].
+/// Parses a count of at least one, in the forms that [`count`] accepts.
 pub fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     match count(deserializer)? {
         Some(0) => Err(de::Error::custom("expected 1 or more, not 0")),
@@ -93,8 +93,8 @@ fn whole(number: f64) -> Option<u64> {
     fits.then_some(number as u64)
 }
 
-/// Takes away what models and providers do not need: number formats such as `uint64`, and that
-/// what may be left out is nothing by default.
+/// Removes what models and providers do not need: number formats such as `uint64`, and `null` as the
+/// default of an optional field.
 fn plain(schema: &mut Schema) {
     schema.remove("format");
     if schema.get("default") == Some(&Value::Null) {

@@ -1,12 +1,12 @@
-//! A window on a text: numbered lines, from one on, as many as fit.
+//! A window on a text: numbered lines from a given one on, as many as fit.
 //!
-//! The text comes in pieces and goes by; only what is shown is held.
+//! The text arrives in pieces; only the lines to show are held.
 
 use std::fmt::Write;
 
 use memchr::{memchr, memchr_iter};
 
-/// Lines that are shown unless more are asked for.
+/// Most lines that are shown by default.
 pub const ROWS_MAX: u64 = 2_000;
 
 /// Most text that is shown at once, in bytes.
@@ -15,29 +15,29 @@ pub const ROWS_BYTES_MAX: usize = 256 * 1024;
 /// Longest line that is shown whole, in characters.
 pub const LINE_CHARS_MAX: usize = 2_000;
 
-/// What becomes of a line over [`LINE_CHARS_MAX`].
+/// How to show a line over [`LINE_CHARS_MAX`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Overlong {
-    /// Its rest is not shown.
+pub enum Overlong {
+    /// The rest of the line is not shown.
     Cut,
-    /// It goes on in the next row, which is counted like a line.
+    /// The line continues in the next row, which counts as a line.
     Wrapped,
 }
 
-/// Collects rows.
+/// Collects the rows to show.
 #[derive(Debug)]
-pub(crate) struct Rows {
+pub struct Rows {
     overlong: Overlong,
     first: u64,
     limit: u64,
     /// The number of the row that is being collected.
     number: u64,
-    /// What is shown of it.
+    /// The part of that row that is shown.
     row: String,
-    /// Its characters so far, shown or not.
+    /// Characters of that row so far, shown or not.
     chars: usize,
-    /// Whether it has begun: a text that ends with a line break has no row after it.
-    begun: bool,
+    /// Whether that row has started: a text that ends with a line break has no row after it.
+    started: bool,
     text: String,
     shown: u64,
     full: bool,
@@ -45,26 +45,26 @@ pub(crate) struct Rows {
     crlf: bool,
 }
 
-/// What was collected.
+/// The collected rows and what is known about the text.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Collected {
-    /// The rows, each with its number.
-    pub(crate) text: String,
-    /// How many they are.
-    pub(crate) shown: u64,
-    /// How many went by, these included.
-    pub(crate) total: u64,
-    /// How many of those shown lost their end.
-    pub(crate) cut: u64,
-    /// Whether lines end as they do on Windows.
-    pub(crate) crlf: bool,
-    /// Whether the last row that went by ended with a line break.
-    pub(crate) ends_with_line_break: bool,
+pub struct Collected {
+    /// The rows, one per line, each with its number.
+    pub text: String,
+    /// Number of rows in `text`.
+    pub shown: u64,
+    /// Number of rows of the text so far, including those not shown.
+    pub total: u64,
+    /// Number of shown rows whose end is cut.
+    pub cut: u64,
+    /// Whether lines end with CRLF.
+    pub crlf: bool,
+    /// Whether the last row ended with a line break.
+    pub ends_with_line_break: bool,
 }
 
 impl Rows {
-    /// From row `first`, counted from 1, at most `limit` of them.
-    pub(crate) fn new(first: u64, limit: u64, overlong: Overlong) -> Self {
+    /// Collects at most `limit` rows, from row `first` on, counted from 1.
+    pub fn new(first: u64, limit: u64, overlong: Overlong) -> Self {
         Self {
             overlong,
             first: first.max(1),
@@ -72,7 +72,7 @@ impl Rows {
             number: 1,
             row: String::new(),
             chars: 0,
-            begun: false,
+            started: false,
             text: String::new(),
             shown: 0,
             full: limit == 0,
@@ -82,7 +82,7 @@ impl Rows {
     }
 
     /// Takes the next piece of the text.
-    pub(crate) fn push(&mut self, mut piece: &str) {
+    pub fn push(&mut self, mut piece: &str) {
         while let Some(end) = memchr(b'\n', piece.as_bytes()) {
             self.take(&piece[..end]);
             self.crlf |= self.row.ends_with('\r');
@@ -95,44 +95,44 @@ impl Rows {
         }
         if !piece.is_empty() {
             self.take(piece);
-            self.begun = true;
+            self.started = true;
         }
     }
 
-    /// Lets lines go by that are not shown, and gives how many bytes that was. Bytes will do: the
-    /// text is UTF-8, and no character of it contains a line break.
-    pub(crate) fn pass_by(&mut self, bytes: &[u8]) -> usize {
+    /// Skips lines that are not shown. Returns the number of bytes skipped. Works on bytes: in UTF-8
+    /// no other character contains a line break.
+    pub(crate) fn skip(&mut self, bytes: &[u8]) -> usize {
         if self.overlong == Overlong::Wrapped {
-            // A row may end within a line: characters count.
+            // A row may end within a line, so characters must be counted.
             return 0;
         }
         if let (true, Some(last)) = (self.full, bytes.last()) {
             self.number += memchr_iter(b'\n', bytes).count() as u64;
-            self.begun = *last != b'\n';
+            self.started = *last != b'\n';
             return bytes.len();
         }
-        let mut passed = 0;
+        let mut skipped = 0;
         while self.number < self.first {
-            let Some(end) = memchr(b'\n', &bytes[passed..]) else {
-                self.begun |= passed < bytes.len();
+            let Some(end) = memchr(b'\n', &bytes[skipped..]) else {
+                self.started |= skipped < bytes.len();
                 return bytes.len();
             };
-            passed += end + 1;
+            skipped += end + 1;
             self.number += 1;
-            self.begun = false;
+            self.started = false;
         }
-        passed
+        skipped
     }
 
-    /// Whether nothing more will be shown.
-    pub(crate) fn is_full(&self) -> bool {
+    /// Whether no more rows will be shown.
+    pub fn is_full(&self) -> bool {
         self.full
     }
 
-    /// Ends the text.
-    pub(crate) fn finish(mut self) -> Collected {
-        let ends_with_line_break = !self.begun;
-        if self.begun {
+    /// Ends the text and returns the rows.
+    pub fn finish(mut self) -> Collected {
+        let ends_with_line_break = !self.started;
+        if self.started {
             self.end_row();
         }
         Collected {
@@ -149,14 +149,13 @@ impl Rows {
         !self.full && self.number >= self.first
     }
 
-    /// Adds to the row.
     fn take(&mut self, part: &str) {
         match self.overlong {
             Overlong::Cut if !self.is_wanted() => {}
             Overlong::Cut => self.add(part),
             Overlong::Wrapped => {
                 let mut rest = part;
-                // Never more characters than bytes.
+                // A text never has more characters than bytes.
                 while self.chars + rest.len() > LINE_CHARS_MAX {
                     let (fits, more) = split_at_char(rest, LINE_CHARS_MAX - self.chars);
                     self.add(fits);
@@ -201,7 +200,7 @@ impl Rows {
         self.number += 1;
         self.row.clear();
         self.chars = 0;
-        self.begun = false;
+        self.started = false;
     }
 }
 
@@ -237,14 +236,14 @@ mod tests {
     }
 
     #[test]
-    fn a_last_line_break_begins_no_line() {
+    fn a_last_line_break_starts_no_line() {
         assert_eq!(rows("a\n", 1, 9, Overlong::Cut).total, 1);
         assert_eq!(rows("a\n\n", 1, 9, Overlong::Cut).total, 2);
         assert_eq!(rows("", 1, 9, Overlong::Cut).total, 0);
     }
 
     #[test]
-    fn line_breaks_of_windows_are_told_and_not_shown() {
+    fn crlf_line_ends_are_noted_and_not_shown() {
         let found = rows("a\r\nb\r\n", 1, 9, Overlong::Cut);
         assert_eq!(found.text, "     1\ta\n     2\tb\n");
         assert!(found.crlf);

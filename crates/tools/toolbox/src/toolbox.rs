@@ -1,16 +1,12 @@
-//! All the tools of an agent, as one executor.
+//! All tools of an agent, as one executor.
 //!
-//! | what comes back                  | what becomes of it                                        |
-//! |----------------------------------|-----------------------------------------------------------|
-//! | text over the tool's limit       | kept [aside](Aside), the model gets a preview and its id  |
-//! | a secret that we know            | taken out, before anything is kept aside                  |
-//! | characters that hide text        | shown as escapes, whatever tool they came from            |
-//! | a tool nobody has                | [`ToolError::Unknown`]                                    |
-//! | a call that is canceled already  | [`ToolError::Canceled`]; the tool does not learn of it    |
-
-mod blocking;
-mod handler;
-mod reveal;
+//! | case                              | outcome                                                              |
+//! |-----------------------------------|----------------------------------------------------------------------|
+//! | text over the tool's limit        | stored in the [`OutputStore`]; the model gets a preview and an id    |
+//! | a known secret                    | replaced by `[redacted]`, before the result is stored                |
+//! | characters that hide text         | replaced by escapes, whichever tool returned them                    |
+//! | an unknown tool                   | [`ToolError::Unknown`]                                               |
+//! | a call that is already canceled   | [`ToolError::Canceled`]; the tool is not called                      |
 
 use std::collections::HashSet;
 use std::pin::Pin;
@@ -18,50 +14,46 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 
 use antiphon_core::port::ToolContext;
+use antiphon_core::redaction::Secrets;
 use antiphon_core::{
     Cancel, Effect, InputBlock, RawJson, TaskId, Tool, ToolCallId, ToolError, ToolExecutor,
     ToolResult,
 };
 use async_trait::async_trait;
 
-use crate::aside::{OutputStore, ReadResult};
-use crate::redacting::Secrets;
-pub use blocking::{Stop, Stopped, blocking};
-pub use handler::ToolHandler;
-pub use reveal::reveal;
+use crate::handler::{RESULT_BYTES_MAX, ToolHandler};
+use crate::hidden_text::escape_hidden_text;
+use crate::output_store::{OutputStore, ReadResult};
 
-/// How much text a tool's result may have, in bytes, before it is kept aside.
-pub const RESULT_BYTES_MAX: usize = 32 * 1024;
-
-/// All the tools of an agent, as one executor.
+/// All tools of an agent, as one executor.
 pub struct Toolbox {
-    /// In the order they were given, and `read_result` last.
+    /// In the order given to [`Toolbox::new`], then `read_result`.
     handlers: Vec<(Tool, Box<dyn ToolHandler>)>,
     executors: Vec<Arc<dyn ToolExecutor>>,
-    aside: Arc<OutputStore>,
+    outputs: Arc<OutputStore>,
     secrets: Secrets,
 }
 
-/// Why a toolbox cannot be made.
+/// Why a toolbox cannot be created.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ToolboxError {
-    /// Leave one out, or rename it.
+    /// Remove one of the two tools, or rename it.
     #[error("there are two tools named `{name}`")]
     Duplicate {
-        /// Which name.
+        /// The name that both tools have.
         name: String,
     },
 }
 
 impl Toolbox {
-    /// Puts tools together: single ones first, then those of other executors, in this order. Adds
-    /// `read_result`, which reads what is kept `aside`.
+    /// Combines tools: `handlers` first, then the tools of `executors`, in this order. Adds
+    /// `read_result`, which reads results stored in `outputs`.
     pub fn new(
         handlers: Vec<Box<dyn ToolHandler>>,
         executors: Vec<Arc<dyn ToolExecutor>>,
-        aside: Arc<OutputStore>,
+        outputs: Arc<OutputStore>,
     ) -> Result<Self, ToolboxError> {
-        let read_result: Box<dyn ToolHandler> = Box::new(ReadResult::new(Arc::clone(&aside)));
+        let read_result: Box<dyn ToolHandler> = Box::new(ReadResult::new(Arc::clone(&outputs)));
         let handlers: Vec<_> = handlers
             .into_iter()
             .chain([read_result])
@@ -76,13 +68,13 @@ impl Toolbox {
             }
             names.insert(name);
         }
-        Ok(Self { handlers, executors, aside, secrets: Secrets::default() })
+        Ok(Self { handlers, executors, outputs, secrets: Secrets::default() })
     }
 
-    /// The same, whose results hold none of these: neither what is said nor what is kept aside.
-    /// What is said meanwhile and errors are [`Redacting`](crate::Redacting)'s.
+    /// Removes `secrets` from every result, also from stored ones. Progress and errors are redacted by
+    /// [`RedactingTools`](crate::RedactingTools).
     #[must_use]
-    pub fn without(self, secrets: Secrets) -> Self {
+    pub fn redacting(self, secrets: Secrets) -> Self {
         Self { secrets, ..self }
     }
 
@@ -90,8 +82,8 @@ impl Toolbox {
         self.handlers.iter().find(|(tool, _)| tool.name == name).map(|(_, handler)| &**handler)
     }
 
-    /// The executor that has `tool`. Its list may have changed since the toolbox was made: whoever
-    /// comes first keeps a name.
+    /// The executor that has the tool. Its list may have changed since the toolbox was created: for
+    /// equal names the first executor wins.
     fn executor(&self, name: &str) -> Option<&Arc<dyn ToolExecutor>> {
         self.executors.iter().find(|executor| executor.effect(name).is_some())
     }
@@ -113,7 +105,7 @@ impl Toolbox {
         }
     }
 
-    /// Leaves of a result what a model can bear.
+    /// Replaces text over `bytes_max` by a preview and stores the whole.
     async fn bounded(
         &self,
         result: ToolResult,
@@ -128,7 +120,7 @@ impl Toolbox {
         }
         let (texts, mut rest): (Vec<_>, Vec<_>) = result.content.into_iter().partition(is_text);
         let texts: Vec<String> = texts.into_iter().filter_map(text_of).collect();
-        let preview = OutputStore::keep(&self.aside, task_id, call_id, texts.join("\n")).await;
+        let preview = OutputStore::store(&self.outputs, task_id, call_id, texts.join("\n")).await;
         rest.insert(0, InputBlock::text(preview));
         ToolResult { content: rest, is_error: result.is_error }
     }
@@ -161,7 +153,7 @@ impl ToolExecutor for Toolbox {
         }
         let (task_id, call_id) = (context.task_id.clone(), context.tool_call_id.clone());
         let (result, bytes_max) = self.run(tool, arguments, context).await?;
-        let result = revealed(self.secrets.redacted(result));
+        let result = with_hidden_text_escaped(self.secrets.redact_result(result));
         Ok(self.bounded(result, bytes_max, task_id, call_id).await)
     }
 
@@ -186,10 +178,10 @@ fn has_fired(cancel: &mut Cancel) -> bool {
     Pin::new(cancel).poll(&mut Context::from_waker(Waker::noop())).is_ready()
 }
 
-fn revealed(mut result: ToolResult) -> ToolResult {
+fn with_hidden_text_escaped(mut result: ToolResult) -> ToolResult {
     for block in &mut result.content {
         if let InputBlock::Text(block) = block {
-            reveal(&mut block.text);
+            escape_hidden_text(&mut block.text);
         }
     }
     result

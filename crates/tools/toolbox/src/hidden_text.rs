@@ -1,15 +1,15 @@
-//! Text that hides text.
+//! Characters that hide text from a person but not from a model.
 //!
-//! Unicode tags spell out whole sentences that no person sees and every model reads; direction
-//! overrides show a person another order than the model gets. Both become escapes: nothing is
-//! lost, and nothing is hidden.
+//! Unicode tags spell whole sentences that a person does not see and a model reads; direction
+//! overrides show a person another order than the model gets. Both become escapes, so that nothing
+//! is lost and nothing is hidden.
 
 use std::fmt::Write;
 
 use memchr::memchr2;
 
-/// Shows tags and direction overrides as escapes such as `\u{e0041}`.
-pub fn reveal(text: &mut String) {
+/// Replaces tags and direction overrides by escapes such as `\u{e0041}`.
+pub fn escape_hidden_text(text: &mut String) {
     // Tags are encoded `f3 a0 8…`, overrides `e2 80…` and `e2 81…`.
     if memchr2(0xf3, 0xe2, text.as_bytes()).is_none() || !text.chars().any(hides) {
         return;
@@ -34,20 +34,20 @@ fn hides(c: char) -> bool {
 mod tests {
     use super::*;
 
-    fn revealed(text: &str) -> String {
+    fn escaped(text: &str) -> String {
         let mut text = text.to_owned();
-        reveal(&mut text);
+        escape_hidden_text(&mut text);
         text
     }
 
     #[test]
-    fn what_hides_is_shown() {
-        assert_eq!(revealed("a\u{e0041}b\u{202e}c\u{2066}"), r"a\u{e0041}b\u{202e}c\u{2066}");
+    fn hidden_text_is_escaped() {
+        assert_eq!(escaped("a\u{e0041}b\u{202e}c\u{2066}"), r"a\u{e0041}b\u{202e}c\u{2066}");
     }
 
     #[test]
-    fn what_languages_need_stays() {
+    fn characters_that_languages_need_stay() {
         let plain = "नमस्\u{200d}ते “quotes” 👨\u{200d}👩 e\u{301} \u{fe0f}";
-        assert_eq!(revealed(plain), plain);
+        assert_eq!(escaped(plain), plain);
     }
 }

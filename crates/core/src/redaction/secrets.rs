@@ -1,23 +1,23 @@
-//! The secrets we know. They are never printed.
+//! Known secret values. They are never printed.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use antiphon_core::{InputBlock, ToolResult};
 use secrecy::{ExposeSecret, SecretString};
 
-/// Shortest secret that is looked for, in bytes.
+use super::REDACTED;
+use crate::{InputBlock, ToolResult};
+
+/// Shortest secret that is removed, in bytes. A shorter value would match words that are no secret.
 pub const SECRET_BYTES_MIN: usize = 8;
 
-/// What stands where one was.
-const REDACTED: &str = "[redacted]";
-
-/// The secrets we know. Clones share them.
+/// Known secret values. Clones share one list.
 #[derive(Clone, Default)]
 pub struct Secrets(Arc<RwLock<Vec<SecretString>>>);
 
 impl Secrets {
-    /// One more, which may come to be known only after the tools are there.
+    /// Adds a value, without the whitespace around it. Ignores one under [`SECRET_BYTES_MIN`] bytes.
+    /// Clones that are in use already remove it from now on.
     pub fn add(&self, secret: &SecretString) {
         let value = secret.expose_secret().trim();
         if value.len() < SECRET_BYTES_MIN {
@@ -26,13 +26,13 @@ impl Secrets {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if known.iter().all(|other| other.expose_secret() != value) {
             known.push(SecretString::from(value));
-            // One that holds another goes as a whole.
+            // Longest first: a secret that contains another one is replaced as a whole.
             known.sort_by_key(|secret| std::cmp::Reverse(secret.expose_secret().len()));
         }
     }
 
-    /// Takes them out.
-    pub(super) fn redact(&self, text: &mut String) {
+    /// Replaces each known secret in `text` by [`REDACTED`].
+    pub fn redact(&self, text: &mut String) {
         for secret in self.0.read().unwrap_or_else(PoisonError::into_inner).iter() {
             if text.contains(secret.expose_secret()) {
                 *text = text.replace(secret.expose_secret(), REDACTED);
@@ -40,8 +40,8 @@ impl Secrets {
         }
     }
 
-    /// A result without them.
-    pub(crate) fn redacted(&self, mut result: ToolResult) -> ToolResult {
+    /// Replaces each known secret in the texts of a tool result.
+    pub fn redact_result(&self, mut result: ToolResult) -> ToolResult {
         for block in &mut result.content {
             match block {
                 InputBlock::Text(text) => self.redact(&mut text.text),
@@ -51,15 +51,16 @@ impl Secrets {
         result
     }
 
-    /// How many bytes at the end of `text` may be the beginning of one.
-    pub(super) fn begun(&self, text: &str) -> usize {
+    /// How many bytes at the end of `text` may be the start of a secret. A stream holds these back until
+    /// more text arrives.
+    pub fn partial_suffix_bytes(&self, text: &str) -> usize {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let begun = |secret: &SecretString| {
+        let suffix = |secret: &SecretString| {
             let secret = secret.expose_secret();
             let ends = (1..secret.len()).rev().filter(|end| secret.is_char_boundary(*end));
             ends.into_iter().find(|end| text.ends_with(&secret[..*end])).unwrap_or(0)
         };
-        known.iter().map(begun).max().unwrap_or(0)
+        known.iter().map(suffix).max().unwrap_or(0)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The files that results are kept in: one folder for each task, one file for each result.
+//! The files of stored results: one folder for each task, one file for each result.
 
 use std::ffi::OsString;
 use std::fmt::{self, Write as _};
@@ -11,56 +11,61 @@ use std::time::{Duration, SystemTime};
 use antiphon_core::{TaskId, ToolCallId};
 use rustix::fs::OFlags;
 
-/// Most that is kept of one result, in bytes: what is behind it is lost.
-pub const ASIDE_RESULT_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Most of one result that is stored, in bytes. The rest is lost.
+pub const STORED_RESULT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Most that is kept for one task, in bytes: for more, its oldest results go.
-pub const ASIDE_TASK_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// Most that is stored for one task, in bytes. Beyond it, the oldest results of the task are removed.
+pub const STORED_TASK_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
-/// Longest name of a file or folder, in bytes. An id that needs more is not kept.
+/// Longest name of a file or folder, in bytes. A result whose id needs more is not stored.
 const NAME_BYTES_MAX: usize = 200;
 
-/// Results of one call: one that is run again has several.
+/// Most results of one call. A call that is run again has several.
 const SAME_CALL_MAX: u32 = 1_000;
 
 #[derive(Debug)]
-pub(super) struct Store {
+pub(super) struct ResultFiles {
     folder: PathBuf,
 }
 
-/// A result that was kept.
+/// A result that was stored.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Kept {
+pub(super) struct StoredResult {
     pub(super) id: String,
-    /// Of the whole result.
+    /// Size of the whole result.
     bytes: usize,
     lines: usize,
-    /// Less than `bytes` when it was too long.
+    /// Less than `bytes` when the result was too long.
     stored_bytes: usize,
 }
 
-impl Store {
+impl ResultFiles {
     pub(super) fn open(folder: &Path) -> io::Result<Self> {
         make_private(folder)?;
         Ok(Self { folder: folder.to_owned() })
     }
 
-    pub(super) fn keep(&self, task: &TaskId, call: &ToolCallId, text: &str) -> io::Result<Kept> {
-        let kept = &text[..text.floor_char_boundary(ASIDE_RESULT_BYTES_MAX)];
+    pub(super) fn store(
+        &self,
+        task: &TaskId,
+        call: &ToolCallId,
+        text: &str,
+    ) -> io::Result<StoredResult> {
+        let stored = &text[..text.floor_char_boundary(STORED_RESULT_BYTES_MAX)];
         let folder = self.folder.join(name_of(task.as_str())?);
         make_private(&folder)?;
-        make_room(&folder, kept.len() as u64)?;
+        free_space(&folder, stored.len() as u64)?;
         let (id, mut file) = create(&folder, &name_of(call.as_str())?)?;
-        if let Err(error) = file.write_all(kept.as_bytes()) {
+        if let Err(error) = file.write_all(stored.as_bytes()) {
             drop(fs::remove_file(folder.join(&id)));
             return Err(error);
         }
         let lines = memchr::memchr_iter(b'\n', text.as_bytes()).count()
             + usize::from(!text.ends_with('\n'));
-        Ok(Kept { id, bytes: text.len(), lines, stored_bytes: kept.len() })
+        Ok(StoredResult { id, bytes: text.len(), lines, stored_bytes: stored.len() })
     }
 
-    /// Opens a result of a task. Any text may be given as its id.
+    /// Opens a result of a task. `id` comes from the model and may be any text.
     pub(super) fn find(&self, task: &TaskId, id: &str) -> io::Result<File> {
         let not_found = || io::Error::from(io::ErrorKind::NotFound);
         if !is_name(id) {
@@ -79,25 +84,25 @@ impl Store {
                 continue;
             }
             for file in files_of(&folder.path())? {
-                let age = file.kept_at.elapsed().unwrap_or_default();
+                let age = file.stored_at.elapsed().unwrap_or_default();
                 if age >= older_than && fs::remove_file(folder.path().join(&file.name)).is_ok() {
                     swept += 1;
                 }
             }
-            // Only an empty one goes.
+            // Fails, as it should, unless the folder is empty.
             drop(fs::remove_dir(folder.path()));
         }
         Ok(swept)
     }
 }
 
-impl fmt::Display for Kept {
+impl fmt::Display for StoredResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { id, bytes, lines, stored_bytes } = self;
         write!(f, "The whole is in result `{id}` ({bytes} bytes, {lines} lines): read it with ")?;
         write!(f, "read_result.")?;
         if stored_bytes < bytes {
-            write!(f, " Only its first {stored_bytes} bytes could be kept.")?;
+            write!(f, " Only its first {stored_bytes} bytes could be stored.")?;
         }
         Ok(())
     }
@@ -106,39 +111,38 @@ impl fmt::Display for Kept {
 struct Entry {
     name: OsString,
     bytes: u64,
-    kept_at: SystemTime,
+    stored_at: SystemTime,
 }
 
 fn files_of(folder: &Path) -> io::Result<Vec<Entry>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        let about = entry.metadata()?;
-        if about.is_file() {
-            let kept_at = about.modified()?;
-            files.push(Entry { name: entry.file_name(), bytes: about.len(), kept_at });
+        let metadata = entry.metadata()?;
+        if metadata.is_file() {
+            let stored_at = metadata.modified()?;
+            files.push(Entry { name: entry.file_name(), bytes: metadata.len(), stored_at });
         }
     }
     Ok(files)
 }
 
 /// Removes the oldest results of a task until `bytes` more fit.
-fn make_room(folder: &Path, bytes: u64) -> io::Result<()> {
+fn free_space(folder: &Path, bytes: u64) -> io::Result<()> {
     let mut files = files_of(folder)?;
-    files.sort_by(|a, b| (b.kept_at, &b.name).cmp(&(a.kept_at, &a.name)));
-    let mut taken: u64 = files.iter().map(|file| file.bytes).sum();
-    while taken + bytes > ASIDE_TASK_BYTES_MAX {
+    files.sort_by(|a, b| (b.stored_at, &b.name).cmp(&(a.stored_at, &a.name)));
+    let mut used: u64 = files.iter().map(|file| file.bytes).sum();
+    while used + bytes > STORED_TASK_BYTES_MAX {
         let Some(oldest) = files.pop() else {
             break;
         };
         fs::remove_file(folder.join(&oldest.name))?;
-        taken -= oldest.bytes;
+        used -= oldest.bytes;
     }
     Ok(())
 }
 
-/// A file that was not there before: a call that is run again does not replace what it said
-/// the first time.
+/// Creates a new file: a call that is run again does not replace its first result.
 fn create(folder: &Path, name: &str) -> io::Result<(String, File)> {
     for attempt in 1..=SAME_CALL_MAX {
         let id = if attempt == 1 { name.to_owned() } else { format!("{name}.{attempt}") };
@@ -153,21 +157,21 @@ fn create(folder: &Path, name: &str) -> io::Result<(String, File)> {
     Err(io::Error::other("this call has too many results"))
 }
 
-/// Makes a folder that only we look into. A project may come with one: a link is refused, and
-/// others are locked out.
+/// Creates a folder that only its owner can read. A folder of that name may exist, for example in a
+/// cloned project: a symlink is refused, and wider permissions are removed.
 fn make_private(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let about = fs::symlink_metadata(folder)?;
-    if !about.is_dir() {
+    let metadata = fs::symlink_metadata(folder)?;
+    if !metadata.is_dir() {
         return Err(io::Error::new(io::ErrorKind::NotADirectory, "it is a symlink"));
     }
-    if about.permissions().mode() & 0o077 != 0 {
+    if metadata.permissions().mode() & 0o077 != 0 {
         fs::set_permissions(folder, Permissions::from_mode(0o700))?;
     }
     Ok(())
 }
 
-/// An id as a name: whatever is not plain is written as `%` and its code.
+/// An id as a file name: bytes other than letters, digits, `-` and `_` become `%` and their code.
 fn name_of(id: &str) -> io::Result<String> {
     let mut name = String::new();
     for byte in id.bytes() {
@@ -184,7 +188,7 @@ fn name_of(id: &str) -> io::Result<String> {
     Ok(name)
 }
 
-/// Whether `id` is a name that [`create`] could have made.
+/// Whether [`create`] could have created a file of this name.
 fn is_name(id: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_%.".contains(&b);
     !id.is_empty()

@@ -1,8 +1,8 @@
-//! Work with files, on a thread where it may block.
+//! Runs file work on a thread where it may block.
 //!
-//! A call that is canceled asks the work to stop and waits until it has. The work looks between
-//! its steps, never within one that must be whole: what it has done by then is done entirely or
-//! not at all, and if it was done, the call says so.
+//! A canceled call requests a stop and waits until the work has stopped. The work checks for a stop
+//! between its steps, never within a step that must be atomic: a step is done entirely or not at
+//! all, and if it was done, the call returns its result.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -11,39 +11,39 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use antiphon_core::{Cancel, ToolError};
 use tokio::task::spawn_blocking;
 
-/// Tells work that runs on a thread of its own when to stop.
+/// A flag that asks work on another thread to stop.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
-/// The work was asked to stop, and did.
+/// The work stopped because a stop was requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stopped;
 
 impl Stop {
-    /// Whether to go on: to be asked between steps.
+    /// Fails once a stop is requested. Work calls this between its steps.
     pub fn check(&self) -> Result<(), Stopped> {
-        if self.is_asked() { Err(Stopped) } else { Ok(()) }
+        if self.is_requested() { Err(Stopped) } else { Ok(()) }
     }
 
-    /// Whether it was asked to stop.
-    pub fn is_asked(&self) -> bool {
+    /// Whether a stop is requested.
+    pub fn is_requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    fn ask(&self) {
+    fn request(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// Runs `work` where it may block, for a call of `tool`.
+/// Runs `work` on a blocking thread, for a call of `tool`.
 pub async fn blocking<T: Send + 'static>(
     tool: &str,
     cancel: Cancel,
     work: impl FnOnce(&Stop) -> Result<T, Stopped> + Send + 'static,
 ) -> Result<T, ToolError> {
     let stop = Stop::default();
-    // A call that is dropped instead of canceled stops too, only nobody waits for it.
-    let _asks = AskOnDrop(stop.clone());
+    // A call that is dropped instead of canceled stops its work too, without waiting for it.
+    let _stop_on_drop = StopOnDrop(stop.clone());
     let mut running = pin!(spawn_blocking({
         let stop = stop.clone();
         move || work(&stop)
@@ -51,7 +51,7 @@ pub async fn blocking<T: Send + 'static>(
     let ended = tokio::select! {
         ended = &mut running => ended,
         () = cancel => {
-            stop.ask();
+            stop.request();
             running.await
         }
     };
@@ -64,10 +64,10 @@ pub async fn blocking<T: Send + 'static>(
     }
 }
 
-struct AskOnDrop(Stop);
+struct StopOnDrop(Stop);
 
-impl Drop for AskOnDrop {
+impl Drop for StopOnDrop {
     fn drop(&mut self) {
-        self.0.ask();
+        self.0.request();
     }
 }

@@ -1,25 +1,26 @@
-//! What tools say, without the secrets we know.
+//! Known secrets are removed from what tools return.
 
 use std::sync::{Arc, Mutex};
 
 use antiphon_core::port::{Progress, ToolContext};
+use antiphon_core::redaction::Secrets;
 use antiphon_core::{
     Cancel, Effect, InputBlock, RawJson, Tool, ToolError, ToolExecutor, ToolResult,
 };
-use antiphon_file_tools::{Redacting, Secrets};
+use antiphon_toolbox::RedactingTools;
 use async_trait::async_trait;
 use proptest::prelude::*;
 
 const KEY: &str = "sk-abcabcd-1234";
 const LONGER: &str = "sk-abcabcd-1234-and-more";
 
-/// Says what it was given: piece by piece, then as a whole.
-struct Parrot {
+/// Reports its text piece by piece, then returns the whole.
+struct Echo {
     pieces: Vec<String>,
 }
 
 #[async_trait]
-impl ToolExecutor for Parrot {
+impl ToolExecutor for Echo {
     fn tools(&self) -> Vec<Tool> {
         Vec::new()
     }
@@ -50,17 +51,17 @@ fn secrets() -> Secrets {
     Secrets::from_iter([KEY, LONGER, "short", "\n a token of ours \n"].map(Into::into))
 }
 
-/// What is said meanwhile, and what comes of it.
-async fn said(tool: &str, pieces: &[&str]) -> (String, Result<ToolResult, ToolError>) {
+/// The progress and the result of a call.
+async fn call(tool: &str, pieces: &[&str]) -> (String, Result<ToolResult, ToolError>) {
     let pieces = pieces.iter().map(|&piece| piece.to_owned()).collect();
-    let tools = Redacting::new(Arc::new(Parrot { pieces }), secrets());
-    let heard = Arc::new(Mutex::new(String::new()));
-    let hearing = Arc::clone(&heard);
-    let progress = Progress::to(move |text| hearing.lock().unwrap().push_str(text));
+    let tools = RedactingTools::new(Arc::new(Echo { pieces }), secrets());
+    let progress_text = Arc::new(Mutex::new(String::new()));
+    let sink = Arc::clone(&progress_text);
+    let progress = Progress::to(move |text| sink.lock().unwrap().push_str(text));
     let context = ToolContext { progress, ..ToolContext::trial(Cancel::never()) };
     let result = tools.execute(tool, &RawJson::empty_object(), context).await;
-    let heard = heard.lock().unwrap().clone();
-    (heard, result)
+    let progress_text = progress_text.lock().unwrap().clone();
+    (progress_text, result)
 }
 
 fn text(result: &ToolResult) -> String {
@@ -72,8 +73,8 @@ fn text(result: &ToolResult) -> String {
 }
 
 #[tokio::test]
-async fn whole_secrets_are_taken_out_wherever_they_stand_and_nothing_else_is() {
-    for (said_by_tool, kept) in [
+async fn whole_secrets_are_removed_anywhere_and_nothing_else_is() {
+    for (output, expected) in [
         (format!("KEY={KEY}\nOTHER=1"), "KEY=[redacted]\nOTHER=1"),
         (format!("{KEY}{KEY}"), "[redacted][redacted]"),
         (format!("x{LONGER}x"), "x[redacted]x"),
@@ -83,27 +84,28 @@ async fn whole_secrets_are_taken_out_wherever_they_stand_and_nothing_else_is() {
         (String::new(), ""),
     ] {
         for tool in ["works", "fails"] {
-            let (heard, result) = said(tool, &[&said_by_tool]).await;
+            let (progress_text, result) = call(tool, &[&output]).await;
             let result = result.unwrap();
-            assert_eq!((text(&result).as_str(), result.is_error), (kept, tool == "fails"));
-            assert_eq!(heard, kept);
+            assert_eq!((text(&result).as_str(), result.is_error), (expected, tool == "fails"));
+            assert_eq!(progress_text, expected);
         }
-        let (_, broken) = said("breaks", &[&said_by_tool]).await;
-        let (tool, reason) = ("breaks".to_owned(), kept.to_owned());
+        let (_, broken) = call("breaks", &[&output]).await;
+        let (tool, reason) = ("breaks".to_owned(), expected.to_owned());
         assert_eq!(broken, Err(ToolError::Unavailable { tool, reason }));
     }
 }
 
 #[tokio::test]
-async fn a_secret_in_pieces_is_one() {
-    let (heard, _) = said("works", &["now sk-abc", "sk-abcab", "cd-12", "34", " and sk-ab"]).await;
-    assert_eq!(heard, "now sk-abc[redacted] and sk-ab");
+async fn a_secret_split_over_pieces_is_removed() {
+    let (progress_text, _) =
+        call("works", &["now sk-abc", "sk-abcab", "cd-12", "34", " and sk-ab"]).await;
+    assert_eq!(progress_text, "now sk-abc[redacted] and sk-ab");
     assert_eq!(format!("{:?}", secrets()), "Secrets(***)");
 }
 
 proptest! {
     #[test]
-    fn however_it_is_cut_nobody_hears_a_secret_and_everybody_hears_the_rest(
+    fn however_text_is_split_secrets_are_removed_and_the_rest_stays(
         words in prop::collection::vec(prop_oneof![
             Just(KEY.to_owned()), Just("sk-abc".to_owned()), Just("sk-".to_owned()), "[a-cé -]{0,6}"
         ], 0..8),
@@ -114,9 +116,9 @@ proptest! {
         let pieces: Vec<String> = letters.chunks(size).map(|piece| piece.iter().collect()).collect();
         let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let (heard, result) = runtime.block_on(said("works", &pieces));
-        prop_assert!(!heard.contains(KEY));
+        let (progress_text, result) = runtime.block_on(call("works", &pieces));
+        prop_assert!(!progress_text.contains(KEY));
         prop_assert_eq!(text(&result.unwrap()), whole.replace(KEY, "[redacted]"));
-        prop_assert_eq!(heard, whole.replace(KEY, "[redacted]"));
+        prop_assert_eq!(progress_text, whole.replace(KEY, "[redacted]"));
     }
 }
