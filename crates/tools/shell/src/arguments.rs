@@ -21,16 +21,16 @@ pub(crate) const TIMEOUT_S_MAX: u64 = 600;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Bash {
-    /// What to run, as given to `bash -c`.
+    /// The command, as given to `bash -c`.
     pub(crate) command: String,
-    /// Seconds before it continues in the background: 120 unless given, 600 at most.
+    /// Seconds before the command continues in the background. Default: 120. At most 600.
     #[schemars(range(min = 1, max = 600))]
     pub(crate) timeout_s: Option<u64>,
-    /// Start it in the background at once: for servers and watchers.
+    /// Start the command in the background at once: for servers and watchers.
     pub(crate) background: Option<bool>,
-    /// Folder to run it in, within the workspace; the workspace itself unless given.
+    /// Folder to run the command in, within the workspace. Default: the workspace itself.
     pub(crate) workdir: Option<String>,
-    /// What it is for, in a few words, for people.
+    /// The purpose of the command, in a few words, for people.
     #[serde(rename = "description")]
     #[schemars(rename = "description")]
     pub(crate) _description: Option<String>,
@@ -40,9 +40,9 @@ pub(crate) struct Bash {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BashOutput {
-    /// The id that `bash` gave.
+    /// The id that `bash` returned.
     pub(crate) id: String,
-    /// Seconds to wait for it to end: none unless given, 600 at most.
+    /// Seconds to wait for the end of the command. Default: 0. At most 600.
     #[schemars(range(min = 0, max = 600))]
     pub(crate) wait_s: Option<u64>,
 }
@@ -51,7 +51,7 @@ pub(crate) struct BashOutput {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BashKill {
-    /// The id that `bash` gave.
+    /// The id that `bash` returned.
     pub(crate) id: String,
 }
 

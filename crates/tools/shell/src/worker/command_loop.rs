@@ -1,5 +1,5 @@
-//! The second process of a worker. It restricts itself, says so, and then carries out orders, one
-//! thread for all of them, until the shell is gone.
+//! The inner process of a worker. It restricts itself, reports that it is ready, and then handles
+//! requests in one thread until the shell is gone.
 
 use std::collections::HashMap;
 use std::fs;
@@ -15,41 +15,43 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 use rustix::process::{Pid, Signal, WaitStatus, getppid};
 
-use super::census::{Census, Scope};
+use super::process_list::{ProcessList, Scope};
 use super::signals::Signals;
 use crate::message::{
-    CallId, Exit, MARK, MESSAGE_BYTES_MAX, Order, Reply, SETUP, Setup, packet, receive, send,
+    CALL_VARIABLE, CallId, Exit, MESSAGE_BYTES_MAX, Reply, Request, SETUP, Setup, packet, receive,
+    send,
 };
 
-/// Processes that the commands of a task may have at a time. The call with the most is ended.
+/// Most processes of a task's commands at a time. Beyond it, the call with the most processes is
+/// ended.
 pub(crate) const PROCESSES_MAX: usize = 512;
 
-/// How often they are counted while there are any.
-const COUNT_EVERY: Duration = Duration::from_millis(100);
+/// Interval of the process count while commands run.
+const COUNT_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How long a call may take to end by itself once it is asked to.
+/// How long a call may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// How long it may take to be gone once it is killed.
-const KILLING_MAX: Duration = Duration::from_secs(5);
+/// How long a call may take to end after SIGKILL.
+const KILL_WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// How often one looks whether it is.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// Interval of the checks whether a stopped call is gone.
+const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Where `bash` is. Not taken from `PATH`, which may lead into the workspace.
-const SHELLS: [&str; 4] =
+/// Paths of `bash`. `PATH` is not used: it may lead into the workspace.
+const BASH_PATHS: [&str; 4] =
     ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/run/current-system/sw/bin/bash"];
 
 pub(super) fn run(setup: &Setup) -> io::Result<()> {
     let enforced = setup.policy.enforce().map_err(io::Error::other)?;
     let scope = match setup.policy.mode {
         Mode::ReadOnly | Mode::Workspace => Scope::Namespace,
-        // Orphans become children of the guard, which is our parent.
+        // Orphans become children of the guard, the parent of this process.
         Mode::Full => Scope::Descendants(getppid().ok_or(io::ErrorKind::NotFound)?),
     };
-    let bash = SHELLS.iter().map(PathBuf::from).find(|path| path.exists());
+    let bash = BASH_PATHS.iter().map(PathBuf::from).find(|path| path.exists());
     let bash = bash.ok_or_else(|| io::Error::other("`bash` is not installed: install it"))?;
-    let mut desk = Desk {
+    let mut command_loop = CommandLoop {
         enforced,
         scope,
         bash,
@@ -59,70 +61,71 @@ pub(super) fn run(setup: &Setup) -> io::Result<()> {
         stops: Vec::new(),
         count_at: None,
     };
-    desk.reply(&Reply::Ready)?;
-    desk.work()
+    command_loop.reply(&Reply::Ready)?;
+    command_loop.run()
 }
 
-struct Desk {
+struct CommandLoop {
     enforced: Enforced,
     scope: Scope,
     bash: PathBuf,
     signals: Signals,
     shell: Stdin,
-    /// The commands that run, by their first process, which leads their group.
+    /// Running commands by their first process, which leads their process group.
     leaders: HashMap<Pid, CallId>,
     stops: Vec<Stop>,
-    /// When to count next; never while nothing runs.
+    /// Time of the next process count. `None` while no command runs.
     count_at: Option<Instant>,
 }
 
-/// A call that is being ended.
+/// A call that is being stopped.
 struct Stop {
     call: CallId,
     since: Instant,
     cause: Cause,
-    asked: bool,
+    term_sent: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cause {
-    Ordered,
+    Requested,
     TooManyProcesses,
 }
 
-impl Desk {
-    fn work(&mut self) -> io::Result<()> {
+impl CommandLoop {
+    fn run(&mut self) -> io::Result<()> {
         let mut buffer = vec![0; MESSAGE_BYTES_MAX];
         loop {
-            let timeout = self.patience().map(|left| Timespec::try_from(left).unwrap_or_default());
+            let timeout =
+                self.poll_timeout().map(|left| Timespec::try_from(left).unwrap_or_default());
             let mut watched = [
                 PollFd::new(&self.shell, PollFlags::IN),
                 PollFd::new(&self.signals, PollFlags::IN),
             ];
             retry_on_intr(|| poll(&mut watched, timeout.as_ref()))?;
-            let [ordered, signaled] = watched.map(|watched| !watched.revents().is_empty());
-            if signaled {
-                self.tell_ended()?;
+            let [has_request, has_signal] = watched.map(|watched| !watched.revents().is_empty());
+            if has_signal {
+                self.report_ended()?;
             }
-            if ordered {
+            if has_request {
                 match receive(&self.shell, &mut buffer)? {
-                    Some((order, pipe)) => self.carry_out(order, pipe)?,
+                    Some((request, pipe)) => self.handle(request, pipe)?,
                     None => return Ok(()),
                 }
             }
-            self.look_after()?;
+            self.advance_stops()?;
         }
     }
 
-    /// How long nothing has to be done.
-    fn patience(&self) -> Option<Duration> {
+    /// Time until the next action. `None` when only an event can cause one.
+    fn poll_timeout(&self) -> Option<Duration> {
         let count = self.count_at.map(|at| at.saturating_duration_since(Instant::now()));
-        if self.stops.is_empty() { count } else { Some(LOOK_EVERY) }
+        if self.stops.is_empty() { count } else { Some(CHECK_INTERVAL) }
     }
 
-    fn carry_out(&mut self, order: Order, pipe: Option<OwnedFd>) -> io::Result<()> {
-        match order {
-            Order::Start { call, command, workdir } => {
+    fn handle(&mut self, request: Request, pipe: Option<OwnedFd>) -> io::Result<()> {
+        match request {
+            Request::Start { call, command, workdir } => {
                 if let Some(path) = self.enforced.stale() {
                     let path = path.to_owned();
                     return self.reply(&Reply::Stale { call, path });
@@ -130,15 +133,15 @@ impl Desk {
                 match self.start(&call, &command, &workdir, pipe) {
                     Ok(leader) => {
                         self.leaders.insert(leader, call);
-                        self.count_at.get_or_insert_with(|| Instant::now() + COUNT_EVERY);
-                        self.tell_ended()
+                        self.count_at.get_or_insert_with(|| Instant::now() + COUNT_INTERVAL);
+                        self.report_ended()
                     }
                     Err(error) => {
                         self.reply(&Reply::Failed { call, reason: reason(&error, &workdir) })
                     }
                 }
             }
-            Order::Stop { call } => {
+            Request::Stop { call } => {
                 self.stop(call);
                 Ok(())
             }
@@ -157,35 +160,35 @@ impl Desk {
         bash.args(["-c", "--", command])
             .current_dir(workdir)
             .env_remove(SETUP)
-            .env(MARK, &call.0)
+            .env(CALL_VARIABLE, &call.0)
             .env("PWD", workdir)
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
             .stderr(output)
             .process_group(0);
-        let child = self.signals.set_aside(|| bash.spawn())?;
+        let child = self.signals.with_signals_unblocked(|| bash.spawn())?;
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         Ok(pid.ok_or(io::ErrorKind::NotFound)?)
     }
 
     fn stop(&mut self, call: CallId) {
         match self.stops.iter_mut().find(|stop| stop.call == call) {
-            Some(stop) => stop.cause = Cause::Ordered,
+            Some(stop) => stop.cause = Cause::Requested,
             None => {
                 let since = Instant::now();
-                self.stops.push(Stop { call, since, cause: Cause::Ordered, asked: false });
+                self.stops.push(Stop { call, since, cause: Cause::Requested, term_sent: false });
             }
         }
     }
 
-    /// Says which commands have ended. Whatever else ended was an orphan.
-    fn tell_ended(&mut self) -> io::Result<()> {
+    /// Reports commands that have ended. Other children that ended were orphans.
+    fn report_ended(&mut self) -> io::Result<()> {
         for (pid, status) in self.signals.ended()? {
             if let Some(call) = self.leaders.remove(&pid) {
                 let stop = self.stops.iter().find(|stop| stop.call == call);
                 let exit = match stop.map(|stop| stop.cause) {
                     Some(Cause::TooManyProcesses) => Exit::TooManyProcesses,
-                    Some(Cause::Ordered) | None => exit(status),
+                    Some(Cause::Requested) | None => exit(status),
                 };
                 self.reply(&Reply::Ended { call, exit })?;
             }
@@ -193,14 +196,14 @@ impl Desk {
         Ok(())
     }
 
-    fn look_after(&mut self) -> io::Result<()> {
+    fn advance_stops(&mut self) -> io::Result<()> {
         for stop in std::mem::take(&mut self.stops) {
-            if self.press(&stop) {
-                if stop.cause == Cause::Ordered {
+            if self.advance_stop(&stop) {
+                if stop.cause == Cause::Requested {
                     self.reply(&Reply::Stopped { call: stop.call })?;
                 }
             } else {
-                self.stops.push(Stop { asked: true, ..stop });
+                self.stops.push(Stop { term_sent: true, ..stop });
             }
         }
         if self.count_at.is_some_and(|at| at <= Instant::now()) {
@@ -209,17 +212,17 @@ impl Desk {
         Ok(())
     }
 
-    /// Asks a call to end, then makes it. Whether it is gone.
-    fn press(&self, stop: &Stop) -> bool {
-        let left = Census::take(self.scope).of(&stop.call, &self.leaders);
+    /// Sends SIGTERM, later SIGKILL. Returns whether every process is gone.
+    fn advance_stop(&self, stop: &Stop) -> bool {
+        let left = ProcessList::take(self.scope).of(&stop.call, &self.leaders);
         let waited = stop.since.elapsed();
         let running = self.leaders.values().any(|call| *call == stop.call);
-        if left.is_empty() && !running || waited > GRACE + KILLING_MAX {
+        if left.is_empty() && !running || waited > GRACE + KILL_WAIT_MAX {
             return true;
         }
         if waited >= GRACE || stop.cause == Cause::TooManyProcesses {
             left.signal_all(Signal::KILL);
-        } else if !stop.asked {
+        } else if !stop.term_sent {
             left.signal_all(Signal::TERM);
             left.signal_all(Signal::CONT);
         }
@@ -229,22 +232,22 @@ impl Desk {
     fn count(&mut self) {
         let count = self.scope.count();
         if count > PROCESSES_MAX && self.stops.is_empty() {
-            // So many leave little time for anybody else: they are halted first.
-            self.scope.halt(&self.leaders);
-            let largest = Census::take(self.scope).largest(&self.leaders);
+            // So many processes leave little CPU time for this one: pause them first.
+            self.scope.pause(&self.leaders);
+            let largest = ProcessList::take(self.scope).largest(&self.leaders);
             if let Some(call) = largest {
                 let stop = Stop {
                     call,
                     since: Instant::now(),
                     cause: Cause::TooManyProcesses,
-                    asked: true,
+                    term_sent: true,
                 };
-                self.press(&stop);
+                self.advance_stop(&stop);
                 self.stops.push(stop);
             }
-            Census::take(self.scope).signal_all(Signal::CONT);
+            ProcessList::take(self.scope).signal_all(Signal::CONT);
         }
-        self.count_at = (count > 0).then(|| Instant::now() + COUNT_EVERY);
+        self.count_at = (count > 0).then(|| Instant::now() + COUNT_INTERVAL);
     }
 
     fn reply(&self, reply: &Reply) -> io::Result<()> {

@@ -1,6 +1,6 @@
-//! Where the output of a task's commands is kept if it is too long to be shown.
+//! Files with the output of a task's commands that is too long to be shown.
 //!
-//! One folder for each task, one file for each command: `read_result` finds them by their names.
+//! One folder for each task, one file for each command: `read_result` finds them by name.
 
 use std::fmt::Write;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -11,33 +11,33 @@ use std::time::SystemTime;
 
 use antiphon_core::TaskId;
 
-use crate::pump::OUTPUT_BYTES_MAX;
+use crate::output_reader::OUTPUT_BYTES_MAX;
 
-/// Most that is kept of one task, in bytes: for more, its oldest files go.
+/// Most that is stored for one task, in bytes. Beyond it, the oldest files are removed.
 const TASK_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
-/// The results of one task.
+/// The result files of one task.
 #[derive(Debug, Clone)]
-pub(crate) struct Results {
+pub(crate) struct ResultFiles {
     folder: PathBuf,
 }
 
-impl Results {
-    /// Those of `task_id`, in a folder of their own beneath `folder`, made when it is needed.
+impl ResultFiles {
+    /// The files of `task_id`, in a folder below `folder` that is created when it is needed.
     pub(crate) fn of(folder: &Path, task_id: &TaskId) -> Self {
         Self { folder: folder.join(plain_name(task_id.as_str())) }
     }
 
-    /// Makes a file that was not there, and room for it. Blocks.
+    /// Creates a new file, and removes old files to make space for it. Blocks.
     pub(crate) fn create(&self, name: &str) -> io::Result<File> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
-        self.make_room()?;
+        self.free_space()?;
         let mut options = OpenOptions::new();
         options.read(true).append(true).create_new(true).mode(0o600);
         options.open(self.folder.join(name))
     }
 
-    fn make_room(&self) -> io::Result<()> {
+    fn free_space(&self) -> io::Result<()> {
         let mut files: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
         for entry in fs::read_dir(&self.folder)?.flatten() {
             let found = entry.metadata()?;
@@ -46,19 +46,19 @@ impl Results {
             }
         }
         files.sort();
-        let mut taken: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
+        let mut used: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
         for (_, bytes, path) in files {
-            if taken + OUTPUT_BYTES_MAX <= TASK_BYTES_MAX {
+            if used + OUTPUT_BYTES_MAX <= TASK_BYTES_MAX {
                 break;
             }
             fs::remove_file(path)?;
-            taken -= bytes;
+            used -= bytes;
         }
         Ok(())
     }
 }
 
-/// An id as the name of a folder: whatever is not plain is written as `%` and its code.
+/// An id as a folder name: bytes other than letters, digits, `-` and `_` become `%` and their code.
 fn plain_name(id: &str) -> String {
     let mut name = String::new();
     for byte in id.bytes() {
@@ -77,19 +77,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_that_is_a_path_leads_nowhere() {
+    fn an_id_that_is_a_path_stays_in_the_folder() {
         let folder = tempfile::tempdir().unwrap();
-        let results = Results::of(folder.path(), &TaskId::parse("../a/b.c").unwrap());
+        let results = ResultFiles::of(folder.path(), &TaskId::parse("../a/b.c").unwrap());
         results.create("output").unwrap();
         assert!(folder.path().join("%2e%2e%2fa%2fb%2ec/output").is_file());
     }
 
     #[test]
-    fn the_oldest_go_when_there_is_no_room() {
+    fn the_oldest_files_are_removed_at_the_limit() {
         let folder = tempfile::tempdir().unwrap();
-        let results = Results::of(folder.path(), &TaskId::parse("task").unwrap());
+        let results = ResultFiles::of(folder.path(), &TaskId::parse("task").unwrap());
         for name in ["one", "two", "three", "four"] {
-            // Long, but without anything in it.
+            // A sparse file: only its length counts.
             results.create(name).unwrap().set_len(OUTPUT_BYTES_MAX).unwrap();
         }
         results.create("five").unwrap();

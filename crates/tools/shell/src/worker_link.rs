@@ -1,8 +1,8 @@
 //! The shell's end of a worker.
 //!
-//! One future looks after it: it passes on what the worker says, and when the worker is gone it
-//! tells everybody whose command ran there. Dropped, it closes the socket, and the worker ends by
-//! itself.
+//! One future supervises the worker: it dispatches the worker's replies, and when the worker ends
+//! it marks every running command as lost. Dropping a [`WorkerLink`] closes the socket, and the
+//! worker ends by itself.
 
 use std::collections::HashMap;
 use std::fs;
@@ -24,46 +24,46 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::message::{CallId, Order, Reply, SETUP, Setup, Stage, packet, receive, send};
-use crate::process::{End, Process, hold};
+use crate::message::{CallId, Reply, Request, SETUP, Setup, WorkerRole, packet, receive, send};
+use crate::process::{End, Process, lock};
 use crate::settings::Settings;
 
-/// How long a worker may take to be ready.
+/// How long a worker may take to start.
 const START_MAX: Duration = Duration::from_secs(20);
 
-/// How long it may take to be gone.
+/// How long a worker may take to end.
 const CLOSE_MAX: Duration = Duration::from_secs(10);
 
-/// Longest message of a worker, in bytes. Longer ones are cut, and then understood by nobody.
+/// Longest message of a worker, in bytes. A longer one is cut and cannot be parsed.
 const REPLY_BYTES_MAX: usize = 16 * 1024;
 
 type Calls = Arc<Mutex<HashMap<CallId, Arc<Process>>>>;
 
 /// The shell's end of a worker.
-pub(crate) struct Link {
+pub(crate) struct WorkerLink {
     socket: Arc<UnixStream>,
     calls: Calls,
-    life: watch::Sender<Life>,
+    state: watch::Sender<WorkerState>,
     worker: Option<u32>,
-    _keeper: JoinSet<()>,
+    _supervisor: JoinSet<()>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Life {
-    Up,
-    /// It takes no more orders.
+enum WorkerState {
+    Running,
+    /// It accepts no more requests.
     Ending,
-    /// The process is gone, and everything that it started.
+    /// The worker and all its processes have ended.
     Gone,
 }
 
-impl Link {
-    /// Starts a worker and waits until it is ready. An error is for the user.
+impl WorkerLink {
+    /// Starts a worker and waits until it is ready. The error is a text for the user.
     pub(crate) async fn start(settings: &Settings) -> Result<Arc<Self>, String> {
         let launched = launch(settings).map_err(|error| {
             format!("its worker `{}` cannot be started: {error}", settings.worker.program.display())
         })?;
-        let Launched { socket, child, tmp } = launched;
+        let LaunchedWorker { socket, child, tmp } = launched;
         let socket = Arc::new(socket);
         let mut buffer = vec![0; REPLY_BYTES_MAX];
         match timeout(START_MAX, next(&socket, &mut buffer)).await {
@@ -72,40 +72,41 @@ impl Link {
             Ok(_) => return Err("its worker ended before it was ready".to_owned()),
             Err(_) => return Err(format!("its worker was not ready after {START_MAX:?}")),
         }
-        // From now on the worker takes it away.
+        // From now on the worker removes it.
         let _ = tmp.keep();
-        let (calls, life, worker) = (Calls::default(), watch::Sender::new(Life::Up), child.id());
-        let mut keeper = JoinSet::new();
-        keeper.spawn(keep(Arc::clone(&socket), Arc::clone(&calls), life.clone(), child));
-        Ok(Arc::new(Self { socket, calls, life, worker, _keeper: keeper }))
+        let (calls, state, worker) =
+            (Calls::default(), watch::Sender::new(WorkerState::Running), child.id());
+        let mut supervisor = JoinSet::new();
+        supervisor.spawn(supervise(Arc::clone(&socket), Arc::clone(&calls), state.clone(), child));
+        Ok(Arc::new(Self { socket, calls, state, worker, _supervisor: supervisor }))
     }
 
-    /// Whether it takes orders.
-    pub(crate) fn is_up(&self) -> bool {
-        *self.life.borrow() == Life::Up
+    /// Whether the worker accepts requests.
+    pub(crate) fn is_running(&self) -> bool {
+        *self.state.borrow() == WorkerState::Running
     }
 
-    /// From now on `process` learns what the worker says of it.
-    pub(crate) fn enter(&self, process: &Arc<Process>) {
-        hold(&self.calls).insert(process.id.clone(), Arc::clone(process));
-        // The worker may have ended before the entry was made.
-        if !self.is_up() {
+    /// Passes later replies about this call to `process`.
+    pub(crate) fn register(&self, process: &Arc<Process>) {
+        lock(&self.calls).insert(process.id.clone(), Arc::clone(process));
+        // The worker may have ended before the registration.
+        if !self.is_running() {
             process.end(End::Lost);
         }
     }
 
-    /// Forgets a process that is gone.
-    pub(crate) fn forget(&self, call: &CallId) {
-        hold(&self.calls).remove(call);
+    /// Drops a process that has ended.
+    pub(crate) fn unregister(&self, call: &CallId) {
+        lock(&self.calls).remove(call);
     }
 
-    /// Gives an order. An error says that the worker is gone, or that the order is too long.
-    pub(crate) async fn order(
+    /// Sends a request. Fails when the worker is gone or the request is too long.
+    pub(crate) async fn request(
         &self,
-        order: &Order,
+        request: &Request,
         pipe: Option<BorrowedFd<'_>>,
     ) -> io::Result<()> {
-        let packet = packet(order)?;
+        let packet = packet(request)?;
         loop {
             match self.socket.try_io(Interest::WRITABLE, || send(&*self.socket, &packet, pipe)) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -116,19 +117,19 @@ impl Link {
         }
     }
 
-    /// Asks for a call to be ended, without waiting for anything.
+    /// Requests the end of a call, without waiting.
     pub(crate) fn stop_soon(&self, call: &CallId) {
-        let order = Order::Stop { call: call.clone() };
+        let request = Request::Stop { call: call.clone() };
         // If it cannot be sent, the call ends with its task.
-        let _ = packet(&order).and_then(|packet| send(&*self.socket, &packet, None));
+        let _ = packet(&request).and_then(|packet| send(&*self.socket, &packet, None));
     }
 
-    /// Ends the worker and everything it started, and waits until it is gone.
+    /// Ends the worker and all its processes, and waits until they are gone.
     pub(crate) async fn close(&self) {
-        // It may be gone already.
+        // Fails if the worker is gone already.
         let _ = shutdown(&*self.socket, Shutdown::Both);
-        let mut life = self.life.subscribe();
-        let gone = life.wait_for(|life| *life == Life::Gone);
+        let mut state = self.state.subscribe();
+        let gone = state.wait_for(|state| *state == WorkerState::Gone);
         if timeout(CLOSE_MAX, gone).await.is_err() {
             let pid = self.worker.and_then(|pid| i32::try_from(pid).ok());
             if let Some(pid) = pid.and_then(rustix::process::Pid::from_raw) {
@@ -138,31 +139,36 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for WorkerLink {
     fn drop(&mut self) {
-        // The worker sees it at once, however long others hold the socket.
+        // The worker sees the shutdown at once, even if other processes hold the socket.
         let _ = shutdown(&*self.socket, Shutdown::Both);
     }
 }
 
-/// Looks after a worker until it is gone.
-async fn keep(socket: Arc<UnixStream>, calls: Calls, life: watch::Sender<Life>, mut child: Child) {
+/// Supervises a worker until it has ended.
+async fn supervise(
+    socket: Arc<UnixStream>,
+    calls: Calls,
+    state: watch::Sender<WorkerState>,
+    mut child: Child,
+) {
     let mut buffer = vec![0; REPLY_BYTES_MAX];
     while let Some(reply) = next(&socket, &mut buffer).await {
-        pass_on(reply, &calls);
+        dispatch(reply, &calls);
     }
-    life.send_replace(Life::Ending);
-    // Whatever it is doing, it can no longer say so.
+    state.send_replace(WorkerState::Ending);
+    // The worker may still run, but its replies are no longer read.
     let _ = shutdown(&*socket, Shutdown::Both);
-    for process in hold(&calls).values() {
+    for process in lock(&calls).values() {
         process.end(End::Lost);
     }
     let _ = child.wait().await;
-    life.send_replace(Life::Gone);
+    state.send_replace(WorkerState::Gone);
 }
 
-fn pass_on(reply: Reply, calls: &Calls) {
-    let find = |call: &CallId| hold(calls).get(call).cloned();
+fn dispatch(reply: Reply, calls: &Calls) {
+    let find = |call: &CallId| lock(calls).get(call).cloned();
     let end = |call: &CallId, end| {
         if let Some(process) = find(call) {
             process.end(end);
@@ -181,7 +187,7 @@ fn pass_on(reply: Reply, calls: &Calls) {
     }
 }
 
-/// What the worker says next; `None` if it is gone or talks nonsense.
+/// The next reply. `None` if the worker is gone or sent an invalid message.
 async fn next(socket: &UnixStream, buffer: &mut [u8]) -> Option<Reply> {
     loop {
         match socket.try_io(Interest::READABLE, || receive(socket, buffer)) {
@@ -195,17 +201,17 @@ async fn next(socket: &UnixStream, buffer: &mut [u8]) -> Option<Reply> {
 }
 
 /// A worker that was just started.
-struct Launched {
+struct LaunchedWorker {
     socket: UnixStream,
     child: Child,
     tmp: TempDir,
 }
 
-fn launch(settings: &Settings) -> io::Result<Launched> {
+fn launch(settings: &Settings) -> io::Result<LaunchedWorker> {
     let flags = SocketFlags::CLOEXEC;
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
     ioctl_fionbio(&ours, true)?;
-    // It keeps packets apart, but is waited for as a stream is.
+    // The socket keeps packets apart, but readiness works as for a stream.
     let ours = UnixStream::from_std(std::os::unix::net::UnixStream::from(ours))?;
     let tmp = tempfile::Builder::new().prefix("task-").tempdir_in(&settings.policy.tmp)?;
     let policy = Policy { tmp: tmp.path().to_owned(), ..settings.policy.clone() };
@@ -214,18 +220,18 @@ fn launch(settings: &Settings) -> io::Result<Launched> {
         .args(&settings.worker.args)
         .env_clear()
         .envs(settings.environment.variables())
-        .envs(places(&policy))
-        .env(SETUP, serde_json::to_string(&Setup { stage: Stage::Guard, policy })?)
+        .envs(temp_variables(&policy))
+        .env(SETUP, serde_json::to_string(&Setup { role: WorkerRole::Guard, policy })?)
         .current_dir("/")
         .stdin(theirs)
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     let child = tokio::process::Command::from(command).spawn()?;
-    Ok(Launched { socket: ours, child, tmp })
+    Ok(LaunchedWorker { socket: ours, child, tmp })
 }
 
-/// Where programs write what nobody asked for.
-fn places(policy: &Policy) -> Vec<(&'static str, PathBuf)> {
+/// Environment variables with the folders for temporary files and caches.
+fn temp_variables(policy: &Policy) -> Vec<(&'static str, PathBuf)> {
     match policy.mode {
         Mode::ReadOnly | Mode::Workspace => {
             let _ = fs::create_dir(policy.tmp.join(".cache"));

@@ -1,50 +1,50 @@
-//! Who runs, and which call it belongs to.
+//! The running processes and the calls they belong to.
 //!
-//! A process belongs to the call whose mark is in its environment; without a mark, to the call
-//! whose group it is in; otherwise to whom its parent belongs. One that shook all of it off is a
-//! *stray*: nobody can say whose it is, so it ends with whatever call is stopped first.
+//! A process belongs to the call named in its environment; without that, to the call of its process
+//! group; otherwise to the call of its parent. A process with none of these is a *stray*: its call
+//! is unknown, so it ends with the first call that is stopped.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-use crate::message::{CallId, MARK};
+use crate::message::{CALL_VARIABLE, CallId};
 
-/// Where to look for processes.
+/// Which processes to list.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Scope {
-    /// All that are seen, but the first one: this is a namespace of our own.
+    /// Every process of this PID namespace but the first.
     Namespace,
-    /// Those that this process or its descendants started, but not ourselves.
+    /// Every descendant of this process, without the calling process.
     Descendants(Pid),
 }
 
-/// All processes at one moment. Those that have ended and are only waited for do not count.
+/// The processes at one moment, without zombies.
 #[derive(Debug)]
-pub(super) struct Census(Vec<Member>);
+pub(super) struct ProcessList(Vec<ProcessEntry>);
 
 #[derive(Debug)]
-struct Member {
+struct ProcessEntry {
     pid: Pid,
     parent: i32,
     group: i32,
-    mark: Option<CallId>,
+    call: Option<CallId>,
 }
 
 impl Scope {
-    /// How many there are.
+    /// Number of processes.
     pub(super) fn count(self) -> usize {
         self.pids().len()
     }
 
-    /// Stops everybody for the moment, as far as that can be done at once.
-    pub(super) fn halt(self, leaders: &HashMap<Pid, CallId>) {
+    /// Sends SIGSTOP to the processes.
+    pub(super) fn pause(self, leaders: &HashMap<Pid, CallId>) {
         match self {
-            // Everybody in the namespace but us.
+            // Every process of the namespace but this one.
             Self::Namespace => {
-                let everybody = nix::unistd::Pid::from_raw(-1);
-                let _ = nix::sys::signal::kill(everybody, nix::sys::signal::Signal::SIGSTOP);
+                let all_processes = nix::unistd::Pid::from_raw(-1);
+                let _ = nix::sys::signal::kill(all_processes, nix::sys::signal::Signal::SIGSTOP);
             }
             Self::Descendants(_) => {
                 for leader in leaders.keys() {
@@ -72,89 +72,89 @@ impl Scope {
     }
 }
 
-impl Census {
+impl ProcessList {
     pub(super) fn take(scope: Scope) -> Self {
-        Self(scope.pids().into_iter().filter_map(Member::look).collect())
+        Self(scope.pids().into_iter().filter_map(ProcessEntry::read).collect())
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Those that belong to `call`, and the strays.
+    /// The processes of `call`, and the strays.
     pub(super) fn of(self, call: &CallId, leaders: &HashMap<Pid, CallId>) -> Self {
         let belongs: Vec<bool> = self
             .0
             .iter()
-            .map(|member| self.owner(member, leaders).is_none_or(|owner| owner == call))
+            .map(|entry| self.owner(entry, leaders).is_none_or(|owner| owner == call))
             .collect();
-        let kept = self.0.into_iter().zip(belongs).filter(|(_, belongs)| *belongs);
-        Self(kept.map(|(member, _)| member).collect())
+        let own = self.0.into_iter().zip(belongs).filter(|(_, belongs)| *belongs);
+        Self(own.map(|(entry, _)| entry).collect())
     }
 
-    /// The call that has the most processes, strays counting for whoever has the most otherwise.
+    /// The call with the most processes, not counting strays.
     pub(super) fn largest(&self, leaders: &HashMap<Pid, CallId>) -> Option<CallId> {
         let mut counts: HashMap<&CallId, usize> = HashMap::new();
-        for owner in self.0.iter().filter_map(|member| self.owner(member, leaders)) {
+        for owner in self.0.iter().filter_map(|entry| self.owner(entry, leaders)) {
             *counts.entry(owner).or_default() += 1;
         }
         let largest = counts.into_iter().max_by_key(|(_, count)| *count);
         largest.map(|(call, _)| call).or_else(|| leaders.values().next()).cloned()
     }
 
-    /// Groups first: nobody escapes from one by starting another process meanwhile.
+    /// Signals groups first, so that no process escapes by starting another one.
     pub(super) fn signal_all(&self, signal: Signal) {
         let ours = rustix::process::getpgrp().as_raw_pid();
-        let groups: BTreeSet<i32> = self.0.iter().map(|member| member.group).collect();
+        let groups: BTreeSet<i32> = self.0.iter().map(|entry| entry.group).collect();
         for group in groups.into_iter().filter(|group| *group > 1 && *group != ours) {
             if let Some(group) = Pid::from_raw(group) {
-                // It may have ended meanwhile.
+                // Fails if it has ended meanwhile.
                 let _ = kill_process_group(group, signal);
             }
         }
-        for member in &self.0 {
-            let _ = kill_process(member.pid, signal);
+        for entry in &self.0 {
+            let _ = kill_process(entry.pid, signal);
         }
     }
 
     fn owner<'a>(
         &'a self,
-        member: &'a Member,
+        entry: &'a ProcessEntry,
         leaders: &'a HashMap<Pid, CallId>,
     ) -> Option<&'a CallId> {
-        let mut member = member;
-        // A chain of parents is no longer than there are processes.
+        let mut entry = entry;
+        // A chain of parents is not longer than the list.
         for _ in 0..=self.0.len() {
-            let by_group = || leaders.get(&Pid::from_raw(member.group)?);
-            if let Some(owner) = member.mark.as_ref().or_else(by_group) {
+            let by_group = || leaders.get(&Pid::from_raw(entry.group)?);
+            if let Some(owner) = entry.call.as_ref().or_else(by_group) {
                 return Some(owner);
             }
-            member = self.0.iter().find(|other| other.pid.as_raw_pid() == member.parent)?;
+            entry = self.0.iter().find(|other| other.pid.as_raw_pid() == entry.parent)?;
         }
         None
     }
 }
 
-impl Member {
-    /// `None` if it has ended.
-    fn look(pid: Pid) -> Option<Self> {
+impl ProcessEntry {
+    /// `None` if the process has ended.
+    fn read(pid: Pid) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // Its name may contain anything, and stands in parentheses.
+        // The process name is in parentheses and may contain any character.
         let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
         if matches!(fields.next()?, "Z" | "X") {
             return None;
         }
         let parent = fields.next()?.parse().ok()?;
         let group = fields.next()?.parse().ok()?;
-        Some(Self { pid, parent, group, mark: mark(pid) })
+        Some(Self { pid, parent, group, call: call(pid) })
     }
 }
 
-fn mark(pid: Pid) -> Option<CallId> {
+fn call(pid: Pid) -> Option<CallId> {
     let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
     let mut variables = environment.split(|byte| *byte == 0);
     let value = |variable: &[u8]| {
-        let value = variable.strip_prefix(MARK.as_bytes())?.strip_prefix(b"=")?;
+        let value = variable.strip_prefix(CALL_VARIABLE.as_bytes())?.strip_prefix(b"=")?;
         Some(CallId(String::from_utf8(value.to_owned()).ok()?))
     };
     variables.find_map(value)
@@ -166,7 +166,7 @@ fn all() -> Vec<Pid> {
     entries.flatten().filter_map(pid).collect()
 }
 
-/// Each thread has its own children.
+/// The children of all threads of a process.
 fn children(of: Pid) -> Vec<Pid> {
     let Ok(threads) = fs::read_dir(format!("/proc/{of}/task")) else { return Vec::new() };
     let lists = threads.flatten().map(|thread| fs::read_to_string(thread.path().join("children")));
@@ -175,10 +175,10 @@ fn children(of: Pid) -> Vec<Pid> {
             let pids = lists.iter().flat_map(|list| list.split_ascii_whitespace());
             pids.filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect()
         }
-        // A kernel without these lists: look at everybody.
+        // A kernel without these lists: search all processes.
         Err(_) => {
-            let members = all().into_iter().filter_map(Member::look);
-            members.filter(|it| it.parent == of.as_raw_pid()).map(|it| it.pid).collect()
+            let entries = all().into_iter().filter_map(ProcessEntry::read);
+            entries.filter(|it| it.parent == of.as_raw_pid()).map(|it| it.pid).collect()
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What has to work in a sandbox, and what has to be noticed.
+//! Features that must work in a sandbox, and changes that must be noticed.
 
 use std::fs;
 use std::os::unix::net::UnixListener;
@@ -23,7 +23,7 @@ fn repository(bench: &Bench) {
 }
 
 #[tokio::test]
-async fn a_repository_can_be_looked_at() {
+async fn a_repository_can_be_read() {
     let bench = Bench::new();
     repository(&bench);
     bench.works("echo two >> file; echo new > other").await;
@@ -47,7 +47,7 @@ async fn building_works() {
 }
 
 #[tokio::test]
-async fn files_of_every_kind_can_be_made_in_the_workspace() {
+async fn files_of_every_kind_can_be_created_in_the_workspace() {
     let bench = Bench::new();
     let said = bench.works("mkfifo pipe && (echo through > pipe &) && cat pipe").await;
     assert_eq!(said, "through\n");
@@ -57,7 +57,7 @@ async fn files_of_every_kind_can_be_made_in_the_workspace() {
 }
 
 #[tokio::test]
-async fn what_bash_offers_works() {
+async fn features_of_bash_work() {
     let bench = Bench::new();
     assert_eq!(bench.works("cat <(echo a) | tee /dev/stderr | tr a b").await.len(), 4);
     assert_eq!(bench.works("sleep 0.01 & wait $! && echo waited").await, "waited\n");
@@ -95,7 +95,7 @@ async fn programs_talk_to_each_other_over_the_loopback() {
 }
 
 #[tokio::test]
-async fn a_workspace_beneath_tmp_is_seen_and_nothing_else_of_it() {
+async fn a_workspace_below_tmp_is_visible_and_nothing_else_of_tmp() {
     for base in ["/tmp", "/var/tmp"] {
         let bench = Bench::within(Path::new(base), |settings| {
             let shown = settings.results.with_file_name("shown");
@@ -117,7 +117,7 @@ async fn a_workspace_beneath_tmp_is_seen_and_nothing_else_of_it() {
 }
 
 #[tokio::test]
-async fn our_own_folders_may_lie_within_what_is_hidden() {
+async fn own_folders_may_lie_within_hidden_folders() {
     for mode in [Mode::Workspace, Mode::ReadOnly] {
         let bench = Bench::with(|settings| {
             let state = settings.policy.roots[0].join(".antiphon");
@@ -137,8 +137,8 @@ async fn our_own_folders_may_lie_within_what_is_hidden() {
 }
 
 #[tokio::test]
-async fn where_there_is_no_sandbox_nothing_is_run_and_it_is_said_what_to_do() {
-    // Whoever starts the worker this way forbids it to make user namespaces.
+async fn without_sandbox_support_nothing_runs_and_the_error_gives_advice() {
+    // A worker started this way is not allowed to create user namespaces.
     let bench = Bench::with(|settings| {
         let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\"";
         let worker = settings.worker.program.clone().into_os_string();
@@ -189,7 +189,7 @@ async fn a_protected_name_that_is_a_link_is_refused_with_advice() {
 }
 
 #[tokio::test]
-async fn what_is_replaced_from_outside_is_protected_again() {
+async fn a_protected_file_replaced_from_outside_is_protected_again() {
     let bench = Bench::new();
     repository(&bench);
     bench.works("git status").await;
@@ -201,7 +201,7 @@ async fn what_is_replaced_from_outside_is_protected_again() {
 }
 
 #[tokio::test]
-async fn what_is_made_from_outside_where_nothing_was_is_protected() {
+async fn a_protected_file_created_from_outside_is_protected() {
     let bench = Bench::new();
     bench.works("true").await;
     git(&bench.root, &["init", "-q", "."]);

@@ -1,8 +1,8 @@
-//! Reads what a command writes, until nobody can write any more.
+//! Reads the output of a command until the pipe is closed by every writer.
 //!
-//! A command that has ended may have left somebody who holds its output. What was written before
-//! the end is read before the end is told; what comes later is still read, so that nobody is
-//! stopped by a pipe that is full or closed.
+//! A command that has ended may leave processes that hold its output open. Output written before
+//! the end is read before the end is reported. Later output is still read, so that no process
+//! blocks on a full pipe or is killed by a closed one.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -13,45 +13,51 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep_until;
 
-use crate::link::Link;
 use crate::process::{Output, Process};
+use crate::worker_link::WorkerLink;
 
-/// Most that a command may write, in bytes. Beyond it everything the call started is ended.
+/// Most output of a command, in bytes. Beyond it every process of the call is ended.
 pub(crate) const OUTPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// Most that a pipe holds. What was written before a command ended is no further away.
+/// Most bytes that a pipe buffers: output written before the end of a command is among them.
 const PIPE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// How long after the end of a command its output may stay open before somebody is said to hold
-/// it: whatever else this process starts at that moment has a copy until it has begun.
-const HELD_AFTER: Duration = Duration::from_millis(25);
+/// How long after the end of a command its output may stay open before it is reported as held open.
+/// A process that starts at that moment has a copy of the pipe until it calls exec.
+const OPEN_AFTER: Duration = Duration::from_millis(25);
 
-/// How much is read at a time.
+/// Bytes read at once.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Reads `pipe`, which does not block, for `process`, which `link` runs.
-pub(crate) async fn pump(process: Arc<Process>, pipe: OwnedFd, link: Arc<Link>) {
+/// Reads `pipe`, which is non-blocking, for `process`, which runs in the worker behind `link`.
+pub(crate) async fn read_output(process: Arc<Process>, pipe: OwnedFd, link: Arc<WorkerLink>) {
     if let Ok(pipe) = Receiver::from_owned_fd(pipe) {
-        Pump { process: &process, pipe, link: &link, buffer: vec![0; CHUNK_BYTES], bytes: 0 }
-            .run()
-            .await;
+        OutputReader {
+            process: &process,
+            pipe,
+            link: &link,
+            buffer: vec![0; CHUNK_BYTES],
+            bytes: 0,
+        }
+        .run()
+        .await;
     }
     let mut transcript = process.transcript();
-    process.live().add(transcript.finish());
-    process.live().finish();
+    process.progress_writer().add(transcript.finish());
+    process.progress_writer().finish();
     drop(transcript);
     process.set_output(Output::Closed);
 }
 
-struct Pump<'a> {
+struct OutputReader<'a> {
     process: &'a Arc<Process>,
     pipe: Receiver,
-    link: &'a Link,
+    link: &'a WorkerLink,
     buffer: Vec<u8>,
     bytes: u64,
 }
 
-/// What reading came to.
+/// The outcome of one read.
 enum Read {
     Some(usize),
     Nothing,
@@ -60,42 +66,42 @@ enum Read {
 
 enum Event {
     Ended,
-    StillHeld,
+    StillOpen,
     Readable,
-    MaySay,
+    ReportDue,
 }
 
-impl Pump<'_> {
+impl OutputReader<'_> {
     async fn run(&mut self) {
         let mut status = self.process.watch();
         let mut ended = false;
-        let mut held_at = None;
+        let mut still_open_at = None;
         loop {
-            let say_at = self.say();
+            let report_at = self.report_progress();
             let event = tokio::select! {
-                // The end first: whoever goes on writing must not keep it from being told.
+                // The end first: a process that keeps writing must not delay the report of the end.
                 biased;
                 _ = status.wait_for(|status| status.end.is_some()), if !ended => Event::Ended,
-                () = wait(held_at) => Event::StillHeld,
+                () = wait(still_open_at) => Event::StillOpen,
                 ready = self.pipe.readable() => match ready {
                     Ok(()) => Event::Readable,
                     Err(_) => return,
                 },
-                () = wait(say_at) => Event::MaySay,
+                () = wait(report_at) => Event::ReportDue,
             };
             let read = match event {
                 Event::Ended => {
                     ended = true;
-                    held_at = Some(Instant::now() + HELD_AFTER);
+                    still_open_at = Some(Instant::now() + OPEN_AFTER);
                     self.settle().await
                 }
-                Event::StillHeld => {
-                    held_at = None;
-                    self.process.set_output(Output::Held);
+                Event::StillOpen => {
+                    still_open_at = None;
+                    self.process.set_output(Output::HeldOpen);
                     continue;
                 }
                 Event::Readable => self.read_once().await,
-                Event::MaySay => continue,
+                Event::ReportDue => continue,
             };
             match read {
                 Read::End => return,
@@ -112,7 +118,7 @@ impl Pump<'_> {
         read
     }
 
-    /// Reads what is there, asking the kernel and not waiting to be told.
+    /// Reads the bytes that are in the pipe now, without waiting for readiness.
     async fn settle(&mut self) -> Read {
         let enough = self.bytes + PIPE_BYTES_MAX;
         while self.bytes < enough {
@@ -128,7 +134,7 @@ impl Pump<'_> {
     async fn take(&mut self, bytes: usize) {
         self.bytes += bytes as u64;
         if self.bytes > OUTPUT_BYTES_MAX {
-            // The rest is read, so that whoever writes can end, and dropped.
+            // The rest is read and dropped, so that the writer can end.
             if !self.process.is_flooded() {
                 self.process.set_flooded();
                 self.link.stop_soon(&self.process.id);
@@ -138,19 +144,19 @@ impl Pump<'_> {
         let full = {
             let mut transcript = self.process.transcript();
             let lines = transcript.take(self.buffer.get(..bytes).unwrap_or_default());
-            self.process.live().add(lines);
+            self.process.progress_writer().add(lines);
             transcript.is_full()
         };
         if full {
             let process = Arc::clone(self.process);
-            // Only a panic could fail it, and then the text stays in memory.
+            // Fails only on a panic, and then the text stays in memory.
             let _ = spawn_blocking(move || process.transcript().file()).await;
         }
     }
 
-    fn say(&self) -> Option<Instant> {
+    fn report_progress(&self) -> Option<Instant> {
         let transcript = self.process.transcript();
-        self.process.live().say(transcript.pending())
+        self.process.progress_writer().report(transcript.pending())
     }
 }
 
