@@ -31,7 +31,7 @@ pub(crate) use fault::FaultWire;
 pub(crate) use frame::{
     FRAME_BYTES_MAX, FrameError, decode, encode, receive, receive_now, send_now,
 };
-pub(crate) use journal::{AppendWire, AppendedWire, EventWire, PageWire, ReadWire, Whose};
+pub(crate) use journal::{AppendWire, AppendedWire, EventWire, PageWire, ReadWire, TaskScope};
 pub(crate) use piece::PieceWire;
 
 /// Raised when a frame changes its meaning. Both sides are the same program, unless somebody
@@ -61,7 +61,7 @@ pub(crate) enum FromWorker {
     /// Reads its task, or what was said before it.
     Read { id: Id, read: ReadWire },
     /// Looks at its task, or at its tree.
-    Tasks { id: Id, whose: Whose },
+    Tasks { id: Id, whose: TaskScope },
     /// Asks the model.
     Open { id: Id, request: Box<Request> },
     /// Has read one batch.
