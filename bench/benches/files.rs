@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use antiphon_core::port::{Cancel, ToolContext};
 use antiphon_core::{RawJson, ToolExecutor};
 use antiphon_file_tools::{
-    EditTool, Mode, OutputStore, ReadTool, Seen, Toolbox, Workspace, WorkspaceConfig, WriteTool,
+    EditTool, Mode, ReadTool, ReadTracker, Workspace, WorkspaceConfig, WriteTool,
 };
+use antiphon_toolbox::{OutputStore, Toolbox};
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 
@@ -66,12 +67,12 @@ fn main() -> Result<(), Error> {
 
 fn toolbox(root: &Path, results: &Path) -> Result<Toolbox, Error> {
     let workspace = Arc::new(Workspace::open(WorkspaceConfig::of(root, Mode::Workspace))?);
-    let seen = Arc::new(Seen::new());
+    let reads = Arc::new(ReadTracker::new());
     Ok(Toolbox::new(
         vec![
-            Box::new(ReadTool::new(Arc::clone(&workspace), Arc::clone(&seen))),
-            Box::new(WriteTool::new(Arc::clone(&workspace), Arc::clone(&seen))),
-            Box::new(EditTool::new(workspace, seen)),
+            Box::new(ReadTool::new(Arc::clone(&workspace), Arc::clone(&reads))),
+            Box::new(WriteTool::new(Arc::clone(&workspace), Arc::clone(&reads))),
+            Box::new(EditTool::new(workspace, reads)),
         ],
         Vec::new(),
         Arc::new(OutputStore::open(results)?),

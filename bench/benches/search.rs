@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use antiphon_core::port::ToolContext;
 use antiphon_core::{Cancel, RawJson};
-use antiphon_file_tools::{GlobTool, GrepTool, Mode, ToolHandler, Workspace, WorkspaceConfig};
+use antiphon_file_tools::{GlobTool, GrepTool, Mode, Workspace, WorkspaceConfig};
+use antiphon_toolbox::ToolHandler;
 use cpu_time::ProcessTime;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;

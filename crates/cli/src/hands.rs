@@ -8,16 +8,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::port::Gate;
+use antiphon_core::redaction::Secrets;
 use antiphon_core::{ToolExecutor, visible};
 use antiphon_file_tools::{
-    EditTool, GlobTool, GrepTool, OutputStore, ReadTool, Redacting, Secrets, Seen, ToolHandler,
-    Toolbox, Workspace, WorkspaceConfig, WriteTool,
+    EditTool, GlobTool, GrepTool, ReadTool, ReadTracker, Workspace, WorkspaceConfig, WriteTool,
 };
 use antiphon_mcp::{Mcp, McpOptions};
 use antiphon_permissions::{Bounds, Effects, Mode, Remembered, RuleEntry};
 use antiphon_runtime::{ApprovalPolicy, NoTools, OpenGate};
 use antiphon_sandbox::{Network, Policy, Protected, SECRETS_IN_HOME};
 use antiphon_shell::{Environment, Shell, WorkerCommand};
+use antiphon_toolbox::{OutputStore, RedactingTools, ToolHandler, Toolbox};
 
 use crate::commands::Ask;
 use crate::config::Config;
@@ -94,7 +95,7 @@ impl Toolset {
         executors.extend(servers.clone().map(|servers| servers as Arc<dyn ToolExecutor>));
         let results = project.folder().join("results");
         let secrets: Secrets = config.secrets().into_iter().collect();
-        let tools = toolbox(project.root(), &results, mode, executors)?.without(secrets.clone());
+        let tools = toolbox(project.root(), &results, mode, executors)?.redacting(secrets.clone());
         let tools = Arc::new(tools);
         let known = Arc::clone(&tools);
         let bounds = Bounds {
@@ -103,7 +104,7 @@ impl Toolset {
             effects: Effects::new(move |tool| known.effect(tool)),
         };
         let gate = gate(project, config, &permissions, bounds)?;
-        let tools = Arc::new(Redacting::new(tools, secrets.clone()));
+        let tools = Arc::new(RedactingTools::new(tools, secrets.clone()));
         Ok(Self { tools, gate, approvals: ApprovalPolicy::Refuse, servers, secrets })
     }
 
@@ -150,13 +151,13 @@ pub(crate) fn toolbox(
     };
     let workspace = Workspace::open(WorkspaceConfig::of(root, files))
         .map_err(|error| Failure::usage(error.to_string()))?;
-    let (workspace, seen) = (Arc::new(workspace), Arc::new(Seen::new()));
+    let (workspace, reads) = (Arc::new(workspace), Arc::new(ReadTracker::new()));
     let aside = OutputStore::open(results)
         .map_err(|error| Failure::usage(format!("cannot use {}: {error}", results.display())))?;
     let handlers: Vec<Box<dyn ToolHandler>> = vec![
-        Box::new(ReadTool::new(Arc::clone(&workspace), Arc::clone(&seen))),
-        Box::new(WriteTool::new(Arc::clone(&workspace), Arc::clone(&seen))),
-        Box::new(EditTool::new(Arc::clone(&workspace), seen)),
+        Box::new(ReadTool::new(Arc::clone(&workspace), Arc::clone(&reads))),
+        Box::new(WriteTool::new(Arc::clone(&workspace), Arc::clone(&reads))),
+        Box::new(EditTool::new(Arc::clone(&workspace), reads)),
         Box::new(GrepTool::new(Arc::clone(&workspace))),
         Box::new(GlobTool::new(workspace)),
     ];

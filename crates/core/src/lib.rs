@@ -49,6 +49,7 @@ mod name;
 pub mod port;
 mod price;
 mod raw_json;
+pub mod redaction;
 mod request;
 #[cfg(feature = "schema")]
 pub mod schema;

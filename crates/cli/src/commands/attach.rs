@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use antiphon_core::TaskSummary;
 use antiphon_core::port::{TaskQuery, TaskSelector};
-use antiphon_terminal::{AttachError, Attachment, DetachKey, Left, Watching, attach, socket_path};
+use antiphon_terminal::{
+    AttachError, Attachment, DetachKey, DetachReason, Watching, attach, socket_path,
+};
 use clap::Args;
 
 use crate::config::Config;
@@ -50,17 +52,17 @@ impl Attach {
         let tty = PathBuf::from("/dev/tty");
         let attachment = Attachment { socket, tty, watching, detach: self.detach_key };
         match attach(attachment).await.map_err(|error| self.failure(error))? {
-            Left::Detached => {
+            DetachReason::Detached => {
                 let name = &self.name;
                 terminal::note(&format!("`{name}` runs on; `antiphon agents attach {name}`\n"));
                 Ok(())
             }
-            Left::Over { how } => {
+            DetachReason::Over { how } => {
                 terminal::note(&format!("{how}\n"));
                 Ok(())
             }
-            Left::Interrupted => Err(Failure::interrupted()),
-            Left::Gone => Err(Failure::unavailable("whoever kept the terminal is gone")),
+            DetachReason::Interrupted => Err(Failure::interrupted()),
+            DetachReason::Gone => Err(Failure::unavailable("whoever kept the terminal is gone")),
         }
     }
 

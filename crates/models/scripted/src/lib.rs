@@ -22,7 +22,6 @@ mod playback;
 mod provider;
 mod recorder;
 mod recording;
-mod redactor;
 mod replay;
 mod reply;
 mod request_facts;

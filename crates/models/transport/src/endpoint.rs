@@ -2,11 +2,11 @@
 
 use std::fmt;
 
+use antiphon_core::redaction::Secrets;
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::redacted_keys::RedactedKeys;
 
 /// The base address of a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,13 +88,13 @@ pub struct Post {
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
     /// Keys to redact from responses.
-    pub(crate) keys: RedactedKeys,
+    pub(crate) secrets: Secrets,
 }
 
 impl Post {
     /// A request with this JSON body.
     pub fn json(endpoint: Endpoint, body: Vec<u8>) -> Self {
-        Self { endpoint, headers: HeaderMap::new(), body, keys: RedactedKeys::default() }
+        Self { endpoint, headers: HeaderMap::new(), body, secrets: Secrets::default() }
     }
 
     /// Adds a header.
@@ -107,7 +107,7 @@ impl Post {
     /// reports it as missing.
     pub fn secret(mut self, name: &'static str, prefix: &str, value: &SecretString) -> Self {
         let key = value.expose_secret().trim();
-        self.keys.add(key);
+        self.secrets.add(value);
         let text = format!("{prefix}{key}");
         if let Ok(mut value) = HeaderValue::from_str(&text) {
             value.set_sensitive(true);

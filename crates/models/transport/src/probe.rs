@@ -28,7 +28,7 @@ impl Transport {
             Ok(String::from_utf8_lossy(&body).into_owned())
         } else {
             let mut failure = HttpFailure::new(status, &headers, &body);
-            post.keys.redact(&mut failure.body);
+            post.secrets.redact(&mut failure.body);
             Err(failure.by_status(None))
         }
     }

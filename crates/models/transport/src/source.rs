@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use antiphon_core::redaction::Secrets;
 use antiphon_core::{Piece, ProviderError};
 use bytes::Bytes;
 use futures_core::Stream;
@@ -19,7 +20,6 @@ use tokio::time::{Sleep, sleep};
 use crate::dialect::Dialect;
 use crate::endpoint::Post;
 use crate::failure::{ERROR_BODY_BYTES_MAX, HttpFailure, connection};
-use crate::redacted_keys::RedactedKeys;
 
 /// Largest server-sent event, in bytes. A larger one is a protocol error.
 pub const EVENT_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -33,7 +33,7 @@ const EVENT_LIMIT: NonZeroUsize = NonZeroUsize::new(EVENT_BYTES_MAX).unwrap();
 
 pub(crate) struct Source<D> {
     dialect: D,
-    keys: RedactedKeys,
+    secrets: Secrets,
     state: State,
     pieces: Vec<Piece>,
     ready: VecDeque<Piece>,
@@ -75,7 +75,7 @@ impl<D: Dialect> Source<D> {
     pub(crate) fn new(client: Client, post: Post, dialect: D) -> Self {
         Self {
             dialect,
-            keys: post.keys.clone(),
+            secrets: post.secrets.clone(),
             state: State::Sending(Box::pin(send(client, post))),
             pieces: Vec::new(),
             ready: VecDeque::new(),
@@ -96,13 +96,13 @@ impl<D: Dialect> Source<D> {
             }
             State::FailedSource(reading) => {
                 let mut failure = ready!(reading.as_mut().poll(cx));
-                self.keys.redact(&mut failure.body);
+                self.secrets.redact(&mut failure.body);
                 Poll::Ready(Err(failure.with_retry_advice(self.dialect.failure(&failure))))
             }
             State::Reading(body) => {
                 match ready!(body.poll_next(cx))? {
                     BodyEvent::Event(mut event) => {
-                        self.keys.redact(&mut event.data);
+                        self.secrets.redact(&mut event.data);
                         match self.dialect.event(&event.event, &event.data, &mut self.pieces) {
                             // The body ended inside of this event: the error is the interruption,
                             // not the format.
@@ -118,7 +118,7 @@ impl<D: Dialect> Source<D> {
                     }
                     BodyEvent::Bytes => self.pieces.push(Piece::Alive),
                     BodyEvent::End if body.events == 0 => {
-                        return Poll::Ready(Err(body.no_events(&self.dialect, &self.keys)));
+                        return Poll::Ready(Err(body.no_events(&self.dialect, &self.secrets)));
                     }
                     BodyEvent::End => {
                         self.state = State::Ended;
@@ -238,10 +238,10 @@ impl Body {
     }
 
     /// A document instead of a stream: an error with a wrong status, or another server.
-    fn no_events(&self, dialect: &impl Dialect, keys: &RedactedKeys) -> ProviderError {
+    fn no_events(&self, dialect: &impl Dialect, secrets: &Secrets) -> ProviderError {
         let (status, retry_after) = (self.status, None);
         let mut body = String::from_utf8_lossy(&self.head).into_owned();
-        keys.redact(&mut body);
+        secrets.redact(&mut body);
         if body.trim_start().starts_with(['{', '[', '<']) {
             dialect.failure(&HttpFailure { status, retry_after, should_retry: None, body })
         } else {

@@ -25,8 +25,8 @@ pub const MEMORY_BYTES_MIN: u64 = 64 * 1024 * 1024;
 /// CPU time of a worker unless told otherwise, in seconds.
 pub const CPU_S_DEFAULT: u64 = 3600;
 
-/// Processes of a worker unless told otherwise. More than one shell may have, so that a shell ends
-/// the command that has too many before the worker is ended.
+/// Default of `processes_max`. More than one shell may have, so that the shell ends a command with
+/// too many processes before the worker is ended.
 pub const PROCESSES_DEFAULT: u64 = 768;
 
 /// Open files of each process unless told otherwise.
@@ -34,7 +34,7 @@ pub const OPEN_FILES_DEFAULT: u64 = 4096;
 
 const MB: u64 = 1024 * 1024;
 
-/// How much of the machine a worker may take.
+/// Resource limits of a worker, for all its processes together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {

@@ -1,12 +1,12 @@
-//! The runner `sandbox`, where the journal and the keys are.
+//! The runner `sandbox`, in the process with the journal and the keys.
 
-mod attendance;
-mod clerk;
-mod desk;
-mod last_words;
 mod process;
+mod query_executor;
+mod request_server;
+mod sandbox_check;
 mod scope;
-mod trial;
+mod stderr_tail;
+mod worker_run;
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -18,48 +18,48 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use attendance::{Attendance, Left};
-use last_words::LastWords;
 use process::Process;
+use stderr_tail::StderrTail;
+use worker_run::{WorkerEnd, WorkerRun};
 
 use crate::limits::Limits;
 use crate::settings::{Settings, SettingsError};
 use crate::setup::Exit;
 
-/// What an executor calls it.
+/// The kind of executor.
 const KIND: &str = "sandbox";
 
-/// How often a worker is replaced because a place that it protects was replaced from outside.
-const RENEWALS_MAX: usize = 8;
+/// How often a worker is replaced because a protected path was replaced from outside.
+const REPLACEMENTS_MAX: usize = 8;
 
-/// Works on tasks in processes of their own, under the sandbox of the operating system.
+/// Executes tasks in processes of their own, under the sandbox of the operating system.
 pub struct SandboxRunner {
     settings: Settings,
-    places: Semaphore,
+    slots: Semaphore,
     /// Set once a worker could be restricted on this machine.
-    tried: OnceLock<()>,
+    checked: OnceLock<()>,
 }
 
 impl SandboxRunner {
-    /// Nothing is started yet. An error says what is wrong with the settings.
+    /// Starts no process. The error says what is wrong with the settings.
     pub fn new(settings: Settings) -> Result<Self, SettingsError> {
         let settings = settings.prepared()?;
-        let places = Semaphore::new(settings.workers_max);
-        Ok(Self { settings, places, tried: OnceLock::new() })
+        let slots = Semaphore::new(settings.workers_max);
+        Ok(Self { settings, slots, checked: OnceLock::new() })
     }
 
     async fn work(&self, run: &mut Run, limits: &Limits) -> Result<(), RunnerError> {
         let wall = limits.wall_s_max.map(|wall| Duration::from_secs(wall.get()));
         let until = wall.and_then(|wall| Instant::now().checked_add(wall));
-        for _ in 0..RENEWALS_MAX {
+        for _ in 0..REPLACEMENTS_MAX {
             let launched = Process::launch(&self.settings, limits).map_err(|error| {
                 let program = self.settings.worker.program.display();
                 unavailable(format!("the worker `{program}` cannot be started: {error}"))
             })?;
-            let attendance = Attendance::new(launched, run);
-            let left = attendance.attend(run, &self.settings.worker_settings, until).await;
-            if !matches!(left, Left::Gone(Some(Exit::Stale), _)) {
-                return verdict(left, limits);
+            let worker_run = WorkerRun::new(launched, run);
+            let end = worker_run.run(run, &self.settings.worker_settings, until).await;
+            if !matches!(end, WorkerEnd::Gone(Some(Exit::Stale), _)) {
+                return verdict(end, limits);
             }
             tracing::info!(task.id = %run.task_id, "a protected place was replaced");
         }
@@ -75,9 +75,9 @@ impl Runner for SandboxRunner {
 
     fn check(&self, config: &Value) -> Result<(), String> {
         self.settings.limits.narrowed(config)?;
-        if self.tried.get().is_none() {
-            trial::trial(&self.settings)?;
-            let _ = self.tried.set(());
+        if self.checked.get().is_none() {
+            sandbox_check::sandbox_check(&self.settings)?;
+            let _ = self.checked.set(());
         }
         Ok(())
     }
@@ -85,11 +85,11 @@ impl Runner for SandboxRunner {
     async fn run(&self, mut run: Run) -> Result<(), RunnerError> {
         let limits = self.settings.limits.narrowed(&run.config);
         let limits = limits.map_err(|reason| RunnerError::Refused { reason })?;
-        let _place = tokio::select! {
+        let _slot = tokio::select! {
             biased;
             () = &mut run.cancel => return Ok(()),
             () = &mut run.shutdown => return Ok(()),
-            place = self.places.acquire() => place,
+            slot = self.slots.acquire() => slot,
         };
         self.work(&mut run, &limits).boxed().await
     }
@@ -104,31 +104,35 @@ impl std::fmt::Debug for SandboxRunner {
     }
 }
 
-/// What to tell the orchestrator: whether asking again may help.
-fn verdict(left: Left, limits: &Limits) -> Result<(), RunnerError> {
-    match left {
-        Left::Done(outcome) => outcome,
-        Left::Asked => Ok(()),
-        Left::NoSandbox(reason) => Err(refused(reason)),
-        Left::Violated(what) => Err(refused(format!("the worker broke its rules: {what}"))),
-        Left::OutOfTime => {
+/// Maps the end of a worker to the result of the run: whether another attempt may help.
+fn verdict(end: WorkerEnd, limits: &Limits) -> Result<(), RunnerError> {
+    match end {
+        WorkerEnd::Done(outcome) => outcome,
+        WorkerEnd::Stopped => Ok(()),
+        WorkerEnd::NoSandbox(reason) => Err(refused(reason)),
+        WorkerEnd::Violated(what) => Err(refused(format!("the worker broke its rules: {what}"))),
+        WorkerEnd::OutOfTime => {
             let wall_s = limits.wall_s_max.map_or(0, std::num::NonZeroU64::get);
             Err(refused(format!("the worker ran out of time ({wall_s} s)")))
         }
-        Left::NotReady => Err(unavailable("the worker did not begin in time".to_owned())),
-        Left::Fault(reason) => Err(unavailable(format!("a fault in the program: {reason}"))),
-        Left::Gone(exit, last_words) => Err(death(exit, &last_words, limits)),
+        WorkerEnd::NotReady => Err(unavailable("the worker did not begin in time".to_owned())),
+        WorkerEnd::Fault(reason) => Err(unavailable(format!("a fault in the program: {reason}"))),
+        WorkerEnd::Gone(exit, stderr_tail) => Err(end_without_report(exit, &stderr_tail, limits)),
     }
 }
 
-fn death(exit: Option<Exit>, last_words: &LastWords, limits: &Limits) -> RunnerError {
+fn end_without_report(
+    exit: Option<Exit>,
+    stderr_tail: &StderrTail,
+    limits: &Limits,
+) -> RunnerError {
     let out_of_memory = || {
         let mb = limits.memory_bytes_max / (1024 * 1024);
         refused(format!("the worker ran out of memory (its tools may take {mb} MB together)"))
     };
     match exit {
         Some(Exit::Memory) => out_of_memory(),
-        Some(Exit::Aborted) if last_words.lacks_memory() => out_of_memory(),
+        Some(Exit::Aborted) if stderr_tail.lacks_memory() => out_of_memory(),
         Some(Exit::Cpu) => {
             let cpu_s = limits.cpu_s_max;
             refused(format!("the worker ran out of CPU time (its tools may take {cpu_s} s)"))
@@ -140,8 +144,8 @@ fn death(exit: Option<Exit>, last_words: &LastWords, limits: &Limits) -> RunnerE
         Some(Exit::Killed) => unavailable("the worker was killed".to_owned()),
         Some(Exit::Stale) => unavailable("a place that it protects was replaced".to_owned()),
         Some(Exit::Aborted | Exit::Broken | Exit::Refused | Exit::Over) | None => {
-            let said = last_words.line();
-            unavailable(format!("the worker ended before its task did{said}"))
+            let text = stderr_tail.line();
+            unavailable(format!("the worker ended before its task did{text}"))
         }
     }
 }

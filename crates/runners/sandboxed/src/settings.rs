@@ -1,4 +1,4 @@
-//! What the runner is given by whoever wires the binary. What cannot be a sandbox is refused here.
+//! Configuration of the runner. Invalid settings are refused here.
 
 use std::ffi::OsString;
 use std::fs::DirBuilder;
@@ -13,65 +13,65 @@ use crate::limits::{Limits, MEMORY_BYTES_MIN};
 /// Longest [`Settings::worker_settings`], in bytes of JSON.
 pub const WORKER_SETTINGS_BYTES_MAX: usize = 1024 * 1024;
 
-/// Workers at a time unless told otherwise. The next task waits for one to end.
+/// Default of `workers_max`. Further tasks wait.
 pub const WORKERS_DEFAULT: usize = 32;
 
-/// What the runner is given.
+/// Configuration of the runner.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// How a worker is started: with a program that calls
-    /// [`worker_main`](crate::worker_main) before it does anything else.
+    /// The command that starts a worker: a program that calls [`worker_main`](crate::worker_main)
+    /// first.
     pub worker: WorkerCommand,
-    /// What tools may touch. Its `tmp` is a folder of ours in which each worker gets one of its own;
-    /// it is made if it is not there, and hidden from tools.
+    /// What tools may access. Each worker gets a folder of its own in `tmp`, which is created if it
+    /// does not exist and hidden from tools.
     pub policy: Policy,
-    /// How much of the machine; an executor may ask for less.
+    /// Resource limits. The config of an executor may lower them.
     pub limits: Limits,
-    /// Everything that workers find in their environment. No keys belong here.
+    /// All environment variables of workers. They must not contain keys.
     pub environment: Vec<(OsString, OsString)>,
-    /// Handed to the worker as it is. Whatever runs there can read it.
+    /// Passed to the worker unchanged. Every process there can read it.
     pub worker_settings: Value,
-    /// Workers at a time.
+    /// Most workers at a time.
     pub workers_max: usize,
 }
 
-/// Why there can be no runner.
+/// Why a runner cannot be created.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
-    /// Change the policy.
+    /// The sandbox policy is invalid. Change it.
     #[error(transparent)]
     Policy(#[from] SandboxError),
-    /// A sandbox without restrictions is none.
+    /// The policy has no restrictions.
     #[error("the runner `sandbox` needs a sandbox: choose the mode `workspace` or `read-only`")]
     NoSandbox,
-    /// Give more.
+    /// A limit is too low.
     #[error("the limit `{name}` is {found}: a worker needs {least} at least")]
     TooLittle {
-        /// Of what.
+        /// Name of the limit.
         name: &'static str,
-        /// How much there is.
+        /// Its value.
         found: u64,
-        /// How much is needed.
+        /// Its smallest allowed value.
         least: u64,
     },
-    /// Pass less to the worker.
+    /// `worker_settings` is too long.
     #[error("the settings of the worker have {bytes} bytes, {WORKER_SETTINGS_BYTES_MAX} at most")]
     TooLong {
-        /// How many.
+        /// Its length.
         bytes: usize,
     },
-    /// Make it usable, or choose another one.
+    /// The folder cannot be used. Fix its permissions, or choose another one.
     #[error("the folder `{path}` cannot be used: {reason}")]
     Folder {
-        /// Which.
+        /// The folder.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         reason: String,
     },
 }
 
 impl Settings {
-    /// The same with its folder made, its paths resolved, and our own places hidden.
+    /// Creates the folder, resolves the paths, and hides the runner's own folders from tools.
     pub(crate) fn prepared(mut self) -> Result<Self, SettingsError> {
         match self.policy.mode {
             Mode::Full => return Err(SettingsError::NoSandbox),
@@ -80,7 +80,7 @@ impl Settings {
         let limits = &self.limits;
         at_least("memory_bytes_max", limits.memory_bytes_max, MEMORY_BYTES_MIN)?;
         at_least("cpu_s_max", limits.cpu_s_max, 1)?;
-        // The first process, and the one that works.
+        // The first process, and the working one.
         at_least("processes_max", limits.processes_max, 2)?;
         at_least("open_files_max", limits.open_files_max, 64)?;
         at_least("workers_max", self.workers_max as u64, 1)?;

@@ -1,55 +1,54 @@
-//! What the processes of a worker are started with, one after the other.
+//! Startup configuration of the processes of a worker.
 
 use antiphon_sandbox::Policy;
 use serde::{Deserialize, Serialize};
 
 use crate::limits::Limits;
 
-/// Where a process of a worker finds its [`Setup`].
+/// The environment variable that contains the [`Setup`] of a process.
 pub(crate) const SETUP: &str = "ANTIPHON_TASK_WORKER";
 
-/// Which process of a worker this is, and what it has to know.
+/// Role of a process of a worker, with its parameters.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Setup {
-    /// Outside; sees to it that everything is gone in the end. The `tmp` of its policy is taken
-    /// away with it.
+    /// Outside; cleans up at the end. Removes the `tmp` of its policy.
     Guard { purpose: Purpose, policy: Policy, limits: Limits },
-    /// The first one inside; restricts itself, and counts what the others take.
+    /// The first process inside; restricts itself, and measures resources.
     First { purpose: Purpose, policy: Policy, limits: Limits },
     /// Works on the task.
     Work { limits: Limits },
 }
 
-/// What a worker is started for.
+/// Why a worker is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Purpose {
-    /// To see whether it can be restricted. It ends at once.
+    /// To check whether it can be restricted. It ends at once.
     Trial,
-    /// To work.
+    /// To work on a task.
     Work,
 }
 
-/// How the first process inside ends, and the guard with it: who looks from outside knows what
-/// happened. Nothing inside can make it end in another way.
+/// Exit codes of the first process inside, and of the guard: they tell the runner what happened. No
+/// process inside can produce another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// The one that works is through.
+    /// The work is done.
     Over,
-    /// It said in a frame why it could not even begin.
+    /// It reported in a frame why it could not start.
     Refused,
-    /// There were more bytes in memory than allowed.
+    /// The memory limit was exceeded.
     Memory,
-    /// More time was taken than allowed.
+    /// The CPU time limit was exceeded.
     Cpu,
-    /// There were more processes than allowed.
+    /// The process limit was exceeded.
     Processes,
-    /// A protected place is protected no longer.
+    /// A protected path is no longer protected.
     Stale,
-    /// The one that works aborted: for want of memory, or for a fault.
+    /// The working process aborted: for lack of memory, or for a bug.
     Aborted,
-    /// Somebody killed the one that works.
+    /// The working process was killed.
     Killed,
-    /// The one that works failed in another way.
+    /// The working process failed in another way.
     Broken,
 }
 
@@ -80,7 +79,7 @@ impl Exit {
         }
     }
 
-    /// `None` for what no process of ours says.
+    /// `None` for any other code.
     pub(crate) fn of(code: i32) -> Option<Self> {
         Self::ALL.into_iter().find(|exit| i32::from(exit.code()) == code)
     }

@@ -26,7 +26,7 @@ use serde_json::Value;
 pub(crate) use frame::{
     FRAME_BYTES_MAX, FrameError, decode, encode, receive, receive_now, send_now,
 };
-pub(crate) use journal::{AppendWire, AppendedWire, EventWire, PageWire, ReadWire, Whose};
+pub(crate) use journal::{AppendWire, AppendedWire, EventWire, PageWire, ReadWire, TaskScope};
 
 /// Raised when a frame changes its meaning. Both sides are the same program, unless somebody
 /// replaced it in between.
@@ -55,7 +55,7 @@ pub(crate) enum FromWorker {
     /// Reads its task, or what was said before it.
     Read { id: Id, read: ReadWire },
     /// Looks at its task, or at its tree.
-    Tasks { id: Id, whose: Whose },
+    Tasks { id: Id, whose: TaskScope },
     /// Asks the model.
     Open { id: Id, request: Box<Request> },
     /// Has read one batch.

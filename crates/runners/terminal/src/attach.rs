@@ -1,11 +1,10 @@
-//! Watching a terminal from another one. Whatever happens, the terminal that somebody sits at is left
-//! as it was.
+//! Watching a terminal from another one. At the end the user's terminal is restored, in every case.
 //!
-//! | what ends it               | what is left                         |
+//! | end                        | state of the program                 |
 //! |----------------------------|--------------------------------------|
-//! | the detach key             | the program runs on                  |
-//! | a signal, a hang-up        | the program runs on                  |
-//! | the program ends           | nothing, and how it ended is told    |
+//! | the detach key             | it continues                         |
+//! | a signal, a hang-up        | it continues                         |
+//! | the program ends           | ended; how it ended is reported      |
 
 mod detach_key;
 mod tty;
@@ -21,61 +20,61 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub use detach_key::{DetachKey, DetachKeyError};
 use tty::Tty;
 
-use crate::door::Watching;
-use crate::place::connect;
-use crate::wire::{FromWatcher, ToWatcher, VERSION};
+use crate::task::folder::connect;
+use crate::watch::Watching;
+use crate::watch::wire::{FromWatcher, ToWatcher, VERSION};
 
-/// Who watches what, and how.
+/// What to watch, from which terminal, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attachment {
-    /// The terminal's: see [`socket_path`](crate::socket_path).
+    /// Socket of the watched terminal: see [`socket_path`](crate::socket_path).
     pub socket: PathBuf,
-    /// Where somebody sits: `/dev/tty`.
+    /// The terminal of the user: `/dev/tty`.
     pub tty: PathBuf,
-    /// How they watch.
+    /// Whether the user may type.
     pub watching: Watching,
-    /// What they press to leave.
+    /// The key that ends watching.
     pub detach: DetachKey,
 }
 
-/// How somebody left.
+/// Why watching ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Left {
-    /// They pressed the key. The program runs on.
+pub enum DetachReason {
+    /// The user pressed the detach key. The program continues.
     Detached,
-    /// A signal came, or their terminal is gone. The program runs on.
+    /// A signal came, or the user's terminal is gone. The program continues.
     Interrupted,
     /// The program has ended.
     Over {
-        /// How, as a sentence.
+        /// How it ended, as a sentence.
         how: String,
     },
-    /// Whoever kept the terminal is gone, and the program with them.
+    /// The process that ran the terminal is gone, and the program with it.
     Gone,
 }
 
-/// Why somebody cannot watch.
+/// Why a terminal cannot be watched.
 #[derive(Debug, thiserror::Error)]
 pub enum AttachError {
-    /// Wait until it runs.
+    /// The task has no terminal now. Wait until it runs.
     #[error("no terminal is there to attach to: {0}")]
     NoTerminal(#[source] io::Error),
-    /// Leave it alone.
+    /// The terminal belongs to another user.
     #[error("the terminal belongs to somebody else")]
     NotOurs,
-    /// Do as it says.
+    /// The terminal refused the watcher.
     #[error("{reason}")]
     Refused {
-        /// Why.
+        /// The reason, as a sentence.
         reason: String,
     },
-    /// Come back with a terminal.
+    /// There is no terminal to show it in.
     #[error("this is not a terminal to attach from: {0}")]
     NoTty(#[source] io::Error),
 }
 
-/// Shows a terminal and passes on what is typed, until somebody leaves or the program ends.
-pub async fn attach(attachment: Attachment) -> Result<Left, AttachError> {
+/// Shows a terminal and forwards typed keys, until the user detaches or the program ends.
+pub async fn attach(attachment: Attachment) -> Result<DetachReason, AttachError> {
     let socket = connect(&attachment.socket).await.map_err(AttachError::NoTerminal)?;
     let peer = socket.peer_cred().map_err(AttachError::NoTerminal)?;
     if peer.uid() != getuid().as_raw() {
@@ -89,81 +88,81 @@ async fn watch(
     socket: UnixStream,
     tty: &Tty,
     attachment: &Attachment,
-) -> Result<Left, AttachError> {
-    let (hears, mut says) = socket.into_split();
+) -> Result<DetachReason, AttachError> {
+    let (reader, mut writer) = socket.into_split();
     let window = tty.size().map_err(AttachError::NoTty)?;
     let signals = Signals::catch().map_err(AttachError::NoTty)?;
     let hello = FromWatcher::Hello { version: VERSION, watching: attachment.watching, window };
-    // Who is turned away finds out why when they listen.
-    let _ = hello.send(&mut says).await;
+    // A refused watcher reads the reason later.
+    let _ = hello.send(&mut writer).await;
     tokio::select! {
-        shown = show(hears, tty) => shown,
-        pressed = press(says, tty, attachment, signals) => Ok(pressed),
+        shown = show(reader, tty) => shown,
+        pressed = forward_keys(writer, tty, attachment, signals) => Ok(pressed),
     }
 }
 
-/// What the terminal shows.
-async fn show(mut hears: OwnedReadHalf, tty: &Tty) -> Result<Left, AttachError> {
+/// Shows the screen.
+async fn show(mut reader: OwnedReadHalf, tty: &Tty) -> Result<DetachReason, AttachError> {
     loop {
-        match ToWatcher::receive(&mut hears).await {
+        match ToWatcher::receive(&mut reader).await {
             Ok(Some(ToWatcher::Draw(bytes))) => {
                 if tty.write(&bytes).await.is_err() {
-                    return Ok(Left::Interrupted);
+                    return Ok(DetachReason::Interrupted);
                 }
             }
-            Ok(Some(ToWatcher::Over(how))) => return Ok(Left::Over { how }),
+            Ok(Some(ToWatcher::Over(how))) => return Ok(DetachReason::Over { how }),
             Ok(Some(ToWatcher::Refused(reason))) => return Err(AttachError::Refused { reason }),
-            Ok(None) | Err(_) => return Ok(Left::Gone),
+            Ok(None) | Err(_) => return Ok(DetachReason::Gone),
         }
     }
 }
 
-/// What somebody types.
-async fn press(
-    mut says: OwnedWriteHalf,
+/// Forwards the typed keys.
+async fn forward_keys(
+    mut writer: OwnedWriteHalf,
     tty: &Tty,
     attachment: &Attachment,
     mut signals: Signals,
-) -> Left {
+) -> DetachReason {
     loop {
-        let said = tokio::select! {
-            () = ended(&mut signals.ends) => return Left::Interrupted,
+        let frame = tokio::select! {
+            () = ended(&mut signals.ends) => return DetachReason::Interrupted,
             _ = signals.window.recv() => tty.size().map(FromWatcher::Window),
             keys = tty.read() => keys.map(FromWatcher::Keys),
         };
-        let (said, leaves) = match said {
+        let (frame, leaves) = match frame {
             Ok(FromWatcher::Keys(mut keys)) => {
-                let leaves = attachment.leaves_at(&keys);
+                let leaves = attachment.detach_at(&keys);
                 keys.truncate(leaves.unwrap_or(keys.len()));
                 (FromWatcher::Keys(keys), leaves.is_some())
             }
             Ok(other) => (other, false),
-            Err(_) => return Left::Interrupted,
+            Err(_) => return DetachReason::Interrupted,
         };
-        // If it is gone, the other half knows how.
-        let told = said.send(&mut says).await;
+        // If the connection is gone, the reading half knows why.
+        let sent = frame.send(&mut writer).await;
         if leaves {
-            return Left::Detached;
+            return DetachReason::Detached;
         }
-        if told.is_err() {
+        if sent.is_err() {
             std::future::pending::<()>().await;
         }
     }
 }
 
 impl Attachment {
-    /// Where in what was typed somebody leaves.
-    fn leaves_at(&self, keys: &[u8]) -> Option<usize> {
+    /// The index of the key that ends watching.
+    fn detach_at(&self, keys: &[u8]) -> Option<usize> {
         let interrupt = 0x03;
         keys.iter().position(|key| match self.watching {
             Watching::Control => *key == self.detach.byte(),
-            // Who cannot type has no other use for it.
+            // A read-only watcher has no other use for the interrupt key.
             Watching::ReadOnly => *key == self.detach.byte() || *key == interrupt,
         })
     }
 }
 
-/// What tells us to leave, and that the window has another size.
+/// Signals that end watching, and the signal of a changed window size.
 struct Signals {
     ends: [Signal; 3],
     window: Signal,

@@ -1,12 +1,12 @@
-//! Where a program is. One that is not there is said so before anything is begun.
+//! Finds the program of a command. A missing program is reported before anything is started.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
-/// The program of a command. A name with a slash is a path from `root`; any other is looked for in
-/// `path`, whose relative entries do not count: they lead into the working folder.
+/// The path of a program. A name with a slash is a path from `root`; any other is searched in
+/// `path`, without its relative entries: they lead into the working folder.
 pub(crate) fn resolve(program: &str, path: &OsStr, root: &Path) -> Result<PathBuf, String> {
     if program.contains('/') {
         let found = root.join(program);

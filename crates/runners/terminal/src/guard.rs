@@ -1,17 +1,17 @@
 //! The processes of a terminal.
 //!
-//! They are two of one program. The *guard* is what the runner starts; it starts the one *inside*,
-//! which makes the terminal its own and becomes the program. Whatever the program leaves behind
-//! becomes the guard's child, however it was started, and the guard ends it.
+//! They are two processes of one program. The runner starts the *guard*; the guard starts the
+//! *inner* process, which takes the terminal and becomes the program. Every process that the
+//! program leaves becomes a child of the guard, and the guard ends it.
 //!
-//! | who ends                   | what happens                                                  |
+//! | process that ends          | outcome                                                       |
 //! |----------------------------|---------------------------------------------------------------|
-//! | the program                | the guard says how, and ends what is left                     |
-//! | the runner, killed or not  | the socket closes, the guard ends everything                  |
-//! | the guard                  | the kernel kills the program and hangs up its terminal; what hid from both is found by its mark when the runner notices |
+//! | the program                | the guard reports how, and ends the remaining processes       |
+//! | the runner, killed or not  | the socket closes, the guard ends every process               |
+//! | the guard                  | the kernel kills the program and hangs up its terminal; the runner finds remaining processes by their environment variable |
 
-pub(crate) mod census;
-mod inside;
+mod inner;
+pub(crate) mod process_list;
 mod watch;
 
 use std::ffi::OsString;
@@ -19,25 +19,25 @@ use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use crate::setup::{SETUP, Setup, Stage};
+use crate::setup::{ProcessRole, SETUP, Setup};
 
-/// How long a program that is asked to end may take before it is killed.
+/// How long a program may take to end after SIGTERM before it is killed.
 pub const GRACE: Duration = Duration::from_secs(2);
 
-/// The exit code of a program that could not be started, as shells have it.
+/// Exit code of a program that could not be started, as in shells.
 const NOT_STARTED: u8 = 127;
 
-/// The main function of a guard. The program that [`GuardCommand`](crate::GuardCommand) names calls
-/// it before it does anything else: before it starts a thread or opens a file.
+/// The main function of a guard. The program of [`GuardCommand`](crate::GuardCommand) must call it
+/// first, before it starts a thread or opens a file.
 pub fn guard_main() -> ExitCode {
-    let done = setup().and_then(|(setup, own, command)| match setup.stage {
-        Stage::Guard => watch::run(&own, &command),
-        Stage::Inside { guard } => Err(inside::run(guard, &command)),
+    let done = setup().and_then(|(setup, own, command)| match setup.role {
+        ProcessRole::Guard => watch::run(&own, &command),
+        ProcessRole::Inner { guard } => Err(inner::run(guard, &command)),
     });
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Standard error is the terminal: whoever watches sees it.
+            // Standard error is the terminal: watchers see it.
             eprintln!("antiphon: {error}");
             ExitCode::from(NOT_STARTED)
         }

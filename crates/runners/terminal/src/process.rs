@@ -1,5 +1,5 @@
-//! The processes of a terminal, seen from outside. Dropped, they end by themselves; closed, they are
-//! gone when that returns.
+//! The processes of a terminal, seen from the runner. Dropping it ends them; `close` waits until
+//! they are gone.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -16,14 +16,14 @@ use tokio::process::Child;
 use tokio::time::timeout;
 
 use crate::guard::GRACE;
-use crate::guard::census::KILLING_MAX;
+use crate::guard::process_list::KILL_WAIT_MAX;
 use crate::settings::GuardCommand;
-use crate::setup::{Report, SETUP, Setup, Stage};
+use crate::setup::{ProcessRole, Report, SETUP, Setup};
 
 /// Longest report.
 const REPORT_BYTES_MAX: u64 = 4096;
 
-/// What a program is started with.
+/// Parameters of a program start.
 pub(crate) struct Launch<'a> {
     pub(crate) guard: &'a GuardCommand,
     pub(crate) program: PathBuf,
@@ -37,16 +37,16 @@ pub(crate) struct Launch<'a> {
 /// How a program ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// It said so, or was seen to.
-    Told(Report),
-    /// Its guard was killed, and it with it.
+    /// The guard reported it.
+    Reported(Report),
+    /// The guard was killed, and the program with it.
     Lost,
 }
 
 /// The processes of a terminal.
 pub(crate) struct Process {
-    /// Ours, to close the socket whoever else holds it.
-    line: UnixStream,
+    /// A copy of the socket, to shut it down while others hold it.
+    connection: UnixStream,
     socket: tokio::net::UnixStream,
     guard: Child,
     report: Vec<u8>,
@@ -55,7 +55,7 @@ pub(crate) struct Process {
 impl Process {
     pub(crate) fn launch(launch: Launch<'_>) -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
-        let setup = Setup { stage: Stage::Guard, own_args: launch.guard.args.len() };
+        let setup = Setup { role: ProcessRole::Guard, own_args: launch.guard.args.len() };
         let mut command = tokio::process::Command::new(&launch.guard.program);
         command
             .args(&launch.guard.args)
@@ -69,42 +69,42 @@ impl Process {
             .stdout(Stdio::from(launch.lock))
             .stderr(Stdio::from(launch.terminal));
         let guard = command.spawn()?;
-        // Our copies of its ends go with it.
+        // Closes this process's copies of the program's descriptors.
         drop(command);
-        let line = ours.try_clone()?;
+        let connection = ours.try_clone()?;
         ours.set_nonblocking(true)?;
         let socket = tokio::net::UnixStream::from_std(ours)?;
-        Ok(Self { line, socket, guard, report: Vec::new() })
+        Ok(Self { connection, socket, guard, report: Vec::new() })
     }
 
-    /// When everything has ended: how the program did. Cancel safe.
+    /// Waits until every process has ended. Returns how the program ended. Cancel safe.
     pub(crate) async fn ended(&mut self) -> Ending {
-        // The guard holds the other end until everything is gone.
+        // The guard holds the other end until every process is gone.
         let mut left = (&mut self.socket).take(REPORT_BYTES_MAX);
         while let Ok(1..) = left.read_buf(&mut self.report).await {}
         let _ = self.guard.wait().await;
-        serde_json::from_slice(&self.report).map_or(Ending::Lost, Ending::Told)
+        serde_json::from_slice(&self.report).map_or(Ending::Lost, Ending::Reported)
     }
 
-    /// Ends everything, and waits until it is gone.
+    /// Ends every process and waits until they are gone.
     pub(crate) async fn close(mut self) {
-        self.hang_up();
-        let patience = GRACE + KILLING_MAX + Duration::from_secs(1);
+        self.disconnect();
+        let patience = GRACE + KILL_WAIT_MAX + Duration::from_secs(1);
         if timeout(patience, self.guard.wait()).await.is_err() {
             // The kernel ends the program with it.
             let _ = self.guard.kill().await;
         }
     }
 
-    /// The guard sees it and ends everything.
-    fn hang_up(&self) {
-        // It may be closed already.
-        let _ = self.line.shutdown(Shutdown::Both);
+    /// Closes the connection: the guard sees it and ends every process.
+    fn disconnect(&self) {
+        // Fails if it is closed already.
+        let _ = self.connection.shutdown(Shutdown::Both);
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        self.hang_up();
+        self.disconnect();
     }
 }

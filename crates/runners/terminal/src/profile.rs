@@ -1,5 +1,5 @@
-//! Profiles: which program runs in a terminal, and how it is talked to. They come from the user's
-//! trusted settings; one that makes no sense is refused with its name and the reason.
+//! Profiles: which program runs in a terminal, and how messages are typed into it. They come from
+//! the user's trusted settings; an invalid one is refused with its name and the reason.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,65 +15,66 @@ pub const CODEX: &str = "codex";
 /// The built-in profile of an interactive shell.
 pub const BASH: &str = "bash";
 
-/// What ends a message unless told otherwise: the return key.
+/// Default of `submit`: the return key.
 pub const SUBMIT_DEFAULT: &str = "\r";
 
-/// How long the screen is still before a message is typed in, unless told otherwise.
+/// Default of `quiet_ms`.
 pub const QUIET_MS_DEFAULT: u64 = 500;
 
-/// The longest that can be asked for: a minute.
+/// Largest `quiet_ms`: a minute.
 const QUIET_MS_MAX: u64 = 60_000;
 
-/// How often a program can be begun again, at most.
+/// Largest number of restarts.
 pub const RESTARTS_MAX: u32 = 100;
 
-/// Words of a command, and words that pass the context on, at most.
+/// Most words of a command, and of `context_args`.
 const WORDS_MAX: usize = 256;
 
-/// Which program runs, and how it is talked to.
+/// The program of a terminal, and how messages are typed into it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TerminalProfile {
-    /// The program and its arguments. A name without a slash is looked for in `PATH`.
+    /// The program and its arguments. A name without a slash is searched in `PATH`.
     pub command: Vec<String>,
-    /// How the agent's context is passed on the command line: further arguments, in which `{text}`
-    /// is the context, `{quoted}` the same as a JSON string, and `{file}` a file that holds it.
+    /// Arguments that pass the agent's context: in them `{text}` is the context, `{quoted}` the
+    /// context as a JSON string, and `{file}` the path of a file that contains it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub context_args: Vec<String>,
-    /// The file in the working folder in which the program looks for its context, for programs that
-    /// know no other way. It is made if nobody has one, and taken away in the end.
+    /// A file in the working folder from which the program reads its context, for programs that
+    /// know no other way. Created if it does not exist, and removed at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_file: Option<String>,
-    /// Further variables of its environment.
+    /// Additional environment variables.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// What ends a message.
+    /// Keys that submit a message.
     #[serde(default = "submit")]
     pub submit: String,
-    /// What to do when it fails.
+    /// What to do when the program fails.
     #[serde(default)]
     pub restart: Restart,
-    /// How long the screen must be still before a message is typed in.
+    /// How long the screen must be still before a message is typed, in milliseconds.
     #[serde(default = "quiet_ms")]
     pub quiet_ms: u64,
 }
 
-/// What to do when a program fails: ends with another code than 0, or by a signal, or is cut off.
+/// What to do when a program fails: exits with another code than 0, is killed by a signal, or is
+/// interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Restart {
-    /// The task has failed.
+    /// The task fails.
     #[default]
     Never,
-    /// It is begun again.
+    /// The program is started again.
     OnFailure {
-        /// As often as this.
+        /// Most restarts.
         max: u32,
     },
 }
 
 impl TerminalProfile {
-    /// Profiles of programs that are known. None is used unless the user says so.
+    /// Profiles of known programs. None is used unless the user enables it.
     pub fn built_in() -> BTreeMap<String, Self> {
         let claude = Self {
             context_args: vec!["--append-system-prompt".to_owned(), "{text}".to_owned()],
@@ -89,7 +90,7 @@ impl TerminalProfile {
         profiles.into_iter().map(|(name, profile)| (name.to_owned(), profile)).collect()
     }
 
-    /// A program that is told nothing about its context.
+    /// A program that gets no context.
     pub fn of(program: &str) -> Self {
         Self {
             command: vec![program.to_owned()],
@@ -102,7 +103,7 @@ impl TerminalProfile {
         }
     }
 
-    /// What is wrong with it.
+    /// Validates the profile. The error says what is wrong.
     pub(crate) fn check(&self) -> Result<(), String> {
         if self.command.first().is_none_or(|program| program.trim().is_empty()) {
             return Err("`command` is empty".to_owned());
@@ -142,7 +143,7 @@ impl TerminalProfile {
 }
 
 impl Restart {
-    /// Whether this attempt, counted from 1, may be made.
+    /// Whether this attempt, counted from 1, is allowed.
     pub(crate) fn allows(self, attempt: u32) -> bool {
         match self {
             Self::Never => attempt <= 1,

@@ -1,4 +1,11 @@
-//! A pseudo terminal: ours is the end where the screen and the keyboard are.
+//! A pseudo terminal. This process has the end with the screen and the keyboard.
+
+pub(crate) mod keyboard;
+pub(crate) mod output_thread;
+pub(crate) mod recording;
+pub(crate) mod screen;
+pub(crate) mod size;
+pub(crate) mod typing;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -7,13 +14,13 @@ use rustix::io::ioctl_fionbio;
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::tcsetwinsize;
 
-use crate::size::Size;
+use crate::pty::size::Size;
 
-/// A pseudo terminal that nothing runs in yet.
+/// A pseudo terminal without a program.
 pub(crate) struct Pty {
-    /// Where the screen and the keyboard are. Never blocks.
+    /// The end with the screen and the keyboard. Non-blocking.
     pub(crate) ours: OwnedFd,
-    /// Where the program is.
+    /// The end of the program.
     pub(crate) theirs: OwnedFd,
 }
 
@@ -30,7 +37,7 @@ impl Pty {
     }
 }
 
-/// The program is told by the kernel.
+/// Sets the size. The kernel informs the program.
 pub(crate) fn resize(pty: impl AsFd, size: Size) -> io::Result<()> {
     Ok(tcsetwinsize(pty, size.into())?)
 }

@@ -18,35 +18,35 @@ use tokio::sync::Semaphore;
 use attempt::{Attempt, Outcome};
 
 use crate::command_line::resolve;
-use crate::context::{Context, Where};
-use crate::guard::census::{MARK, end_marked};
-use crate::ledger::Ledger;
-use crate::place::{self, Place};
+use crate::guard::process_list::{TASK_VARIABLE, end_processes_of};
 use crate::process::Ending;
 use crate::profile::TerminalProfile;
 use crate::settings::{SettingsError, TerminalSettings};
 use crate::setup::Report;
+use crate::task::context::{Context, ContextTarget};
+use crate::task::folder::{self, TaskFolder, make_private};
+use crate::task::journal::JournalView;
 
-/// Terminals at a time. One more is `Unavailable`.
+/// Most terminals at a time. A further task is `Unavailable`.
 pub const TERMINALS_MAX: usize = 64;
 
-/// Bytes of the last screen that are kept as the result of a task.
-pub const LAST_WORDS_BYTES_MAX: usize = 8 * 1024;
+/// Bytes of the last screen that are stored as the result of a task.
+pub const RESULT_BYTES_MAX: usize = 8 * 1024;
 
-/// What an executor calls it.
+/// The kind of executor.
 const KIND: &str = "terminal";
 
-/// How long to wait before a program is begun again; twice as long before each further time.
-const AGAIN_AFTER: Duration = Duration::from_millis(250);
+/// Delay before the first restart. Each further delay is twice as long.
+const RESTART_DELAY: Duration = Duration::from_millis(250);
 
-/// The longest such time.
-const AGAIN_AFTER_MAX: Duration = Duration::from_secs(30);
+/// Longest delay.
+const RESTART_DELAY_MAX: Duration = Duration::from_secs(30);
 
-/// Works on tasks by running programs in terminals.
+/// Executes tasks by running programs in terminals.
 #[derive(Debug)]
 pub struct TerminalRunner {
     settings: TerminalSettings,
-    places: Semaphore,
+    slots: Semaphore,
 }
 
 /// The `config` of an executor. It may come from a model: it names a profile and nothing else.
@@ -57,7 +57,7 @@ struct Config {
 }
 
 impl TerminalRunner {
-    /// Nothing is started yet. An error says what is wrong with the settings.
+    /// Starts no process. The error says what is wrong with the settings.
     pub fn new(settings: TerminalSettings) -> Result<Self, SettingsError> {
         for (name, profile) in &settings.profiles {
             let wrong = |reason| SettingsError::Profile { name: name.clone(), reason };
@@ -67,7 +67,7 @@ impl TerminalRunner {
             folder: settings.folder.clone(),
             reason: error.to_string(),
         })?;
-        Ok(Self { settings, places: Semaphore::new(TERMINALS_MAX) })
+        Ok(Self { settings, slots: Semaphore::new(TERMINALS_MAX) })
     }
 
     /// The profiles there are.
@@ -80,42 +80,42 @@ impl TerminalRunner {
             .map_err(|error| format!("the config of the runner `terminal` is wrong: {error}"))?;
         self.settings.profiles.get(&config.profile).ok_or_else(|| {
             let known: Vec<&str> = self.settings.profiles.keys().map(String::as_str).collect();
-            let (asked, known) = (&config.profile, known.join(", "));
-            format!("there is no terminal profile `{asked}`; there are {known}")
+            let (name, known) = (&config.profile, known.join(", "));
+            format!("there is no terminal profile `{name}`; there are {known}")
         })
     }
 
-    /// The variables that the program finds, its context aside.
+    /// The environment variables of the program, without its context.
     fn environment(&self, profile: &TerminalProfile, run: &Run) -> Vec<(OsString, OsString)> {
         let variable = |name: &str, value: &str| (name.into(), value.into());
         let mut environment = self.settings.environment.clone();
         environment.push(variable("TERM", "xterm-256color"));
         environment.push(variable("COLORTERM", "truecolor"));
         environment.extend(profile.env.iter().map(|(name, value)| variable(name, value)));
-        // Nobody takes this one away: it is what leftovers are known by.
-        environment.push(variable(MARK, run.task_id.as_str()));
+        // Set last, so that no profile overrides it: remaining processes are found by it.
+        environment.push(variable(TASK_VARIABLE, run.task_id.as_str()));
         environment
     }
 
-    /// As often as its policy says.
+    /// Runs the program, as often as its policy allows.
     async fn work(
         &self,
         run: &mut Run,
-        place: &Place,
+        folder: &TaskFolder,
         profile: &TerminalProfile,
     ) -> Result<(), RunnerError> {
-        let mut ledger = Ledger::open(run.journal.clone(), run.task_id.clone()).await?;
-        if ledger.has_ended() {
+        let mut journal_view = JournalView::open(run.journal.clone(), run.task_id.clone()).await?;
+        if journal_view.has_ended() {
             return Ok(());
         }
-        let to = Where {
+        let to = ContextTarget {
             profile,
-            place,
-            folder: &self.settings.folder,
+            folder,
+            tasks_folder: &self.settings.folder,
             root: &self.settings.root,
             task_id: &run.task_id,
         };
-        let context = Context::put(&ledger.context, &to).map_err(refused)?;
+        let context = Context::put(&journal_view.context, &to).map_err(refused)?;
         let mut env = self.environment(profile, run);
         let path = env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
         let name = profile.command.first().map_or("", String::as_str);
@@ -123,28 +123,28 @@ impl TerminalRunner {
         let program = program.map_err(refused)?;
         env.extend(context.env.clone());
         let args = profile.command.iter().skip(1).chain(&context.args).cloned().collect();
-        let attempt = Attempt { settings: &self.settings, place, profile, program, args, env };
-        let mut reason = (ledger.attempts() > 0).then(|| "it was cut off".to_owned());
-        let mut wait = AGAIN_AFTER;
+        let attempt = Attempt { settings: &self.settings, folder, profile, program, args, env };
+        let mut reason = (journal_view.attempts() > 0).then(|| "it was cut off".to_owned());
+        let mut wait = RESTART_DELAY;
         loop {
-            if !profile.restart.allows(ledger.attempts() + 1) {
+            if !profile.restart.allows(journal_view.attempts() + 1) {
                 let error = format!("`{name}` was cut off, and is not begun again");
                 let detail = json!({ "code": "interrupted", "error": error });
-                return Ok(ledger.end(TaskStatus::Failed, detail).await?);
+                return Ok(journal_view.end(TaskStatus::Failed, detail).await?);
             }
-            ledger.begin(reason.take()).await?;
-            let outcome = attempt.run(run, &mut ledger).await?;
-            let Outcome::Over { ending, last_words } = outcome else { return Ok(()) };
+            journal_view.begin(reason.take()).await?;
+            let outcome = attempt.run(run, &mut journal_view).await?;
+            let Outcome::Over { ending, last_text } = outcome else { return Ok(()) };
             let how = match verdict(ending)? {
                 Verdict::Done => {
-                    return Ok(ledger.end(TaskStatus::Completed, last_words.into()).await?);
+                    return Ok(journal_view.end(TaskStatus::Completed, last_text.into()).await?);
                 }
                 Verdict::Failed(how) => how,
             };
-            if !profile.restart.allows(ledger.attempts() + 1) {
-                let error = format!("`{name}` {how}; the last of its screen: {last_words}");
+            if !profile.restart.allows(journal_view.attempts() + 1) {
+                let error = format!("`{name}` {how}; the last of its screen: {last_text}");
                 let detail = json!({ "code": "refused", "error": error });
-                return Ok(ledger.end(TaskStatus::Failed, detail).await?);
+                return Ok(journal_view.end(TaskStatus::Failed, detail).await?);
             }
             reason = Some(format!("it {how}"));
             tokio::select! {
@@ -152,7 +152,7 @@ impl TerminalRunner {
                 () = &mut run.shutdown => return Ok(()),
                 () = tokio::time::sleep(wait) => {}
             }
-            wait = AGAIN_AFTER_MAX.min(wait * 2);
+            wait = RESTART_DELAY_MAX.min(wait * 2);
         }
     }
 }
@@ -181,7 +181,7 @@ impl Runner for TerminalRunner {
 
     async fn run(&self, mut run: Run) -> Result<(), RunnerError> {
         let profile = self.profile(&run.config).map_err(refused)?;
-        let Ok(_room) = self.places.try_acquire() else {
+        let Ok(_room) = self.slots.try_acquire() else {
             let reason = format!("{TERMINALS_MAX} terminals run already: stop one");
             return Err(RunnerError::Unavailable { reason });
         };
@@ -189,12 +189,12 @@ impl Runner for TerminalRunner {
             biased;
             () = &mut run.cancel => return Ok(()),
             () = &mut run.shutdown => return Ok(()),
-            claimed = Place::claim(&self.settings.folder, &run.task_id) => claimed,
+            claimed = TaskFolder::claim(&self.settings.folder, &run.task_id) => claimed,
         };
-        let place = claimed.map_err(|error| unavailable(&error))?;
-        self.clear_up(&run.task_id).await;
-        match self.work(&mut run, &place, profile).await {
-            // Whoever ended it meanwhile has written so.
+        let folder = claimed.map_err(|error| unavailable(&error))?;
+        self.clean_up(&run.task_id).await;
+        match self.work(&mut run, &folder, profile).await {
+            // The process that ended the task meanwhile has recorded it.
             Err(RunnerError::Journal(JournalError::Ended { .. })) => Ok(()),
             done => done,
         }
@@ -202,12 +202,12 @@ impl Runner for TerminalRunner {
 }
 
 impl TerminalRunner {
-    /// Ends what hid from an earlier guard, and takes the oldest recordings away.
-    async fn clear_up(&self, task_id: &TaskId) {
+    /// Ends processes that an earlier guard left, and removes the oldest recordings.
+    async fn clean_up(&self, task_id: &TaskId) {
         let (folder, mark) = (self.settings.folder.clone(), task_id.clone());
         let cleared = tokio::task::spawn_blocking(move || {
-            place::prune(&folder);
-            end_marked(mark.as_str());
+            folder::prune(&folder);
+            end_processes_of(mark.as_str());
         });
         let _ = cleared.await;
     }
@@ -215,13 +215,13 @@ impl TerminalRunner {
 
 enum Verdict {
     Done,
-    /// What happened to it, as a sentence about it.
+    /// The reason, as a sentence about the program.
     Failed(String),
 }
 
 fn verdict(ending: Ending) -> Result<Verdict, RunnerError> {
     let report = match ending {
-        Ending::Told(report) => report,
+        Ending::Reported(report) => report,
         Ending::Lost => {
             return Ok(Verdict::Failed("was lost: somebody killed its guard".to_owned()));
         }

@@ -1,4 +1,4 @@
-//! What the runner is made with. Settings that cannot work are refused before anything is run.
+//! Configuration of the runner. Invalid settings are refused before anything is run.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -6,48 +6,47 @@ use std::path::PathBuf;
 
 use crate::profile::TerminalProfile;
 
-/// What the runner is made with.
+/// Configuration of the runner.
 #[derive(Clone)]
 pub struct TerminalSettings {
-    /// The profiles that the user has allowed: nothing else is run.
+    /// The profiles that the user has allowed. No other program is run.
     pub profiles: BTreeMap<String, TerminalProfile>,
-    /// Where sockets, recordings and contexts are kept: a folder of nobody else's (0700), made if it
-    /// is not there.
+    /// Folder for sockets, recordings and contexts: private (0700), created if it does not exist.
     pub folder: PathBuf,
-    /// The folder that programs work in.
+    /// Working folder of the programs.
     pub root: PathBuf,
-    /// What programs find in their environment, `TERM` and the profile's own aside.
+    /// Environment variables of the programs, without `TERM` and the profile's own.
     pub environment: Vec<(OsString, OsString)>,
     /// The program that calls [`guard_main`](crate::guard_main).
     pub guard: GuardCommand,
 }
 
-/// How a guard is started.
+/// The command that starts a guard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuardCommand {
-    /// The program.
+    /// Path of the program.
     pub program: PathBuf,
-    /// Its arguments.
+    /// Arguments of the program.
     pub args: Vec<OsString>,
 }
 
-/// Settings that cannot work.
+/// Why the settings are invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
-    /// Change the profile.
+    /// A profile is invalid. Change it.
     #[error("the terminal profile `{name}` is wrong: {reason}")]
     Profile {
-        /// Which.
+        /// Name of the profile.
         name: String,
-        /// Why.
+        /// What is wrong with it.
         reason: String,
     },
-    /// Change the folder, or what is there.
+    /// The folder cannot be used. Fix its permissions, or choose another one.
     #[error("cannot use `{}` for terminals: {reason}", folder.display())]
     Folder {
-        /// Which.
+        /// Path of the folder.
         folder: PathBuf,
-        /// Why.
+        /// The error of the system.
         reason: String,
     },
 }

@@ -1,48 +1,48 @@
-//! What the processes of a terminal are started with, and what they say in the end.
+//! Startup configuration of the processes of a terminal, and their report.
 //!
-//! The command itself is behind the guard's own arguments: there it may be as long as any.
+//! The command follows the guard's own arguments, where it may have any length.
 
 use serde::{Deserialize, Serialize};
 
-/// Where a process of a terminal finds its [`Setup`].
+/// The environment variable that contains the [`Setup`] of a process.
 pub(crate) const SETUP: &str = "ANTIPHON_TERMINAL_GUARD";
 
-/// Which process this is, and what it has to know.
+/// Role of the process and its parameters.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Setup {
-    pub(crate) stage: Stage,
-    /// How many of its arguments are not part of the command.
+    pub(crate) role: ProcessRole,
+    /// Number of arguments that are not part of the command.
     pub(crate) own_args: usize,
 }
 
-/// Which of the two processes.
+/// Role of one of the two processes.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(crate) enum Stage {
-    /// Outlives everything and clears up.
+pub(crate) enum ProcessRole {
+    /// Outlives every other process and cleans up.
     Guard,
     /// Becomes the program.
-    Inside {
+    Inner {
         /// Its parent.
         guard: i32,
     },
 }
 
-/// How a program ended: the one thing that a guard says.
+/// How a program ended: the only message of a guard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Report {
     /// It could not be started.
     NotStarted {
-        /// Why.
+        /// The error of the system.
         reason: String,
     },
-    /// By itself.
+    /// It exited.
     Exited {
         /// Its exit code.
         code: i32,
     },
-    /// By a signal.
+    /// A signal killed it.
     Killed {
-        /// Which.
+        /// Number of the signal.
         signal: i32,
     },
 }

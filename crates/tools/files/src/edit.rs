@@ -32,10 +32,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
 
-use crate::definition::{arguments, definition};
-use crate::seen::Seen;
-use crate::toolbox::{ToolHandler, blocking};
+use crate::read_tracker::ReadTracker;
 use crate::workspace::Workspace;
+use antiphon_toolbox::{ToolHandler, blocking};
+use antiphon_toolbox::{arguments, definition};
 pub(crate) use diff::Diff;
 use editing::Editing;
 pub use matching::EDIT_MATCHES_MAX;
@@ -56,7 +56,7 @@ endings, encoding and permissions are kept. The result shows what changed.";
 #[derive(Debug)]
 pub struct EditTool {
     workspace: Arc<Workspace>,
-    seen: Arc<Seen>,
+    reads: Arc<ReadTracker>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -86,8 +86,8 @@ struct Edit {
 
 impl EditTool {
     /// Edits within `workspace`, and notes what became of a file that was `seen`.
-    pub fn new(workspace: Arc<Workspace>, seen: Arc<Seen>) -> Self {
-        Self { workspace, seen }
+    pub fn new(workspace: Arc<Workspace>, reads: Arc<ReadTracker>) -> Self {
+        Self { workspace, reads }
     }
 }
 
@@ -108,7 +108,7 @@ impl ToolHandler for EditTool {
             .map_err(|reason| ToolError::InvalidArguments { tool: NAME.to_owned(), reason })?;
         let editing = Editing {
             workspace: Arc::clone(&self.workspace),
-            seen: Arc::clone(&self.seen),
+            reads: Arc::clone(&self.reads),
             task_id: context.task_id,
         };
         blocking(NAME, context.cancel, move |stop| {
@@ -118,7 +118,7 @@ impl ToolHandler for EditTool {
     }
 
     async fn release(&self, task_id: &TaskId) {
-        self.seen.release(task_id);
+        self.reads.release(task_id);
     }
 }
 

@@ -13,13 +13,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use self::newest::Newest;
-use crate::definition::{arguments, count, definition};
 use crate::search::{
     Folder, Globs, NOTES_BYTES_MAX, Names, Notes, OUTPUT_BYTES_MAX, Place, Visitor, Walk, Watch,
     What, grouped, within,
 };
-use crate::toolbox::{Stop, Stopped, ToolHandler, blocking};
 use crate::workspace::Workspace;
+use antiphon_toolbox::{Stop, Stopped, ToolHandler, blocking};
+use antiphon_toolbox::{arguments, count, definition};
 
 /// How many files are listed unless a call says otherwise.
 pub const GLOB_LIMIT: u64 = 200;

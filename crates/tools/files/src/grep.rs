@@ -14,10 +14,10 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::definition::{arguments, count, definition};
 use crate::search::{NOTES_BYTES_MAX, OUTPUT_BYTES_MAX};
-use crate::toolbox::{ToolHandler, blocking};
 use crate::workspace::Workspace;
+use antiphon_toolbox::{ToolHandler, blocking};
+use antiphon_toolbox::{arguments, count, definition};
 
 /// How many matches are shown unless a call says otherwise.
 pub const GREP_LIMIT: u64 = 100;

@@ -1,29 +1,30 @@
-//! What an agent can do with files: read, write, edit, grep, glob.
+//! File tools: read, write, edit, grep, glob.
 //!
-//! Every tool works within a [`Workspace`], the one boundary of them all. A [`Toolbox`] puts tools
-//! together, these and those of other executors, and is what the orchestrator runs.
+//! Every tool works within a [`Workspace`], the one boundary of all of them. A
+//! [`Toolbox`](antiphon_toolbox::Toolbox) combines them with other tools.
 //!
 //! ```
 //! use std::sync::Arc;
 //! use antiphon_core::ToolExecutor;
 //! use antiphon_file_tools::{
-//!     Aside, EditTool, Mode, ReadTool, Seen, Toolbox, Workspace, WorkspaceConfig, WriteTool,
+//!     EditTool, Mode, ReadTool, ReadTracker, Workspace, WorkspaceConfig, WriteTool,
 //! };
+//! use antiphon_toolbox::{OutputStore, Toolbox};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let project = tempfile::tempdir()?;
 //! # let project = project.path();
 //! let workspace = Arc::new(Workspace::open(WorkspaceConfig::of(project, Mode::Workspace))?);
-//! let seen = Arc::new(Seen::new());
-//! let aside = Arc::new(Aside::open(&project.join(".antiphon/results"))?);
+//! let reads = Arc::new(ReadTracker::new());
+//! let outputs = Arc::new(OutputStore::open(&project.join(".antiphon/results"))?);
 //! let tools = Toolbox::new(
 //!     vec![
-//!         Box::new(ReadTool::new(workspace.clone(), seen.clone())),
-//!         Box::new(WriteTool::new(workspace.clone(), seen.clone())),
-//!         Box::new(EditTool::new(workspace, seen)),
+//!         Box::new(ReadTool::new(workspace.clone(), reads.clone())),
+//!         Box::new(WriteTool::new(workspace.clone(), reads.clone())),
+//!         Box::new(EditTool::new(workspace, reads)),
 //!     ],
 //!     Vec::new(),
-//!     aside,
+//!     outputs,
 //! )?;
 //! let names: Vec<String> = tools.tools().into_iter().map(|tool| tool.name).collect();
 //! assert_eq!(names, ["read", "write", "edit", "read_result"]);
@@ -31,32 +32,20 @@
 //! # }
 //! ```
 
-mod aside;
-mod definition;
 mod edit;
 mod glob;
 mod grep;
 mod read;
-mod redacting;
+mod read_tracker;
 mod search;
-mod seen;
-mod toolbox;
 mod workspace;
 mod write;
 
-pub use aside::{ASIDE_RESULT_BYTES_MAX, ASIDE_TASK_BYTES_MAX, OutputStore};
-pub use definition::{arguments, at_least_one, count, definition};
 pub use edit::{EDIT_MATCHES_MAX, EDITS_MAX, EditTool};
 pub use glob::{GLOB_LIMIT, GLOB_LIMIT_MAX, GlobTool};
 pub use grep::{GREP_CONTEXT_MAX, GREP_LIMIT, GREP_LIMIT_MAX, GrepTool};
-pub use read::{
-    COUNTED_BYTES_MAX, FOLDER_ENTRIES_MAX, LINE_CHARS_MAX, ROWS_BYTES_MAX, ROWS_MAX, ReadTool,
-};
-pub use redacting::{Redacting, SECRET_BYTES_MIN, Secrets};
-pub use seen::{SEEN_FILES_MAX, SEEN_TASKS_MAX, Seen};
-pub use toolbox::{
-    RESULT_BYTES_MAX, Stop, Stopped, ToolHandler, Toolbox, ToolboxError, blocking, reveal,
-};
+pub use read::{FOLDER_ENTRIES_MAX, ReadTool};
+pub use read_tracker::{ReadTracker, TRACKED_FILES_MAX, TRACKED_TASKS_MAX};
 pub use workspace::{
     Access, Found, Identity, Kind, Mode, PATH_BYTES_MAX, PathError, Protected, Reading, Workspace,
     WorkspaceConfig, WorkspaceError,

@@ -3,8 +3,6 @@
 mod contents;
 mod notes;
 mod reading;
-mod rows;
-mod scan;
 
 use std::sync::Arc;
 
@@ -14,18 +12,14 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::definition::{arguments, at_least_one, count, definition};
-use crate::seen::Seen;
-use crate::toolbox::{ToolHandler, blocking};
+use crate::read_tracker::ReadTracker;
 use crate::workspace::Workspace;
+use antiphon_toolbox::paging::{ROWS_BYTES_MAX, ROWS_MAX};
+use antiphon_toolbox::{ToolHandler, blocking};
+use antiphon_toolbox::{arguments, at_least_one, count, definition};
 pub(crate) use contents::{Certainty, Contents, SAMPLE_BYTES_MAX, recognize};
-pub(crate) use notes::range_note;
 pub use reading::FOLDER_ENTRIES_MAX;
 use reading::Reading;
-pub(crate) use rows::{Collected, Overlong, Rows};
-pub use rows::{LINE_CHARS_MAX, ROWS_BYTES_MAX, ROWS_MAX};
-pub use scan::COUNTED_BYTES_MAX;
-pub(crate) use scan::{ScanError, Scanned, head_of, scan};
 
 /// What the text around the rows may take, in bytes.
 const NOTES_BYTES_MAX: usize = 8 * 1024;
@@ -42,7 +36,7 @@ not part of the file: leave them out when you edit.";
 #[derive(Debug)]
 pub struct ReadTool {
     workspace: Arc<Workspace>,
-    seen: Arc<Seen>,
+    reads: Arc<ReadTracker>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -62,8 +56,8 @@ struct Arguments {
 
 impl ReadTool {
     /// Reads within `workspace` and notes what was `seen`.
-    pub fn new(workspace: Arc<Workspace>, seen: Arc<Seen>) -> Self {
-        Self { workspace, seen }
+    pub fn new(workspace: Arc<Workspace>, reads: Arc<ReadTracker>) -> Self {
+        Self { workspace, reads }
     }
 }
 
@@ -81,7 +75,7 @@ impl ToolHandler for ReadTool {
         let arguments: Arguments = arguments(NAME, json)?;
         let reading = Reading {
             workspace: Arc::clone(&self.workspace),
-            seen: Arc::clone(&self.seen),
+            reads: Arc::clone(&self.reads),
             task_id: context.task_id,
             first: arguments.offset.unwrap_or(1).max(1),
             limit: arguments.limit.unwrap_or(ROWS_MAX),
@@ -94,6 +88,6 @@ impl ToolHandler for ReadTool {
     }
 
     async fn release(&self, task_id: &TaskId) {
-        self.seen.release(task_id);
+        self.reads.release(task_id);
     }
 }

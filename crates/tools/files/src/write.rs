@@ -10,10 +10,10 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::definition::{arguments, definition};
-use crate::seen::Seen;
-use crate::toolbox::{ToolHandler, blocking};
+use crate::read_tracker::ReadTracker;
 use crate::workspace::Workspace;
+use antiphon_toolbox::{ToolHandler, blocking};
+use antiphon_toolbox::{arguments, definition};
 use writing::Writing;
 
 /// Largest file that is written or edited, in bytes.
@@ -30,7 +30,7 @@ shows what changed.";
 #[derive(Debug)]
 pub struct WriteTool {
     workspace: Arc<Workspace>,
-    seen: Arc<Seen>,
+    reads: Arc<ReadTracker>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -44,8 +44,8 @@ struct Arguments {
 
 impl WriteTool {
     /// Writes within `workspace`, over what was `seen`.
-    pub fn new(workspace: Arc<Workspace>, seen: Arc<Seen>) -> Self {
-        Self { workspace, seen }
+    pub fn new(workspace: Arc<Workspace>, reads: Arc<ReadTracker>) -> Self {
+        Self { workspace, reads }
     }
 }
 
@@ -67,7 +67,7 @@ impl ToolHandler for WriteTool {
         }
         let writing = Writing {
             workspace: Arc::clone(&self.workspace),
-            seen: Arc::clone(&self.seen),
+            reads: Arc::clone(&self.reads),
             task_id: context.task_id,
         };
         blocking(NAME, context.cancel, move |stop| {
@@ -77,6 +77,6 @@ impl ToolHandler for WriteTool {
     }
 
     async fn release(&self, task_id: &TaskId) {
-        self.seen.release(task_id);
+        self.reads.release(task_id);
     }
 }

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use antiphon_conformance::tool::{self, Example, ToolFixture};
 use antiphon_core::port::ToolContext;
+use antiphon_core::redaction::Secrets;
 use antiphon_core::{Effect, RawJson, Tool, ToolError, ToolExecutor, ToolResult};
 use antiphon_file_tools::{
-    EditTool, Mode, OutputStore, ReadTool, Redacting, Secrets, Seen, ToolHandler, Toolbox,
-    Workspace, WorkspaceConfig, WriteTool, arguments, definition,
+    EditTool, Mode, ReadTool, ReadTracker, Workspace, WorkspaceConfig, WriteTool,
 };
+use antiphon_toolbox::{OutputStore, RedactingTools, ToolHandler, Toolbox, arguments, definition};
 use async_trait::async_trait;
 
 /// Goes on until it is canceled, as a tool of another executor can.
@@ -44,11 +45,11 @@ impl ToolExecutor for Sleeper {
 
 fn toolbox(folder: &std::path::Path) -> Toolbox {
     let workspace = Workspace::open(WorkspaceConfig::of(folder, Mode::Workspace)).unwrap();
-    let (workspace, seen) = (Arc::new(workspace), Arc::new(Seen::new()));
+    let (workspace, reads) = (Arc::new(workspace), Arc::new(ReadTracker::new()));
     let handlers: Vec<Box<dyn ToolHandler>> = vec![
-        Box::new(ReadTool::new(workspace.clone(), seen.clone())),
-        Box::new(WriteTool::new(workspace.clone(), seen.clone())),
-        Box::new(EditTool::new(workspace, seen)),
+        Box::new(ReadTool::new(workspace.clone(), reads.clone())),
+        Box::new(WriteTool::new(workspace.clone(), reads.clone())),
+        Box::new(EditTool::new(workspace, reads)),
     ];
     let aside = Arc::new(OutputStore::open(&folder.join(".antiphon/results")).unwrap());
     Toolbox::new(handlers, vec![Arc::new(Sleeper)], aside).unwrap()
@@ -103,7 +104,7 @@ async fn tools_without_secrets_keep_it_too() {
     let bench = async || {
         let tools = Arc::new(toolbox(folder.path()));
         let secrets = Secrets::from_iter(["a secret of ours".into()]);
-        bench(folder.path(), Redacting::new(tools, secrets))
+        bench(folder.path(), RedactingTools::new(tools, secrets))
     };
     let passed = tool::check(bench).await.unwrap();
     assert_eq!(passed.checks, tool::checks());

@@ -1,5 +1,5 @@
-//! Privileges within the user namespace: passed on to the second process, which gives them up for
-//! good once everything is mounted.
+//! Capabilities within the user namespace. The second process inherits them and drops them for good
+//! once everything is mounted.
 
 use rustix::thread::{
     CapabilitiesSecureBits, CapabilitySet, CapabilitySets, capabilities,
@@ -11,12 +11,12 @@ use rustix::thread::{
 use crate::SandboxError;
 use crate::sandbox_error::Step;
 
-/// What the second process needs: to mount, to bring up its loopback, to give the rest up.
+/// Capabilities of the second process: to mount, to bring up the loopback, and to drop the others.
 const NEEDED: [CapabilitySet; 3] =
     [CapabilitySet::SYS_ADMIN, CapabilitySet::NET_ADMIN, CapabilitySet::SETPCAP];
 
-/// Lets the privileges of a new user namespace survive the start of another program.
-pub(crate) fn pass_on() -> Result<(), SandboxError> {
+/// Lets the capabilities of a new user namespace survive the start of another program.
+pub(crate) fn keep_over_exec() -> Result<(), SandboxError> {
     let step = "pass on its privileges";
     let sets = capabilities(None).during(step)?;
     let inheritable = NEEDED.into_iter().fold(sets.inheritable, CapabilitySet::union);
@@ -27,9 +27,8 @@ pub(crate) fn pass_on() -> Result<(), SandboxError> {
         .during(step)
 }
 
-/// Gives up every privilege, also that of getting one again: a process of the user `root` that
-/// starts a program has none either.
-pub(crate) fn give_up() -> Result<(), SandboxError> {
+/// Drops every capability, and the right to gain one: not even a program started by `root` has any.
+pub(crate) fn drop_all() -> Result<(), SandboxError> {
     let step = "give up its privileges";
     clear_ambient_capability_set().during(step)?;
     for number in 0..u64::BITS {

@@ -1,4 +1,4 @@
-//! The first of the two processes: makes the namespaces and starts the second one in them.
+//! The first of the two processes: creates the namespaces and starts the second process in them.
 
 use std::path::Path;
 use std::process::{Child, Command};
@@ -8,26 +8,26 @@ use nix::sched::{CloneFlags, unshare};
 use rustix::process::{getegid, geteuid, set_child_subreaper};
 
 use crate::placeholder::Placeholders;
+use crate::protected_path::protected_paths;
 use crate::sandbox_error::{NAMESPACES_REMEDY, Step};
-use crate::shield::shields;
 use crate::{Mode, Policy, SandboxError, capability, limits};
 
-/// The second process, and what has to stay for as long as it runs.
+/// The second process, and resources that must live as long as it runs.
 #[derive(Debug)]
 pub struct Confined {
-    /// The second process. In every mode but [`Mode::Full`] everything it started is gone when
-    /// its end is seen.
+    /// The second process. In every mode but [`Mode::Full`] all its descendants have ended when it
+    /// is seen to end.
     pub child: Child,
     _placeholders: Placeholders,
 }
 
 impl Policy {
-    /// Starts `inside` in namespaces of its own. It has to call [`Policy::enforce`] with the same
-    /// policy before anything else. The calling process must have a single thread, and is changed:
-    /// whatever else it starts is in these namespaces too.
+    /// Starts `inside` in new namespaces. That program must call [`Policy::enforce`] with the same
+    /// policy before it does anything else. The calling process must have a single thread. It is
+    /// changed: every other process it starts is in these namespaces too.
     ///
-    /// In [`Mode::Full`] there are no namespaces: `inside` is started as it is, and what it leaves
-    /// behind becomes a child of the caller.
+    /// In [`Mode::Full`] there are no namespaces: `inside` is started directly, and processes it
+    /// leaves become children of the caller.
     pub fn confine(&self, inside: &mut Command) -> Result<Confined, SandboxError> {
         let policy = self.resolved()?;
         let placeholders = match policy.mode {
@@ -36,8 +36,8 @@ impl Policy {
                 Placeholders::claim(&[])?
             }
             Mode::ReadOnly | Mode::Workspace => {
-                alone()?;
-                let placeholders = Placeholders::claim(&shields(&policy)?)?;
+                require_single_thread()?;
+                let placeholders = Placeholders::claim(&protected_paths(&policy)?)?;
                 isolate()?;
                 placeholders
             }
@@ -47,8 +47,8 @@ impl Policy {
     }
 }
 
-/// A namespace is entered by one thread alone: the others would stay outside.
-pub(crate) fn alone() -> Result<(), SandboxError> {
+/// Fails unless this process has a single thread: only that thread would enter a namespace.
+pub(crate) fn require_single_thread() -> Result<(), SandboxError> {
     let threads = std::fs::read_dir("/proc/self/task").during("count its threads")?.count();
     if threads == 1 {
         return Ok(());
@@ -66,7 +66,7 @@ fn isolate() -> Result<(), SandboxError> {
     write("/proc/self/setgroups", "deny")?;
     write("/proc/self/uid_map", &format!("{user} {user} 1"))?;
     write("/proc/self/gid_map", &format!("{group} {group} 1"))?;
-    capability::pass_on()
+    capability::keep_over_exec()
 }
 
 fn write(path: &str, text: &str) -> Result<(), SandboxError> {

@@ -1,4 +1,4 @@
-//! A `/dev` with what programs expect and nothing that leads to hardware.
+//! A `/dev` with the devices that programs expect and none that leads to hardware.
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -8,7 +8,7 @@ use rustix::mount::{MountFlags, mount, mount_remount};
 
 use crate::SandboxError;
 use crate::sandbox_error::Step;
-use crate::view::{bind, fd_path, held, tmpfs};
+use crate::view::{bind, fd_path, open_path, tmpfs};
 
 const DEVICES: [&str; 6] = ["full", "null", "random", "tty", "urandom", "zero"];
 
@@ -20,16 +20,16 @@ const LINKS: [(&str, &str); 5] = [
     ("ptmx", "pts/ptmx"),
 ];
 
-/// An empty file that nobody can change, to be mounted over files that are hidden.
+/// An empty read-only file, mounted over hidden files.
 pub(crate) const NOTHING: &str = "/dev/.nothing";
 
-/// Covers `/dev` with a small one.
+/// Mounts a small `/dev` over the one of the machine.
 pub(crate) fn devices() -> Result<(), SandboxError> {
     let dev = Path::new("/dev");
     let step = "make a `/dev` of its own";
     // Opened before they are covered.
     let devices: Vec<_> =
-        DEVICES.iter().filter_map(|name| Some((name, held(&dev.join(name)).ok()?))).collect();
+        DEVICES.iter().filter_map(|name| Some((name, open_path(&dev.join(name)).ok()?))).collect();
     tmpfs(dev, MountFlags::NOEXEC, c"size=1m,mode=755")?;
     for (name, fd) in devices {
         File::create(dev.join(name)).during(step)?;
@@ -43,7 +43,7 @@ pub(crate) fn devices() -> Result<(), SandboxError> {
     tmpfs(&dev.join("shm"), MountFlags::empty(), c"size=512m,mode=1777")?;
     fs::create_dir(dev.join("pts")).during(step)?;
     let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
-    // Without it there are no terminals inside, which few commands need.
+    // If it fails there are no terminals inside, which few commands need.
     let _ = mount("devpts", "/dev/pts", "devpts", flags, c"newinstance,ptmxmode=0666,mode=620");
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mount_remount(dev, MountFlags::BIND | MountFlags::RDONLY | flags, "").during(step)

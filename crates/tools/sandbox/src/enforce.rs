@@ -9,14 +9,16 @@ use rustix::process::{
     setsid,
 };
 
-use crate::confine::{alone, unavailable, unconfined};
+use crate::confine::{require_single_thread, unavailable, unconfined};
 use crate::listener::listeners;
+use crate::protected_path::protected_paths;
 use crate::sandbox_error::Step;
-use crate::shield::shields;
 use crate::view::View;
-use crate::{Mode, Network, Policy, SandboxError, capability, limits, loopback, syscalls, writes};
+use crate::{
+    Mode, Network, Policy, SandboxError, capability, limits, loopback, syscalls, write_limit,
+};
 
-/// A process that is restricted, and what has to stay true for that.
+/// Proof that this process is restricted, with the paths that must stay covered.
 #[derive(Debug)]
 pub struct Enforced {
     covered: Vec<PathBuf>,
@@ -24,15 +26,15 @@ pub struct Enforced {
 }
 
 impl Policy {
-    /// Restricts the calling process and all that it will start. It has to be the one that
+    /// Restricts the calling process and every process it will start. It must be the process that
     /// [`Policy::confine`] started, with the same policy, and have a single thread. After an error
     /// it may be restricted in part and should end.
     ///
-    /// Everything is gone when this process ends, and it ends when the one that started it does.
+    /// When this process ends, every process it started ends; it ends when its parent ends.
     pub fn enforce(&self) -> Result<Enforced, SandboxError> {
         let policy = self.resolved()?;
         set_parent_process_death_signal(Some(Signal::KILL)).during("tie itself to its parent")?;
-        // Fails only for who leads a group already, and then has no terminal either.
+        // Fails only for a group leader, which has no terminal either.
         let _ = setsid();
         match policy.mode {
             Mode::Full => {
@@ -45,8 +47,8 @@ impl Policy {
 }
 
 impl Enforced {
-    /// A protected place that is protected no longer, because somebody outside replaced it or made
-    /// it. A new sandbox has to be made then.
+    /// A path that is no longer protected, because a process outside replaced or created it. Then a
+    /// new sandbox is needed.
     pub fn stale(&self) -> Option<&Path> {
         let uncovered = self.covered.iter().find(|path| !is_covered(path));
         let made = || self.absent.iter().find(|path| path.symlink_metadata().is_ok());
@@ -55,34 +57,34 @@ impl Enforced {
 }
 
 fn confined(policy: &Policy) -> Result<Enforced, SandboxError> {
-    alone()?;
+    require_single_thread()?;
     if getpid().as_raw_pid() != 1 {
         return Err(SandboxError::Failed {
             step: "restrict the process".to_owned(),
             reason: "it was not started in a process namespace of its own".to_owned(),
         });
     }
-    // Read while the outside is still seen.
+    // Read before the view is built, while the sockets outside are visible.
     let listeners = listeners(&std::fs::read("/proc/net/unix").unwrap_or_default());
-    let shields = shields(policy)?;
+    let protected_paths = protected_paths(policy)?;
     let mut namespaces = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC;
     match policy.network {
         Network::Off => namespaces |= CloneFlags::CLONE_NEWNET,
         Network::On => {}
     }
     unshare(namespaces).map_err(unavailable)?;
-    let view = View::build(policy, &shields, &listeners)?;
+    let view = View::build(policy, &protected_paths, &listeners)?;
     match policy.network {
-        Network::Off => loopback::raise()?,
+        Network::Off => loopback::bring_up()?,
         Network::On => {}
     }
     limits::all(&policy.limits)?;
-    capability::give_up()?;
-    // Nobody inside looks into this process, whose socket leads outside.
+    capability::drop_all()?;
+    // No process inside may inspect this process, whose socket leads outside.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).during("close its memory")?;
     let mut writable = view.writable;
     writable.push(PathBuf::from("/dev"));
-    writes::only_beneath(&writable)?;
+    write_limit::only_below(&writable)?;
     syscalls::restrict()?;
     Ok(Enforced { covered: view.covered, absent: view.absent })
 }
@@ -91,7 +93,7 @@ fn is_covered(path: &Path) -> bool {
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
     match statx(CWD, path, flags, StatxFlags::empty()) {
         Ok(found) => {
-            // Kernels before 5.8 do not say.
+            // Kernels before 5.8 do not report it.
             !found.stx_attributes_mask.contains(StatxAttributes::MOUNT_ROOT)
                 || found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT)
         }

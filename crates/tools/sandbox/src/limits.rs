@@ -1,4 +1,4 @@
-//! How much of the machine commands may take.
+//! Resource limits of commands.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::system::uname;
@@ -6,34 +6,34 @@ use rustix::system::uname;
 use crate::sandbox_error::Step;
 use crate::{Limits, SandboxError};
 
-/// Processes and threads in one sandbox, and as many again as [`TASKS_PER_CORE_MAX`] says for each
-/// core of the machine. The next one is refused.
+/// Most processes and threads in one sandbox, plus [`TASKS_PER_CORE_MAX`] for each core of the
+/// machine. Further ones are refused.
 const TASKS_MAX: u64 = 1024;
 
 const TASKS_PER_CORE_MAX: u64 = 64;
 
-/// Open files of one process.
+/// Most open files of one process.
 const OPEN_FILES_MAX: u64 = 16_384;
 
-/// No core dumps, and a sane number of open files.
+/// Turns off core dumps and limits open files.
 pub(crate) fn files_and_dumps() -> Result<(), SandboxError> {
     lower(Resource::Core, 0)?;
     lower(Resource::Nofile, OPEN_FILES_MAX)
 }
 
-/// All of them. To be set within the user namespace: there, tasks are counted by themselves.
+/// Sets all limits. Must be called within the user namespace, where tasks are counted separately.
 pub(crate) fn all(limits: &Limits) -> Result<(), SandboxError> {
     files_and_dumps()?;
-    // The kernel exempts root from this one; the process namespace has the same limit.
+    // Root is exempt from this limit; the PID namespace has the same limit.
     lower(Resource::Nproc, tasks_max())?;
     limits.process_bytes_max.map_or(Ok(()), |bytes_max| lower(Resource::As, bytes_max))
 }
 
-/// The most there can be in this process namespace. It counts for root as well.
+/// Limits the tasks of this PID namespace. Applies to root too.
 pub(crate) fn namespace_tasks() {
-    // Before, the file is the whole machine's, and root could write it.
+    // In older kernels the file belongs to the whole machine, and root could change it.
     if release(uname().release().to_bytes()) >= Some((6, 14)) {
-        // Without it the other limit remains.
+        // If it fails, the other limit remains.
         let _ = std::fs::write("/proc/sys/kernel/pid_max", tasks_max().to_string());
     }
 }

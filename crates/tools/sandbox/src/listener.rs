@@ -1,11 +1,11 @@
-//! Sockets in the file system that somebody outside listens on: whoever reaches one reaches what
-//! is behind it, a container engine or a key agent, whatever else the sandbox forbids.
+//! Sockets in the file system that programs outside listen on. A socket gives access to the program
+//! behind it, such as a container engine or a key agent, whatever else the sandbox forbids.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-/// The paths in the text of `/proc/net/unix`.
+/// Parses the paths in the text of `/proc/net/unix`.
 pub(crate) fn listeners(table: &[u8]) -> Vec<PathBuf> {
     let lines = table.split(|byte| *byte == b'\n');
     let path = |line: &[u8]| {

@@ -1,4 +1,4 @@
-//! The loopback interface of a new network namespace: there, but down until somebody raises it.
+//! The loopback interface of a new network namespace, which is down at first.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use crate::SandboxError;
 use crate::sandbox_error::Step;
 
 /// Lets processes of this namespace talk to each other over 127.0.0.1 and `::1`.
-pub(crate) fn raise() -> Result<(), SandboxError> {
+pub(crate) fn bring_up() -> Result<(), SandboxError> {
     let step = "raise its loopback interface";
     let netlink = socket(AddressFamily::NETLINK, SocketType::RAW, None).during(step)?;
     let kernel = SocketAddrNetlink::new(0, 0);
@@ -19,7 +19,7 @@ pub(crate) fn raise() -> Result<(), SandboxError> {
     acknowledged(answer.get(..bytes).unwrap_or_default()).during(step)
 }
 
-/// `RTM_NEWLINK`: interface 1, which is always the loopback, is to have `IFF_UP`.
+/// `RTM_NEWLINK` that sets `IFF_UP` on interface 1, which is always the loopback.
 fn request() -> Vec<u8> {
     const LENGTH: u32 = 32;
     const RTM_NEWLINK: u16 = 16;
@@ -37,7 +37,7 @@ fn request() -> Vec<u8> {
     bytes
 }
 
-/// After the header of 16 bytes stands the error, negative, or 0.
+/// The error follows the header of 16 bytes: negative, or 0 for success.
 fn acknowledged(answer: &[u8]) -> io::Result<()> {
     match answer.get(16..20).and_then(|bytes| bytes.try_into().ok()).map(i32::from_ne_bytes) {
         Some(0) => Ok(()),

@@ -1,4 +1,4 @@
-//! What is mounted, as the kernel lists it.
+//! Mounts, as the kernel lists them.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -10,11 +10,11 @@ use rustix::mount::MountFlags;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Mount {
     pub(crate) at: PathBuf,
-    /// What a remount must repeat: in a user namespace none of these can be taken away.
+    /// Flags that a remount must repeat: in a user namespace none of them can be removed.
     pub(crate) flags: MountFlags,
 }
 
-/// Reads the text of `/proc/self/mountinfo`. A line that is not understood is left out.
+/// Parses the text of `/proc/self/mountinfo`. Skips lines that it cannot parse.
 pub(crate) fn mounts(table: &[u8]) -> Vec<Mount> {
     table.split(|byte| *byte == b'\n').filter_map(mount).collect()
 }
@@ -34,7 +34,7 @@ fn flag(option: &str) -> MountFlags {
         "nodev" => MountFlags::NODEV,
         "noexec" => MountFlags::NOEXEC,
         "nosymfollow" => MountFlags::NOSYMFOLLOW,
-        // Times of access are kept by a remount that does not name them.
+        // A remount that does not name access-time flags keeps them.
         _ => MountFlags::empty(),
     }
 }

@@ -1,8 +1,7 @@
-//! Empty folders that stand where a protected name is missing, so that there is something to
-//! mount over.
+//! Empty folders in place of missing protected names, so that there is something to mount over.
 //!
-//! A placeholder carries the sticky bit, which says what it is. Whoever needs one holds a shared
-//! lock on it; whoever leaves takes it away if nobody else holds one and nobody filled it.
+//! A placeholder has the sticky bit, which marks it. A user of one holds a shared lock on it, and
+//! removes it at the end if no other user holds a lock and it is still empty.
 
 use std::fs::{DirBuilder, File, Metadata};
 use std::io;
@@ -12,56 +11,57 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 
 use crate::SandboxError;
+use crate::protected_path::{ProtectedPath, metadata_of};
 use crate::sandbox_error::Step;
-use crate::shield::{Shield, look};
 
-/// The sticky bit is not subject to the umask, so it is there from the first moment.
+/// The sticky bit is not subject to the umask, so it is set from the start.
 const MODE: u32 = 0o1755;
 const STICKY: u32 = 0o1000;
 
-/// How often a placeholder that vanishes while it is claimed is made anew.
+/// How often to create a placeholder again that vanishes while it is claimed.
 const ATTEMPTS_MAX: usize = 100;
 
-/// The placeholders that somebody needs; taken away when it is dropped.
+/// Placeholders in use. Removed on drop.
 #[derive(Debug)]
 pub(crate) struct Placeholders {
-    held: Vec<(PathBuf, File)>,
+    open_path: Vec<(PathBuf, File)>,
 }
 
 impl Placeholders {
-    /// Makes what is missing, and holds on to what others made.
-    pub(crate) fn claim(shields: &[Shield]) -> Result<Self, SandboxError> {
-        let mut held = Vec::new();
-        for shield in shields.iter().filter(|shield| shield.root.is_some()) {
-            let claimed = claim(&shield.path);
-            let claimed = claimed.during(format!("reserve `{}`", shield.path.display()))?;
-            held.extend(claimed.map(|lock| (shield.path.clone(), lock)));
+    /// Creates missing placeholders and locks existing ones.
+    pub(crate) fn claim(protected_paths: &[ProtectedPath]) -> Result<Self, SandboxError> {
+        let mut open_path = Vec::new();
+        for protected in protected_paths.iter().filter(|protected| protected.root.is_some()) {
+            let claimed = claim(&protected.path);
+            let claimed = claimed.during(format!("reserve `{}`", protected.path.display()))?;
+            open_path.extend(claimed.map(|lock| (protected.path.clone(), lock)));
         }
-        Ok(Self { held })
+        Ok(Self { open_path })
     }
 }
 
 impl Drop for Placeholders {
     fn drop(&mut self) {
-        for (path, lock) in &self.held {
+        for (path, lock) in &self.open_path {
             if flock(lock, FlockOperation::NonBlockingLockExclusive).is_ok() && same(path, lock) {
-                // It is not empty any more if somebody made use of it: then it stays.
+                // Fails, as it should, if the folder is no longer empty.
                 let _ = std::fs::remove_dir(path);
             }
         }
     }
 }
 
-/// Whether an empty folder stands here only to be mounted over.
+/// Whether this empty folder is a placeholder.
 fn is_placeholder(path: &Path, found: &Metadata) -> bool {
     let empty = || std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
     found.is_dir() && found.permissions().mode() & STICKY != 0 && empty()
 }
 
-/// Holds the placeholder at `path`. `None` if there is something else, or nothing can be made here.
+/// Locks the placeholder at `path`. `None` if something else is there, or if no folder can be
+/// created here.
 fn claim(path: &Path) -> io::Result<Option<File>> {
     for _ in 0..ATTEMPTS_MAX {
-        match look(path) {
+        match metadata_of(path) {
             Some(found) if is_placeholder(path, &found) => {}
             Some(_) => return Ok(None),
             None => match make(path) {
@@ -91,15 +91,15 @@ fn make(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Where we cannot make anything, nobody whom we start can.
+/// Where this process cannot create a folder, its descendants cannot either.
 fn is_refusal(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
 fn same(path: &Path, lock: &File) -> bool {
     let id = |found: Metadata| (found.dev(), found.ino());
-    match (look(path), lock.metadata()) {
-        (Some(there), Ok(held)) => id(there) == id(held),
+    match (metadata_of(path), lock.metadata()) {
+        (Some(there), Ok(open_path)) => id(there) == id(open_path),
         (_, _) => false,
     }
 }
@@ -109,16 +109,16 @@ mod tests {
     use super::*;
     use crate::Guard;
 
-    fn shield(root: &Path) -> [Shield; 1] {
+    fn protected(root: &Path) -> [ProtectedPath; 1] {
         let path = root.join(".git");
-        [Shield { path, guard: Guard::ReadOnly, root: Some(root.to_owned()) }]
+        [ProtectedPath { path, guard: Guard::ReadOnly, root: Some(root.to_owned()) }]
     }
 
     #[test]
-    fn the_last_one_to_leave_takes_it_away() {
+    fn the_last_user_removes_a_placeholder() {
         let root = tempfile::tempdir().unwrap();
-        let first = Placeholders::claim(&shield(root.path())).unwrap();
-        let second = Placeholders::claim(&shield(root.path())).unwrap();
+        let first = Placeholders::claim(&protected(root.path())).unwrap();
+        let second = Placeholders::claim(&protected(root.path())).unwrap();
         drop(first);
         assert!(root.path().join(".git").is_dir());
         drop(second);
@@ -126,19 +126,19 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_filled_stays() {
+    fn a_filled_placeholder_stays() {
         let root = tempfile::tempdir().unwrap();
-        let placeholders = Placeholders::claim(&shield(root.path())).unwrap();
+        let placeholders = Placeholders::claim(&protected(root.path())).unwrap();
         std::fs::write(root.path().join(".git/HEAD"), "ref").unwrap();
         drop(placeholders);
         assert!(root.path().join(".git/HEAD").exists());
     }
 
     #[test]
-    fn what_was_there_is_left_alone() {
+    fn an_existing_folder_is_left_alone() {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir(root.path().join(".git")).unwrap();
-        drop(Placeholders::claim(&shield(root.path())).unwrap());
+        drop(Placeholders::claim(&protected(root.path())).unwrap());
         assert!(root.path().join(".git").is_dir());
     }
 }

@@ -1,5 +1,5 @@
-//! What a process may touch, as data. Nothing of it comes from a model or a project: whoever
-//! wires the binary says it.
+//! The sandbox policy, as data. It comes from the user's configuration, never from a model or a
+//! project.
 
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
@@ -8,93 +8,92 @@ use serde::{Deserialize, Serialize};
 
 use crate::SandboxError;
 
-/// What commands may touch.
+/// What commands may access.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Policy {
-    /// How much.
+    /// How much of the file system commands may write.
     pub mode: Mode,
-    /// The folders that are worked in. Absolute, and there already.
+    /// The folders to work in. Absolute paths of existing folders.
     pub roots: Vec<PathBuf>,
-    /// Names directly beneath each root that stay as they are. One that is not there cannot be
-    /// made either.
+    /// Names directly below each root that commands cannot change. A missing one cannot be created.
     pub protected: Vec<Protected>,
-    /// Files and folders that cannot even be read, wherever they are: keys, settings, results.
+    /// Files and folders that cannot even be read, anywhere: keys, settings, results.
     pub hidden: Vec<PathBuf>,
-    /// A private folder that is seen as `/tmp` and `/var/tmp`.
+    /// A private folder that appears as `/tmp` and `/var/tmp`.
     pub tmp: PathBuf,
-    /// What is to be seen although it lies beneath `/tmp` or `/run`, where nothing of the
-    /// machine's is seen otherwise.
+    /// Paths below `/tmp` or `/run` that stay visible. Everything else there is hidden.
     pub readable: Vec<PathBuf>,
-    /// Whether there is a network.
+    /// Whether commands have network access.
     pub network: Network,
-    /// How much of the machine.
+    /// Resource limits.
     pub limits: Limits,
 }
 
-/// How much commands may touch.
+/// How much of the file system commands may write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// Writes go to the private temp folder and nowhere else.
+    /// Commands write only to the private temp folder.
     ReadOnly,
-    /// Writes go to the roots and to the private temp folder.
+    /// Commands write to the roots and to the private temp folder.
     Workspace,
-    /// Whatever the user may. There is no sandbox: only the environment, the limits on open files
-    /// and core dumps, and the end of everything with its task are as in the other modes.
+    /// Everything that the user may do. There is no sandbox: only the environment, the limits on
+    /// open files and core dumps, and the end of all processes with their task are as in the other
+    /// modes.
     Full,
 }
 
-/// Whether there is a network.
+/// Whether commands have network access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Network {
-    /// A loopback interface of the sandbox's own, and nothing else.
+    /// Only a loopback interface of the sandbox's own.
     Off,
-    /// The machine's.
+    /// The network of the machine.
     On,
 }
 
-/// A name beneath each root that commands leave alone.
+/// A name below each root that commands cannot change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Protected {
-    /// The name, compared whole.
+    /// The name, compared as a whole.
     pub name: String,
-    /// From what it is protected.
+    /// The kind of protection.
     pub guard: Guard,
 }
 
-/// From what something is protected.
+/// The kind of protection of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Guard {
-    /// From being changed.
+    /// It cannot be changed.
     ReadOnly,
-    /// From being changed and from being read.
+    /// It can be neither changed nor read.
     Hidden,
 }
 
-/// How much of the machine commands may take.
+/// Resource limits of commands.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
-    /// Address space of one process, in bytes. None unless the user asks for it: many runtimes
-    /// reserve far more than they use.
+    /// Most address space of one process, in bytes. `None` by default: many runtimes reserve far
+    /// more than they use.
     pub process_bytes_max: Option<u64>,
 }
 
-/// The program that runs commands on our behalf: this binary, told to be a worker. Whatever is
-/// started with it calls the worker's main function and nothing else.
+/// The program that runs commands: usually this binary with an argument that makes it a worker. It
+/// must call the worker's main function and nothing else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerCommand {
-    /// The binary.
+    /// Path of the program.
     pub program: PathBuf,
-    /// How it is told to be a worker.
+    /// Arguments that make the program a worker.
     pub args: Vec<OsString>,
 }
 
-/// Names in a home folder that hold keys and passwords, for [`Policy::hidden`].
+/// Names in a home folder that contain keys and passwords, for [`Policy::hidden`].
 pub const SECRETS_IN_HOME: [&str; 14] = [
     ".aws",
     ".azure",
@@ -113,7 +112,7 @@ pub const SECRETS_IN_HOME: [&str; 14] = [
 ];
 
 impl Protected {
-    /// What is protected unless the user says otherwise: the repository and the control folders.
+    /// The default: the repository and the control folders.
     pub fn usual() -> Vec<Self> {
         let protected = |name: &str, guard| Self { name: name.to_owned(), guard };
         vec![
@@ -134,8 +133,8 @@ impl Mode {
 }
 
 impl Policy {
-    /// The same with every path checked and without symbolic links. Nothing else in this crate
-    /// takes a policy that did not come from here.
+    /// Checks every path and resolves symbolic links. The rest of this crate requires a resolved
+    /// policy.
     pub fn resolved(&self) -> Result<Self, SandboxError> {
         if let Some(protected) = self.protected.iter().find(|protected| !is_name(&protected.name)) {
             return Err(SandboxError::Policy {
@@ -212,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn roots_that_cannot_be_one_are_refused() {
+    fn invalid_roots_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         std::fs::write(&file, "").unwrap();

@@ -1,7 +1,8 @@
-//! Tries the sandbox out on this machine, for whoever wants to know before trusting it.
+//! Tests the sandbox on this machine.
 //!
-//! The attempts are made for real: by a worker, in a sandbox, against files, sockets and processes
-//! that were put outside for it. What it says is not believed where one can look.
+//! The attempts are real: a worker in a sandbox makes them against files, sockets and processes
+//! outside that were prepared for it. Where the outside can be inspected, the worker's report is
+//! not trusted.
 
 use std::fs;
 use std::io::{self, Write};
@@ -18,50 +19,51 @@ use serde::{Deserialize, Serialize};
 use crate::sandbox_error::Step;
 use crate::{Limits, Mode, Network, Policy, Protected, SandboxError, WorkerCommand};
 
-/// Where a worker finds what it is to try.
-const ORDER: &str = "ANTIPHON_PROBE";
+/// The environment variable that contains the [`ProbeRequest`] of a worker.
+const PROBE_VARIABLE: &str = "ANTIPHON_PROBE";
 
 /// How long an attempt to connect may take.
 const CONNECT_MAX: Duration = Duration::from_secs(2);
 
-/// What came of the attempts.
+/// The results of all attempts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// Each attempt, in order.
+    /// The attempts, in order.
     pub trials: Vec<Trial>,
 }
 
 /// One attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trial {
-    /// What was tried.
+    /// Description of the attempt.
     pub what: String,
-    /// It came out as it should.
+    /// Whether the outcome was as expected.
     pub passed: bool,
     /// What happened.
     pub detail: String,
 }
 
 impl Report {
-    /// Whether the sandbox holds.
+    /// Whether every attempt had the expected outcome.
     pub fn holds(&self) -> bool {
         !self.trials.is_empty() && self.trials.iter().all(|trial| trial.passed)
     }
 }
 
-/// Tries the sandbox out. `scratch` is a folder that we may write to and that is not in `/tmp`;
-/// nothing is left in it. An error says why there is no sandbox on this machine.
+/// Tests the sandbox. `scratch` is a writable folder outside of `/tmp`; nothing is left in it. The
+/// error says why there is no sandbox on this machine.
 pub fn probe(worker: &WorkerCommand, scratch: &Path) -> Result<Report, SandboxError> {
     let step = "prepare a trial";
     let folder = tempfile::Builder::new().prefix(".probe").tempdir_in(scratch).during(step)?;
-    let place = Place::prepare(folder.path()).during(step)?;
-    let order = Order { stage: Stage::Guard, policy: place.policy(), place: place.clone() };
-    let port = TcpListener::bind(("127.0.0.1", place.port)).during(step)?;
-    let socket = UnixListener::bind(&place.socket).during(step)?;
+    let targets = ProbeTargets::prepare(folder.path()).during(step)?;
+    let request =
+        ProbeRequest { step: ProbeStep::Guard, policy: targets.policy(), targets: targets.clone() };
+    let port = TcpListener::bind(("127.0.0.1", targets.port)).during(step)?;
+    let socket = UnixListener::bind(&targets.socket).during(step)?;
     let output = Command::new(&worker.program)
         .args(&worker.args)
         .env_clear()
-        .env(ORDER, serde_json::to_string(&order).during(step)?)
+        .env(PROBE_VARIABLE, serde_json::to_string(&request).during(step)?)
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .output()
@@ -69,49 +71,51 @@ pub fn probe(worker: &WorkerCommand, scratch: &Path) -> Result<Report, SandboxEr
     drop((port, socket));
     let answer = serde_json::from_slice::<Answer>(&output.stdout);
     match answer.during("hear from its worker")? {
-        Answer::Tried(mut trials) => {
-            trials.push(place.inspect());
+        Answer::Trials(mut trials) => {
+            trials.push(targets.inspect());
             Ok(Report { trials })
         }
         Answer::Refused(reason) => Err(SandboxError::Failed { step: "be made".to_owned(), reason }),
     }
 }
 
-/// To be called first by whatever [`probe`] starts: makes the attempts if it was started for that.
+/// Must be called first by the program that [`probe`] starts. Makes the attempts if it was started
+/// for that; otherwise returns `None`.
 pub fn answer_probe() -> Option<ExitCode> {
-    let order = std::env::var(ORDER).ok()?;
-    let done = serde_json::from_str(&order).map_err(io::Error::other).and_then(Order::carry_out);
+    let request = std::env::var(PROBE_VARIABLE).ok()?;
+    let done =
+        serde_json::from_str(&request).map_err(io::Error::other).and_then(ProbeRequest::handle);
     Some(if done.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Order {
-    stage: Stage,
+struct ProbeRequest {
+    step: ProbeStep,
     policy: Policy,
-    place: Place,
+    targets: ProbeTargets,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-enum Stage {
+enum ProbeStep {
     Guard,
     Inside,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 enum Answer {
-    Tried(Vec<Trial>),
+    Trials(Vec<Trial>),
     Refused(String),
 }
 
-impl Order {
-    fn carry_out(self) -> io::Result<()> {
-        let answer = match self.stage {
-            Stage::Guard => match self.pass_on() {
+impl ProbeRequest {
+    fn handle(self) -> io::Result<()> {
+        let answer = match self.step {
+            ProbeStep::Guard => match self.start_inner() {
                 Ok(()) => return Ok(()),
                 Err(error) => Answer::Refused(error.to_string()),
             },
-            Stage::Inside => match self.policy.enforce() {
-                Ok(_) => Answer::Tried(self.place.attempts()),
+            ProbeStep::Inside => match self.policy.enforce() {
+                Ok(_) => Answer::Trials(self.targets.attempts()),
                 Err(error) => Answer::Refused(error.to_string()),
             },
         };
@@ -119,19 +123,22 @@ impl Order {
         io::stdout().flush()
     }
 
-    fn pass_on(self) -> Result<(), SandboxError> {
+    fn start_inner(self) -> Result<(), SandboxError> {
         let policy = self.policy.clone();
-        let order = Self { stage: Stage::Inside, ..self };
+        let request = Self { step: ProbeStep::Inside, ..self };
         let mut inside = Command::new("/proc/self/exe");
         inside.args(std::env::args_os().skip(1));
-        inside.env(ORDER, serde_json::to_string(&order).during("pass on the order")?);
-        policy.confine(&mut inside)?.child.wait().during("wait for the trial").map(drop)
+        inside.env(
+            PROBE_VARIABLE,
+            serde_json::to_string(&request).during("encode the probe request")?,
+        );
+        policy.confine(&mut inside)?.child.wait().during("wait for the probe").map(drop)
     }
 }
 
-/// What is put outside and inside to be tried.
+/// Files, sockets and processes that the attempts are made against.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Place {
+struct ProbeTargets {
     root: PathBuf,
     tmp: PathBuf,
     outside: PathBuf,
@@ -140,10 +147,10 @@ struct Place {
     port: u16,
 }
 
-impl Place {
+impl ProbeTargets {
     fn prepare(folder: &Path) -> io::Result<Self> {
         let folder = folder.canonicalize()?;
-        let place = Self {
+        let targets = Self {
             root: folder.join("root"),
             tmp: folder.join("tmp"),
             outside: folder.join("outside"),
@@ -151,11 +158,11 @@ impl Place {
             socket: folder.join("socket"),
             port: TcpListener::bind("127.0.0.1:0")?.local_addr()?.port(),
         };
-        fs::create_dir_all(place.root.join(".git"))?;
-        fs::create_dir(&place.tmp)?;
-        fs::write(&place.outside, "as it was")?;
-        fs::write(&place.secret, "secret")?;
-        Ok(place)
+        fs::create_dir_all(targets.root.join(".git"))?;
+        fs::create_dir(&targets.tmp)?;
+        fs::write(&targets.outside, "as it was")?;
+        fs::write(&targets.secret, "secret")?;
+        Ok(targets)
     }
 
     fn policy(&self) -> Policy {
@@ -171,7 +178,7 @@ impl Place {
         }
     }
 
-    /// Made from inside.
+    /// The attempts, made from inside.
     fn attempts(&self) -> Vec<Trial> {
         let address = ([127, 0, 0, 1], self.port).into();
         vec![
@@ -190,7 +197,7 @@ impl Place {
         ]
     }
 
-    /// Looked at from outside.
+    /// A check from outside.
     fn inspect(&self) -> Trial {
         let same = fs::read(&self.outside).is_ok_and(|text| text == b"as it was");
         let empty = fs::read_dir(self.root.join(".git")).is_ok_and(|mut it| it.next().is_none());
@@ -219,7 +226,7 @@ fn readable(path: &Path) -> io::Result<()> {
     if fs::read(path)?.is_empty() { Err(io::Error::other("nothing to see")) } else { Ok(()) }
 }
 
-/// Succeeds if processes are seen beside this one.
+/// Succeeds if other processes are visible.
 fn others() -> io::Result<()> {
     let is_process = |name: String| name.bytes().all(|byte| byte.is_ascii_digit());
     let entries = fs::read_dir("/proc")?.flatten();

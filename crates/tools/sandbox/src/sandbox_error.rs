@@ -1,31 +1,31 @@
-//! Why a process cannot be restricted. Whatever it is, nothing is run without the restrictions.
+//! Why a process cannot be restricted. Then nothing is run.
 
 use std::fmt::Display;
 use std::path::PathBuf;
 
-/// Why a process cannot be restricted.
+/// Why a process cannot be restricted. Then nothing is run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SandboxError {
-    /// Change the policy.
+    /// The policy is invalid. Change it.
     #[error("{reason}")]
     Policy {
-        /// What is wrong with it.
+        /// What is wrong with the policy.
         reason: String,
     },
-    /// The machine does not have what the sandbox is made of.
+    /// The machine lacks a feature that the sandbox needs.
     #[error("this machine does not allow {what} ({reason}). {remedy}")]
     Unavailable {
-        /// What is missing.
+        /// The missing feature.
         what: &'static str,
-        /// What the kernel said.
+        /// The error of the kernel.
         reason: String,
         /// What the user can do about it.
         remedy: &'static str,
     },
-    /// Something that must be protected cannot be.
+    /// A path cannot be protected.
     #[error("`{path}` cannot be protected: {reason}")]
     Unprotectable {
-        /// What.
+        /// The path.
         path: PathBuf,
         /// Why, and what to do.
         reason: String,
@@ -33,24 +33,24 @@ pub enum SandboxError {
     /// A step failed that works wherever the sandbox is available.
     #[error("the sandbox could not {step}: {reason}")]
     Failed {
-        /// Which step.
+        /// Name of the step.
         step: String,
-        /// What the kernel said.
+        /// The error of the kernel.
         reason: String,
     },
 }
 
-/// What to do where user namespaces are refused.
+/// Advice where user namespaces are refused.
 pub(crate) const NAMESPACES_REMEDY: &str = "Allow user namespaces (`sysctl \
     kernel.apparmor_restrict_unprivileged_userns=0`, `sysctl kernel.unprivileged_userns_clone=1`, \
     `sysctl user.max_user_namespaces=10000`; in a container, a seccomp profile that lets `unshare` \
     and `mount` through), or choose the mode `full`, which runs commands without a sandbox";
 
-/// What to do where landlock is missing.
+/// Advice where landlock is missing.
 pub(crate) const LANDLOCK_REMEDY: &str = "Use Linux 5.13 or later with `landlock` among the \
     `lsm=` of its command line, or choose the mode `full`, which runs commands without a sandbox";
 
-/// Names the step that an error belongs to.
+/// Adds the name of the step to an error.
 pub(crate) trait Step<T> {
     fn during(self, step: impl Display) -> Result<T, SandboxError>;
 }

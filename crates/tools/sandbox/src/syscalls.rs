@@ -1,5 +1,5 @@
-//! Seccomp: what may not even be asked of the kernel. Everything else is allowed; the list is of
-//! what serves to get out, or to get at other processes, and little else.
+//! Seccomp: forbidden system calls. Everything else is allowed; the list has the calls that serve
+//! to leave the sandbox or to reach other processes, and little else.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ const REFUSED: &[i64] = &[
     libc::SYS_quotactl,
     libc::SYS_swapon,
     libc::SYS_swapoff,
-    // Parts of the kernel with a history.
+    // Parts of the kernel with a history of exploits.
     libc::SYS_add_key,
     libc::SYS_request_key,
     libc::SYS_keyctl,
@@ -70,8 +70,8 @@ const REFUSED: &[i64] = &[
     libc::SYS_modify_ldt,
 ];
 
-/// Flags of `clone` and `unshare` that make a namespace. That of time shares its bit with the
-/// signal that `clone` is given, so `clone` cannot ask for it.
+/// Flags of `clone` and `unshare` that create a namespace. The flag of the time namespace shares
+/// its bit with the signal argument of `clone`, so `clone` cannot request it.
 const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWUSER,
     libc::CLONE_NEWNS,
@@ -82,16 +82,16 @@ const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWCGROUP,
 ];
 
-/// Kinds of sockets that may be opened.
+/// Socket families that may be opened.
 const FAMILIES: [i32; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
 
 /// `TIOCSTI` and `TIOCLINUX`: requests to a terminal that type for its user.
 const TYPING: [u64; 2] = [0x5412, 0x541c];
 
-/// Restricts this process and all that it starts. There is no way back.
+/// Restricts this process and every process it starts, for good.
 pub(crate) fn restrict() -> Result<(), SandboxError> {
     let step = "restrict system calls with seccomp";
-    // `clone3` hides its flags from filters. Who gets this answer falls back to `clone`.
+    // `clone3` hides its flags from filters. A caller that gets `ENOSYS` falls back to `clone`.
     let unknown = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
     for (rules, errno) in [(unknown, libc::ENOSYS), (refused().during(step)?, libc::EPERM)] {
         apply_filter(&filter(rules, errno).during(step)?).during(step)?;
@@ -118,7 +118,8 @@ fn refused() -> Result<Rules, seccompiler::BackendError> {
     Ok(rules)
 }
 
-/// No family but those, and of netlink only what tells of interfaces and addresses.
+/// Refuses every other family, and every netlink protocol except the one for interfaces and
+/// addresses.
 fn sockets() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
     let number = |value: i32| u64::from(value.cast_unsigned());
     let others = FAMILIES.map(|family| condition(0, SeccompCmpOp::Ne, number(family)));
@@ -130,7 +131,7 @@ fn sockets() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
     Ok(vec![SeccompRule::new(others)?, SeccompRule::new(netlink)?])
 }
 
-/// The kernel looks at the lower half of these arguments, so nothing else may count here.
+/// The kernel reads only the lower half of these arguments, so only that half is compared.
 fn condition(
     argument: u8,
     operation: SeccompCmpOp,
@@ -150,8 +151,8 @@ fn filter(rules: Rules, errno: i32) -> Result<BpfProgram, seccompiler::BackendEr
     Ok(no_second_table().into_iter().chain(filter).collect())
 }
 
-/// On x86-64 every call has a second number, with bit 30 set, that means the same: without this a
-/// list of numbers forbids nothing. Other processors have no calls there.
+/// On x86-64 every call has a second number, with bit 30 set: without this filter a list of numbers
+/// forbids nothing. Other processors have no calls there.
 fn no_second_table() -> [sock_filter; 3] {
     const LOAD_NUMBER: u16 = 0x20;
     const JUMP_IF_NOT_LESS: u16 = 0x35;

@@ -1,8 +1,8 @@
-//! What of the file system is seen, and what of it can be changed: the mounts.
+//! The mounts: which part of the file system is visible, and which part is writable.
 //!
 //! Nothing is unmounted or moved. The roots and the private temp folder are mounted over
-//! themselves, everything else becomes read-only where it is, and what must not be seen is mounted
-//! over. The order matters: a place is opened before it is covered.
+//! themselves, everything else becomes read-only where it is, and hidden paths are mounted over.
+//! The order matters: a path is opened before it is covered.
 
 use std::fs::{self, File};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -17,29 +17,29 @@ use rustix::mount::{
 
 use crate::device::{self, NOTHING};
 use crate::mount_table::mounts;
+use crate::protected_path::{ProtectedPath, metadata_of};
 use crate::sandbox_error::{NAMESPACES_REMEDY, Step};
-use crate::shield::{Shield, look};
 use crate::{Guard, Policy, SandboxError};
 
-/// What may be needed of `/run`: the programs of some systems.
-const KEPT_IN_RUN: [&str; 2] = ["/run/current-system", "/run/opengl-driver"];
+/// Paths in `/run` that stay visible: the programs of some systems.
+const VISIBLE_IN_RUN: [&str; 2] = ["/run/current-system", "/run/opengl-driver"];
 
-/// How names are resolved; often it leads to `/run`.
+/// The resolver configuration, often a link into `/run`.
 const RESOLVER: &str = "/etc/resolv.conf";
 
-/// Most sockets that are hidden one by one. With more there is no sandbox.
+/// Most sockets that are hidden one by one. With more, the sandbox is refused.
 const LISTENERS_MAX: usize = 4096;
 
-/// What has to stay true of the view for as long as it is used.
+/// The paths that must stay as they are while the view is used.
 #[derive(Debug, Default)]
 pub(crate) struct View {
-    /// Where writing is allowed.
+    /// Writable paths.
     pub(crate) writable: Vec<PathBuf>,
-    /// Places that are mounted over. One that is not any more has been replaced from outside.
+    /// Mount points. One that is no longer a mount point has been replaced from outside.
     pub(crate) covered: Vec<PathBuf>,
-    /// Places that would have to be covered if they were there.
+    /// Missing paths that would have to be covered if they existed.
     pub(crate) absent: Vec<PathBuf>,
-    /// `/tmp`, `/run` and the like: what is in them belongs to whoever is inside.
+    /// `/tmp`, `/run` and similar folders, whose contents belong to the sandbox.
     private: Vec<PathBuf>,
 }
 
@@ -47,38 +47,38 @@ impl View {
     /// Builds the view in the mount namespace of this process, which must be its own.
     pub(crate) fn build(
         policy: &Policy,
-        shields: &[Shield],
+        protected_paths: &[ProtectedPath],
         listeners: &[PathBuf],
     ) -> Result<Self, SandboxError> {
         mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
             .map_err(not_allowed)?;
         let mut view = Self::default();
-        let tmp = held(&over_itself(&policy.tmp)?)?;
+        let tmp = open_path(&over_itself(&policy.tmp)?)?;
         let mut shown = Vec::new();
         for root in outermost_first(&policy.roots) {
             if policy.mode.writes_roots() {
                 view.covered.push(over_itself(&root)?);
                 view.writable.push(root.clone());
             }
-            shown.push((held(&root)?, root));
+            shown.push((open_path(&root)?, root));
         }
         read_only_but(&view.writable, &policy.tmp)?;
         for path in &policy.readable {
-            shown.push((held(path)?, path.clone()));
+            shown.push((open_path(path)?, path.clone()));
         }
         device::devices()?;
         processes()?;
         view.cover_private(&tmp, &shown)?;
-        for shield in shields {
-            view.raise(shield)?;
+        for protected in protected_paths {
+            view.protect(protected)?;
         }
         cover_listeners(listeners)?;
         std::env::set_current_dir("/").during("leave its folder")?;
         Ok(view)
     }
 
-    /// Covers `/tmp` with the private folder and `/run` with nothing, and shows again what lies
-    /// beneath them and belongs to the policy.
+    /// Covers `/tmp` with the private folder and `/run` with an empty one, and shows again the
+    /// paths below them that belong to the policy.
     fn cover_private(
         &mut self,
         tmp: &OwnedFd,
@@ -86,8 +86,8 @@ impl View {
     ) -> Result<(), SandboxError> {
         let resolver = Path::new(RESOLVER).canonicalize().ok();
         let resolver = resolver.filter(|path| path.starts_with("/run"));
-        let kept = KEPT_IN_RUN.into_iter().map(PathBuf::from).chain(resolver);
-        let kept: Vec<_> = kept.filter_map(Kept::find).collect();
+        let entry = VISIBLE_IN_RUN.into_iter().map(PathBuf::from).chain(resolver);
+        let entry: Vec<_> = entry.filter_map(RunEntry::find).collect();
         for path in ["/run", "/var/run", "/tmp", "/var/tmp"] {
             let Ok(real) = Path::new(path).canonicalize() else { continue };
             if self.private.contains(&real) {
@@ -101,8 +101,8 @@ impl View {
             }
             self.private.push(real);
         }
-        for kept in kept {
-            kept.show()?;
+        for entry in entry {
+            entry.show()?;
         }
         for (fd, path) in shown.iter().filter(|(_, path)| self.is_private(path)) {
             fs::create_dir_all(path).during(format!("make `{}`", path.display()))?;
@@ -118,23 +118,23 @@ impl View {
         self.private.iter().any(|at| path.starts_with(at))
     }
 
-    fn raise(&mut self, shield: &Shield) -> Result<(), SandboxError> {
-        let path = &shield.path;
-        let Some(found) = look(path) else {
-            if shield.root.is_some() || !self.is_private(path) {
+    fn protect(&mut self, protected: &ProtectedPath) -> Result<(), SandboxError> {
+        let path = &protected.path;
+        let Some(found) = metadata_of(path) else {
+            if protected.root.is_some() || !self.is_private(path) {
                 self.absent.push(path.clone());
             }
             return Ok(());
         };
-        for pin in shield.pins() {
+        for pin in protected.pins() {
             if !self.covered.iter().any(|covered| covered == pin) {
                 self.covered.push(over_itself(pin)?);
             }
         }
-        match shield.guard {
+        match protected.guard {
             Guard::ReadOnly => {
                 over_itself(path)?;
-                read_only_beneath(path)?;
+                read_only_below(path)?;
             }
             Guard::Hidden if found.is_dir() => {
                 tmpfs(path, MountFlags::RDONLY, c"size=4k,mode=555")?;
@@ -146,9 +146,10 @@ impl View {
     }
 }
 
-/// Hides the sockets that are still seen.
+/// Hides the sockets that are still visible.
 fn cover_listeners(listeners: &[PathBuf]) -> Result<(), SandboxError> {
-    let is_seen = |path: &&PathBuf| look(path).is_some_and(|found| found.file_type().is_socket());
+    let is_seen =
+        |path: &&PathBuf| metadata_of(path).is_some_and(|found| found.file_type().is_socket());
     let seen: Vec<_> = listeners.iter().filter(is_seen).collect();
     if seen.len() > LISTENERS_MAX {
         return Err(SandboxError::Failed {
@@ -159,30 +160,30 @@ fn cover_listeners(listeners: &[PathBuf]) -> Result<(), SandboxError> {
     seen.into_iter().try_for_each(|socket| bind(Path::new(NOTHING), socket))
 }
 
-/// Something in `/run` that is shown although the rest is not.
-enum Kept {
+/// A path in `/run` that stays visible.
+enum RunEntry {
     Link { at: PathBuf, to: PathBuf },
-    Place { at: PathBuf, fd: OwnedFd, folder: bool },
+    Path { at: PathBuf, fd: OwnedFd, folder: bool },
 }
 
-impl Kept {
+impl RunEntry {
     fn find(at: PathBuf) -> Option<Self> {
-        let found = look(&at)?;
+        let found = metadata_of(&at)?;
         if found.is_symlink() {
             let to = fs::read_link(&at).ok()?;
             return Some(Self::Link { at, to });
         }
-        let fd = held(&at).ok()?;
-        Some(Self::Place { at, fd, folder: found.is_dir() })
+        let fd = open_path(&at).ok()?;
+        Some(Self::Path { at, fd, folder: found.is_dir() })
     }
 
     fn show(self) -> Result<(), SandboxError> {
-        let (Self::Link { at, .. } | Self::Place { at, .. }) = &self;
+        let (Self::Link { at, .. } | Self::Path { at, .. }) = &self;
         let step = format!("keep `{}`", at.display());
         fs::create_dir_all(at.parent().unwrap_or(at)).during(&step)?;
         match &self {
             Self::Link { at, to } => symlink(to, at).during(&step),
-            Self::Place { at, fd, folder } => {
+            Self::Path { at, fd, folder } => {
                 let made = if *folder { fs::create_dir(at) } else { File::create(at).map(drop) };
                 made.during(&step)?;
                 bind(&fd_path(fd), at)
@@ -191,7 +192,7 @@ impl Kept {
     }
 }
 
-/// A `/proc` that shows this process namespace alone, and that nobody writes to.
+/// Mounts a read-only `/proc` that shows only this PID namespace.
 fn processes() -> Result<(), SandboxError> {
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mount("proc", "/proc", "proc", flags, None).map_err(|error| SandboxError::Unavailable {
@@ -216,7 +217,7 @@ fn read_only_but(writable: &[PathBuf], tmp: &Path) -> Result<(), SandboxError> {
     remount(|at| !writable.iter().any(|root| at.starts_with(root)) && !at.starts_with(tmp))
 }
 
-fn read_only_beneath(path: &Path) -> Result<(), SandboxError> {
+fn read_only_below(path: &Path) -> Result<(), SandboxError> {
     remount(|at| at.starts_with(path))
 }
 
@@ -224,7 +225,7 @@ fn remount_read_only(path: &Path) -> Result<(), SandboxError> {
     remount(|at| at == path)
 }
 
-/// Makes the mounts read-only that `chosen` chooses.
+/// Makes the selected mounts read-only.
 fn remount(chosen: impl Fn(&Path) -> bool) -> Result<(), SandboxError> {
     let table = fs::read("/proc/self/mountinfo").during("read its mounts")?;
     let table: Vec<_> = mounts(&table).into_iter().filter(|mount| chosen(&mount.at)).collect();
@@ -234,7 +235,7 @@ fn remount(chosen: impl Fn(&Path) -> bool) -> Result<(), SandboxError> {
         let set =
             |flags| mount_remount(&mount.at, MountFlags::BIND | MountFlags::RDONLY | flags, "");
         match set(mount.flags) {
-            // Something else may be mounted here as well, and only the uppermost can be changed.
+            // Another file system may be mounted here as well, and only the topmost can be changed.
             Err(Errno::PERM) => set(all),
             answer => answer,
         }
@@ -244,7 +245,7 @@ fn remount(chosen: impl Fn(&Path) -> bool) -> Result<(), SandboxError> {
     Ok(())
 }
 
-/// A mount that we do not reach by its path is not reached by anyone inside.
+/// A mount that this process cannot reach by its path cannot be reached by any process inside.
 fn ignore_unreachable(error: Errno) -> Result<(), Errno> {
     const UNREACHABLE: [Errno; 7] = [
         Errno::ACCESS,
@@ -258,7 +259,7 @@ fn ignore_unreachable(error: Errno) -> Result<(), Errno> {
     if UNREACHABLE.contains(&error) { Ok(()) } else { Err(error) }
 }
 
-/// Mounts a place over itself: a mount of its own, with rights of its own.
+/// Mounts a path over itself, so that it has its own mount flags.
 fn over_itself(path: &Path) -> Result<PathBuf, SandboxError> {
     bind(path, path)?;
     Ok(path.to_owned())
@@ -281,12 +282,12 @@ pub(crate) fn tmpfs(
         .during(format!("cover `{}`", target.display()))
 }
 
-pub(crate) fn held(path: &Path) -> Result<OwnedFd, SandboxError> {
+pub(crate) fn open_path(path: &Path) -> Result<OwnedFd, SandboxError> {
     open(path, OFlags::PATH | OFlags::CLOEXEC, FileMode::empty())
         .during(format!("open `{}`", path.display()))
 }
 
-/// The way to something that is open, whatever covers its path by now.
+/// A path to an open descriptor that works even if its original path is covered.
 pub(crate) fn fd_path(fd: &OwnedFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", fd.as_raw_fd()))
 }

@@ -1,4 +1,4 @@
-//! The sandbox, tried out on this machine.
+//! Tests of the sandbox on this machine.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -22,8 +22,8 @@ fn a_worker_that_does_nothing_proves_nothing() {
     assert!(error.to_string().contains("hear from its worker"), "{error}");
 }
 
-/// A folder that can be written to and is not beneath one that a sandbox has of its own: that of
-/// the build, unless that is in `/tmp`.
+/// A writable folder that is not below a folder that the sandbox replaces: the build folder, unless
+/// it is in `/tmp`.
 fn scratch() -> PathBuf {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let candidates = [env!("CARGO_TARGET_TMPDIR"), env!("CARGO_MANIFEST_DIR")].map(PathBuf::from);

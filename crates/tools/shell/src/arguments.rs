@@ -1,37 +1,36 @@
-//! What the tools are called with: the schema goes out, the values come in.
+//! The arguments of the shell tools. Their JSON Schemas are sent to the model.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use antiphon_core::{RawJson, Tool, ToolError};
+use antiphon_core::{RawJson, ToolError};
+use antiphon_toolbox::arguments as parse;
 use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
 /// Longest command, in bytes. The kernel takes no argument beyond 131,071.
 pub(crate) const COMMAND_BYTES_MAX: usize = 100_000;
 
-/// How long a command runs before it goes on in the background, in seconds.
+/// How long a command runs before it continues in the background, in seconds.
 pub(crate) const TIMEOUT_S: u64 = 120;
 
-/// The longest that can be asked for, in seconds; also how long one can wait for output.
+/// Longest `timeout_s` and `wait_s`, in seconds.
 pub(crate) const TIMEOUT_S_MAX: u64 = 600;
 
 /// Arguments of `bash`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Bash {
-    /// What to run, as given to `bash -c`.
+    /// The command, as given to `bash -c`.
     pub(crate) command: String,
-    /// Seconds before it goes on in the background: 120 unless given, 600 at most.
+    /// Seconds before the command continues in the background. Default: 120. At most 600.
     #[schemars(range(min = 1, max = 600))]
     pub(crate) timeout_s: Option<u64>,
-    /// Start it in the background at once: for servers and watchers.
+    /// Start the command in the background at once: for servers and watchers.
     pub(crate) background: Option<bool>,
-    /// Folder to run it in, within the workspace; the workspace itself unless given.
+    /// Folder to run the command in, within the workspace. Default: the workspace itself.
     pub(crate) workdir: Option<String>,
-    /// What it is for, in a few words, for people.
+    /// The purpose of the command, in a few words, for people.
     #[serde(rename = "description")]
     #[schemars(rename = "description")]
     pub(crate) _description: Option<String>,
@@ -41,9 +40,9 @@ pub(crate) struct Bash {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BashOutput {
-    /// The id that `bash` gave.
+    /// The id that `bash` returned.
     pub(crate) id: String,
-    /// Seconds to wait for it to end: none unless given, 600 at most.
+    /// Seconds to wait for the end of the command. Default: 0. At most 600.
     #[schemars(range(min = 0, max = 600))]
     pub(crate) wait_s: Option<u64>,
 }
@@ -52,7 +51,7 @@ pub(crate) struct BashOutput {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BashKill {
-    /// The id that `bash` gave.
+    /// The id that `bash` returned.
     pub(crate) id: String,
 }
 
@@ -71,11 +70,11 @@ impl Bash {
             );
         }
         if parsed.command.contains('\0') {
-            return refused("`command` contains a NUL character, which no command can");
+            return refused("`command` contains a NUL character, which no command may have");
         }
         if !parsed.timeout_s.is_none_or(|seconds| (1..=TIMEOUT_S_MAX).contains(&seconds)) {
             return refused(
-                "`timeout_s` must be from 1 to 600; what takes longer goes on in the background",
+                "`timeout_s` must be from 1 to 600; a longer command continues in the background",
             );
         }
         Ok(parsed)
@@ -93,18 +92,18 @@ impl Bash {
     pub(crate) fn workdir(&self, roots: &[PathBuf]) -> Result<PathBuf, ToolError> {
         let refused = |reason: String| invalid(Self::NAME, format!("`workdir` {reason}"));
         let first = roots.first().map_or(Path::new("/"), PathBuf::as_path);
-        let asked = self.workdir.as_deref().unwrap_or("");
-        if asked.contains('\0') {
+        let path = self.workdir.as_deref().unwrap_or("");
+        if path.contains('\0') {
             return Err(refused("contains a NUL character".to_owned()));
         }
-        let folder = first.join(asked).canonicalize();
-        let folder = folder.map_err(|error| refused(format!("`{asked}`: {error}")))?;
+        let folder = first.join(path).canonicalize();
+        let folder = folder.map_err(|error| refused(format!("`{path}`: {error}")))?;
         if !roots.iter().any(|root| folder.starts_with(root)) {
             let first = first.display();
-            return Err(refused(format!("`{asked}` is not within the workspace `{first}`")));
+            return Err(refused(format!("`{path}` is not within the workspace `{first}`")));
         }
         if !folder.is_dir() {
-            return Err(refused(format!("`{asked}` is not a folder")));
+            return Err(refused(format!("`{path}` is not a folder")));
         }
         Ok(folder)
     }
@@ -132,35 +131,6 @@ impl BashKill {
     pub(crate) fn parse(arguments: &RawJson) -> Result<Self, ToolError> {
         parse(Self::NAME, arguments)
     }
-}
-
-/// How the model is told of a tool that takes an `A`.
-pub(crate) fn tool<A: JsonSchema>(name: &str, description: &str) -> Tool {
-    let mut settings = SchemaSettings::draft2020_12();
-    settings.meta_schema = None;
-    settings.inline_subschemas = true;
-    let mut schema = settings.into_generator().into_root_schema_for::<A>();
-    for unneeded in ["title", "description"] {
-        schema.remove(unneeded);
-    }
-    let properties = schema.get_mut("properties").and_then(|value| value.as_object_mut());
-    for property in properties.into_iter().flat_map(|properties| properties.values_mut()) {
-        // Number formats such as `uint64` are unknown to providers.
-        property.as_object_mut().and_then(|property| property.remove("format"));
-    }
-    let parameters = RawJson::of(&schema).unwrap_or_else(|_| RawJson::empty_object());
-    Tool { name: name.to_owned(), description: description.to_owned(), parameters }
-}
-
-fn parse<A: DeserializeOwned>(tool: &str, arguments: &RawJson) -> Result<A, ToolError> {
-    if !arguments.is_object() {
-        return Err(invalid(tool, "expected a JSON object with named arguments".to_owned()));
-    }
-    arguments.to().map_err(|error| {
-        let reason = error.to_string();
-        // Line and column are those of a text that the model does not see as lines.
-        invalid(tool, reason.split(" at line ").next().unwrap_or_default().to_owned())
-    })
 }
 
 fn invalid(tool: &str, reason: String) -> ToolError {

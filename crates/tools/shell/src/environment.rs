@@ -1,14 +1,14 @@
-//! What commands find in their environment: what is named here or by the user, and nothing else.
-//! Keys of providers, what loads code into programs, and what makes programs ask for input stay
-//! out.
+//! The environment of commands: variables named here or by the user, and no others. It never
+//! contains keys of providers, variables that load code into programs, or variables that make
+//! programs ask for input.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
-/// Taken over as they are. `LC_…` is too.
-const TAKEN_OVER: [&str; 7] = ["HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "TZ", "USER"];
+/// Passed to commands unchanged, as is `LC_…`.
+const PASSED_THROUGH: [&str; 7] = ["HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "TZ", "USER"];
 
-/// Never taken over, even if the user names them.
+/// Never passed to commands, even if the user names them.
 const REFUSED: [&str; 10] = [
     "ANTHROPIC_API_KEY",
     "BASHOPTS",
@@ -22,7 +22,7 @@ const REFUSED: [&str; 10] = [
     "SHELLOPTS",
 ];
 
-/// Nobody is there to read a pager, to answer a question, or to see colors.
+/// Set for every command: there is no person to read a pager, answer a question or see colors.
 const SET: [(&str, &str); 13] = [
     ("DEBIAN_FRONTEND", "noninteractive"),
     ("GH_PROMPT_DISABLED", "1"),
@@ -39,24 +39,24 @@ const SET: [(&str, &str); 13] = [
     ("TERM", "dumb"),
 ];
 
-/// What commands find in their environment.
+/// The environment variables of commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Environment(BTreeMap<OsString, OsString>);
 
-/// A variable that the user may not name.
+/// The user named a variable that commands may not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the variable `{name}` cannot be given to commands: it holds a key, or changes what every \
      program does. Remove it from the list"
 )]
 pub struct EnvironmentError {
-    /// Which.
+    /// Name of the variable.
     pub name: String,
 }
 
 impl Environment {
-    /// Chooses from `all`, which is our own environment. `named` are further variables that the
-    /// user wants commands to have, `secret` are those that hold keys.
+    /// Selects from `all`, the environment of this process. `named` are further variables that the
+    /// user wants commands to have, `secret` are the names of variables that contain keys.
     pub fn choose(
         all: impl IntoIterator<Item = (OsString, OsString)>,
         named: &[String],
@@ -80,14 +80,14 @@ impl Environment {
         Ok(Self(chosen))
     }
 
-    /// The variables that were chosen.
+    /// The selected variables.
     pub fn variables(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
         self.0.iter()
     }
 }
 
 fn is_usual(name: &OsStr) -> bool {
-    TAKEN_OVER.iter().any(|usual| name == *usual) || name.as_encoded_bytes().starts_with(b"LC_")
+    PASSED_THROUGH.iter().any(|usual| name == *usual) || name.as_encoded_bytes().starts_with(b"LC_")
 }
 
 #[cfg(test)]
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_known_or_named_is_taken_over() {
+    fn only_known_or_named_variables_are_passed() {
         let chosen = Environment::choose(all(), &["MY_TOOL".to_owned()], &[]).unwrap();
         assert_eq!(value(&chosen, "PATH"), Some("PATH of the user"));
         assert_eq!(value(&chosen, "LC_ALL"), Some("LC_ALL of the user"));
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_cannot_be_named() {
+    fn variables_with_keys_cannot_be_named() {
         let secret = ["MY_KEY".to_owned()];
         for name in ["OPENAI_API_KEY", "LD_PRELOAD", "ENV", "MY_KEY", "ANTIPHON_WORKER"] {
             let error = Environment::choose(all(), &[name.to_owned()], &secret).unwrap_err();

@@ -1,8 +1,8 @@
-//! What the shell and its worker say to each other.
+//! The messages between the shell and its worker.
 //!
-//! One message is one packet of a socket that keeps packets apart: JSON, and with an order to
-//! start something the pipe that its output goes to. The worker shares its restrictions with what
-//! it runs, so the shell believes nothing of what it says beyond the fate of the calls it was given.
+//! One message is one packet of a SEQPACKET socket: JSON, and with a start request the pipe for the
+//! output. The worker has the same restrictions as the commands it runs, so the shell trusts its
+//! messages only about the calls it gave to the worker.
 
 use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -19,76 +19,76 @@ use rustix::net::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// Longest message, in bytes. An ordinary user's socket takes no packet beyond 212,960.
+/// Longest message, in bytes. The socket of an ordinary user takes no packet beyond 212,960.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 200_000;
 
-/// Where a worker finds its [`Setup`].
+/// The environment variable that contains the [`Setup`] of a worker.
 pub(crate) const SETUP: &str = "ANTIPHON_WORKER";
 
-/// Marks everything a call starts, in its environment.
-pub(crate) const MARK: &str = "ANTIPHON_CALL";
+/// The environment variable that marks every process of a call.
+pub(crate) const CALL_VARIABLE: &str = "ANTIPHON_CALL";
 
-/// What a worker is started with.
+/// Startup configuration of a worker.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Setup {
-    pub(crate) stage: Stage,
-    /// Its `tmp` is taken away when the worker ends.
+    pub(crate) role: WorkerRole,
+    /// Its `tmp` is removed when the worker ends.
     pub(crate) policy: Policy,
 }
 
-/// Which of the two processes of a worker this is.
+/// Role of one of the two processes of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Stage {
-    /// Sees to it that everything is gone in the end.
+pub(crate) enum WorkerRole {
+    /// Unrestricted. Removes every process and file that is left at the end.
     Guard,
-    /// Is restricted, and runs commands.
-    Inside,
+    /// Restricted. Runs commands.
+    Inner,
 }
 
-/// Names one call of `bash`, for the worker and for the model.
+/// Id of one call of `bash`, for the worker and for the model.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct CallId(pub(crate) String);
 
 /// From the shell to its worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Order {
-    /// Comes with the pipe for the output.
+pub(crate) enum Request {
+    /// Sent with the pipe for the output.
     Start { call: CallId, command: String, workdir: PathBuf },
-    /// Ends everything that the call started, also after its command has ended.
+    /// Ends every process of the call, also after its command has ended.
     Stop { call: CallId },
 }
 
 /// From the worker to the shell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Reply {
-    /// It is restricted, and takes orders.
+    /// The worker is restricted and accepts requests.
     Ready,
-    /// It could not be restricted, and ends.
+    /// The worker could not be restricted, and ends.
     Refused { reason: String },
     /// The command could not be started.
     Failed { call: CallId, reason: String },
-    /// The command was not started: a place is protected no longer.
+    /// The command was not started: the sandbox no longer protects this path.
     Stale { call: CallId, path: PathBuf },
     /// The command has ended.
     Ended { call: CallId, exit: Exit },
-    /// Nothing of the call is left.
+    /// No process of the call is left.
     Stopped { call: CallId },
 }
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Exit {
-    /// By itself.
+    /// It exited with this code.
     Code(i32),
-    /// By a signal.
+    /// A signal ended it.
     Signal(i32),
-    /// It had started too many processes, and was ended.
+    /// It was ended because it had started too many processes.
     TooManyProcesses,
 }
 
 impl CallId {
-    /// One that was never used before, also before a restart.
+    /// A random id, unique across restarts.
     pub(crate) fn new() -> Self {
         let random = uuid::Uuid::new_v4().simple().to_string();
         Self(format!("sh-{}", random.get(..8).unwrap_or(&random)))
@@ -101,7 +101,7 @@ impl fmt::Display for CallId {
     }
 }
 
-/// The packet of a message. Fails if it is too long.
+/// Encodes a message. Fails with `FileTooLarge` over [`MESSAGE_BYTES_MAX`].
 pub(crate) fn packet<T: Serialize>(message: &T) -> io::Result<Vec<u8>> {
     let packet = serde_json::to_vec(message)?;
     if packet.len() > MESSAGE_BYTES_MAX {
@@ -110,7 +110,7 @@ pub(crate) fn packet<T: Serialize>(message: &T) -> io::Result<Vec<u8>> {
     Ok(packet)
 }
 
-/// Sends one packet, whole or not at all.
+/// Sends one packet, entirely or not at all.
 pub(crate) fn send(
     socket: impl AsFd,
     packet: &[u8],
@@ -126,7 +126,7 @@ pub(crate) fn send(
     Ok(())
 }
 
-/// Receives one message and the pipe that may come with it. `None` if the other side is gone.
+/// Receives one message and the pipe that may come with it. `None` when the other side has closed.
 pub(crate) fn receive<T: DeserializeOwned>(
     socket: impl AsFd,
     buffer: &mut [u8],
@@ -162,13 +162,13 @@ mod tests {
         let (ours, theirs) = pair();
         let (reader, writer) = rustix::pipe::pipe().unwrap();
         let command = "\"".repeat(99_000);
-        let order =
-            Order::Start { call: CallId::new(), command, workdir: PathBuf::from("/somewhere") };
-        send(&ours, &packet(&order).unwrap(), Some(writer.as_fd())).unwrap();
+        let request =
+            Request::Start { call: CallId::new(), command, workdir: PathBuf::from("/somewhere") };
+        send(&ours, &packet(&request).unwrap(), Some(writer.as_fd())).unwrap();
         drop(writer);
         let mut buffer = vec![0; MESSAGE_BYTES_MAX];
-        let (received, pipe) = receive::<Order>(&theirs, &mut buffer).unwrap().unwrap();
-        assert_eq!(received, order);
+        let (received, pipe) = receive::<Request>(&theirs, &mut buffer).unwrap().unwrap();
+        assert_eq!(received, request);
         rustix::io::write(pipe.unwrap(), b"x").unwrap();
         assert_eq!(rustix::io::read(&reader, &mut [0; 8]).unwrap(), 1);
     }
@@ -177,7 +177,7 @@ mod tests {
     fn the_end_of_the_other_side_is_seen() {
         let (ours, theirs) = pair();
         drop(ours);
-        assert!(receive::<Order>(&theirs, &mut [0; 64]).unwrap().is_none());
+        assert!(receive::<Request>(&theirs, &mut [0; 64]).unwrap().is_none());
     }
 
     #[test]

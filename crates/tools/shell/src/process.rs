@@ -1,4 +1,4 @@
-//! One command: what it has said, whether it runs, how it ended.
+//! One command: its output, whether it runs, how it ended.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,34 +9,33 @@ use antiphon_core::port::Progress;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
-use crate::live::Live;
 use crate::message::{CallId, Exit};
+use crate::progress_writer::ProgressWriter;
 use crate::transcript::{Cursor, Excerpt, Transcript};
 
-/// One command.
 pub(crate) struct Process {
     pub(crate) id: CallId,
     started: Instant,
     ended: Mutex<Option<Instant>>,
     status: watch::Sender<Status>,
     transcript: Mutex<Transcript>,
-    /// Up to where the model has read.
+    /// The end of the output that the model has read.
     cursor: Mutex<Cursor>,
-    live: Mutex<Live>,
+    progress_writer: Mutex<ProgressWriter>,
     flooded: AtomicBool,
 }
 
-/// Where a command stands.
+/// State of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Status {
-    /// How it ended.
+    /// How the command ended. `None` while it runs.
     pub(crate) end: Option<End>,
     pub(crate) output: Output,
-    /// Nothing of it is left.
+    /// No process of the command is left.
     pub(crate) stopped: bool,
 }
 
-/// How a command ended, or why it did not begin.
+/// How a command ended, or why it was not started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum End {
     Exit(Exit),
@@ -44,28 +43,28 @@ pub(crate) enum End {
     Failed(String),
     /// It was not started: the worker has to be replaced.
     Stale(PathBuf),
-    /// The worker that ran it is gone.
+    /// The worker that ran it has ended.
     Lost,
 }
 
-/// What is known of the output.
+/// State of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Output {
-    /// More may come.
+    /// More output may come.
     Open,
-    /// All that was written before the end was read, but somebody still holds it.
-    Held,
-    /// Nothing more will come.
+    /// All output before the end was read, but another process still holds the pipe open.
+    HeldOpen,
+    /// No more output will come.
     Closed,
 }
 
 impl Status {
-    /// The command has ended and all it said was read.
+    /// Whether the command has ended and its output was read.
     pub(crate) fn is_over(&self) -> bool {
         self.end.is_some() && self.output != Output::Open
     }
 
-    /// Nothing of it is left, as far as one can see.
+    /// Whether no process of the command is known to be left.
     pub(crate) fn is_gone(&self) -> bool {
         self.stopped
             || matches!(self.end, Some(End::Lost | End::Failed(_) | End::Stale(_)))
@@ -83,7 +82,7 @@ impl Process {
             status: watch::Sender::new(status),
             transcript: Mutex::new(transcript),
             cursor: Mutex::default(),
-            live: Mutex::new(Live::new(progress)),
+            progress_writer: Mutex::new(ProgressWriter::new(progress)),
             flooded: AtomicBool::new(false),
         }
     }
@@ -101,24 +100,24 @@ impl Process {
         self.until(Status::is_over).await
     }
 
-    /// Waits until nothing of the command is left.
+    /// Waits until no process of the command is left.
     pub(crate) async fn stopped(&self) -> Status {
         self.until(|status| status.stopped || status.end == Some(End::Lost)).await
     }
 
     async fn until(&self, reached: impl FnMut(&Status) -> bool) -> Status {
         let mut status = self.watch();
-        // We hold the sender, so it cannot be gone.
+        // This struct holds the sender, so waiting cannot fail.
         status.wait_for(reached).await.map_or_else(|_| self.status(), |status| status.clone())
     }
 
-    /// The first end counts.
+    /// Records the end. Only the first call has an effect.
     pub(crate) fn end(&self, end: End) {
-        hold(&self.ended).get_or_insert_with(Instant::now);
+        lock(&self.ended).get_or_insert_with(Instant::now);
         self.status.send_if_modified(|status| {
             let first = status.end.is_none();
             if first {
-                // What was not started writes nothing.
+                // A command that was not started writes no output.
                 if matches!(end, End::Failed(_) | End::Stale(_)) {
                     status.output = Output::Closed;
                 }
@@ -137,12 +136,12 @@ impl Process {
         self.status.send_modify(|status| status.stopped = true);
     }
 
-    /// How long it has run.
-    pub(crate) fn took(&self) -> Duration {
-        hold(&self.ended).unwrap_or_else(Instant::now).saturating_duration_since(self.started)
+    /// How long the command has run, or ran.
+    pub(crate) fn elapsed(&self) -> Duration {
+        lock(&self.ended).unwrap_or_else(Instant::now).saturating_duration_since(self.started)
     }
 
-    /// It wrote too much.
+    /// Records that the command wrote too much.
     pub(crate) fn set_flooded(&self) {
         self.flooded.store(true, Ordering::Relaxed);
     }
@@ -152,22 +151,22 @@ impl Process {
     }
 
     pub(crate) fn transcript(&self) -> MutexGuard<'_, Transcript> {
-        hold(&self.transcript)
+        lock(&self.transcript)
     }
 
-    pub(crate) fn live(&self) -> MutexGuard<'_, Live> {
-        hold(&self.live)
+    pub(crate) fn progress_writer(&self) -> MutexGuard<'_, ProgressWriter> {
+        lock(&self.progress_writer)
     }
 
-    /// From now on nobody listens.
-    pub(crate) fn hush(&self) {
-        self.live().hush();
+    /// Stops reporting progress.
+    pub(crate) fn stop_progress(&self) {
+        self.progress_writer().stop_progress();
     }
 
-    /// What it has said since it was last asked.
-    pub(crate) async fn news(self: &Arc<Self>) -> Excerpt {
+    /// The output since the last call.
+    pub(crate) async fn new_output(self: &Arc<Self>) -> Excerpt {
         let process = Arc::clone(self);
-        let read = move || process.transcript().news(&mut hold(&process.cursor));
+        let read = move || process.transcript().new_output(&mut lock(&process.cursor));
         if self.transcript().is_long() {
             spawn_blocking(read).await.unwrap_or_default()
         } else {
@@ -176,7 +175,7 @@ impl Process {
     }
 }
 
-/// A lock whose holders do not panic halfway through a change.
-pub(crate) fn hold<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Locks a mutex. Poisoning is ignored: no holder panics halfway through a change.
+pub(crate) fn lock<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }

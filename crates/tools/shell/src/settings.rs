@@ -1,4 +1,4 @@
-//! What the shell is given by whoever wires the binary.
+//! Configuration of the shell.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -8,43 +8,43 @@ use antiphon_sandbox::{Policy, SandboxError, WorkerCommand};
 
 use crate::Environment;
 
-/// What the shell is given.
+/// Configuration of the shell.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// How a worker is started.
+    /// The command that starts a worker.
     pub worker: WorkerCommand,
-    /// What commands may touch. Its `tmp` is a folder of ours in which each task gets one of its
-    /// own; it is made if it is not there, and hidden from commands.
+    /// What commands may access. Each task gets a folder of its own in `tmp`, which is created if
+    /// it does not exist and hidden from commands.
     pub policy: Policy,
-    /// Where the output of a command is kept whole if it is too long to be shown: in a folder for
-    /// each task, under the id that the model is told, as `read_result` finds it. It is made if it
-    /// is not there, and hidden from commands.
+    /// Folder for output that is too long to be shown: one folder for each task, one file for each
+    /// command, named by the id that the model gets, where `read_result` finds it. Created if it
+    /// does not exist, and hidden from commands.
     pub results: PathBuf,
-    /// What commands find in their environment.
+    /// The environment variables of commands.
     pub environment: Environment,
 }
 
-/// Why there can be no shell.
+/// Why a shell cannot be created.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
-    /// Change the policy.
+    /// The sandbox policy is invalid. Change it.
     #[error(transparent)]
     Policy(#[from] SandboxError),
-    /// Nobody said what to work on.
+    /// The policy has no root folder.
     #[error("there is no folder to work in: name one")]
     NoRoot,
-    /// Make it usable, or choose another one.
+    /// A folder of the shell cannot be used. Fix its permissions, or choose another one.
     #[error("the folder `{path}` cannot be used: {reason}")]
     Folder {
-        /// Which.
+        /// The folder.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         reason: String,
     },
 }
 
 impl Settings {
-    /// The same with its folders made, its paths resolved, and our own places hidden.
+    /// Creates the folders, resolves the paths, and hides the shell's own folders from commands.
     pub(crate) fn prepared(mut self) -> Result<Self, SettingsError> {
         self.policy.tmp = private(&self.policy.tmp)?;
         self.results = private(&self.results)?;

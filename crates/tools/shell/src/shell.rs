@@ -8,55 +8,57 @@ use std::time::Duration;
 
 use antiphon_core::port::{Cancel, ToolContext};
 use antiphon_core::{Effect, RawJson, TaskId, Tool, ToolError, ToolExecutor, ToolResult};
+use antiphon_toolbox::definition;
 use async_trait::async_trait;
 use tokio::time::{sleep, timeout};
 
-use crate::arguments::{Bash, BashKill, BashOutput, tool};
-use crate::process::{End, Process, Status, hold};
+use crate::arguments::{Bash, BashKill, BashOutput};
+use crate::process::{End, Process, Status, lock};
 use crate::report;
 use crate::settings::{Settings, SettingsError};
-use crate::task_shell::{BACKGROUND_MAX, Entry, Leash, TaskShell, Unavailable};
+use crate::task_shell::{BACKGROUND_MAX, Entry, StartedCommand, TaskShell, Unavailable};
 
-/// How long a command that starts in the background is watched, to tell of one that fails at once.
-const GLANCE: Duration = Duration::from_millis(200);
+/// How long a command that starts in the background is watched, so that one that fails at once is
+/// reported.
+const BACKGROUND_START_WAIT: Duration = Duration::from_millis(200);
 
-/// How long one waits for the last words of a command that was ended.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+/// How long to wait for the last output of a command that was ended.
+const FINAL_OUTPUT_WAIT: Duration = Duration::from_millis(500);
 
 const BASH: &str = "Runs a command with `bash -c` in the workspace and returns its output and exit \
-    code. There is no input and no terminal. After `timeout_s` seconds it goes on in the background \
-    and can be asked for with `bash_output`. Everything it starts ends with the task.";
+    code. There is no input and no terminal. After `timeout_s` seconds it continues in the \
+    background; read it with `bash_output`. Everything it starts ends with the task.";
 
-const BASH_OUTPUT: &str = "Shows what a command in the background has said since it was last asked \
-    for, and whether it has ended, with which exit code. With `wait_s` it waits for the end first.";
+const BASH_OUTPUT: &str = "Shows the new output of a command in the background since the last call, \
+    and whether it has ended, with which exit code. With `wait_s` it waits for the end first.";
 
 const BASH_KILL: &str = "Ends a command in the background and everything it started.";
 
 /// Runs commands, each task's in a worker of its own.
 ///
-/// A worker is started with the first call of a task and restricted before it runs anything. It
-/// ends, and everything that was started in it, when the task is released, when this is dropped,
-/// or when this process ends, however it does.
+/// The first call of a task starts its worker, which is restricted before it runs a command. The
+/// worker and all its processes end when the task is released, when the `Shell` is dropped, or when
+/// this process ends in any way.
 pub struct Shell {
     settings: Arc<Settings>,
     tasks: Mutex<HashMap<TaskId, Arc<TaskShell>>>,
 }
 
-/// How waiting for a command came out.
-enum Waited {
+/// The outcome of waiting for a command.
+enum WaitOutcome {
     Over(Status),
-    NotYet,
+    TimedOut,
     Canceled,
 }
 
 impl Shell {
-    /// Makes its folders. Nothing is started before the first call.
+    /// Creates its folders. Starts no process before the first call.
     pub fn new(settings: Settings) -> Result<Self, SettingsError> {
         Ok(Self { settings: Arc::new(settings.prepared()?), tasks: Mutex::default() })
     }
 
     fn task(&self, task_id: &TaskId) -> Arc<TaskShell> {
-        let mut tasks = hold(&self.tasks);
+        let mut tasks = lock(&self.tasks);
         let shell = tasks
             .entry(task_id.clone())
             .or_insert_with(|| Arc::new(TaskShell::new(Arc::clone(&self.settings), task_id)));
@@ -71,29 +73,30 @@ impl Shell {
         if arguments.is_background() && running.len() >= BACKGROUND_MAX {
             return Ok(report::too_many(&running));
         }
-        let patience = if arguments.is_background() { GLANCE } else { arguments.timeout() };
-        let mut renewed = false;
+        let time_limit =
+            if arguments.is_background() { BACKGROUND_START_WAIT } else { arguments.timeout() };
+        let mut replaced = false;
         loop {
-            let leash = tokio::select! {
+            let started = tokio::select! {
                 started = task.start(&arguments.command, &workdir, &progress) => started,
                 () = &mut cancel => return Err(ToolError::Canceled),
             };
-            let mut leash = leash.map_err(unavailable)?;
-            match wait_and_read(&mut leash, patience, &mut cancel).await {
-                Waited::Over(Status { end: Some(End::Stale(_)), .. }) if !renewed => {
-                    renewed = true;
-                    task.renew(&leash.let_go(&task)).await;
+            let mut started = started.map_err(unavailable)?;
+            match wait_and_read(&mut started, time_limit, &mut cancel).await {
+                WaitOutcome::Over(Status { end: Some(End::Stale(_)), .. }) if !replaced => {
+                    replaced = true;
+                    task.close_worker(&started.release_to(&task)).await;
                 }
-                Waited::Over(status) => {
-                    return Ok(over(&task, leash.let_go(&task), &status).await);
+                WaitOutcome::Over(status) => {
+                    return Ok(over(&task, started.release_to(&task), &status).await);
                 }
-                Waited::NotYet => {
-                    return Ok(not_yet(&task, leash.let_go(&task), arguments).await);
+                WaitOutcome::TimedOut => {
+                    return Ok(timed_out(&task, started.release_to(&task), arguments).await);
                 }
-                Waited::Canceled => {
-                    let entry = leash.let_go(&task);
+                WaitOutcome::Canceled => {
+                    let entry = started.release_to(&task);
                     task.stop(&entry).await;
-                    task.forget(&entry);
+                    task.unregister(&entry);
                     return Err(ToolError::Canceled);
                 }
             }
@@ -110,11 +113,12 @@ impl Shell {
             return Ok(report::unknown(&arguments.id, &task.in_background()));
         };
         match wait(&process, arguments.wait(), &mut context.cancel).await {
-            Waited::Canceled => Err(ToolError::Canceled),
-            Waited::Over(_) | Waited::NotYet => {
-                // Asked before it is read: what is said of an end is then true of all that is shown.
+            WaitOutcome::Canceled => Err(ToolError::Canceled),
+            WaitOutcome::Over(_) | WaitOutcome::TimedOut => {
+                // The status is read before the output: if it says that the command has ended, the
+                // output is complete.
                 let status = process.status();
-                Ok(report::news(&process, &status, &process.news().await))
+                Ok(report::new_output(&process, &status, &process.new_output().await))
             }
         }
     }
@@ -127,64 +131,68 @@ impl Shell {
         let before = entry.process.status();
         if !before.is_gone() {
             task.stop(&entry).await;
-            // If something still holds the output, what was read is all there is.
-            let _ = timeout(LAST_WORDS, entry.process.over()).await;
+            // If another process still holds the output open, the text read so far is all there is.
+            let _ = timeout(FINAL_OUTPUT_WAIT, entry.process.over()).await;
         }
-        report::killed(&entry.process, &before, &entry.process.news().await)
+        report::killed(&entry.process, &before, &entry.process.new_output().await)
     }
 }
 
-/// A command that has ended.
+/// The result of a command that has ended.
 async fn over(task: &TaskShell, entry: Entry, status: &Status) -> ToolResult {
     let process = &entry.process;
-    process.hush();
-    let result = report::ended(process, status, &process.news().await);
+    process.stop_progress();
+    let result = report::ended(process, status, &process.new_output().await);
     if process.status().is_gone() {
-        task.forget(&entry);
+        task.unregister(&entry);
     }
     result
 }
 
-/// A command that has not ended in time.
-async fn not_yet(task: &TaskShell, entry: Entry, arguments: &Bash) -> ToolResult {
+/// The result of a command that has not ended in time.
+async fn timed_out(task: &TaskShell, entry: Entry, arguments: &Bash) -> ToolResult {
     let process = &entry.process;
     if task.to_background(&entry) {
-        let said = process.news().await;
+        let excerpt = process.new_output().await;
         return if arguments.is_background() {
-            report::in_background(process, &said)
+            report::in_background(process, &excerpt)
         } else {
-            report::goes_on(process, arguments.timeout(), &said)
+            report::continues(process, arguments.timeout(), &excerpt)
         };
     }
     let running = task.in_background();
     task.stop(&entry).await;
-    let _ = timeout(LAST_WORDS, process.over()).await;
-    let said = process.news().await;
-    task.forget(&entry);
+    let _ = timeout(FINAL_OUTPUT_WAIT, process.over()).await;
+    let excerpt = process.new_output().await;
+    task.unregister(&entry);
     if arguments.is_background() {
         report::too_many(&running)
     } else {
-        report::out_of_time(arguments.timeout(), &said)
+        report::ended_at_timeout(arguments.timeout(), &excerpt)
     }
 }
 
-/// Waits for a command, and reads what it writes meanwhile.
-async fn wait_and_read(leash: &mut Leash, patience: Duration, cancel: &mut Cancel) -> Waited {
-    let Leash { entry, pumping, .. } = leash;
-    let mut waiting = pin!(wait(&entry.process, patience, cancel));
+/// Waits for a command and reads its output meanwhile.
+async fn wait_and_read(
+    started: &mut StartedCommand,
+    time_limit: Duration,
+    cancel: &mut Cancel,
+) -> WaitOutcome {
+    let StartedCommand { entry, reading_output, .. } = started;
+    let mut waiting = pin!(wait(&entry.process, time_limit, cancel));
     tokio::select! {
         waited = &mut waiting => return waited,
-        () = pumping => {}
+        () = reading_output => {}
     }
     waiting.await
 }
 
-async fn wait(process: &Process, patience: Duration, cancel: &mut Cancel) -> Waited {
+async fn wait(process: &Process, time_limit: Duration, cancel: &mut Cancel) -> WaitOutcome {
     tokio::select! {
         biased;
-        () = cancel => Waited::Canceled,
-        status = process.over() => Waited::Over(status),
-        () = sleep(patience) => Waited::NotYet,
+        () = cancel => WaitOutcome::Canceled,
+        status = process.over() => WaitOutcome::Over(status),
+        () = sleep(time_limit) => WaitOutcome::TimedOut,
     }
 }
 
@@ -200,16 +208,16 @@ fn unavailable(error: Unavailable) -> ToolError {
 impl ToolExecutor for Shell {
     fn tools(&self) -> Vec<Tool> {
         vec![
-            tool::<Bash>(Bash::NAME, BASH),
-            tool::<BashOutput>(BashOutput::NAME, BASH_OUTPUT),
-            tool::<BashKill>(BashKill::NAME, BASH_KILL),
+            definition::<Bash>(Bash::NAME, BASH),
+            definition::<BashOutput>(BashOutput::NAME, BASH_OUTPUT),
+            definition::<BashKill>(BashKill::NAME, BASH_KILL),
         ]
     }
 
     fn effect(&self, tool: &str) -> Option<Effect> {
         match tool {
             Bash::NAME => Some(Effect::SideEffect),
-            // Where somebody has read up to is not kept over a crash, and neither is the command.
+            // A crash loses both the read position and the command, so the call can be repeated.
             BashOutput::NAME => Some(Effect::ReadOnly),
             BashKill::NAME => Some(Effect::Idempotent),
             _ => None,
@@ -244,7 +252,7 @@ impl ToolExecutor for Shell {
     }
 
     async fn release(&self, task_id: &TaskId) {
-        let task = hold(&self.tasks).remove(task_id);
+        let task = lock(&self.tasks).remove(task_id);
         if let Some(task) = task {
             task.close().await;
         }

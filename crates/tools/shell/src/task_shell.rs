@@ -16,121 +16,122 @@ use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::link::Link;
-use crate::message::{CallId, Order};
-use crate::process::{End, Output, Process, Status, hold};
-use crate::pump::pump;
-use crate::results::Results;
+use crate::message::{CallId, Request};
+use crate::output_reader::read_output;
+use crate::process::{End, Output, Process, Status, lock};
+use crate::result_files::ResultFiles;
 use crate::settings::Settings;
 use crate::transcript::Transcript;
+use crate::worker_link::WorkerLink;
 
 /// Commands of a task that run in the background at a time.
 pub(crate) const BACKGROUND_MAX: usize = 8;
 
-/// Commands that have ended and can still be asked for; the oldest is forgotten first.
+/// Commands that have ended and can still be queried. Beyond it, the oldest is dropped.
 const ENDED_MAX: usize = 64;
 
-/// Commands that run or hold their output open at a time, whatever started them.
+/// Commands of a task that run or hold their output open at a time.
 const OPEN_MAX: usize = 64;
 
-/// How long a call may take to be gone before its whole worker is ended.
+/// How long a call may take to stop before its whole worker is ended.
 const STOP_MAX: Duration = Duration::from_secs(8);
 
 /// The shell of one task.
 pub(crate) struct TaskShell {
     settings: Arc<Settings>,
-    results: Results,
-    /// The present worker. A new one begins with a new cell.
-    link: Mutex<Arc<OnceCell<Arc<Link>>>>,
+    results: ResultFiles,
+    /// The current worker. A new worker gets a new cell.
+    link: Mutex<Arc<OnceCell<Arc<WorkerLink>>>>,
     processes: Mutex<Vec<Entry>>,
-    pumps: Mutex<JoinSet<()>>,
+    readers: Mutex<JoinSet<()>>,
     closed: AtomicBool,
 }
 
-/// A command that can be asked for.
+/// A command that `bash_output` and `bash_kill` find.
 #[derive(Clone)]
 pub(crate) struct Entry {
     pub(crate) process: Arc<Process>,
-    link: Arc<Link>,
-    /// Nobody waits for it.
+    link: Arc<WorkerLink>,
+    /// No call waits for it.
     background: bool,
 }
 
-/// A command that somebody waits for. Dropped before it is let go, it is ended.
-pub(crate) struct Leash {
+/// A command that a call waits for. Dropping it before [`StartedCommand::release_to`] ends the
+/// command.
+pub(crate) struct StartedCommand {
     pub(crate) entry: Entry,
-    /// Reads its output; whoever waits for the command drives it.
-    pub(crate) pumping: Pumping,
-    held: bool,
+    /// Reads the output. The call that waits for the command polls it.
+    pub(crate) reading_output: OutputFuture,
+    owned: bool,
 }
 
-/// A [`pump`] at work.
-pub(crate) type Pumping = Pin<Box<dyn Future<Output = ()> + Send>>;
+/// A running [`read_output`].
+pub(crate) type OutputFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-impl Leash {
-    /// From now on somebody else sees to its end, and `task` reads its output.
-    pub(crate) fn let_go(mut self, task: &TaskShell) -> Entry {
-        self.held = false;
+impl StartedCommand {
+    /// The caller no longer owns the command; from now on `task` reads its output.
+    pub(crate) fn release_to(mut self, task: &TaskShell) -> Entry {
+        self.owned = false;
         if self.entry.process.status().output != Output::Closed {
-            let pumping = std::mem::replace(&mut self.pumping, Box::pin(std::future::ready(())));
-            let mut pumps = hold(&task.pumps);
-            while pumps.try_join_next().is_some() {}
-            pumps.spawn(pumping);
+            let reading_output =
+                std::mem::replace(&mut self.reading_output, Box::pin(std::future::ready(())));
+            let mut readers = lock(&task.readers);
+            while readers.try_join_next().is_some() {}
+            readers.spawn(reading_output);
         }
         self.entry.clone()
     }
 }
 
-impl Drop for Leash {
+impl Drop for StartedCommand {
     fn drop(&mut self) {
-        if self.held {
-            self.entry.process.hush();
+        if self.owned {
+            self.entry.process.stop_progress();
             self.entry.link.stop_soon(&self.entry.process.id);
         }
     }
 }
 
-/// Why a command could not be handed to a worker. For the user.
+/// Why a command could not be sent to a worker. A text for the user.
 pub(crate) struct Unavailable(pub(crate) String);
 
 impl TaskShell {
     pub(crate) fn new(settings: Arc<Settings>, task_id: &TaskId) -> Self {
         Self {
-            results: Results::of(&settings.results, task_id),
+            results: ResultFiles::of(&settings.results, task_id),
             settings,
             link: Mutex::default(),
             processes: Mutex::default(),
-            pumps: Mutex::default(),
+            readers: Mutex::default(),
             closed: AtomicBool::new(false),
         }
     }
 
-    /// Starts a command. If what the worker protects was replaced from outside, a new worker is
-    /// made first.
+    /// Starts a command in the current worker, or in a new one if there is none.
     pub(crate) async fn start(
         &self,
         command: &str,
         workdir: &Path,
         progress: &Progress,
-    ) -> Result<Leash, Unavailable> {
-        let open = hold(&self.processes).iter().filter(|entry| !is_gone(entry)).count();
+    ) -> Result<StartedCommand, Unavailable> {
+        let open = lock(&self.processes).iter().filter(|entry| !is_gone(entry)).count();
         if open >= OPEN_MAX {
             return Err(Unavailable(format!(
                 "{OPEN_MAX} commands are running already: end some with `bash_kill`"
             )));
         }
         let link = self.link().await?;
-        self.hand_over(&link, command, workdir, progress).await
+        self.send_start(&link, command, workdir, progress).await
     }
 
-    /// Ends a worker that no longer protects what it should, and everything in it.
-    pub(crate) async fn renew(&self, entry: &Entry) {
+    /// Ends a worker whose sandbox no longer protects its paths, and every process in it.
+    pub(crate) async fn close_worker(&self, entry: &Entry) {
         entry.link.close().await;
     }
 
-    /// From now on `entry` runs in the background, unless there are too many already.
+    /// Moves a command to the background. Returns `false` when too many run there already.
     pub(crate) fn to_background(&self, entry: &Entry) -> bool {
-        let mut processes = hold(&self.processes);
+        let mut processes = lock(&self.processes);
         if processes.iter().filter(|entry| is_in_background(entry)).count() >= BACKGROUND_MAX {
             return false;
         }
@@ -138,31 +139,31 @@ impl TaskShell {
         if let Some(entry) = processes.iter_mut().find(same) {
             entry.background = true;
         }
-        entry.process.hush();
+        entry.process.stop_progress();
         true
     }
 
     /// The commands that run in the background.
     pub(crate) fn in_background(&self) -> Vec<CallId> {
-        let processes = hold(&self.processes);
+        let processes = lock(&self.processes);
         let running = processes.iter().filter(|entry| is_in_background(entry));
         running.map(|entry| entry.process.id.clone()).collect()
     }
 
     pub(crate) fn find(&self, id: &str) -> Option<Entry> {
-        hold(&self.processes).iter().find(|entry| entry.process.id.0 == id).cloned()
+        lock(&self.processes).iter().find(|entry| entry.process.id.0 == id).cloned()
     }
 
-    /// Nobody will ask for a command any more that has ended and left nothing.
-    pub(crate) fn forget(&self, entry: &Entry) {
-        entry.link.forget(&entry.process.id);
-        hold(&self.processes).retain(|other| other.process.id != entry.process.id);
+    /// Drops a command that has ended and left no process.
+    pub(crate) fn unregister(&self, entry: &Entry) {
+        entry.link.unregister(&entry.process.id);
+        lock(&self.processes).retain(|other| other.process.id != entry.process.id);
     }
 
-    /// Ends a command and everything it started, and waits until it is gone.
+    /// Ends every process of a command and waits until they are gone.
     pub(crate) async fn stop(&self, entry: &Entry) -> Status {
-        let order = Order::Stop { call: entry.process.id.clone() };
-        let sent = entry.link.order(&order, None).await;
+        let request = Request::Stop { call: entry.process.id.clone() };
+        let sent = entry.link.request(&request, None).await;
         if sent.is_ok()
             && let Ok(status) = timeout(STOP_MAX, entry.process.stopped()).await
         {
@@ -173,45 +174,45 @@ impl TaskShell {
         entry.process.status()
     }
 
-    /// Ends everything.
+    /// Ends the worker and every command.
     pub(crate) async fn close(&self) {
         self.closed.store(true, Ordering::Release);
-        let cell = std::mem::take(&mut *hold(&self.link));
+        let cell = std::mem::take(&mut *lock(&self.link));
         if let Some(link) = cell.get() {
             link.close().await;
         }
-        let mut pumps = std::mem::take(&mut *hold(&self.pumps));
-        pumps.shutdown().await;
-        hold(&self.processes).clear();
+        let mut readers = std::mem::take(&mut *lock(&self.readers));
+        readers.shutdown().await;
+        lock(&self.processes).clear();
     }
 
-    async fn link(&self) -> Result<Arc<Link>, Unavailable> {
+    async fn link(&self) -> Result<Arc<WorkerLink>, Unavailable> {
         loop {
-            let cell = Arc::clone(&hold(&self.link));
-            let link = cell.get_or_try_init(|| Link::start(&self.settings)).await;
+            let cell = Arc::clone(&lock(&self.link));
+            let link = cell.get_or_try_init(|| WorkerLink::start(&self.settings)).await;
             let link = link.map_err(Unavailable)?;
             if self.closed.load(Ordering::Acquire) {
                 link.close().await;
                 return Err(Unavailable("its task has ended".to_owned()));
             }
-            if link.is_up() {
+            if link.is_running() {
                 return Ok(Arc::clone(link));
             }
-            // It has ended: the next one is a new one, whoever starts it.
-            let mut present = hold(&self.link);
+            // The worker has ended: the next caller starts a new one.
+            let mut present = lock(&self.link);
             if Arc::ptr_eq(&present, &cell) {
                 *present = Arc::default();
             }
         }
     }
 
-    async fn hand_over(
+    async fn send_start(
         &self,
-        link: &Arc<Link>,
+        link: &Arc<WorkerLink>,
         command: &str,
         workdir: &Path,
         progress: &Progress,
-    ) -> Result<Leash, Unavailable> {
+    ) -> Result<StartedCommand, Unavailable> {
         let failed = |error: io::Error| Unavailable(error.to_string());
         let (reader, writer) =
             pipe_with(PipeFlags::CLOEXEC).map_err(|error| failed(error.into()))?;
@@ -219,30 +220,30 @@ impl TaskShell {
         let id = CallId::new();
         let transcript = Transcript::new(self.results.clone(), id.to_string());
         let process = Arc::new(Process::new(id.clone(), transcript, progress.clone()));
-        link.enter(&process);
+        link.register(&process);
         let entry =
             Entry { process: Arc::clone(&process), link: Arc::clone(link), background: false };
-        self.remember(entry.clone());
-        let pumping = Box::pin(pump(process, reader, Arc::clone(link)));
-        let leash = Leash { entry: entry.clone(), pumping, held: true };
-        let order =
-            Order::Start { call: id, command: command.to_owned(), workdir: workdir.to_owned() };
-        if let Err(error) = link.order(&order, Some(writer.as_fd())).await {
+        self.record(entry.clone());
+        let reading_output = Box::pin(read_output(process, reader, Arc::clone(link)));
+        let started = StartedCommand { entry: entry.clone(), reading_output, owned: true };
+        let request =
+            Request::Start { call: id, command: command.to_owned(), workdir: workdir.to_owned() };
+        if let Err(error) = link.request(&request, Some(writer.as_fd())).await {
             let too_long = error.kind() == io::ErrorKind::FileTooLarge;
             let advice = "it is too long: write it to a file and run that";
             entry.process.end(if too_long { End::Failed(advice.to_owned()) } else { End::Lost });
         }
-        Ok(leash)
+        Ok(started)
     }
 
-    fn remember(&self, entry: Entry) {
-        let mut processes = hold(&self.processes);
+    fn record(&self, entry: Entry) {
+        let mut processes = lock(&self.processes);
         let ended = processes.iter().filter(|entry| is_gone(entry)).count();
         if ended >= ENDED_MAX
             && let Some(oldest) = processes.iter().position(is_gone)
         {
             let oldest = processes.remove(oldest);
-            oldest.link.forget(&oldest.process.id);
+            oldest.link.unregister(&oldest.process.id);
         }
         processes.push(entry);
     }

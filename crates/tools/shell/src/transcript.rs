@@ -1,52 +1,53 @@
-//! The output of one call: plain text, in memory while it is short, in a file when it is not.
+//! The output of one call: plain text, in memory while it is short, in a file when it is long.
 //!
-//! The file is written and read by its descriptor. Whatever becomes of its name, what was kept is
-//! there; if it cannot be written, the end of the output is kept in memory and the rest is lost,
-//! and whoever asks is told.
+//! The file is written and read through its descriptor, so it may be renamed or removed meanwhile.
+//! If it cannot be written, the end of the output stays in memory, the rest is lost, and the
+//! excerpt says so.
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 
-use crate::plain_text::{LINE_CHARS_MAX, PlainText};
-use crate::results::Results;
+use antiphon_toolbox::{PLAIN_LINE_CHARS_MAX, PlainText};
 
-/// Most text that is held in memory, in bytes; what is longer goes to the file.
+use crate::result_files::ResultFiles;
+
+/// Most text in memory, in bytes. More text goes to the file.
 const HELD_BYTES_MAX: usize = 256 * 1024;
 
-/// Longest beginning that is shown of output that is too long to be shown whole, in bytes.
+/// Longest start of a long output that is shown, in bytes.
 const HEAD_BYTES_MAX: usize = 10_000;
 
-/// Longest end that is shown of it, in bytes. Errors stand at the end.
+/// Longest end of a long output that is shown, in bytes. Errors are usually at the end.
 const TAIL_BYTES_MAX: usize = 18_000;
 
-/// All that a call has said so far.
+/// The output of a call so far.
 #[derive(Debug)]
 pub(crate) struct Transcript {
     text: PlainText,
-    /// What is not in the file, beginning at `held_from`.
+    /// Text that is not in the file, from `held_from` on.
     held: String,
     held_from: u64,
     /// Bytes in the file.
     filed: u64,
     lines: u64,
-    results: Results,
+    results: ResultFiles,
     name: String,
     file: Option<File>,
-    /// Why the rest is not in the file.
+    /// Why the rest of the text is not in the file.
     lost: Option<String>,
 }
 
-/// Up to where somebody has read.
+/// A position in the output, up to which a reader has read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Cursor {
     bytes: u64,
     lines: u64,
-    /// What was shown of a line that had no end yet.
+    /// The part of the incomplete last line that was shown.
     pending: String,
 }
 
-/// Something to be shown.
+/// A part of the output to show.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Excerpt {
     pub(crate) head: String,
@@ -54,12 +55,12 @@ pub(crate) struct Excerpt {
     pub(crate) tail: String,
 }
 
-/// What an excerpt leaves out.
+/// The part that an excerpt leaves out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Gap {
     pub(crate) lines: u64,
     pub(crate) bytes: u64,
-    /// The name of the result that is the whole, or why there is none.
+    /// The name of the result with the whole output, or why there is none.
     pub(crate) whole: Result<String, String>,
 }
 
@@ -70,8 +71,8 @@ impl Excerpt {
 }
 
 impl Transcript {
-    /// Nothing yet. If it becomes long, it is kept among `results` by this name.
-    pub(crate) fn new(results: Results, name: String) -> Self {
+    /// An empty transcript. If it becomes long, it is stored in `results` under `name`.
+    pub(crate) fn new(results: ResultFiles, name: String) -> Self {
         Self {
             text: PlainText::default(),
             held: String::new(),
@@ -85,12 +86,12 @@ impl Transcript {
         }
     }
 
-    /// Adds what a program wrote, and returns the lines that are complete with it.
+    /// Adds output. Returns the lines that are complete now.
     pub(crate) fn take(&mut self, bytes: &[u8]) -> &str {
         self.add(|text, out| text.take(bytes, out))
     }
 
-    /// Nothing more will come.
+    /// Ends the output. Returns the last line.
     pub(crate) fn finish(&mut self) -> &str {
         self.add(PlainText::finish)
     }
@@ -103,22 +104,23 @@ impl Transcript {
         added
     }
 
-    /// The line that has no end yet.
+    /// The incomplete last line.
     pub(crate) fn pending(&self) -> Option<String> {
         self.text.has_pending().then(|| self.text.pending())
     }
 
-    /// Whether there is so much in memory that [`Transcript::file`] should be called.
+    /// Whether [`Transcript::file`] should be called to free memory.
     pub(crate) fn is_full(&self) -> bool {
         self.held.len() > HELD_BYTES_MAX
     }
 
-    /// Whether [`Transcript::news`] may have to read or write a file.
+    /// Whether [`Transcript::new_output`] may have to read or write a file.
     pub(crate) fn is_long(&self) -> bool {
-        self.file.is_some() || self.held.len() + LINE_CHARS_MAX > HEAD_BYTES_MAX + TAIL_BYTES_MAX
+        self.file.is_some()
+            || self.held.len() + PLAIN_LINE_CHARS_MAX > HEAD_BYTES_MAX + TAIL_BYTES_MAX
     }
 
-    /// Moves what is in memory to the file. Blocks.
+    /// Moves the text in memory to the file. Blocks.
     pub(crate) fn file(&mut self) {
         if self.lost.is_none()
             && let Err(error) = self.try_file()
@@ -144,9 +146,9 @@ impl Transcript {
         Ok(())
     }
 
-    /// What is new since `cursor`, which moves on. Reads the file, and writes it if not everything
-    /// can be shown.
-    pub(crate) fn news(&mut self, cursor: &mut Cursor) -> Excerpt {
+    /// The output since `cursor`, which moves to the end. Reads the file, and writes it if the
+    /// excerpt leaves something out.
+    pub(crate) fn new_output(&mut self, cursor: &mut Cursor) -> Excerpt {
         let pending = self.text.pending();
         let from = std::mem::replace(
             cursor,
@@ -156,7 +158,7 @@ impl Transcript {
         let lines = self.lines - from.lines;
         if bytes + pending.len() as u64 <= (HEAD_BYTES_MAX + TAIL_BYTES_MAX) as u64 {
             let head = self.range(from.bytes, self.end()) + &pending;
-            // A line that only grew is not shown twice.
+            // Show only the new part of a line that has grown.
             let head = head.strip_prefix(&from.pending).map_or(head.clone(), str::to_owned);
             return Excerpt { head, gap: None, tail: String::new() };
         }
@@ -179,7 +181,7 @@ impl Transcript {
         self.held_from + self.held.len() as u64
     }
 
-    /// Part of the text; what was lost of it is left out.
+    /// A part of the text, without what was lost of it.
     fn range(&self, from: u64, to: u64) -> String {
         let mut text = String::new();
         if from < self.filed
@@ -187,7 +189,7 @@ impl Transcript {
         {
             let length = usize::try_from(self.filed.min(to) - from).unwrap_or(0);
             let mut bytes = vec![0; length];
-            // What cannot be read any more is not shown.
+            // Text that cannot be read anymore is left out.
             let read = file.read_exact_at(&mut bytes, from);
             text.push_str(&read.map(|()| lenient(&bytes)).unwrap_or_default());
         }
@@ -199,12 +201,12 @@ impl Transcript {
     }
 }
 
-/// Text that may have been cut within a character at either end.
+/// Decodes text that may be cut within a character at either end.
 fn lenient(bytes: &[u8]) -> String {
     bytes.utf8_chunks().map(|chunk| chunk.valid()).collect()
 }
 
-/// The next place at or after `at` where a character begins.
+/// The first character boundary at or after `at`.
 fn ceil(text: &str, at: usize) -> usize {
     (at..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
 }
@@ -213,7 +215,7 @@ fn tail_of(text: &str, bytes_max: usize) -> &str {
     text.get(ceil(text, text.len().saturating_sub(bytes_max))..).unwrap_or_default()
 }
 
-/// Without the beginning of a line at its end, unless that is most of it.
+/// Removes an incomplete line at the end, unless that is most of the text.
 fn whole_lines_from_start(mut text: String) -> String {
     match text.rfind('\n') {
         Some(last) if last >= text.len() / 2 => text.truncate(last + 1),
@@ -222,7 +224,7 @@ fn whole_lines_from_start(mut text: String) -> String {
     text
 }
 
-/// Without the end of a line at its beginning, unless that is most of it.
+/// Removes an incomplete line at the start, unless that is most of the text.
 fn whole_lines_to_end(text: String) -> String {
     match text.find('\n') {
         Some(first) if first < text.len() / 2 => {
@@ -249,7 +251,7 @@ mod tests {
 
     fn transcript() -> (tempfile::TempDir, Transcript) {
         let folder = tempfile::tempdir().unwrap();
-        let results = Results::of(folder.path(), &TaskId::parse("task").unwrap());
+        let results = ResultFiles::of(folder.path(), &TaskId::parse("task").unwrap());
         (folder, Transcript::new(results, "output".to_owned()))
     }
 
@@ -258,31 +260,31 @@ mod tests {
     }
 
     #[test]
-    fn what_is_short_is_shown_whole_and_touches_no_disk() {
+    fn short_output_is_shown_whole_and_not_written_to_disk() {
         let (folder, mut transcript) = transcript();
         transcript.take(b"one\ntwo\nthr");
         let mut cursor = Cursor::default();
-        assert_eq!(transcript.news(&mut cursor).head, "one\ntwo\nthr");
+        assert_eq!(transcript.new_output(&mut cursor).head, "one\ntwo\nthr");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
     #[test]
-    fn only_what_is_new_is_shown() {
+    fn only_new_output_is_shown() {
         let (_folder, mut transcript) = transcript();
         let mut cursor = Cursor::default();
         transcript.take(b"one\nContinue? ");
-        assert_eq!(transcript.news(&mut cursor).head, "one\nContinue? ");
-        assert_eq!(transcript.news(&mut cursor).head, "");
+        assert_eq!(transcript.new_output(&mut cursor).head, "one\nContinue? ");
+        assert_eq!(transcript.new_output(&mut cursor).head, "");
         transcript.take(b"yes\ntwo\n");
-        assert_eq!(transcript.news(&mut cursor).head, "yes\ntwo\n");
+        assert_eq!(transcript.new_output(&mut cursor).head, "yes\ntwo\n");
         transcript.take(b"10%");
-        assert_eq!(transcript.news(&mut cursor).head, "10%");
+        assert_eq!(transcript.new_output(&mut cursor).head, "10%");
         transcript.take(b"\r20%");
-        assert_eq!(transcript.news(&mut cursor).head, "20%");
+        assert_eq!(transcript.new_output(&mut cursor).head, "20%");
     }
 
     #[test]
-    fn what_is_long_is_shown_in_part_and_kept_whole() {
+    fn long_output_is_shown_in_part_and_stored_whole() {
         let (folder, mut transcript) = transcript();
         let text = numbered(0..100_000);
         for piece in text.as_bytes().chunks(4096) {
@@ -292,7 +294,7 @@ mod tests {
             }
             assert!(transcript.held.len() < HELD_BYTES_MAX + 8192);
         }
-        let excerpt = transcript.news(&mut Cursor::default());
+        let excerpt = transcript.new_output(&mut Cursor::default());
         let gap = excerpt.gap.unwrap();
         assert!(excerpt.head.starts_with("line      0\n") && excerpt.head.ends_with('\n'));
         assert!(excerpt.tail.starts_with("line ") && excerpt.tail.ends_with("line  99999\n"));
@@ -308,15 +310,15 @@ mod tests {
         transcript.take(numbered(0..1000).as_bytes());
         transcript.file();
         std::fs::remove_file(folder.path().join("task/output")).unwrap();
-        assert_eq!(transcript.news(&mut Cursor::default()).head, numbered(0..1000));
+        assert_eq!(transcript.new_output(&mut Cursor::default()).head, numbered(0..1000));
     }
 
     #[test]
-    fn without_a_place_for_the_file_the_ends_are_shown_and_the_loss_is_told() {
+    fn without_a_file_start_and_end_are_shown_and_the_loss_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let in_the_way = folder.path().join("file");
         std::fs::write(&in_the_way, "").unwrap();
-        let results = Results::of(&in_the_way, &TaskId::parse("task").unwrap());
+        let results = ResultFiles::of(&in_the_way, &TaskId::parse("task").unwrap());
         let mut transcript = Transcript::new(results, "output".to_owned());
         for _ in 0..10 {
             transcript.take(numbered(0..10_000).as_bytes());
@@ -324,7 +326,7 @@ mod tests {
                 transcript.file();
             }
         }
-        let excerpt = transcript.news(&mut Cursor::default());
+        let excerpt = transcript.new_output(&mut Cursor::default());
         assert!(excerpt.tail.ends_with("line   9999\n"));
         assert!(excerpt.gap.unwrap().whole.unwrap_err().contains("Not a directory"));
     }
@@ -335,7 +337,7 @@ mod tests {
         let text = "→".repeat(100_000);
         transcript.take(text.as_bytes());
         transcript.file();
-        let excerpt = transcript.news(&mut Cursor::default());
+        let excerpt = transcript.new_output(&mut Cursor::default());
         assert!(excerpt.head.chars().chain(excerpt.tail.chars()).all(|char| char == '→'));
         assert!(excerpt.head.len() > HEAD_BYTES_MAX / 2);
     }

@@ -1,18 +1,18 @@
-//! The worker: runs commands on behalf of the shell, restricted as they are.
+//! The worker: runs the commands of a task under the sandbox.
 //!
-//! It is two processes of one program. The *guard* is what the shell starts; it starts the other
-//! one, waits until it ends, and takes away whatever it left. The one *inside* is restricted before
-//! it takes its first order, so that whatever it starts is restricted from its first instruction.
+//! It is two processes of one program. The shell starts the *guard*, which starts the *inner*
+//! process, waits for its end, and removes what it left. The inner process restricts itself before
+//! it accepts its first request, so every command is restricted from its first instruction.
 //!
-//! | who ends                        | what happens                                            |
-//! |---------------------------------|---------------------------------------------------------|
-//! | the shell, killed or not        | the socket closes, the one inside ends, the guard clears |
-//! | the one inside                  | the kernel or the guard ends everything, the guard clears |
-//! | the guard                       | the kernel ends the one inside                          |
+//! | process that ends               | outcome                                                         |
+//! |---------------------------------|-----------------------------------------------------------------|
+//! | the shell, killed or not        | the socket closes, the inner process ends, the guard cleans up  |
+//! | the inner process               | the kernel or the guard ends every process, the guard cleans up |
+//! | the guard                       | the kernel ends the inner process                               |
 
-mod census;
-mod desk;
+mod command_loop;
 mod guard;
+mod process_list;
 mod signals;
 
 use std::io::{self, stdin};
@@ -20,25 +20,25 @@ use std::process::ExitCode;
 
 use antiphon_sandbox::answer_probe;
 
-pub(crate) use desk::PROCESSES_MAX;
+pub(crate) use command_loop::PROCESSES_MAX;
 
-use crate::message::{Reply, SETUP, Setup, Stage, packet, send};
+use crate::message::{Reply, SETUP, Setup, WorkerRole, packet, send};
 
-/// The main function of a worker. The program that [`WorkerCommand`](crate::WorkerCommand) names
-/// calls it before it does anything else: before it starts a thread or opens a file.
+/// The main function of a worker. The program of [`WorkerCommand`](crate::WorkerCommand) must call
+/// it first, before it starts a thread or opens a file.
 pub fn worker_main() -> ExitCode {
     if let Some(code) = answer_probe() {
         return code;
     }
-    let done = setup().and_then(|setup| match setup.stage {
-        Stage::Guard => guard::run(&setup),
-        Stage::Inside => desk::run(&setup),
+    let result = setup().and_then(|setup| match setup.role {
+        WorkerRole::Guard => guard::run(&setup),
+        WorkerRole::Inner => command_loop::run(&setup),
     });
-    match done {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let refused = Reply::Refused { reason: error.to_string() };
-            // If the shell is gone, there is nobody to tell.
+            // Fails when the shell is gone, and then no report is needed.
             let _ = packet(&refused).and_then(|packet| send(stdin(), &packet, None));
             ExitCode::FAILURE
         }
@@ -46,8 +46,7 @@ pub fn worker_main() -> ExitCode {
 }
 
 fn setup() -> io::Result<Setup> {
-    let setup = std::env::var(SETUP).map_err(|_| {
-        io::Error::other("a worker is started by Antiphon itself; there is nothing to do for it")
-    })?;
+    let setup = std::env::var(SETUP)
+        .map_err(|_| io::Error::other("`antiphon` starts this worker itself: do not run it"))?;
     Ok(serde_json::from_str(&setup)?)
 }

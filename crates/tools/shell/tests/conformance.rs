@@ -1,4 +1,4 @@
-//! The contract of tools, kept by the shell, with a sandbox and without.
+//! The shell fulfills the contract of tools, with a sandbox and without.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -32,7 +32,7 @@ fn shell(folder: &Path, mode: Mode) -> Shell {
     .unwrap()
 }
 
-/// Something in the background to ask for.
+/// Starts a command in the background.
 async fn started(shell: &Shell) -> String {
     let arguments = RawJson::parse(r#"{"command":"sleep 100","background":true}"#).unwrap();
     let context = ToolContext::trial(Cancel::never());

@@ -5,10 +5,9 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use antiphon_core::port::StopSignal;
+use antiphon_core::redaction::{KeyRedactor, redact_keys};
 use antiphon_core::stream::BLOCKS_MAX;
 use antiphon_core::{ModelRef, Piece, RawJson};
-
-use crate::redactor::{Redactor, redacted};
 
 /// Most pieces that wait. Above the limit, the first is passed on as it is.
 const WAITING_MAX: usize = 1024;
@@ -16,7 +15,7 @@ const WAITING_MAX: usize = 1024;
 /// Reads the deltas of every open block.
 #[derive(Debug, Default)]
 pub(super) struct Redaction {
-    open: BTreeMap<TextChannel, Redactor<u64>>,
+    open: BTreeMap<TextChannel, KeyRedactor<u64>>,
     waiting: VecDeque<WaitingPiece>,
     /// Number of the first waiting piece.
     first: u64,
@@ -62,7 +61,7 @@ impl Redaction {
             }
             Piece::ToolCall { block, id, name, mut arguments } => {
                 let text = std::mem::take(&mut arguments);
-                let (id, name) = (id.as_deref().map(redacted), name.as_deref().map(redacted));
+                let (id, name) = (id.as_deref().map(redact_keys), name.as_deref().map(redact_keys));
                 let piece = Piece::ToolCall { block, id, name, arguments };
                 return self.grow((block, Channel::Arguments), piece, &text);
             }
@@ -76,15 +75,15 @@ impl Redaction {
                 piece
             }
             Piece::Opaque { block, kind, value } => {
-                let text = redacted(value.as_str());
+                let text = redact_keys(value.as_str());
                 let value = RawJson::parse(&text).unwrap_or_else(|_| RawJson::string(&text));
-                Piece::Opaque { block, kind: redacted(&kind), value }
+                Piece::Opaque { block, kind: redact_keys(&kind), value }
             }
             Piece::Stop(StopSignal { reason, raw }) => {
-                Piece::Stop(StopSignal { reason, raw: redacted(&raw) })
+                Piece::Stop(StopSignal { reason, raw: redact_keys(&raw) })
             }
             Piece::Model(model) => {
-                let name = redacted(&model.to_string());
+                let name = redact_keys(&model.to_string());
                 Piece::Model(ModelRef::parse(&name).unwrap_or(model))
             }
             Piece::Usage(_) | Piece::Alive | Piece::Done => piece,
@@ -138,7 +137,7 @@ impl Redaction {
         let mut pieces = Vec::new();
         while let Some(next) = self.waiting.pop_front_if(|next| {
             let redactor = next.growing.and_then(|growing| self.open.get(&growing));
-            redactor.and_then(Redactor::waiting).is_none_or(|number| number > self.first)
+            redactor.and_then(KeyRedactor::first_held).is_none_or(|number| number > self.first)
         }) {
             self.first += 1;
             pieces.push(next.piece);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use antiphon_core::{Message, Request};
 use chrono::DateTime;
 
-use crate::redactor::redacted;
+use antiphon_core::redaction::redact_keys;
 
 /// The JSON of `request`, with keys redacted and the time of every message set to 1970: models do
 /// not see these times, and another run has other times.
@@ -18,5 +18,5 @@ pub(crate) fn written(request: &Request) -> Result<String, serde_json::Error> {
             Message::ToolResult(result) => result.timestamp = DateTime::UNIX_EPOCH,
         }
     }
-    Ok(redacted(&serde_json::to_string(&request)?))
+    Ok(redact_keys(&serde_json::to_string(&request)?))
 }

@@ -1,5 +1,5 @@
-//! The processes of a worker, seen from outside. Dropped, they end by themselves; closed, they are
-//! gone when that returns.
+//! The processes of a worker, seen from the runner. Dropping it ends them; `close` waits until they
+//! are gone.
 
 use std::fs;
 use std::io;
@@ -24,15 +24,15 @@ const CLOSE_MAX: Duration = Duration::from_secs(10);
 
 /// The processes of a worker.
 pub(super) struct Process {
-    /// Ours, to close the socket whoever else holds it.
+    /// A copy of the socket, to shut it down while others hold it.
     socket: UnixStream,
     guard: Child,
-    /// The guard takes it away; this is for one that was killed.
+    /// The guard removes it; this is for a guard that was killed.
     _tmp: TempDir,
 }
 
 /// A worker that was just started.
-pub(super) struct Launched {
+pub(super) struct LaunchedWorker {
     pub(super) process: Process,
     pub(super) socket: tokio::net::UnixStream,
     pub(super) stderr: Option<ChildStderr>,
@@ -40,7 +40,7 @@ pub(super) struct Launched {
 
 impl Process {
     /// Starts a worker.
-    pub(super) fn launch(settings: &Settings, limits: &Limits) -> io::Result<Launched> {
+    pub(super) fn launch(settings: &Settings, limits: &Limits) -> io::Result<LaunchedWorker> {
         let (ours, command, tmp) = prepare(settings, limits, Purpose::Work)?;
         let mut command = tokio::process::Command::from(command);
         let mut guard = command.stderr(Stdio::piped()).spawn()?;
@@ -51,13 +51,13 @@ impl Process {
         ours.set_nonblocking(true)?;
         let process = Self { socket, guard, _tmp: tmp };
         let socket = tokio::net::UnixStream::from_std(ours)?;
-        Ok(Launched { process, socket, stderr })
+        Ok(LaunchedWorker { process, socket, stderr })
     }
 
-    /// Ends the worker and everything it started, and waits until it is gone. How it ended, if it
-    /// did so by itself.
+    /// Ends the worker and all its processes, and waits until they are gone. Returns how it ended,
+    /// if it ended by itself.
     pub(super) async fn close(mut self) -> Option<Exit> {
-        self.hang_up();
+        self.disconnect();
         if let Ok(ended) = timeout(CLOSE_MAX, self.guard.wait()).await {
             return ended.ok()?.code().and_then(Exit::of);
         }
@@ -66,20 +66,20 @@ impl Process {
         None
     }
 
-    /// The guard sees it and ends everything.
-    fn hang_up(&self) {
-        // It may be closed already.
+    /// Closes the connection: the guard sees it and ends every process.
+    fn disconnect(&self) {
+        // Fails if it is closed already.
         let _ = self.socket.shutdown(Shutdown::Both);
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        self.hang_up();
+        self.disconnect();
     }
 }
 
-/// A worker that is not started yet: our end of its socket, its command, and its folder.
+/// A worker that is not started yet: the runner's end of its socket, its command, and its folder.
 pub(super) fn prepare(
     settings: &Settings,
     limits: &Limits,
@@ -95,7 +95,7 @@ pub(super) fn prepare(
         .args(&settings.worker.args)
         .env_clear()
         .envs(settings.environment.iter().map(|(name, value)| (name, value)))
-        .envs(places())
+        .envs(temp_variables())
         .env(SETUP, serde_json::to_string(&setup)?)
         .current_dir("/")
         .stdin(OwnedFd::from(theirs))
@@ -103,7 +103,7 @@ pub(super) fn prepare(
     Ok((ours, command, tmp))
 }
 
-/// Where programs write what nobody asked for.
-fn places() -> [(&'static str, PathBuf); 2] {
+/// Environment variables with the folders for temporary files and caches.
+fn temp_variables() -> [(&'static str, PathBuf); 2] {
     [("TMPDIR", PathBuf::from("/tmp")), ("XDG_CACHE_HOME", Path::new("/tmp").join(".cache"))]
 }

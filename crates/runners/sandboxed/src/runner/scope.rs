@@ -1,5 +1,5 @@
-//! What a worker may read, write and ask, whatever it says. One that tries anything else is not the
-//! program we started, and is ended.
+//! What a worker may read, append and request. A worker that tries anything else is not the program
+//! that was started, and is ended.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -7,10 +7,10 @@ use std::fmt;
 use antiphon_core::port::Append;
 use antiphon_core::{Event, EventBody, HandedOver, ModelRef, Request, Seq, TaskCreated, TaskId};
 
-/// Tasks that one conversation goes through, at most.
+/// Most tasks of one conversation.
 const HISTORY_TASKS_MAX: usize = 10_000;
 
-/// What a worker tried that it may not.
+/// A forbidden request of a worker.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Violation(pub(super) String);
 
@@ -20,16 +20,16 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What a worker may do. It grows with what the worker has read: its task says what came before it
-/// and who answers.
+/// What a worker may do. It grows with the events that the worker reads: its task names its history
+/// and its models.
 #[derive(Debug)]
 pub(super) struct Scope {
     task_id: TaskId,
     root: TaskId,
-    /// What may be read, and up to which event. Of the tasks above it that is the first: it says
-    /// how far they may go.
+    /// The readable tasks, each up to an event. Of the tasks above only the first event is
+    /// readable: it has their limits.
     readable: HashMap<TaskId, Seq>,
-    /// Who may be asked.
+    /// The models that may be called.
     models: BTreeSet<String>,
 }
 
@@ -49,7 +49,7 @@ impl Scope {
         &self.root
     }
 
-    /// Whether these events may be added.
+    /// Checks the events of an append.
     pub(super) fn may_append(&self, append: &Append) -> Result<(), Violation> {
         if append.task_id != self.task_id {
             return Err(Violation(format!("it wrote to another task, {}", append.task_id)));
@@ -60,13 +60,13 @@ impl Scope {
         }
     }
 
-    /// Up to which event a task may be read.
+    /// The last event of a task that may be read.
     pub(super) fn may_read(&self, task_id: &TaskId) -> Result<Seq, Violation> {
         let until = self.readable.get(task_id).copied();
         until.ok_or_else(|| Violation(format!("it read another task, {task_id}")))
     }
 
-    /// Whether the model may be asked this.
+    /// Checks a request to the model.
     pub(super) fn may_ask(&self, request: &Request) -> Result<(), Violation> {
         if self.models.contains(&request.model) {
             return Ok(());
@@ -74,7 +74,7 @@ impl Scope {
         Err(Violation(format!("it asked another model, `{}`", request.model)))
     }
 
-    /// Takes note of what is about to be read.
+    /// Extends the scope by the events that the worker is about to read.
     pub(super) fn note(&mut self, events: &[Event]) {
         for event in events {
             let own = event.task_id == self.task_id;

@@ -107,7 +107,7 @@ impl From<PageWire<Event>> for Page {
 /// Which tasks are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Whose {
+pub(crate) enum TaskScope {
     /// Its own.
     Own,
     /// All of its tree.

@@ -41,17 +41,7 @@ async fn a_task_is_done_in_a_worker() {
 }
 
 #[tokio::test]
-#[ignore = "the orchestrator asks again after a refusal if the task got further meanwhile"]
-async fn a_task_that_takes_too_much_fails_and_says_so() {
-    let script = calls("eat", json!({ "bytes": 1_000_000 }));
-    let bench = Bench { config: json!({ "memory_mb": 100 }), ..Bench::new(&script) };
-    assert_eq!(ended(&bench).await.status, TaskStatus::Failed);
-    let last = serde_json::to_string(&events(&*bench.journal).await.last().unwrap().body).unwrap();
-    assert!(last.contains("ran out of memory"), "{last}");
-}
-
-#[tokio::test]
-async fn a_cancel_from_a_door_reaches_the_worker() {
+async fn a_cancel_reaches_the_worker() {
     let bench = Bench::new(&calls("hang", json!({ "on": "x" })));
     let orchestrator = orchestrator(&bench);
     let task_id = orchestrator.invoke(sandboxed(&bench)).await.unwrap();

@@ -1,4 +1,4 @@
-//! The key that somebody presses to leave. A text that names none is refused.
+//! The key that ends watching.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,16 +7,16 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DetachKey(u8);
 
-/// A text that names no such key.
+/// The text names no such key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{found}` is no key to detach with: write `ctrl-` and a letter, `\\`, `]`, `^` or `_`")]
 pub struct DetachKeyError {
-    /// What was written.
+    /// The text.
     pub found: String,
 }
 
 impl DetachKey {
-    /// What a terminal sends for it.
+    /// The byte that a terminal sends for the key.
     pub(super) fn byte(self) -> u8 {
         self.0 & 0x1f
     }

@@ -1,5 +1,5 @@
-//! The terminal that somebody sits at: every key comes as it is pressed, and the screen is another one
-//! for as long as this lives. Dropped, also by a panic, it is as it was.
+//! The terminal of the user, in raw mode and on the alternate screen while this lives. Restored on
+//! drop, also after a panic.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -12,25 +12,25 @@ use rustix::io::{Errno, write};
 use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcgetwinsize, tcsetattr};
 use tokio::net::unix::pipe::{Receiver, Sender};
 
-use crate::size::Size;
+use crate::pty::size::Size;
 
 /// Keys that are taken at a time.
 const KEYS_BYTES_MAX: usize = 4096;
 
-/// How long a terminal that takes nothing is waited for in the end.
+/// How long to wait at the end for a terminal that accepts no output.
 const RESTORE_WAIT: Duration = Duration::from_millis(500);
 
-/// Another screen, and nothing on it.
+/// Switches to the alternate screen and clears it.
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[m\x1b[H\x1b[J";
 
-/// Every mode that a screen can bring along is off, and the first screen is back.
+/// Turns off every mode that a screen can set, and returns to the first screen.
 const LEAVE: &[u8] = b"\x1b[m\x1b[?1l\x1b>\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1005l\
     \x1b[?1006l\x1b[?2004l\x1b[0 q\x1b[?25h\x1b[?1049l";
 
-/// The terminal that somebody sits at.
+/// The terminal of the user.
 pub(super) struct Tty {
     fd: OwnedFd,
-    /// What is typed, and what is shown: two copies of the same, of which each waits for its own.
+    /// Input and output: two descriptors of the same terminal, each with its own readiness.
     keys: Receiver,
     screen: Sender,
     before: Termios,
@@ -38,7 +38,7 @@ pub(super) struct Tty {
 
 impl Tty {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
-        // Opened anew: that it does not block is nobody else's business.
+        // Opened again, so that the non-blocking mode is not shared with other processes.
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = open(path, flags, Mode::empty())?;
         if !isatty(&fd) {
@@ -59,7 +59,7 @@ impl Tty {
         Ok(tcgetwinsize(&self.fd)?.into())
     }
 
-    /// What was typed; an error when the terminal is gone. Cancel safe.
+    /// Typed keys. Fails when the terminal is gone. Cancel safe.
     pub(super) async fn read(&self) -> io::Result<Vec<u8>> {
         let mut keys = vec![0; KEYS_BYTES_MAX];
         loop {
@@ -88,7 +88,7 @@ impl Tty {
         Ok(())
     }
 
-    /// Without waiting for long.
+    /// Writes without waiting for long.
     fn write_now(&self, mut bytes: &[u8]) {
         let fd = &self.fd;
         while !bytes.is_empty() {

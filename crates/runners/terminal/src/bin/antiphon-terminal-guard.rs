@@ -1,4 +1,4 @@
-//! The guard of the tests. The binary `antiphon` is its own.
+//! The guard that the tests start. The binary `antiphon` is its own guard.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,5 @@
-//! The guard itself: waits until the program has ended or the runner is gone, and ends the rest.
+//! The guard: waits until the program has ended or the runner is gone, and ends the remaining
+//! processes.
 
 use std::ffi::OsString;
 use std::fs;
@@ -17,55 +18,55 @@ use rustix::process::{
 use rustix::stdio::{stderr, stdin};
 
 use super::GRACE;
-use super::census::{Census, KILLING_MAX};
-use crate::setup::{Report, SETUP, Setup, Stage};
+use super::process_list::{KILL_WAIT_MAX, ProcessList};
+use crate::setup::{ProcessRole, Report, SETUP, Setup};
 
-/// How often orphans are buried while nothing else happens.
-const BURY_EVERY: Duration = Duration::from_secs(1);
+/// Interval of reaping orphans.
+const REAP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often it is looked whether those who were asked to end are gone.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// Interval of the checks whether processes are gone after SIGTERM.
+const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How long those whom the program left behind may take to end.
-const LEFT_BEHIND: Duration = Duration::from_millis(500);
+/// How long processes left by the program may take to end.
+const LEFTOVER_GRACE: Duration = Duration::from_millis(500);
 
 pub(super) fn run(own: &[OsString], command: &[OsString]) -> io::Result<()> {
     close_inherited()?;
-    // Out of every terminal's reach. Fails only for who leads a group already.
+    // Detach from every terminal. Fails only for a group leader.
     let _ = setsid();
-    keep_off_signals()?;
+    block_signals()?;
     set_child_subreaper(Pid::from_raw(1))?;
     let program = match start(own, command) {
         Ok(program) => program,
-        Err(error) => return tell(&Report::NotStarted { reason: error.to_string() }),
+        Err(error) => return send_report(&Report::NotStarted { reason: error.to_string() }),
     };
-    match attend(program)? {
+    match wait_for_end(program)? {
         Some(status) => {
-            tell(&report(status))?;
-            clear(LEFT_BEHIND);
+            send_report(&report(status))?;
+            end_all(LEFTOVER_GRACE);
         }
         None => {
-            clear(GRACE);
+            end_all(GRACE);
         }
     }
     Ok(())
 }
 
-/// Whatever else the runner has open is no business of ours, and of what we start.
+/// Closes descriptors that were inherited from the runner.
 fn close_inherited() -> io::Result<()> {
     let open: Vec<i32> = fs::read_dir("/proc/self/fd")?
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
         .collect();
     for fd in open.into_iter().filter(|fd| *fd > 2) {
-        // One of them was the list itself, and is closed by now.
+        // One of them was the directory listing itself, which is closed by now.
         let _ = nix::unistd::close(fd);
     }
     Ok(())
 }
 
-/// It ends when its work does.
-fn keep_off_signals() -> io::Result<()> {
+/// Blocks termination signals: the guard ends when its work is done.
+fn block_signals() -> io::Result<()> {
     let mut kept = SigSet::empty();
     for signal in [Kept::SIGHUP, Kept::SIGINT, Kept::SIGTERM] {
         kept.add(signal);
@@ -74,8 +75,8 @@ fn keep_off_signals() -> io::Result<()> {
 }
 
 fn start(own: &[OsString], command: &[OsString]) -> io::Result<Pid> {
-    let stage = Stage::Inside { guard: getpid().as_raw_pid() };
-    let setup = Setup { stage, own_args: own.len() };
+    let role = ProcessRole::Inner { guard: getpid().as_raw_pid() };
+    let setup = Setup { role, own_args: own.len() };
     let terminal = || stderr().as_fd().try_clone_to_owned();
     let child = Command::new("/proc/self/exe")
         .args(own)
@@ -89,28 +90,28 @@ fn start(own: &[OsString], command: &[OsString]) -> io::Result<Pid> {
     Ok(pid.ok_or(io::ErrorKind::NotFound)?)
 }
 
-/// Until the program has ended, or the runner is gone: then there is nothing to tell.
-fn attend(program: Pid) -> io::Result<Option<WaitStatus>> {
+/// Waits until the program has ended. `None` when the runner is gone first.
+fn wait_for_end(program: Pid) -> io::Result<Option<WaitStatus>> {
     let process = pidfd_open(program, PidfdFlags::empty())?;
-    let tick = Timespec::try_from(BURY_EVERY).unwrap_or_default();
+    let tick = Timespec::try_from(REAP_INTERVAL).unwrap_or_default();
     loop {
         let runner = stdin();
         let mut watched =
             [PollFd::new(&process, PollFlags::IN), PollFd::new(&runner, PollFlags::IN)];
         retry_on_intr(|| poll(&mut watched, Some(&tick)))?;
         let gone = !watched[1].revents().is_empty();
-        if let Some(status) = bury(program)? {
+        if let Some(status) = reap(program)? {
             return Ok(Some(status));
         }
-        // The runner says nothing: whatever comes is the end.
+        // The runner sends nothing: readable means closed.
         if gone {
             return Ok(None);
         }
     }
 }
 
-/// Lets go of all that have ended. How the program did, if it is among them.
-fn bury(program: Pid) -> io::Result<Option<WaitStatus>> {
+/// Reaps ended children. Returns how the program ended, if it did.
+fn reap(program: Pid) -> io::Result<Option<WaitStatus>> {
     let mut ended = None;
     loop {
         match wait(WaitOptions::NOHANG) {
@@ -122,23 +123,23 @@ fn bury(program: Pid) -> io::Result<Option<WaitStatus>> {
     }
 }
 
-/// Asks everybody to end, then makes them.
-fn clear(grace: Duration) {
-    let asked = Census::descendants();
-    // Shells that talk to people take no notice of one of them, other programs of the other.
+/// Sends SIGTERM to every process, then SIGKILL.
+fn end_all(grace: Duration) {
+    let asked = ProcessList::descendants();
+    // Interactive shells ignore SIGTERM, other programs ignore SIGHUP.
     for signal in [Signal::HUP, Signal::TERM, Signal::CONT] {
         asked.signal_all(signal);
     }
     let begun = Instant::now();
-    while begun.elapsed() < grace + KILLING_MAX {
+    while begun.elapsed() < grace + KILL_WAIT_MAX {
         while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
-        if Census::descendants().is_empty() {
+        if ProcessList::descendants().is_empty() {
             return;
         }
         if begun.elapsed() >= grace {
-            Census::kill(Census::descendants);
+            ProcessList::kill(ProcessList::descendants);
         }
-        std::thread::sleep(LOOK_EVERY);
+        std::thread::sleep(CHECK_INTERVAL);
     }
 }
 
@@ -150,8 +151,8 @@ fn report(status: WaitStatus) -> Report {
     }
 }
 
-/// If the runner is gone, there is nobody to tell.
-fn tell(report: &Report) -> io::Result<()> {
+/// Fails when the runner is gone, and then no report is needed.
+fn send_report(report: &Report) -> io::Result<()> {
     let mut socket: std::os::unix::net::UnixStream = stdin().try_clone_to_owned()?.into();
     let _ = socket.write_all(&serde_json::to_vec(report)?);
     Ok(())

@@ -1,4 +1,4 @@
-//! One time that a program runs, from its beginning to its end.
+//! One run of a program, from its start to its end.
 
 use std::ffi::OsString;
 use std::io;
@@ -14,71 +14,79 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::{LAST_WORDS_BYTES_MAX, Verdict, refused, verdict};
-use crate::door::{Glass, keep_open};
-use crate::guard::census::end_marked;
-use crate::keyboard::{Keyboard, Stroke, keyboard};
-use crate::ledger::{Ledger, Urgency};
-use crate::place::Place;
+use super::{RESULT_BYTES_MAX, Verdict, refused, verdict};
+use crate::guard::process_list::end_processes_of;
 use crate::process::{Ending, Launch, Process};
 use crate::profile::TerminalProfile;
 use crate::pty::Pty;
-use crate::pump::Pump;
-use crate::recording::Recording;
-use crate::screen::Screen;
+use crate::pty::keyboard::{Input, Keyboard, keyboard};
+use crate::pty::output_thread::OutputThread;
+use crate::pty::recording::Recording;
+use crate::pty::screen::Screen;
+use crate::pty::size::Size;
+use crate::pty::typing::{InputStyle, TYPED_BYTES_MAX, keys, text_for, text_of};
 use crate::settings::TerminalSettings;
-use crate::size::Size;
-use crate::typing::{TYPED_BYTES_MAX, Taking, keys, text_for, text_of};
+use crate::task::folder::TaskFolder;
+use crate::task::journal::{JournalView, Urgency};
+use crate::watch::{SharedTerminal, serve_watchers};
 
-/// How long a program that says nothing is taken not to listen yet.
-const FIRST_WORD_MAX: Duration = Duration::from_secs(5);
+/// How long to wait for the first output of a program before typing.
+const FIRST_OUTPUT_WAIT: Duration = Duration::from_secs(5);
 
-/// How long those who watch may take to see the end.
-const FAREWELL_MAX: Duration = Duration::from_secs(2);
+/// How long watchers may take to receive the end.
+const END_WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// What a program is run with.
+/// Parameters of one run.
 pub(super) struct Attempt<'a> {
     pub(super) settings: &'a TerminalSettings,
-    pub(super) place: &'a Place,
+    pub(super) folder: &'a TaskFolder,
     pub(super) profile: &'a TerminalProfile,
     pub(super) program: PathBuf,
     pub(super) args: Vec<String>,
     pub(super) env: Vec<(OsString, OsString)>,
 }
 
-/// What came of it. Nothing of it runs any more.
+/// The outcome of a run. No process of it is left.
 pub(super) enum Outcome {
     /// The program has ended.
-    Over { ending: Ending, last_words: String },
-    /// It was not to go on.
+    Over { ending: Ending, last_text: String },
+    /// The task was stopped.
     Stopped,
 }
 
 /// A program that runs.
 struct Running {
     process: Process,
-    pump: Pump,
+    output_thread: OutputThread,
     screen: Arc<Screen>,
     keyboard: Keyboard,
     over: watch::Sender<Option<String>>,
-    /// Who types.
-    typist: JoinSet<()>,
-    /// Who lets watchers in.
-    door: JoinSet<()>,
-    begun: Instant,
+    /// Writes queued input.
+    input_writer: JoinSet<()>,
+    /// Serves watchers.
+    watchers: JoinSet<()>,
+    started: Instant,
 }
 
 impl Attempt<'_> {
     pub(super) async fn run(
         &self,
         run: &mut Run,
-        ledger: &mut Ledger,
+        journal_view: &mut JournalView,
     ) -> Result<Outcome, RunnerError> {
-        // Asked again, nobody could tell whether it had begun.
+        // Not `Unavailable`: a second attempt could not know whether the program had started.
         let failed = |error: io::Error| refused(format!("its terminal cannot be had: {error}"));
         let mut running = self.start().map_err(failed)?;
-        let over = self.attend(&mut running, run, ledger).await;
-        let Running { process, pump, screen, over: told, mut typist, mut door, .. } = running;
+        let over = self.type_until_end(&mut running, run, journal_view).await;
+        let Running {
+            process,
+            output_thread,
+            screen,
+            over: told,
+            mut input_writer,
+            mut watchers,
+            ..
+        } = running;
         let ending = match &over {
             Ok(Some(ending)) => Some(ending.clone()),
             Ok(None) | Err(_) => None,
@@ -86,18 +94,16 @@ impl Attempt<'_> {
         process.close().await;
         if ending == Some(Ending::Lost) {
             let mark = run.task_id.clone();
-            let _ = tokio::task::spawn_blocking(move || end_marked(mark.as_str())).await;
+            let _ = tokio::task::spawn_blocking(move || end_processes_of(mark.as_str())).await;
         }
-        pump.finish().await;
-        told.send_replace(Some(farewell(ending.as_ref())));
-        self.place.take_socket_away();
-        let _ = timeout(FAREWELL_MAX, door.join_next()).await;
-        door.shutdown().await;
-        typist.shutdown().await;
+        output_thread.finish().await;
+        told.send_replace(Some(end_sentence(ending.as_ref())));
+        self.folder.remove_socket();
+        let _ = timeout(END_WAIT_MAX, watchers.join_next()).await;
+        watchers.shutdown().await;
+        input_writer.shutdown().await;
         Ok(match over? {
-            Some(ending) => {
-                Outcome::Over { ending, last_words: screen.last_words(LAST_WORDS_BYTES_MAX) }
-            }
+            Some(ending) => Outcome::Over { ending, last_text: screen.last_text(RESULT_BYTES_MAX) },
             None => Outcome::Stopped,
         })
     }
@@ -109,79 +115,90 @@ impl Attempt<'_> {
         let (keyboard, strokes) = keyboard();
         let copy = |pty: &OwnedFd| pty.try_clone();
         let (over, told) = watch::channel(None);
-        let glass = Glass::new(Arc::clone(&screen), keyboard.clone(), copy(&pty.ours)?, told);
-        let listener = self.place.listen()?;
-        let (file, before) = (self.place.file("screen.cast"), self.place.file("screen.1.cast"));
+        let terminal =
+            SharedTerminal::new(Arc::clone(&screen), keyboard.clone(), copy(&pty.ours)?, told);
+        let listener = self.folder.listen()?;
+        let (file, before) = (self.folder.file("screen.cast"), self.folder.file("screen.1.cast"));
         let recording = Recording::begin(file, before, size);
         let typed = copy(&pty.ours)?;
-        let pump = Pump::start(pty.ours, Arc::clone(&screen), recording, keyboard.clone())?;
+        let output_thread =
+            OutputThread::start(pty.ours, Arc::clone(&screen), recording, keyboard.clone())?;
         let process = Process::launch(Launch {
             guard: &self.settings.guard,
             program: self.program.clone(),
             args: self.args.clone(),
             env: self.env.clone(),
             root: &self.settings.root,
-            lock: self.place.lock()?,
+            lock: self.folder.lock()?,
             terminal: pty.theirs,
         })?;
-        let (mut typist, mut door) = (JoinSet::new(), JoinSet::new());
-        typist.spawn(strokes.deliver(typed, Arc::clone(&screen)));
-        door.spawn(keep_open(listener, Arc::new(glass)));
-        let begun = Instant::now();
-        Ok(Running { process, pump, screen, keyboard, over, typist, door, begun })
+        let (mut input_writer, mut watchers) = (JoinSet::new(), JoinSet::new());
+        input_writer.spawn(strokes.deliver(typed, Arc::clone(&screen)));
+        watchers.spawn(serve_watchers(listener, Arc::new(terminal)));
+        let started = Instant::now();
+        Ok(Running {
+            process,
+            output_thread,
+            screen,
+            keyboard,
+            over,
+            input_writer,
+            watchers,
+            started,
+        })
     }
 
-    /// Until the program has ended, or is not to go on. Types what arrives.
-    async fn attend(
+    /// Types messages until the program has ended or the task is stopped.
+    async fn type_until_end(
         &self,
         running: &mut Running,
         run: &mut Run,
-        ledger: &mut Ledger,
+        journal_view: &mut JournalView,
     ) -> Result<Option<Ending>, RunnerError> {
         loop {
-            if ledger.has_ended() {
+            if journal_view.has_ended() {
                 return Ok(None);
             }
-            let Running { process, screen, keyboard, begun, .. } = running;
-            let waiting = ledger.waiting();
+            let Running { process, screen, keyboard, started, .. } = running;
+            let waiting = journal_view.waiting();
             tokio::select! {
                 biased;
                 () = &mut run.cancel => return Ok(None),
                 () = &mut run.shutdown => return Ok(None),
                 ending = process.ended() => return Ok(Some(ending)),
-                () = run.updates.next() => ledger.catch_up().await?,
-                room = self.moment(screen, keyboard, *begun, waiting) => {
-                    let Some(message) = ledger.take().await? else { continue };
+                () = run.updates.next() => journal_view.catch_up().await?,
+                room = self.typing_moment(screen, keyboard, *started, waiting) => {
+                    let Some(message) = journal_view.take().await? else { continue };
                     screen.touch();
-                    room.send(self.stroke(&message, ledger, screen));
+                    room.send(self.input(&message, journal_view, screen));
                 }
             }
         }
     }
 
-    /// When the next message can be typed. Cancel safe.
-    async fn moment(
+    /// Waits until the next message can be typed. Cancel safe.
+    async fn typing_moment(
         &self,
         screen: &Screen,
         keyboard: &Keyboard,
-        begun: Instant,
+        started: Instant,
         waiting: Option<Urgency>,
-    ) -> OwnedPermit<Stroke> {
+    ) -> OwnedPermit<Input> {
         let Some(urgency) = waiting else { return std::future::pending().await };
         let mut changes = screen.changes();
         loop {
             changes.mark_unchanged();
-            let listens = if screen.has_spoken() { begun } else { begun + FIRST_WORD_MAX };
+            let listens = if screen.has_spoken() { started } else { started + FIRST_OUTPUT_WAIT };
             let still = match urgency {
-                Urgency::Steer => begun,
+                Urgency::Steer => started,
                 Urgency::Queue => Instant::from_std(screen.touched()) + self.profile.quiet(),
             };
-            let moment = listens.max(still);
-            if moment <= Instant::now() {
+            let typing_moment = listens.max(still);
+            if typing_moment <= Instant::now() {
                 break;
             }
             tokio::select! {
-                () = sleep_until(moment) => {}
+                () = sleep_until(typing_moment) => {}
                 _ = changes.changed() => {}
             }
         }
@@ -191,11 +208,11 @@ impl Attempt<'_> {
         }
     }
 
-    /// What is typed for a message. One that is too long is put into a file.
-    fn stroke(&self, message: &UserMessage, ledger: &Ledger, screen: &Screen) -> Stroke {
+    /// The input for a message. A message that is too long is written to a file.
+    fn input(&self, message: &UserMessage, journal_view: &JournalView, screen: &Screen) -> Input {
         let mut text = text_of(message);
         if text.len() > TYPED_BYTES_MAX {
-            let file = self.place.file(&format!("message-{}.md", ledger.seq()));
+            let file = self.folder.file(&format!("message-{}.md", journal_view.seq()));
             text = match std::fs::write(&file, &text) {
                 Ok(()) => text_for(&file),
                 Err(error) => {
@@ -204,14 +221,14 @@ impl Attempt<'_> {
                 }
             };
         }
-        let taking = if screen.takes_paste() { Taking::Pastes } else { Taking::Lines };
+        let taking = if screen.takes_paste() { InputStyle::Pastes } else { InputStyle::Lines };
         let submit = self.profile.submit.clone().into_bytes();
-        Stroke::Message { keys: keys(&text, taking), submit }
+        Input::Message { keys: keys(&text, taking), submit }
     }
 }
 
-/// What those who watch are told in the end.
-fn farewell(ending: Option<&Ending>) -> String {
+/// The sentence that watchers get at the end.
+fn end_sentence(ending: Option<&Ending>) -> String {
     match ending.cloned().map(verdict) {
         Some(Ok(Verdict::Done)) => "the program has ended".to_owned(),
         Some(Ok(Verdict::Failed(how))) => format!("the program {how}"),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use antiphon_core::TaskId;
 use antiphon_terminal::{
-    AttachError, Attachment, DetachKey, Left, Size, Watching, attach, socket_path,
+    AttachError, Attachment, DetachKey, DetachReason, Size, Watching, attach, socket_path,
 };
 use rustix::io::ioctl_fionbio;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -28,7 +28,7 @@ pub(crate) struct Viewer {
     screen: vt100::Parser,
     /// Everything that was written to the viewer's terminal.
     pub(crate) written: Vec<u8>,
-    attached: JoinHandle<Result<Left, AttachError>>,
+    attached: JoinHandle<Result<DetachReason, AttachError>>,
 }
 
 impl Viewer {
@@ -118,12 +118,12 @@ impl Viewer {
     pub(crate) async fn detach(mut self) -> String {
         let shown = self.text();
         self.press("\x1c");
-        assert_eq!(self.leaves().await.unwrap(), Left::Detached);
+        assert_eq!(self.leaves().await.unwrap(), DetachReason::Detached);
         shown
     }
 
     /// How they left; their terminal is as it was.
-    pub(crate) async fn leaves(&mut self) -> Result<Left, AttachError> {
+    pub(crate) async fn leaves(&mut self) -> Result<DetachReason, AttachError> {
         let left = timeout(LONG, async {
             loop {
                 if self.attached.is_finished() {

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use antiphon_terminal::{
-    AttachError, Attachment, DetachKey, Left, WATCHERS_MAX, Watching, attach, socket_path,
+    AttachError, Attachment, DetachKey, DetachReason, WATCHERS_MAX, Watching, attach, socket_path,
 };
 
 use crate::bench::{Bench, script, shell};
@@ -36,7 +36,7 @@ async fn somebody_types_and_interrupts_and_the_program_is_as_large_as_their_wind
     viewer.sees("\n42\n").await;
     viewer.press("exit\r");
     let left = viewer.leaves().await.unwrap();
-    assert_eq!(left, Left::Over { how: "the program has ended".to_owned() });
+    assert_eq!(left, DetachReason::Over { how: "the program has ended".to_owned() });
     running.ended().await.unwrap();
 }
 
@@ -85,7 +85,7 @@ async fn the_smallest_window_counts_and_readers_windows_do_not() {
     large.sees("40 100").await;
     assert!(!large.text().contains("never"));
     reader.press("\x03");
-    assert_eq!(reader.leaves().await.unwrap(), Left::Detached);
+    assert_eq!(reader.leaves().await.unwrap(), DetachReason::Detached);
     large.detach().await;
     running.cancel();
     running.ended().await.unwrap();
@@ -111,7 +111,7 @@ async fn an_editor_fills_the_screen_and_gives_it_back() {
     late.sees("after").await;
     running.cancel();
     running.ended().await.unwrap();
-    let stopped = Left::Over { how: "the program was stopped".to_owned() };
+    let stopped = DetachReason::Over { how: "the program was stopped".to_owned() };
     assert_eq!(late.leaves().await.unwrap(), stopped);
     // Their own screen is back.
     assert!(!late.text().contains("before"), "{}", late.text());
@@ -216,5 +216,5 @@ async fn somebody_who_is_interrupted() {
         watching: Watching::Control,
         detach: DetachKey::default(),
     };
-    assert_eq!(attach(attachment).await.unwrap(), Left::Interrupted);
+    assert_eq!(attach(attachment).await.unwrap(), DetachReason::Interrupted);
 }

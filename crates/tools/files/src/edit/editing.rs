@@ -10,17 +10,17 @@ use super::Edit;
 use super::applied::{diff, parts};
 use super::document::{Document, Form};
 use super::matching::{Change, changes, line_of};
-use crate::seen::{Seen, Sight};
-use crate::toolbox::{Stop, Stopped};
+use crate::read_tracker::{FileVersion, ReadTracker};
 use crate::workspace::{Found, Identity, Place, Replaced, Shown, Workspace};
 use crate::write::FILE_BYTES_MAX;
+use antiphon_toolbox::{Stop, Stopped};
 
 /// Lines named in the result.
 const LINES_NAMED_MAX: usize = 10;
 
 pub(super) struct Editing {
     pub(super) workspace: Arc<Workspace>,
-    pub(super) seen: Arc<Seen>,
+    pub(super) reads: Arc<ReadTracker>,
     pub(super) task_id: TaskId,
 }
 
@@ -72,16 +72,16 @@ impl Editing {
 
     /// A task that had seen the file as it was knows it as it is now.
     fn follow(&self, place: &Place<'_>, before: Identity, contents: &[u8], now: &Replaced) {
-        let Some(sight) = self.seen.last(&self.task_id, place.path()) else {
+        let Some(version) = self.reads.last(&self.task_id, place.path()) else {
             return;
         };
-        let was_seen = match sight.fingerprint {
-            Some(fingerprint) => fingerprint == self.seen.fingerprint_of(contents),
-            None => sight.identity == before,
+        let was_seen = match version.fingerprint {
+            Some(fingerprint) => fingerprint == self.reads.fingerprint_of(contents),
+            None => version.identity == before,
         };
         if was_seen {
-            let sight = Sight { identity: now.identity, fingerprint: None };
-            self.seen.note(&self.task_id, place.path(), sight);
+            let version = FileVersion { identity: now.identity, fingerprint: None };
+            self.reads.note(&self.task_id, place.path(), version);
         }
     }
 }

@@ -17,8 +17,8 @@ use super::pattern::{self, Meant};
 use super::report::Report;
 use super::{Arguments, GREP_CONTEXT_MAX, GREP_LIMIT, GREP_LIMIT_MAX, Mode, NAME, OneOrMore};
 use crate::search::{Folder, Globs, Notes, Place, Visitor, Walk, Watch, What, as_path, within};
-use crate::toolbox::{Stop, Stopped};
 use crate::workspace::Workspace;
+use antiphon_toolbox::{Stop, Stopped};
 
 /// Longest line that is searched, and longest file if matches may go over several lines: all of it
 /// is in memory then. Others are left out, and the result says so.

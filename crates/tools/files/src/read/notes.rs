@@ -6,7 +6,9 @@ use std::path::Path;
 use antiphon_core::ToolResult;
 use encoding_rs::{Encoding, UTF_8};
 
-use super::{Certainty, Collected, LINE_CHARS_MAX, Scanned};
+use antiphon_toolbox::paging::{Collected, LINE_CHARS_MAX, Scanned, is_at_the_end, range_note};
+
+use super::Certainty;
 use crate::workspace::Shown;
 
 /// A text that was looked at.
@@ -64,28 +66,4 @@ pub(super) fn text(text: Text<'_>) -> ToolResult {
         let _ = writeln!(shown, "[{note}]");
     }
     ToolResult::text(shown)
-}
-
-/// Which lines are shown and where to go on, unless they are all.
-pub(crate) fn range_note(
-    first: u64,
-    rows: &Collected,
-    scanned: Scanned,
-    size: u64,
-) -> Option<String> {
-    let last = first + rows.shown - 1;
-    let next = last + 1;
-    if !scanned.to_the_end {
-        return Some(format!(
-            "lines {first}-{last} of a text of {size} bytes: continue at offset {next}"
-        ));
-    }
-    if !is_at_the_end(first, rows) {
-        return Some(format!("lines {first}-{last} of {}: continue at offset {next}", rows.total));
-    }
-    (first > 1).then(|| format!("lines {first}-{last} of {}", rows.total))
-}
-
-fn is_at_the_end(first: u64, rows: &Collected) -> bool {
-    first + rows.shown > rows.total
 }

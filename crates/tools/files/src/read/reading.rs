@@ -10,13 +10,11 @@ use std::sync::Arc;
 use antiphon_core::{IMAGE_BYTES_MAX, ImageBlock, InputBlock, TaskId, ToolResult};
 
 use super::notes::{self, Text};
-use super::{
-    COUNTED_BYTES_MAX, Contents, Overlong, Rows, SAMPLE_BYTES_MAX, ScanError, head_of, recognize,
-    scan,
-};
-use crate::seen::{Seen, Sight};
-use crate::toolbox::{Stop, Stopped};
+use super::{Contents, SAMPLE_BYTES_MAX, recognize};
+use crate::read_tracker::{FileVersion, ReadTracker};
 use crate::workspace::{Found, Identity, Kind, Shown, Workspace};
+use antiphon_toolbox::paging::{COUNTED_BYTES_MAX, Overlong, Rows, ScanError, scan};
+use antiphon_toolbox::{Stop, Stopped};
 
 /// Names that are listed of a folder.
 pub const FOLDER_ENTRIES_MAX: usize = 500;
@@ -29,7 +27,7 @@ const BINARY_SHOWN_BYTES: usize = 16;
 
 pub(super) struct Reading {
     pub(super) workspace: Arc<Workspace>,
-    pub(super) seen: Arc<Seen>,
+    pub(super) reads: Arc<ReadTracker>,
     pub(super) task_id: TaskId,
     /// The first line, from 1.
     pub(super) first: u64,
@@ -72,7 +70,7 @@ impl Reading {
                 let mut rows = Rows::new(self.first, self.limit, Overlong::Cut);
                 // Of a file too large to be written anyway the identity will do.
                 let is_small = found.size() <= COUNTED_BYTES_MAX;
-                let mut hasher = is_small.then(|| self.seen.fingerprint());
+                let mut hasher = is_small.then(|| self.reads.fingerprint());
                 let raw = |raw: &[u8]| hasher.iter_mut().for_each(|hasher| hasher.write(raw));
                 let scanned = scan(&head, file, encoding, &mut rows, raw, stop)?;
                 fingerprint = hasher.filter(|_| scanned.to_the_end).map(|hasher| hasher.finish());
@@ -81,9 +79,16 @@ impl Reading {
                 notes::text(Text { name, size, first, rows, scanned, encoding, certainty })
             }
         };
-        self.seen.note(&self.task_id, found.path(), Sight { identity, fingerprint });
+        self.reads.note(&self.task_id, found.path(), FileVersion { identity, fingerprint });
         Ok(result)
     }
+}
+
+/// Reads up to `max` bytes.
+fn head_of(file: &mut impl Read, max: usize) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    file.take(max as u64).read_to_end(&mut head)?;
+    Ok(head)
 }
 
 fn image(

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::toolbox::Stop;
+use antiphon_toolbox::Stop;
 
 /// Longest that a search takes. It shows what it found until then, and says so.
 pub(crate) const SEARCH_SECONDS_MAX: u64 = 60;
@@ -25,7 +25,7 @@ impl<'a> Watch<'a> {
 
     /// Whether to go no further.
     pub(crate) fn is_over(&self) -> bool {
-        if self.stop.is_asked() {
+        if self.stop.is_requested() {
             return true;
         }
         let late = Instant::now() >= self.ends;

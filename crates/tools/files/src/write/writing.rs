@@ -7,13 +7,13 @@ use antiphon_core::{TaskId, ToolResult};
 
 use super::FILE_BYTES_MAX;
 use crate::edit::Diff;
-use crate::seen::{Seen, Sight};
-use crate::toolbox::{Stop, Stopped};
+use crate::read_tracker::{FileVersion, ReadTracker};
 use crate::workspace::{Found, Identity, Place, Replaced, Shown, Workspace};
+use antiphon_toolbox::{Stop, Stopped};
 
 pub(super) struct Writing {
     pub(super) workspace: Arc<Workspace>,
-    pub(super) seen: Arc<Seen>,
+    pub(super) reads: Arc<ReadTracker>,
     pub(super) task_id: TaskId,
 }
 
@@ -66,19 +66,19 @@ impl Writing {
     }
 
     fn note(&self, place: &Place<'_>, identity: Identity, content: &str) {
-        let fingerprint = Some(self.seen.fingerprint_of(content.as_bytes()));
-        self.seen.note(&self.task_id, place.path(), Sight { identity, fingerprint });
+        let fingerprint = Some(self.reads.fingerprint_of(content.as_bytes()));
+        self.reads.note(&self.task_id, place.path(), FileVersion { identity, fingerprint });
     }
 
     /// Whether this task has seen the file as it is.
     fn check_seen(&self, place: &Place<'_>, old: &Old) -> Result<(), &'static str> {
-        let Some(sight) = self.seen.last(&self.task_id, place.path()) else {
+        let Some(version) = self.reads.last(&self.task_id, place.path()) else {
             return Err("exists, and this task has not read it: read it first, then write, or \
                         change a part of it with edit");
         };
-        let is_same = match (sight.fingerprint, &old.contents) {
-            (Some(fingerprint), Some(old)) => fingerprint == self.seen.fingerprint_of(old),
-            (Some(_) | None, _) => sight.identity == old.identity,
+        let is_same = match (version.fingerprint, &old.contents) {
+            (Some(fingerprint), Some(old)) => fingerprint == self.reads.fingerprint_of(old),
+            (Some(_) | None, _) => version.identity == old.identity,
         };
         if is_same { Ok(()) } else { Err("changed since you read it: read it again, then write") }
     }

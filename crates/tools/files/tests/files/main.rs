@@ -1,16 +1,14 @@
-//! The file tools, through the door that the orchestrator uses.
+//! The file tools, called as the orchestrator calls them.
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod aside;
+mod calls;
 mod edit;
 mod hostile;
 mod limits;
 mod property;
 mod races;
 mod read;
-mod redacting;
-mod toolbox;
 mod workspace;
 mod world;
 mod write;

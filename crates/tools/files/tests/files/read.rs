@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-use antiphon_file_tools::{LINE_CHARS_MAX, ROWS_BYTES_MAX};
+use antiphon_toolbox::paging::{LINE_CHARS_MAX, ROWS_BYTES_MAX};
 use serde_json::json;
 
 use crate::world::{World, text_of};

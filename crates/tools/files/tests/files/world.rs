@@ -11,9 +11,9 @@ use antiphon_core::{
     Cancel, InputBlock, RawJson, TaskId, ToolCallId, ToolError, ToolExecutor, ToolResult,
 };
 use antiphon_file_tools::{
-    EditTool, Mode, OutputStore, ReadTool, Seen, ToolHandler, Toolbox, Workspace, WorkspaceConfig,
-    WriteTool,
+    EditTool, Mode, ReadTool, ReadTracker, Workspace, WorkspaceConfig, WriteTool,
 };
+use antiphon_toolbox::{OutputStore, ToolHandler, Toolbox};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -64,11 +64,11 @@ impl World {
         let mut config = WorkspaceConfig::of(&root, mode);
         change(&mut config, &base);
         let workspace = Arc::new(Workspace::open(config).unwrap());
-        let seen = Arc::new(Seen::new());
+        let reads = Arc::new(ReadTracker::new());
         let handlers: Vec<Box<dyn ToolHandler>> = vec![
-            Box::new(ReadTool::new(workspace.clone(), seen.clone())),
-            Box::new(WriteTool::new(workspace.clone(), seen.clone())),
-            Box::new(EditTool::new(workspace, seen)),
+            Box::new(ReadTool::new(workspace.clone(), reads.clone())),
+            Box::new(WriteTool::new(workspace.clone(), reads.clone())),
+            Box::new(EditTool::new(workspace, reads)),
         ];
         let aside = Arc::new(OutputStore::open(&base.join("results")).unwrap());
         let toolbox = Toolbox::new(handlers, Vec::new(), aside).unwrap();

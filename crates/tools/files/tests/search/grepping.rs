@@ -194,7 +194,7 @@ fn the_same_search_has_the_same_result_each_time() {
 
 #[test]
 fn whoever_reads_the_definition_can_call_it() {
-    use antiphon_file_tools::ToolHandler as _;
+    use antiphon_toolbox::ToolHandler as _;
     let config = antiphon_file_tools::WorkspaceConfig::of(
         source().root(),
         antiphon_file_tools::Mode::ReadOnly,

@@ -10,7 +10,8 @@ use std::time::{Duration, SystemTime};
 
 use antiphon_core::port::ToolContext;
 use antiphon_core::{Cancel, InputBlock, RawJson, ToolError};
-use antiphon_file_tools::{GlobTool, GrepTool, Mode, ToolHandler, Workspace, WorkspaceConfig};
+use antiphon_file_tools::{GlobTool, GrepTool, Mode, Workspace, WorkspaceConfig};
+use antiphon_toolbox::ToolHandler;
 use rustix::fs::{CWD, FileType, mknodat};
 use serde_json::Value;
 use tempfile::TempDir;

@@ -1,4 +1,4 @@
-//! The worker of the tests: makes the attempts it was started for.
+//! The worker of the tests: answers the probe.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! The worker of the tests. The binary `antiphon` is its own.
+//! The worker that the tests start. The binary `antiphon` is its own worker.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! The first process of a worker. It is never restricted and runs nothing but the second one: it
-//! outlives everything, and clears up.
+//! The guard of a worker. It is never restricted and runs nothing but the inner process. It
+//! outlives every other process and cleans up.
 
 use std::fs;
 use std::io::{self, stdin};
@@ -13,25 +13,25 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 use rustix::process::{Pid, Signal, getpid, kill_process, setsid};
 
-use super::census::{Census, Scope};
+use super::process_list::{ProcessList, Scope};
 use super::signals::Signals;
-use crate::message::{SETUP, Setup, Stage};
+use crate::message::{SETUP, Setup, WorkerRole};
 
-/// How long the one inside may take to end after the shell has gone.
-const FAREWELL: Duration = Duration::from_secs(1);
+/// How long the inner process may take to end after the shell is gone.
+const INNER_EXIT_WAIT: Duration = Duration::from_secs(1);
 
-/// How long processes that are killed may take to be gone: some wait for a disk.
-const CLEARING_MAX: Duration = Duration::from_secs(5);
+/// How long killed processes may take to end: some wait for a disk.
+const CLEANUP_MAX: Duration = Duration::from_secs(5);
 
 pub(super) fn run(setup: &Setup) -> io::Result<()> {
     close_inherited()?;
-    // Out of the terminal's reach. Fails only for who leads a group already.
+    // Detach from the terminal. Fails only for a group leader.
     let _ = setsid();
-    let inside = Setup { stage: Stage::Inside, ..setup.clone() };
+    let inner = Setup { role: WorkerRole::Inner, ..setup.clone() };
     let mut command = Command::new("/proc/self/exe");
     command
         .args(std::env::args_os().skip(1))
-        .env(SETUP, serde_json::to_string(&inside)?)
+        .env(SETUP, serde_json::to_string(&inner)?)
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     let confined = setup.policy.confine(&mut command).map_err(io::Error::other);
@@ -39,8 +39,8 @@ pub(super) fn run(setup: &Setup) -> io::Result<()> {
     let signals = Signals::watch()?;
     let waited = wait_for(confined.child.id(), &signals);
     match setup.policy.mode {
-        Mode::Full => clear(&signals),
-        // The kernel has done it.
+        Mode::Full => kill_descendants(&signals),
+        // The kernel has ended every process of the namespace.
         Mode::ReadOnly | Mode::Workspace => {}
     }
     remove(&setup.policy.tmp);
@@ -48,54 +48,53 @@ pub(super) fn run(setup: &Setup) -> io::Result<()> {
     waited
 }
 
-/// Whatever else the shell has open is no business of ours, and of what we start.
+/// Closes descriptors that were inherited from the shell.
 fn close_inherited() -> io::Result<()> {
     let open: Vec<i32> = fs::read_dir("/proc/self/fd")?
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
         .collect();
     for fd in open.into_iter().filter(|fd| *fd > 2) {
-        // One of them was the list itself, and is closed by now.
+        // One of them was the directory listing itself, which is closed by now.
         let _ = nix::unistd::close(fd);
     }
     Ok(())
 }
 
-/// Waits until the one inside has ended, and sees to it that it does once the shell is gone.
-fn wait_for(inside: u32, signals: &Signals) -> io::Result<()> {
-    let inside =
-        i32::try_from(inside).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::NotFound)?;
+/// Waits until the inner process has ended. Kills it if it does not end after the shell is gone.
+fn wait_for(inner: u32, signals: &Signals) -> io::Result<()> {
+    let inner = i32::try_from(inner).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::NotFound)?;
     let shell = stdin();
     let mut gone_since: Option<Instant> = None;
     loop {
-        if signals.ended()?.iter().any(|(pid, _)| *pid == inside) {
+        if signals.ended()?.iter().any(|(pid, _)| *pid == inner) {
             return Ok(());
         }
         let mut watched = vec![PollFd::new(signals, PollFlags::IN)];
-        let mut patience = None;
+        let mut time_left = None;
         match gone_since {
             None => watched.push(PollFd::new(&shell, PollFlags::empty())),
-            Some(since) => patience = Some(FAREWELL.saturating_sub(since.elapsed())),
+            Some(since) => time_left = Some(INNER_EXIT_WAIT.saturating_sub(since.elapsed())),
         }
-        let timeout = patience.map(|left| Timespec::try_from(left).unwrap_or_default());
+        let timeout = time_left.map(|left| Timespec::try_from(left).unwrap_or_default());
         retry_on_intr(|| poll(&mut watched, timeout.as_ref()))?;
         let hung_up = watched.get(1).is_some_and(|shell| !shell.revents().is_empty());
         if hung_up {
             gone_since = Some(Instant::now());
         }
-        if patience.is_some_and(|left| left.is_zero()) {
-            // It may be stopped, or have ended this moment.
-            let _ = kill_process(inside, Signal::KILL);
+        if time_left.is_some_and(|left| left.is_zero()) {
+            // Fails if it has just ended.
+            let _ = kill_process(inner, Signal::KILL);
             gone_since = Some(Instant::now());
         }
     }
 }
 
-/// Ends everything that was started and is still there: it has become ours.
-fn clear(signals: &Signals) {
+/// Kills every process that is left. Orphans have become children of this process.
+fn kill_descendants(signals: &Signals) {
     let begun = Instant::now();
-    while begun.elapsed() < CLEARING_MAX {
-        let left = Census::take(Scope::Descendants(getpid()));
+    while begun.elapsed() < CLEANUP_MAX {
+        let left = ProcessList::take(Scope::Descendants(getpid()));
         if left.is_empty() {
             return;
         }
@@ -106,11 +105,11 @@ fn clear(signals: &Signals) {
     }
 }
 
-/// Takes a folder away, also what somebody made read-only in it.
+/// Removes a folder, including read-only folders in it.
 fn remove(folder: &Path) {
     if fs::remove_dir_all(folder).is_err() {
         unlock(folder);
-        // What cannot be removed now is left to whoever owns the folder above.
+        // What cannot be removed now stays until the folder above is removed.
         let _ = fs::remove_dir_all(folder);
     }
 }

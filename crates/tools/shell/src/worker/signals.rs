@@ -1,4 +1,4 @@
-//! Signals as something to wait for.
+//! Child exits as a pollable descriptor.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -7,37 +7,40 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::process::{Pid, WaitOptions, WaitStatus, wait};
 
-/// Tells when a child has ended. Until [`Signals::set_aside`], signals that ask a process to end are
-/// kept from this one as well: it ends when its work does.
+/// Becomes readable when a child has ended. Blocks SIGHUP, SIGINT and SIGTERM in this process: it
+/// ends when its work is done.
 pub(super) struct Signals {
     children: SignalFd,
-    kept: SigSet,
+    blocked: SigSet,
 }
 
 impl Signals {
-    /// From now on. Children that ended before are found as well.
+    /// Starts watching. Children that ended before are found too.
     pub(super) fn watch() -> io::Result<Self> {
         let mut children = SigSet::empty();
         children.add(Signal::SIGCHLD);
-        let mut kept = children;
+        let mut blocked = children;
         for signal in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM] {
-            kept.add(signal);
+            blocked.add(signal);
         }
-        kept.thread_block()?;
+        blocked.thread_block()?;
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
-        Ok(Self { children: SignalFd::with_flags(&children, flags)?, kept })
+        Ok(Self { children: SignalFd::with_flags(&children, flags)?, blocked })
     }
 
-    /// Starts a program, which inherits what is kept from its parent, so for that moment nothing
-    /// is. A child that ends meanwhile is not told of: ask for those that have ended afterwards.
-    pub(super) fn set_aside<T>(&self, start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-        self.kept.thread_unblock()?;
+    /// Runs `start` with signals unblocked, so that the new program does not inherit the blocked
+    /// signals. The end of a child meanwhile is not signaled: call [`Signals::ended`] afterwards.
+    pub(super) fn with_signals_unblocked<T>(
+        &self,
+        start: impl FnOnce() -> io::Result<T>,
+    ) -> io::Result<T> {
+        self.blocked.thread_unblock()?;
         let started = start();
-        self.kept.thread_block()?;
+        self.blocked.thread_block()?;
         started
     }
 
-    /// Those of our children that have ended, and how.
+    /// Children that have ended, and how.
     pub(super) fn ended(&self) -> io::Result<Vec<(Pid, WaitStatus)>> {
         while self.children.read_signal()?.is_some() {}
         let mut ended = Vec::new();

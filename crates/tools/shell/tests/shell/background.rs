@@ -1,4 +1,4 @@
-//! Commands that go on in the background.
+//! Commands that continue in the background.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::bench::{Bench, eventually, running, switch, token};
 
 #[tokio::test]
-async fn a_command_that_takes_too_long_goes_on_and_can_be_asked_for() {
+async fn a_command_that_takes_too_long_continues_in_the_background() {
     let bench = Bench::new();
     let command = "echo one; until [ -e go ]; do sleep 0.01; done; echo two; exit 4";
     let said = bench.bash(json!({ "command": command, "timeout_s": 1 })).await;
@@ -33,7 +33,7 @@ async fn a_server_is_started_in_the_background_and_ended() {
     assert!(said.text.starts_with("up\n[runs in the background as `sh-"), "{}", said.text);
     assert_eq!(running(&token), 1);
     let said = bench.kill(&said.id()).await;
-    assert!(said.text.contains("was ended, and everything it had started") && !said.is_error);
+    assert!(said.text.contains("was ended, with everything it had started") && !said.is_error);
     assert_eq!(running(&token), 0);
 }
 
@@ -47,7 +47,7 @@ async fn killing_twice_is_the_same_as_once() {
 }
 
 #[tokio::test]
-async fn one_that_fails_at_once_is_told_of_at_once() {
+async fn a_background_command_that_fails_at_once_is_reported_at_once() {
     let bench = Bench::new();
     let arguments = json!({ "command": "echo cannot >&2; exit 7", "background": true });
     let said = bench.bash(arguments).await;
@@ -55,7 +55,7 @@ async fn one_that_fails_at_once_is_told_of_at_once() {
 }
 
 #[tokio::test]
-async fn there_is_a_limit_and_it_says_what_to_do() {
+async fn too_many_background_commands_are_refused_with_advice() {
     let bench = Bench::new();
     let mut ids = Vec::new();
     for _ in 0..4 {
@@ -76,7 +76,7 @@ async fn there_is_a_limit_and_it_says_what_to_do() {
 }
 
 #[tokio::test]
-async fn an_id_that_nobody_knows_is_told() {
+async fn an_unknown_id_is_reported() {
     let bench = Bench::new();
     let id = bench.background("sleep 100").await;
     for said in [bench.output("sh-00000000", 0).await, bench.kill("sh-00000000").await] {
@@ -86,7 +86,7 @@ async fn an_id_that_nobody_knows_is_told() {
 }
 
 #[tokio::test]
-async fn another_task_does_not_know_it() {
+async fn a_command_is_unknown_to_another_task() {
     let mut bench = Bench::new();
     let id = bench.background("sleep 100").await;
     bench.task_id = antiphon_core::TaskId::parse("task-2").unwrap();
@@ -94,7 +94,7 @@ async fn another_task_does_not_know_it() {
 }
 
 #[tokio::test]
-async fn a_call_ends_although_a_daemon_holds_its_output() {
+async fn a_call_ends_while_a_daemon_holds_its_output_open() {
     let bench = Bench::new();
     let token = token();
     let said = bench.run(&format!("(echo daemon; sleep {token}; echo late) & echo done")).await;
@@ -108,11 +108,11 @@ async fn a_call_ends_although_a_daemon_holds_its_output() {
 }
 
 #[tokio::test]
-async fn a_daemon_that_goes_on_writing_does_not_hold_the_call() {
+async fn a_daemon_that_keeps_writing_does_not_delay_the_call() {
     let bench = Bench::new();
     let said = bench.run("yes & echo $!; exit 5").await;
     assert!(said.text.contains("[exit code 5"), "{}", said.text);
-    // It is ended once it has written too much.
+    // The command is ended once it has written too much.
     let id = said.id();
     while !bench.output(&id, 0).await.text.contains("more than 64 MB") {
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -120,7 +120,7 @@ async fn a_daemon_that_goes_on_writing_does_not_hold_the_call() {
 }
 
 #[tokio::test]
-async fn what_a_daemon_says_later_can_be_asked_for() {
+async fn later_output_of_a_daemon_can_be_read() {
     let bench = Bench::new();
     let said = bench.run("(until [ -e go ]; do sleep 0.01; done; echo late) & echo done").await;
     let id = said.id();
@@ -134,7 +134,7 @@ async fn what_a_daemon_says_later_can_be_asked_for() {
 }
 
 #[tokio::test]
-async fn waiting_can_be_canceled_and_the_command_goes_on() {
+async fn waiting_can_be_canceled_and_the_command_continues() {
     let bench = Bench::new();
     let token = token();
     let id = bench.background(&format!("sleep {token}")).await;

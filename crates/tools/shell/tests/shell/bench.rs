@@ -23,17 +23,17 @@ pub(crate) struct Bench {
     pub(crate) root: PathBuf,
     pub(crate) shell: Arc<Shell>,
     pub(crate) task_id: TaskId,
-    heard: Arc<Mutex<Vec<String>>>,
+    progress: Arc<Mutex<Vec<String>>>,
 }
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct CallOutcome {
     pub(crate) text: String,
     pub(crate) is_error: bool,
 }
 
-impl Said {
+impl CallOutcome {
     /// The id of a command in the background.
     pub(crate) fn id(&self) -> String {
         assert!(self.text.contains("sh-"), "no id in {}", self.text);
@@ -69,7 +69,7 @@ impl Bench {
         change(&mut settings);
         let shell = Arc::new(Shell::new(settings).unwrap());
         let task_id = TaskId::parse("task-1").unwrap();
-        Self { folder, root, shell, task_id, heard: Arc::default() }
+        Self { folder, root, shell, task_id, progress: Arc::default() }
     }
 
     /// A path outside of the workspace, in a folder that is read-only to commands.
@@ -77,9 +77,9 @@ impl Bench {
         self.folder.path().canonicalize().unwrap().join(name)
     }
 
-    /// Everything that was said while commands ran.
-    pub(crate) fn heard(&self) -> String {
-        self.heard.lock().unwrap().concat()
+    /// The progress reported while commands ran.
+    pub(crate) fn progress(&self) -> String {
+        self.progress.lock().unwrap().concat()
     }
 
     pub(crate) async fn call(
@@ -87,13 +87,13 @@ impl Bench {
         tool: &str,
         arguments: Value,
         cancel: Cancel,
-    ) -> Result<Said, ToolError> {
-        let heard = Arc::clone(&self.heard);
+    ) -> Result<CallOutcome, ToolError> {
+        let progress = Arc::clone(&self.progress);
         let context = ToolContext {
             task_id: self.task_id.clone(),
             tool_call_id: ToolCallId::parse("call-1").unwrap(),
             cancel,
-            progress: Progress::to(move |text| heard.lock().unwrap().push(text.to_owned())),
+            progress: Progress::to(move |text| progress.lock().unwrap().push(text.to_owned())),
         };
         let arguments = RawJson::of(&arguments).unwrap();
         let result = self.shell.execute(tool, &arguments, context).await?;
@@ -101,14 +101,14 @@ impl Bench {
             InputBlock::Text(block) => block.text.clone(),
             InputBlock::Image(_) => "an image".to_owned(),
         });
-        Ok(Said { text: texts.collect(), is_error: result.is_error })
+        Ok(CallOutcome { text: texts.collect(), is_error: result.is_error })
     }
 
-    pub(crate) async fn bash(&self, arguments: Value) -> Said {
+    pub(crate) async fn bash(&self, arguments: Value) -> CallOutcome {
         self.call("bash", arguments, Cancel::never()).await.unwrap()
     }
 
-    pub(crate) async fn run(&self, command: &str) -> Said {
+    pub(crate) async fn run(&self, command: &str) -> CallOutcome {
         self.bash(json!({ "command": command })).await
     }
 
@@ -116,12 +116,12 @@ impl Bench {
         self.bash(json!({ "command": command, "background": true })).await.id()
     }
 
-    pub(crate) async fn output(&self, id: &str, wait_s: u64) -> Said {
+    pub(crate) async fn output(&self, id: &str, wait_s: u64) -> CallOutcome {
         let arguments = json!({ "id": id, "wait_s": wait_s });
         self.call("bash_output", arguments, Cancel::never()).await.unwrap()
     }
 
-    pub(crate) async fn kill(&self, id: &str) -> Said {
+    pub(crate) async fn kill(&self, id: &str) -> CallOutcome {
         self.call("bash_kill", json!({ "id": id }), Cancel::never()).await.unwrap()
     }
 
@@ -170,14 +170,14 @@ pub(crate) fn switch() -> (oneshot::Sender<()>, Cancel) {
 pub(crate) fn running(token: &str) -> usize {
     let commands = fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| {
         let line = fs::read(entry.path().join("cmdline")).ok()?;
-        // Only what runs the token itself, not the shell that was told of it.
+        // Count only processes that run the token itself, not the shell whose script contains it.
         let arguments: Vec<_> = line.split(|byte| *byte == 0).collect();
         Some(arguments.contains(&token.as_bytes()))
     });
     commands.filter(|has| *has).count()
 }
 
-/// A number of seconds nobody else sleeps for: recognized in a list of processes.
+/// A number of seconds that no other process sleeps for, to find the process by.
 pub(crate) fn token() -> String {
     use std::sync::atomic::{AtomicU32, Ordering};
     static NEXT: AtomicU32 = AtomicU32::new(0);

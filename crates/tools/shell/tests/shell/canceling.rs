@@ -1,4 +1,4 @@
-//! Calls that are told to stop: everything they started is gone before they return.
+//! Canceled calls: every process they started is gone before they return.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::bench::{Bench, eventually, running, switch, token};
 
-/// Ways to get away from the process that started one.
+/// Ways to detach from the parent process.
 const WAYS: [&str; 7] = [
     "sleep TOKEN",
     "setsid -w sleep TOKEN",
@@ -45,7 +45,7 @@ async fn nothing_is_left_of_a_canceled_call_without_a_sandbox() {
     nothing_is_left(Bench::full()).await;
 }
 
-async fn others_stay(bench: Bench) {
+async fn other_calls_stay(bench: Bench) {
     let (mine, theirs) = (token(), token());
     let id = bench.background(&format!("(setsid sleep {theirs} &); sleep {theirs}")).await;
     eventually("the other command", || running(&theirs) == 2).await;
@@ -64,17 +64,17 @@ async fn others_stay(bench: Bench) {
 }
 
 #[tokio::test]
-async fn others_are_left_alone() {
-    others_stay(Bench::new()).await;
+async fn a_cancel_leaves_other_calls_alone() {
+    other_calls_stay(Bench::new()).await;
 }
 
 #[tokio::test]
-async fn others_are_left_alone_without_a_sandbox() {
-    others_stay(Bench::full()).await;
+async fn a_cancel_leaves_other_calls_alone_without_a_sandbox() {
+    other_calls_stay(Bench::full()).await;
 }
 
 #[tokio::test]
-async fn a_command_is_asked_to_end_before_it_is_made_to() {
+async fn a_command_gets_sigterm_before_sigkill() {
     let bench = Bench::new();
     let command = "trap 'echo asked > asked; exit' TERM; touch ready; while :; do sleep 0.01; done";
     let (switch, cancel) = switch();
@@ -91,7 +91,7 @@ async fn a_command_is_asked_to_end_before_it_is_made_to() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_canceled_before_it_begins_starts_nothing() {
+async fn a_call_canceled_before_its_start_starts_nothing() {
     let bench = Bench::new();
     let canceled = Cancel::when(std::future::ready(()));
     let answer = bench.call("bash", json!({ "command": "touch ran" }), canceled).await;
@@ -101,7 +101,7 @@ async fn a_call_that_is_canceled_before_it_begins_starts_nothing() {
 }
 
 #[tokio::test]
-async fn a_call_that_nobody_waits_for_any_more_is_ended() {
+async fn a_dropped_call_is_ended() {
     let bench = Bench::new();
     let token = token();
     let command = format!("sleep {token}");

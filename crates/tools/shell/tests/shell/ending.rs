@@ -1,4 +1,4 @@
-//! The end of a task, and of those who should see to it.
+//! The end of a task, of the shell, and of the orchestrator.
 
 use std::process::Stdio;
 
@@ -6,7 +6,7 @@ use antiphon_core::ToolExecutor;
 
 use crate::bench::{Bench, eventually, running, token};
 
-/// Leaves processes behind in every way there is, and returns when they run.
+/// Starts processes that detach in every known way, and returns when they run.
 async fn scatter(bench: &Bench) -> String {
     let token = token();
     let ways = [
@@ -118,7 +118,7 @@ async fn a_worker_cannot_be_killed_from_inside() {
 }
 
 #[tokio::test]
-async fn without_a_sandbox_a_killed_worker_is_replaced_and_said_so() {
+async fn without_a_sandbox_a_killed_worker_is_reported_and_replaced() {
     let bench = Bench::full();
     let token = token();
     let id = bench.background(&format!("sleep {token}")).await;
@@ -141,7 +141,7 @@ async fn without_a_sandbox_a_stopped_worker_is_ended_with_its_task() {
 }
 
 #[tokio::test]
-async fn what_is_called_after_the_end_of_a_task_begins_anew() {
+async fn a_call_after_the_end_of_a_task_starts_a_new_worker() {
     let bench = Bench::new();
     bench.works("touch /tmp/before").await;
     bench.release().await;
@@ -159,7 +159,7 @@ async fn files_that_cannot_be_removed_easily_are_removed() {
 }
 
 #[tokio::test]
-async fn a_worker_that_is_none_is_told_of() {
+async fn an_invalid_worker_program_is_reported() {
     let bench = Bench::with(|settings| settings.worker.program = "/bin/true".into());
     let arguments = antiphon_core::RawJson::parse(r#"{"command":"true"}"#).unwrap();
     let context = antiphon_core::port::ToolContext::trial(antiphon_core::port::Cancel::never());

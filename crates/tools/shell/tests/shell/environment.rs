@@ -1,4 +1,4 @@
-//! What commands find in their environment.
+//! The environment of commands.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ async fn names(bench: &Bench) -> BTreeSet<String> {
 }
 
 #[tokio::test]
-async fn keys_and_what_loads_code_are_not_there() {
+async fn keys_and_variables_that_load_code_are_removed() {
     for bench in [Bench::new(), Bench::full()] {
         let names = names(&bench).await;
         for name in ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "LD_PRELOAD", "BASH_ENV", "ENV"] {
@@ -30,7 +30,7 @@ async fn keys_and_what_loads_code_are_not_there() {
 }
 
 #[tokio::test]
-async fn nobody_waits_for_a_person() {
+async fn no_program_waits_for_a_person() {
     let bench = Bench::new();
     let shown = bench.works("echo $TERM $PAGER $GIT_TERMINAL_PROMPT $NO_COLOR $SHELL").await;
     assert_eq!(shown, "dumb cat 0 1 /bin/bash\n");

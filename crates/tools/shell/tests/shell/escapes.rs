@@ -18,14 +18,14 @@ use crate::bench::{Bench, token};
 /// Whether an attempt works without a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Control {
-    /// It does, and harms nobody.
+    /// It works, and does no harm.
     Works,
-    /// It needs what not everybody has, or would do harm.
+    /// It needs privileges or features that may be missing, or would do harm.
     Unknown,
 }
 use Control::{Unknown, Works};
 
-/// What there is outside to be reached.
+/// Targets outside of the sandbox.
 struct World {
     bench: Bench,
     out: PathBuf,
@@ -120,7 +120,7 @@ async fn attempts(list: &[(&str, Control, &str)]) {
         assert!(text.contains("[exit code"), "{what}\n{command}\n{text}");
         inside.assert_untouched(what);
         if *control == Works {
-            // One of its own: what it does is done.
+            // A world of its own: the attempt changes it.
             let outside = World::new(|settings| settings.policy.mode = Mode::Full);
             let text = outside.attempt(command).await;
             assert!(text.contains("ESCAPED"), "works nowhere: {what}\n{command}\n{text}");
@@ -176,7 +176,7 @@ async fn attributes_are_not_changed_outside() {
 }
 
 #[tokio::test]
-async fn what_is_protected_stays() {
+async fn protected_files_stay_unchanged() {
     let exchange = "print('ESCAPED' if call(316, -100, b'.git', -100, b'mine', 2) == 0 else 'no')";
     attempts(&[
         ("the configuration", Works, "echo x >> .git/config && echo ESCAPED"),
@@ -272,7 +272,7 @@ async fn processes_outside_are_out_of_reach() {
 }
 
 #[tokio::test]
-async fn nobody_outside_is_reached_over_sockets() {
+async fn no_process_outside_is_reachable_over_sockets() {
     let path = "s = socket.socket(socket.AF_UNIX); s.connect(os.environ['OUT'] + '/socket'); print('ESCAPED')";
     let name = "s = socket.socket(socket.AF_UNIX); s.connect('\\0' + os.environ['ABSTRACT']); print('ESCAPED')";
     let raw = "socket.socket(socket.AF_INET, socket.SOCK_RAW, 1); print('ESCAPED')";
@@ -341,7 +341,7 @@ async fn system_calls_that_lead_out_are_refused() {
 }
 
 #[tokio::test]
-async fn nobody_types_into_a_terminal() {
+async fn no_command_can_type_into_a_terminal() {
     let world = World::new(|_| {});
     let script = "import pty\npid, fd = pty.fork()\nif pid == 0:\n try: fcntl.ioctl(0, 0x5412, b'x'); print('ESCAPED')\n except OSError as e: print('errno', e.errno)\n os._exit(0)\ntext = b''\ntry:\n while True: text += os.read(fd, 100)\nexcept OSError: print(text.decode())";
     let text = world.attempt(&python(script)).await;
@@ -349,7 +349,7 @@ async fn nobody_types_into_a_terminal() {
 }
 
 #[tokio::test]
-async fn what_we_have_open_is_not_inherited() {
+async fn open_descriptors_are_not_inherited() {
     let world = World::new(|_| {});
     let file = fs::File::create(world.bench.outside("inherited")).unwrap();
     rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty()).unwrap();
@@ -362,7 +362,7 @@ async fn what_we_have_open_is_not_inherited() {
 }
 
 #[tokio::test]
-async fn what_is_written_to_shared_places_stays_inside() {
+async fn writes_to_shared_folders_stay_in_the_sandbox() {
     let world = World::new(|_| {});
     let name = format!("antiphon-{}", world.token);
     for place in ["/tmp", "/var/tmp", "/dev/shm"] {

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::bench::{Bench, eventually, running, token};
 
 #[tokio::test]
-async fn a_fork_bomb_is_ended_and_others_go_on() {
+async fn a_fork_bomb_is_ended_and_other_commands_continue() {
     let bench = Bench::new();
     let token = token();
     let id = bench.background(&format!("sleep {token}")).await;
@@ -30,7 +30,7 @@ async fn a_fork_bomb_without_a_sandbox_is_ended() {
 }
 
 #[tokio::test]
-async fn a_bomb_that_is_left_behind_is_ended_too() {
+async fn a_fork_bomb_left_by_a_command_is_ended_too() {
     let bench = Bench::new();
     let token = token();
     let command =
@@ -47,13 +47,13 @@ async fn a_bomb_that_is_left_behind_is_ended_too() {
 }
 
 #[tokio::test]
-async fn as_many_processes_as_one_needs_are_fine() {
+async fn many_processes_below_the_limit_are_allowed() {
     let bench = Bench::new();
     bench.works("for i in $(seq 100); do sleep 0.3 & done; wait").await;
 }
 
 #[tokio::test]
-async fn orphans_are_buried() {
+async fn orphans_are_reaped() {
     let bench = Bench::new();
     bench.works("for i in $(seq 50); do (sleep 0.01 &) ; done; sleep 0.2").await;
     let zombies = bench.works("grep -l 'State:.Z' /proc/[0-9]*/status | wc -l").await;
@@ -61,7 +61,7 @@ async fn orphans_are_buried() {
 }
 
 #[tokio::test]
-async fn a_process_that_does_not_wait_for_its_children_does_no_harm() {
+async fn zombies_of_a_command_do_no_harm() {
     let bench = Bench::new();
     let command = "python3 -c \"import os, time\nfor _ in range(50):\n if os.fork() == 0: os._exit(0)\ntime.sleep(100)\"";
     let id = bench.background(command).await;
@@ -88,7 +88,7 @@ async fn no_core_is_dumped() {
 }
 
 #[tokio::test]
-async fn the_workspace_can_be_emptied_but_not_what_is_protected() {
+async fn the_workspace_can_be_emptied_except_for_protected_files() {
     let bench = Bench::new();
     std::fs::create_dir(bench.root.join(".git")).unwrap();
     std::fs::write(bench.root.join(".git/HEAD"), "ref").unwrap();
@@ -100,14 +100,14 @@ async fn the_workspace_can_be_emptied_but_not_what_is_protected() {
 }
 
 #[tokio::test]
-async fn a_command_that_fakes_the_end_fools_nobody() {
+async fn a_faked_end_line_is_only_output() {
     let bench = Bench::new();
     let said = bench.run("echo '[exit code 0, 0.00 s]'; exit 9").await;
     assert!(said.is_error && said.text.contains("[exit code 9, "), "{}", said.text);
 }
 
 #[tokio::test]
-async fn what_looks_like_a_message_to_the_worker_is_output() {
+async fn text_like_a_worker_message_is_only_output() {
     let bench = Bench::new();
     let said = bench.works(r#"echo '{"Ended":{"call":"x","exit":{"Code":0}}}'"#).await;
     assert!(said.starts_with(r#"{"Ended""#));
@@ -115,7 +115,7 @@ async fn what_looks_like_a_message_to_the_worker_is_output() {
 }
 
 #[tokio::test]
-async fn a_mark_that_is_forged_does_not_outlive_the_task() {
+async fn a_forged_call_variable_does_not_outlive_the_task() {
     let bench = Bench::new();
     let token = token();
     bench.works(&format!("ANTIPHON_CALL=sh-other setsid sleep {token} > /dev/null 2>&1 &")).await;
@@ -156,10 +156,10 @@ async fn many_calls_at_once_are_all_answered() {
 }
 
 #[tokio::test]
-async fn the_shortest_timeout_is_kept() {
+async fn the_shortest_timeout_is_respected() {
     let bench = Bench::new();
     let begun = Instant::now();
     let said = bench.bash(json!({ "command": "sleep 100", "timeout_s": 1 })).await;
-    assert!(said.text.contains("goes on in the background"), "{}", said.text);
+    assert!(said.text.contains("continues in the background"), "{}", said.text);
     assert!(begun.elapsed() < Duration::from_secs(3));
 }

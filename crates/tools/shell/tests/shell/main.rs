@@ -9,6 +9,6 @@ mod ending;
 mod environment;
 mod escapes;
 mod hostile;
-mod inside;
+mod in_sandbox;
 mod output;
 mod running;

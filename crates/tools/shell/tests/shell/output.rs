@@ -1,4 +1,4 @@
-//! What of the output arrives, and in what shape.
+//! How output arrives: bounded, plain, and stored.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ async fn output_without_end_is_ended() {
 }
 
 #[tokio::test]
-async fn long_output_is_shown_in_part_and_kept_whole() {
+async fn long_output_is_shown_in_part_and_stored_whole() {
     let bench = Bench::new();
     let said = bench.run("seq 1 100000; exit 1").await;
     assert!(said.text.len() <= 30_000 && said.is_error, "{}", said.text.len());
@@ -37,7 +37,7 @@ async fn a_line_without_end_is_bounded() {
 }
 
 #[tokio::test]
-async fn what_is_no_text_does_no_harm() {
+async fn binary_output_does_no_harm() {
     let bench = Bench::new();
     let said = bench.run("head -c 100000 /dev/urandom; echo; echo visible").await;
     assert!(!said.is_error && said.text.contains("visible\n[exit code 0"));
@@ -52,7 +52,7 @@ async fn invalid_utf_8_is_replaced() {
 }
 
 #[tokio::test]
-async fn colors_and_moving_cursors_are_gone() {
+async fn colors_and_cursor_movements_are_removed() {
     let bench = Bench::new();
     let soup = r"printf '\033[1;31mred\033[0m \033]0;title\007\033[2Jclear\033[5Cfar\n'";
     assert_eq!(bench.works(soup).await, "red clear     far\n");
@@ -66,29 +66,29 @@ async fn a_progress_bar_is_its_last_state() {
 }
 
 #[tokio::test]
-async fn somebody_who_watches_hears_it_while_it_runs() {
+async fn a_watcher_gets_output_while_the_command_runs() {
     let bench = Bench::new();
     let command = "echo begun; printf half; until [ -e go ]; do sleep 0.01; done; echo ' line'";
     let mut call = std::pin::pin!(bench.run(command));
     tokio::select! {
         said = &mut call => assert!(said.is_error, "ended early: {}", said.text),
-        () = eventually("hearing", || bench.heard() == "begun\nhalf") => {}
+        () = eventually("hearing", || bench.progress() == "begun\nhalf") => {}
     }
     std::fs::write(bench.root.join("go"), "").unwrap();
     assert_eq!(call.await.output(), "begun\nhalf line\n");
-    assert_eq!(bench.heard(), "begun\nhalf line\n");
+    assert_eq!(bench.progress(), "begun\nhalf line\n");
 }
 
 #[tokio::test]
-async fn a_flood_does_not_drown_who_watches() {
+async fn a_flood_of_output_is_bounded_for_watchers() {
     let bench = Bench::new();
     bench.works("seq 1 2000000").await;
     // At most ten pieces a second, of 8 KB.
-    assert!(bench.heard().len() < 2_000_000, "{}", bench.heard().len());
+    assert!(bench.progress().len() < 2_000_000, "{}", bench.progress().len());
 }
 
 #[tokio::test]
-async fn a_file_of_output_that_is_removed_is_not_missed() {
+async fn a_removed_output_file_is_still_readable() {
     let bench = Bench::new();
     let id = bench.background("seq 1 200000; until [ -e go ]; do sleep 0.01; done; seq 1 10").await;
     let file = bench.outside("results/task-1").join(&id);
@@ -100,14 +100,14 @@ async fn a_file_of_output_that_is_removed_is_not_missed() {
 }
 
 #[tokio::test]
-async fn without_a_place_for_long_output_its_ends_are_shown() {
+async fn long_output_that_cannot_be_stored_shows_its_start_and_end() {
     let bench = Bench::new();
     bench.works("true").await;
     let results = bench.outside("results");
     std::fs::remove_dir_all(&results).unwrap();
     std::fs::write(&results, "in the way").unwrap();
     let said = bench.run("seq 1 200000").await;
-    assert!(!said.is_error && said.text.contains("could not be kept: Not a directory"));
+    assert!(!said.is_error && said.text.contains("could not be stored: Not a directory"));
     assert!(said.text.contains("\n200000\n[exit code 0"));
 }
 

@@ -6,7 +6,7 @@ use antiphon_core::ToolError;
 use antiphon_core::port::Cancel;
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, Said};
+use crate::bench::{Bench, CallOutcome};
 
 async fn refused(bench: &Bench, arguments: Value) -> String {
     match bench.call("bash", arguments, Cancel::never()).await {
@@ -36,7 +36,7 @@ async fn output_that_is_reopened_by_name_arrives_in_order() {
 }
 
 #[tokio::test]
-async fn death_by_a_signal_is_named() {
+async fn a_signal_that_ended_a_command_is_named() {
     let bench = Bench::new();
     for (command, expected) in [
         ("kill -9 $$", "[killed by signal 9 (SIGKILL), "),
@@ -49,7 +49,7 @@ async fn death_by_a_signal_is_named() {
 }
 
 #[tokio::test]
-async fn an_exit_code_is_what_is_left_of_it() {
+async fn an_exit_code_is_truncated_to_eight_bits() {
     let bench = Bench::new();
     for (code, left) in [(300, 44), (256, 0), (255, 255), (-1, 255)] {
         let said = bench.run(&format!("exit {code}")).await;
@@ -67,7 +67,7 @@ async fn a_command_that_is_not_found_says_so() {
 }
 
 #[tokio::test]
-async fn it_runs_where_it_is_told_to() {
+async fn a_command_runs_in_its_workdir() {
     let bench = Bench::new();
     std::fs::create_dir(bench.root.join("sub folder")).unwrap();
     let said = bench.run("pwd").await;
@@ -101,7 +101,7 @@ async fn a_folder_outside_of_the_workspace_is_refused() {
 }
 
 #[tokio::test]
-async fn arguments_that_cannot_be_are_refused_with_advice() {
+async fn invalid_arguments_are_refused_with_advice() {
     let bench = Bench::new();
     let long = "x".repeat(100_001);
     for (arguments, why) in [
@@ -124,7 +124,8 @@ async fn the_longest_command_runs() {
     let bench = Bench::new();
     let command = format!("# {}\necho ran", "\"".repeat(99_000));
     assert_eq!(bench.works(&command).await, "ran\n");
-    // Characters that grow on the way may not fit, and then it is said what to do.
+    // Characters that are escaped in JSON may make the request too long; then the result says what
+    // to do.
     let said = bench.run(&format!("# {}\necho ran", "\u{1}".repeat(99_000))).await;
     assert!(said.is_error && said.text.contains("write it to a file"), "{}", said.text);
 }
@@ -137,7 +138,7 @@ async fn a_command_that_looks_like_an_option_is_a_command() {
 }
 
 #[tokio::test]
-async fn there_is_nothing_to_read_from() {
+async fn standard_input_is_empty() {
     let bench = Bench::new();
     let begun = Instant::now();
     assert_eq!(bench.works("cat; read line; echo \"got $line, $?\"").await, "got , 1\n");
@@ -156,7 +157,7 @@ async fn two_commands_run_at_once_and_do_not_mix() {
 }
 
 #[tokio::test]
-async fn tasks_have_nothing_in_common_but_the_workspace() {
+async fn tasks_share_only_the_workspace() {
     let mut bench = Bench::new();
     bench.works("echo first > /tmp/file; echo shared > file").await;
     bench.task_id = antiphon_core::TaskId::parse("task-2").unwrap();
@@ -165,12 +166,12 @@ async fn tasks_have_nothing_in_common_but_the_workspace() {
 }
 
 #[tokio::test]
-async fn a_folder_that_was_removed_meanwhile_is_told() {
+async fn a_removed_workdir_is_reported() {
     let bench = Bench::new();
     bench.works("true").await;
     let sub = bench.root.join("sub");
     std::fs::create_dir(&sub).unwrap();
     assert_eq!(bench.works("cd sub && rmdir ../sub && echo still here").await, "still here\n");
-    let Said { text, is_error } = bench.run("cd sub").await;
+    let CallOutcome { text, is_error } = bench.run("cd sub").await;
     assert!(is_error && text.contains("No such file"), "{text}");
 }

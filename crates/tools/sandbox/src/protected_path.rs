@@ -1,0 +1,186 @@
+//! Paths that commands cannot change, or cannot see.
+//!
+//! A path is protected by a mount over it. A mount point cannot be renamed or removed from inside.
+//! The folders between a root and such a path are mounted over themselves (*pinned*), so that they
+//! cannot be moved away with it.
+
+use std::fs::Metadata;
+use std::path::{Path, PathBuf};
+
+use crate::{Guard, Policy, SandboxError};
+
+/// A path to protect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ProtectedPath {
+    pub(crate) path: PathBuf,
+    pub(crate) guard: Guard,
+    /// The writable root that contains it: there it could be created if it is missing.
+    pub(crate) root: Option<PathBuf>,
+}
+
+impl ProtectedPath {
+    /// The folders between the root and the path, outermost first.
+    pub(crate) fn pins(&self) -> Vec<&Path> {
+        let Some(root) = &self.root else { return Vec::new() };
+        let within = |folder: &&Path| folder.starts_with(root) && *folder != root.as_path();
+        let mut pins: Vec<&Path> = self.path.ancestors().skip(1).take_while(within).collect();
+        pins.reverse();
+        pins
+    }
+}
+
+/// The paths that a resolved policy protects, outermost first.
+pub(crate) fn protected_paths(policy: &Policy) -> Result<Vec<ProtectedPath>, SandboxError> {
+    let mut protected_paths = Vec::new();
+    for root in &policy.roots {
+        for protected in &policy.protected {
+            protected_paths.extend(protected_path(
+                policy,
+                &root.join(&protected.name),
+                protected.guard,
+            )?);
+        }
+    }
+    for hidden in &policy.hidden {
+        protected_paths.extend(protected_path(policy, hidden, Guard::Hidden)?);
+    }
+    protected_paths
+        .sort_by_key(|protected| (protected.path.components().count(), protected.path.clone()));
+    let mut kept: Vec<ProtectedPath> = Vec::new();
+    for protected in protected_paths {
+        let covered = |other: &ProtectedPath| {
+            other.path == protected.path
+                || other.guard == Guard::Hidden && protected.path.starts_with(&other.path)
+        };
+        match kept.iter_mut().find(|other| covered(other)) {
+            // Of two entries for the same path the stricter one wins.
+            Some(other) if protected.guard == Guard::Hidden => other.guard = Guard::Hidden,
+            Some(_) => {}
+            None => kept.push(protected),
+        }
+    }
+    Ok(kept)
+}
+
+fn protected_path(
+    policy: &Policy,
+    path: &Path,
+    guard: Guard,
+) -> Result<Option<ProtectedPath>, SandboxError> {
+    if policy.mode.writes_roots()
+        && let Some((root, rest)) = within(&policy.roots, path)
+    {
+        let mut place = root.to_owned();
+        for name in &rest {
+            place.push(name);
+            if place.symlink_metadata().is_ok_and(|found| found.is_symlink()) {
+                return Err(SandboxError::Unprotectable {
+                    path: place,
+                    reason: "it is a symbolic link, which could be replaced. Make it a real \
+                             folder, or choose a workspace that does not contain it"
+                        .to_owned(),
+                });
+            }
+        }
+        return Ok(Some(ProtectedPath { path: place, guard, root: Some(root.to_owned()) }));
+    }
+    match path.canonicalize() {
+        Ok(real) if real != path && policy.mode.writes_roots() => {
+            protected_path(policy, &real, guard)
+        }
+        Ok(real) => Ok(Some(ProtectedPath { path: real, guard, root: None })),
+        // A path that cannot be reached needs no protection now. It may be created later.
+        Err(_) => Ok(Some(ProtectedPath { path: path.to_owned(), guard, root: None })),
+    }
+}
+
+/// The innermost root that contains `path`, and the path relative to it.
+fn within<'a>(roots: &'a [PathBuf], path: &Path) -> Option<(&'a Path, PathBuf)> {
+    path.ancestors().find_map(|ancestor| {
+        let real = ancestor.canonicalize().ok()?;
+        let root = roots.iter().find(|root| **root == real)?;
+        Some((root.as_path(), path.strip_prefix(ancestor).ok()?.to_owned()))
+    })
+}
+
+/// Metadata of a path, without following links.
+pub(crate) fn metadata_of(path: &Path) -> Option<Metadata> {
+    path.symlink_metadata().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::{Limits, Mode, Network, Protected};
+
+    fn policy(root: &Path, hidden: &[&Path]) -> Policy {
+        let policy = Policy {
+            mode: Mode::Workspace,
+            roots: vec![root.to_owned()],
+            protected: Protected::usual(),
+            hidden: hidden.iter().map(|path| (*path).to_owned()).collect(),
+            tmp: std::env::temp_dir(),
+            readable: Vec::new(),
+            network: Network::Off,
+            limits: Limits::default(),
+        };
+        policy.resolved().unwrap()
+    }
+
+    #[test]
+    fn a_hidden_path_within_a_root_is_pinned() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join(".config/antiphon")).unwrap();
+        let protected_paths =
+            protected_paths(&policy(&root, &[&root.join(".config/antiphon/keys")])).unwrap();
+        let keys = protected_paths.last().unwrap();
+        assert_eq!(keys.path, root.join(".config/antiphon/keys"));
+        assert_eq!(keys.pins(), [root.join(".config"), root.join(".config/antiphon")]);
+        assert_eq!(protected_paths.len(), 4);
+    }
+
+    #[test]
+    fn a_path_below_a_hidden_path_needs_no_mount() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let protected_paths =
+            protected_paths(&policy(&root, &[&root.join(".antiphon/tmp"), &root.join(".git")]))
+                .unwrap();
+        let seen: Vec<_> =
+            protected_paths.iter().map(|protected| (&protected.path, protected.guard)).collect();
+        let expected = [
+            (root.join(".antiphon"), Guard::Hidden),
+            (root.join(".git"), Guard::Hidden),
+            (root.join(".ideai"), Guard::ReadOnly),
+        ];
+        assert_eq!(seen, expected.iter().map(|(path, guard)| (path, *guard)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_protected_name_that_is_a_link_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir(root.join("elsewhere")).unwrap();
+        symlink(root.join("elsewhere"), root.join(".git")).unwrap();
+        let error = protected_paths(&policy(&root, &[])).unwrap_err();
+        assert!(
+            matches!(error, SandboxError::Unprotectable { path, .. } if path == root.join(".git"))
+        );
+    }
+
+    #[test]
+    fn a_hidden_link_hides_what_it_points_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().canonicalize().unwrap();
+        fs::create_dir(base.join("root")).unwrap();
+        fs::write(base.join("key"), "").unwrap();
+        symlink(base.join("key"), base.join("link")).unwrap();
+        let protected_paths =
+            protected_paths(&policy(&base.join("root"), &[&base.join("link")])).unwrap();
+        assert!(protected_paths.iter().any(|protected| protected.path == base.join("key")));
+    }
+}

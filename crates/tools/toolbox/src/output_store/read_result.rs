@@ -1,0 +1,107 @@
+//! `read_result`: reads a stored result by range.
+
+use std::io;
+use std::sync::Arc;
+
+use antiphon_core::port::ToolContext;
+use antiphon_core::{Effect, RawJson, Tool, ToolError, ToolResult};
+use async_trait::async_trait;
+use encoding_rs::UTF_8;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::OutputStore;
+use crate::blocking::{Stop, Stopped, blocking};
+use crate::definition::{arguments, at_least_one, count, definition};
+use crate::handler::ToolHandler;
+use crate::paging::{Overlong, ROWS_BYTES_MAX, ROWS_MAX, Rows, ScanError, range_note, scan};
+
+const NAME: &str = "read_result";
+
+const DESCRIPTION: &str = "Reads by range the part left out of a long result: the result names its \
+`id`. Text comes as numbered lines, up to 2,000 lines and 256 KiB at once; lines over 2,000 \
+characters go on in the next row. Only results of this task can be read.";
+
+/// Longest note after the rows, in bytes.
+const NOTE_BYTES_MAX: usize = 1024;
+
+/// The `read_result` tool.
+#[derive(Debug)]
+pub(crate) struct ReadResult {
+    outputs: Arc<OutputStore>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// The id that the long result named.
+    id: String,
+    /// The first line to show, counted from 1. Default: 1.
+    #[serde(default, deserialize_with = "count")]
+    #[schemars(with = "u64", range(min = 1))]
+    offset: Option<u64>,
+    /// How many lines to show at most. Default: 2000.
+    #[serde(default, deserialize_with = "at_least_one")]
+    #[schemars(with = "u64", range(min = 1))]
+    limit: Option<u64>,
+}
+
+impl ReadResult {
+    pub(crate) fn new(outputs: Arc<OutputStore>) -> Self {
+        Self { outputs }
+    }
+}
+
+#[async_trait]
+impl ToolHandler for ReadResult {
+    fn definition(&self) -> Tool {
+        definition::<Arguments>(NAME, DESCRIPTION)
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::ReadOnly
+    }
+
+    async fn call(&self, json: &RawJson, context: ToolContext) -> Result<ToolResult, ToolError> {
+        let arguments: Arguments = arguments(NAME, json)?;
+        let (outputs, task_id) = (Arc::clone(&self.outputs), context.task_id);
+        blocking(NAME, context.cancel, move |stop| {
+            let file = outputs.files().find(&task_id, &arguments.id);
+            match file.map_err(ScanError::Io).and_then(|file| show(file, &arguments, stop)) {
+                Ok(result) => Ok(result),
+                Err(ScanError::Stopped) => Err(Stopped),
+                Err(ScanError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
+                    Ok(ToolResult::failed(
+                        "this task has no such result, or no longer: use an id that a result \
+                         named, or run the tool again",
+                    ))
+                }
+                Err(ScanError::Io(error)) => Ok(ToolResult::failed(format!(
+                    "the result cannot be read: {error}. Run the tool again."
+                ))),
+            }
+        })
+        .await
+    }
+
+    fn result_bytes_max(&self) -> usize {
+        ROWS_BYTES_MAX + NOTE_BYTES_MAX
+    }
+}
+
+fn show(file: std::fs::File, arguments: &Arguments, stop: &Stop) -> Result<ToolResult, ScanError> {
+    let size = file.metadata()?.len();
+    let first = arguments.offset.unwrap_or(1).max(1);
+    let mut rows = Rows::new(first, arguments.limit.unwrap_or(ROWS_MAX), Overlong::Wrapped);
+    let scanned = scan(&[], file, UTF_8, &mut rows, |_| {}, stop)?;
+    let rows = rows.finish();
+    if rows.shown == 0 {
+        let total = rows.total;
+        return Ok(ToolResult::failed(format!(
+            "the result has {total} lines, there is nothing at offset {first}: read it with a \
+             smaller offset"
+        )));
+    }
+    let note = range_note(first, &rows, scanned, size).map(|note| format!("[{note}]\n"));
+    Ok(ToolResult::text(rows.text + &note.unwrap_or_default()))
+}

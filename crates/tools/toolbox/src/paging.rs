@@ -1,0 +1,9 @@
+//! Numbered lines of a text, by range: reads a text of any length and holds only the lines to show.
+
+mod range_note;
+mod rows;
+mod scan;
+
+pub use range_note::{is_at_the_end, range_note};
+pub use rows::{Collected, LINE_CHARS_MAX, Overlong, ROWS_BYTES_MAX, ROWS_MAX, Rows};
+pub use scan::{COUNTED_BYTES_MAX, ScanError, Scanned, scan};

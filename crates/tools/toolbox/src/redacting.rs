@@ -1,0 +1,78 @@
+//! Removes known secrets (provider keys, the server's token) from the results, progress and errors of
+//! tools, before they are recorded or shown. Changes nothing else.
+
+mod stream;
+
+use std::sync::Arc;
+
+use antiphon_core::port::{Progress, ToolContext};
+use antiphon_core::redaction::Secrets;
+use antiphon_core::{Effect, RawJson, TaskId, Tool, ToolError, ToolExecutor, ToolResult};
+use async_trait::async_trait;
+
+use stream::StreamRedactor;
+
+/// An executor that removes known secrets from what its tools return.
+pub struct RedactingTools {
+    tools: Arc<dyn ToolExecutor>,
+    secrets: Secrets,
+}
+
+impl RedactingTools {
+    /// Removes `secrets` from what `tools` return. Secrets that are added later are removed too.
+    pub fn new(tools: Arc<dyn ToolExecutor>, secrets: Secrets) -> Self {
+        Self { tools, secrets }
+    }
+
+    fn redact_error(&self, mut error: ToolError) -> ToolError {
+        match &mut error {
+            ToolError::InvalidArguments { reason, .. } | ToolError::Unavailable { reason, .. } => {
+                self.secrets.redact(reason);
+            }
+            ToolError::Unknown { .. } | ToolError::Canceled => {}
+        }
+        error
+    }
+}
+
+#[async_trait]
+impl ToolExecutor for RedactingTools {
+    fn tools(&self) -> Vec<Tool> {
+        self.tools.tools()
+    }
+
+    fn effect(&self, tool: &str) -> Option<Effect> {
+        self.tools.effect(tool)
+    }
+
+    async fn execute(
+        &self,
+        tool: &str,
+        arguments: &RawJson,
+        context: ToolContext,
+    ) -> Result<ToolResult, ToolError> {
+        let output = context.progress.clone();
+        let redactor = Arc::new(StreamRedactor::new(self.secrets.clone()));
+        let progress = Progress::to({
+            let (redactor, output) = (Arc::clone(&redactor), output.clone());
+            move |text| {
+                let safe = redactor.feed(text);
+                if !safe.is_empty() {
+                    output.say(&safe);
+                }
+            }
+        });
+        let result = self.tools.execute(tool, arguments, ToolContext { progress, ..context }).await;
+        let rest = redactor.finish();
+        if !rest.is_empty() {
+            output.say(&rest);
+        }
+        result
+            .map(|result| self.secrets.redact_result(result))
+            .map_err(|error| self.redact_error(error))
+    }
+
+    async fn release(&self, task_id: &TaskId) {
+        self.tools.release(task_id).await;
+    }
+}

@@ -1,0 +1,202 @@
+//! All tools of an agent, as one executor.
+//!
+//! | case                              | outcome                                                              |
+//! |-----------------------------------|----------------------------------------------------------------------|
+//! | text over the tool's limit        | stored in the [`OutputStore`]; the model gets a preview and an id    |
+//! | a known secret                    | replaced by `[redacted]`, before the result is stored                |
+//! | characters that hide text         | replaced by escapes, whichever tool returned them                    |
+//! | an unknown tool                   | [`ToolError::Unknown`]                                               |
+//! | a call that is already canceled   | [`ToolError::Canceled`]; the tool is not called                      |
+
+use std::collections::HashSet;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Waker};
+
+use antiphon_core::port::ToolContext;
+use antiphon_core::redaction::Secrets;
+use antiphon_core::{
+    Cancel, Effect, InputBlock, RawJson, TaskId, Tool, ToolCallId, ToolError, ToolExecutor,
+    ToolResult,
+};
+use async_trait::async_trait;
+
+use crate::handler::{RESULT_BYTES_MAX, ToolHandler};
+use crate::hidden_text::escape_hidden_text;
+use crate::output_store::{OutputStore, ReadResult};
+
+/// All tools of an agent, as one executor.
+pub struct Toolbox {
+    /// In the order given to [`Toolbox::new`], then `read_result`.
+    handlers: Vec<(Tool, Box<dyn ToolHandler>)>,
+    executors: Vec<Arc<dyn ToolExecutor>>,
+    outputs: Arc<OutputStore>,
+    secrets: Secrets,
+}
+
+/// Why a toolbox cannot be created.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ToolboxError {
+    /// Remove one of the two tools, or rename it.
+    #[error("there are two tools named `{name}`")]
+    Duplicate {
+        /// The name that both tools have.
+        name: String,
+    },
+}
+
+impl Toolbox {
+    /// Combines tools: `handlers` first, then the tools of `executors`, in this order. Adds
+    /// `read_result`, which reads results stored in `outputs`.
+    pub fn new(
+        handlers: Vec<Box<dyn ToolHandler>>,
+        executors: Vec<Arc<dyn ToolExecutor>>,
+        outputs: Arc<OutputStore>,
+    ) -> Result<Self, ToolboxError> {
+        let read_result: Box<dyn ToolHandler> = Box::new(ReadResult::new(Arc::clone(&outputs)));
+        let handlers: Vec<_> = handlers
+            .into_iter()
+            .chain([read_result])
+            .map(|handler| (handler.definition(), handler))
+            .collect();
+        let own = handlers.iter().map(|(tool, _)| tool.name.clone());
+        let others = executors.iter().flat_map(|executor| executor.tools());
+        let mut names = HashSet::new();
+        for name in own.chain(others.map(|tool| tool.name)) {
+            if names.contains(&name) {
+                return Err(ToolboxError::Duplicate { name });
+            }
+            names.insert(name);
+        }
+        Ok(Self { handlers, executors, outputs, secrets: Secrets::default() })
+    }
+
+    /// Removes `secrets` from every result, also from stored ones. Progress and errors are redacted by
+    /// [`RedactingTools`](crate::RedactingTools).
+    #[must_use]
+    pub fn redacting(self, secrets: Secrets) -> Self {
+        Self { secrets, ..self }
+    }
+
+    fn handler(&self, name: &str) -> Option<&dyn ToolHandler> {
+        self.handlers.iter().find(|(tool, _)| tool.name == name).map(|(_, handler)| &**handler)
+    }
+
+    /// The executor that has the tool. Its list may have changed since the toolbox was created: for
+    /// equal names the first executor wins.
+    fn executor(&self, name: &str) -> Option<&Arc<dyn ToolExecutor>> {
+        self.executors.iter().find(|executor| executor.effect(name).is_some())
+    }
+
+    async fn run(
+        &self,
+        name: &str,
+        arguments: &RawJson,
+        context: ToolContext,
+    ) -> Result<(ToolResult, usize), ToolError> {
+        if let Some(handler) = self.handler(name) {
+            return Ok((handler.call(arguments, context).await?, handler.result_bytes_max()));
+        }
+        match self.executor(name) {
+            Some(executor) => {
+                Ok((executor.execute(name, arguments, context).await?, RESULT_BYTES_MAX))
+            }
+            None => Err(ToolError::Unknown { name: name.to_owned() }),
+        }
+    }
+
+    /// Replaces text over `bytes_max` by a preview and stores the whole.
+    async fn bounded(
+        &self,
+        result: ToolResult,
+        bytes_max: usize,
+        task_id: TaskId,
+        call_id: ToolCallId,
+    ) -> ToolResult {
+        let is_text = |block: &InputBlock| matches!(block, InputBlock::Text(_));
+        let bytes: usize = result.content.iter().map(text_bytes).sum();
+        if bytes <= bytes_max {
+            return result;
+        }
+        let (texts, mut rest): (Vec<_>, Vec<_>) = result.content.into_iter().partition(is_text);
+        let texts: Vec<String> = texts.into_iter().filter_map(text_of).collect();
+        let preview = OutputStore::store(&self.outputs, task_id, call_id, texts.join("\n")).await;
+        rest.insert(0, InputBlock::text(preview));
+        ToolResult { content: rest, is_error: result.is_error }
+    }
+}
+
+#[async_trait]
+impl ToolExecutor for Toolbox {
+    fn tools(&self) -> Vec<Tool> {
+        let own = self.handlers.iter().map(|(tool, _)| tool.clone());
+        let others = self.executors.iter().flat_map(|executor| executor.tools());
+        let mut names = HashSet::new();
+        own.chain(others).filter(|tool| names.insert(tool.name.clone())).collect()
+    }
+
+    fn effect(&self, tool: &str) -> Option<Effect> {
+        match self.handler(tool) {
+            Some(handler) => Some(handler.effect()),
+            None => self.executor(tool)?.effect(tool),
+        }
+    }
+
+    async fn execute(
+        &self,
+        tool: &str,
+        arguments: &RawJson,
+        mut context: ToolContext,
+    ) -> Result<ToolResult, ToolError> {
+        if has_fired(&mut context.cancel) {
+            return Err(ToolError::Canceled);
+        }
+        let (task_id, call_id) = (context.task_id.clone(), context.tool_call_id.clone());
+        let (result, bytes_max) = self.run(tool, arguments, context).await?;
+        let result = with_hidden_text_escaped(self.secrets.redact_result(result));
+        Ok(self.bounded(result, bytes_max, task_id, call_id).await)
+    }
+
+    async fn release(&self, task_id: &TaskId) {
+        for (_, handler) in &self.handlers {
+            handler.release(task_id).await;
+        }
+        for executor in &self.executors {
+            executor.release(task_id).await;
+        }
+    }
+}
+
+impl std::fmt::Debug for Toolbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<String> = self.tools().into_iter().map(|tool| tool.name).collect();
+        f.debug_struct("Toolbox").field("tools", &names).finish_non_exhaustive()
+    }
+}
+
+fn has_fired(cancel: &mut Cancel) -> bool {
+    Pin::new(cancel).poll(&mut Context::from_waker(Waker::noop())).is_ready()
+}
+
+fn with_hidden_text_escaped(mut result: ToolResult) -> ToolResult {
+    for block in &mut result.content {
+        if let InputBlock::Text(block) = block {
+            escape_hidden_text(&mut block.text);
+        }
+    }
+    result
+}
+
+fn text_bytes(block: &InputBlock) -> usize {
+    match block {
+        InputBlock::Text(block) => block.text.len(),
+        InputBlock::Image(_) => 0,
+    }
+}
+
+fn text_of(block: InputBlock) -> Option<String> {
+    match block {
+        InputBlock::Text(block) => Some(block.text),
+        InputBlock::Image(_) => None,
+    }
+}

@@ -1,0 +1,8 @@
+//! The toolbox, called as the orchestrator calls it.
+
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod output_store;
+mod redacting;
+mod toolbox;
+mod world;
