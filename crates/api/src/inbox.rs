@@ -149,7 +149,7 @@ pub struct QueuedInteraction {
 impl QueuedInteraction {
     /// An entry of the journal's queue, of this agent.
     pub fn of(agent: &str, live: bool, queued: QueuedMessage) -> Self {
-        let QueuedMessage { task_id, at, message } = queued;
+        let QueuedMessage { task_id, at, message, .. } = queued;
         Self {
             agent: agent.to_owned(),
             live,

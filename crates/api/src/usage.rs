@@ -1,6 +1,6 @@
 //! Usage: what was spent, in tokens and in money.
 
-use antiphon_core::{Cost, PriceTable, AccountSpending, Usage};
+use antiphon_core::{AccountSpending, Cost, PriceTable, Usage};
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 

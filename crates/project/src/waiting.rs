@@ -77,7 +77,12 @@ async fn unread(
         let read = read_by(&event.body);
         unread.retain(|queued| Some(queued.message.id) != read);
         if let EventBody::MessageQueued(message) = event.body {
-            unread.push(QueuedMessage { task_id: event.task_id, at: event.at, message });
+            unread.push(QueuedMessage {
+                task_id: event.task_id,
+                position: event.position,
+                at: event.at,
+                message,
+            });
         }
         if seq >= last.seq {
             return Ok(unread);

@@ -337,7 +337,10 @@ impl Orchestrator {
     }
 
     /// Messages that no task has read yet.
-    pub async fn queued(&self, limit: NonZeroUsize) -> Result<Vec<QueuedMessage>, OrchestratorError> {
+    pub async fn queued(
+        &self,
+        limit: NonZeroUsize,
+    ) -> Result<Vec<QueuedMessage>, OrchestratorError> {
         Ok(self.services.deps.journal.queued(limit.into()).await?)
     }
 

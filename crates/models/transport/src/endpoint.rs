@@ -7,7 +7,6 @@ use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 
-
 /// The base address of a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint(Url);

@@ -12,7 +12,6 @@ mod dialect;
 mod endpoint;
 mod failure;
 mod probe;
-mod redacted_keys;
 mod source;
 
 pub use client::{Transport, TransportConfig, TransportError};

@@ -27,7 +27,7 @@ pub(crate) struct Follower<'a> {
     pub(crate) waits: ExponentialBackoff,
     pub(crate) local: LocalTask,
     pub(crate) limits: RunLimits,
-    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) journal: Arc<dyn TaskJournal>,
     pub(crate) cancel: Cancel,
     /// The cancel is forwarded.
     pub(crate) canceled: bool,

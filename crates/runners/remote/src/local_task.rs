@@ -36,7 +36,10 @@ pub(crate) struct LocalTask {
 
 impl LocalTask {
     /// Reads the task.
-    pub(crate) async fn read(journal: &dyn Journal, task_id: &TaskId) -> Result<Self, RunnerError> {
+    pub(crate) async fn read(
+        journal: &dyn TaskJournal,
+        task_id: &TaskId,
+    ) -> Result<Self, RunnerError> {
         let none = || RunnerError::Refused { reason: format!("there is no task {task_id}") };
         let page = page(journal, task_id, Position(0)).await?;
         let first = page.first().ok_or_else(none)?;
@@ -57,7 +60,7 @@ impl LocalTask {
     }
 
     /// Reads the events that other writers appended since.
-    pub(crate) async fn catch_up(&mut self, journal: &dyn Journal) -> Result<(), JournalError> {
+    pub(crate) async fn catch_up(&mut self, journal: &dyn TaskJournal) -> Result<(), JournalError> {
         loop {
             let events = page(journal, &self.task_id, self.position).await?;
             if events.is_empty() {
@@ -136,7 +139,7 @@ impl LocalTask {
 
 /// Messages of another task up to one of its events, and the history before that task.
 async fn messages_until(
-    journal: &dyn Journal,
+    journal: &dyn TaskJournal,
     task_id: &TaskId,
     until: Seq,
 ) -> Result<(Vec<Arc<Message>>, Option<HistoryRef>), JournalError> {

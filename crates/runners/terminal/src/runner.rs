@@ -24,7 +24,7 @@ use crate::profile::TerminalProfile;
 use crate::settings::{SettingsError, TerminalSettings};
 use crate::setup::Report;
 use crate::task::context::{Context, ContextTarget};
-use crate::task::folder::{self, TaskFolder, make_private};
+use crate::task::folder::{self, TaskFolder};
 use crate::task::journal::JournalView;
 
 /// Most terminals at a time. A further task is `Unavailable`.

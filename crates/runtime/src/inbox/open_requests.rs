@@ -98,7 +98,8 @@ impl TaskState {
         let over = |until: Option<DateTime<Utc>>| until.is_some_and(|until| now >= until);
         let owed =
             self.inbound_requests.iter().filter(|(_, owed)| over(owed.until)).map(|(id, _)| *id);
-        let waiting = self.queue.iter().filter(|queued| queued.expects_answer() && over(queued.until));
+        let waiting =
+            self.queue.iter().filter(|queued| queued.expects_answer() && over(queued.until));
         owed.chain(waiting.map(|queued| queued.id)).collect()
     }
 

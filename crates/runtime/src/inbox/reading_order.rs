@@ -30,8 +30,10 @@ pub(crate) fn for_turn(queue: &[MessageQueued]) -> Vec<InteractionId> {
     if first.expects_answer() {
         taken.push(first.id);
     } else {
-        let others =
-            in_order.into_iter().take_while(|queued| !queued.expects_answer()).take(TURN_MESSAGES_MAX);
+        let others = in_order
+            .into_iter()
+            .take_while(|queued| !queued.expects_answer())
+            .take(TURN_MESSAGES_MAX);
         taken.extend(not_too_long(others));
     }
     taken

@@ -277,7 +277,8 @@ async fn record_stop(
 pub(crate) fn final_replies(state: &TaskState, status: TaskStatus) -> Vec<Replied> {
     let why = if status == TaskStatus::Canceled { "stopped" } else { "failed" };
     let result = json!({ "code": why, "error": format!("the agent has {why}") });
-    let unread = state.queue.iter().filter(|queued| queued.expects_answer()).map(|queued| queued.id);
+    let unread =
+        state.queue.iter().filter(|queued| queued.expects_answer()).map(|queued| queued.id);
     let asked = state.inbound_requests.keys().copied().chain(unread);
     asked.filter_map(|id| state.answer(id, ResponseStatus::Failed, result.clone())).collect()
 }

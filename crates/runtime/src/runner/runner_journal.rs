@@ -55,7 +55,9 @@ impl RunnerJournal {
         match summary.and_then(|summary| summary.waiting_for) {
             Some(WaitingFor::Resume) => self.refuse("cannot lift a pause"),
             // A wait for another orchestrator's own budget is that orchestrator's to end.
-            Some(WaitingFor::Budget) if self.uses_run_provider => self.refuse("cannot raise a budget"),
+            Some(WaitingFor::Budget) if self.uses_run_provider => {
+                self.refuse("cannot raise a budget")
+            }
             Some(WaitingFor::Approval | WaitingFor::ToolResult | WaitingFor::Budget) | None => {
                 Ok(())
             }

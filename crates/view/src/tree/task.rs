@@ -93,9 +93,12 @@ impl TaskDetail {
             return;
         }
         self.seq = event.seq;
-        if let EventBody::HandedOver(over) = &event.body {
-            if self.handovers.len() == HANDOVERS_MAX {
-                self.handovers.remove(0);
+        match &event.body {
+            EventBody::HandedOver(over) => {
+                if self.handovers.len() == HANDOVERS_MAX {
+                    self.handovers.remove(0);
+                }
+                self.handovers.push(std::mem::replace(&mut self.agent, over.agent.clone()));
             }
             EventBody::MessageAppended(appended) => {
                 if let Message::Assistant(answer) = &*appended.message {

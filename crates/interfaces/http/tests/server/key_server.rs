@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_interface_transport::{Keys, ServerConfig};
-use antiphon_keys::{Key, KeyRing, RELOAD_EVERY, Level, NewKey, SpendLimits};
+use antiphon_keys::{Key, KeyRing, Level, NewKey, RELOAD_EVERY, SpendLimits};
 use antiphon_runtime::{Budget, SpendLimitSource};
 use chrono::{DateTime, Utc};
 use secrecy::ExposeSecret;

@@ -11,7 +11,7 @@
 //! | a change through a route that is not writable by agents' keys      | a person                    |
 
 use antiphon_core::{AgentName, ErrorCode, Sender};
-use antiphon_keys::{KeyGrant, Holder, Level, KeyRefusal, Verdict, parse_authorization};
+use antiphon_keys::{Holder, KeyGrant, KeyRefusal, Level, Verdict, parse_authorization};
 use antiphon_project::Principal;
 use axum::extract::FromRequestParts;
 use axum::http::Method;
@@ -49,7 +49,10 @@ impl Caller {
         let presented = parse_authorization(credentials).map_err(|_| unauthorized())?;
         let id = presented.claimed_id();
         let allowed = keys.ring.check(&presented).map_err(|refused| match refused {
-            KeyRefusal::Unknown | KeyRefusal::Expired | KeyRefusal::Revoked | KeyRefusal::Malformed => {
+            KeyRefusal::Unknown
+            | KeyRefusal::Expired
+            | KeyRefusal::Revoked
+            | KeyRefusal::Malformed => {
                 tracing::info!(key.id = %id, reason = %refused, "a key was refused");
                 unauthorized()
             }

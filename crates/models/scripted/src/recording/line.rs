@@ -5,7 +5,7 @@ use antiphon_core::{Piece, ProviderError};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::redactor::redacted;
+use antiphon_core::redaction::redact_keys;
 
 /// One line.
 #[derive(Debug)]
@@ -94,7 +94,7 @@ impl From<&Ending> for EndWire {
             Ending::Cut => Self::Cut,
             Ending::Dropped => Self::Dropped,
             // Without what looks like a key: some providers repeat it.
-            Ending::Failed(error) => Self::Failed(error.clone().map_message(redacted)),
+            Ending::Failed(error) => Self::Failed(error.clone().map_message(redact_keys)),
         }
     }
 }
