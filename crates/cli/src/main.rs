@@ -1,38 +1,24 @@
-//! The binary `antiphon`: the composition root. The only place that reads the environment,
-//! wires adapters and speaks to the terminal.
+//! The binary `antiphon`: reads arguments and environment once, wires, and prints.
 //!
-//! One file per verb in `commands`. A verb returns `Ok` or a [`Failure`], which carries what
-//! to tell the person and the exit code.
+//! One file per command in `commands`. A command returns `Ok` or a [`Failure`], which carries the message
+//! for the user and the exit code.
 
-mod agent_file;
-mod catalog;
 mod commands;
-mod config;
-mod desk;
+mod environment;
 mod failure;
-mod hands;
 mod ink;
 mod keyboard;
 mod log;
-mod models;
-mod orders;
 mod outcome;
-mod project;
-mod prompt;
-mod role;
-mod route;
-mod saved;
 mod screen;
 mod served;
-mod shelf;
-mod spend_limits;
-mod task_worker;
-mod team;
 mod terminal;
 mod watch;
 
 use std::process::ExitCode;
 
+use antiphon_project::environment::Environment;
+use antiphon_project::{models, project, task_worker, team, toolset};
 use clap::Parser;
 
 use failure::Failure;
@@ -46,15 +32,17 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    // A worker is not a command: nothing may happen before it.
+    // A worker is not a command: nothing may happen before it starts.
     match std::env::args_os().nth(1) {
-        Some(first) if first == hands::WORKER => return antiphon_shell::worker_main(),
-        Some(first) if first == task_worker::TASK_WORKER => return task_worker::main(),
+        Some(first) if first == toolset::WORKER => return antiphon_shell::worker_main(),
+        Some(first) if first == task_worker::TASK_WORKER => {
+            return task_worker::worker_main(&environment::capture());
+        }
         Some(first) if first == team::TERMINAL_GUARD => return antiphon_terminal::guard_main(),
         Some(_) | None => {}
     }
     let cli = Cli::parse();
-    match start(cli) {
+    match start(cli, &environment::capture()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("antiphon: {}", antiphon_core::visible(&failure.to_string()));
@@ -63,12 +51,12 @@ fn main() -> ExitCode {
     }
 }
 
-fn start(cli: Cli) -> Result<(), Failure> {
-    log::begin(cli.command.log_format());
-    // Ten thousand agents at once keep more than one core busy.
+fn start(cli: Cli, environment: &Environment) -> Result<(), Failure> {
+    log::start(cli.command.log_format(), environment.text("ANTIPHON_LOG"));
+    // Many agents at once keep more than one core busy.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::failed(format!("cannot start: {error}")))?;
-    runtime.block_on(cli.command.run())
+    runtime.block_on(cli.command.run(environment))
 }

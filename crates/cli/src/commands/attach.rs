@@ -5,17 +5,16 @@ use std::path::PathBuf;
 
 use antiphon_core::TaskSummary;
 use antiphon_core::port::{TaskQuery, TaskSelector};
+use antiphon_project::environment::Environment;
+use antiphon_project::models::Models;
+use antiphon_project::project::Project;
+use antiphon_project::settings::UserSettings;
+use antiphon_project::team::TERMINALS;
 use antiphon_terminal::{AttachError, Attachment, DetachKey, Left, Watching, attach, socket_path};
 use clap::Args;
 
-use crate::config::Config;
 use crate::failure::Failure;
-use crate::models::Models;
-use crate::project::Project;
 use crate::terminal;
-
-/// The folder of a project that holds what its terminals need.
-pub(crate) const TERMINALS: &str = "terminals";
 
 /// Unfinished tasks that are looked through.
 const TASKS_MAX: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
@@ -44,8 +43,8 @@ pub(crate) struct Attach {
 }
 
 impl Attach {
-    pub(crate) async fn run(self) -> Result<(), Failure> {
-        let socket = self.socket().await?;
+    pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
+        let socket = self.socket(environment).await?;
         let watching = if self.read_only { Watching::ReadOnly } else { Watching::Control };
         let tty = PathBuf::from("/dev/tty");
         let attachment = Attachment { socket, tty, watching, detach: self.detach_key };
@@ -65,10 +64,10 @@ impl Attach {
     }
 
     /// Where the newest terminal of the agent is attached to.
-    async fn socket(&self) -> Result<PathBuf, Failure> {
-        let project = Project::known()?;
+    async fn socket(&self, environment: &Environment) -> Result<PathBuf, Failure> {
+        let project = Project::find_existing(environment)?;
         let folder = project.folder().join(TERMINALS);
-        let reader = project.reader(Models::new(Config::load()?))?;
+        let reader = project.reader(Models::new(UserSettings::load(environment)?))?;
         let query = TaskQuery { which: TaskSelector::Unfinished, limit: TASKS_MAX };
         let tasks = reader.tasks(query).await?;
         let meant = tasks.iter().filter(|task| self.is_meant(task));

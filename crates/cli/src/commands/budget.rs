@@ -3,14 +3,15 @@
 use antiphon_core::Cost;
 use antiphon_http::nano_usd;
 use antiphon_keys::KeyId;
+use antiphon_project::environment::Environment;
+use antiphon_project::models::Models;
+use antiphon_project::project::Project;
+use antiphon_project::settings::UserSettings;
+use antiphon_project::toolset::Toolset;
 use antiphon_runtime::{Allowance, BudgetStatus, ScopeStatus, WindowStatus};
 use clap::Subcommand;
 
-use crate::config::Config;
 use crate::failure::Failure;
-use crate::hands::Toolset;
-use crate::models::Models;
-use crate::project::Project;
 use crate::served::Door;
 use crate::terminal;
 
@@ -49,9 +50,9 @@ pub(crate) enum BudgetOf {
 }
 
 impl BudgetOf {
-    pub(crate) async fn run(self) -> Result<(), Failure> {
-        let project = Project::known()?;
-        let models = Models::new(Config::load()?);
+    pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
+        let project = Project::find_existing(environment)?;
+        let models = Models::new(UserSettings::load(environment)?);
         match self {
             Self::Show { json } => {
                 let standing = project.reader(models)?.budget().await?;

@@ -24,11 +24,11 @@ use antiphon_core::ModelRef;
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::config::Config;
 use crate::failure::{Exit, Failure};
-use crate::models::Models;
-use crate::route::Route;
+use crate::models::{Models, Route};
 use crate::watch::Tone;
+use antiphon_project::environment::Environment;
+use antiphon_project::settings::UserSettings;
 use ending::Ending;
 use keys::Keys;
 use proof::Proof;
@@ -122,8 +122,8 @@ enum Keep {
 }
 
 impl Demo {
-    pub(crate) async fn run(self) -> Result<(), Failure> {
-        let cast = self.cast()?;
+    pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
+        let cast = self.cast(environment)?;
         let fault = |error| Failure::failed(format!("cannot hear signals: {error}"));
         let mut interrupt = signal(SignalKind::interrupt()).map_err(fault)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(fault)?;
@@ -132,7 +132,7 @@ impl Demo {
         let mut server = None;
         let mut view = View::new(self.json);
         let played = tokio::select! {
-            played = self.play(&cast, &scratch, speed, &mut view, &mut server) => played,
+            played = self.play(environment, &cast, &scratch, speed, &mut view, &mut server) => played,
             _ = interrupt.recv() => Err(Failure::interrupted()),
             _ = terminate.recv() => Err(Failure::interrupted()),
         };
@@ -148,13 +148,13 @@ impl Demo {
         }
     }
 
-    fn cast(&self) -> Result<Cast, Failure> {
+    fn cast(&self, environment: &Environment) -> Result<Cast, Failure> {
         let Some(model) = &self.model else {
             let model = ModelRef::parse(SCRIPTED);
             return model.map(Cast::Script).map_err(|error| Failure::failed(error.to_string()));
         };
         // Whether it can be asked at all is known before anything is begun.
-        Models::new(Config::load()?).provider(model, &Route::default())?;
+        Models::new(UserSettings::load(environment)?).provider(model, &Route::default())?;
         Ok(Cast::Model(model.clone()))
     }
 
@@ -164,6 +164,7 @@ impl Demo {
 
     async fn play(
         &self,
+        environment: &Environment,
         cast: &Cast,
         scratch: &Scratch,
         speed: Speed,
@@ -171,8 +172,8 @@ impl Demo {
         place: &mut Option<Server>,
     ) -> Result<(), Failure> {
         let config = match cast {
-            Cast::Script(_) => Config::alone(&scratch.config())?,
-            Cast::Model(_) => Config::load()?,
+            Cast::Script(_) => UserSettings::load_file(&scratch.config(), environment)?,
+            Cast::Model(_) => UserSettings::load(environment)?,
         };
         opening(view, cast, scratch)?;
         let before = Trial::run(&scratch.project(), &config).await;
@@ -199,7 +200,7 @@ impl Demo {
         scratch: &Scratch,
         view: &mut View,
         played: &Played,
-        config: &Config,
+        config: &UserSettings,
     ) -> Result<(), Failure> {
         let trial = &Trial::run(&scratch.project(), config).await;
         let killed = played.killed.map(|(killed, _)| killed);

@@ -6,18 +6,18 @@ use std::num::NonZeroUsize;
 
 use antiphon_core::port::{Agents as _, Journal as _, JournalError, TaskQuery, TaskSelector};
 use antiphon_core::{AgentName, visible};
+use antiphon_project::environment::Environment;
+use antiphon_project::models::Models as Registry;
+use antiphon_project::models::Route;
+use antiphon_project::models::list_models;
+use antiphon_project::project::Project;
+use antiphon_project::settings::{Key, ProviderConfig, UserSettings};
+use antiphon_project::team::Team;
+use antiphon_project::toolset::{self, PermissionOverrides, Toolset};
 use clap::Args;
 use serde::Serialize;
 
-use crate::catalog;
-use crate::config::{Config, Key, ProviderConfig};
 use crate::failure::{Exit, Failure};
-use crate::hands::{self, Allowed, Toolset};
-use crate::models::Models as Registry;
-use crate::project::Project;
-use crate::prompt::Rules;
-use crate::route::Route;
-use crate::team::Team;
 use crate::terminal;
 use hooks::{Hook, hooks, table};
 
@@ -111,9 +111,9 @@ impl Status {
 }
 
 impl Doctor {
-    pub(crate) async fn run(self) -> Result<(), Failure> {
-        let registry = Registry::new(Config::load()?);
-        let config = registry.config();
+    pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
+        let registry = Registry::new(UserSettings::load(environment)?);
+        let settings = registry.settings();
         let mut providers = vec![Row {
             name: "scripted".to_owned(),
             kind: "scripted",
@@ -121,27 +121,27 @@ impl Doctor {
             status: Status::Ready,
             detail: format!("offline; scripts: {}", antiphon_scripted::Script::BUILTIN.join(", ")),
         }];
-        for (name, provider) in &config.providers {
+        for (name, provider) in &settings.providers {
             providers.push(check(name, provider, &registry).await?);
         }
-        let project = Project::here()?;
-        let rules = Rules::find(config.path.parent(), project.root(), project.working_folder());
-        let (agents, runners, names) = team(&project, config).await?;
+        let project = Project::find(environment)?;
+        let rules = project.rules(settings);
+        let (agents, runners, names) = team(&project, settings).await?;
         let report = Report {
             version: env!("CARGO_PKG_VERSION"),
-            config: config.path.display().to_string(),
-            config_found: config.found,
+            config: settings.path.display().to_string(),
+            config_found: settings.found,
             default_model: default_model(&registry),
-            prices: config.prices.iter().count(),
+            prices: settings.prices.iter().count(),
             journal: journal(&project).await,
-            sandbox: sandbox(&project),
-            permissions: permissions(&project, config),
+            sandbox: sandbox(&project, environment),
+            permissions: permissions(&project, settings),
             agents,
             runners,
             rules: rules.files.iter().map(|(path, _)| path.display().to_string()).collect(),
             providers,
-            mcp: servers(&project, config).await,
-            webhooks: hooks(config, &names),
+            mcp: mcp_status(&project, settings).await,
+            webhooks: hooks(settings, &names),
         };
         terminal::print(&if self.json { terminal::json(&report)? } else { readable(&report) });
         match report.failed().as_slice() {
@@ -177,7 +177,7 @@ impl Report {
 
 /// The model that is asked when none is named, and why it cannot be, if it cannot.
 fn default_model(registry: &Registry) -> String {
-    let model = registry.config().default_model();
+    let model = registry.settings().default_model();
     match registry.provider(&model, &Route::default()) {
         Ok(_) => model.to_string(),
         Err(failure) => format!("{model}: {failure}"),
@@ -185,16 +185,16 @@ fn default_model(registry: &Registry) -> String {
 }
 
 /// Tries the sandbox out.
-fn sandbox(project: &Project) -> Finding {
+fn sandbox(project: &Project, environment: &Environment) -> Finding {
     // Not beneath /tmp, which a sandbox has of its own.
-    let home = std::env::var_os("HOME").map(std::path::PathBuf::from);
+    let home = environment.path("HOME");
     let candidates = [Some(project.folder()), Some(project.root().to_owned()), home];
     let fits = |path: &std::path::PathBuf| path.is_dir() && !path.starts_with("/tmp");
     let Some(scratch) = candidates.into_iter().flatten().find(fits) else {
         let detail = "not tried: there is no folder outside of /tmp to try it in";
         return Finding::new(Status::NotConfigured, detail);
     };
-    match antiphon_sandbox::probe(&hands::worker(), &scratch) {
+    match antiphon_sandbox::probe(&toolset::worker(), &scratch) {
         Ok(report) if report.holds() => {
             let tried: Vec<String> = report.trials.into_iter().map(|trial| trial.what).collect();
             Finding::new(Status::Ready, format!("holds; tried: {}", tried.join(", ")))
@@ -209,11 +209,11 @@ fn sandbox(project: &Project) -> Finding {
     }
 }
 
-fn permissions(project: &Project, config: &Config) -> Finding {
-    let rules = &config.permissions;
+fn permissions(project: &Project, settings: &UserSettings) -> Finding {
+    let rules = &settings.permissions;
     let count = rules.allow.len() + rules.ask.len() + rules.deny.len();
     let said = format!("mode {}, {}", rules.mode, terminal::count(count as u64, "rule"));
-    match Toolset::keeping(project, config) {
+    match Toolset::gate_only(project, settings) {
         Ok(_) => Finding::new(Status::Ready, said),
         Err(failure) => Finding::new(Status::Failed, failure.to_string()),
     }
@@ -222,10 +222,11 @@ fn permissions(project: &Project, config: &Config) -> Finding {
 /// Reads every agent's file, and tries out who works on tasks elsewhere.
 async fn team(
     project: &Project,
-    config: &Config,
+    settings: &UserSettings,
 ) -> Result<(Finding, Vec<Runs>, Vec<AgentName>), Failure> {
-    let hands = Toolset::none();
-    let team = Team::usual(project, config, &Allowed::default(), &hands)?;
+    let toolset = Toolset::none();
+    let overrides = PermissionOverrides::default();
+    let team = Team::with_project_rules(project, settings, &overrides, &toolset)?;
     let problems: Vec<String> =
         team.agents.problems().iter().map(|problem| visible(&problem.to_string())).collect();
     let names: Vec<AgentName> = team.agents.list().iter().map(|agent| agent.name.clone()).collect();
@@ -235,7 +236,7 @@ async fn team(
     } else {
         Finding::new(Status::Failed, format!("{count}; {}", problems.join("; ")))
     };
-    let peers: Vec<&str> = config.peers.keys().map(String::as_str).collect();
+    let peers: Vec<&str> = settings.peers.keys().map(String::as_str).collect();
     let runners = team.runners.iter().map(|runner| {
         let (status, detail) = match (runner.is_orchestrator(), peers.as_slice()) {
             (true, []) => (Status::NotConfigured, "no [peers.NAME] is configured".to_owned()),
@@ -248,13 +249,13 @@ async fn team(
         Runs { kind: runner.kind().to_owned(), status, detail }
     });
     let runners = runners.collect();
-    team.disband().await;
+    team.shutdown().await;
     Ok((agents, runners, names))
 }
 
 /// Starts every server that is configured, and ends it again.
-async fn servers(project: &Project, config: &Config) -> Vec<antiphon_mcp::ServerStatus> {
-    let Some(servers) = hands::servers(project, config).await else { return Vec::new() };
+async fn mcp_status(project: &Project, settings: &UserSettings) -> Vec<antiphon_mcp::ServerStatus> {
+    let Some(servers) = toolset::mcp_servers(project, settings).await else { return Vec::new() };
     let status = servers.status();
     servers.shutdown(std::time::Duration::from_secs(5)).await;
     status
@@ -264,7 +265,7 @@ async fn check(name: &str, provider: &ProviderConfig, registry: &Registry) -> Re
     let (status, detail) = match &provider.key {
         Key::Missing { variable } => (Status::NotConfigured, format!("set {variable} to use it")),
         Key::Set { .. } | Key::NotNeeded => {
-            match catalog::models(provider, registry.transport()?).await {
+            match list_models(provider, registry.transport()?).await {
                 Ok(models) => (Status::Ready, format!("answers; models: {}", models.len())),
                 Err(error) => (Status::Failed, error.to_string()),
             }

@@ -9,16 +9,17 @@ use std::num::NonZeroUsize;
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{AgentName, HandlingMode, Salience, TaskStatus, visible};
 use antiphon_http::{Inboxes, Waiting, waiting};
+use antiphon_project::agent_files::defined_agents;
+use antiphon_project::environment::Environment;
+use antiphon_project::models::Models;
+use antiphon_project::project::Project;
+use antiphon_project::settings::UserSettings;
 use antiphon_runtime::Orchestrator;
 use clap::Subcommand;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::agents;
-use crate::config::Config;
 use crate::failure::Failure;
-use crate::models::Models;
-use crate::project::Project;
 use crate::served::Served;
 use crate::terminal;
 
@@ -69,13 +70,13 @@ Examples:
 }
 
 impl Inbox {
-    pub(crate) async fn run(self) -> Result<(), Failure> {
-        let project = Project::known()?;
-        let config = Config::load()?;
-        let names = agents::names(&project, &config);
+    pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
+        let project = Project::find_existing(environment)?;
+        let settings = UserSettings::load(environment)?;
+        let names = defined_agents(&project, &settings);
         let books = match Served::find(&project).await? {
             Some(_) => Served::books(&project)?,
-            None => project.reader(Models::new(config))?,
+            None => project.reader(Models::new(settings))?,
         };
         match self {
             Self::List { agent, limit, json } => {

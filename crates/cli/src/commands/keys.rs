@@ -5,17 +5,17 @@ use std::str::FromStr;
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{AgentName, SpendWindow, visible};
 use antiphon_keys::{
-    Holder, Key, KeyId, KeyIdError, KeyName, KeyStatus, Level, NewKey, RateLimit, RingError,
-    SpendLimits,
+    Holder, Key, KeyId, KeyIdError, KeyName, KeyStatus, Level, NewKey, RateLimit, SpendLimits,
 };
+use antiphon_project::environment::Environment;
+use antiphon_project::project::Project;
+use antiphon_project::settings::spend_limit;
 use chrono::{DateTime, TimeDelta, Utc};
 use clap::Subcommand;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 
-use crate::config::limit;
 use crate::failure::Failure;
-use crate::project::Project;
 use crate::terminal;
 
 /// Make, list, change and take back keys for others to ask a server with (see docs/keys.md).
@@ -103,8 +103,8 @@ Examples:
 }
 
 impl Keys {
-    pub(crate) fn run(self) -> Result<(), Failure> {
-        let project = Project::here()?;
+    pub(crate) fn run(self, environment: &Environment) -> Result<(), Failure> {
+        let project = Project::find(environment)?;
         match self {
             Self::New { name, level, expires, rate, daily_usd, monthly_usd, agent, json } => {
                 let new = NewKey {
@@ -114,11 +114,11 @@ impl Keys {
                     expires_at: expires.map(|time| until(time.into())).transpose()?,
                     rate_per_minute: rate.map(|Rate(limit)| limit),
                     spend: SpendLimits {
-                        daily_nano_usd_max: limit("--daily-usd", daily_usd)?,
-                        monthly_nano_usd_max: limit("--monthly-usd", monthly_usd)?,
+                        daily_nano_usd_max: spend_limit("--daily-usd", daily_usd)?,
+                        monthly_nano_usd_max: spend_limit("--monthly-usd", monthly_usd)?,
                     },
                 };
-                project.begin()?;
+                project.ensure_journal()?;
                 let (key, secret) = project.keys()?.create(new)?;
                 tell(&key, &secret, json)
             }
@@ -151,24 +151,6 @@ impl FromStr for Rate {
         let number = text.strip_suffix("/min").unwrap_or(text);
         let number: u32 = number.parse().map_err(|_| "write it as `60/min`".to_owned())?;
         RateLimit::per_minute(number).map(Self).map_err(|error| error.to_string())
-    }
-}
-
-impl From<RingError> for Failure {
-    fn from(error: RingError) -> Self {
-        let message = error.to_string();
-        match error {
-            RingError::Busy { .. } => Self::unavailable(message),
-            RingError::Exposed { .. } | RingError::Foreign { .. } => Self::refused(message),
-            RingError::Unusable { .. }
-            | RingError::Malformed { .. }
-            | RingError::Full
-            | RingError::NoSuchKey { .. }
-            | RingError::OutOfUse { .. }
-            | RingError::ExpiresInThePast
-            | RingError::GraceTooLong
-            | RingError::AgentAdmin => Self::usage(message),
-        }
     }
 }
 

@@ -1,13 +1,14 @@
 //! `antiphon models`: who could answer, and for how much.
 
 use antiphon_core::{ModelRef, Price};
+use antiphon_project::environment::Environment;
+use antiphon_project::models::Models as Registry;
+use antiphon_project::models::list_models;
+use antiphon_project::settings::{Key, UserSettings};
 use clap::Args;
 use serde::Serialize;
 
-use crate::catalog;
-use crate::config::{Config, Key};
 use crate::failure::Failure;
-use crate::models::Models as Registry;
 use crate::terminal;
 
 /// List models: those of the configured providers, and those with a known price.
@@ -41,9 +42,9 @@ struct Row {
 }
 
 impl Models {
-    pub(crate) async fn run(self) -> Result<(), Failure> {
-        let registry = Registry::new(Config::load()?);
-        let config = registry.config();
+    pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
+        let registry = Registry::new(UserSettings::load(environment)?);
+        let config = registry.settings();
         if let Some(name) = self.provider.as_ref().filter(|n| !config.providers.contains_key(*n)) {
             return Err(Failure::usage(format!("there is no provider `{name}`")));
         }
@@ -55,7 +56,7 @@ impl Models {
             let configured = !matches!(provider.key, Key::Missing { .. });
             let mut names: Vec<ModelRef> = Vec::new();
             if configured && !self.offline {
-                match catalog::models(provider, registry.transport()?).await {
+                match list_models(provider, registry.transport()?).await {
                     Ok(found) => names.extend(
                         found.iter().filter_map(|m| ModelRef::parse(&format!("{name}/{m}")).ok()),
                     ),

@@ -12,22 +12,21 @@ use antiphon_core::visible;
 use antiphon_file_drop::{
     DoneStatus, DropError, REQUEST_BYTES_MAX, Response, ResponseError, drop_and_wait, watch,
 };
+use antiphon_project::agent_files::{AgentFiles, folders};
+use antiphon_project::control_orders::{Execution, ProjectOrders, drop_settings};
+use antiphon_project::environment::Environment;
+use antiphon_project::models::Models;
+use antiphon_project::project::Project;
+use antiphon_project::settings::UserSettings;
+use antiphon_project::task_factory::ProjectTaskFactory;
+use antiphon_project::team::Team;
+use antiphon_project::toolset::{PermissionOverrides, Toolset};
 use clap::Args;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::agents::folders;
-use crate::config::Config;
-use crate::desk::ProjectTaskFactory;
 use crate::failure::{Exit, Failure};
-use crate::hands::{Allowed, Toolset};
-use crate::models::Models;
-use crate::orders::{ProjectOrders, Working, drop_settings};
-use crate::project::Project;
-use crate::prompt::Rules;
 use crate::served::Served;
-use crate::shelf::AgentFiles;
-use crate::team::Team;
 use crate::terminal;
 
 /// Who asks, as the folder of the request says.
@@ -61,13 +60,13 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    pub(crate) async fn run(self) -> Result<(), Failure> {
+    pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
         let request = self.read()?;
-        let project = Project::here()?;
+        let project = Project::find(environment)?;
         let response = if Served::find(&project).await?.is_some() {
             self.drop_in(&project, request).await?
         } else {
-            self.alone(&project, request).await?
+            self.carry_out(environment, &project, request).await?
         };
         if self.json {
             terminal::print(&terminal::json(&response)?);
@@ -90,45 +89,44 @@ impl Request {
         })
     }
 
-    /// Answers it here: nobody else does.
-    async fn alone(&self, project: &Project, request: Vec<u8>) -> Result<Response, Failure> {
-        let config = Config::load()?;
-        let hands = Toolset::none();
-        let rules = Rules::find(config.path.parent(), project.root(), project.working_folder());
-        let team = Team::of(project, &config, &Allowed::default(), &hands, &rules)?;
-        let default_model = config.default_model();
-        let [folder, _] = folders(project, &config);
-        let terminals = config.terminals.keys().cloned().collect();
-        let keeper = project.keeper_of(Models::new(config), hands, &team);
-        let orchestrator = match keeper {
+    /// Carries the request out in this process, because no server runs.
+    async fn carry_out(
+        &self,
+        environment: &Environment,
+        project: &Project,
+        request: Vec<u8>,
+    ) -> Result<Response, Failure> {
+        let settings = UserSettings::load(environment)?;
+        let toolset = Toolset::none();
+        let rules = project.rules(&settings);
+        let overrides = PermissionOverrides::default();
+        let team = Team::of(project, &settings, &overrides, &toolset, &rules)?;
+        let [folder, _] = folders(project, &settings);
+        let terminals = settings.terminals.keys().cloned().collect();
+        let models = Models::new(settings);
+        let orchestrator = match project.recording_orchestrator_with(models, toolset, &team) {
             Ok(orchestrator) => orchestrator,
-            Err(failure) => {
-                // A server may have been faster.
-                Served::instead(project, failure).await?;
+            Err(error) => {
+                // A server may have started meanwhile.
+                Served::instead(project, error.into()).await?;
                 return self.drop_in(project, request).await;
             }
         };
         let files = AgentFiles::new(&orchestrator, &team.agents, folder);
-        let desk = Arc::new(ProjectTaskFactory {
-            orchestrator: orchestrator.clone(),
-            models: Models::new(Config::load()?),
-            default_model,
-            root: project.root().to_owned(),
-            rules,
-            shelf: files.clone(),
-        });
-        let working = Working::Nobody;
-        let orders = ProjectOrders { orchestrator, desk, shelf: files, terminals, working };
+        let models = Models::new(UserSettings::load(environment)?);
+        let tasks = ProjectTaskFactory::new(project, &orchestrator, models, rules, files.clone());
+        let (tasks, execution) = (Arc::new(tasks), Execution::RecordOnly);
+        let orders = ProjectOrders { orchestrator, tasks, files, terminals, execution };
         let stop = CancellationToken::new();
-        let door = watch(project.root(), drop_settings(), Arc::new(orders), stop.clone());
-        let asked = async {
+        let file_drop = watch(project.root(), drop_settings(), Arc::new(orders), stop.clone());
+        let answered = async {
             let response = self.drop_in(project, request).await;
             stop.cancel();
             response
         };
-        let (door, response) = tokio::join!(door, asked);
-        team.disband().await;
-        door.map_err(|error| Failure::failed(error.to_string()))?;
+        let (file_drop, response) = tokio::join!(file_drop, answered);
+        team.shutdown().await;
+        file_drop.map_err(|error| Failure::failed(error.to_string()))?;
         response
     }
 

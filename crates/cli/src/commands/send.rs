@@ -10,16 +10,17 @@ use antiphon_core::{
     SourceName, visible,
 };
 use antiphon_http::render_class;
+use antiphon_project::agent_files::check_defined;
+use antiphon_project::environment::Environment;
+use antiphon_project::models::Models;
+use antiphon_project::project::Project;
+use antiphon_project::settings::UserSettings;
 use antiphon_runtime::{Arrival, REQUEST_TIMEOUT_S_MAX, SENDER_KEY_BYTES_MAX, Wake};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::agents;
-use crate::config::Config;
 use crate::failure::{Exit, Failure};
-use crate::models::Models;
-use crate::project::Project;
 use crate::served::{Answer, Door, Letter, Rejected, Taken, Told, Word};
 use crate::terminal;
 
@@ -114,7 +115,7 @@ impl From<Level> for Salience {
 }
 
 impl Send {
-    pub(crate) async fn run(self) -> Result<(), Failure> {
+    pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
         self.check()?;
         let timeout_s = self.timeout_s()?;
         let from_lines = self.text == ["-"];
@@ -125,13 +126,13 @@ impl Send {
             }
             None => InteractionContent::Message { body: self.text.join(" "), blocks: None },
         };
-        let config = Config::load()?;
-        let project = Project::here()?;
+        let settings = UserSettings::load(environment)?;
+        let project = Project::find(environment)?;
         if !project.has_journal() {
             // Nothing is made for somebody who is not there.
-            agents::defined(&project, &config, &self.agent)?;
+            check_defined(&project, &settings, &self.agent)?;
         }
-        let door = Door::to_agents(&project, Models::new(config)).await?;
+        let door = Door::to_agents(&project, Models::new(settings)).await?;
         if self.wait && matches!(door, Door::Alone(_)) {
             return Err(Failure::unavailable(
                 "nobody is at work here who would answer: begin `antiphon serve` and ask again, or leave \

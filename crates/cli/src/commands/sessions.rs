@@ -10,14 +10,16 @@ use antiphon_core::{
     AssistantBlock, InputBlock, Message, Session, SessionId, SessionSummary, UserMessage, visible,
 };
 use antiphon_http::session_of;
+use antiphon_project::environment::Environment;
+use antiphon_project::models::Models;
+use antiphon_project::project::Project;
+use antiphon_project::saved_session;
+use antiphon_project::settings::UserSettings;
+use antiphon_project::toolset::Toolset;
 use antiphon_runtime::Orchestrator;
 use clap::Subcommand;
 
-use crate::config::Config;
 use crate::failure::Failure;
-use crate::hands::Toolset;
-use crate::models::Models;
-use crate::project::Project;
 use crate::served::Door;
 use crate::terminal;
 
@@ -75,21 +77,21 @@ pub(crate) enum Sessions {
 }
 
 impl Sessions {
-    pub(crate) async fn run(self) -> Result<(), Failure> {
+    pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
         match self {
             Self::List { limit, json } => {
-                let sessions = reader()?.sessions(limit).await?;
+                let sessions = reader(environment)?.sessions(limit).await?;
                 terminal::print(&if json { terminal::json(&sessions)? } else { table(&sessions) });
             }
             Self::Show { session, json: false } => {
-                terminal::print(&readable(&load(&session).await?));
+                terminal::print(&readable(&load(environment, &session).await?));
             }
             Self::Show { session, json: true } | Self::Export { session, file: None } => {
-                terminal::print(&to_json(&load(&session).await?)?);
+                terminal::print(&to_json(&load(environment, &session).await?)?);
             }
             Self::Export { session, file: Some(file) } => {
-                crate::saved::check(&file)?;
-                let session = load(&session).await?;
+                saved_session::check_replaceable(&file)?;
+                let session = load(environment, &session).await?;
                 antiphon_session_file::save(&file, &session)
                     .map_err(|error| Failure::failed(error.to_string()))?;
                 let said = terminal::count(session.messages.len() as u64, "message");
@@ -97,11 +99,11 @@ impl Sessions {
             }
             Self::Import { file } => {
                 let session = from_file(&file)?;
-                let id = door().await?.import(session).await?;
+                let id = open(environment).await?.import(session).await?;
                 terminal::print(&going_on(&id));
             }
             Self::Fork { session } => {
-                let door = door().await?;
+                let door = open(environment).await?;
                 let summary = find(door.books(), &session).await?;
                 terminal::print(&going_on(&door.fork(&summary).await?));
             }
@@ -114,13 +116,15 @@ fn going_on(id: &SessionId) -> String {
     format!("session {id}: go on with `antiphon run --session {id}`\n")
 }
 
-fn reader() -> Result<Orchestrator, Failure> {
-    Project::known()?.reader(Models::new(Config::load()?))
+fn reader(environment: &Environment) -> Result<Orchestrator, Failure> {
+    let models = Models::new(UserSettings::load(environment)?);
+    Ok(Project::find_existing(environment)?.reader(models)?)
 }
 
-/// Who keeps conversations: this process, or the server that has the journal.
-async fn door() -> Result<Door, Failure> {
-    Door::open(&Project::here()?, Models::new(Config::load()?), Toolset::none()).await
+/// Opens the project for a change: in this process, or in the server that holds the journal.
+async fn open(environment: &Environment) -> Result<Door, Failure> {
+    let models = Models::new(UserSettings::load(environment)?);
+    Door::open(&Project::find(environment)?, models, Toolset::none()).await
 }
 
 /// The session that is meant: by its id, by the beginning of it, or the last one.
@@ -152,11 +156,11 @@ pub(super) fn from_file(path: &Path) -> Result<Session, Failure> {
 }
 
 /// A session from its file or from the journal.
-async fn load(name: &str) -> Result<Session, Failure> {
+async fn load(environment: &Environment, name: &str) -> Result<Session, Failure> {
     if is_file(name) {
         return from_file(Path::new(name));
     }
-    let orchestrator = reader()?;
+    let orchestrator = reader(environment)?;
     let summary = find(&orchestrator, name).await?;
     Ok(session_of(&orchestrator, summary).await?)
 }

@@ -16,16 +16,17 @@ use antiphon_core::{
     Cost, HandlingMode, Message, PriceTable, TaskId, TaskStatus, TaskSummary, TokenUsage,
     WaitingFor, visible,
 };
+use antiphon_project::environment::Environment;
+use antiphon_project::models::Models;
+use antiphon_project::project::Project;
+use antiphon_project::settings::UserSettings;
+use antiphon_project::toolset::Toolset;
 use antiphon_runtime::{Orchestrator, TaskState, is_resident};
 use clap::Subcommand;
 use serde::Serialize;
 
-use crate::config::Config;
 use crate::failure::Failure;
-use crate::hands::Toolset;
-use crate::models::Models;
 use crate::outcome;
-use crate::project::Project;
 use crate::served::Door;
 use crate::terminal;
 use book::Book;
@@ -175,10 +176,10 @@ struct Row<'a> {
 }
 
 impl Tasks {
-    pub(crate) async fn run(self) -> Result<(), Failure> {
-        let project = Project::known()?;
-        let models = Models::new(Config::load()?);
-        let prices = models.config().prices.clone();
+    pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
+        let project = Project::find_existing(environment)?;
+        let models = Models::new(UserSettings::load(environment)?);
+        let prices = models.settings().prices.clone();
         match self {
             Self::List { all, unfinished, status, agent, cursor, limit, json } => {
                 let filter = TaskFilter {
@@ -217,7 +218,7 @@ impl Tasks {
                 };
                 live::watch(Book::open(&project)?, &task, &prices, form).await
             }
-            Self::Resume { task } => resume::go_on(&project, models, task).await,
+            Self::Resume { task } => resume::resume_tasks(&project, models, task).await,
             Self::Cancel { task } => {
                 let (door, task) = unfinished(&project, models, &task).await?;
                 door.cancel(&task.task_id).await?;

@@ -3,13 +3,14 @@
 use antiphon_core::TokenUsage;
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_http::{UsageBy, UsageReport, UsageRow, usage_days, usage_report};
+use antiphon_project::environment::Environment;
+use antiphon_project::models::Models;
+use antiphon_project::project::Project;
+use antiphon_project::settings::UserSettings;
 use chrono::NaiveDate;
 use clap::Args;
 
-use crate::config::Config;
 use crate::failure::Failure;
-use crate::models::Models;
-use crate::project::Project;
 use crate::terminal;
 
 /// Show what was spent: tokens, answers and money, this month unless you say otherwise (see
@@ -39,12 +40,12 @@ pub(crate) struct UsageOf {
 }
 
 impl UsageOf {
-    pub(crate) async fn run(self) -> Result<(), Failure> {
+    pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
         let days = usage_days(self.from, self.to, SystemClock.now()).map_err(Failure::usage)?;
         let by =
             UsageBy::parse(&self.by).map_err(|error| Failure::usage(format!("--by: {error}")))?;
-        let project = Project::known()?;
-        let books = project.reader(Models::new(Config::load()?))?;
+        let project = Project::find_existing(environment)?;
+        let books = project.reader(Models::new(UserSettings::load(environment)?))?;
         let report = usage_report(&books, days, &by).await?;
         terminal::print(&if self.json { terminal::json(&report)? } else { table(&report, &by) });
         Ok(())

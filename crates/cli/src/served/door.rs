@@ -11,10 +11,10 @@ use antiphon_runtime::{Allowance, BudgetStatus, Orchestrator, Recovered, TaskSta
 
 use super::{Order, Served};
 use crate::failure::Failure;
-use crate::hands::{Allowed, Toolset};
 use crate::models::Models;
 use crate::project::Project;
 use crate::team::Team;
+use crate::toolset::{PermissionOverrides, Toolset};
 
 /// Who answered an approval, as the journal says it.
 pub(crate) const BY: &str = "the command line";
@@ -42,9 +42,9 @@ impl Door {
         if let Some(door) = Self::served(project).await? {
             return Ok(door);
         }
-        match project.keeper(models, hands) {
+        match project.recording_orchestrator(models, hands) {
             Ok(orchestrator) => Ok(Self::Alone(orchestrator)),
-            Err(failure) => Self::instead(project, failure).await,
+            Err(error) => Self::instead(project, error.into()).await,
         }
     }
 
@@ -54,13 +54,18 @@ impl Door {
             return Ok(door);
         }
         let hands = Toolset::none();
-        let team = Team::usual(project, models.config(), &Allowed::default(), &hands)?;
-        let keeper = project.keeper_of(models, hands, &team);
+        let team = Team::with_project_rules(
+            project,
+            models.settings(),
+            &PermissionOverrides::default(),
+            &hands,
+        )?;
+        let keeper = project.recording_orchestrator_with(models, hands, &team);
         // Who the agents are is known now, and nobody looks at their files any more.
-        team.disband().await;
+        team.shutdown().await;
         match keeper {
             Ok(orchestrator) => Ok(Self::Alone(orchestrator)),
-            Err(failure) => Self::instead(project, failure).await,
+            Err(error) => Self::instead(project, error.into()).await,
         }
     }
 

@@ -39,13 +39,13 @@ fn tasks_go_on_elsewhere_from_where_the_backup_was_made() {
     assert!(restored.out.contains("may repeat what they did since"), "{restored:?}");
     assert_eq!(events(&other.journal()), events(Path::new(copy)));
     let mut server = other.serve();
-    server.says("going on with 1 task");
+    server.says("resuming 1 interrupted task");
     server.ask("POST", &format!("/v1/tasks/{task}/cancel"), "");
     server.end();
 
     let there = other.antiphon(&["restore", copy]);
     assert_eq!(there.code, 2, "{there:?}");
-    assert!(there.err.contains("--force keeps it beside the restored one"), "{there:?}");
+    assert!(there.err.contains("replace it with --force, which keeps the old one"), "{there:?}");
     let paused = other.antiphon(&["restore", "--force", "--paused", copy]);
     assert_eq!(paused.code, 0, "{paused:?}");
     assert!(paused.out.contains("1 task now paused: go on with"), "{paused:?}");

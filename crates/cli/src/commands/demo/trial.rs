@@ -6,10 +6,10 @@ use antiphon_core::{RawJson, ToolExecutor as _, visible};
 use antiphon_permissions::Mode;
 
 use super::telling::text_of;
-use crate::config::Config;
-use crate::hands;
 use crate::project::Project;
 use crate::watch::Tone;
+use antiphon_project::settings::UserSettings;
+use antiphon_project::toolset;
 
 /// How the tests are run.
 pub(super) const COMMAND: &str = "sh tests/run.sh";
@@ -26,9 +26,9 @@ pub(super) struct Trial {
 
 impl Trial {
     /// Runs the tests, or says why they cannot be.
-    pub(super) async fn run(project: &Project, config: &Config) -> Result<Self, String> {
+    pub(super) async fn run(project: &Project, config: &UserSettings) -> Result<Self, String> {
         project.prepare().map_err(|failure| failure.to_string())?;
-        let shell = hands::shell(project, config, Mode::Workspace, false)?;
+        let shell = toolset::shell(project, config, Mode::Workspace, false)?;
         let arguments = serde_json::json!({ "command": COMMAND }).to_string();
         let arguments = RawJson::parse(&arguments).map_err(|error| error.to_string())?;
         let context = ToolContext::trial(Cancel::never());

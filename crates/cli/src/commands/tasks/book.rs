@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use antiphon_core::port::{Journal, JournalError, Read, TaskSelector};
 use antiphon_core::{EventBody, Position, TaskId};
+use antiphon_project::project::Project;
 use antiphon_sqlite::SqliteJournal;
 
 use super::find::{choose, query};
 use crate::failure::Failure;
-use crate::project::Project;
 use crate::watch::{Detail, Family, TASKS_MAX};
 
 /// Events read at a time.
