@@ -188,7 +188,7 @@ fn a_new_agent_is_there_at_once_and_never_written_over() {
     let before = fs::read_to_string(world.project("reviewer.md")).unwrap();
     let again = world.antiphon(&["agents", "new", "reviewer"]);
     assert_eq!(again.code, 2);
-    assert!(again.err.contains("reviewer.md is there already"), "{}", again.err);
+    assert!(again.err.contains("reviewer.md exists already"), "{}", again.err);
     assert_eq!(fs::read_to_string(world.project("reviewer.md")).unwrap(), before);
     for name in ["user", "../x", "a/b"] {
         assert_eq!(world.antiphon(&["agents", "new", name]).code, 2, "{name}");

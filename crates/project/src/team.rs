@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use antiphon_agent_files::{AgentCatalog, Watching};
+use antiphon_agent_files::{AgentCatalog, ChangeDetection};
 use antiphon_core::port::{Agents, Runner};
 use antiphon_core::{AgentDefinition, AgentName, visible};
 use antiphon_permissions::{Mode, Remembered, RuleEntry};
@@ -71,7 +71,7 @@ impl Team {
         let mut watcher = JoinSet::new();
         let (sender, removed) = mpsc::channel(REMOVED_MAX);
         let catalog = Arc::clone(&agents);
-        watcher.spawn(catalog.watch(Watching::Told, stop.clone(), move |changes| {
+        watcher.spawn(catalog.watch(ChangeDetection::Events, stop.clone(), move |changes| {
             for problem in &changes.problems {
                 tracing::warn!("{}", visible(&problem.to_string()));
             }

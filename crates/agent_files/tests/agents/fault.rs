@@ -1,4 +1,4 @@
-//! Files that are no agents, each with its line and the reason.
+//! Invalid files, each with its line and the reason.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ fn assert_refused(cases: &[(String, usize, &str)]) {
 }
 
 #[test]
-fn a_file_whose_shape_is_wrong_is_refused() {
+fn a_malformed_file_is_refused() {
     assert_refused(&[
         (String::new(), 1, "the file is empty"),
         (" \n\n\t\n".to_owned(), 1, "the file is empty"),
@@ -58,17 +58,17 @@ fn a_file_whose_shape_is_wrong_is_refused() {
 }
 
 #[test]
-fn a_field_that_is_wrong_is_refused() {
+fn an_invalid_field_is_refused() {
     assert_refused(&[
         (with("color: red"), 2, "there is no field `color`; there are name, description, profile"),
         (with("# x\n\nTools: read"), 4, "there is no field `Tools`"),
-        (with("description: e"), 3, "`description` is there already, in line 2"),
+        (with("description: e"), 3, "`description` is defined already, in line 2"),
         (with("? [a]\n: b"), 2, "the name of a field must be a text"),
         (with("name: other"), 2, "`name` is `other`, but the file is `a.md`"),
         (with("name: a/b"), 2, "not '/'"),
         (with("name: \"a\\u200b\""), 2, "a name may hold letters"),
         (with("name:"), 2, "`name` has no value"),
-        (with("tools:"), 2, "`tools` has no value: give one or leave it out"),
+        (with("tools:"), 2, "`tools` has no value: give one or omit the field"),
         (with("tools: null"), 2, "`tools` has no value"),
         (with("profile: claude-code"), 2, "there is no profile `claude-code`; there is `native`"),
         (with("model: sonnet"), 2, "`sonnet` names no model: write PROVIDER/MODEL"),
@@ -90,7 +90,7 @@ fn a_field_that_is_wrong_is_refused() {
 }
 
 #[test]
-fn a_runtime_or_a_limit_that_is_wrong_is_refused() {
+fn an_invalid_runtime_or_limit_is_refused() {
     assert_refused(&[
         (with("runtimes: []"), 2, "could run nowhere"),
         (with("runtimes: {kind: local}"), 2, "`runtimes` takes a list"),
@@ -113,7 +113,7 @@ fn a_runtime_or_a_limit_that_is_wrong_is_refused() {
 }
 
 #[test]
-fn a_schema_or_a_text_that_is_not_taken_is_refused() {
+fn an_unsupported_schema_or_text_is_refused() {
     assert_refused(&[
         (with("output_schema: [a]"), 2, "write a schema, or the path of one"),
         (with("output_schema: /etc/passwd"), 2, "must be a path beneath the folder"),
@@ -146,7 +146,7 @@ fn what_is_too_long_is_refused() {
 }
 
 #[test]
-fn a_file_that_is_no_text_is_refused_with_its_line() {
+fn a_file_that_is_not_utf8_is_refused_with_its_line() {
     let fault = parse("a", b"a\nb\n\xff", &mut |_: &Path| Err(String::new())).unwrap_err();
     assert_eq!(fault.to_string(), "line 3: the file is not UTF-8 text");
 }

@@ -1,4 +1,4 @@
-//! `antiphon models`: who could answer, and for how much.
+//! `antiphon models`: models and their prices.
 
 use antiphon_core::{ModelRef, Price};
 use antiphon_project::environment::Environment;
@@ -19,11 +19,11 @@ Examples:
   antiphon models --provider local
   antiphon models --json | jq '.[] | select(.price == null)'")]
 pub(crate) struct Models {
-    /// Only of this provider.
+    /// Only models of this provider.
     #[arg(long, value_name = "NAME")]
     provider: Option<String>,
 
-    /// Do not ask the providers; list what is known without them.
+    /// Do not ask the providers; list the models with known prices.
     #[arg(long)]
     offline: bool,
 
@@ -35,7 +35,7 @@ pub(crate) struct Models {
 #[derive(Serialize)]
 struct Row {
     model: ModelRef,
-    /// Its provider has what it needs to be asked.
+    /// Whether its provider has a key or needs none.
     configured: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     price: Option<Price>,

@@ -1,5 +1,5 @@
-//! `antiphon request`: drops a control request and waits for its response, which is the same whether a
-//! server answers or this process does. What is not answered in time stays where it was dropped.
+//! `antiphon request`: drops a control request and waits for its response, which is the same from a server
+//! and from this process. A request without a response in time stays in its folder.
 
 use std::fs::File;
 use std::io::Read;
@@ -29,18 +29,18 @@ use crate::failure::{Exit, Failure};
 use crate::served::Served;
 use crate::terminal;
 
-/// Who asks, as the folder of the request says.
+/// Requester of this command: the name of the request's folder.
 const REQUESTER: &str = "cli";
 
 /// Drop a control request, and wait for its response (see docs/file-drop.md).
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A request is a JSON object with an `action`: spawn_agent, stop_agent, update_agent_context, send, invoke
-or cancel. It goes into .antiphon/requests/cli, where `antiphon serve` answers it; without a server it is
-answered by this command, and what it asks for is kept until there is one.
+or cancel. It goes into .antiphon/requests/cli, where `antiphon serve` carries it out; without a server
+this command records it, and the next server runs its task.
 
-Exit code 0 when it was carried out, 1 when a task that was waited for has failed, 2 when it makes no
-sense here, 3 when it is not allowed, 4 when there was no response in time.
+Exit code 0 when it was carried out, 1 when an awaited task has failed, 2 when the request is invalid,
+3 when it is not allowed, 4 when there was no response in time.
 
 Examples:
   antiphon request spawn.json
@@ -130,7 +130,7 @@ impl Request {
         response
     }
 
-    /// The request, which is a JSON object at least.
+    /// Reads the request, which must be a JSON object.
     fn read(&self) -> Result<Vec<u8>, Failure> {
         let shown = self.file.display();
         let refuse = |reason: String| Failure::usage(format!("{shown}: {reason}"));
@@ -146,12 +146,12 @@ impl Request {
             return Err(refuse(format!("a request may have {REQUEST_BYTES_MAX} bytes")));
         }
         serde_json::from_slice::<Map<String, Value>>(&bytes)
-            .map_err(|error| refuse(format!("it is no JSON object: {error}")))?;
+            .map_err(|error| refuse(format!("not a JSON object: {error}")))?;
         Ok(bytes)
     }
 }
 
-/// Nobody answers what is in a folder that others may look into.
+/// Refuses a request folder that other users can read: the file drop ignores it.
 fn check_private(folder: &Path) -> Result<(), Failure> {
     let Ok(about) = std::fs::symlink_metadata(folder) else { return Ok(()) };
     let mode = about.permissions().mode() & 0o7777;
@@ -186,7 +186,7 @@ fn word(status: DoneStatus) -> String {
     word.as_str().unwrap_or_default().replace('_', " ")
 }
 
-/// What a response means to the shell.
+/// The exit code of a response.
 fn outcome(response: &Response) -> Result<(), Failure> {
     if let Some(ResponseError { code, message }) = &response.error {
         let exit = match code.as_str() {

@@ -1,5 +1,5 @@
-//! `antiphon send`: something for an agent's inbox. What is told as accepted is in the journal, whoever
-//! works on it; what is not accepted is nowhere, and the reason says what to do.
+//! `antiphon send`: an interaction for an agent's inbox. An accepted one is in the journal. A rejected one is
+//! not recorded, and the reason says what to do.
 
 mod lines;
 
@@ -24,19 +24,18 @@ use crate::failure::{Exit, Failure};
 use crate::served::{Answer, Door, Letter, Rejected, Taken, Told, Word};
 use crate::terminal;
 
-/// Longest key: behind it there is room for the number of a line.
+/// Longest key: leaves space for a line number.
 const KEY_CHARS_MAX: usize = SENDER_KEY_BYTES_MAX - 21;
 
-/// Put something into an agent's inbox: a message, an event, or a request (see docs/inbox.md).
+/// Send a message, an event or a request to an agent's inbox (see docs/inbox.md).
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[command(after_help = "\
-An agent that was never started is started by what arrives. `antiphon serve` is who works on what it
-reads; without one, what you send waits in the journal.
+A first interaction starts an agent that was never started. `antiphon serve` runs agents; without it,
+what you send waits in the journal.
 
-Exit code 1 when a request that was waited for has failed, 2 when the agent or the input is not right,
-4 when the inbox is full, or when nobody is there to answer, 130 when you no longer wait (Ctrl-C): the
-request goes on.
+Exit code 1 when an awaited request has failed, 2 when the agent or the input is invalid, 4 when the
+inbox is full or no server runs, 130 when you stop waiting (Ctrl-C): the request continues.
 
 Examples:
   antiphon send reviewer 'Look at the last commit.'
@@ -46,42 +45,42 @@ Examples:
   tail -f build.log | antiphon send reviewer --from build --no-wake -
   antiphon send reviewer --key nightly-2026-11-15 'Good night.'     # twice is once")]
 pub(crate) struct Send {
-    /// Which agent.
+    /// Name of the agent.
     agent: AgentName,
 
-    /// What to say; `-` reads standard input, and every line that is not blank is one interaction.
+    /// The text; `-` reads standard input, one interaction per line that is not blank.
     #[arg(value_name = "TEXT", required_unless_present = "request", conflicts_with = "request")]
     text: Vec<String>,
 
-    /// It is an event, and comes from this source; without it, these are your own words.
+    /// Send an event from this source; without it, a message from you.
     #[arg(long, value_name = "SOURCE", conflicts_with = "request")]
     from: Option<SourceName>,
 
-    /// At the next safe point of the turn that the agent is at, not only with its next turn.
+    /// Deliver after the agent's current step, not with its next turn.
     #[arg(long)]
     steer: bool,
 
-    /// How urgent it is: the more salient is read first.
+    /// How urgent it is: the agent reads the most salient first.
     #[arg(long, value_name = "LEVEL")]
     salience: Option<Level>,
 
-    /// Do not wake the agent for it: it is read with whatever does.
+    /// Do not start a turn for it: the agent reads it with its next turn.
     #[arg(long, conflicts_with = "wait")]
     no_wake: bool,
 
-    /// Your own name for it: the same again is the same interaction. With `-`, lines are numbered.
+    /// Idempotency key: the same key again is the same interaction. With `-`, lines are numbered.
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
 
-    /// Ask for something that is answered.
+    /// Send a request with this intent, which the agent answers.
     #[arg(long, value_name = "INTENT")]
     request: Option<String>,
 
-    /// What comes with the request, as JSON.
+    /// Parameters of the request, as JSON.
     #[arg(long, value_name = "JSON")]
     params: Option<String>,
 
-    /// How long the request waits for its answer: `90s`, `10m`, `2h`; 10 minutes when absent.
+    /// Deadline of the answer: `90s`, `10m`, `2h`; 10 minutes when absent.
     #[arg(long, value_name = "TIME")]
     timeout: Option<humantime::Duration>,
 
@@ -89,12 +88,12 @@ pub(crate) struct Send {
     #[arg(long)]
     wait: bool,
 
-    /// Print JSON: the receipt, or with --wait what came of it. One object per line with `-`.
+    /// Print JSON: the receipt, or with --wait the result. One object per line with `-`.
     #[arg(long)]
     json: bool,
 }
 
-/// How urgent something is.
+/// How urgent an interaction is.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Level {
     Background,
@@ -129,21 +128,21 @@ impl Send {
         let settings = UserSettings::load(environment)?;
         let project = Project::find(environment)?;
         if !project.has_journal() {
-            // Nothing is made for somebody who is not there.
+            // Create no journal for an agent that is not defined.
             check_defined(&project, &settings, &self.agent)?;
         }
         let door = Door::to_agents(&project, Models::new(settings)).await?;
         if self.wait && matches!(door, Door::Alone(_)) {
             return Err(Failure::unavailable(
-                "nobody is at work here who would answer: begin `antiphon serve` and ask again, or leave \
-                 out --wait",
+                "no server runs here that could answer: start `antiphon serve` and try again, or omit \
+                 --wait",
             ));
         }
         if from_lines {
             return lines::send(&self, &door).await;
         }
         let letter = self.letter(content, self.key.clone(), timeout_s);
-        // From here on Ctrl-C is heard where it can be told what goes on.
+        // From here on Ctrl-C reports that the request continues.
         let interrupts = if self.wait { Some(interrupts()?) } else { None };
         match (door.admit(&letter).await?, interrupts) {
             (Told::Taken(taken), Some(interrupts)) => {
@@ -159,7 +158,7 @@ impl Send {
         }
     }
 
-    /// What the parser of the command line does not see.
+    /// Checks that the argument parser cannot express.
     fn check(&self) -> Result<(), Failure> {
         if self.request.is_none() && (self.wait || self.params.is_some() || self.timeout.is_some())
         {
@@ -231,7 +230,7 @@ impl Send {
         Ok(())
     }
 
-    /// Who reads it.
+    /// When the agent reads it.
     fn reading(&self, door: &Door) -> String {
         match door {
             Door::Alone(_) => {
@@ -253,7 +252,7 @@ impl Send {
         let answer = tokio::select! {
             answer = served.answer(taken.id, timeout_s) => answer,
             _ = interrupts.recv() => {
-                let message = format!("you no longer wait, and request {} goes on: {see}", taken.id);
+                let message = format!("stopped waiting; request {} continues: {see}", taken.id);
                 return Err(Failure { exit: Exit::Interrupted, message });
             }
         };
@@ -265,13 +264,13 @@ impl Send {
             return Err(Failure::failed(format!("`{}` did not answer in time: {see}", self.agent)));
         };
         if self.json {
-            let told = json!({
+            let row = json!({
                 "id": taken.id,
                 "task_id": taken.task_id,
                 "status": state,
                 "result": result,
             });
-            terminal::print(&terminal::json(&told)?);
+            terminal::print(&terminal::json(&row)?);
         } else if state == "completed" {
             terminal::print(&shown(&result)?);
         }
@@ -290,7 +289,7 @@ fn rejection(rejected: &Rejected) -> Value {
     json!({ "receipt": "rejected", "reason": rejected.reason, "message": message })
 }
 
-/// A result for people: a text as it is, anything else as JSON.
+/// A result as text: a string as it is, anything else as JSON.
 fn shown(result: &Value) -> Result<String, Failure> {
     match result.as_str() {
         Some(text) => Ok(format!("{}\n", visible(text))),
@@ -298,8 +297,8 @@ fn shown(result: &Value) -> Result<String, Failure> {
     }
 }
 
-/// Why a request has failed.
+/// The reason of a failed request.
 fn reason(result: &Value) -> String {
-    let told = result["error"].as_str().or(result.as_str());
-    told.map_or_else(|| result.to_string(), str::to_owned)
+    let text = result["error"].as_str().or(result.as_str());
+    text.map_or_else(|| result.to_string(), str::to_owned)
 }

@@ -23,13 +23,13 @@ use crate::failure::Failure;
 use crate::served::Door;
 use crate::terminal;
 
-/// Sessions that are searched for the one that is meant.
+/// Most sessions that are searched.
 const SESSIONS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
 
-/// Look at conversations, take them elsewhere and bring them here.
+/// List, show, export, import and fork conversations.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
-A conversation is named by its id, by the beginning of it, by `last`, or by a session file.
+Name a conversation by its id, a prefix of it, `last`, or a session file.
 
 Examples:
   antiphon sessions list
@@ -42,16 +42,16 @@ Examples:
 pub(crate) enum Sessions {
     /// List conversations, the newest first.
     List {
-        /// At most so many.
+        /// Most conversations to list.
         #[arg(long, default_value = "20", value_name = "N")]
         limit: NonZeroUsize,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Show what was said.
+    /// Show the messages of a conversation.
     Show {
-        /// Which.
+        /// Id of the conversation, a prefix of it, `last`, or a session file.
         session: String,
         /// Print it as JSON, in the form of a session file.
         #[arg(long)]
@@ -59,19 +59,19 @@ pub(crate) enum Sessions {
     },
     /// Write a conversation to a session file (version 1).
     Export {
-        /// Which.
+        /// Id of the conversation, a prefix of it, `last`, or a session file.
         session: String,
-        /// Where to; standard output when absent.
+        /// Path of the file; standard output when absent.
         file: Option<PathBuf>,
     },
-    /// Keep the conversation of a session file in the journal, to be gone on with.
+    /// Record the conversation of a session file in the journal, to continue it.
     Import {
         /// A session file (version 1).
         file: PathBuf,
     },
-    /// Begin a new conversation with everything that was said in another one. Nothing is copied.
+    /// Start a new conversation with the messages of another one. Nothing is copied.
     Fork {
-        /// Which.
+        /// Id of the conversation, a prefix of it, `last`, or a session file.
         session: String,
     },
 }
@@ -127,7 +127,7 @@ async fn open(environment: &Environment) -> Result<Door, Failure> {
     Door::open(&Project::find(environment)?, models, Toolset::none()).await
 }
 
-/// The session that is meant: by its id, by the beginning of it, or the last one.
+/// Finds a session by its id, a prefix of it, or `last`.
 pub(super) async fn find(
     orchestrator: &Orchestrator,
     name: &str,
@@ -145,17 +145,17 @@ pub(super) async fn find(
     }
 }
 
-/// Whether a session is named by its file.
+/// Whether the name is the path of a session file.
 pub(super) fn is_file(name: &str) -> bool {
     name.contains(['/', '.']) || Path::new(name).exists()
 }
 
-/// A session as its file has it.
+/// Reads a session file.
 pub(super) fn from_file(path: &Path) -> Result<Session, Failure> {
     antiphon_session_file::load(path).map_err(|error| Failure::usage(error.to_string()))
 }
 
-/// A session from its file or from the journal.
+/// Reads a session from its file or from the journal.
 async fn load(environment: &Environment, name: &str) -> Result<Session, Failure> {
     if is_file(name) {
         return from_file(Path::new(name));
@@ -196,14 +196,14 @@ fn readable(session: &Session) -> String {
     text
 }
 
-/// A message that waits to be heard, for people.
+/// A queued message as text.
 pub(super) fn waiting(message: &UserMessage) -> String {
     let mut text = String::new();
     section(&mut text, "waits to be heard", &inputs(&message.content));
     text
 }
 
-/// What was said, for people.
+/// The messages as text.
 pub(super) fn conversation(system_prompt: &str, messages: &[Arc<Message>]) -> String {
     let mut text = String::new();
     if !system_prompt.is_empty() {

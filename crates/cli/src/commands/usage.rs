@@ -1,4 +1,4 @@
-//! `antiphon usage`: what was spent, also while a server works.
+//! `antiphon usage`: spend by day, model, agent or key, also while a server runs.
 
 use antiphon_core::TokenUsage;
 use antiphon_core::port::{Clock, SystemClock};
@@ -13,11 +13,10 @@ use clap::Args;
 use crate::failure::Failure;
 use crate::terminal;
 
-/// Show what was spent: tokens, answers and money, this month unless you say otherwise (see
-/// docs/budget.md).
+/// Show tokens, model calls and cost; of this month by default (see docs/budget.md).
 #[derive(Debug, Args)]
 #[command(after_help = "\
-DayRange are days of UTC. Money is counted at the prices of today; `?` is where nobody knows them.
+Days are days of UTC. Cost is computed with today's prices; `?` marks models without a known price.
 
 Examples:
   antiphon usage
@@ -31,7 +30,7 @@ pub(crate) struct UsageOf {
     /// The last day; today when absent.
     #[arg(long, value_name = "DAY")]
     to: Option<NaiveDate>,
-    /// What to tell apart: `day`, `model`, `agent`, `payer`, with commas between them.
+    /// Group by `day`, `model`, `agent`, `payer`, separated by commas.
     #[arg(long, value_name = "WHAT", default_value = "day")]
     by: String,
     /// Print JSON.

@@ -1,6 +1,5 @@
-//! Which task is meant: by its id, by the beginning of it, or `last`. `last` is the newest tree's top,
-//! not whichever of its tasks was dispatched last, not what is kept of an order, and not the inbox of a
-//! live agent, unless there is nothing else.
+//! Finds a task by its id, a prefix of it, or `last`. `last` is the root of the newest tree. The record of an
+//! order does not count, and a live agent only when there is nothing else.
 
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
@@ -11,14 +10,12 @@ use antiphon_runtime::{Orchestrator, is_resident};
 
 use crate::failure::Failure;
 
-/// Among so many of the newest the last one is looked for: more than there are live agents, and orders
-/// since, usually.
-const LAST_LOOKED: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
+/// Newest tasks among which `last` is searched: usually more than there are live agents and recorded orders.
+const LAST_SEARCHED: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
 
 const TWO: NonZeroUsize = NonZeroUsize::new(2).unwrap();
 
-/// The task that is meant. The last one is the top of its tree, unless that has ended and those are
-/// wanted that have not.
+/// Finds a task. `last` is the root of its tree, unless unfinished tasks are searched and the root has ended.
 pub(crate) async fn find(
     orchestrator: &Orchestrator,
     name: &str,
@@ -34,15 +31,15 @@ pub(crate) async fn find(
     Ok(top.filter(|top| !unfinished || !top.status.is_terminal()).unwrap_or(found))
 }
 
-/// What to ask a journal for.
+/// The query that finds the candidates.
 pub(super) fn query(name: &str, last_of: TaskSelector) -> TaskQuery {
     if name == "last" {
-        return TaskQuery { which: last_of, limit: LAST_LOOKED };
+        return TaskQuery { which: last_of, limit: LAST_SEARCHED };
     }
     TaskQuery { which: TaskSelector::IdPrefix(name.to_owned()), limit: TWO }
 }
 
-/// The one that is meant, of those that were found.
+/// Chooses among the candidates.
 pub(super) fn choose(name: &str, found: Vec<TaskSummary>) -> Result<TaskSummary, Failure> {
     if let Some(exactly) = found.iter().find(|task| task.task_id.as_str() == name) {
         return Ok(exactly.clone());
@@ -52,15 +49,15 @@ pub(super) fn choose(name: &str, found: Vec<TaskSummary>) -> Result<TaskSummary,
     }
     let mut found = found.into_iter();
     match (found.next(), found.next()) {
-        (Some(_), Some(_)) => {
-            Err(Failure::usage(format!("more than one task begins with `{name}`: give more of it")))
-        }
+        (Some(_), Some(_)) => Err(Failure::usage(format!(
+            "more than one task begins with `{name}`: give a longer prefix"
+        ))),
         (Some(task), None) => Ok(task),
         (None, _) => Err(Failure::usage(format!("there is no task `{name}` here"))),
     }
 }
 
-/// The newest that is no agent's inbox, and below none; the newest, when there is no other.
+/// The newest task outside of live agents' trees; the newest one when there is no other.
 fn last(mut found: Vec<TaskSummary>) -> Option<TaskSummary> {
     found.retain(|task| !task.is_record());
     let inboxes: HashSet<TaskId> =

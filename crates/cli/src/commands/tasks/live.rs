@@ -15,9 +15,9 @@ use antiphon_core::port::{Clock, SystemClock};
 use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::book::Book;
 use super::drawing::{Fold, State, Telling, shown};
 use super::tree;
+use super::tree_reader::TreeReader;
 use crate::failure::Failure;
 use crate::screen::elapsed;
 use crate::watch::{Family, Member, Sum};
@@ -37,12 +37,12 @@ pub(super) enum Form {
 
 /// Watches the tree of a task.
 pub(super) async fn watch(
-    mut book: Book,
+    mut reader: TreeReader,
     task: &str,
     prices: &PriceTable,
     form: Form,
 ) -> Result<(), Failure> {
-    let mut family = book.family(task).await?;
+    let mut family = reader.family(task).await?;
     let mut view = match form {
         Form::Json => View::Json,
         Form::Text(fold) if std::io::stdout().is_terminal() => View::Drawn(Canvas::new(), fold),
@@ -54,15 +54,15 @@ pub(super) async fn watch(
     looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut changed: Vec<usize> = (0..family.members().len()).collect();
     loop {
-        view.show(&book, &mut family, prices, &changed).await?;
+        view.show(&reader, &mut family, prices, &changed).await?;
         if family.top().summary.status.is_terminal() {
-            return view.end(&book, &mut family, prices).await;
+            return view.end(&reader, &mut family, prices).await;
         }
         tokio::select! {
             _ = interrupts.recv() => return Err(Failure::interrupted()),
             _ = looks.tick() => {}
         }
-        changed = book.news(&mut family).await?;
+        changed = reader.news(&mut family).await?;
     }
 }
 
@@ -77,7 +77,7 @@ enum View {
 impl View {
     async fn show(
         &mut self,
-        book: &Book,
+        reader: &TreeReader,
         family: &mut Family,
         prices: &PriceTable,
         changed: &[usize],
@@ -86,11 +86,11 @@ impl View {
             Self::Drawn(canvas, fold) => {
                 let fold = Canvas::fitting(family, *fold);
                 let members = shown(family, fold);
-                book.learn(family, members).await?;
+                reader.learn(family, members).await?;
                 canvas.draw(tree::lines(family, prices, fold, Telling::Words))
             }
             Self::Lines(told) => {
-                book.learn(family, changed.iter().copied()).await?;
+                reader.learn(family, changed.iter().copied()).await?;
                 for &index in changed {
                     let member = &family.members()[index];
                     let line = line(member, prices);
@@ -106,7 +106,7 @@ impl View {
                 Ok(())
             }
             Self::Json => {
-                book.learn(family, changed.iter().copied()).await?;
+                reader.learn(family, changed.iter().copied()).await?;
                 changed.iter().try_for_each(|index| {
                     print(&json(&tree::row(&family.members()[*index], prices))?)
                 })
@@ -117,14 +117,14 @@ impl View {
     /// The top has ended: on a terminal the whole tree stays.
     async fn end(
         self,
-        book: &Book,
+        reader: &TreeReader,
         family: &mut Family,
         prices: &PriceTable,
     ) -> Result<(), Failure> {
         match self {
             Self::Drawn(mut canvas, fold) => {
                 let members = shown(family, fold);
-                book.learn(family, members).await?;
+                reader.learn(family, members).await?;
                 canvas.wipe()?;
                 tree::print(&tree::lines(family, prices, fold, Telling::Words))
             }

@@ -6,8 +6,8 @@ use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{Cost, PriceTable, TaskSummary, Usage};
 use serde::Serialize;
 
-use super::book::Book;
 use super::drawing::{Drawing, Fold, Telling, shown};
+use super::tree_reader::TreeReader;
 use crate::failure::Failure;
 use crate::ink::Ink;
 use crate::screen::terminal_width;
@@ -25,27 +25,27 @@ const WIDTH: usize = 120;
 
 /// Shows the tree of a task.
 pub(super) async fn show(
-    mut book: Book,
+    mut reader: TreeReader,
     task: &str,
     prices: &PriceTable,
     fold: Fold,
     telling: Telling,
 ) -> Result<(), Failure> {
-    let mut family = book.family(task).await?;
+    let mut family = reader.family(task).await?;
     let members = shown(&family, fold);
-    book.learn(&mut family, members).await?;
+    reader.learn(&mut family, members).await?;
     print(&lines(&family, prices, fold, telling))
 }
 
 /// Prints the tree of a task as JSON.
 pub(super) async fn print_json(
-    mut book: Book,
+    mut reader: TreeReader,
     task: &str,
     prices: &PriceTable,
 ) -> Result<(), Failure> {
-    let mut family = book.family(task).await?;
+    let mut family = reader.family(task).await?;
     let all = 0..family.members().len();
-    book.learn(&mut family, all).await?;
+    reader.learn(&mut family, all).await?;
     terminal::print(&terminal::json(&node(&family, &family.sums(prices), prices, 0, 0))?);
     Ok(())
 }

@@ -10,12 +10,12 @@ use antiphon_agent_files::{
 use antiphon_core::port::{Agents, PromptSource};
 use tempfile::TempDir;
 
-use super::{agent, book};
+use super::{agent, catalog};
 
 /// A project's folder and a user's.
 struct World {
     folder: TempDir,
-    book: AgentCatalog,
+    catalog: AgentCatalog,
 }
 
 impl World {
@@ -28,7 +28,7 @@ impl World {
             Folder::project(folder.path().join("project")),
             Folder::user(folder.path().join("user")),
         ];
-        Self { book: book(folders), folder }
+        Self { catalog: catalog(folders), folder }
     }
 
     fn path(&self, file: &str) -> PathBuf {
@@ -38,16 +38,16 @@ impl World {
     /// Writes a file, and what changed by that.
     fn write(&self, file: &str, text: &str) -> Changes {
         fs::write(self.path(file), text).unwrap();
-        self.book.reload()
+        self.catalog.reload()
     }
 
     fn remove(&self, file: &str) -> Changes {
         fs::remove_file(self.path(file)).unwrap();
-        self.book.reload()
+        self.catalog.reload()
     }
 
     fn description(&self, name: &str) -> Option<String> {
-        self.book.find(name).map(|agent| agent.description.clone())
+        self.catalog.find(name).map(|agent| agent.description.clone())
     }
 }
 
@@ -56,16 +56,16 @@ fn names(names: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn the_projects_agent_stands_in_front_of_the_users() {
+fn the_projects_agent_replaces_the_users() {
     let world = World::new();
     assert_eq!(world.write("user/a.md", &agent("user's")).added, names(&["a"]));
     assert_eq!(world.write("user/b.md", &agent("user's b")).added, names(&["b"]));
     assert_eq!(world.write("project/a.md", &agent("project's")).changed, names(&["a"]));
     assert_eq!(world.description("a").as_deref(), Some("project's"));
-    let entry = world.book.entry("a").unwrap();
+    let entry = world.catalog.entry("a").unwrap();
     assert_eq!((entry.origin, entry.shadows), (Origin::Project, vec![world.path("user/a.md")]));
     let listed: Vec<String> =
-        world.book.list().iter().map(|agent| agent.name.to_string()).collect();
+        world.catalog.list().iter().map(|agent| agent.name.to_string()).collect();
     assert_eq!(listed, ["a", "b"]);
     assert_eq!(world.remove("project/a.md").changed, names(&["a"]));
     assert_eq!(world.description("a").as_deref(), Some("user's"));
@@ -74,7 +74,7 @@ fn the_projects_agent_stands_in_front_of_the_users() {
 }
 
 #[test]
-fn a_file_that_turns_bad_is_told_once_and_its_last_good_version_stays() {
+fn a_file_that_becomes_invalid_is_reported_once_and_its_last_valid_version_stays() {
     let world = World::new();
     world.write("project/a.md", &agent("good"));
     let path = world.path("project/a.md");
@@ -95,24 +95,24 @@ fn a_file_that_turns_bad_is_told_once_and_its_last_good_version_stays() {
     );
     assert_eq!(unknown.to_string(), shown);
     assert_eq!(world.description("a").as_deref(), Some("good"));
-    assert_eq!(world.book.entry("a").unwrap().fault.unwrap().line, 3);
-    assert!(world.book.reload().is_empty());
+    assert_eq!(world.catalog.entry("a").unwrap().fault.unwrap().line, 3);
+    assert!(world.catalog.reload().is_empty());
     // Bad in another way, and again nothing is lost.
     assert_eq!(world.write("project/a.md", "").problems, [problem(1, "the file is empty")]);
     assert_eq!(world.description("a").as_deref(), Some("good"));
-    let mended = world.write("project/a.md", &agent("better"));
+    let fixed = world.write("project/a.md", &agent("better"));
     let expected =
-        Changes { changed: names(&["a"]), mended: vec![path.clone()], ..Changes::default() };
-    assert_eq!(mended, expected);
-    assert!(world.book.problems().is_empty());
+        Changes { changed: names(&["a"]), fixed: vec![path.clone()], ..Changes::default() };
+    assert_eq!(fixed, expected);
+    assert!(world.catalog.problems().is_empty());
     // Gone is gone, also when it was bad last.
     world.write("project/a.md", "");
     let gone = world.remove("project/a.md");
-    assert_eq!((gone.removed, gone.mended), (names(&["a"]), vec![path]));
+    assert_eq!((gone.removed, gone.fixed), (names(&["a"]), vec![path]));
 }
 
 #[test]
-fn a_file_that_was_never_good_is_no_agent_and_hides_the_one_behind_it() {
+fn a_file_that_was_never_valid_hides_the_agent_of_a_later_folder() {
     let world = World::new();
     world.write("user/a.md", &agent("user's"));
     let changes = world.write("project/a.md", "---\n");
@@ -123,12 +123,12 @@ fn a_file_that_was_never_good_is_no_agent_and_hides_the_one_behind_it() {
 }
 
 #[test]
-fn what_did_not_change_is_the_same_and_nothing_is_told() {
+fn an_unchanged_agent_stays_the_same_and_nothing_is_reported() {
     let world = World::new();
     world.write("project/a.md", &agent("a"));
-    let before = world.book.find("a").unwrap();
+    let before = world.catalog.find("a").unwrap();
     assert!(world.write("project/a.md", &agent("a")).is_empty());
-    assert!(Arc::ptr_eq(&before, &world.book.find("a").unwrap()));
+    assert!(Arc::ptr_eq(&before, &world.catalog.find("a").unwrap()));
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn a_changed_schema_changes_its_agent() {
     assert_eq!(world.write("project/schemas/s.json", "{}").added, names(&["a"]));
     let changes = world.write("project/schemas/s.json", r#"{"type":"string"}"#);
     assert_eq!(changes.changed, names(&["a"]));
-    let schema = world.book.find("a").unwrap().output_schema.clone().unwrap();
+    let schema = world.catalog.find("a").unwrap().output_schema.clone().unwrap();
     assert_eq!(schema.as_str(), r#"{"type":"string"}"#);
 }
 
@@ -151,20 +151,20 @@ fn only_visible_markdown_files_are_agents() {
     for file in [".a.md", ".#b.md", "c.txt", "d.md~", "e.markdown", "md"] {
         fs::write(world.path("project").join(file), "x").unwrap();
     }
-    assert!(world.book.reload().is_empty());
-    assert!(world.book.list().is_empty());
+    assert!(world.catalog.reload().is_empty());
+    assert!(world.catalog.list().is_empty());
 }
 
 #[test]
-fn folders_that_are_not_there_hold_nobody() {
+fn missing_folders_hold_no_agents() {
     let folder = tempfile::tempdir().unwrap();
-    let book = book(vec![Folder::project(folder.path().join("none/agents"))]);
-    assert!(book.list().is_empty() && book.problems().is_empty());
+    let catalog = catalog(vec![Folder::project(folder.path().join("none/agents"))]);
+    assert!(catalog.list().is_empty() && catalog.problems().is_empty());
     fs::create_dir_all(folder.path().join("none/agents")).unwrap();
     fs::write(folder.path().join("none/agents/a.md"), "x").unwrap();
-    assert_eq!(book.reload().added, names(&["a"]));
+    assert_eq!(catalog.reload().added, names(&["a"]));
     fs::remove_dir_all(folder.path().join("none")).unwrap();
-    assert_eq!(book.reload().removed, names(&["a"]));
+    assert_eq!(catalog.reload().removed, names(&["a"]));
 }
 
 #[test]
@@ -173,43 +173,43 @@ fn a_folder_that_cannot_be_read_any_more_keeps_its_agents_in_force() {
     world.write("project/a.md", &agent("a"));
     fs::rename(world.path("project"), world.path("aside")).unwrap();
     fs::write(world.path("project"), "a file").unwrap();
-    let changes = world.book.reload();
+    let changes = world.catalog.reload();
     assert!(changes.removed.is_empty());
     assert_eq!(changes.problems[0].to_string(), {
         format!("{}: it is not a folder", world.path("project").display())
     });
-    assert!(world.book.find("a").is_some());
+    assert!(world.catalog.find("a").is_some());
 }
 
 #[test]
-fn of_too_many_files_the_first_count_and_that_is_told() {
+fn of_too_many_files_the_first_are_used_and_a_problem_is_reported() {
     let world = World::new();
     for number in 0..=AGENTS_MAX {
         fs::write(world.path(&format!("project/a{number:04}.md")), "x").unwrap();
     }
-    let changes = world.book.reload();
+    let changes = world.catalog.reload();
     assert_eq!(changes.added.len(), AGENTS_MAX);
     assert_eq!(changes.problems.len(), 1);
     assert!(changes.problems[0].reason.contains("more than 256 agents"), "{changes:?}");
-    assert!(world.book.find("a0256").is_none());
+    assert!(world.catalog.find("a0256").is_none());
 }
 
 #[test]
-fn a_folder_full_of_other_things_is_told_of() {
+fn a_folder_with_too_many_entries_is_reported() {
     let world = World::new();
     for number in 0..ENTRIES_MAX {
         fs::write(world.path(&format!("project/{number}.txt")), "").unwrap();
     }
-    let changes = world.book.reload();
+    let changes = world.catalog.reload();
     assert_eq!(changes.problems.len(), 1);
     assert!(changes.problems[0].reason.contains("more than 10000 entries"), "{changes:?}");
 }
 
 #[test]
-fn a_scene_is_written_by_whoever_made_the_book() {
+fn the_catalog_builds_system_prompts_with_the_given_function() {
     let world = World::new();
     world.write("project/a.md", &agent("a"));
-    let agent = world.book.find("a").unwrap();
-    assert_eq!(world.book.system_prompt(PromptSource::Named(&agent)), "You work.");
-    assert_eq!(world.book.system_prompt(PromptSource::AdHoc("Be brief.")), "base\n\nBe brief.");
+    let agent = world.catalog.find("a").unwrap();
+    assert_eq!(world.catalog.system_prompt(PromptSource::Named(&agent)), "You work.");
+    assert_eq!(world.catalog.system_prompt(PromptSource::AdHoc("Be brief.")), "base\n\nBe brief.");
 }

@@ -1,8 +1,7 @@
-//! How changes of folders are seen: the system tells of folders that are there, and whatever it does
-//! not tell of is looked at again and again.
+//! Detects changes of folders: by file system events for existing folders, and by polling for the rest.
 //!
-//! Not told of are folders that are not there yet, folders that were put in place of others, files in
-//! other folders, and everything where the system has no more watches to give.
+//! Polled are missing folders, replaced folders, files in other folders, and every folder when the system
+//! has no more watches.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
@@ -16,44 +15,44 @@ use tokio::sync::Notify;
 
 use crate::folder::Folder;
 
-/// Sees changes of folders.
-pub(crate) struct Eyes {
+/// Detects changes of folders.
+pub(crate) struct FolderWatcher {
     watcher: Option<RecommendedWatcher>,
-    /// Folders that the system tells of, and which ones they were.
+    /// Watched folders, with the identity they had.
     watched: BTreeMap<PathBuf, Identity>,
 }
 
-/// Tells one folder from another that is put in its place.
+/// Device and inode: differs when a folder is replaced.
 type Identity = (u64, u64);
 
-impl Eyes {
-    /// Told by the system, which wakes `nudge`.
-    pub(crate) fn told(nudge: Arc<Notify>) -> Self {
+impl FolderWatcher {
+    /// With file system events, which wake `nudge`.
+    pub(crate) fn with_events(nudge: Arc<Notify>) -> Self {
         let wake = move |event: notify::Result<notify::Event>| {
-            if event.map_or(true, |event| matters(event.kind)) {
+            if event.map_or(true, |event| is_change(event.kind)) {
                 nudge.notify_one();
             }
         };
         Self { watcher: notify::recommended_watcher(wake).ok(), watched: BTreeMap::new() }
     }
 
-    /// Told by nobody.
-    pub(crate) fn looking() -> Self {
+    /// By polling alone.
+    pub(crate) fn polling() -> Self {
         Self { watcher: None, watched: BTreeMap::new() }
     }
 
-    /// Asks the system to tell of every folder that is there, and of those only.
-    pub(crate) fn turn_to(&mut self, folders: &[Folder]) {
+    /// Watches every existing folder, and no other.
+    pub(crate) fn watch_folders(&mut self, folders: &[Folder]) {
         let Some(watcher) = &mut self.watcher else { return };
         for Folder { path, .. } in folders {
-            // Taken before it is watched: one that is put in its place meanwhile is another.
+            // Read before it is watched, so that a folder replaced meanwhile is noticed.
             let now =
                 fs::metadata(path).ok().filter(Metadata::is_dir).map(|about| identity(&about));
             if now.as_ref() == self.watched.get(path) {
                 continue;
             }
             if self.watched.remove(path).is_some() {
-                // It may be gone already, and its watch with it.
+                // The folder may be removed already, and its watch with it.
                 let _ = watcher.unwatch(path);
             }
             if let Some(now) = now
@@ -64,64 +63,64 @@ impl Eyes {
         }
     }
 
-    /// What there is to look at, of all that the system does not tell of.
-    pub(crate) fn sight(&self, folders: &[Folder], beside: Vec<PathBuf>) -> Sight {
+    /// What has to be polled.
+    pub(crate) fn polled(&self, folders: &[Folder], files: Vec<PathBuf>) -> PolledPaths {
         let watched = |folder: &Folder| self.watched.contains_key(&folder.path);
         let whole = folders.iter().filter(|folder| !watched(folder)).cloned().collect();
         let folders = folders.iter().map(|folder| folder.path.clone()).collect();
-        Sight { folders, whole, files: beside }
+        PolledPaths { folders, whole, files }
     }
 }
 
-/// What is looked at.
+/// Paths that are polled.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Sight {
-    /// Folders that may be replaced.
+pub(crate) struct PolledPaths {
+    /// Folders whose identity is compared.
     folders: Vec<PathBuf>,
-    /// Folders with everything in them.
+    /// Folders whose files are compared.
     whole: Vec<Folder>,
     files: Vec<PathBuf>,
 }
 
-/// What was seen: another look that sees the same is equal.
+/// The state of the polled paths. Two equal states mean that nothing changed.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct PolledState {
     folders: Vec<Option<Identity>>,
-    files: Vec<(PathBuf, Option<Mark>)>,
+    files: Vec<(PathBuf, Option<FileState>)>,
 }
 
-/// Tells one state of a file from another.
-type Mark = (Identity, u64, (i64, i64), (i64, i64));
+/// Identity, size and times of a file: differs after a change.
+type FileState = (Identity, u64, (i64, i64), (i64, i64));
 
-impl Sight {
-    /// Looks. Blocks on files, and reads none.
-    pub(crate) fn look(&self) -> Seen {
+impl PolledPaths {
+    /// Reads the metadata of the paths. Blocks on the file system.
+    pub(crate) fn read_state(&self) -> PolledState {
         let about = |path: &PathBuf| fs::metadata(path).ok().map(|about| identity(&about));
-        let mut files: Vec<(PathBuf, Option<Mark>)> = Vec::new();
+        let mut files: Vec<(PathBuf, Option<FileState>)> = Vec::new();
         for folder in &self.whole {
             let names = folder.open().ok().flatten().and_then(|open| open.names().ok());
             let names = names.map(|names| names.names).unwrap_or_default();
-            files.extend(names.iter().map(|name| marked(&folder.path.join(name))));
+            files.extend(names.iter().map(|name| file_state(&folder.path.join(name))));
         }
-        files.extend(self.files.iter().map(|path| marked(path)));
-        Seen { folders: self.folders.iter().map(about).collect(), files }
+        files.extend(self.files.iter().map(|path| file_state(path)));
+        PolledState { folders: self.folders.iter().map(about).collect(), files }
     }
 }
 
-fn marked(path: &Path) -> (PathBuf, Option<Mark>) {
-    let mark = fs::metadata(path).ok().map(|about| {
+fn file_state(path: &Path) -> (PathBuf, Option<FileState>) {
+    let state = fs::metadata(path).ok().map(|about| {
         let modified = (about.mtime(), about.mtime_nsec());
         (identity(&about), about.size(), modified, (about.ctime(), about.ctime_nsec()))
     });
-    (path.to_owned(), mark)
+    (path.to_owned(), state)
 }
 
 fn identity(about: &Metadata) -> Identity {
     (about.dev(), about.ino())
 }
 
-/// Whether something may be different. Reading a file is no change of it.
-fn matters(kind: EventKind) -> bool {
+/// Whether an event may be a change. Reading a file is not.
+fn is_change(kind: EventKind) -> bool {
     match kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write))
         | EventKind::Any

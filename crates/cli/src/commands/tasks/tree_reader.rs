@@ -1,5 +1,5 @@
-//! The journal, opened for looking at a tree of tasks: also while another process works, which it
-//! neither asks nor holds up. There is no bell across processes: whoever wants news looks again.
+//! Reads a tree of tasks from the journal, also while another process holds it. There are no notifications
+//! across processes: the caller polls for changes.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -16,28 +16,28 @@ use crate::watch::{Detail, Family, TASKS_MAX};
 /// Events read at a time.
 const PAGE: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
 
-/// Events of one task that are read to tell more of it than the lists do.
+/// Most events of one task that are read for its details.
 const DETAIL_EVENTS_MAX: u64 = 20_000;
 
-/// Events that are read before what has changed is shown.
+/// Most events that are read before changes are shown.
 const NEWS_EVENTS_MAX: usize = 20_000;
 
-/// The journal, for somebody who only looks.
-pub(super) struct Book {
+/// Reads the journal without changing it.
+pub(super) struct TreeReader {
     journal: Arc<dyn Journal>,
-    /// Everything up to here is known.
+    /// Position of the last event that was read.
     after: Position,
 }
 
-impl Book {
+impl TreeReader {
     pub(super) fn open(project: &Project) -> Result<Self, Failure> {
         let journal = SqliteJournal::open_read_only(&project.journal_path())?;
         Ok(Self { journal: Arc::new(journal), after: Position(0) })
     }
 
-    /// The task that is meant, and everything below it.
+    /// Finds a task by name, and reads it with all tasks below it.
     pub(super) async fn family(&mut self, name: &str) -> Result<Family, Failure> {
-        // The head first: what is written meanwhile comes as news, and what is known is not news.
+        // The head is read first: an event appended meanwhile is applied as a change.
         let read = Read { task_id: None, after: Position(u64::MAX), limit: NonZeroUsize::MIN };
         self.after = self.journal.read(read).await.map_err(unavailable)?.head;
         let found =
@@ -51,7 +51,7 @@ impl Book {
         Family::new(top, tree).ok_or_else(|| Failure::failed(format!("task {top} is not there")))
     }
 
-    /// Reads what only the events of these tasks tell, unless it is known.
+    /// Reads the details of these tasks that only their events hold, unless they are known.
     pub(super) async fn learn(
         &self,
         family: &mut Family,
@@ -70,8 +70,8 @@ impl Book {
         Ok(())
     }
 
-    /// Adds what has happened since. Says to which tasks, in order and each once; at most
-    /// [`NEWS_EVENTS_MAX`] events at a time.
+    /// Applies new events, at most [`NEWS_EVENTS_MAX`] at a time. Returns the indices of the changed tasks,
+    /// sorted and without duplicates.
     pub(super) async fn news(&mut self, family: &mut Family) -> Result<Vec<usize>, Failure> {
         let mut changed = Vec::new();
         let mut count = 0;

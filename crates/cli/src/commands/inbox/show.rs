@@ -1,5 +1,5 @@
-//! `antiphon inbox show`: one interaction, wherever it is by now. It is looked for where things wait, and
-//! then in what the agents have read, the newest first.
+//! `antiphon inbox show`: one interaction. It is searched in the inboxes, then in what agents have read, the
+//! newest first.
 
 use std::num::NonZeroUsize;
 
@@ -17,7 +17,7 @@ use super::{mode, salience, word};
 use crate::failure::Failure;
 use crate::terminal;
 
-/// Standing tasks of one agent that are looked through: its last so many.
+/// Most resident tasks of one agent that are searched, the newest first.
 const TASKS_MAX: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 
 /// An interaction in JSON.
@@ -26,12 +26,12 @@ struct Shown<'a> {
     #[serde(flatten)]
     interaction: &'a Waiting,
     state: &'static str,
-    /// What came of a request.
+    /// Result of a request.
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<Value>,
 }
 
-/// Where an interaction is.
+/// An interaction, and whether it is still queued.
 struct Found {
     interaction: Waiting,
     waits: bool,
