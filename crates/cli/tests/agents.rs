@@ -131,7 +131,7 @@ fn one_agent_is_shown_with_everything_about_it() {
         "read, grep; not available: frobnicate\n",
         "tester\n",
         "sandbox, loopback {\"peer\":\"office\"}\n",
-        "20 turns, $0.5000 in all\n",
+        "20 turns, $0.5000 in total\n",
         "ping\n",
         "{\"type\":\"object\"}\n",
         "\nYou review changes.\n",

@@ -19,6 +19,7 @@ pub mod settings;
 mod spend_limits;
 pub mod task_builder;
 pub mod task_factory;
+pub mod task_lookup;
 pub mod task_worker;
 pub mod team;
 pub mod telemetry_follower;

@@ -1,4 +1,4 @@
-//! `antiphon doctor`: what is configured, what answers, and what to do about the rest.
+//! `antiphon doctor`: checks the configuration and everything it names, and says what to fix.
 
 mod hooks;
 
@@ -21,11 +21,10 @@ use crate::failure::{Exit, Failure};
 use crate::terminal;
 use hooks::{Hook, hooks, table};
 
-/// Check the configuration, every provider and server in it, the journal of this project, and the
-/// sandbox, which is tried out.
+/// Check the configuration, its providers and servers, the journal of this project, and the sandbox.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit code 0 when everything that is configured answers, 4 when something does not.
+Exit code 0 when everything configured works, 4 when something does not.
 
 Examples:
   antiphon doctor
@@ -48,8 +47,8 @@ struct Report {
     sandbox: Finding,
     permissions: Finding,
     agents: Finding,
-    /// Where tasks can run beside here.
-    runners: Vec<Runs>,
+    /// Runners beside the local one.
+    runners: Vec<RunnerRow>,
     /// Files with rules for agents.
     rules: Vec<String>,
     providers: Vec<Row>,
@@ -57,7 +56,7 @@ struct Report {
     webhooks: Vec<Hook>,
 }
 
-/// What was found out about one thing.
+/// The result of one check.
 #[derive(Serialize)]
 struct Finding {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,9 +71,9 @@ impl Finding {
     }
 }
 
-/// Somebody who works on tasks elsewhere.
+/// A runner in the report.
 #[derive(Serialize)]
-struct Runs {
+struct RunnerRow {
     kind: String,
     status: Status,
     detail: String,
@@ -92,11 +91,11 @@ struct Row {
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Status {
-    /// It answers and takes the key.
+    /// It works.
     Ready,
-    /// There is no key.
+    /// It is not configured: a key is missing, for example.
     NotConfigured,
-    /// It is configured, but does not answer.
+    /// It is configured, and does not work.
     Failed,
 }
 
@@ -152,7 +151,7 @@ impl Doctor {
 }
 
 impl Report {
-    /// What does not work and should.
+    /// Names of configured parts that do not work.
     fn failed(&self) -> Vec<&str> {
         let providers = self.providers.iter().map(|row| (row.status, row.name.as_str()));
         let journal = self.journal.iter().map(|found| (found.status, "the journal"));
@@ -175,7 +174,7 @@ impl Report {
     }
 }
 
-/// The model that is asked when none is named, and why it cannot be, if it cannot.
+/// The default model, and the reason when it cannot be reached.
 fn default_model(registry: &Registry) -> String {
     let model = registry.settings().default_model();
     match registry.provider(&model, &Route::default()) {
@@ -184,9 +183,9 @@ fn default_model(registry: &Registry) -> String {
     }
 }
 
-/// Tries the sandbox out.
+/// Tries the sandbox.
 fn sandbox(project: &Project, environment: &Environment) -> Finding {
-    // Not beneath /tmp, which a sandbox has of its own.
+    // Not below /tmp: the sandbox mounts its own.
     let home = environment.path("HOME");
     let candidates = [Some(project.folder()), Some(project.root().to_owned()), home];
     let fits = |path: &std::path::PathBuf| path.is_dir() && !path.starts_with("/tmp");
@@ -219,11 +218,11 @@ fn permissions(project: &Project, settings: &UserSettings) -> Finding {
     }
 }
 
-/// Reads every agent's file, and tries out who works on tasks elsewhere.
+/// Reads every agent file, and tries the runners.
 async fn team(
     project: &Project,
     settings: &UserSettings,
-) -> Result<(Finding, Vec<Runs>, Vec<AgentName>), Failure> {
+) -> Result<(Finding, Vec<RunnerRow>, Vec<AgentName>), Failure> {
     let toolset = Toolset::none();
     let overrides = PermissionOverrides::default();
     let team = Team::with_project_rules(project, settings, &overrides, &toolset)?;
@@ -246,14 +245,14 @@ async fn team(
                 Err(reason) => (Status::Failed, reason),
             },
         };
-        Runs { kind: runner.kind().to_owned(), status, detail }
+        RunnerRow { kind: runner.kind().to_owned(), status, detail }
     });
     let runners = runners.collect();
     team.shutdown().await;
     Ok((agents, runners, names))
 }
 
-/// Starts every server that is configured, and ends it again.
+/// Starts every configured MCP server, and stops it again.
 async fn mcp_status(project: &Project, settings: &UserSettings) -> Vec<antiphon_mcp::ServerStatus> {
     let Some(servers) = toolset::mcp_servers(project, settings).await else { return Vec::new() };
     let status = servers.status();
@@ -280,7 +279,7 @@ async fn check(name: &str, provider: &ProviderConfig, registry: &Registry) -> Re
     })
 }
 
-/// An address as it may be shown.
+/// The address without user name and password.
 fn without_password(address: &str) -> String {
     match (address.split_once("://"), address.rfind('@')) {
         (Some((scheme, _)), Some(at)) => format!("{scheme}://***{}", &address[at..]),
@@ -288,7 +287,7 @@ fn without_password(address: &str) -> String {
     }
 }
 
-/// Opens the journal of this project, if it has one, and looks at every page of it.
+/// Opens the journal of this project, if it has one, and verifies it.
 async fn journal(project: &Project) -> Option<Finding> {
     if !project.has_journal() {
         return None;
@@ -303,7 +302,7 @@ async fn journal(project: &Project) -> Option<Finding> {
     };
     let (status, detail) = match look.await {
         Ok(detail) => (Status::Ready, detail),
-        // Somebody works with it: that is what it is for.
+        // Another process uses it: nothing is wrong.
         Err(failure)
             if failure.exit == Exit::Unavailable && failure.to_string().contains("in use") =>
         {
@@ -325,7 +324,7 @@ fn readable(report: &Report) -> String {
         [] => "none: no AGENTS.md or CLAUDE.md here".to_owned(),
         files => files.join(", "),
     };
-    let runner = |runs: &Runs| format!("{} ({})", runs.kind, runs.detail);
+    let runner = |runs: &RunnerRow| format!("{} ({})", runs.kind, runs.detail);
     let runners: Vec<String> =
         std::iter::once("local".to_owned()).chain(report.runners.iter().map(runner)).collect();
     let runners = runners.join(", ");

@@ -19,12 +19,13 @@ use antiphon_project::prompt::Rules;
 use antiphon_project::saved_session;
 use antiphon_project::settings::UserSettings;
 use antiphon_project::task_builder::{Conversation, SystemPrompt, TaskBuilder, TaskSpec};
+use antiphon_project::task_lookup::find_task;
 use antiphon_project::team::Team;
 use antiphon_project::toolset::{PermissionOverrides, Toolset};
 use antiphon_runtime::{ApprovalPolicy, Orchestrator, TaskState};
 use clap::{Args, ValueEnum};
 
-use super::{sessions, tasks};
+use super::sessions;
 use crate::failure::{Exit, Failure};
 use crate::keyboard::Keyboard;
 use crate::outcome;
@@ -401,7 +402,7 @@ fn print_result(state: &TaskState, form: Form) -> Result<(), Failure> {
 
 /// Resumes an interrupted task. What was printed before is not printed again.
 async fn resume(orchestrator: &Orchestrator, name: &str) -> Result<(TaskId, Position), Failure> {
-    let task = tasks::find(orchestrator, name, TaskSelector::Unfinished).await?;
+    let task = find_task(orchestrator, name, TaskSelector::Unfinished).await?;
     let after = orchestrator.head().await?;
     orchestrator.resume(&task.task_id).await?;
     Ok((task.task_id, after))

@@ -2,7 +2,6 @@
 
 mod diff;
 pub(super) mod drawing;
-mod find;
 pub(super) mod live;
 mod resume;
 mod tree;
@@ -20,6 +19,7 @@ use antiphon_project::environment::Environment;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
 use antiphon_project::settings::UserSettings;
+use antiphon_project::task_lookup::find_task;
 use antiphon_project::toolset::Toolset;
 use antiphon_runtime::{Orchestrator, TaskState, is_resident};
 use clap::Subcommand;
@@ -30,7 +30,6 @@ use crate::outcome;
 use crate::served::Door;
 use crate::terminal;
 use drawing::{Fold, Telling};
-pub(super) use find::find;
 use tree_reader::TreeReader;
 
 /// Most characters of a title in a list.
@@ -192,7 +191,7 @@ impl Tasks {
             }
             Self::Show { task, json } => {
                 let orchestrator = project.reader(models)?;
-                let summary = find(&orchestrator, &task, TaskSelector::All).await?;
+                let summary = find_task(&orchestrator, &task, TaskSelector::All).await?;
                 let state = orchestrator.task(&summary.task_id).await?;
                 describe(&state, &summary, &prices, json)
             }
@@ -251,7 +250,7 @@ async fn unfinished(
     name: &str,
 ) -> Result<(Door, TaskSummary), Failure> {
     let door = Door::open(project, models, Toolset::none()).await?;
-    let task = find(door.books(), name, TaskSelector::Unfinished).await?;
+    let task = find_task(door.books(), name, TaskSelector::Unfinished).await?;
     Ok((door, task))
 }
 

@@ -63,7 +63,7 @@ fn a_request_is_answered_to_who_waits() {
     let project = Project::new();
     let alone = project.antiphon(&["send", "echo", "--request", "review", "--wait"]);
     assert_eq!((alone.code, alone.out.as_str()), (4, ""), "{alone:?}");
-    assert!(alone.err.contains("begin `antiphon serve`"), "{alone:?}");
+    assert!(alone.err.contains("start `antiphon serve`"), "{alone:?}");
     assert!(
         !project.path().join(".antiphon/journal.db").exists() || {
             project.antiphon(&["inbox", "list"]).out == "nothing waits\n"

@@ -3,9 +3,9 @@
 use antiphon_core::port::TaskSelector;
 use antiphon_core::visible;
 use antiphon_http::{TREE_TASKS_MAX, Whose, task_diff};
+use antiphon_project::task_lookup::find_task;
 use antiphon_runtime::Orchestrator;
 
-use super::find;
 use crate::failure::Failure;
 use crate::terminal;
 
@@ -15,7 +15,7 @@ pub(super) async fn show(
     below: bool,
     json: bool,
 ) -> Result<(), Failure> {
-    let task_id = find(orchestrator, task, TaskSelector::All).await?.task_id;
+    let task_id = find_task(orchestrator, task, TaskSelector::All).await?.task_id;
     let whose = if below { Whose::Below } else { Whose::Own };
     let found = task_diff(orchestrator, &task_id, whose).await?;
     let found = found

@@ -6,11 +6,11 @@ use antiphon_core::{MessageQueued, TaskId, visible};
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
 use antiphon_project::saved_session;
+use antiphon_project::task_lookup::find_task;
 use antiphon_project::team::Team;
 use antiphon_project::toolset::{PermissionOverrides, Toolset};
 use antiphon_runtime::Recovered;
 
-use super::find::find;
 use crate::failure::{Exit, Failure};
 use crate::outcome;
 use crate::served::Door;
@@ -43,7 +43,7 @@ pub(super) async fn resume_tasks(
 async fn resume(door: &Door, task: Option<String>) -> Result<(), Failure> {
     let Recovered { begun, waiting, ended } = match task {
         Some(name) => {
-            let task = find(door.books(), &name, TaskSelector::Unfinished).await?.task_id;
+            let task = find_task(door.books(), &name, TaskSelector::Unfinished).await?.task_id;
             door.resume(&task).await?;
             Recovered { begun: vec![task], ..Recovered::default() }
         }

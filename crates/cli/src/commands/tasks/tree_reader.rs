@@ -7,9 +7,9 @@ use std::sync::Arc;
 use antiphon_core::port::{Journal, JournalError, Read, TaskSelector};
 use antiphon_core::{EventBody, Position, TaskId};
 use antiphon_project::project::Project;
+use antiphon_project::task_lookup::{choose_task, task_query};
 use antiphon_sqlite::SqliteJournal;
 
-use super::find::{choose, query};
 use crate::failure::Failure;
 use crate::watch::{Detail, Family, TASKS_MAX};
 
@@ -41,8 +41,8 @@ impl TreeReader {
         let read = Read { task_id: None, after: Position(u64::MAX), limit: NonZeroUsize::MIN };
         self.after = self.journal.read(read).await.map_err(unavailable)?.head;
         let found =
-            self.journal.tasks(query(name, TaskSelector::All)).await.map_err(unavailable)?;
-        let task = choose(name, found)?;
+            self.journal.tasks(task_query(name, TaskSelector::All)).await.map_err(unavailable)?;
+        let task = choose_task(name, found)?;
         let top = if name == "last" { &task.root } else { &task.task_id };
         let tree = self.journal.tasks(Family::query(&task.root)).await.map_err(unavailable)?;
         if tree.len() > TASKS_MAX {

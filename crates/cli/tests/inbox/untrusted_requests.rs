@@ -13,7 +13,7 @@ use crate::project::{Project, dropped};
 const FOLDERS: [&str; 2] = [".antiphon/requests", ".ideai/requests"];
 
 /// Lays orders into a project as a clone under `umask 077` does.
-fn brought(project: &Project) {
+fn place_requests(project: &Project) {
     for below in FOLDERS {
         let folder = project.path().join(below).join("evil");
         fs::create_dir_all(&folder).unwrap();
@@ -36,27 +36,27 @@ fn names(folder: PathBuf) -> Vec<String> {
 }
 
 #[test]
-fn requests_that_were_there_before_the_journal_are_set_aside_by_who_makes_it() {
+fn requests_older_than_the_journal_are_set_aside_by_the_command_that_creates_it() {
     let project = Project::new();
-    brought(&project);
-    // A name that is taken is left to whoever has it.
+    place_requests(&project);
+    // An existing folder keeps its name.
     fs::create_dir(aside(&project, FOLDERS[1])).unwrap();
     let stop = json!({"action": "stop_agent", "name": "quiet"}).to_string();
     let seen = project.fed(&["request", "-"], stop.as_bytes());
     assert_eq!((seen.code, seen.out.as_str()), (0, "not running: quiet\n"), "{seen:?}");
-    assert_eq!(seen.err.matches("move what is yours in again\n").count(), 2, "{seen:?}");
+    assert_eq!(seen.err.matches("move your own requests back\n").count(), 2, "{seen:?}");
     assert_eq!(names(aside(&project, FOLDERS[0])), ["spawn.json"]);
     let second = project.path().join(".ideai/requests.before-first-start-2");
     assert_eq!(names(second), ["spawn.json"]);
-    assert!(project.antiphon(&["agents", "status"]).out.starts_with("nobody"));
-    // What lies there from now on is the owner's.
-    brought(&project);
+    assert!(project.antiphon(&["agents", "status"]).out.starts_with("no live agents"));
+    // Requests are trusted from now on.
+    place_requests(&project);
     let again = project.fed(&["request", "-"], stop.as_bytes());
     assert_eq!((again.code, again.err.as_str()), (0, ""), "{again:?}");
 }
 
 #[test]
-fn a_request_into_a_folder_that_others_may_look_into_says_what_to_do_at_once() {
+fn a_request_folder_that_other_users_can_read_is_refused_with_advice() {
     let project = Project::new();
     let server = project.serve();
     let folder = project.path().join(".antiphon/requests");
@@ -74,9 +74,9 @@ fn a_request_into_a_folder_that_others_may_look_into_says_what_to_do_at_once() {
 }
 
 #[test]
-fn requests_that_were_there_before_the_first_start_are_set_aside_by_the_server() {
+fn requests_older_than_the_first_start_are_set_aside_by_the_server() {
     let project = Project::new();
-    brought(&project);
+    place_requests(&project);
     let server = project.serve();
     for below in FOLDERS {
         assert_eq!(names(aside(&project, below)), ["spawn.json"]);
