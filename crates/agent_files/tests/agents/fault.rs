@@ -35,7 +35,7 @@ fn a_malformed_file_is_refused() {
     assert_refused(&[
         (String::new(), 1, "the file is empty"),
         (" \n\n\t\n".to_owned(), 1, "the file is empty"),
-        ("###\n".to_owned(), 1, "there are no words"),
+        ("###\n".to_owned(), 1, "the file is blank"),
         ("---\ndescription: d\n---\n \n".to_owned(), 4, "nothing follows the front matter"),
         ("---\ndescription: d\n---\n\u{200b}".to_owned(), 4, "nothing follows the front matter"),
         ("---\nx: y\n---\n".to_owned(), 2, "there is no field `x`"),
@@ -44,8 +44,8 @@ fn a_malformed_file_is_refused() {
         ("a\nb\0".to_owned(), 2, "a control character here, U+0000"),
         ("a\n\nb\u{1b}[2J".to_owned(), 3, "a control character here, U+001B"),
         ("a\rb".to_owned(), 1, "a control character here, U+000D"),
-        ("---\n---\nb".to_owned(), 1, "there is no `description`"),
-        ("---\n# nothing\n---\nb".to_owned(), 1, "there is no `description`"),
+        ("---\n---\nb".to_owned(), 1, "`description` is missing"),
+        ("---\n# nothing\n---\nb".to_owned(), 1, "`description` is missing"),
         ("---\nfront\n---\nb".to_owned(), 2, "front matter is made of fields"),
         ("---\n- a\n---\nb".to_owned(), 2, "front matter is made of fields"),
         ("---\n\ndescription: a: b\n---\nb".to_owned(), 3, "put a text that holds `: ` in quotes"),
@@ -78,8 +78,8 @@ fn an_invalid_field_is_refused() {
         (with("tools: [[a]]"), 2, "`tools` takes a list of texts"),
         (with("tools: read,, grep"), 2, "`tools` has a blank entry"),
         (with("tools:\n- read\n- read"), 4, "`tools` has `read` twice"),
-        (with("tools: mcp__*"), 2, "`mcp__*` names no tool"),
-        (with("tools: Bash(git *)"), 2, "`Bash(git *)` names no tool"),
+        (with("tools: mcp__*"), 2, "`mcp__*` is not a tool name"),
+        (with("tools: Bash(git *)"), 2, "`Bash(git *)` is not a tool name"),
         (with(&format!("tools: [{}]", words(LIST_MAX + 1))), 2, "more than 64 entries"),
         (with("intents: [review]"), 2, "an intent and its JSON Schema"),
         (with("intents:\n  review: {type: 7}"), 3, "`review`"),
@@ -94,7 +94,7 @@ fn an_invalid_runtime_or_limit_is_refused() {
     assert_refused(&[
         (with("runtimes: []"), 2, "could run nowhere"),
         (with("runtimes: {kind: local}"), 2, "`runtimes` takes a list"),
-        (with("runtimes: [a b]"), 2, "`a b` is no runtime"),
+        (with("runtimes: [a b]"), 2, "`a b` is not a runtime"),
         (with("runtimes:\n- config: {}"), 3, "the runtime has no `kind`"),
         (with("runtimes:\n- kind: sandbox\n  config: 3"), 4, "`config` takes fields"),
         (with("runtimes:\n- kind: local\n  config: {}"), 4, "`local` takes no `config`"),
@@ -122,9 +122,9 @@ fn an_unsupported_schema_or_text_is_refused() {
         (with("output_schema: {type: nonsense}"), 2, "`output_schema`"),
         (with("output_schema: {minimum: .nan}"), 2, "JSON has no number `.nan`"),
         (with("output_schema: {$ref: 'https://example.com/x'}"), 2, "`output_schema`"),
-        (with("x: &a b"), 2, "anchors are not taken"),
-        (with("x: *a"), 2, "aliases are not taken"),
-        (with("x: !!binary aGk="), 2, "tags are not taken"),
+        (with("x: &a b"), 2, "anchors are not supported"),
+        (with("x: *a"), 2, "aliases are not supported"),
+        (with("x: !!binary aGk="), 2, "tags are not supported"),
     ]);
 }
 
@@ -164,7 +164,7 @@ fn what_would_grow_or_never_end_is_refused() {
     let laughs: String = std::iter::once("a: &a [x, x]\n".to_owned())
         .chain((0..30).map(|n| format!("b{n}: &b{n} [*a, *a]\n")))
         .collect();
-    assert!(read("a", &with(&laughs)).unwrap_err().reason.contains("anchors are not taken"));
+    assert!(read("a", &with(&laughs)).unwrap_err().reason.contains("anchors are not supported"));
     for (open, close) in [("[", "]"), ("{a: ", "}"), ("- ", "")] {
         for depth in [40, 2000] {
             let deep = format!("---\nx:\n {}1{}\n---\nb", open.repeat(depth), close.repeat(depth));

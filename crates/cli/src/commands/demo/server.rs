@@ -63,7 +63,7 @@ impl Server {
                 last_words(scratch)
             )));
         };
-        let going_on = said.into_iter().find(|line| line.starts_with("going on"));
+        let going_on = said.into_iter().find(|line| line.starts_with("resuming"));
         Ok(Self { process, _out: out, pid, url, took: began.elapsed(), going_on })
     }
 
