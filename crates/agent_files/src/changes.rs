@@ -1,53 +1,54 @@
-//! What is different since the last look.
+//! What changed between two reads.
 
 use std::path::PathBuf;
 
-use crate::pages::{Entry, Pages};
 use crate::problem::Problem;
+use crate::snapshot::{Entry, Snapshot};
 
-/// What is different since the last look. Nothing is told twice.
+/// What changed since the last read. Each change is reported once.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Changes {
-    /// Agents that were not there.
+    /// Names of new agents.
     pub added: Vec<String>,
-    /// Agents that are somebody else now, or from elsewhere.
+    /// Names of agents whose definition or file is another one.
     pub changed: Vec<String>,
-    /// Agents that are gone.
+    /// Names of removed agents.
     pub removed: Vec<String>,
-    /// What is wrong and was not before, or was wrong in another way.
+    /// New problems, and problems whose reason changed.
     pub problems: Vec<Problem>,
-    /// Files and folders with which nothing is wrong any more; also because they are gone.
-    pub mended: Vec<PathBuf>,
+    /// Files and folders without a problem any more, also because they were removed.
+    pub fixed: Vec<PathBuf>,
 }
 
 impl Changes {
-    /// Whether nothing is different.
+    /// Whether nothing changed.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    pub(crate) fn between(before: &Pages, after: &Pages) -> Self {
+    pub(crate) fn between(before: &Snapshot, after: &Snapshot) -> Self {
         let differs = |name: &String, now: &Entry| {
             before
                 .entries
                 .get(name)
                 .is_some_and(|old| old.definition != now.definition || old.path != now.path)
         };
-        let names = |pages: &Pages, wanted: &dyn Fn(&String, &Entry) -> bool| -> Vec<String> {
-            let found = pages.entries.iter().filter(|(name, entry)| wanted(name, entry));
-            found.map(|(name, _)| name.clone()).collect()
-        };
+        let names =
+            |snapshot: &Snapshot, wanted: &dyn Fn(&String, &Entry) -> bool| -> Vec<String> {
+                let found = snapshot.entries.iter().filter(|(name, entry)| wanted(name, entry));
+                found.map(|(name, _)| name.clone()).collect()
+            };
         let is_new = |problem: &&Problem| !before.problems.contains(problem);
-        let is_mended = |old: &&Problem| !after.problems.iter().any(|now| now.path == old.path);
+        let is_fixed = |old: &&Problem| !after.problems.iter().any(|now| now.path == old.path);
         Self {
             added: names(after, &|name, _| !before.entries.contains_key(name)),
             changed: names(after, &differs),
             removed: names(before, &|name, _| !after.entries.contains_key(name)),
             problems: after.problems.iter().filter(is_new).cloned().collect(),
-            mended: before
+            fixed: before
                 .problems
                 .iter()
-                .filter(is_mended)
+                .filter(is_fixed)
                 .map(|problem| problem.path.clone())
                 .collect(),
         }

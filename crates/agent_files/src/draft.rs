@@ -1,6 +1,6 @@
-//! A new agent: a file with everything that can be said in it, explained.
+//! The file of a new agent, with every field explained.
 //!
-//! It is written whole or not at all, and never over another.
+//! It is written whole or not at all, and never replaces another file.
 
 use std::fs::DirBuilder;
 use std::io::Write;
@@ -14,47 +14,46 @@ use crate::folder::Folder;
 use crate::parse::parse;
 use crate::problem::Fault;
 
-/// What a new agent begins with.
+/// The first values of a new agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Draft {
-    /// Its name, and its file's.
+    /// Its name; the file is `NAME.md`.
     pub name: AgentName,
-    /// What it is good for; something to replace when absent.
+    /// What the agent does; a placeholder when absent.
     pub description: Option<String>,
-    /// Who answers; the caller's model when absent.
+    /// Its model; the caller's model when absent.
     pub model: Option<ModelRef>,
 }
 
-/// Why there is no new file.
+/// Why the file was not created.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DraftError {
-    /// Choose another name, or edit the file.
-    #[error("{} is there already", path.display())]
+    /// A file of that name exists: choose another name, or edit it.
+    #[error("{} exists already", path.display())]
     Exists {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// Say it otherwise.
-    #[error("it would be no agent: {0}")]
+    /// The values do not make a valid agent.
+    #[error("not a valid agent: {0}")]
     Refused(Fault),
-    /// See to the folder.
+    /// The file or its folder cannot be written.
     #[error("cannot write {}: {reason}", path.display())]
     Unwritable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         reason: String,
     },
 }
 
-/// Writes the file of a new agent and tells where it is. Makes the folder if it is not there.
+/// Writes the file of a new agent and returns its path. Creates the folder if it is missing.
 pub fn new_file(folder: &Folder, draft: &Draft) -> Result<PathBuf, DraftError> {
     let path = folder.path.join(format!("{}.md", draft.name));
     let unwritable = |reason: String| DraftError::Unwritable { path: path.clone(), reason };
     let text = draft.text();
-    let mut nothing_beside = |_: &std::path::Path| Err("there is no such file".to_owned());
-    parse(draft.name.as_str(), text.as_bytes(), &mut nothing_beside)
-        .map_err(DraftError::Refused)?;
+    let mut no_files = |_: &std::path::Path| Err("there is no such file".to_owned());
+    parse(draft.name.as_str(), text.as_bytes(), &mut no_files).map_err(DraftError::Refused)?;
     if folder.open().map_err(unwritable)?.is_none() {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&folder.path);
         made.map_err(|error| unwritable(error.to_string()))?;
@@ -77,8 +76,9 @@ pub fn new_file(folder: &Folder, draft: &Draft) -> Result<PathBuf, DraftError> {
 
 impl Draft {
     fn text(&self) -> String {
-        let description = self.description.as_deref().unwrap_or("Say in a line what it is for.");
-        // A JSON text is a YAML text in quotes.
+        let description =
+            self.description.as_deref().unwrap_or("Describe in one line what it does.");
+        // A JSON string is a quoted YAML string.
         let description = Value::from(visible(description).trim()).to_string();
         let model = match &self.model {
             Some(model) => format!("model: {}", Value::from(model.to_string())),
@@ -91,49 +91,49 @@ impl Draft {
     }
 }
 
-/// `name` is in quotes: it may be a number.
+/// `name` is quoted because it may look like a number.
 const TEMPLATE: &str = r#"---
-# What the agent is called: the name of this file.
+# Name of the agent: the name of this file.
 name: "{name}"
 
-# What it is good for. Whoever may call it decides by this.
+# What the agent does. Agents that may call it decide by this text.
 description: {description}
 
-# Who answers, as PROVIDER/MODEL, and who does when that one cannot. Absent: the caller's model.
+# Model as PROVIDER/MODEL, and the models to ask when it cannot answer. Absent: the caller's model.
 {model}
 # fallbacks: [openai/gpt-5, local/qwen3]
 
-# The tools it gets, of those its caller has. Absent: all of them.
+# Tools it gets, of those its caller has. Absent: all of them.
 # tools: read, grep, glob
 
-# The agents it may call: a list, or `any`. Absent: nobody.
+# Agents it may call: a list, or `any`. Absent: none.
 # agents: [tester]
 
-# Where it may run, the best first. Absent: here.
+# Where it may run, in order of preference. Absent: local.
 # runtimes: [sandbox, local]
 
-# How far it may go, with everything it dispatches. Absent: not limited.
+# Limits of a task and of the tasks below it. Absent: not limited.
 # limits:
 #   turns: 20
 #   cost_usd: 0.50
 
-# Requests of these intents never wake it.
+# Requests with these intents never start a turn.
 # silent_intents: [status_changed]
 
-# The JSON Schemas of what comes with requests, by intent: here, or the path of a file.
+# JSON Schemas of the parameters of requests, by intent: inline, or the path of a file.
 # intents:
 #   review:
 #     type: object
 #     properties: { branch: { type: string } }
 #     required: [branch]
 
-# The JSON Schema of its result: here, or the path of a file beneath this folder.
+# JSON Schema of its result: inline, or the path of a file below this folder.
 # output_schema:
 #   type: object
 #   properties:
 #     verdict: { enum: [approve, reject] }
 #   required: [verdict]
 ---
-You are {name}. Say here who the agent is, how it works, what it must not do, and what its answer
-looks like. All of this is what the agent is told before anything else.
+You are {name}. Describe here the agent's role, how it works, what it must not do, and what its answer
+looks like. This text is its system prompt.
 "#;

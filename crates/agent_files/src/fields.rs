@@ -1,7 +1,7 @@
-//! The fields of front matter, and what they mean.
+//! The fields of front matter.
 //!
-//! A field that is not known, or known and without a value, is refused: nobody should believe that a
-//! word limits an agent when it does not.
+//! An unknown field, or a field without a value, is refused: otherwise a misspelled limit would silently not
+//! apply.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use antiphon_core::{
 };
 
 use crate::list::{Word, bounded, text, words};
-use crate::parse::Beside;
+use crate::parse::ReadReferenced;
 use crate::problem::Fault;
 use crate::yaml::{Field, Node, Value};
 use crate::{limits, schema};
 
-/// The fields that are known.
+/// Names of the fields.
 pub const FIELDS: [&str; 12] = [
     "name",
     "description",
@@ -32,26 +32,26 @@ pub const FIELDS: [&str; 12] = [
     "output_schema",
 ];
 
-/// What stands in place of a list of agents when all may be called.
-const ANYBODY: &str = "any";
+/// The value of `agents` that allows every agent.
+const ANY_AGENT: &str = "any";
 
 /// Longest name of a tool or of a kind of runner, in bytes.
 const PLAIN_NAME_BYTES_MAX: usize = 64;
 
-/// Intents that an agent may have schemas for.
+/// Most intents with schemas.
 pub const INTENTS_MAX: usize = 64;
 
-/// The agent of that name, without its context.
+/// Reads the fields of an agent, without its context.
 pub(crate) fn read(
     name: AgentName,
     fields: &[Field],
-    beside: &mut Beside<'_>,
+    read_referenced: &mut ReadReferenced<'_>,
 ) -> Result<AgentDefinition, Fault> {
     let mut agent = AgentDefinition::new(name, "");
     let mut fallbacks = Vec::new();
     for field in fields {
         if field.value.is_null() && FIELDS.contains(&field.name.as_str()) {
-            let reason = format!("`{}` has no value: give one or leave it out", field.name);
+            let reason = format!("`{}` has no value: give one or omit the field", field.name);
             return Err(Fault::new(field.line, reason));
         }
         match field.name.as_str() {
@@ -60,7 +60,7 @@ pub(crate) fn read(
             "profile" => agent.profile = profile(field)?,
             "model" => {
                 let mut models = models(field)?.into_iter();
-                let none = || Fault::new(field.line, "`model` is empty: name one or leave it out");
+                let none = || Fault::new(field.line, "`model` is empty: name one or omit it");
                 agent.model = Some(models.next().ok_or_else(none)?);
                 agent.fallbacks = models.collect();
             }
@@ -72,8 +72,8 @@ pub(crate) fn read(
             "silent_intents" => {
                 agent.silent_intents = words(field)?.into_iter().map(|word| word.text).collect();
             }
-            "intents" => agent.intents = intents(field, beside)?,
-            "output_schema" => agent.output_schema = Some(schema::read(field, beside)?),
+            "intents" => agent.intents = intents(field, read_referenced)?,
+            "output_schema" => agent.output_schema = Some(schema::read(field, read_referenced)?),
             other => {
                 let known = FIELDS.join(", ");
                 let reason = format!("there is no field `{other}`; there are {known}");
@@ -83,7 +83,7 @@ pub(crate) fn read(
     }
     agent.fallbacks.extend(fallbacks);
     if agent.description.is_empty() {
-        let reason = "there is no `description`: whoever may call the agent reads it";
+        let reason = "`description` is missing: agents that may call it read it";
         return Err(Fault::new(1, reason));
     }
     Ok(agent)
@@ -122,8 +122,11 @@ fn profile(field: &Field) -> Result<Profile, Fault> {
     }
 }
 
-/// What comes with requests, by their intents.
-fn intents(field: &Field, beside: &mut Beside<'_>) -> Result<BTreeMap<String, RawJson>, Fault> {
+/// Schemas of request parameters by intent.
+fn intents(
+    field: &Field,
+    read_referenced: &mut ReadReferenced<'_>,
+) -> Result<BTreeMap<String, RawJson>, Fault> {
     let Value::Map(fields) = &field.value.value else {
         let reason = "`intents` has an intent and its JSON Schema on each line";
         return Err(Fault::new(field.line, reason));
@@ -132,7 +135,7 @@ fn intents(field: &Field, beside: &mut Beside<'_>) -> Result<BTreeMap<String, Ra
         let reason = format!("`intents` has more than {INTENTS_MAX} entries");
         return Err(Fault::new(field.line, reason));
     }
-    let schema = |field: &Field| Ok((field.name.clone(), schema::read(field, beside)?));
+    let schema = |field: &Field| Ok((field.name.clone(), schema::read(field, read_referenced)?));
     fields.iter().map(schema).collect()
 }
 
@@ -148,14 +151,14 @@ fn tools(field: &Field) -> Result<Vec<String>, Fault> {
         if is_plain_name(&text) {
             return Ok(text);
         }
-        let reason = format!("`{text}` names no tool: write letters, digits, `_` and `-`");
+        let reason = format!("`{text}` is not a tool name: use letters, digits, `_` and `-`");
         Err(Fault::new(line, reason))
     };
     words(field)?.into_iter().map(tool).collect()
 }
 
 fn may_call(field: &Field) -> Result<CallableAgents, Fault> {
-    if matches!(&field.value.value, Value::Text { text, .. } if text.trim() == ANYBODY) {
+    if matches!(&field.value.value, Value::Text { text, .. } if text.trim() == ANY_AGENT) {
         return Ok(CallableAgents::Any);
     }
     let name = |Word { line, text }| {
@@ -218,13 +221,13 @@ fn plain_runtime(line: usize, kind: &str) -> Result<Runtime, Fault> {
         "local" => Ok(Runtime::Local),
         kind if is_plain_name(kind) => Ok(Runtime::Runner(RunnerConfig::new(kind))),
         kind => {
-            let reason = format!("`{kind}` is no runtime: write `local` or the kind of a runner");
+            let reason = format!("`{kind}` is not a runtime: use `local` or the kind of a runner");
             Err(Fault::new(line, reason))
         }
     }
 }
 
-/// As tools and runners are named.
+/// Whether a text is a valid name of a tool or runner.
 fn is_plain_name(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
     !name.is_empty() && name.len() <= PLAIN_NAME_BYTES_MAX && name.chars().all(plain)

@@ -1,8 +1,7 @@
-//! A folder of agents' files, read by descriptor.
+//! A folder of agent files, read by descriptor.
 //!
-//! Only regular files are read, and links only as far as they stay in the folder: nothing that comes
-//! with a clone can lead a reader elsewhere, hold it up or fill its memory. What is more than there may
-//! be is left out, and said.
+//! Only regular files are read, and links only within the folder: files of a clone cannot lead the reader
+//! elsewhere, block it or fill its memory. Files above the limits are skipped and reported.
 
 use std::fs::File;
 use std::io::Read;
@@ -13,38 +12,38 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
 use rustix::io::Errno;
 
-/// Most agents in one folder. Of more, the first by name are taken.
+/// Most agents in one folder. Of more, the first by name are used.
 pub const AGENTS_MAX: usize = 256;
 
-/// Most entries of a folder that are looked at.
+/// Most entries of a folder that are read.
 pub const ENTRIES_MAX: usize = 10_000;
 
-/// How often the kernel is asked again when folders are renamed while it looks.
+/// Attempts to open a file while folders are renamed.
 const TRIES_MAX: u32 = 32;
 
-/// What an agent's file ends with.
-const ENDING: &[u8] = b".md";
+/// Extension of agent files.
+const EXTENSION: &[u8] = b".md";
 
-/// A folder with agents.
+/// A folder of agent files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Folder {
-    /// Where it is; it need not be there yet.
+    /// Its path; it may not exist yet.
     pub path: PathBuf,
-    /// Whose it is.
+    /// Whether it belongs to the project or the user.
     pub origin: Origin,
 }
 
-/// Whose folder it is.
+/// The owner of a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Origin {
-    /// The project's: it may have come with a clone, so it must not be a link.
+    /// The project. It may have come with a clone, so it must not be a link.
     Project,
-    /// The user's own.
+    /// The user.
     User,
 }
 
 impl Origin {
-    /// The word for it.
+    /// `project` or `user`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Project => "project",
@@ -53,7 +52,7 @@ impl Origin {
     }
 }
 
-/// The names of agents' files, and what is wrong with the folder.
+/// Names of the agent files, and a problem of the folder.
 pub(crate) struct Names {
     pub(crate) names: Vec<PathBuf>,
     pub(crate) fault: Option<String>,
@@ -70,7 +69,7 @@ impl Folder {
         Self { path: path.into(), origin: Origin::User }
     }
 
-    /// Opens it; `None` when it is not there.
+    /// Opens it; `None` when it does not exist.
     pub(crate) fn open(&self) -> Result<Option<OpenFolder>, String> {
         let link = match self.origin {
             Origin::Project => OFlags::NOFOLLOW,
@@ -80,43 +79,43 @@ impl Folder {
         match openat(CWD, &self.path, flags, Mode::empty()) {
             Ok(descriptor) => Ok(Some(OpenFolder { descriptor })),
             Err(Errno::NOENT) => Ok(None),
-            // With both flags, a link is no folder.
+            // With both flags, a link counts as no folder.
             Err(Errno::NOTDIR | Errno::LOOP) => Err("it is not a folder".to_owned()),
             Err(error) => Err(error.to_string()),
         }
     }
 }
 
-/// A folder that can be read.
+/// An open folder.
 pub(crate) struct OpenFolder {
     descriptor: OwnedFd,
 }
 
 impl OpenFolder {
-    /// The names of its agents' files, in order. Hidden ones are an editor's.
+    /// Names of its agent files, in order. Hidden files belong to editors.
     pub(crate) fn names(&self) -> Result<Names, String> {
-        let said = |error: Errno| error.to_string();
+        let text = |error: Errno| error.to_string();
         let (mut names, mut fault) = (Vec::new(), None);
-        for (index, entry) in Dir::read_from(&self.descriptor).map_err(said)?.enumerate() {
-            let entry = entry.map_err(said)?;
+        for (index, entry) in Dir::read_from(&self.descriptor).map_err(text)?.enumerate() {
+            let entry = entry.map_err(text)?;
             if index >= ENTRIES_MAX {
                 fault = Some(format!("it has more than {ENTRIES_MAX} entries: not all are read"));
                 break;
             }
             let name = entry.file_name().to_bytes();
-            if name.ends_with(ENDING) && !name.starts_with(b".") {
+            if name.ends_with(EXTENSION) && !name.starts_with(b".") {
                 names.push(Path::new(std::ffi::OsStr::from_bytes(name)).to_owned());
             }
         }
         names.sort();
         if names.len() > AGENTS_MAX {
             names.truncate(AGENTS_MAX);
-            fault = Some(format!("it has more than {AGENTS_MAX} agents: the first of them count"));
+            fault = Some(format!("it has more than {AGENTS_MAX} agents: only the first are used"));
         }
         Ok(Names { names, fault })
     }
 
-    /// Reads a regular file beneath the folder, and one byte more than `bytes_max` at most.
+    /// Reads a regular file below the folder: at most one byte more than `bytes_max`.
     pub(crate) fn read(&self, path: &Path, bytes_max: usize) -> Result<Vec<u8>, String> {
         let descriptor = self.open_beneath(path).map_err(|error| match error {
             Errno::XDEV => "it is a link that leads out of its folder".to_owned(),
@@ -137,7 +136,7 @@ impl OpenFolder {
     }
 
     fn open_beneath(&self, path: &Path) -> Result<OwnedFd, Errno> {
-        // A pipe that nobody writes to must not hold up its reader.
+        // A pipe without a writer must not block the reader.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
         let open = || openat2(&self.descriptor, path, flags, Mode::empty(), resolve);

@@ -1,13 +1,12 @@
 //! Agents as markdown files.
 //!
-//! A file is an agent: fields in front, between two lines of `---`, and the context behind them. An
-//! [`AgentCatalog`] holds the agents of some folders and keeps up with them: a file that cannot be
-//! understood is a [`Problem`] that names the line and the reason, and what it last said that could be
-//! understood stays in force.
+//! Each file defines one agent: front matter with its fields between two lines of `---`, then its context.
+//! An [`AgentCatalog`] reads the agents of some folders and follows changes. A file that is not valid is a
+//! [`Problem`] with line and reason; its last valid version stays in force.
 //!
 //! ```
-//! use antiphon_agent_files::{AgentBook, Folder};
-//! use antiphon_core::port::{Agents, Scene};
+//! use antiphon_agent_files::{AgentCatalog, Folder};
+//! use antiphon_core::port::{Agents, PromptSource};
 //!
 //! # fn main() -> std::io::Result<()> {
 //! # let project = tempfile::tempdir()?;
@@ -16,34 +15,34 @@
 //!     agents.join("reviewer.md"),
 //!     "---\ndescription: Reviews a change.\ntools: read, grep\n---\nYou review changes.\n",
 //! )?;
-//! let book = AgentBook::open(vec![Folder::project(agents)], |scene| match scene {
-//!     Scene::Named(agent) => agent.context.clone(),
-//!     Scene::AdHoc(prompt) => format!("You are an agent.\n\n{prompt}"),
+//! let catalog = AgentCatalog::open(vec![Folder::project(agents)], |source| match source {
+//!     PromptSource::Named(agent) => agent.context.clone(),
+//!     PromptSource::AdHoc(prompt) => format!("You are an agent.\n\n{prompt}"),
 //! });
-//! assert!(book.problems().is_empty());
-//! let reviewer = book.find("reviewer").map(|agent| agent.description.clone());
+//! assert!(catalog.problems().is_empty());
+//! let reviewer = catalog.find("reviewer").map(|agent| agent.description.clone());
 //! assert_eq!(reviewer.as_deref(), Some("Reviews a change."));
 //! # Ok(())
 //! # }
 //! ```
 
-mod book;
+mod catalog;
 mod changes;
 mod draft;
-mod eyes;
 mod fields;
 mod folder;
+mod folder_watcher;
 mod limits;
 mod list;
 mod markdown;
-mod pages;
 mod parse;
 mod problem;
 mod schema;
+mod snapshot;
 mod watch;
 mod yaml;
 
-pub use book::AgentCatalog;
+pub use catalog::AgentCatalog;
 pub use changes::Changes;
 pub use draft::{Draft, DraftError, new_file};
 pub use fields::{FIELDS, INTENTS_MAX};
@@ -51,9 +50,9 @@ pub use folder::{AGENTS_MAX, ENTRIES_MAX, Folder, Origin};
 pub use limits::LIMITS;
 pub use list::{LIST_MAX, WORD_BYTES_MAX};
 pub use markdown::{FILE_BYTES_MAX, FRONT_BYTES_MAX};
-pub use pages::Entry;
-pub use parse::{Beside, parse};
+pub use parse::{ReadReferenced, parse};
 pub use problem::{Fault, Problem};
 pub use schema::SCHEMA_BYTES_MAX;
-pub use watch::Watching;
+pub use snapshot::Entry;
+pub use watch::ChangeDetection;
 pub use yaml::{NESTING_MAX, NODES_MAX};

@@ -1,4 +1,4 @@
-//! How far an agent may go. Each limit is a positive number; one that is not there does not limit.
+//! Limits of an agent. Each is a positive number; an absent one does not limit.
 
 use std::num::NonZeroU64;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use crate::list::text;
 use crate::problem::Fault;
 use crate::yaml::{Field, Value};
 
-/// The limits that are known.
+/// Names of the limits.
 pub const LIMITS: [&str; 9] = [
     "turns",
     "answer_tokens",

@@ -1,6 +1,6 @@
-//! A list of words, as people write one: `[read, grep]`, one below the other, or `read, grep`.
+//! A list of words: `[read, grep]`, one per line, or `read, grep`.
 //!
-//! Blank words, words that are there twice and lists that are too long are refused.
+//! Blank words, duplicates and lists that are too long are refused.
 
 use crate::problem::Fault;
 use crate::yaml::{Field, Node, Value};
@@ -11,7 +11,7 @@ pub const LIST_MAX: usize = 64;
 /// Longest entry of a list, in bytes.
 pub const WORD_BYTES_MAX: usize = 200;
 
-/// A word and where it stands.
+/// A word with its line.
 pub(crate) struct Word {
     pub(crate) line: usize,
     pub(crate) text: String,
@@ -35,7 +35,7 @@ pub(crate) fn words(field: &Field) -> Result<Vec<Word>, Fault> {
     Ok(words)
 }
 
-/// The text of a value that is one.
+/// The text of a value; refuses a list or fields.
 pub(crate) fn text<'a>(name: &str, node: &'a Node) -> Result<&'a str, Fault> {
     match &node.value {
         _ if node.is_null() => Err(Fault::new(node.line, format!("`{name}` has no value"))),
@@ -46,7 +46,7 @@ pub(crate) fn text<'a>(name: &str, node: &'a Node) -> Result<&'a str, Fault> {
     }
 }
 
-/// Refuses a list with more entries than there may be.
+/// Refuses a list with more than [`LIST_MAX`] entries.
 pub(crate) fn bounded(field: &Field, entries: usize) -> Result<(), Fault> {
     if entries > LIST_MAX {
         let reason = format!("`{}` has more than {LIST_MAX} entries", field.name);

@@ -1,8 +1,8 @@
-//! A markdown file in two: what stands between the lines of `---`, and what follows.
+//! Splits a markdown file into front matter, between the lines of `---`, and body.
 //!
-//! A file that is no text, is too long or begins its front matter and never ends it is refused, with
-//! the line. Line breaks become `\n`; what nobody can see is taken out of the body, because it carries
-//! instructions past the reader.
+//! A file that is not UTF-8, is too long or does not end its front matter is refused, with the line. Line
+//! breaks become `\n`. Invisible characters are removed from the body: they could hide instructions from a
+//! human reader.
 
 use antiphon_core::{CONTEXT_BYTES_MAX, visible};
 
@@ -11,16 +11,16 @@ use crate::problem::Fault;
 /// Largest front matter, in bytes.
 pub const FRONT_BYTES_MAX: usize = 64 * 1024;
 
-/// Largest file of an agent, in bytes.
+/// Largest agent file, in bytes.
 pub const FILE_BYTES_MAX: usize = CONTEXT_BYTES_MAX + FRONT_BYTES_MAX;
 
-/// The line that front matter stands between.
+/// The line before and after front matter.
 const FENCE: &str = "---";
 
-/// A file in two.
+/// A split file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Markdown {
-    /// What stands between the fences, the first of which is line 1.
+    /// The text between the fences; the first fence is line 1.
     pub(crate) front: Option<String>,
     body: String,
     body_line: usize,
@@ -37,7 +37,7 @@ impl Markdown {
         Ok(Self { front: front.map(str::to_owned), body: visible(body), body_line })
     }
 
-    /// What follows, which is not blank.
+    /// The body, which is not blank.
     pub(crate) fn context(&self) -> Result<&str, Fault> {
         let context = self.body.trim_start_matches(['\n', ' ']).trim_end();
         if context.is_empty() {
@@ -76,7 +76,7 @@ fn text(bytes: &[u8]) -> Result<String, Fault> {
     Ok(text)
 }
 
-/// What stands between the fences, what follows, and the line that begins with.
+/// Front matter, body, and the first line of the body.
 fn split(text: &str) -> Result<(Option<&str>, &str, usize), Fault> {
     let is_fence = |line: &str| line.trim_end() == FENCE;
     let mut lines = text.split_inclusive('\n');

@@ -1,5 +1,5 @@
-//! One file becomes one agent, or a fault with its line. Pure: what the file leads to is read by the
-//! caller.
+//! Parses one agent file into a definition, or a fault with its line. Pure: the caller reads the files that
+//! it refers to.
 
 use std::path::Path;
 
@@ -10,11 +10,15 @@ use crate::markdown::Markdown;
 use crate::problem::Fault;
 use crate::yaml;
 
-/// Reads a file beside an agent's, by a path that leads down; says why when it cannot.
-pub type Beside<'a> = dyn FnMut(&Path) -> Result<Vec<u8>, String> + 'a;
+/// Reads a file that an agent file refers to, by a path below its folder. The error says why it cannot.
+pub type ReadReferenced<'a> = dyn FnMut(&Path) -> Result<Vec<u8>, String> + 'a;
 
-/// The agent of the file `STEM.md` that holds these bytes.
-pub fn parse(stem: &str, bytes: &[u8], beside: &mut Beside<'_>) -> Result<AgentDefinition, Fault> {
+/// Parses the bytes of the file `STEM.md`.
+pub fn parse(
+    stem: &str,
+    bytes: &[u8],
+    read_referenced: &mut ReadReferenced<'_>,
+) -> Result<AgentDefinition, Fault> {
     let name = AgentName::parse(stem)
         .map_err(|error| Fault::new(1, format!("the file's name is the agent's: {error}")))?;
     if name.as_str() != stem {
@@ -22,10 +26,10 @@ pub fn parse(stem: &str, bytes: &[u8], beside: &mut Beside<'_>) -> Result<AgentD
     }
     let markdown = Markdown::read(bytes)?;
     let mut agent = match &markdown.front {
-        Some(front) => fields::read(name, &yaml::read(front, 2)?, beside)?,
+        Some(front) => fields::read(name, &yaml::read(front, 2)?, read_referenced)?,
         None => {
-            let description = first_words(markdown.context()?)
-                .ok_or_else(|| Fault::new(1, "there are no words: say what the agent is for"))?;
+            let description = first_line(markdown.context()?)
+                .ok_or_else(|| Fault::new(1, "the file is blank: describe what the agent does"))?;
             AgentDefinition { description, ..AgentDefinition::new(name, "") }
         }
     };
@@ -33,8 +37,8 @@ pub fn parse(stem: &str, bytes: &[u8], beside: &mut Beside<'_>) -> Result<AgentD
     Ok(agent)
 }
 
-/// The first line that says something, without the marks of a heading.
-fn first_words(body: &str) -> Option<String> {
+/// The first line that is not blank, without the marks of a heading.
+fn first_line(body: &str) -> Option<String> {
     let mut lines = body.lines().map(|line| line.trim().trim_start_matches('#').trim());
     let line = lines.find(|line| !line.is_empty())?;
     Some(line[..line.floor_char_boundary(DESCRIPTION_BYTES_MAX)].to_owned())

@@ -1,15 +1,15 @@
-//! What is wrong with an agent's file, and where.
+//! Problems of agent files, with their line.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Why a text is no agent.
+/// Why a text is not a valid agent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {reason}")]
 pub struct Fault {
-    /// The line, counted from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// What is wrong, and what to do.
     pub reason: String,
 }
 
@@ -19,16 +19,16 @@ impl Fault {
     }
 }
 
-/// A file or folder that is not as it should be. Prints as `FILE:LINE: reason`.
+/// A problem of a file or folder. Prints as `FILE:LINE: reason`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The file or folder.
+    /// Path of the file or folder.
     pub path: PathBuf,
-    /// The line, counted from 1; absent for what is wrong with the whole.
+    /// Line number, from 1; absent when the whole file or folder is concerned.
     pub line: Option<usize>,
-    /// What is wrong.
+    /// The reason.
     pub reason: String,
-    /// Whether what it said before is still in force.
+    /// Whether the last valid version is still in force.
     pub in_force: bool,
 }
 

@@ -1,5 +1,4 @@
-//! A schema of an agent, of its result or of what comes with requests to it: in the file itself, or in
-//! a file beside it.
+//! A schema of an agent's result or of the parameters of requests: inline, or in a file of its own.
 //!
 //! It must be a JSON Schema, an object, and no larger than [`SCHEMA_BYTES_MAX`].
 
@@ -8,14 +7,17 @@ use std::path::{Component, Path};
 use antiphon_core::RawJson;
 
 use crate::list::text;
-use crate::parse::Beside;
+use crate::parse::ReadReferenced;
 use crate::problem::Fault;
 use crate::yaml::{Field, Value};
 
 /// Largest schema in a file of its own, in bytes.
 pub const SCHEMA_BYTES_MAX: usize = 256 * 1024;
 
-pub(crate) fn read(field: &Field, beside: &mut Beside<'_>) -> Result<RawJson, Fault> {
+pub(crate) fn read(
+    field: &Field,
+    read_referenced: &mut ReadReferenced<'_>,
+) -> Result<RawJson, Fault> {
     let refuse = |reason: String| Fault::new(field.line, format!("`{}`: {reason}", field.name));
     let schema = match &field.value.value {
         Value::Map(_) => {
@@ -24,7 +26,7 @@ pub(crate) fn read(field: &Field, beside: &mut Beside<'_>) -> Result<RawJson, Fa
         Value::Text { .. } => {
             let path = text(&field.name, &field.value)?;
             let said = |reason: String| refuse(format!("{path}: {reason}"));
-            let bytes = beside(relative(path).map_err(refuse)?).map_err(said)?;
+            let bytes = read_referenced(relative(path).map_err(refuse)?).map_err(said)?;
             if bytes.len() > SCHEMA_BYTES_MAX {
                 return Err(said(format!("it has more than {SCHEMA_BYTES_MAX} bytes")));
             }

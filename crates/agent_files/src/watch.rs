@@ -1,7 +1,7 @@
-//! Keeping up with the folders of a book, until somebody says stop.
+//! Follows the folders of a catalog until it is stopped.
 //!
-//! Changes are read once they have settled, so that a file that an editor writes in several steps is read
-//! when it is whole. Whatever the system cannot tell of is looked at every second.
+//! Changes are read after a short pause, so that a file that an editor writes in several steps is complete.
+//! Paths without file system events are polled every second.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,88 +11,91 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::book::AgentCatalog;
+use crate::catalog::AgentCatalog;
 use crate::changes::Changes;
-use crate::eyes::{Eyes, Seen, Sight};
+use crate::folder_watcher::{FolderWatcher, PolledPaths, PolledState};
 
-/// How often what nobody tells of is looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Interval of polling.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long nothing may change before it is read.
-const QUIET: Duration = Duration::from_millis(50);
+/// Pause without changes before files are read.
+const SETTLE: Duration = Duration::from_millis(50);
 
-/// How long to wait for that quiet at most.
+/// Longest wait for that pause.
 const SETTLE_MAX: Duration = Duration::from_millis(500);
 
-/// How a book learns of changes.
+/// How a catalog detects changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Watching {
-    /// The system tells; what it cannot tell of is looked at every second.
+pub enum ChangeDetection {
+    /// File system events; paths without events are polled every second.
     #[default]
-    Told,
-    /// By looking every second: for folders on file systems that tell nothing, such as a network's.
-    Looking,
+    Events,
+    /// Polling every second: for file systems without events, such as network file systems.
+    Polling,
 }
 
 impl AgentCatalog {
-    /// Keeps the book up to date and tells what changed, until `stop` is canceled. Reads everything
-    /// once at the beginning. `told` is called between reads and should not block.
+    /// Keeps the catalog up to date and reports changes, until `stop` is canceled. Reads every file once at
+    /// the start. `on_change` is called between reads and should not block.
     pub async fn watch(
         self: Arc<Self>,
-        how: Watching,
+        detection: ChangeDetection,
         stop: CancellationToken,
-        told: impl FnMut(&Changes),
+        on_change: impl FnMut(&Changes),
     ) {
-        stop.run_until_cancelled_owned(self.keep_up(how, told)).await;
+        stop.run_until_cancelled_owned(self.follow(detection, on_change)).await;
     }
 
-    /// Ends only when the runtime does. May be dropped at any point: a read that has begun is finished
-    /// on its own thread.
-    async fn keep_up(self: Arc<Self>, how: Watching, mut told: impl FnMut(&Changes)) {
+    /// Ends only when the runtime does. Cancel safe: a read that has started ends on its own thread.
+    async fn follow(
+        self: Arc<Self>,
+        detection: ChangeDetection,
+        mut on_change: impl FnMut(&Changes),
+    ) {
         let nudge = Arc::new(Notify::new());
-        let mut eyes = match how {
-            Watching::Told => Eyes::told(Arc::clone(&nudge)),
-            Watching::Looking => Eyes::looking(),
+        let mut watcher = match detection {
+            ChangeDetection::Events => FolderWatcher::with_events(Arc::clone(&nudge)),
+            ChangeDetection::Polling => FolderWatcher::polling(),
         };
         loop {
-            // Watched and looked at before it is read: what changes meanwhile is read again.
-            eyes.turn_to(self.folders());
-            let sight = eyes.sight(self.folders(), self.beside());
-            let Some((seen, changes)) = self.clone().read_aside(sight.clone()).await else {
+            // Watched before it is read: a change meanwhile is read again.
+            watcher.watch_folders(self.folders());
+            let polled = watcher.polled(self.folders(), self.referenced());
+            let Some((state, changes)) = self.clone().read(polled.clone()).await else {
                 return;
             };
             if !changes.is_empty() {
-                told(&changes);
+                on_change(&changes);
             }
-            // Files that lead to others than before are not looked at yet.
-            if sight == eyes.sight(self.folders(), self.beside())
-                && changed(&nudge, sight, seen).await.is_none()
+            // Newly referenced files are not polled yet.
+            if polled == watcher.polled(self.folders(), self.referenced())
+                && changed(&nudge, polled, state).await.is_none()
             {
                 return;
             }
         }
     }
 
-    /// Looks, then reads; `None` when the runtime ends.
-    async fn read_aside(self: Arc<Self>, sight: Sight) -> Option<(Seen, Changes)> {
-        spawn_blocking(move || (sight.look(), self.reload())).await.ok()
+    /// Reads the polled state, then the files, on a blocking thread; `None` when the runtime ends.
+    async fn read(self: Arc<Self>, polled: PolledPaths) -> Option<(PolledState, Changes)> {
+        spawn_blocking(move || (polled.read_state(), self.reload())).await.ok()
     }
 }
 
-/// Waits until something is not as it was seen and everything has settled. `None` when the runtime ends.
-async fn changed(nudge: &Notify, sight: Sight, seen: Seen) -> Option<()> {
+/// Waits for a change and the pause after it. `None` when the runtime ends.
+async fn changed(nudge: &Notify, polled: PolledPaths, state: PolledState) -> Option<()> {
     loop {
         tokio::select! {
             () = nudge.notified() => break,
-            () = sleep(LOOK_EVERY) => {
-                let sight = sight.clone();
-                if spawn_blocking(move || sight.look()).await.ok()? != seen {
+            () = sleep(POLL_INTERVAL) => {
+                let polled = polled.clone();
+                if spawn_blocking(move || polled.read_state()).await.ok()? != state {
                     break;
                 }
             }
         }
     }
     let end = Instant::now() + SETTLE_MAX;
-    while timeout(QUIET, nudge.notified()).await.is_ok() && Instant::now() < end {}
+    while timeout(SETTLE, nudge.notified()).await.is_ok() && Instant::now() < end {}
     Some(())
 }

@@ -1,8 +1,8 @@
-//! Front matter as a tree that knows its lines.
+//! Front matter as a tree with line numbers.
 //!
-//! Taken is what front matter needs of YAML: fields, lists, texts, comments. Anchors, aliases, tags,
-//! directives and a second document are refused, so that a small file cannot become a large tree; so
-//! are duplicate fields and trees that are too deep or too large.
+//! Supports the part of YAML that front matter needs: fields, lists, texts, comments. Refuses anchors,
+//! aliases, tags, directives and a second document, so that a small file cannot become a large tree. Also
+//! refuses duplicate fields and trees that are too deep or too large.
 
 use granit_parser::{Event, Parser, ScalarStyle};
 use serde_json::{Map, Number, Value as Json};
@@ -15,7 +15,7 @@ pub const NESTING_MAX: usize = 32;
 /// Most values in the front matter of a file.
 pub const NODES_MAX: usize = 4096;
 
-/// A value and where it stands.
+/// A value with its line.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) line: usize,
@@ -24,7 +24,7 @@ pub(crate) struct Node {
 
 #[derive(Debug)]
 pub(crate) enum Value {
-    /// A text, a number, a truth value or nothing: only whoever reads it knows.
+    /// A text, number, boolean or null: the reader of the field decides.
     Text {
         text: String,
         /// Written without quotes.
@@ -68,12 +68,12 @@ pub(crate) fn read(text: &str, first_line: usize) -> Result<Vec<Field>, Fault> {
     }
 }
 
-/// What most people who see this want to know.
+/// Advice for the most frequent error.
 fn hint(info: &str) -> &'static str {
     if info.starts_with("mapping values") { ": put a text that holds `: ` in quotes" } else { "" }
 }
 
-/// A tree that grows, without recursion.
+/// Builds the tree without recursion.
 #[derive(Default)]
 struct Tree {
     root: Option<Node>,
@@ -81,7 +81,7 @@ struct Tree {
     nodes: usize,
 }
 
-/// A list or fields whose end was not seen yet.
+/// A list or fields that have not ended yet.
 enum Open {
     List { line: usize, items: Vec<Node> },
     Map { line: usize, fields: Vec<Field>, key: Option<(usize, String)> },
@@ -90,10 +90,13 @@ enum Open {
 impl Tree {
     fn take(&mut self, event: Event<'_>, line: usize) -> Result<(), Fault> {
         if event.tag().is_some() {
-            return Err(Fault::new(line, "tags are not taken: put a text with `!` in quotes"));
+            return Err(Fault::new(line, "tags are not supported: put a text with `!` in quotes"));
         }
         if event.anchor_id().is_some() {
-            return Err(Fault::new(line, "anchors are not taken: put a text with `&` in quotes"));
+            return Err(Fault::new(
+                line,
+                "anchors are not supported: put a text with `&` in quotes",
+            ));
         }
         match event {
             Event::Scalar(text, style, _, _) => {
@@ -114,15 +117,15 @@ impl Tree {
                 None => Ok(()),
             },
             Event::Alias(_) | Event::UnresolvedAlias(_) => {
-                Err(Fault::new(line, "aliases are not taken: put a text with `*` in quotes"))
+                Err(Fault::new(line, "aliases are not supported: put a text with `*` in quotes"))
             }
             Event::StreamStart
             | Event::StreamEnd
             | Event::DocumentStart(..)
             | Event::DocumentEnd
             | Event::Anchor(..) => Ok(()),
-            // Whatever a later version of the parser tells of.
-            _ => Err(Fault::new(line, "this is not taken: put it in quotes")),
+            // Events of later versions of the parser.
+            _ => Err(Fault::new(line, "this is not supported: put it in quotes")),
         }
     }
 
@@ -137,7 +140,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Puts a whole value where it belongs.
+    /// Adds a complete value to its parent.
     fn add(&mut self, node: Node) -> Result<(), Fault> {
         self.nodes += 1;
         if self.nodes > NODES_MAX {
@@ -163,7 +166,7 @@ impl Tree {
                 (None, Node { line, value: Value::Text { text, .. } }) => {
                     if let Some(first) = fields.iter().find(|field| field.name == text) {
                         let first = first.line;
-                        let reason = format!("`{text}` is there already, in line {first}");
+                        let reason = format!("`{text}` is defined already, in line {first}");
                         return Err(Fault::new(line, reason));
                     }
                     *key = Some((line, text));
@@ -178,7 +181,7 @@ impl Tree {
 }
 
 impl Node {
-    /// Whether nothing is written there, or a word for nothing.
+    /// Whether the value is empty or a null word.
     pub(crate) fn is_null(&self) -> bool {
         match &self.value {
             Value::Text { text, plain } => {
@@ -188,7 +191,7 @@ impl Node {
         }
     }
 
-    /// As JSON: plain words are truth values, decimal numbers or texts.
+    /// As JSON: an unquoted word is a boolean, a decimal number or a text.
     pub(crate) fn to_json(&self) -> Result<Json, Fault> {
         match &self.value {
             _ if self.is_null() => Ok(Json::Null),
@@ -222,7 +225,7 @@ impl Node {
         let text = text.strip_prefix('+').unwrap_or(text);
         let whole = text.parse::<i64>().map(Number::from);
         let number = whole.or_else(|_| text.parse::<u64>().map(Number::from)).ok();
-        // What looks like a number and is none, such as a date or a version, is a text.
+        // A date or a version looks like a number but is a text.
         let number = number.or_else(|| text.parse().ok().and_then(Number::from_f64));
         Ok(number.map_or_else(|| Json::String(text.to_owned()), Json::Number))
     }

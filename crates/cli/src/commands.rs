@@ -1,8 +1,8 @@
-//! The verbs, one file each.
+//! The commands, one file each.
 
-pub(crate) mod agents;
+mod agents;
 mod approvals;
-pub(crate) mod attach;
+mod attach;
 mod backup;
 mod budget;
 mod demo;
@@ -19,9 +19,8 @@ mod sessions;
 mod tasks;
 mod usage;
 
+use antiphon_project::environment::Environment;
 use clap::Subcommand;
-
-pub(crate) use run::Ask;
 
 use crate::connection::ProjectServer;
 use crate::failure::Failure;
@@ -57,7 +56,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// How its log is written.
+    /// Format of the log on standard error.
     pub(crate) fn log_format(&self) -> LogFormat {
         match self {
             Self::Serve(serve) => serve.log_format(),
@@ -103,25 +102,25 @@ impl Command {
         }
     }
 
-    pub(crate) async fn run(self) -> Result<(), Failure> {
+    pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
         match self {
-            Self::Demo(demo) => demo.run().await,
-            Self::Run(run) => run.run().await,
-            Self::Agents(agents) => agents.run().await,
-            Self::Tasks(tasks) => tasks.run().await,
-            Self::Approvals(approvals) => approvals.run().await,
-            Self::Sessions(sessions) => sessions.run().await,
-            Self::Send(send) => send.run().await,
-            Self::Inbox(inbox) => inbox.run().await,
-            Self::Request(request) => request.run().await,
-            Self::Serve(serve) => serve.run().await,
-            Self::Keys(keys) => keys.run(),
-            Self::Backup(backup) => backup.run().await,
-            Self::Restore(restore) => restore.run().await,
-            Self::Budget(budget) => budget.run().await,
-            Self::Usage(usage) => usage.run().await,
-            Self::Models(models) => models.run().await,
-            Self::Doctor(doctor) => doctor.run().await,
+            Self::Demo(demo) => demo.run(environment).await,
+            Self::Run(run) => run.run(environment).await,
+            Self::Agents(agents) => agents.run(environment).await,
+            Self::Tasks(tasks) => tasks.run(environment).await,
+            Self::Approvals(approvals) => approvals.run(environment).await,
+            Self::Sessions(sessions) => sessions.run(environment).await,
+            Self::Send(send) => send.run(environment).await,
+            Self::Inbox(inbox) => inbox.run(environment).await,
+            Self::Request(request) => request.run(environment).await,
+            Self::Serve(serve) => serve.run(environment).await,
+            Self::Keys(keys) => keys.run(environment),
+            Self::Backup(backup) => backup.run(environment).await,
+            Self::Restore(restore) => restore.run(environment).await,
+            Self::Budget(budget) => budget.run(environment).await,
+            Self::Usage(usage) => usage.run(environment).await,
+            Self::Models(models) => models.run(environment).await,
+            Self::Doctor(doctor) => doctor.run(environment).await,
         }
     }
 }

@@ -1,12 +1,14 @@
-//! How a command fails: a sentence for the person and a code for the shell.
+//! How a command fails: a message for the user and an exit code for the shell.
 
 use std::fmt;
 use std::process::ExitCode;
 
+use antiphon_keys::KeyRingError;
+use antiphon_project::error::ProjectError;
 use antiphon_runtime::{OrchestratorError, Rejection};
-use antiphon_sqlite::OpenError;
+use antiphon_sqlite::{BackupError, OpenError};
 
-/// A command that did not do what it was asked.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
@@ -16,13 +18,13 @@ pub(crate) struct Failure {
 /// The exit codes of every command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// The work was tried and failed.
+    /// It was tried and failed.
     Failed,
-    /// Bad usage or bad input; nothing was tried.
+    /// Invalid arguments or input; nothing was tried.
     Usage,
-    /// Not allowed: a limit, a budget, a permission.
+    /// A limit, a budget or a permission forbids it.
     Refused,
-    /// Something the command needs does not answer.
+    /// A dependency does not answer.
     Unavailable,
     /// Ctrl-C.
     Interrupted,
@@ -57,7 +59,7 @@ impl Failure {
         Self { exit: Exit::Unavailable, message: message.into() }
     }
 
-    /// Output could not be written. A reader that has seen enough, such as `head`, interrupts.
+    /// Output cannot be written. A closed pipe, as of `head`, counts as an interrupt.
     pub(crate) fn unwritable(error: &std::io::Error) -> Self {
         if error.kind() == std::io::ErrorKind::BrokenPipe {
             return Self::interrupted();
@@ -70,49 +72,45 @@ impl Failure {
     }
 }
 
+impl From<ProjectError> for Failure {
+    fn from(error: ProjectError) -> Self {
+        let exit = match &error {
+            ProjectError::InvalidInput(_) => Exit::Usage,
+            ProjectError::Refused(_) => Exit::Refused,
+            ProjectError::Unavailable(_) => Exit::Unavailable,
+            ProjectError::Failed(_) => Exit::Failed,
+        };
+        Self { exit, message: error.to_string() }
+    }
+}
+
 impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Self {
-        match error {
-            OpenError::Owned { .. } => Self::unavailable(error.to_string()),
-            OpenError::Later { .. }
-            | OpenError::Earlier { .. }
-            | OpenError::Damaged { .. }
-            | OpenError::Unusable { .. } => Self::usage(error.to_string()),
-        }
+        ProjectError::from(error).into()
     }
 }
 
 impl From<OrchestratorError> for Failure {
     fn from(error: OrchestratorError) -> Self {
-        let message = error.to_string();
-        match error {
-            OrchestratorError::Journal(_)
-            | OrchestratorError::InboxFull { .. }
-            | OrchestratorError::NotRunning { .. }
-            | OrchestratorError::Unresponsive { .. } => Self::unavailable(message),
-            OrchestratorError::Limit(_) | OrchestratorError::Budget(_) => Self::refused(message),
-            OrchestratorError::Panicked { .. } => Self::failed(message),
-            OrchestratorError::Replay(_)
-            | OrchestratorError::NoModel { .. }
-            | OrchestratorError::BadSchema { .. }
-            | OrchestratorError::BadTool { .. }
-            | OrchestratorError::NoSuchCall { .. }
-            | OrchestratorError::ResultTooLong { .. }
-            | OrchestratorError::NoApproval { .. }
-            | OrchestratorError::AlreadyDecided { .. }
-            | OrchestratorError::AllowanceRefused { .. }
-            | OrchestratorError::RuleNotSaved { .. }
-            | OrchestratorError::CannotStart { .. }
-            | OrchestratorError::SessionExists { .. }
-            | OrchestratorError::Ended { .. } => Self::usage(message),
-        }
+        ProjectError::from(error).into()
     }
 }
 
 impl From<Rejection> for Failure {
     fn from(rejection: Rejection) -> Self {
-        let message = rejection.to_string();
-        if rejection.is_temporary() { Self::unavailable(message) } else { Self::usage(message) }
+        ProjectError::from(rejection).into()
+    }
+}
+
+impl From<KeyRingError> for Failure {
+    fn from(error: KeyRingError) -> Self {
+        ProjectError::from(error).into()
+    }
+}
+
+impl From<BackupError> for Failure {
+    fn from(error: BackupError) -> Self {
+        ProjectError::from(error).into()
     }
 }
 

@@ -1,38 +1,24 @@
-//! The binary `antiphon`: the composition root. The only place that reads the environment,
-//! wires adapters and speaks to the terminal.
+//! The binary `antiphon`: reads arguments and environment once, wires, and prints.
 //!
-//! One file per verb in `commands`. A verb returns `Ok` or a [`Failure`], which carries what
-//! to tell the person and the exit code.
+//! One file per command in `commands`. A command returns `Ok` or a [`Failure`], which carries the message
+//! for the user and the exit code.
 
-mod agent_file;
-mod catalog;
 mod commands;
-mod config;
 mod connection;
-mod desk;
+mod environment;
 mod failure;
-mod hands;
 mod keyboard;
 mod log;
-mod models;
-mod orders;
 mod outcome;
-mod project;
-mod prompt;
-mod role;
-mod route;
-mod saved;
 mod screen;
 mod server_args;
-mod shelf;
-mod spend_limits;
-mod task_worker;
-mod team;
 mod terminal;
 mod watch;
 
 use std::process::ExitCode;
 
+use antiphon_project::environment::Environment;
+use antiphon_project::{models, project, task_worker, team, toolset};
 use clap::Parser;
 
 use failure::Failure;
@@ -48,15 +34,17 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    // A worker is not a command: nothing may happen before it.
+    // A worker is not a command: nothing may happen before it starts.
     match std::env::args_os().nth(1) {
-        Some(first) if first == hands::WORKER => return antiphon_shell::worker_main(),
-        Some(first) if first == task_worker::TASK_WORKER => return task_worker::main(),
+        Some(first) if first == toolset::WORKER => return antiphon_shell::worker_main(),
+        Some(first) if first == task_worker::TASK_WORKER => {
+            return task_worker::worker_main(&environment::capture());
+        }
         Some(first) if first == team::TERMINAL_GUARD => return antiphon_terminal::guard_main(),
         Some(_) | None => {}
     }
     let cli = Cli::parse();
-    match start(cli) {
+    match start(cli, &environment::capture()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("antiphon: {}", antiphon_core::visible(&failure.to_string()));
@@ -65,9 +53,9 @@ fn main() -> ExitCode {
     }
 }
 
-fn start(cli: Cli) -> Result<(), Failure> {
-    log::begin(cli.command.log_format());
-    // Ten thousand agents at once keep more than one core busy.
+fn start(cli: Cli, environment: &Environment) -> Result<(), Failure> {
+    log::start(cli.command.log_format(), environment.text("ANTIPHON_LOG"));
+    // Many agents at once keep more than one core busy.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -76,7 +64,7 @@ fn start(cli: Cli) -> Result<(), Failure> {
     runtime.block_on(async {
         match server {
             Some(server) => cli.command.run_at(&server).await,
-            None => cli.command.run().await,
+            None => cli.command.run(environment).await,
         }
     })
 }

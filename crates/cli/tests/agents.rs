@@ -128,10 +128,10 @@ fn one_agent_is_shown_with_everything_about_it() {
         "Reviews a change.\nThoroughly.\n",
         &format!("{} (project)", world.project("reviewer.md").display()),
         "anthropic/claude-sonnet-4-5, openai/gpt-5\n",
-        "read, grep; not here: frobnicate\n",
+        "read, grep; not available: frobnicate\n",
         "tester\n",
         "sandbox, loopback {\"peer\":\"office\"}\n",
-        "20 turns, $0.5000 in all\n",
+        "20 turns, $0.5000 in total\n",
         "ping\n",
         "{\"type\":\"object\"}\n",
         "\nYou review changes.\n",
@@ -188,7 +188,7 @@ fn a_new_agent_is_there_at_once_and_never_written_over() {
     let before = fs::read_to_string(world.project("reviewer.md")).unwrap();
     let again = world.antiphon(&["agents", "new", "reviewer"]);
     assert_eq!(again.code, 2);
-    assert!(again.err.contains("reviewer.md is there already"), "{}", again.err);
+    assert!(again.err.contains("reviewer.md exists already"), "{}", again.err);
     assert_eq!(fs::read_to_string(world.project("reviewer.md")).unwrap(), before);
     for name in ["user", "../x", "a/b"] {
         assert_eq!(world.antiphon(&["agents", "new", name]).code, 2, "{name}");
@@ -201,7 +201,7 @@ fn live_agents_are_those_whose_task_has_not_ended() {
     assert_eq!(world.antiphon(&["agents", "status"]).code, 2, "nothing was ever done here");
     assert_eq!(world.antiphon(&["run", "hello"]).code, 0);
     let rest = world.antiphon(&["agents", "status"]);
-    assert_eq!((rest.code, rest.out.as_str()), (0, "nobody is at work\n"));
+    assert_eq!((rest.code, rest.out.as_str()), (0, "no live agents\n"));
     write(&world.path("config/antiphon/config.toml"), "[permissions]\nask = [\"glob\"]\n");
     let script = "name = \"x\"\n[[reply]]\n\
                   step = [{ call = { name = \"glob\", arguments = { pattern = \"*\" } } }]\n";

@@ -52,7 +52,7 @@ const LEAVES: [&str; 2] = ["antiphon-folder-watch", "antiphon-private-file"];
 
 #[test]
 fn adapters_know_the_core_and_not_each_other() {
-    // Each may know these of ours; the binary and the benchmarks may know all.
+    // Crates of this workspace that each may depend on.
     let allowed: BTreeMap<&str, &[&str]> = BTreeMap::from([
         ("antiphon-anthropic", &["antiphon-core", "antiphon-model-transport"] as &[_]),
         ("antiphon-gemini", &["antiphon-core", "antiphon-model-transport"]),
@@ -100,7 +100,8 @@ fn adapters_know_the_core_and_not_each_other() {
         ("antiphon-core", &[]),
     ]);
     for (name, needed) in dependencies() {
-        if name == "antiphon" || name == "antiphon-bench" {
+        // The project library wires the adapters; the binary and the benchmarks may know all crates.
+        if ["antiphon", "antiphon-bench", "antiphon-project"].contains(&name.as_str()) {
             continue;
         }
         let allowed = allowed.get(name.as_str()).copied().unwrap_or(&["antiphon-core"]);
@@ -119,4 +120,12 @@ fn only_the_transport_of_interfaces_needs_the_openapi_generator() {
     let needing: Vec<&String> =
         all.iter().filter(|(_, needed)| needed.contains("aide")).map(|(name, _)| name).collect();
     assert_eq!(needing, ["antiphon-interface-transport"]);
+}
+
+#[test]
+fn the_project_library_depends_on_no_terminal_and_no_argument_parser() {
+    let needed = &dependencies()["antiphon-project"];
+    for banned in ["antiphon-view", "antiphon-client", "antiphon-tui", "clap", "crossterm"] {
+        assert!(!needed.contains(banned), "antiphon-project must not need {banned}");
+    }
 }

@@ -186,7 +186,7 @@ fn only_a_session_file_is_saved_over() {
     for path in ["notes.txt", "link", "."] {
         let seen = seen(antiphon(folder.path()).args(["run", "--save", path, "hi"]));
         assert_eq!((seen.code, seen.out.as_str()), (2, ""), "{path}: {}", seen.err);
-        assert!(seen.err.contains("is no session file"), "{}", seen.err);
+        assert!(seen.err.contains("is not a session file"), "{}", seen.err);
     }
     assert_eq!(fs::read_to_string(folder.path().join("notes.txt")).unwrap(), "mine");
     for _ in 0..2 {

@@ -257,7 +257,7 @@ fn a_task_that_was_cut_off_by_a_kill_goes_on_at_the_next_start() {
     drop(server);
     let mut server = Server::start(folder.path());
     let mut said = String::new();
-    while !said.contains("going on with 1 task") {
+    while !said.contains("resuming 1 interrupted task") {
         assert!(server.out.read_line(&mut said).unwrap() > 0, "{said}");
     }
     let path = format!("/v1/tasks/{}/cancel", task["task_id"].as_str().unwrap());

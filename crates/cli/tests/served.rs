@@ -26,7 +26,7 @@ fn an_approval_is_answered_through_the_server_and_its_task_goes_on() {
     let allowed = project.antiphon(&["approvals", "allow", "last"]);
     assert_eq!(allowed.code, 0, "{allowed:?}");
     assert!(allowed.out.starts_with("allowed: bash "), "{allowed:?}");
-    assert!(allowed.out.ends_with("; its task goes on\n"), "{allowed:?}");
+    assert!(allowed.out.ends_with("; its task continues\n"), "{allowed:?}");
     assert_eq!(project.antiphon(&["tasks", "watch", "last"]).code, 0);
     assert!(project.path().join("pushed").exists());
     let again = project.antiphon(&["approvals", "deny", id]);
@@ -121,7 +121,7 @@ fn a_task_is_told_something_paused_and_resumed_through_the_server() {
     let shown = project.antiphon(&["tasks", "show", &task]).out;
     assert!(shown.contains("Not now.") && shown.contains("Heard: by the way"), "{shown}");
     let over = project.antiphon(&["tasks", "resume"]);
-    assert_eq!((over.code, over.out.as_str()), (0, "nothing was cut off\n"));
+    assert_eq!((over.code, over.out.as_str()), (0, "no interrupted tasks\n"));
     server.end();
 }
 

@@ -7,7 +7,7 @@ use antiphon_agent_files::{Draft, DraftError, FIELDS, Folder, new_file};
 use antiphon_core::port::Agents;
 use antiphon_core::{AgentName, ModelRef};
 
-use super::{book, read};
+use super::{catalog, read};
 
 fn draft(name: &str) -> Draft {
     Draft { name: AgentName::parse(name).unwrap(), description: None, model: None }
@@ -24,9 +24,9 @@ fn a_new_file_is_an_agent_and_explains_every_field() {
     };
     let path = new_file(&folder, &asked).unwrap();
     assert_eq!(path, world.path().join("a/b/1.0.md"));
-    let book = book(vec![folder]);
-    assert_eq!(book.problems(), []);
-    let agent = book.find("1.0").unwrap();
+    let catalog = catalog(vec![folder]);
+    assert_eq!(catalog.problems(), []);
+    let agent = catalog.find("1.0").unwrap();
     assert_eq!(agent.description, "Says: \"yes\"\n# and {name}");
     assert_eq!(agent.model, asked.model);
     let text = fs::read_to_string(&path).unwrap();
@@ -47,7 +47,7 @@ fn a_new_file_is_an_agent_and_explains_every_field() {
 }
 
 #[test]
-fn a_file_that_is_there_is_never_written_over() {
+fn an_existing_file_is_never_replaced() {
     let world = tempfile::tempdir().unwrap();
     let folder = Folder::user(world.path());
     let path = world.path().join("a.md");
@@ -64,7 +64,7 @@ fn a_file_that_is_there_is_never_written_over() {
 }
 
 #[test]
-fn what_would_be_no_agent_is_not_written() {
+fn an_invalid_agent_is_not_written() {
     let world = tempfile::tempdir().unwrap();
     let folder = Folder::user(world.path().join("agents"));
     let long = Draft { description: Some("x".repeat(2000)), ..draft("a") };

@@ -1,4 +1,4 @@
-//! Files that are no agents, each with its line and the reason.
+//! Invalid files, each with its line and the reason.
 
 use std::path::Path;
 
@@ -31,11 +31,11 @@ fn assert_refused(cases: &[(String, usize, &str)]) {
 }
 
 #[test]
-fn a_file_whose_shape_is_wrong_is_refused() {
+fn a_malformed_file_is_refused() {
     assert_refused(&[
         (String::new(), 1, "the file is empty"),
         (" \n\n\t\n".to_owned(), 1, "the file is empty"),
-        ("###\n".to_owned(), 1, "there are no words"),
+        ("###\n".to_owned(), 1, "the file is blank"),
         ("---\ndescription: d\n---\n \n".to_owned(), 4, "nothing follows the front matter"),
         ("---\ndescription: d\n---\n\u{200b}".to_owned(), 4, "nothing follows the front matter"),
         ("---\nx: y\n---\n".to_owned(), 2, "there is no field `x`"),
@@ -44,8 +44,8 @@ fn a_file_whose_shape_is_wrong_is_refused() {
         ("a\nb\0".to_owned(), 2, "a control character here, U+0000"),
         ("a\n\nb\u{1b}[2J".to_owned(), 3, "a control character here, U+001B"),
         ("a\rb".to_owned(), 1, "a control character here, U+000D"),
-        ("---\n---\nb".to_owned(), 1, "there is no `description`"),
-        ("---\n# nothing\n---\nb".to_owned(), 1, "there is no `description`"),
+        ("---\n---\nb".to_owned(), 1, "`description` is missing"),
+        ("---\n# nothing\n---\nb".to_owned(), 1, "`description` is missing"),
         ("---\nfront\n---\nb".to_owned(), 2, "front matter is made of fields"),
         ("---\n- a\n---\nb".to_owned(), 2, "front matter is made of fields"),
         ("---\n\ndescription: a: b\n---\nb".to_owned(), 3, "put a text that holds `: ` in quotes"),
@@ -58,17 +58,17 @@ fn a_file_whose_shape_is_wrong_is_refused() {
 }
 
 #[test]
-fn a_field_that_is_wrong_is_refused() {
+fn an_invalid_field_is_refused() {
     assert_refused(&[
         (with("color: red"), 2, "there is no field `color`; there are name, description, profile"),
         (with("# x\n\nTools: read"), 4, "there is no field `Tools`"),
-        (with("description: e"), 3, "`description` is there already, in line 2"),
+        (with("description: e"), 3, "`description` is defined already, in line 2"),
         (with("? [a]\n: b"), 2, "the name of a field must be a text"),
         (with("name: other"), 2, "`name` is `other`, but the file is `a.md`"),
         (with("name: a/b"), 2, "not '/'"),
         (with("name: \"a\\u200b\""), 2, "a name may hold letters"),
         (with("name:"), 2, "`name` has no value"),
-        (with("tools:"), 2, "`tools` has no value: give one or leave it out"),
+        (with("tools:"), 2, "`tools` has no value: give one or omit the field"),
         (with("tools: null"), 2, "`tools` has no value"),
         (with("profile: claude-code"), 2, "there is no profile `claude-code`; there is `native`"),
         (with("model: sonnet"), 2, "`sonnet` names no model: write PROVIDER/MODEL"),
@@ -78,8 +78,8 @@ fn a_field_that_is_wrong_is_refused() {
         (with("tools: [[a]]"), 2, "`tools` takes a list of texts"),
         (with("tools: read,, grep"), 2, "`tools` has a blank entry"),
         (with("tools:\n- read\n- read"), 4, "`tools` has `read` twice"),
-        (with("tools: mcp__*"), 2, "`mcp__*` names no tool"),
-        (with("tools: Bash(git *)"), 2, "`Bash(git *)` names no tool"),
+        (with("tools: mcp__*"), 2, "`mcp__*` is not a tool name"),
+        (with("tools: Bash(git *)"), 2, "`Bash(git *)` is not a tool name"),
         (with(&format!("tools: [{}]", words(LIST_MAX + 1))), 2, "more than 64 entries"),
         (with("intents: [review]"), 2, "an intent and its JSON Schema"),
         (with("intents:\n  review: {type: 7}"), 3, "`review`"),
@@ -90,11 +90,11 @@ fn a_field_that_is_wrong_is_refused() {
 }
 
 #[test]
-fn a_runtime_or_a_limit_that_is_wrong_is_refused() {
+fn an_invalid_runtime_or_limit_is_refused() {
     assert_refused(&[
         (with("runtimes: []"), 2, "could run nowhere"),
         (with("runtimes: {kind: local}"), 2, "`runtimes` takes a list"),
-        (with("runtimes: [a b]"), 2, "`a b` is no runtime"),
+        (with("runtimes: [a b]"), 2, "`a b` is not a runtime"),
         (with("runtimes:\n- config: {}"), 3, "the runtime has no `kind`"),
         (with("runtimes:\n- kind: sandbox\n  config: 3"), 4, "`config` takes fields"),
         (with("runtimes:\n- kind: local\n  config: {}"), 4, "`local` takes no `config`"),
@@ -113,7 +113,7 @@ fn a_runtime_or_a_limit_that_is_wrong_is_refused() {
 }
 
 #[test]
-fn a_schema_or_a_text_that_is_not_taken_is_refused() {
+fn an_unsupported_schema_or_text_is_refused() {
     assert_refused(&[
         (with("output_schema: [a]"), 2, "write a schema, or the path of one"),
         (with("output_schema: /etc/passwd"), 2, "must be a path beneath the folder"),
@@ -122,9 +122,9 @@ fn a_schema_or_a_text_that_is_not_taken_is_refused() {
         (with("output_schema: {type: nonsense}"), 2, "`output_schema`"),
         (with("output_schema: {minimum: .nan}"), 2, "JSON has no number `.nan`"),
         (with("output_schema: {$ref: 'https://example.com/x'}"), 2, "`output_schema`"),
-        (with("x: &a b"), 2, "anchors are not taken"),
-        (with("x: *a"), 2, "aliases are not taken"),
-        (with("x: !!binary aGk="), 2, "tags are not taken"),
+        (with("x: &a b"), 2, "anchors are not supported"),
+        (with("x: *a"), 2, "aliases are not supported"),
+        (with("x: !!binary aGk="), 2, "tags are not supported"),
     ]);
 }
 
@@ -146,7 +146,7 @@ fn what_is_too_long_is_refused() {
 }
 
 #[test]
-fn a_file_that_is_no_text_is_refused_with_its_line() {
+fn a_file_that_is_not_utf8_is_refused_with_its_line() {
     let fault = parse("a", b"a\nb\n\xff", &mut |_: &Path| Err(String::new())).unwrap_err();
     assert_eq!(fault.to_string(), "line 3: the file is not UTF-8 text");
 }
@@ -164,7 +164,7 @@ fn what_would_grow_or_never_end_is_refused() {
     let laughs: String = std::iter::once("a: &a [x, x]\n".to_owned())
         .chain((0..30).map(|n| format!("b{n}: &b{n} [*a, *a]\n")))
         .collect();
-    assert!(read("a", &with(&laughs)).unwrap_err().reason.contains("anchors are not taken"));
+    assert!(read("a", &with(&laughs)).unwrap_err().reason.contains("anchors are not supported"));
     for (open, close) in [("[", "]"), ("{a: ", "}"), ("- ", "")] {
         for depth in [40, 2000] {
             let deep = format!("---\nx:\n {}1{}\n---\nb", open.repeat(depth), close.repeat(depth));

@@ -62,7 +62,7 @@ Rules below a line.
 "#;
 
 #[test]
-fn a_file_says_everything_there_is_to_say_of_an_agent() {
+fn a_file_sets_every_field_of_an_agent() {
     let model = |name: &str| ModelRef::parse(name).unwrap();
     let nested = json!({"tries": 3, "ratio": 0.5, "on": true, "none": null, "version": "1.0"});
     let schema = r#"{"type":"object","properties":{"verdict":{"enum":["approve","reject"]},"score":{"type":"integer","minimum":1}},"required":["verdict"]}"#;
@@ -107,14 +107,14 @@ fn a_file_says_everything_there_is_to_say_of_an_agent() {
 }
 
 #[test]
-fn every_field_and_every_limit_is_in_the_file_that_says_everything() {
+fn the_full_example_has_every_field_and_limit() {
     for name in FIELDS.iter().chain(&LIMITS) {
         assert!(WHOLE.contains(&format!("{name}:")), "{name}");
     }
 }
 
 #[test]
-fn what_is_not_said_is_the_default() {
+fn absent_fields_have_defaults() {
     let expected = AgentDefinition {
         description: "Works.".to_owned(),
         ..AgentDefinition::new(AgentName::parse("a").unwrap(), "You work.")
@@ -160,7 +160,7 @@ fn lists_are_written_as_other_tools_write_them() {
 }
 
 #[test]
-fn what_nobody_can_see_is_not_in_a_context_or_a_description() {
+fn invisible_characters_are_removed_from_context_and_description() {
     let hidden = "\u{e0041}\u{200b}";
     let text = format!("---\ndescription: Wor{hidden}ks.\n---\nYou{hidden} work.");
     let agent = read("a", &text).unwrap();
@@ -168,7 +168,7 @@ fn what_nobody_can_see_is_not_in_a_context_or_a_description() {
 }
 
 #[test]
-fn a_schema_may_stand_in_a_file_beside() {
+fn a_schema_may_be_in_a_file_of_its_own() {
     let text = "---\ndescription: d\noutput_schema: schemas/out.json\n---\nb";
     let mut asked = Vec::new();
     let agent = parse("a", text.as_bytes(), &mut |path: &Path| {

@@ -6,7 +6,7 @@ use std::path::Path;
 use antiphon_agent_files::{FIELDS, Folder, LIMITS};
 use antiphon_core::port::Agents;
 
-use super::book;
+use super::catalog;
 
 /// Every whole file in the guide: its path beneath the folder of agents, and what it says.
 fn files(guide: &str) -> Vec<(&str, String)> {
@@ -33,11 +33,11 @@ fn the_files_of_the_guide_are_agents() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    let book = book(vec![Folder::project(folder.path())]);
-    assert_eq!(book.problems(), []);
-    let names: Vec<String> = book.list().iter().map(|agent| agent.name.to_string()).collect();
+    let catalog = catalog(vec![Folder::project(folder.path())]);
+    assert_eq!(catalog.problems(), []);
+    let names: Vec<String> = catalog.list().iter().map(|agent| agent.name.to_string()).collect();
     assert_eq!(names, ["lead", "reviewer", "scribe", "tester"]);
-    assert!(book.find("reviewer").unwrap().output_schema.is_some());
+    assert!(catalog.find("reviewer").unwrap().output_schema.is_some());
     for name in FIELDS.iter().chain(&LIMITS) {
         assert!(guide.contains(&format!("`{name}`")), "the guide does not explain `{name}`");
     }

@@ -1,4 +1,4 @@
-//! Files that somebody put there to do harm, or by mistake.
+//! Malicious and mistaken files.
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -9,17 +9,17 @@ use antiphon_agent_files::{Folder, Problem};
 use antiphon_core::port::Agents;
 use rustix::fs::{CWD, Mode, mknodat};
 
-use super::{agent, book};
+use super::{agent, catalog};
 
 fn reason(problems: &[Problem], name: &str) -> String {
     let found: Vec<&Problem> =
         problems.iter().filter(|problem| problem.path.ends_with(name)).collect();
-    assert_eq!(found.len(), 1, "{name} is told of once: {problems:?}");
+    assert_eq!(found.len(), 1, "{name} is reported once: {problems:?}");
     found[0].reason.clone()
 }
 
 #[test]
-fn only_regular_files_in_the_folder_are_read_and_nothing_holds_up_the_reader() {
+fn only_regular_files_in_the_folder_are_read_and_nothing_blocks_the_reader() {
     let world = tempfile::tempdir().unwrap();
     let folder = world.path().join("agents");
     fs::create_dir(&folder).unwrap();
@@ -42,12 +42,12 @@ fn only_regular_files_in_the_folder_are_read_and_nothing_holds_up_the_reader() {
     fs::write(path("binary.md"), [0, 159, 146, 150]).unwrap();
 
     let began = Instant::now();
-    let book = book(vec![Folder::project(&folder)]);
+    let catalog = catalog(vec![Folder::project(&folder)]);
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
 
-    let names: Vec<String> = book.list().iter().map(|agent| agent.name.to_string()).collect();
+    let names: Vec<String> = catalog.list().iter().map(|agent| agent.name.to_string()).collect();
     assert_eq!(names, ["alias", "good"]);
-    let problems = book.problems();
+    let problems = catalog.problems();
     let leads_out = "it is a link that leads out of its folder";
     for name in ["out.md", "absolute.md", "magic.md", "zero.md"] {
         assert_eq!(reason(&problems, name), leads_out, "{name}");
@@ -66,23 +66,23 @@ fn only_regular_files_in_the_folder_are_read_and_nothing_holds_up_the_reader() {
 }
 
 #[test]
-fn a_name_that_is_no_text_or_no_name_is_told_of() {
+fn an_invalid_file_name_is_reported() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
     let folder = tempfile::tempdir().unwrap();
     for name in [b"a\xff.md".as_slice(), b"user.md", "a\u{202e}b.md".as_bytes(), b"a\nb.md"] {
         fs::write(folder.path().join(OsStr::from_bytes(name)), "x").unwrap();
     }
-    let book = book(vec![Folder::user(folder.path())]);
-    assert!(book.list().is_empty());
-    assert_eq!(book.problems().len(), 4);
-    for problem in book.problems() {
+    let catalog = catalog(vec![Folder::user(folder.path())]);
+    assert!(catalog.list().is_empty());
+    assert_eq!(catalog.problems().len(), 4);
+    for problem in catalog.problems() {
         assert!(problem.reason.starts_with("the file's name is the agent's: "), "{problem}");
     }
 }
 
 #[test]
-fn a_schema_is_read_beneath_the_folder_only() {
+fn a_schema_is_read_only_below_the_folder() {
     let world = tempfile::tempdir().unwrap();
     let folder = world.path().join("agents");
     fs::create_dir_all(folder.join("in")).unwrap();
@@ -97,10 +97,10 @@ fn a_schema_is_read_beneath_the_folder_only() {
         let text = format!("---\ndescription: d\noutput_schema: {schema}\n---\nb");
         fs::write(folder.join(format!("{name}.md")), text).unwrap();
     }
-    let book = book(vec![Folder::project(&folder)]);
-    let names: Vec<String> = book.list().iter().map(|agent| agent.name.to_string()).collect();
+    let catalog = catalog(vec![Folder::project(&folder)]);
+    let names: Vec<String> = catalog.list().iter().map(|agent| agent.name.to_string()).collect();
     assert_eq!(names, ["c"]);
-    let problems = book.problems();
+    let problems = catalog.problems();
     for name in ["a.md", "b.md"] {
         assert!(reason(&problems, name).ends_with("it is a link that leads out of its folder"));
     }
@@ -117,11 +117,11 @@ fn a_projects_folder_is_no_link_and_the_users_may_be() {
     fs::create_dir(&real).unwrap();
     fs::write(real.join("a.md"), agent("a")).unwrap();
     symlink(&real, &link).unwrap();
-    let project = book(vec![Folder::project(&link)]);
+    let project = catalog(vec![Folder::project(&link)]);
     assert!(project.find("a").is_none());
     assert_eq!(
         project.problems()[0].to_string(),
         format!("{}: it is not a folder", link.display())
     );
-    assert!(book(vec![Folder::user(&link)]).find("a").is_some());
+    assert!(catalog(vec![Folder::user(&link)]).find("a").is_some());
 }

@@ -1,9 +1,8 @@
-//! Agents' files, through the public door: what they say, what is wrong with them, who counts, and
-//! keeping up with them.
+//! Agent files through the public API: fields, problems, precedence of folders, and watching.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod book;
+mod catalog;
 mod draft;
 mod fault;
 mod file;
@@ -17,21 +16,21 @@ use antiphon_agent_files::{AgentCatalog, Fault, Folder, parse};
 use antiphon_core::AgentDefinition;
 use antiphon_core::port::PromptSource;
 
-/// A file that leads to no other.
+/// Parses a file that refers to no other.
 fn read(stem: &str, text: &str) -> Result<AgentDefinition, Fault> {
     parse(stem, text.as_bytes(), &mut |_: &Path| Err("there is no such file".to_owned()))
 }
 
-/// Told its own context, or what was made up.
-fn own_words(system_prompt: PromptSource<'_>) -> String {
+/// The context alone, or a base prompt and the ad-hoc prompt.
+fn test_prompt(system_prompt: PromptSource<'_>) -> String {
     match system_prompt {
         PromptSource::Named(agent) => agent.context.clone(),
         PromptSource::AdHoc(prompt) => format!("base\n\n{prompt}"),
     }
 }
 
-fn book(folders: Vec<Folder>) -> AgentCatalog {
-    AgentCatalog::open(folders, own_words)
+fn catalog(folders: Vec<Folder>) -> AgentCatalog {
+    AgentCatalog::open(folders, test_prompt)
 }
 
 /// The file of an agent with this description.

@@ -1,44 +1,44 @@
-//! Keeping up with files as people change them.
+//! Following changes of files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_agent_files::{AgentCatalog, Changes, Folder, Watching};
+use antiphon_agent_files::{AgentCatalog, ChangeDetection, Changes, Folder};
 use antiphon_core::port::Agents;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::{agent, book};
+use super::{agent, catalog};
 
-/// How long a change may take to be told.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a change may take to be reported.
+const REPORT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A book that is kept up to date.
+/// A watched catalog.
 struct World {
     folder: TempDir,
-    book: Arc<AgentCatalog>,
-    told: mpsc::Receiver<Changes>,
+    catalog: Arc<AgentCatalog>,
+    reported: mpsc::Receiver<Changes>,
     stop: CancellationToken,
     watching: JoinSet<()>,
 }
 
 impl World {
     /// Begins with what `prepare` puts there, in the folder `agents`.
-    fn new(how: Watching, prepare: impl FnOnce(&Path)) -> Self {
+    fn new(detection: ChangeDetection, prepare: impl FnOnce(&Path)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         prepare(folder.path());
-        let book = Arc::new(book(vec![Folder::project(folder.path().join("agents"))]));
-        let (tell, told) = mpsc::channel(100);
+        let catalog = Arc::new(catalog(vec![Folder::project(folder.path().join("agents"))]));
+        let (sender, reported) = mpsc::channel(100);
         let (stop, mut watching) = (CancellationToken::new(), JoinSet::new());
-        let watch = book.clone().watch(how, stop.clone(), move |changes: &Changes| {
-            tell.try_send(changes.clone()).unwrap();
+        let watch = catalog.clone().watch(detection, stop.clone(), move |changes: &Changes| {
+            sender.try_send(changes.clone()).unwrap();
         });
         watching.spawn(watch);
-        Self { folder, book, told, stop, watching }
+        Self { folder, catalog, reported, stop, watching }
     }
 
     fn path(&self, path: &str) -> PathBuf {
@@ -51,28 +51,28 @@ impl World {
 
     /// Waits until an agent has this description.
     async fn until(&mut self, name: &str, description: Option<&str>) {
-        let told = async {
+        let reported = async {
             while self.description(name).as_deref() != description {
-                self.told.recv().await.unwrap();
+                self.reported.recv().await.unwrap();
             }
         };
-        let arrived = tokio::time::timeout(PATIENCE, told).await.is_ok();
-        assert!(arrived, "{name} is {:?}, not {description:?}", self.book.find(name));
+        let arrived = tokio::time::timeout(REPORT_TIMEOUT, reported).await.is_ok();
+        assert!(arrived, "{name} is {:?}, not {description:?}", self.catalog.find(name));
     }
 
     /// Waits until so many things are wrong.
     async fn until_wrong(&mut self, problems: usize) {
-        let told = async {
-            while self.book.problems().len() != problems {
-                self.told.recv().await.unwrap();
+        let reported = async {
+            while self.catalog.problems().len() != problems {
+                self.reported.recv().await.unwrap();
             }
         };
-        let arrived = tokio::time::timeout(PATIENCE, told).await.is_ok();
-        assert!(arrived, "{:?}", self.book.problems());
+        let arrived = tokio::time::timeout(REPORT_TIMEOUT, reported).await.is_ok();
+        assert!(arrived, "{:?}", self.catalog.problems());
     }
 
     fn description(&self, name: &str) -> Option<String> {
-        self.book.find(name).map(|agent| agent.description.clone())
+        self.catalog.find(name).map(|agent| agent.description.clone())
     }
 
     async fn end(mut self) {
@@ -85,8 +85,8 @@ fn with_folder(world: &Path) {
     fs::create_dir(world.join("agents")).unwrap();
 }
 
-async fn follows_a_file(how: Watching) {
-    let mut world = World::new(how, with_folder);
+async fn follows_a_file(detection: ChangeDetection) {
+    let mut world = World::new(detection, with_folder);
     world.write("agents/a.md", &agent("created"));
     world.until("a", Some("created")).await;
     world.write("agents/a.md", &agent("changed"));
@@ -94,8 +94,8 @@ async fn follows_a_file(how: Watching) {
     world.write("agents/a.md", "---\nbroken");
     world.until_wrong(1).await;
     assert_eq!(world.description("a").as_deref(), Some("changed"));
-    world.write("agents/a.md", &agent("mended"));
-    world.until("a", Some("mended")).await;
+    world.write("agents/a.md", &agent("fixed"));
+    world.until("a", Some("fixed")).await;
     world.until_wrong(0).await;
     fs::remove_file(world.path("agents/a.md")).unwrap();
     world.until("a", None).await;
@@ -103,18 +103,18 @@ async fn follows_a_file(how: Watching) {
 }
 
 #[tokio::test]
-async fn a_file_is_followed_as_it_is_created_changed_broken_mended_and_deleted() {
-    follows_a_file(Watching::Told).await;
+async fn a_file_is_followed_as_it_is_created_changed_broken_fixed_and_deleted() {
+    follows_a_file(ChangeDetection::Events).await;
 }
 
 #[tokio::test]
-async fn a_file_is_followed_by_looking_where_nobody_tells() {
-    follows_a_file(Watching::Looking).await;
+async fn a_file_is_followed_by_polling() {
+    follows_a_file(ChangeDetection::Polling).await;
 }
 
 #[tokio::test]
 async fn what_an_editor_moves_into_place_is_read() {
-    let mut world = World::new(Watching::Told, |world| {
+    let mut world = World::new(ChangeDetection::Events, |world| {
         with_folder(world);
         fs::write(world.join("agents/a.md"), agent("old")).unwrap();
     });
@@ -140,7 +140,7 @@ async fn what_an_editor_moves_into_place_is_read() {
 
 #[tokio::test]
 async fn a_folder_is_followed_when_it_comes_goes_and_is_replaced() {
-    let mut world = World::new(Watching::Told, |_| {});
+    let mut world = World::new(ChangeDetection::Events, |_| {});
     with_folder(world.folder.path());
     world.write("agents/a.md", &agent("one"));
     world.until("a", Some("one")).await;
@@ -163,7 +163,7 @@ async fn a_folder_is_followed_when_it_comes_goes_and_is_replaced() {
 
 #[tokio::test]
 async fn a_schema_in_another_folder_is_followed() {
-    let mut world = World::new(Watching::Told, |world| {
+    let mut world = World::new(ChangeDetection::Events, |world| {
         fs::create_dir_all(world.join("agents/schemas")).unwrap();
         let text = "---\ndescription: d\noutput_schema: schemas/s.json\n---\nb";
         fs::write(world.join("agents/a.md"), text).unwrap();
@@ -178,15 +178,16 @@ async fn a_schema_in_another_folder_is_followed() {
 }
 
 #[tokio::test]
-async fn reading_a_file_is_no_change_and_nothing_is_told() {
-    let mut world = World::new(Watching::Told, |world| {
+async fn reading_a_file_is_no_change() {
+    let mut world = World::new(ChangeDetection::Events, |world| {
         with_folder(world);
         fs::write(world.join("agents/a.md"), agent("a")).unwrap();
     });
     for name in ["b", "c"] {
         world.write("ready.md", &agent(name));
         fs::rename(world.path("ready.md"), world.path(&format!("agents/{name}.md"))).unwrap();
-        let changes = tokio::time::timeout(PATIENCE, world.told.recv()).await.unwrap().unwrap();
+        let changes =
+            tokio::time::timeout(REPORT_TIMEOUT, world.reported.recv()).await.unwrap().unwrap();
         assert_eq!(changes, Changes { added: vec![name.to_owned()], ..Changes::default() });
         for _ in 0..100 {
             fs::read(world.path("agents/a.md")).unwrap();
@@ -196,9 +197,9 @@ async fn reading_a_file_is_no_change_and_nothing_is_told() {
 }
 
 #[tokio::test]
-async fn watching_ends_when_it_is_told_to() {
-    for how in [Watching::Told, Watching::Looking] {
-        let world = World::new(how, with_folder);
-        tokio::time::timeout(PATIENCE, world.end()).await.unwrap();
+async fn watching_ends_when_it_is_stopped() {
+    for detection in [ChangeDetection::Events, ChangeDetection::Polling] {
+        let world = World::new(detection, with_folder);
+        tokio::time::timeout(REPORT_TIMEOUT, world.end()).await.unwrap();
     }
 }

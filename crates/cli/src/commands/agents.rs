@@ -1,4 +1,4 @@
-//! `antiphon agents`: who there is, and who is at work.
+//! `antiphon agents`: agent definitions and live agents.
 
 mod at_server;
 mod live;
@@ -7,26 +7,27 @@ mod show;
 use std::path::Path;
 
 use antiphon_agent_files::{AgentCatalog, Draft, DraftError, Entry, Folder, Problem, new_file};
-use antiphon_core::port::PromptSource;
 use antiphon_core::{AgentName, ModelRef, visible};
+use antiphon_project::agent_files::{find_entry, folders, read_catalog};
+use antiphon_project::environment::Environment;
+use antiphon_project::project::Project;
+use antiphon_project::settings::UserSettings;
+use antiphon_project::toolset::{PermissionOverrides, Toolset};
 use clap::Subcommand;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::config::Config;
 use crate::failure::Failure;
-use crate::hands::{Allowed, Toolset};
-use crate::project::Project;
 use crate::terminal;
 
-/// Characters of a description that are listed.
+/// Most characters of a description in a list.
 const DESCRIPTION_CHARS_MAX: usize = 80;
 
-/// Look at the agents of this project and at your own, make new ones, and see who is at work.
+/// List, show and create agents; start, stop and watch live agents.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 An agent is a markdown file: in .antiphon/agents of the project, or in the folder `agents` beside
-your configuration. Of two with the same name the project's counts. See docs/agents.md.
+your configuration. A project's agent replaces your own of the same name. See docs/agents.md.
 
 Examples:
   antiphon agents new reviewer --description 'Reviews a change.'
@@ -36,7 +37,7 @@ Examples:
   antiphon agents start reviewer
   antiphon agents status")]
 pub(crate) enum Agents {
-    /// List agents, where they are from, and files that cannot be understood.
+    /// List agents, where they are defined, and files that are not valid.
     #[command(after_help = "\
 Examples:
   antiphon agents list
@@ -46,66 +47,66 @@ Examples:
         #[arg(long)]
         json: bool,
     },
-    /// Show everything about one agent, also which of its tools are there.
+    /// Show the definition of an agent, and which of its tools are available.
     #[command(after_help = "\
-Exit code 2 when there is no such agent, or when its file cannot be understood.
+Exit code 2 when there is no such agent, or when its file is not valid.
 
 Examples:
   antiphon agents show reviewer
   antiphon agents show reviewer --json | jq .limits")]
     Show {
-        /// Which.
+        /// Name of the agent.
         name: String,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Write a file for a new agent, with every field explained.
+    /// Create the file of a new agent, with every field explained.
     #[command(after_help = "\
 Examples:
   antiphon agents new reviewer
   antiphon agents new scribe --user --model anthropic/claude-sonnet-4-5")]
     New {
-        /// What to call it.
+        /// Name of the new agent.
         name: AgentName,
-        /// What it is good for.
+        /// What the agent does; other agents read it.
         #[arg(long, value_name = "TEXT")]
         description: Option<String>,
-        /// For all of your projects, not for this one only.
+        /// Create it for all of your projects, not only for this one.
         #[arg(long)]
         user: bool,
-        /// Who answers, as PROVIDER/MODEL; the caller's model when absent.
+        /// Model as PROVIDER/MODEL; the caller's model when absent.
         #[arg(long)]
         model: Option<ModelRef>,
     },
     Attach(super::attach::Attach),
-    /// Start an agent: from then on it is there for what arrives in its inbox.
+    /// Start an agent: it then reads what arrives in its inbox.
     #[command(after_help = "\
-One that was stopped goes on with its conversation, and with what waits in its inbox. `antiphon serve`
-is who works on it.
+A stopped agent continues its conversation, and reads what waits in its inbox. `antiphon serve` runs
+live agents.
 
 Examples:
   antiphon agents start reviewer
   antiphon agents start reviewer --json | jq -r .task_id")]
     Start {
-        /// Which.
+        /// Name of the agent.
         name: AgentName,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Stop an agent: its turn ends, requests to it fail, and messages wait until it is started again.
+    /// Stop an agent: its turn ends, requests to it fail, and messages stay queued until it starts again.
     #[command(after_help = "\
 Examples:
   antiphon agents stop reviewer")]
     Stop {
-        /// Which.
+        /// Name of the agent.
         name: AgentName,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Show live agents: those that work on a task, and those that wait for what arrives.
+    /// Show live agents: those that work, and those that are idle.
     #[command(after_help = "\
 Examples:
   antiphon agents status
@@ -118,80 +119,32 @@ Examples:
 }
 
 impl Agents {
-    pub(crate) async fn run(self) -> Result<(), Failure> {
-        let config = Config::load()?;
+    pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
+        let settings = UserSettings::load(environment)?;
+        let project = Project::find(environment)?;
         match self {
-            Self::List { json } => list(&book(&Project::here()?, &config), json),
+            Self::List { json } => list(&read_catalog(&project, &settings), json),
             Self::Show { name, json } => {
-                let project = Project::here()?;
-                let entry = find(&book(&project, &config), &name)?;
-                let hands = Toolset::of(&project, &config, &Allowed::default()).await?;
-                let tools = hands.tools.tools().into_iter().map(|tool| tool.name).collect();
+                let entry = find_entry(&read_catalog(&project, &settings), &name)?;
+                let overrides = PermissionOverrides::default();
+                let toolset = Toolset::of(&project, &settings, &overrides).await?;
+                let tools = toolset.tools.tools().into_iter().map(|tool| tool.name).collect();
                 show::show(&entry, tools, json)
             }
             Self::New { name, description, user, model } => {
-                let project = Project::here()?;
                 let draft = Draft { name, description, model };
-                let [of_project, of_user] = folders(&project, &config);
+                let [of_project, of_user] = folders(&project, &settings);
                 if !user {
                     project.prepare()?;
                 }
                 new(&if user { of_user } else { of_project }, &draft)
             }
-            Self::Attach(attach) => attach.run().await,
-            Self::Start { name, json } => live::start(config, &name, json).await,
-            Self::Stop { name, json } => live::stop(config, &name, json).await,
-            Self::Status { json } => live::status(config, json).await,
+            Self::Attach(attach) => attach.run(environment).await,
+            Self::Start { name, json } => live::start(&project, settings, &name, json).await,
+            Self::Stop { name, json } => live::stop(&project, settings, &name, json).await,
+            Self::Status { json } => live::status(environment, settings, json).await,
         }
     }
-}
-
-/// Where agents' files are: the project's, then the user's own.
-pub(crate) fn folders(project: &Project, config: &Config) -> [Folder; 2] {
-    let of_user = config.path.with_file_name("agents");
-    [Folder::project(project.folder().join("agents")), Folder::user(of_user)]
-}
-
-/// The names of the agents there are.
-pub(crate) fn names(project: &Project, config: &Config) -> Vec<AgentName> {
-    let entries = book(project, config).entries();
-    entries.into_iter().map(|entry| entry.definition.name.clone()).collect()
-}
-
-/// Whether there is such an agent; an error says who there is.
-pub(crate) fn defined(project: &Project, config: &Config, name: &AgentName) -> Result<(), Failure> {
-    let known = names(project, config);
-    if known.contains(name) {
-        Ok(())
-    } else {
-        Err(antiphon_project::unknown_agent(name, &known).into())
-    }
-}
-
-/// For those who only look: nobody is told anything.
-fn book(project: &Project, config: &Config) -> AgentCatalog {
-    AgentCatalog::open(folders(project, config).into(), |scene| match scene {
-        PromptSource::Named(agent) => agent.context.clone(),
-        PromptSource::AdHoc(prompt) => prompt.to_owned(),
-    })
-}
-
-/// The agent that is meant, or why there is none.
-fn find(book: &AgentCatalog, name: &str) -> Result<Entry, Failure> {
-    if let Some(entry) = book.entry(name) {
-        return Ok(entry);
-    }
-    let is_meant = |problem: &&Problem| problem.path.file_stem().is_some_and(|stem| stem == name);
-    if let Some(problem) = book.problems().iter().find(is_meant) {
-        return Err(Failure::usage(problem.to_string()));
-    }
-    let names: Vec<String> =
-        book.entries().iter().map(|entry| entry.definition.name.to_string()).collect();
-    let known = match names.as_slice() {
-        [] => "begin with `antiphon agents new`".to_owned(),
-        names => format!("there are {}", names.join(", ")),
-    };
-    Err(Failure::usage(format!("there is no agent `{name}` here: {known}")))
 }
 
 fn new(folder: &Folder, draft: &Draft) -> Result<(), Failure> {
@@ -204,7 +157,7 @@ fn new(folder: &Folder, draft: &Draft) -> Result<(), Failure> {
     Ok(())
 }
 
-/// An agent in JSON, as it is listed.
+/// An agent in a JSON list.
 #[derive(Serialize)]
 struct Row<'a> {
     name: &'a AgentName,
@@ -215,7 +168,7 @@ struct Row<'a> {
     fallbacks: &'a [ModelRef],
     origin: &'static str,
     path: String,
-    /// Files of the same name that do not count.
+    /// Files of the same name that this one replaces.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     shadows: Vec<String>,
 }
@@ -233,8 +186,8 @@ fn row(entry: &Entry) -> Row<'_> {
     }
 }
 
-fn list(book: &AgentCatalog, json: bool) -> Result<(), Failure> {
-    let (entries, problems) = (book.entries(), book.problems());
+fn list(catalog: &AgentCatalog, json: bool) -> Result<(), Failure> {
+    let (entries, problems) = (catalog.entries(), catalog.problems());
     if json {
         let problems = problems.iter().map(|problem| {
             json!({
@@ -249,7 +202,7 @@ fn list(book: &AgentCatalog, json: bool) -> Result<(), Failure> {
         return Ok(());
     }
     if entries.is_empty() && problems.is_empty() {
-        terminal::print("there are no agents here: begin with `antiphon agents new NAME`\n");
+        terminal::print("no agents here: create one with `antiphon agents new NAME`\n");
         return Ok(());
     }
     let mut lines = vec![["AGENT", "MODEL", "FROM", "DESCRIPTION"].map(str::to_owned)];
@@ -264,12 +217,12 @@ fn list(book: &AgentCatalog, json: bool) -> Result<(), Failure> {
         ]
     }));
     let mut text = if entries.is_empty() { String::new() } else { terminal::table(&lines) };
-    text.extend(problems.iter().map(|problem| format!("problem: {}\n", on_a_line(problem))));
+    text.extend(problems.iter().map(|problem| format!("problem: {}\n", on_one_line(problem))));
     terminal::print(&text);
     Ok(())
 }
 
-fn listed(words: &[String], none: &str) -> String {
+fn joined(words: &[String], none: &str) -> String {
     if words.is_empty() { none.to_owned() } else { words.join(", ") }
 }
 
@@ -281,8 +234,8 @@ fn first_line(text: &str) -> String {
     }
 }
 
-/// A file's name may hold a line break.
-fn on_a_line(problem: &Problem) -> String {
+/// The problem on one line: a file name may hold a line break.
+fn on_one_line(problem: &Problem) -> String {
     problem.to_string().replace('\n', " ")
 }
 

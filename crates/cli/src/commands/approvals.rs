@@ -1,4 +1,4 @@
-//! `antiphon approvals`: what agents may not do without being asked about.
+//! `antiphon approvals`: tool calls that wait for the user's decision.
 
 mod at_server;
 
@@ -6,66 +6,67 @@ use std::num::NonZeroUsize;
 
 use antiphon_core::port::{ApprovalSelector, TaskQuery, TaskSelector};
 use antiphon_core::{Approval, ApprovalId, ApprovalStatus, Decision, visible};
+use antiphon_project::environment::Environment;
+use antiphon_project::models::Models;
+use antiphon_project::project::Project;
+use antiphon_project::settings::UserSettings;
+use antiphon_project::toolset::Toolset;
 use antiphon_runtime::Orchestrator;
 use clap::Subcommand;
 
-use crate::config::Config;
-use crate::connection::{Connection, ProjectServer, journal_reader};
+use crate::connection::{Connection, ProjectServer};
 use crate::failure::Failure;
-use crate::hands::Toolset;
-use crate::models::Models;
-use crate::project::Project;
 use crate::terminal;
 
-/// Characters of a call that are listed.
+/// Most characters of a call in a list.
 const CALL_CHARS_MAX: usize = 100;
 
-/// Look at calls that wait for somebody's answer, and answer.
+/// List tool calls that wait for approval, and allow or deny them.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
-An answer lets its task go on: at once while `antiphon serve` works on this project, else when it is
-taken up again with `antiphon run --resume TASK`.
+A decision lets the task continue: at once while `antiphon serve` runs in this project, else when you
+resume the task with `antiphon run --resume TASK`.
 
 Examples:
   antiphon approvals list
   antiphon approvals allow last
-  antiphon approvals allow --always 0199…   # and whatever its rule covers from now on
+  antiphon approvals allow --always 0199…   # and every call its rule covers from now on
   antiphon approvals deny last --comment 'Use a branch.'")]
 pub(crate) enum Approvals {
-    /// List what waits for an answer, the oldest first.
+    /// List pending approvals, the oldest first.
     List {
-        /// Those that were answered as well.
+        /// Include decided approvals.
         #[arg(long)]
         all: bool,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Let a call run.
+    /// Allow a call.
     Allow {
-        /// Its id, the beginning of it, or `last`.
+        /// Id of the approval, a prefix of it, or `last`.
         approval: String,
-        /// And whatever its rule covers, in the same task.
+        /// Also allow every call its rule covers, in the same task.
         #[arg(long, conflicts_with = "always")]
         task: bool,
-        /// And whatever its rule covers, in this project from now on.
+        /// Also allow every call its rule covers, in this project from now on.
         #[arg(long)]
         always: bool,
     },
-    /// Do not let a call run.
+    /// Deny a call.
     Deny {
-        /// Its id, the beginning of it, or `last`.
+        /// Id of the approval, a prefix of it, or `last`.
         approval: String,
-        /// What the model is told.
+        /// Explanation for the model.
         #[arg(long, value_name = "TEXT")]
         comment: Option<String>,
     },
 }
 
 impl Approvals {
-    pub(crate) async fn run(self) -> Result<(), Failure> {
-        let project = Project::known()?;
-        let models = Models::new(Config::load()?);
+    pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
+        let project = Project::find_existing(environment)?;
+        let models = Models::new(UserSettings::load(environment)?);
         match self {
             Self::List { all, json } => {
                 let which = if all { ApprovalSelector::All } else { ApprovalSelector::Pending };
@@ -82,10 +83,9 @@ impl Approvals {
                 let waiting = books.waiting_for_budget().await?.len();
                 if waiting > 0 {
                     let tasks = terminal::count(waiting as u64, "task");
-                    let how =
-                        "see `antiphon budget show`, and let more be spent with `budget allow`";
                     terminal::note(&format!(
-                        "the budget is spent, {tasks} waiting for it: {how}\n"
+                        "the budget is spent and {tasks} waiting for it: see `antiphon budget show`, and \
+                         allow more with `antiphon budget allow`\n"
                     ));
                 }
                 Ok(())
@@ -106,10 +106,10 @@ impl Approvals {
     }
 }
 
-/// Who takes the answer; a rule that is allowed always is kept by the gate.
+/// Opens the project for a decision; the gate records a rule that is always allowed.
 async fn connection(project: &Project, models: Models) -> Result<Connection, Failure> {
-    let hands = Toolset::keeping(project, models.config())?;
-    Connection::open(project, models, hands).await
+    let toolset = Toolset::gate_only(project, models.settings())?;
+    Connection::open(project, models, toolset).await
 }
 
 async fn decide(
@@ -122,34 +122,36 @@ async fn decide(
     connection.decide(&approval.approval_id, decision, comment).await?;
     let word = if decision.allows() { "allowed" } else { "denied" };
     let then = match connection {
-        Connection::Server(..) => "its task goes on".to_owned(),
+        Connection::Server(..) => "its task continues".to_owned(),
         Connection::Local(books) => {
-            // What goes on is the whole tree.
+            // The whole tree is resumed.
             let which = TaskSelector::One(approval.task_id.clone());
             let task = books.tasks(TaskQuery { which, limit: NonZeroUsize::MIN }).await?;
             let root = task.into_iter().next().map_or(approval.task_id.clone(), |task| task.root);
-            format!("go on with {}", connection.resume_command(&root))
+            format!("continue with {}", connection.resume_command(&root))
         }
     };
     terminal::print(&format!("{word}: {}; {then}\n", call(&approval)));
     Ok(())
 }
 
-/// The approval that is meant.
+/// Finds an approval by id, prefix or `last`.
 async fn find(orchestrator: &Orchestrator, name: &str) -> Result<Approval, Failure> {
     let pending = orchestrator.approvals(ApprovalSelector::Pending).await?;
-    let mut meant = pending
+    let mut matching = pending
         .into_iter()
         .filter(|approval| name == "last" || approval.approval_id.as_str().starts_with(name));
-    let none = || Failure::usage(format!("nothing that waits for an answer is `{name}`"));
+    let none = || Failure::usage(format!("there is no pending approval `{name}`"));
     if name == "last" {
-        return meant.last().ok_or_else(none);
+        return matching.last().ok_or_else(none);
     }
-    match (meant.next(), meant.next()) {
+    match (matching.next(), matching.next()) {
         (Some(one), None) => Ok(one),
-        (Some(_), Some(_)) => Err(Failure::usage(format!("more than one begins with `{name}`"))),
+        (Some(_), Some(_)) => {
+            Err(Failure::usage(format!("more than one approval begins with `{name}`")))
+        }
         (None, _) => {
-            // It may have been answered: then that is told.
+            // It may be decided already: then the decision reports that.
             let id = ApprovalId::parse(name).map_err(|_| none())?;
             let known = orchestrator.approvals(ApprovalSelector::One(id)).await?;
             known.into_iter().next().ok_or_else(none)
@@ -159,7 +161,7 @@ async fn find(orchestrator: &Orchestrator, name: &str) -> Result<Approval, Failu
 
 fn table(approvals: &[Approval]) -> String {
     if approvals.is_empty() {
-        return "nothing waits for an answer\n".to_owned();
+        return "no pending approvals\n".to_owned();
     }
     let mut lines = vec![["APPROVAL", "STATUS", "TASK", "CALL", "RULE"].map(str::to_owned)];
     lines.extend(approvals.iter().map(|approval| {

@@ -1,35 +1,36 @@
-//! `antiphon backup`: a copy of the journal, also while somebody works on it.
+//! `antiphon backup`: a copy of the journal, also while a server uses it.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use antiphon_project::environment::Environment;
+use antiphon_project::project::Project;
 use antiphon_sqlite::{BackupError, Progress, Replace, SqliteJournal};
 use clap::Args;
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::project::Project;
 use crate::terminal;
 
-/// How often somebody who waits is told how far it is. Nobody waits for less.
-const TELL_EVERY: Duration = Duration::from_secs(1);
+/// How often progress is printed.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Copy the journal of this project to a file, also while a server works on it (see docs/backup.md).
+/// Copy the journal of this project to a file, also while a server runs (see docs/backup.md).
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The file holds everything that was in the journal when the command began, and nothing that was half
-done. It is checked, sealed with a digest and readable by you alone. It takes its name when it is
-whole: killed before that, nothing has that name, or what had it before.
+The file holds every event that was in the journal when the command started. It is checked, sealed
+with a digest and readable by you alone. It gets its name when it is complete: if the command is
+killed before that, an existing file stays as it was.
 
 Examples:
   antiphon backup ~/backups/project.db
-  antiphon backup --force /mnt/backups/project.db     # in place of the last one
+  antiphon backup --force /mnt/backups/project.db     # replaces the last one
   antiphon backup \"project-$(date +%F).db\" --json | jq .events
   antiphon restore ~/backups/project.db               # puts it back")]
 pub(crate) struct Backup {
-    /// Where to.
+    /// Path of the backup.
     file: PathBuf,
-    /// Replace the file, if it is there.
+    /// Replace an existing file.
     #[arg(long)]
     force: bool,
     /// Print JSON.
@@ -50,17 +51,23 @@ struct Row {
 }
 
 impl Backup {
-    pub(crate) async fn run(self) -> Result<(), Failure> {
+    pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
         let Self { file, force, json } = self;
-        let (journal, began) = (Project::known()?.journal_path(), Instant::now());
+        let (journal, began) =
+            (Project::find_existing(environment)?.journal_path(), Instant::now());
         let replace = if force { Replace::Always } else { Replace::Never };
         let target = file.clone();
         let made = blocking(move || {
-            SqliteJournal::back_up(&journal, &target, replace, &mut Teller::new().listening())
+            SqliteJournal::back_up(
+                &journal,
+                &target,
+                replace,
+                &mut ProgressPrinter::new().callback(),
+            )
         });
         let made = made
             .await?
-            .map_err(|error| explained(error, "name another file, or replace it with --force"))?;
+            .map_err(|error| with_advice(error, "name another file, or replace it with --force"))?;
         let took = began.elapsed();
         if json {
             let antiphon_sqlite::Backup { events, tasks, unfinished, bytes, schema } = made;
@@ -71,7 +78,7 @@ impl Backup {
         }
         terminal::print(&format!(
             "{}, written to {} in {:.1} s\n",
-            told(&made),
+            summary(&made),
             file.display(),
             took.as_secs_f64()
         ));
@@ -79,8 +86,8 @@ impl Backup {
     }
 }
 
-/// What is in a backup, for people.
-pub(super) fn told(backup: &antiphon_sqlite::Backup) -> String {
+/// Contents of a backup as text.
+pub(super) fn summary(backup: &antiphon_sqlite::Backup) -> String {
     format!(
         "{} of {} ({} unfinished), {}",
         terminal::count(backup.events, "event"),
@@ -90,7 +97,7 @@ pub(super) fn told(backup: &antiphon_sqlite::Backup) -> String {
     )
 }
 
-/// Does what takes its time where nobody else is kept waiting.
+/// Runs `work` on a blocking thread.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Failure> {
@@ -98,50 +105,32 @@ pub(super) async fn blocking<T: Send + 'static>(
     done.map_err(|error| Failure::failed(error.to_string()))
 }
 
-/// What to do about a file that is there.
-pub(super) fn explained(error: BackupError, advice: &str) -> Failure {
+/// Adds what to do about an existing file.
+pub(super) fn with_advice(error: BackupError, advice: &str) -> Failure {
     if let BackupError::Exists { .. } = error {
         return Failure::usage(format!("{error}: {advice}"));
     }
     error.into()
 }
 
-impl From<BackupError> for Failure {
-    fn from(error: BackupError) -> Self {
-        let message = error.to_string();
-        match error {
-            BackupError::Journal(error) => error.into(),
-            BackupError::InUse { .. } => {
-                Self::unavailable(format!("{message}: try again when it is done"))
-            }
-            BackupError::NotAFile { .. } => Self::usage(format!("{message}: name another one")),
-            BackupError::Exists { .. }
-            | BackupError::Itself { .. }
-            | BackupError::BelongsToJournal { .. }
-            | BackupError::NoExchange { .. }
-            | BackupError::Unwritable { .. } => Self::usage(message),
-        }
-    }
-}
-
-/// Says how far it is, when it takes longer than a moment.
-pub(super) struct Teller {
+/// Prints progress, once a second.
+pub(super) struct ProgressPrinter {
     next: Instant,
 }
 
-impl Teller {
+impl ProgressPrinter {
     pub(super) fn new() -> Self {
-        Self { next: Instant::now() + TELL_EVERY }
+        Self { next: Instant::now() + PROGRESS_INTERVAL }
     }
 
-    /// What is called at every step.
-    pub(super) fn listening(mut self) -> impl FnMut(Progress) {
+    /// The callback for each step.
+    pub(super) fn callback(mut self) -> impl FnMut(Progress) {
         move |progress| {
             let now = Instant::now();
             if now < self.next {
                 return;
             }
-            self.next = now + TELL_EVERY;
+            self.next = now + PROGRESS_INTERVAL;
             terminal::note(&match progress {
                 Progress::Copying { done, total } => {
                     format!("copying: {} %\n", done * 100 / total.max(1))

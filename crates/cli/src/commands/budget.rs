@@ -1,47 +1,47 @@
-//! `antiphon budget`: what may be spent, and letting more be spent.
+//! `antiphon budget`: spend limits, and allowing more.
 
 mod at_server;
 
 use antiphon_core::Cost;
 use antiphon_keys::KeyId;
-use antiphon_project::nano_usd;
+use antiphon_project::environment::Environment;
+use antiphon_project::models::Models;
+use antiphon_project::project::Project;
+use antiphon_project::settings::UserSettings;
+use antiphon_project::toolset::Toolset;
 use antiphon_runtime::{Allowance, BudgetStatus, ScopeStatus, WindowStatus};
 use clap::Subcommand;
 
-use crate::config::Config;
-use crate::connection::{self, Connection};
+use crate::connection::Connection;
 use crate::failure::Failure;
-use crate::hands::Toolset;
-use crate::models::Models;
-use crate::project::Project;
 use crate::terminal;
 
-/// Look at what may be spent and what was, and let more be spent (see docs/budget.md).
+/// Show spend and limits, and allow more (see docs/budget.md).
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 A budget is set with `[budget] daily_usd` and `monthly_usd` in your configuration, and for a key with
-`antiphon keys new --daily-usd`. When it is spent, tasks wait; they go on when the next day or month of
-UTC begins, or when you allow more.
+`antiphon keys new --daily-usd`. When it is spent, tasks wait; they continue when the next day or month
+of UTC begins, or when you allow more.
 
 Examples:
   antiphon budget show
   antiphon budget allow 5
   antiphon budget allow 0.50 --key tR7xQ2pL --comment 'until Monday'")]
 pub(crate) enum BudgetOf {
-    /// Show what may be spent and what was, this day and this month.
+    /// Show spend and limits of this day and this month.
     Show {
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Let so much more be spent, this day and this month. Whoever waits for it goes on.
+    /// Allow more spend for this day and this month. Waiting tasks continue.
     Allow {
-        /// How much, in US dollars.
+        /// Amount in US dollars.
         usd: f64,
-        /// The key that may spend it, by its id; all together when absent.
+        /// Id of the key that may spend it; the whole project when absent.
         #[arg(long, value_name = "ID")]
         key: Option<KeyId>,
-        /// Why, for the journal.
+        /// Reason, for the journal.
         #[arg(long, value_name = "TEXT")]
         comment: Option<String>,
         /// Print JSON.
@@ -51,13 +51,13 @@ pub(crate) enum BudgetOf {
 }
 
 impl BudgetOf {
-    pub(crate) async fn run(self) -> Result<(), Failure> {
-        let project = Project::known()?;
-        let models = Models::new(Config::load()?);
+    pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
+        let project = Project::find_existing(environment)?;
+        let models = Models::new(UserSettings::load(environment)?);
         match self {
             Self::Show { json } => {
-                let standing = project.reader(models)?.budget().await?;
-                terminal::print(&if json { terminal::json(&standing)? } else { table(&standing) });
+                let status = project.reader(models)?.budget().await?;
+                terminal::print(&if json { terminal::json(&status)? } else { table(&status) });
                 Ok(())
             }
             Self::Allow { usd, key, comment, json } => {
@@ -71,10 +71,10 @@ impl BudgetOf {
                     comment,
                     key: None,
                 };
-                let standing = connection.allow(allowance).await?;
+                let status = connection.allow(allowance).await?;
                 let amount = Cost { nano_usd: by_nano_usd };
                 if json {
-                    terminal::print(&terminal::json(&standing)?);
+                    terminal::print(&terminal::json(&status)?);
                 } else {
                     terminal::print(&format!(
                         "{amount} more may be spent; {}\n",
@@ -94,18 +94,18 @@ fn then(connection: &Connection) -> &'static str {
     }
 }
 
-fn table(standing: &BudgetStatus) -> String {
+fn table(status: &BudgetStatus) -> String {
     let head = ["BUDGET", "OF", "SPENT", "LIMIT", "ALLOWED BEYOND", "ENDS"];
     let mut lines = vec![head.map(str::to_owned)];
-    for scope in std::iter::once(&standing.total).chain(&standing.keys) {
+    for scope in std::iter::once(&status.total).chain(&status.keys) {
         lines.push(line(scope, "day", &scope.day));
         lines.push(line(scope, "month", &scope.month));
     }
-    [terminal::table(&lines), unpriced(standing), waiting(standing)].concat()
+    [terminal::table(&lines), unpriced(status), waiting(status)].concat()
 }
 
-fn unpriced(standing: &BudgetStatus) -> String {
-    match standing.total.unpriced_calls {
+fn unpriced(status: &BudgetStatus) -> String {
+    match status.total.unpriced_calls {
         0 => String::new(),
         calls => {
             let calls = terminal::count(calls, "answer");
@@ -114,8 +114,8 @@ fn unpriced(standing: &BudgetStatus) -> String {
     }
 }
 
-fn waiting(standing: &BudgetStatus) -> String {
-    match standing.waiting.len() as u64 {
+fn waiting(status: &BudgetStatus) -> String {
+    match status.waiting.len() as u64 {
         0 => String::new(),
         tasks => {
             let tasks = terminal::count(tasks, "task");

@@ -1,4 +1,4 @@
-//! `antiphon doctor`: what is configured, what answers, and what to do about the rest.
+//! `antiphon doctor`: checks the configuration and everything it names, and says what to fix.
 
 mod hooks;
 
@@ -6,26 +6,25 @@ use std::num::NonZeroUsize;
 
 use antiphon_core::port::{Agents as _, JournalError, TaskIndex, TaskQuery, TaskSelector};
 use antiphon_core::{AgentName, visible};
+use antiphon_project::environment::Environment;
+use antiphon_project::models::Models as Registry;
+use antiphon_project::models::Route;
+use antiphon_project::models::list_models;
+use antiphon_project::project::Project;
+use antiphon_project::settings::{Key, ProviderConfig, UserSettings};
+use antiphon_project::team::Team;
+use antiphon_project::toolset::{self, PermissionOverrides, Toolset};
 use clap::Args;
 use serde::Serialize;
 
-use crate::catalog;
-use crate::config::{Config, Key, ProviderConfig};
 use crate::failure::{Exit, Failure};
-use crate::hands::{self, Allowed, Toolset};
-use crate::models::Models as Registry;
-use crate::project::Project;
-use crate::prompt::Rules;
-use crate::route::Route;
-use crate::team::Team;
 use crate::terminal;
 use hooks::{Hook, hooks, table};
 
-/// Check the configuration, every provider and server in it, the journal of this project, and the
-/// sandbox, which is tried out.
+/// Check the configuration, its providers and servers, the journal of this project, and the sandbox.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit code 0 when everything that is configured answers, 4 when something does not.
+Exit code 0 when everything configured works, 4 when something does not.
 
 Examples:
   antiphon doctor
@@ -48,8 +47,8 @@ struct Report {
     sandbox: Finding,
     permissions: Finding,
     agents: Finding,
-    /// Where tasks can run beside here.
-    runners: Vec<Runs>,
+    /// Runners beside the local one.
+    runners: Vec<RunnerRow>,
     /// Files with rules for agents.
     rules: Vec<String>,
     providers: Vec<Row>,
@@ -57,7 +56,7 @@ struct Report {
     webhooks: Vec<Hook>,
 }
 
-/// What was found out about one thing.
+/// The result of one check.
 #[derive(Serialize)]
 struct Finding {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,9 +71,9 @@ impl Finding {
     }
 }
 
-/// Somebody who works on tasks elsewhere.
+/// A runner in the report.
 #[derive(Serialize)]
-struct Runs {
+struct RunnerRow {
     kind: String,
     status: Status,
     detail: String,
@@ -92,11 +91,11 @@ struct Row {
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Status {
-    /// It answers and takes the key.
+    /// It works.
     Ready,
-    /// There is no key.
+    /// It is not configured: a key is missing, for example.
     NotConfigured,
-    /// It is configured, but does not answer.
+    /// It is configured, and does not work.
     Failed,
 }
 
@@ -111,9 +110,9 @@ impl Status {
 }
 
 impl Doctor {
-    pub(crate) async fn run(self) -> Result<(), Failure> {
-        let registry = Registry::new(Config::load()?);
-        let config = registry.config();
+    pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
+        let registry = Registry::new(UserSettings::load(environment)?);
+        let settings = registry.settings();
         let mut providers = vec![Row {
             name: "scripted".to_owned(),
             kind: "scripted",
@@ -121,27 +120,27 @@ impl Doctor {
             status: Status::Ready,
             detail: format!("offline; scripts: {}", antiphon_scripted::Script::BUILTIN.join(", ")),
         }];
-        for (name, provider) in &config.providers {
+        for (name, provider) in &settings.providers {
             providers.push(check(name, provider, &registry).await?);
         }
-        let project = Project::here()?;
-        let rules = Rules::find(config.path.parent(), project.root(), project.working_folder());
-        let (agents, runners, names) = team(&project, config).await?;
+        let project = Project::find(environment)?;
+        let rules = project.rules(settings);
+        let (agents, runners, names) = team(&project, settings).await?;
         let report = Report {
             version: env!("CARGO_PKG_VERSION"),
-            config: config.path.display().to_string(),
-            config_found: config.found,
+            config: settings.path.display().to_string(),
+            config_found: settings.found,
             default_model: default_model(&registry),
-            prices: config.prices.iter().count(),
+            prices: settings.prices.iter().count(),
             journal: journal(&project).await,
-            sandbox: sandbox(&project),
-            permissions: permissions(&project, config),
+            sandbox: sandbox(&project, environment),
+            permissions: permissions(&project, settings),
             agents,
             runners,
             rules: rules.files.iter().map(|(path, _)| path.display().to_string()).collect(),
             providers,
-            mcp: servers(&project, config).await,
-            webhooks: hooks(config, &names),
+            mcp: mcp_status(&project, settings).await,
+            webhooks: hooks(settings, &names),
         };
         terminal::print(&if self.json { terminal::json(&report)? } else { readable(&report) });
         match report.failed().as_slice() {
@@ -152,7 +151,7 @@ impl Doctor {
 }
 
 impl Report {
-    /// What does not work and should.
+    /// Names of configured parts that do not work.
     fn failed(&self) -> Vec<&str> {
         let providers = self.providers.iter().map(|row| (row.status, row.name.as_str()));
         let journal = self.journal.iter().map(|found| (found.status, "the journal"));
@@ -175,26 +174,26 @@ impl Report {
     }
 }
 
-/// The model that is asked when none is named, and why it cannot be, if it cannot.
+/// The default model, and the reason when it cannot be reached.
 fn default_model(registry: &Registry) -> String {
-    let model = registry.config().default_model();
+    let model = registry.settings().default_model();
     match registry.provider(&model, &Route::default()) {
         Ok(_) => model.to_string(),
         Err(failure) => format!("{model}: {failure}"),
     }
 }
 
-/// Tries the sandbox out.
-fn sandbox(project: &Project) -> Finding {
-    // Not beneath /tmp, which a sandbox has of its own.
-    let home = std::env::var_os("HOME").map(std::path::PathBuf::from);
+/// Tries the sandbox.
+fn sandbox(project: &Project, environment: &Environment) -> Finding {
+    // Not below /tmp: the sandbox mounts its own.
+    let home = environment.path("HOME");
     let candidates = [Some(project.folder()), Some(project.root().to_owned()), home];
     let fits = |path: &std::path::PathBuf| path.is_dir() && !path.starts_with("/tmp");
     let Some(scratch) = candidates.into_iter().flatten().find(fits) else {
         let detail = "not tried: there is no folder outside of /tmp to try it in";
         return Finding::new(Status::NotConfigured, detail);
     };
-    match antiphon_sandbox::probe(&hands::worker(), &scratch) {
+    match antiphon_sandbox::probe(&toolset::worker(), &scratch) {
         Ok(report) if report.holds() => {
             let tried: Vec<String> = report.trials.into_iter().map(|trial| trial.what).collect();
             Finding::new(Status::Ready, format!("holds; tried: {}", tried.join(", ")))
@@ -209,23 +208,24 @@ fn sandbox(project: &Project) -> Finding {
     }
 }
 
-fn permissions(project: &Project, config: &Config) -> Finding {
-    let rules = &config.permissions;
+fn permissions(project: &Project, settings: &UserSettings) -> Finding {
+    let rules = &settings.permissions;
     let count = rules.allow.len() + rules.ask.len() + rules.deny.len();
     let said = format!("mode {}, {}", rules.mode, terminal::count(count as u64, "rule"));
-    match Toolset::keeping(project, config) {
+    match Toolset::gate_only(project, settings) {
         Ok(_) => Finding::new(Status::Ready, said),
         Err(failure) => Finding::new(Status::Failed, failure.to_string()),
     }
 }
 
-/// Reads every agent's file, and tries out who works on tasks elsewhere.
+/// Reads every agent file, and tries the runners.
 async fn team(
     project: &Project,
-    config: &Config,
-) -> Result<(Finding, Vec<Runs>, Vec<AgentName>), Failure> {
-    let hands = Toolset::none();
-    let team = Team::usual(project, config, &Allowed::default(), &hands)?;
+    settings: &UserSettings,
+) -> Result<(Finding, Vec<RunnerRow>, Vec<AgentName>), Failure> {
+    let toolset = Toolset::none();
+    let overrides = PermissionOverrides::default();
+    let team = Team::with_project_rules(project, settings, &overrides, &toolset)?;
     let problems: Vec<String> =
         team.agents.problems().iter().map(|problem| visible(&problem.to_string())).collect();
     let names: Vec<AgentName> = team.agents.list().iter().map(|agent| agent.name.clone()).collect();
@@ -235,7 +235,7 @@ async fn team(
     } else {
         Finding::new(Status::Failed, format!("{count}; {}", problems.join("; ")))
     };
-    let peers: Vec<&str> = config.peers.keys().map(String::as_str).collect();
+    let peers: Vec<&str> = settings.peers.keys().map(String::as_str).collect();
     let runners = team.runners.iter().map(|runner| {
         let (status, detail) = match (runner.is_orchestrator(), peers.as_slice()) {
             (true, []) => (Status::NotConfigured, "no [peers.NAME] is configured".to_owned()),
@@ -245,16 +245,16 @@ async fn team(
                 Err(reason) => (Status::Failed, reason),
             },
         };
-        Runs { kind: runner.kind().to_owned(), status, detail }
+        RunnerRow { kind: runner.kind().to_owned(), status, detail }
     });
     let runners = runners.collect();
-    team.disband().await;
+    team.shutdown().await;
     Ok((agents, runners, names))
 }
 
-/// Starts every server that is configured, and ends it again.
-async fn servers(project: &Project, config: &Config) -> Vec<antiphon_mcp::ServerStatus> {
-    let Some(servers) = hands::servers(project, config).await else { return Vec::new() };
+/// Starts every configured MCP server, and stops it again.
+async fn mcp_status(project: &Project, settings: &UserSettings) -> Vec<antiphon_mcp::ServerStatus> {
+    let Some(servers) = toolset::mcp_servers(project, settings).await else { return Vec::new() };
     let status = servers.status();
     servers.shutdown(std::time::Duration::from_secs(5)).await;
     status
@@ -264,7 +264,7 @@ async fn check(name: &str, provider: &ProviderConfig, registry: &Registry) -> Re
     let (status, detail) = match &provider.key {
         Key::Missing { variable } => (Status::NotConfigured, format!("set {variable} to use it")),
         Key::Set { .. } | Key::NotNeeded => {
-            match catalog::models(provider, registry.transport()?).await {
+            match list_models(provider, registry.transport()?).await {
                 Ok(models) => (Status::Ready, format!("answers; models: {}", models.len())),
                 Err(error) => (Status::Failed, error.to_string()),
             }
@@ -279,7 +279,7 @@ async fn check(name: &str, provider: &ProviderConfig, registry: &Registry) -> Re
     })
 }
 
-/// An address as it may be shown.
+/// The address without user name and password.
 fn without_password(address: &str) -> String {
     match (address.split_once("://"), address.rfind('@')) {
         (Some((scheme, _)), Some(at)) => format!("{scheme}://***{}", &address[at..]),
@@ -287,7 +287,7 @@ fn without_password(address: &str) -> String {
     }
 }
 
-/// Opens the journal of this project, if it has one, and looks at every page of it.
+/// Opens the journal of this project, if it has one, and verifies it.
 async fn journal(project: &Project) -> Option<Finding> {
     if !project.has_journal() {
         return None;
@@ -302,7 +302,7 @@ async fn journal(project: &Project) -> Option<Finding> {
     };
     let (status, detail) = match look.await {
         Ok(detail) => (Status::Ready, detail),
-        // Somebody works with it: that is what it is for.
+        // Another process uses it: nothing is wrong.
         Err(failure)
             if failure.exit == Exit::Unavailable && failure.to_string().contains("in use") =>
         {
@@ -324,7 +324,7 @@ fn readable(report: &Report) -> String {
         [] => "none: no AGENTS.md or CLAUDE.md here".to_owned(),
         files => files.join(", "),
     };
-    let runner = |runs: &Runs| format!("{} ({})", runs.kind, runs.detail);
+    let runner = |runs: &RunnerRow| format!("{} ({})", runs.kind, runs.detail);
     let runners: Vec<String> =
         std::iter::once("local".to_owned()).chain(report.runners.iter().map(runner)).collect();
     let runners = runners.join(", ");

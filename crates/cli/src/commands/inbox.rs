@@ -1,67 +1,67 @@
-//! `antiphon inbox`: what waits for agents, and what became of what they were sent. It looks and changes
-//! nothing, also while a server works.
+//! `antiphon inbox`: queued interactions of agents, and the state of sent ones. Read-only, also while a
+//! server runs.
 
-mod at_server;
-mod letter;
+mod show;
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{AgentName, HandlingMode, Salience, TaskStatus, visible};
-use antiphon_project::{Inboxes, Waiting, waiting};
+use antiphon_http::{Inboxes, Waiting, waiting};
+use antiphon_project::agent_files::defined_agents;
+use antiphon_project::environment::Environment;
+use antiphon_project::models::Models;
+use antiphon_project::project::Project;
+use antiphon_project::settings::UserSettings;
 use antiphon_runtime::Orchestrator;
 use clap::Subcommand;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::agents;
-use crate::config::Config;
-use crate::connection::{ProjectServer, journal_reader};
+use crate::connection::ProjectServer;
 use crate::failure::Failure;
-use crate::models::Models;
-use crate::project::Project;
 use crate::terminal;
 
-/// Characters of an interaction that are listed.
+/// Most characters of an interaction in a list.
 const LINE_CHARS_MAX: usize = 60;
 
-/// Look at what waits for agents, and at what became of a request.
+/// List queued interactions, and show the state of one.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
-What an agent has not read waits in its inbox, also while it is stopped. See docs/inbox.md.
+What an agent has not read stays in its inbox, also while it is stopped. See docs/inbox.md.
 
 Examples:
   antiphon inbox list
   antiphon inbox list reviewer --json | jq -r '.[].id'
   antiphon inbox show 4f1c0b")]
 pub(crate) enum Inbox {
-    /// List what waits, in the order of arrival.
+    /// List queued interactions, in the order of arrival.
     #[command(after_help = "\
 Examples:
   antiphon inbox list
   antiphon inbox list reviewer --limit 5
   antiphon inbox list --json | jq '.[] | select(.salience == \"urgent\")'")]
     List {
-        /// Only what waits for this agent.
+        /// Only the inbox of this agent.
         agent: Option<AgentName>,
-        /// At most so many.
+        /// Most interactions to list.
         #[arg(long, default_value = "50", value_name = "N")]
         limit: NonZeroUsize,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Show one interaction: who sent it, what the agent reads of it, and how far it got.
+    /// Show one interaction: its sender, the text the agent reads, and its state.
     #[command(after_help = "\
-How far it got is `waiting`, `read`, or for a request `waiting`, `taken`, `accepted`, `completed` or
-`failed`. Exit code 2 when nobody knows of such an interaction.
+The state is `waiting` or `read`; of a request `waiting`, `taken`, `accepted`, `completed` or `failed`.
+Exit code 2 when there is no such interaction.
 
 Examples:
   antiphon inbox show 4f1c0b
   antiphon inbox show 4f1c0b --json | jq .result")]
     Show {
-        /// Its id, or the beginning of it.
+        /// Id of the interaction, or a prefix of it.
         id: String,
         /// Print JSON.
         #[arg(long)]
@@ -70,19 +70,19 @@ Examples:
 }
 
 impl Inbox {
-    pub(crate) async fn run(self) -> Result<(), Failure> {
-        let project = Project::known()?;
-        let config = Config::load()?;
-        let names = agents::names(&project, &config);
+    pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
+        let project = Project::find_existing(environment)?;
+        let settings = UserSettings::load(environment)?;
+        let names = defined_agents(&project, &settings);
         let books = match ProjectServer::find(&project).await? {
-            Some(_) => journal_reader(&project)?,
-            None => project.reader(Models::new(config))?,
+            Some(_) => ProjectServer::books(&project)?,
+            None => project.reader(Models::new(settings))?,
         };
         match self {
             Self::List { agent, limit, json } => {
                 list(&books, &names, agent.as_ref(), limit, json).await
             }
-            Self::Show { id, json } => letter::show(&books, &names, &id, json).await,
+            Self::Show { id, json } => show::show(&books, &names, &id, json).await,
         }
     }
 }
@@ -117,7 +117,7 @@ async fn list(
     Ok(())
 }
 
-/// How the agents have ended that are not there.
+/// Notes for agents that are not live: failed or stopped.
 async fn endings(
     books: &Orchestrator,
     found: &[QueuedInteraction],
@@ -161,7 +161,7 @@ fn table(found: &[QueuedInteraction], endings: &HashMap<String, &'static str>) -
     terminal::table(&lines)
 }
 
-/// The word that something has in JSON.
+/// The JSON string of a value.
 fn word(value: &impl Serialize) -> String {
     let text = serde_json::to_value(value).ok();
     text.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned()

@@ -1,28 +1,28 @@
-//! `antiphon keys`: who may ask a server beside you. A secret is printed once, and kept nowhere.
+//! `antiphon keys`: API keys of a server. A secret is printed once and stored nowhere.
 
 use std::str::FromStr;
 
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{AgentName, SpendWindow, visible};
 use antiphon_keys::{
-    Holder, Key, KeyId, KeyIdError, KeyName, KeyRingError, KeyStatus, Level, NewKey, RateLimit,
-    SpendLimits,
+    Holder, Key, KeyId, KeyIdError, KeyName, KeyStatus, Level, NewKey, RateLimit, SpendLimits,
 };
+use antiphon_project::environment::Environment;
+use antiphon_project::project::Project;
+use antiphon_project::settings::spend_limit;
 use chrono::{DateTime, TimeDelta, Utc};
 use clap::Subcommand;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 
-use crate::config::limit;
 use crate::failure::Failure;
-use crate::project::Project;
 use crate::terminal;
 
-/// Make, list, change and take back keys for others to ask a server with (see docs/keys.md).
+/// Create, list, rotate and revoke API keys (see docs/keys.md).
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
-A key reaches as far as its level: `read` looks, `write` gives work and stops it, `admin` also answers
-what agents ask. A server that runs takes a change up within a second.
+The level of a key: `read` reads, `write` creates and cancels work, `admin` also decides approvals. A
+running server applies a change within a second.
 
 Examples:
   antiphon keys new --name dashboard
@@ -31,7 +31,7 @@ Examples:
   antiphon keys rotate tR7xQ2pL --grace 1h
   antiphon keys revoke tR7xQ2pL")]
 pub(crate) enum Keys {
-    /// Make a key. Standard output gets the key and nothing else; it is not shown again.
+    /// Create a key. Standard output gets only the key; it is not shown again.
     #[command(after_help = "\
 Examples:
   antiphon keys new --name dashboard
@@ -39,32 +39,32 @@ Examples:
   antiphon keys new --name ci --level write --daily-usd 2 --monthly-usd 20
   antiphon keys new --name helper --agent reviewer --level write --json | jq -r .secret")]
     New {
-        /// What to call it.
+        /// Name of the key.
         #[arg(long, value_name = "TEXT")]
         name: KeyName,
-        /// How far it reaches: `read`, `write` or `admin`.
+        /// Level: `read`, `write` or `admin`.
         #[arg(long, default_value = "read")]
         level: Level,
-        /// How long it is good, as `30d` or `12h`; without an end when absent.
+        /// Lifetime, such as `30d` or `12h`; unlimited when absent.
         #[arg(long, value_name = "TIME")]
         expires: Option<humantime::Duration>,
-        /// How often it may be used, as `60/min`; 600 times a minute when absent.
+        /// Most requests, such as `60/min`; 600 per minute when absent.
         #[arg(long, value_name = "N/min")]
         rate: Option<Rate>,
-        /// What may be spent with it in a day of UTC, in US dollars.
+        /// Spend limit per UTC day, in US dollars.
         #[arg(long, value_name = "USD")]
         daily_usd: Option<f64>,
-        /// What may be spent with it in a month.
+        /// Spend limit per UTC month, in US dollars.
         #[arg(long, value_name = "USD")]
         monthly_usd: Option<f64>,
-        /// The agent that has it: such a key decides nothing that a person is asked.
+        /// Agent that holds the key: such a key cannot decide approvals.
         #[arg(long, value_name = "NAME")]
         agent: Option<AgentName>,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// List keys, the oldest first. Nobody can list secrets.
+    /// List keys, the oldest first. Secrets are never listed.
     #[command(after_help = "\
 Examples:
   antiphon keys list
@@ -74,13 +74,13 @@ Examples:
         #[arg(long)]
         json: bool,
     },
-    /// Give a key a new secret. The old one is refused at once, or after some grace.
+    /// Give a key a new secret. The old one is refused at once, or after --grace.
     #[command(after_help = "\
 Examples:
   antiphon keys rotate tR7xQ2pL
   antiphon keys rotate tR7xQ2pL --grace 1h")]
     Rotate {
-        /// Its id: the part of `ak_ID_SECRET` in the middle.
+        /// Id of the key: the middle part of `ak_ID_SECRET`.
         id: String,
         /// How much longer the old secret works; 30 days at most.
         #[arg(long, value_name = "TIME", default_value = "0s")]
@@ -89,12 +89,12 @@ Examples:
         #[arg(long)]
         json: bool,
     },
-    /// Take a key back, for good.
+    /// Revoke a key for good.
     #[command(after_help = "\
 Examples:
   antiphon keys revoke tR7xQ2pL")]
     Revoke {
-        /// Its id: the part of `ak_ID_SECRET` in the middle.
+        /// Id of the key: the middle part of `ak_ID_SECRET`.
         id: String,
         /// Print JSON.
         #[arg(long)]
@@ -103,8 +103,8 @@ Examples:
 }
 
 impl Keys {
-    pub(crate) fn run(self) -> Result<(), Failure> {
-        let project = Project::here()?;
+    pub(crate) fn run(self, environment: &Environment) -> Result<(), Failure> {
+        let project = Project::find(environment)?;
         match self {
             Self::New { name, level, expires, rate, daily_usd, monthly_usd, agent, json } => {
                 let new = NewKey {
@@ -114,11 +114,11 @@ impl Keys {
                     expires_at: expires.map(|time| until(time.into())).transpose()?,
                     rate_per_minute: rate.map(|Rate(limit)| limit),
                     spend: SpendLimits {
-                        daily_nano_usd_max: limit("--daily-usd", daily_usd)?,
-                        monthly_nano_usd_max: limit("--monthly-usd", monthly_usd)?,
+                        daily_nano_usd_max: spend_limit("--daily-usd", daily_usd)?,
+                        monthly_nano_usd_max: spend_limit("--monthly-usd", monthly_usd)?,
                     },
                 };
-                project.begin()?;
+                project.ensure_journal()?;
                 let (key, secret) = project.keys()?.create(new)?;
                 tell(&key, &secret, json)
             }
@@ -140,7 +140,7 @@ impl Keys {
     }
 }
 
-/// How often, as it is written.
+/// A rate such as `60/min`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rate(RateLimit);
 
@@ -154,25 +154,7 @@ impl FromStr for Rate {
     }
 }
 
-impl From<KeyRingError> for Failure {
-    fn from(error: KeyRingError) -> Self {
-        let message = error.to_string();
-        match error {
-            KeyRingError::Busy { .. } => Self::unavailable(message),
-            KeyRingError::Exposed { .. } | KeyRingError::Foreign { .. } => Self::refused(message),
-            KeyRingError::Unusable { .. }
-            | KeyRingError::Malformed { .. }
-            | KeyRingError::Full
-            | KeyRingError::NoSuchKey { .. }
-            | KeyRingError::Inactive { .. }
-            | KeyRingError::ExpiresInThePast
-            | KeyRingError::GraceTooLong
-            | KeyRingError::AgentAdmin => Self::usage(message),
-        }
-    }
-}
-
-/// Not by `clap`, which repeats what it does not understand: that may be a whole key.
+/// Not parsed by `clap`, whose errors quote the value: it may be a whole key.
 fn parse(id: &str) -> Result<KeyId, Failure> {
     id.parse().map_err(|error: KeyIdError| Failure::usage(error.to_string()))
 }

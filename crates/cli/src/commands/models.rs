@@ -1,13 +1,14 @@
-//! `antiphon models`: who could answer, and for how much.
+//! `antiphon models`: models and their prices.
 
 use antiphon_core::{ModelRef, Price};
+use antiphon_project::environment::Environment;
+use antiphon_project::models::Models as Registry;
+use antiphon_project::models::list_models;
+use antiphon_project::settings::{Key, UserSettings};
 use clap::Args;
 use serde::Serialize;
 
-use crate::catalog;
-use crate::config::{Config, Key};
 use crate::failure::Failure;
-use crate::models::Models as Registry;
 use crate::terminal;
 
 /// List models: those of the configured providers, and those with a known price.
@@ -18,11 +19,11 @@ Examples:
   antiphon models --provider local
   antiphon models --json | jq '.[] | select(.price == null)'")]
 pub(crate) struct Models {
-    /// Only of this provider.
+    /// Only models of this provider.
     #[arg(long, value_name = "NAME")]
     provider: Option<String>,
 
-    /// Do not ask the providers; list what is known without them.
+    /// Do not ask the providers; list the models with known prices.
     #[arg(long)]
     offline: bool,
 
@@ -34,16 +35,16 @@ pub(crate) struct Models {
 #[derive(Serialize)]
 struct Row {
     model: ModelRef,
-    /// Its provider has what it needs to be asked.
+    /// Whether its provider has a key or needs none.
     configured: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     price: Option<Price>,
 }
 
 impl Models {
-    pub(crate) async fn run(self) -> Result<(), Failure> {
-        let registry = Registry::new(Config::load()?);
-        let config = registry.config();
+    pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
+        let registry = Registry::new(UserSettings::load(environment)?);
+        let config = registry.settings();
         if let Some(name) = self.provider.as_ref().filter(|n| !config.providers.contains_key(*n)) {
             return Err(Failure::usage(format!("there is no provider `{name}`")));
         }
@@ -55,7 +56,7 @@ impl Models {
             let configured = !matches!(provider.key, Key::Missing { .. });
             let mut names: Vec<ModelRef> = Vec::new();
             if configured && !self.offline {
-                match catalog::models(provider, registry.transport()?).await {
+                match list_models(provider, registry.transport()?).await {
                     Ok(found) => names.extend(
                         found.iter().filter_map(|m| ModelRef::parse(&format!("{name}/{m}")).ok()),
                     ),

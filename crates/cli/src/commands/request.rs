@@ -1,5 +1,5 @@
-//! `antiphon request`: drops a control request and waits for its response, which is the same whether a
-//! server answers or this process does. What is not answered in time stays where it was dropped.
+//! `antiphon request`: drops a control request and waits for its response, which is the same from a server
+//! and from this process. A request without a response in time stays in its folder.
 
 use std::fs::File;
 use std::io::Read;
@@ -12,36 +12,35 @@ use antiphon_core::visible;
 use antiphon_file_drop::{
     DropError, OrderStatus, REQUEST_BYTES_MAX, Response, ResponseError, drop_and_wait, watch,
 };
+use antiphon_project::agent_files::{AgentFiles, folders};
+use antiphon_project::control_orders::{Execution, ProjectOrders, drop_settings};
+use antiphon_project::environment::Environment;
+use antiphon_project::models::Models;
+use antiphon_project::project::Project;
+use antiphon_project::project_task_factory::ProjectTaskFactory;
+use antiphon_project::settings::UserSettings;
+use antiphon_project::team::Team;
+use antiphon_project::toolset::{PermissionOverrides, Toolset};
 use clap::Args;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::agents::folders;
-use crate::config::Config;
 use crate::connection::ProjectServer;
-use crate::desk::ProjectTaskFactory;
 use crate::failure::{Exit, Failure};
-use crate::hands::{Allowed, Toolset};
-use crate::models::Models;
-use crate::orders::{ProjectOrders, Working, drop_settings};
-use crate::project::Project;
-use crate::prompt::Rules;
-use crate::shelf::AgentFiles;
-use crate::team::Team;
 use crate::terminal;
 
-/// Who asks, as the folder of the request says.
+/// Requester of this command: the name of the request's folder.
 const REQUESTER: &str = "cli";
 
 /// Drop a control request, and wait for its response (see docs/file-drop.md).
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A request is a JSON object with an `action`: spawn_agent, stop_agent, update_agent_context, send, invoke
-or cancel. It goes into .antiphon/requests/cli, where `antiphon serve` answers it; without a server it is
-answered by this command, and what it asks for is kept until there is one.
+or cancel. It goes into .antiphon/requests/cli, where `antiphon serve` carries it out; without a server
+this command records it, and the next server runs its task.
 
-Exit code 0 when it was carried out, 1 when a task that was waited for has failed, 2 when it makes no
-sense here, 3 when it is not allowed, 4 when there was no response in time.
+Exit code 0 when it was carried out, 1 when an awaited task has failed, 2 when the request is invalid,
+3 when it is not allowed, 4 when there was no response in time.
 
 Examples:
   antiphon request spawn.json
@@ -61,13 +60,13 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    pub(crate) async fn run(self) -> Result<(), Failure> {
+    pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
         let request = self.read()?;
-        let project = Project::here()?;
+        let project = Project::find(environment)?;
         let response = if ProjectServer::find(&project).await?.is_some() {
             self.drop_in(&project, request).await?
         } else {
-            self.alone(&project, request).await?
+            self.carry_out(environment, &project, request).await?
         };
         if self.json {
             terminal::print(&terminal::json(&response)?);
@@ -90,49 +89,48 @@ impl Request {
         })
     }
 
-    /// Answers it here: nobody else does.
-    async fn alone(&self, project: &Project, request: Vec<u8>) -> Result<Response, Failure> {
-        let config = Config::load()?;
-        let hands = Toolset::none();
-        let rules = Rules::find(config.path.parent(), project.root(), project.working_folder());
-        let team = Team::of(project, &config, &Allowed::default(), &hands, &rules)?;
-        let default_model = config.default_model();
-        let [folder, _] = folders(project, &config);
-        let terminals = config.terminals.keys().cloned().collect();
-        let keeper = project.keeper_of(Models::new(config), hands, &team);
-        let orchestrator = match keeper {
+    /// Carries the request out in this process, because no server runs.
+    async fn carry_out(
+        &self,
+        environment: &Environment,
+        project: &Project,
+        request: Vec<u8>,
+    ) -> Result<Response, Failure> {
+        let settings = UserSettings::load(environment)?;
+        let toolset = Toolset::none();
+        let rules = project.rules(&settings);
+        let overrides = PermissionOverrides::default();
+        let team = Team::of(project, &settings, &overrides, &toolset, &rules)?;
+        let [folder, _] = folders(project, &settings);
+        let terminals = settings.terminals.keys().cloned().collect();
+        let models = Models::new(settings);
+        let orchestrator = match project.recording_orchestrator_with(models, toolset, &team) {
             Ok(orchestrator) => orchestrator,
-            Err(failure) => {
-                // A server may have been faster.
-                ProjectServer::find_instead(project, failure).await?;
+            Err(error) => {
+                // A server may have started meanwhile.
+                ProjectServer::instead(project, error.into()).await?;
                 return self.drop_in(project, request).await;
             }
         };
         let files = AgentFiles::new(&orchestrator, &team.agents, folder);
-        let desk = Arc::new(ProjectTaskFactory {
-            orchestrator: orchestrator.clone(),
-            models: Models::new(Config::load()?),
-            default_model,
-            root: project.root().to_owned(),
-            rules,
-            shelf: files.clone(),
-        });
-        let working = Working::Nobody;
-        let orders = ProjectOrders { orchestrator, desk, shelf: files, terminals, working };
+        let models = Models::new(UserSettings::load(environment)?);
+        let tasks = ProjectTaskFactory::new(project, &orchestrator, models, rules, files.clone());
+        let (tasks, execution) = (Arc::new(tasks), Execution::RecordOnly);
+        let orders = ProjectOrders { orchestrator, tasks, files, terminals, execution };
         let stop = CancellationToken::new();
-        let door = watch(project.root(), drop_settings(), Arc::new(orders), stop.clone());
-        let asked = async {
+        let file_drop = watch(project.root(), drop_settings(), Arc::new(orders), stop.clone());
+        let answered = async {
             let response = self.drop_in(project, request).await;
             stop.cancel();
             response
         };
-        let (door, response) = tokio::join!(door, asked);
-        team.disband().await;
-        door.map_err(|error| Failure::failed(error.to_string()))?;
+        let (file_drop, response) = tokio::join!(file_drop, answered);
+        team.shutdown().await;
+        file_drop.map_err(|error| Failure::failed(error.to_string()))?;
         response
     }
 
-    /// The request, which is a JSON object at least.
+    /// Reads the request, which must be a JSON object.
     fn read(&self) -> Result<Vec<u8>, Failure> {
         let shown = self.file.display();
         let refuse = |reason: String| Failure::usage(format!("{shown}: {reason}"));
@@ -148,12 +146,12 @@ impl Request {
             return Err(refuse(format!("a request may have {REQUEST_BYTES_MAX} bytes")));
         }
         serde_json::from_slice::<Map<String, Value>>(&bytes)
-            .map_err(|error| refuse(format!("it is no JSON object: {error}")))?;
+            .map_err(|error| refuse(format!("not a JSON object: {error}")))?;
         Ok(bytes)
     }
 }
 
-/// Nobody answers what is in a folder that others may look into.
+/// Refuses a request folder that other users can read: the file drop ignores it.
 fn check_private(folder: &Path) -> Result<(), Failure> {
     let Ok(about) = std::fs::symlink_metadata(folder) else { return Ok(()) };
     let mode = about.permissions().mode() & 0o7777;
@@ -188,7 +186,7 @@ fn word(status: OrderStatus) -> String {
     word.as_str().unwrap_or_default().replace('_', " ")
 }
 
-/// What a response means to the shell.
+/// The exit code of a response.
 fn outcome(response: &Response) -> Result<(), Failure> {
     if let Some(ResponseError { code, message }) = &response.error {
         let exit = match code.as_str() {

@@ -1,47 +1,43 @@
-//! `antiphon restore`: a backup in place of the journal.
+//! `antiphon restore`: replaces the journal by a backup.
 
-use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::time::Instant;
 
-use antiphon_core::WaitingFor;
-use antiphon_core::port::{Clock, SystemClock, TaskQuery, TaskSelector};
+use antiphon_core::port::{Clock, SystemClock};
+use antiphon_project::environment::Environment;
+use antiphon_project::models::Models;
+use antiphon_project::project::Project;
+use antiphon_project::restored_journal::pause_unfinished;
+use antiphon_project::settings::UserSettings;
 use antiphon_sqlite::Replace;
 use clap::Args;
 use serde::Serialize;
 
-use super::backup::{Teller, blocking, explained, told};
-use crate::config::Config;
+use super::backup::{ProgressPrinter, blocking, summary, with_advice};
 use crate::failure::Failure;
-use crate::models::Models;
-use crate::project::Project;
 use crate::terminal;
 
-/// How long a journal that was paused may take to be closed.
-const CLOSING_MAX: Duration = Duration::from_secs(10);
-
-/// Put a backup in place of the journal of this project (see docs/backup.md).
+/// Replace the journal of this project by a backup (see docs/backup.md).
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Nobody may work on the project meanwhile: end `antiphon serve` first. The backup is checked before
-anything is touched, and takes the place of the journal in one step. Killed at any moment, the
-journal is the old one or the restored one.
+Stop `antiphon serve` first. The backup is checked before anything changes, and replaces the journal in
+one step: if the command is killed, the journal is either the old one or the restored one.
 
-Tasks that had not ended when the backup was made go on from there with the next `antiphon serve`.
-What they did since they may do again: with --paused they wait for `antiphon tasks resume TASK`.
+Tasks that had not ended when the backup was made continue from there with the next `antiphon serve`,
+and may repeat what they did since. With --paused they wait for `antiphon tasks resume TASK`.
 
 Examples:
   antiphon restore ~/backups/project.db               # into a folder without a journal
-  antiphon restore --force ~/backups/project.db       # the old journal is kept beside it
+  antiphon restore --force ~/backups/project.db       # keeps the old journal next to it
   antiphon restore --force --paused ~/backups/project.db
   antiphon restore project.db --json | jq .unfinished")]
 pub(crate) struct Restore {
-    /// What `antiphon backup` wrote, or a journal that was kept.
+    /// A backup, or a journal that an earlier restore kept.
     file: PathBuf,
-    /// Also when a journal is there. It is kept as `journal.db.before-TIME`.
+    /// Replace an existing journal. It is kept as `journal.db.before-TIME`.
     #[arg(long)]
     force: bool,
-    /// Pause every task that has not ended.
+    /// Pause every unfinished task.
     #[arg(long)]
     paused: bool,
     /// Print JSON.
@@ -58,20 +54,20 @@ struct Row {
     unfinished: u64,
     bytes: u64,
     schema: u32,
-    /// How many were paused for it.
+    /// Tasks that were paused.
     paused: usize,
-    /// Where the journal is that was there.
+    /// Path of the replaced journal.
     #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<PathBuf>,
     took_ms: u128,
 }
 
 impl Restore {
-    pub(crate) async fn run(self) -> Result<(), Failure> {
+    pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
         let Self { file, force, paused, json } = self;
-        let (project, began) = (Project::here()?, Instant::now());
-        // A folder of ours is a folder of ours from here on.
-        project.break_ground()?;
+        let (project, began) = (Project::find(environment)?, Instant::now());
+        // Untrusted files are dealt with before a journal makes the folder trusted.
+        project.prepare_journal()?;
         let replace = if force { Replace::Always } else { Replace::Never };
         let (from, journal) = (file.clone(), project.journal_path());
         let ready = blocking(move || {
@@ -79,14 +75,21 @@ impl Restore {
                 &from,
                 &journal,
                 replace,
-                &mut Teller::new().listening(),
+                &mut ProgressPrinter::new().callback(),
             )
         });
-        let ready = ready
-            .await?
-            .map_err(|error| explained(error, "--force keeps it beside the restored one"))?;
+        let ready = ready.await?.map_err(|error| {
+            with_advice(error, "replace it with --force, which keeps the old one")
+        })?;
         let backup = ready.backup().clone();
-        let paused = if paused { Some(pause_all(ready.staged()).await?) } else { None };
+        let paused = if paused {
+            Some(
+                pause_unfinished(ready.staged(), Models::new(UserSettings::load(environment)?))
+                    .await?,
+            )
+        } else {
+            None
+        };
         let restored = blocking(move || ready.put_in_place(SystemClock.now())).await??;
         let took = began.elapsed();
         if json {
@@ -98,50 +101,33 @@ impl Restore {
             terminal::print(&terminal::json(&row)?);
             return Ok(());
         }
-        let mut text = format!("restored {} in {:.1} s\n", told(&backup), took.as_secs_f64());
+        let mut text = format!("restored {} in {:.1} s\n", summary(&backup), took.as_secs_f64());
         if let Some(before) = &restored.before {
             let name = before.display().to_string();
-            text.extend(["the journal that was here is kept as ", &name, "\n"]);
+            text.extend(["the replaced journal is kept as ", &name, "\n"]);
         }
-        text.push_str(&after(backup.unfinished, paused));
+        text.push_str(&unfinished_note(backup.unfinished, paused));
         terminal::print(&text);
         Ok(())
     }
 }
 
-/// What becomes of what had not ended. `paused` are those that were paused for it, if that was asked
-/// for.
-fn after(unfinished: u64, paused: Option<usize>) -> String {
+/// What happens to unfinished tasks. `paused` is how many were paused; `None` without `--paused`.
+fn unfinished_note(unfinished: u64, paused: Option<usize>) -> String {
     match (unfinished, paused) {
         (0, _) => String::new(),
         (_, None) => format!(
-            "{} had not ended: `antiphon serve` goes on with them as they were, and may repeat what they \
-             did since. See them with `antiphon tasks list --unfinished`\n",
+            "{} had not ended: `antiphon serve` continues them from the backup, and may repeat what they did \
+             since. See `antiphon tasks list --unfinished`\n",
             terminal::count(unfinished, "task")
         ),
         (_, Some(0)) => format!(
-            "{} had not ended, and all were paused already: go on with `antiphon tasks resume TASK`\n",
+            "{} had not ended, and all were paused already: continue with `antiphon tasks resume TASK`\n",
             terminal::count(unfinished, "task")
         ),
         (_, Some(paused)) => format!(
-            "{} now paused: go on with `antiphon tasks resume TASK`\n",
+            "{} now paused: continue with `antiphon tasks resume TASK`\n",
             terminal::count(paused as u64, "task")
         ),
     }
-}
-
-/// Pauses everything that has not ended in a journal that is not in its place yet. Says how many
-/// that were.
-async fn pause_all(journal: &Path) -> Result<usize, Failure> {
-    let keeper = Project::keeper_at(journal, Models::new(Config::load()?))?;
-    let query = TaskQuery { which: TaskSelector::Unfinished, limit: NonZeroUsize::MAX };
-    let unfinished = keeper.tasks(query).await?;
-    let mut paused = 0;
-    for task in unfinished.iter().filter(|task| task.waiting_for != Some(WaitingFor::Resume)) {
-        keeper.pause(&task.task_id).await?;
-        paused += 1;
-    }
-    // It has to be closed before it is moved.
-    keeper.shutdown(CLOSING_MAX).await;
-    Ok(paused)
 }

@@ -1,62 +1,58 @@
-//! `antiphon serve`: the orchestrator behind an HTTP door, until somebody ends it.
+//! `antiphon serve`: the orchestrator behind its HTTP interfaces, until a signal stops it.
 
-mod attendants;
 mod files;
 mod listening;
-mod papers;
-mod watching;
+pub(super) mod webhooks;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_http::Webhooks;
-use antiphon_interface_transport::{Interface, Keys, Limits, ServerConfig, ServerDeps, serve};
+use antiphon_http::{Keys, Limits, ServerConfig, ServerDeps, Token, live_agents, serve};
 use antiphon_permissions::Mode;
-use antiphon_project::live_agents;
+use antiphon_project::agent_files::{AgentFiles, folders};
+use antiphon_project::background_services::{BackgroundServices, ServiceDeps};
+use antiphon_project::control_orders::{Execution, ProjectOrders, drop_settings};
+use antiphon_project::environment::Environment;
+use antiphon_project::models::Models;
+use antiphon_project::project::Project;
+use antiphon_project::project_task_factory::ProjectTaskFactory;
+use antiphon_project::server_files::{FolderTrust, ServerAddress, ServerFiles};
+use antiphon_project::settings::UserSettings;
+use antiphon_project::team::Team;
+use antiphon_project::telemetry_follower::TelemetryFollower;
+use antiphon_project::toolset::{PermissionOverrides, Toolset};
+use antiphon_runtime::ApprovalPolicy;
 use antiphon_telemetry::{Metrics, Telemetry, Traces};
 use clap::Args;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-use super::agents::folders;
-use super::run::{Ask, ModeName};
-use crate::config::{Config, webhooks};
-use crate::desk::ProjectTaskFactory;
+use super::run::ModeName;
 use crate::failure::Failure;
-use crate::hands::{Allowed, Toolset};
 use crate::log::LogFormat;
-use crate::models::Models;
-use crate::orders::{ProjectOrders, Working, drop_settings};
-use crate::project::Project;
-use crate::prompt::Rules;
-use crate::shelf::AgentFiles;
-use crate::team::Team;
 use crate::terminal;
-use attendants::{BackgroundServices, Needs};
-use files::{Wanted, make_room};
+use files::{ConnectionLimit, raise_file_limit};
 use listening::{Listening, Opened, SocketFile};
-use papers::{Folder, ServerFiles, Where};
-use watching::Watching;
+use webhooks::webhooks;
 
-/// The most connections that can be asked for.
+/// Largest value of `--connections-max`.
 const CONNECTIONS_MAX: i64 = 1_000_000;
 
-/// How long tasks and servers of tools may take to come to rest.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long running tasks and MCP servers may take to stop.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Listen for tasks over HTTP (see docs/server.md).
+/// Serve this project over HTTP (see docs/server.md).
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The server works on the tasks of this project, those that were cut off first, until Ctrl-C or
-SIGTERM. What needs somebody's word waits for it: `POST /v1/approvals/ID`. Every request needs the
-token in .antiphon/token, which is made at the first start, or a key (`antiphon keys new`); events of
-your [webhooks.SOURCE] are signed instead (docs/webhooks.md). It also listens on .antiphon/server.sock.
+The server runs the tasks of this project, interrupted ones first, until Ctrl-C or SIGTERM. A call
+that needs approval waits for a decision: `POST /v1/approvals/ID`. Every request needs the token in
+.antiphon/token, which is created at the first start, or a key (`antiphon keys new`); events of your
+[webhooks.SOURCE] are signed instead (docs/webhooks.md). It also listens on .antiphon/server.sock.
 
-It is also who live agents read their inboxes under (docs/inbox.md), who runs your schedules
-(docs/schedules.md), and who answers requests that are dropped as files in .antiphon/requests
-(docs/file-drop.md). What it does is counted at /metrics (docs/metrics.md); ANTIPHON_LOG=info says
-more of it on standard error.
+The server runs live agents (docs/inbox.md) and your schedules (docs/schedules.md), and carries out
+requests that are dropped as files in .antiphon/requests (docs/file-drop.md). Metrics are at /metrics
+(docs/metrics.md); ANTIPHON_LOG=info logs more on standard error.
 
 Examples:
   antiphon serve
@@ -69,31 +65,31 @@ pub(crate) struct Serve {
     #[command(flatten)]
     listening: Listening,
 
-    /// A name that clients know this server by, as HOST or HOST:PORT; may be given again.
+    /// Host name that clients may use, as HOST or HOST:PORT; repeatable.
     #[arg(long, value_name = "HOST")]
     allow_host: Vec<String>,
 
-    /// Connections at a time, 4096 when absent; the next one waits.
+    /// Most connections at a time, 4096 when absent; further connections wait.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=CONNECTIONS_MAX))]
     connections_max: Option<u32>,
 
-    /// Allow what this rule covers, as `bash(git push *)`; may be given again.
+    /// Allow calls that this rule covers, such as `bash(git push *)`; repeatable.
     #[arg(long, value_name = "RULE")]
     allow: Vec<String>,
 
-    /// What holds where no rule does; the configured one, or `workspace`, when absent.
+    /// Permission mode where no rule applies; the configured one, or `workspace`, when absent.
     #[arg(long, value_name = "MODE")]
     mode: Option<ModeName>,
 
-    /// Let commands use the network.
+    /// Allow commands to use the network.
     #[arg(long)]
     network: bool,
 
-    /// End when the process that started this one does.
+    /// Stop when the parent process ends.
     #[arg(long, hide = true)]
     end_with_parent: bool,
 
-    /// How lines on standard error are written.
+    /// Format of the log on standard error.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
 }
@@ -103,101 +99,100 @@ impl Serve {
         self.log_format
     }
 
-    pub(crate) async fn run(self) -> Result<(), Failure> {
+    pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
         self.listening.check()?;
         self.tie_to_parent()?;
         let limits = self.limits()?;
-        let models = Models::new(Config::load()?);
-        let telemetry = telemetry(models.config())?;
-        let project = Project::here()?;
-        // Before the journal is opened, which makes one.
-        let folder = if project.has_journal() { Folder::Ours } else { Folder::Fresh };
-        let allowed = self.allowed();
-        let hands = Toolset::of(&project, models.config(), &allowed).await?;
-        let hands = hands.asking(Some(Ask::Wait), false);
-        let (servers, secrets) = (hands.servers.clone(), hands.secrets.clone());
-        let config = models.config();
-        let rules = Rules::find(config.path.parent(), project.root(), project.working_folder());
-        let default_model = config.default_model();
-        let schedules = config.schedules.clone();
-        let [new_agents, _] = folders(&project, config);
-        let terminals = config.terminals.keys().cloned().collect();
-        let webhooks = webhooks(&config.webhooks)?;
-        let mut team = Team::of(&project, models.config(), &allowed, &hands, &rules)?;
-        let orchestrator = project.orchestrator(models, hands, &team)?;
+        let models = Models::new(UserSettings::load(environment)?);
+        let settings = models.settings();
+        let telemetry = telemetry(settings)?;
+        let project = Project::find(environment)?;
+        // Before the journal is opened, which creates it.
+        let trust =
+            if project.has_journal() { FolderTrust::Trusted } else { FolderTrust::Untrusted };
+        let overrides = self.overrides();
+        let toolset = Toolset::of(&project, settings, &overrides).await?;
+        let toolset = toolset.with_approvals(ApprovalPolicy::Wait { timeout: None });
+        let (mcp, secrets) = (toolset.mcp.clone(), toolset.secrets.clone());
+        let rules = project.rules(settings);
+        let schedules = settings.schedules.clone();
+        let [new_agents, _] = folders(&project, settings);
+        let terminals = settings.terminals.keys().cloned().collect();
+        let webhooks = webhooks(&settings.webhooks, environment)?;
+        let mut team = Team::of(&project, settings, &overrides, &toolset, &rules)?;
+        let orchestrator = project.orchestrator(models, toolset, &team)?;
         let keys = Some(keys(&project)?);
-        let papers = ServerFiles::new(&project.folder());
-        let token = papers.token(folder)?;
+        let server_files = ServerFiles::new(&project.folder());
+        let token = token(&server_files, trust)?;
         secrets.add(token.secret());
         let files = AgentFiles::new(&orchestrator, &team.agents, new_agents);
-        let desk = Arc::new(ProjectTaskFactory {
-            orchestrator: orchestrator.clone(),
-            // Only asked whether a model is there: what it answers is asked elsewhere.
-            models: Models::new(Config::load()?),
-            default_model,
-            root: project.root().to_owned(),
+        let checked_models = Models::new(UserSettings::load(environment)?);
+        let tasks = Arc::new(ProjectTaskFactory::new(
+            &project,
+            &orchestrator,
+            checked_models,
             rules,
-            shelf: files.clone(),
-        });
+            files.clone(),
+        ));
         let doors = ServerDeps {
             orchestrator: orchestrator.clone(),
-            task_factory: Arc::clone(&desk) as _,
+            desk: Arc::clone(&tasks) as _,
             token,
             hosts: self.allow_host.clone(),
             limits,
         };
         let orders = ProjectOrders {
             orchestrator: orchestrator.clone(),
-            desk,
-            shelf: files,
+            tasks,
+            files,
             terminals,
-            working: Working::Here,
+            execution: Execution::Running,
         };
-        let needs = Needs {
+        let services = ServiceDeps {
             orchestrator: orchestrator.clone(),
             orders: Arc::new(orders),
             root: project.root().to_owned(),
             folder: project.folder(),
             schedules,
-            gone: std::mem::replace(&mut team.gone, mpsc::channel(1).1),
+            removed: std::mem::replace(&mut team.removed, mpsc::channel(1).1),
         };
-        let watching = Watching::begin(&orchestrator, &telemetry).await?;
-        let (telemetry, interface) = (Some(telemetry), interface(webhooks));
-        let house = ServerConfig { deps: doors, keys, telemetry, interface };
-        let served = self.serve(house, &papers, needs).await;
-        papers.forget();
-        orchestrator.shutdown(PATIENCE).await;
-        watching.end().await;
-        team.disband().await;
-        if let Some(servers) = servers {
-            servers.shutdown(PATIENCE).await;
+        let follower = TelemetryFollower::start(&orchestrator, &telemetry).await?;
+        let (telemetry, webhooks) = (Some(telemetry), Some(webhooks));
+        let server = ServerConfig { doors, keys, telemetry, webhooks };
+        let ended = self.serve(server, &server_files, services).await;
+        server_files.unpublish();
+        orchestrator.shutdown(SHUTDOWN_TIMEOUT).await;
+        follower.shutdown().await;
+        team.shutdown().await;
+        if let Some(mcp) = mcp {
+            mcp.shutdown(SHUTDOWN_TIMEOUT).await;
         }
-        served
+        ended
     }
 
     fn tie_to_parent(&self) -> Result<(), Failure> {
         if !self.end_with_parent {
             return Ok(());
         }
-        let refuse = |error| Failure::failed(format!("cannot be tied to its parent: {error}"));
+        let refuse = |error| Failure::failed(format!("cannot follow the parent process: {error}"));
         set_parent_process_death_signal(Some(Signal::TERM)).map_err(refuse)
     }
 
-    /// How much anybody gets, once there is room for it.
+    /// Limits of the server. Raises the limit of open files for its connections.
     fn limits(&self) -> Result<Limits, Failure> {
         let limits = Limits::default();
-        let (connections_max, wanted) = match self.connections_max {
+        let (connections_max, limit) = match self.connections_max {
             Some(connections) => {
-                (usize::try_from(connections).unwrap_or(usize::MAX), Wanted::Asked)
+                (usize::try_from(connections).unwrap_or(usize::MAX), ConnectionLimit::Requested)
             }
-            None => (limits.connections_max, Wanted::Default),
+            None => (limits.connections_max, ConnectionLimit::Default),
         };
-        make_room(connections_max as u64, wanted)?;
+        raise_file_limit(connections_max as u64, limit)?;
         Ok(Limits { connections_max, ..limits })
     }
 
-    fn allowed(&self) -> Allowed {
-        Allowed {
+    fn overrides(&self) -> PermissionOverrides {
+        PermissionOverrides {
             mode: self.mode.map(Mode::from),
             rules: self.allow.clone(),
             network: self.network,
@@ -206,65 +201,65 @@ impl Serve {
 
     async fn serve(
         &self,
-        house: ServerConfig,
-        papers: &ServerFiles,
-        needs: Needs,
+        server: ServerConfig,
+        server_files: &ServerFiles,
+        deps: ServiceDeps,
     ) -> Result<(), Failure> {
-        let ended = ended()?;
-        let opened = self.listening.open(papers.folder()).await?;
-        let orchestrator = &house.deps.orchestrator;
+        let stop_signal = stop_signal()?;
+        let opened = self.listening.open(server_files.folder()).await?;
+        let orchestrator = &server.doors.orchestrator;
         let recovered = orchestrator.recover().await?;
         let live = live_agents(orchestrator).await?;
-        let schedules = needs.schedules.iter().count();
-        // Those are at rest, not cut off.
-        let begun = recovered.begun.iter().filter(|task_id| !live.contains_key(task_id)).count();
-        let attendants = BackgroundServices::begin(needs)?;
+        let schedules = deps.schedules.iter().count();
+        // Live agents are idle, not interrupted.
+        let resumed = recovered.begun.iter().filter(|task_id| !live.contains_key(task_id)).count();
+        let services = BackgroundServices::start(deps)?;
         let Opened { listeners, url, socket } = opened;
-        let at = Where { url: url.as_deref(), socket: socket.as_ref().map(SocketFile::path) };
-        let served = match papers.publish(at) {
+        let address =
+            ServerAddress { url: url.as_deref(), socket: socket.as_ref().map(SocketFile::path) };
+        let ended = match server_files.publish(address) {
             Ok(()) => {
-                announce(at, papers, &Beginning { begun, live: live.len(), schedules });
-                // Nothing new comes in by any door then.
-                let ended = async {
-                    ended.await;
-                    attendants.stop();
+                announce(
+                    address,
+                    server_files,
+                    &StartCounts { resumed, live: live.len(), schedules },
+                );
+                // The services accept nothing new from then on.
+                let stopped = async {
+                    stop_signal.await;
+                    services.stop();
                 };
                 let refuse = |error| Failure::unavailable(format!("cannot listen: {error}"));
-                serve(listeners, house, ended).await.map_err(refuse)
+                serve(listeners, server, stopped).await.map_err(refuse)
             }
-            Err(failure) => Err(failure),
+            Err(error) => Err(error.into()),
         };
-        attendants.end().await;
-        served
+        services.shutdown().await;
+        ended
     }
 }
 
-/// All HTTP interfaces.
-fn interface(webhooks: Webhooks) -> Interface {
-    antiphon_http::interface(Some(webhooks)).merge(antiphon_openai_api::interface())
-}
-
-/// Who counts what a server does, and tells a collector if the user has one.
-fn telemetry(config: &Config) -> Result<Telemetry, Failure> {
+/// Metrics and traces, with an exporter if the user has configured one.
+fn telemetry(settings: &UserSettings) -> Result<Telemetry, Failure> {
     Ok(Telemetry {
-        metrics: Metrics::with_prices(config.prices.clone()),
+        metrics: Metrics::with_prices(settings.prices.clone()),
         traces: Traces::new(),
-        exporter: config.telemetry.exporter()?,
+        exporter: settings.telemetry.exporter(&settings.environment)?,
     })
 }
 
-/// What a server begins with.
-struct Beginning {
-    /// Tasks that had been cut off.
-    begun: usize,
-    /// Agents that are there for what arrives.
+/// Counts that the start of a server reports.
+struct StartCounts {
+    /// Interrupted tasks that it resumes.
+    resumed: usize,
+    /// Live agents.
     live: usize,
     schedules: usize,
 }
 
-/// Ready when somebody wants the program to end. It listens from the moment this returns.
-fn ended() -> Result<impl Future<Output = ()> + Send, Failure> {
-    let fault = |error: std::io::Error| Failure::failed(format!("cannot hear signals: {error}"));
+/// Completes on Ctrl-C or SIGTERM. Signals are caught from the moment this returns.
+fn stop_signal() -> Result<impl Future<Output = ()> + Send, Failure> {
+    let fault = |error: std::io::Error| Failure::failed(format!("cannot catch signals: {error}"));
     let mut interrupt = signal(SignalKind::interrupt()).map_err(fault)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(fault)?;
     Ok(async move {
@@ -275,28 +270,28 @@ fn ended() -> Result<impl Future<Output = ()> + Send, Failure> {
     })
 }
 
-fn announce(at: Where<'_>, papers: &ServerFiles, beginning: &Beginning) {
-    let token = papers.token_path().display();
-    let going_on = match beginning.begun {
+fn announce(address: ServerAddress<'_>, server_files: &ServerFiles, counts: &StartCounts) {
+    let token = server_files.token_path().display();
+    let resuming = match counts.resumed {
         0 => String::new(),
-        begun => {
-            let tasks = terminal::count(begun as u64, "task");
-            format!("going on with {tasks} that had been cut off\n")
+        resumed => {
+            let tasks = terminal::count(resumed as u64, "interrupted task");
+            format!("resuming {tasks}\n")
         }
     };
-    let live = terminal::count(beginning.live as u64, "live agent");
-    let schedules = terminal::count(beginning.schedules as u64, "schedule");
+    let live = terminal::count(counts.live as u64, "live agent");
+    let schedules = terminal::count(counts.schedules as u64, "schedule");
     let settings = drop_settings();
     let folders = settings.folders.iter().map(|folder| folder.path.display().to_string());
     let folders = folders.collect::<Vec<_>>().join(" and ");
-    let socket = at.socket.map(|path| path.display().to_string()).unwrap_or_default();
-    let (place, url) = match at.url {
+    let socket = address.socket.map(|path| path.display().to_string()).unwrap_or_default();
+    let (place, url) = match address.url {
         Some(url) => (url.to_owned(), url.to_owned()),
         None => (socket.clone(), format!("--unix-socket '{socket}' http://localhost")),
     };
     terminal::print(&format!(
-        "listening on {place}\nthe token is in {token}\n{live}, {schedules}; requests are taken from \
-         {folders}\n{going_on}\n  \
+        "listening on {place}\nthe token is in {token}\n{live}, {schedules}; requests are read from \
+         {folders}\n{resuming}\n  \
          curl -H \"Authorization: Bearer $(cat '{token}')\" -H 'Content-Type: application/json' \\\n    \
          -d '{{\"message\": \"Hello\"}}' {url}/v1/tasks\n\n"
     ));
@@ -304,4 +299,11 @@ fn announce(at: Where<'_>, papers: &ServerFiles, beginning: &Beginning) {
 
 fn keys(project: &Project) -> Result<Keys, Failure> {
     Keys::new(project.keys()?).map_err(|error| Failure::failed(error.to_string()))
+}
+
+fn token(files: &ServerFiles, trust: FolderTrust) -> Result<Token, Failure> {
+    Token::new(files.token(trust)?).map_err(|error| {
+        let path = files.token_path().display();
+        Failure::usage(format!("{path} holds no token: {error}; remove it for a new one"))
+    })
 }

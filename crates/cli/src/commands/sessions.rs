@@ -11,25 +11,27 @@ use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{
     AssistantBlock, InputBlock, Message, Session, SessionId, SessionSummary, UserMessage, visible,
 };
-use antiphon_project::session_of;
+use antiphon_http::session_of;
+use antiphon_project::environment::Environment;
+use antiphon_project::models::Models;
+use antiphon_project::project::Project;
+use antiphon_project::saved_session;
+use antiphon_project::settings::UserSettings;
+use antiphon_project::toolset::Toolset;
 use antiphon_runtime::Orchestrator;
 use clap::Subcommand;
 
-use crate::config::Config;
 use crate::connection::Connection;
 use crate::failure::Failure;
-use crate::hands::Toolset;
-use crate::models::Models;
-use crate::project::Project;
 use crate::terminal;
 
-/// Sessions that are searched for the one that is meant.
+/// Most sessions that are searched.
 const SESSIONS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
 
-/// Look at conversations, take them elsewhere and bring them here.
+/// List, show, export, import and fork conversations.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
-A conversation is named by its id, by the beginning of it, by `last`, or by a session file.
+Name a conversation by its id, a prefix of it, `last`, or a session file.
 
 Examples:
   antiphon sessions list
@@ -42,16 +44,16 @@ Examples:
 pub(crate) enum Sessions {
     /// List conversations, the newest first.
     List {
-        /// At most so many.
+        /// Most conversations to list.
         #[arg(long, default_value = "20", value_name = "N")]
         limit: NonZeroUsize,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Show what was said.
+    /// Show the messages of a conversation.
     Show {
-        /// Which.
+        /// Id of the conversation, a prefix of it, `last`, or a session file.
         session: String,
         /// Print it as JSON, in the form of a session file.
         #[arg(long)]
@@ -59,39 +61,39 @@ pub(crate) enum Sessions {
     },
     /// Write a conversation to a session file (version 1).
     Export {
-        /// Which.
+        /// Id of the conversation, a prefix of it, `last`, or a session file.
         session: String,
-        /// Where to; standard output when absent.
+        /// Path of the file; standard output when absent.
         file: Option<PathBuf>,
     },
-    /// Keep the conversation of a session file in the journal, to be gone on with.
+    /// Record the conversation of a session file in the journal, to continue it.
     Import {
         /// A session file (version 1).
         file: PathBuf,
     },
-    /// Begin a new conversation with everything that was said in another one. Nothing is copied.
+    /// Start a new conversation with the messages of another one. Nothing is copied.
     Fork {
-        /// Which.
+        /// Id of the conversation, a prefix of it, `last`, or a session file.
         session: String,
     },
 }
 
 impl Sessions {
-    pub(crate) async fn run(self) -> Result<(), Failure> {
+    pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
         match self {
             Self::List { limit, json } => {
-                let sessions = reader()?.sessions(limit).await?;
+                let sessions = reader(environment)?.sessions(limit).await?;
                 terminal::print(&if json { terminal::json(&sessions)? } else { table(&sessions) });
             }
             Self::Show { session, json: false } => {
-                terminal::print(&readable(&load(&session).await?));
+                terminal::print(&readable(&load(environment, &session).await?));
             }
             Self::Show { session, json: true } | Self::Export { session, file: None } => {
-                terminal::print(&to_json(&load(&session).await?)?);
+                terminal::print(&to_json(&load(environment, &session).await?)?);
             }
             Self::Export { session, file: Some(file) } => {
-                crate::saved::check(&file)?;
-                let session = load(&session).await?;
+                saved_session::check_replaceable(&file)?;
+                let session = load(environment, &session).await?;
                 antiphon_session_file::save(&file, &session)
                     .map_err(|error| Failure::failed(error.to_string()))?;
                 let said = terminal::count(session.messages.len() as u64, "message");
@@ -99,11 +101,11 @@ impl Sessions {
             }
             Self::Import { file } => {
                 let session = from_file(&file)?;
-                let id = connection().await?.import(session).await?;
+                let id = open(environment).await?.import(session).await?;
                 terminal::print(&going_on(&id));
             }
             Self::Fork { session } => {
-                let connection = connection().await?;
+                let connection = open(environment).await?;
                 let summary = find(connection.reader(), &session).await?;
                 terminal::print(&going_on(&connection.fork(&summary).await?));
             }
@@ -116,16 +118,18 @@ fn going_on(id: &SessionId) -> String {
     format!("session {id}: go on with `antiphon run --session {id}`\n")
 }
 
-fn reader() -> Result<Orchestrator, Failure> {
-    Project::known()?.reader(Models::new(Config::load()?))
+fn reader(environment: &Environment) -> Result<Orchestrator, Failure> {
+    let models = Models::new(UserSettings::load(environment)?);
+    Ok(Project::find_existing(environment)?.reader(models)?)
 }
 
-/// Who keeps conversations: this process, or the server that has the journal.
-async fn connection() -> Result<Connection, Failure> {
-    Connection::open(&Project::here()?, Models::new(Config::load()?), Toolset::none()).await
+/// Opens the project for a change: in this process, or in the server that holds the journal.
+async fn open(environment: &Environment) -> Result<Connection, Failure> {
+    let models = Models::new(UserSettings::load(environment)?);
+    Connection::open(&Project::find(environment)?, models, Toolset::none()).await
 }
 
-/// The session that is meant: by its id, by the beginning of it, or the last one.
+/// Finds a session by its id, a prefix of it, or `last`.
 pub(super) async fn find(
     orchestrator: &Orchestrator,
     name: &str,
@@ -143,22 +147,22 @@ pub(super) async fn find(
     }
 }
 
-/// Whether a session is named by its file.
+/// Whether the name is the path of a session file.
 pub(super) fn is_file(name: &str) -> bool {
     name.contains(['/', '.']) || Path::new(name).exists()
 }
 
-/// A session as its file has it.
+/// Reads a session file.
 pub(super) fn from_file(path: &Path) -> Result<Session, Failure> {
     antiphon_session_file::load(path).map_err(|error| Failure::usage(error.to_string()))
 }
 
-/// A session from its file or from the journal.
-async fn load(name: &str) -> Result<Session, Failure> {
+/// Reads a session from its file or from the journal.
+async fn load(environment: &Environment, name: &str) -> Result<Session, Failure> {
     if is_file(name) {
         return from_file(Path::new(name));
     }
-    let orchestrator = reader()?;
+    let orchestrator = reader(environment)?;
     let summary = find(&orchestrator, name).await?;
     Ok(session_of(&orchestrator, summary).await?)
 }
@@ -194,14 +198,14 @@ fn readable(session: &Session) -> String {
     text
 }
 
-/// A message that waits to be heard, for people.
+/// A queued message as text.
 pub(super) fn waiting(message: &UserMessage) -> String {
     let mut text = String::new();
     section(&mut text, "waits to be heard", &inputs(&message.content));
     text
 }
 
-/// What was said, for people.
+/// The messages as text.
 pub(super) fn conversation(system_prompt: &str, messages: &[Arc<Message>]) -> String {
     let mut text = String::new();
     if !system_prompt.is_empty() {

@@ -1,8 +1,7 @@
-//! `antiphon tasks`: work, done and undone.
+//! `antiphon tasks`: the tasks of this project.
 
 mod at_server;
 mod diff;
-mod find;
 mod resume;
 mod tree;
 mod tree_reader;
@@ -16,148 +15,147 @@ use antiphon_core::{
     Cost, HandlingMode, Message, PriceTable, TaskId, TaskStatus, TaskSummary, TokenUsage,
     WaitingFor, visible,
 };
+use antiphon_project::environment::Environment;
+use antiphon_project::models::Models;
+use antiphon_project::project::Project;
+use antiphon_project::settings::UserSettings;
+use antiphon_project::task_lookup::find_task;
+use antiphon_project::toolset::Toolset;
 use antiphon_runtime::{Orchestrator, TaskState, is_resident};
 use antiphon_view::{Collapse, LastColumn};
 use clap::Subcommand;
 use serde::Serialize;
 
-use crate::config::Config;
 use crate::connection::Connection;
 use crate::failure::Failure;
-use crate::hands::Toolset;
-use crate::models::Models;
 use crate::outcome;
-use crate::project::Project;
 use crate::terminal;
-pub(super) use find::find;
 use tree_reader::TreeReader;
 
-/// Characters of a task's title that are listed.
+/// Most characters of a title in a list.
 const TITLE_CHARS_MAX: usize = 60;
 
-/// Look at the tasks of this project, say something to them, cancel them, or go on with those that
-/// were cut off.
+/// List, show, watch, message, cancel and resume the tasks of this project.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
-A task is named by its id, by the beginning of it, or by `last`: the newest one that no other task
-dispatched and that is no live agent. A live agent is a task that stays: `standing` in lists, `idle` in
-trees while it waits for what arrives.
+Name a task by its id, a prefix of it, or `last`: the newest task without a parent that is no live
+agent. A live agent is a resident task: `standing` in lists, `idle` in trees while its inbox is empty.
 
 Examples:
   antiphon tasks list
   antiphon tasks list --unfinished --json
   antiphon tasks list --status failed,canceled --agent lead
   antiphon tasks show last
-  antiphon tasks tree                    # the last one, and everything it dispatched
-  antiphon tasks watch                   # the same while it goes on
+  antiphon tasks tree                    # the last one, and all tasks below it
+  antiphon tasks watch                   # the same while it runs
   antiphon tasks diff                    # what its file tools changed
   antiphon tasks cancel 01990a7e-…
   antiphon tasks send last 'Also update the changelog.'
-  antiphon tasks resume                  # everything that was cut off
+  antiphon tasks resume                  # every interrupted task
 
-While `antiphon serve` works on this project, it is the server that is told.")]
+While `antiphon serve` runs in this project, these commands go through the server.")]
 pub(crate) enum Tasks {
-    /// List tasks, the newest first: those that somebody asked for.
+    /// List tasks without a parent, the newest first.
     List {
-        /// Also what was dispatched for others, and what is kept of orders.
+        /// Include child tasks and the records of orders.
         #[arg(long)]
         all: bool,
-        /// Only those that have not ended, whoever dispatched them.
+        /// Only unfinished tasks, child tasks included.
         #[arg(long, conflicts_with = "all")]
         unfinished: bool,
-        /// Only those that got so far: `running`, `failed`, …, with commas between them.
+        /// Only tasks with these statuses: `running`, `failed`, …, separated by commas.
         #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = status_of, conflicts_with = "unfinished")]
         status: Vec<TaskStatus>,
-        /// Only those that this agent works on, whoever dispatched them.
+        /// Only tasks of this agent, child tasks included.
         #[arg(long, value_name = "NAME")]
         agent: Option<String>,
-        /// Only those that were created before this one: the page behind it.
+        /// Only tasks that were created before this one: the next page.
         #[arg(long, value_name = "TASK")]
         cursor: Option<TaskId>,
-        /// At most so many.
+        /// Most tasks to list.
         #[arg(long, default_value = "20", value_name = "N")]
         limit: NonZeroUsize,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Show one task: what was said, and what it cost.
+    /// Show one task: its conversation and its cost.
     Show {
-        /// Which.
+        /// Id of the task, a prefix of it, or `last`.
         task: String,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Show a task and everything it dispatched as a tree, with what it took.
+    /// Show a task and all tasks below it as a tree, with time and cost.
     Tree {
-        /// Which.
+        /// Id of the task, a prefix of it, or `last`.
         #[arg(default_value = "last")]
         task: String,
-        /// Every task, also where there are many side by side.
+        /// Show every task, also where there are many siblings.
         #[arg(long)]
         all: bool,
-        /// The id of each task in place of what came of it.
+        /// Show the id of each task in place of its result.
         #[arg(long, conflicts_with = "json")]
         ids: bool,
-        /// Print JSON, each task with its children in it.
+        /// Print JSON; each task contains its children.
         #[arg(long)]
         json: bool,
     },
     /// Show what the file tools of a task changed, as a unified diff.
     #[command(after_help = "\
-Only what the tools `edit` and `write` did is seen, not what commands (`bash`) changed.
+Shows changes of the tools `edit` and `write`, not of commands (`bash`).
 
 Examples:
   antiphon tasks diff
-  antiphon tasks diff last --below         # also of everything it dispatched
+  antiphon tasks diff last --below         # also of all tasks below it
   antiphon tasks diff --json | jq -r '.changes[].path'")]
     Diff {
-        /// Which.
+        /// Id of the task, a prefix of it, or `last`.
         #[arg(default_value = "last")]
         task: String,
-        /// Also what was changed by everything below it.
+        /// Include changes of all tasks below it.
         #[arg(long)]
         below: bool,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Watch that tree until the task at its top has ended, also while another process works on it.
+    /// Watch the tree until its root has ended, also while another process runs it.
     Watch {
-        /// Which.
+        /// Id of the task, a prefix of it, or `last`.
         #[arg(default_value = "last")]
         task: String,
-        /// Every task, as far as there is room.
+        /// Show every task, as far as the screen allows.
         #[arg(long, conflicts_with = "json")]
         all: bool,
-        /// Print a task as JSON, on one line, whenever it changes.
+        /// Print each changed task as one line of JSON.
         #[arg(long)]
         json: bool,
     },
-    /// End a task, and everything it dispatched.
+    /// Cancel a task and all tasks below it.
     Cancel {
-        /// Which.
+        /// Id of the task, a prefix of it, or `last`.
         task: String,
     },
-    /// Let a task rest, until it is resumed.
+    /// Suspend a task until it is resumed.
     Pause {
-        /// Which.
+        /// Id of the task, a prefix of it, or `last`.
         task: String,
     },
-    /// Say something to a task that has not ended. It hears it when it goes on.
+    /// Send a message to an unfinished task. The agent reads it when the task continues.
     Send {
-        /// Which.
+        /// Id of the task, a prefix of it, or `last`.
         task: String,
-        /// What to say.
+        /// The message.
         text: String,
-        /// At the next safe point, not only when its turn is over.
+        /// Deliver after the current step, not after the turn.
         #[arg(long)]
         steer: bool,
     },
-    /// Go on with tasks that were cut off, until they end.
+    /// Resume interrupted tasks, and wait until they end.
     Resume {
-        /// One of them; all when absent.
+        /// The task to resume; every interrupted task when absent.
         task: Option<String>,
     },
 }
@@ -169,16 +167,16 @@ struct Row<'a> {
     summary: &'a TaskSummary,
     #[serde(skip_serializing_if = "Option::is_none")]
     cost: Option<Cost>,
-    /// It is the inbox of an agent.
+    /// Whether it is a resident task of a live agent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     standing: bool,
 }
 
 impl Tasks {
-    pub(crate) async fn run(self) -> Result<(), Failure> {
-        let project = Project::known()?;
-        let models = Models::new(Config::load()?);
-        let prices = models.config().prices.clone();
+    pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
+        let project = Project::find_existing(environment)?;
+        let models = Models::new(UserSettings::load(environment)?);
+        let prices = models.settings().prices.clone();
         match self {
             Self::List { all, unfinished, status, agent, cursor, limit, json } => {
                 let filter = TaskFilter {
@@ -193,7 +191,7 @@ impl Tasks {
             }
             Self::Show { task, json } => {
                 let orchestrator = project.reader(models)?;
-                let summary = find(&orchestrator, &task, TaskSelector::All).await?;
+                let summary = find_task(&orchestrator, &task, TaskSelector::All).await?;
                 let state = orchestrator.task(&summary.task_id).await?;
                 describe(&state, &summary, &prices, json)
             }
@@ -202,9 +200,9 @@ impl Tasks {
                 if json {
                     return tree::print_json(reader, &task, &prices).await;
                 }
-                let last_column = if ids { LastColumn::Id } else { LastColumn::Output };
-                let collapse = if all { Collapse::Never } else { tree::COLLAPSE_DEFAULT };
-                tree::show(reader, &task, &prices, collapse, last_column).await
+                let telling = if ids { Telling::Ids } else { Telling::Words };
+                let fold = if all { Fold::Nothing } else { tree::USUAL };
+                tree::show(reader, &task, &prices, fold, telling).await
             }
             Self::Diff { task, below, json } => {
                 diff::show(&project.reader(models)?, &task, below, json).await
@@ -215,9 +213,9 @@ impl Tasks {
                     (false, true) => watch::Form::Text(Collapse::Never),
                     (false, false) => watch::Form::Text(tree::COLLAPSE_DEFAULT),
                 };
-                watch::watch(TreeReader::open(&project)?, &task, &prices, form).await
+                live::watch(TreeReader::open(&project)?, &task, &prices, form).await
             }
-            Self::Resume { task } => resume::go_on(&project, models, task).await,
+            Self::Resume { task } => resume::resume_tasks(&project, models, task).await,
             Self::Cancel { task } => {
                 let (connection, task) = unfinished(&project, models, &task).await?;
                 connection.cancel(&task.task_id).await?;
@@ -233,7 +231,7 @@ impl Tasks {
             }
             Self::Send { task, text, steer } => {
                 if text.trim().is_empty() {
-                    return Err(Failure::usage("there is nothing in it: say something"));
+                    return Err(Failure::usage("the message is empty"));
                 }
                 let (connection, task) = unfinished(&project, models, &task).await?;
                 let mode = if steer { HandlingMode::Steer } else { HandlingMode::Queue };
@@ -245,14 +243,14 @@ impl Tasks {
     }
 }
 
-/// A task that has not ended, and who takes orders for it.
+/// Finds an unfinished task, and opens the project for a change.
 async fn unfinished(
     project: &Project,
     models: Models,
     name: &str,
 ) -> Result<(Connection, TaskSummary), Failure> {
     let connection = Connection::open(project, models, Toolset::none()).await?;
-    let task = find(connection.reader(), name, TaskSelector::Unfinished).await?;
+    let task = find_task(connection.reader(), name, TaskSelector::Unfinished).await?;
     Ok((connection, task))
 }
 
@@ -305,14 +303,14 @@ fn print_list(
     Ok(())
 }
 
-/// One task in JSON, with everything that was said.
+/// One task in JSON, with its conversation.
 #[derive(Serialize)]
-struct Whole<'a> {
+struct FullRow<'a> {
     #[serde(flatten)]
     row: Row<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     detail: Option<&'a serde_json::Value>,
-    /// From before the task on.
+    /// All messages, those before the task included.
     conversation: &'a [Arc<Message>],
 }
 
@@ -324,8 +322,8 @@ fn describe(
 ) -> Result<(), Failure> {
     if json {
         let (detail, conversation) = (state.detail.as_ref(), state.messages());
-        let whole = Whole { row: row(summary, prices), detail, conversation };
-        terminal::print(&terminal::json(&whole)?);
+        let detailed = FullRow { row: row(summary, prices), detail, conversation };
+        terminal::print(&terminal::json(&detailed)?);
         return Ok(());
     }
     let tokens = TokenUsage::from(state.usage());
@@ -359,15 +357,15 @@ fn row<'a>(summary: &'a TaskSummary, prices: &PriceTable) -> Row<'a> {
     Row { summary, cost, standing: is_resident(summary) }
 }
 
-/// Those that are asked for, or those that do not last.
-fn statuses(unfinished: bool, asked: Vec<TaskStatus>) -> Vec<TaskStatus> {
+/// The requested statuses, or every unfinished one.
+fn statuses(unfinished: bool, requested: Vec<TaskStatus>) -> Vec<TaskStatus> {
     if !unfinished {
-        return asked;
+        return requested;
     }
     TaskStatus::ALL.into_iter().filter(|status| !status.is_terminal()).collect()
 }
 
-/// A status by its word.
+/// Parses a status.
 fn status_of(word: &str) -> Result<TaskStatus, String> {
     let found = TaskStatus::ALL.into_iter().find(|status| status.as_str() == word);
     found.ok_or_else(|| {
@@ -381,13 +379,13 @@ fn status(task: &TaskSummary) -> &'static str {
         (TaskStatus::InputRequired, Some(WaitingFor::Approval)) => "asks",
         (TaskStatus::InputRequired, Some(WaitingFor::Resume)) => "paused",
         (TaskStatus::InputRequired, Some(WaitingFor::Budget)) => "budget",
-        // Whether it does anything just now is not in the lists: see the tree, or `agents status`.
+        // A list does not know whether it works just now: see the tree, or `agents status`.
         (TaskStatus::Pending | TaskStatus::Running, _) if is_resident(task) => "standing",
         (status, _) => status.as_str(),
     }
 }
 
-/// What it was asked; of a live agent, who it is.
+/// The title of a task; of a live agent, its name.
 fn titled(task: &TaskSummary) -> String {
     if is_resident(task) { format!("agent {}", cut(&task.agent)) } else { cut(&task.title) }
 }

@@ -1,24 +1,24 @@
-//! `antiphon usage`: what was spent, also while a server works.
+//! `antiphon usage`: spend by day, model, agent or key, also while a server runs.
 
 mod at_server;
 
 use antiphon_core::TokenUsage;
 use antiphon_core::port::{Clock, SystemClock};
-use antiphon_project::{UsageBy, UsageReport, UsageRow, usage_days, usage_report};
+use antiphon_http::{UsageBy, UsageReport, UsageRow, usage_days, usage_report};
+use antiphon_project::environment::Environment;
+use antiphon_project::models::Models;
+use antiphon_project::project::Project;
+use antiphon_project::settings::UserSettings;
 use chrono::NaiveDate;
 use clap::Args;
 
-use crate::config::Config;
 use crate::failure::Failure;
-use crate::models::Models;
-use crate::project::Project;
 use crate::terminal;
 
-/// Show what was spent: tokens, answers and money, this month unless you say otherwise (see
-/// docs/budget.md).
+/// Show tokens, model calls and cost; of this month by default (see docs/budget.md).
 #[derive(Debug, Args)]
 #[command(after_help = "\
-DayRange are days of UTC. Money is counted at the prices of today; `?` is where nobody knows them.
+Days are days of UTC. Cost is computed with today's prices; `?` marks models without a known price.
 
 Examples:
   antiphon usage
@@ -32,7 +32,7 @@ pub(crate) struct UsageOf {
     /// The last day; today when absent.
     #[arg(long, value_name = "DAY")]
     to: Option<NaiveDate>,
-    /// What to tell apart: `day`, `model`, `agent`, `payer`, with commas between them.
+    /// Group by `day`, `model`, `agent`, `payer`, separated by commas.
     #[arg(long, value_name = "WHAT", default_value = "day")]
     by: String,
     /// Print JSON.
@@ -41,12 +41,12 @@ pub(crate) struct UsageOf {
 }
 
 impl UsageOf {
-    pub(crate) async fn run(self) -> Result<(), Failure> {
+    pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
         let days = usage_days(self.from, self.to, SystemClock.now()).map_err(Failure::usage)?;
         let by =
             UsageBy::parse(&self.by).map_err(|error| Failure::usage(format!("--by: {error}")))?;
-        let project = Project::known()?;
-        let books = project.reader(Models::new(Config::load()?))?;
+        let project = Project::find_existing(environment)?;
+        let books = project.reader(Models::new(UserSettings::load(environment)?))?;
         let report = usage_report(&books, days, &by).await?;
         terminal::print(&if self.json { terminal::json(&report)? } else { table(&report, &by) });
         Ok(())

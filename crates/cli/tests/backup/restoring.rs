@@ -39,16 +39,16 @@ fn tasks_go_on_elsewhere_from_where_the_backup_was_made() {
     assert!(restored.out.contains("may repeat what they did since"), "{restored:?}");
     assert_eq!(events(&other.journal()), events(Path::new(copy)));
     let mut server = other.serve();
-    server.says("going on with 1 task");
+    server.says("resuming 1 interrupted task");
     server.ask("POST", &format!("/v1/tasks/{task}/cancel"), "");
     server.end();
 
     let there = other.antiphon(&["restore", copy]);
     assert_eq!(there.code, 2, "{there:?}");
-    assert!(there.err.contains("--force keeps it beside the restored one"), "{there:?}");
+    assert!(there.err.contains("replace it with --force, which keeps the old one"), "{there:?}");
     let paused = other.antiphon(&["restore", "--force", "--paused", copy]);
     assert_eq!(paused.code, 0, "{paused:?}");
-    assert!(paused.out.contains("1 task now paused: go on with"), "{paused:?}");
+    assert!(paused.out.contains("1 task now paused: continue with"), "{paused:?}");
     let before = &kept(&other)[..];
     assert_eq!(before.len(), 1);
     assert!(paused.out.contains(&format!("{}\n", before[0])), "{paused:?}");
@@ -65,7 +65,7 @@ fn tasks_go_on_elsewhere_from_where_the_backup_was_made() {
     let again = other.antiphon(&["restore", "--force", "--paused", "resting"]);
     assert_eq!(again.code, 0, "{again:?}");
     assert!(again.out.contains("1 task had not ended, and all were paused already"), "{again:?}");
-    assert!(!again.out.contains("goes on with them"), "{again:?}");
+    assert!(!again.out.contains("continues them"), "{again:?}");
 }
 
 /// The log that the server left would bring half of the old journal into the restored one.
@@ -190,11 +190,11 @@ fn what_came_with_a_clone_is_not_believed_because_a_journal_is_restored() {
     fs::write(clone.at(".antiphon/keys.json"), "{}").unwrap();
     let refused = clone.antiphon(&["restore", copy.to_str().unwrap()]);
     assert_eq!(refused.code, 3, "{refused:?}");
-    assert!(refused.err.contains("keys.json was here before"), "{refused:?}");
+    assert!(refused.err.contains("keys.json is older than the journal"), "{refused:?}");
     fs::remove_file(clone.at(".antiphon/keys.json")).unwrap();
     let restored: Value = clone.antiphon(&["restore", copy.to_str().unwrap(), "--json"]).json();
     assert_eq!(restored["events"], 101);
-    assert!(!clone.at(".antiphon/token").exists(), "a token that somebody may know is gone");
+    assert!(!clone.at(".antiphon/token").exists(), "a token that others may know is removed");
     let mode = fs::metadata(clone.journal()).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode, 0o600);
 }

@@ -1,4 +1,4 @@
-//! What a server does beside its door, through the real binary: requests that are dropped as files,
+//! What a server does beside its connection, through the real binary: requests that are dropped as files,
 //! schedules, and agents that are no longer defined.
 
 use std::fs;
@@ -127,7 +127,7 @@ fn an_agent_of_the_users_own_is_not_changed_from_a_project() {
     let update = json!({"action": "update_agent_context", "name": "mine", "context": "Theirs."});
     let seen = project.fed(&["request", "-"], update.to_string().as_bytes());
     assert_eq!((seen.code, seen.out.as_str()), (3, ""), "{seen:?}");
-    assert!(seen.err.contains("is your own, and not this project's"), "{seen:?}");
+    assert!(seen.err.contains("belongs to you, not to this project"), "{seen:?}");
     assert_eq!(fs::read_to_string(own.join("mine.md")).unwrap(), "Mine.\n");
 }
 
@@ -167,7 +167,7 @@ fn a_result_is_waited_for_where_somebody_works() {
     let invoke = json!({"action": "invoke", "prompt": "hi", "name": "echo", "wait": true});
     let alone = project.fed(&["request", "-"], invoke.to_string().as_bytes());
     assert_eq!((alone.code, alone.out.as_str()), (4, ""), "{alone:?}");
-    assert!(alone.err.contains("begin `antiphon serve`"), "{alone:?}");
+    assert!(alone.err.contains("start `antiphon serve`"), "{alone:?}");
     let server = project.serve();
     let done = project.fed(&["request", "-"], invoke.to_string().as_bytes());
     assert_eq!(done.code, 0, "{done:?}");

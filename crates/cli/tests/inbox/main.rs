@@ -3,9 +3,9 @@
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod brought;
 mod control;
 mod once;
 mod project;
 mod sending;
+mod untrusted_requests;
 mod waiting;

@@ -164,7 +164,7 @@ impl Project {
         let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut out = BufReader::new(process.stdout.take().unwrap());
         let mut said = String::new();
-        while !said.contains("requests are taken from") {
+        while !said.contains("requests are read from") {
             assert!(out.read_line(&mut said).unwrap() > 0, "{said}");
         }
         Server { process, out, said }

@@ -63,7 +63,7 @@ fn a_request_is_answered_to_who_waits() {
     let project = Project::new();
     let alone = project.antiphon(&["send", "echo", "--request", "review", "--wait"]);
     assert_eq!((alone.code, alone.out.as_str()), (4, ""), "{alone:?}");
-    assert!(alone.err.contains("begin `antiphon serve`"), "{alone:?}");
+    assert!(alone.err.contains("start `antiphon serve`"), "{alone:?}");
     assert!(
         !project.path().join(".antiphon/journal.db").exists() || {
             project.antiphon(&["inbox", "list"]).out == "nothing waits\n"
@@ -326,14 +326,14 @@ fn an_agent_is_started_and_stopped_alone_and_through_a_server() {
     let started = project.antiphon(&["agents", "start", "echo"]);
     assert_eq!(started.code, 0, "{started:?}");
     assert!(started.out.starts_with("`echo` is started: task "), "{started:?}");
-    assert!(started.out.contains("`antiphon serve` works on what arrives"), "{started:?}");
+    assert!(started.out.contains("`antiphon serve` runs it"), "{started:?}");
     let server = project.serve();
     let again = project.antiphon(&["agents", "start", "echo", "--json"]).json();
     assert_eq!(again, json!({"agent": "echo", "task_id": project.task("echo"), "already": true}));
     let stopped = project.antiphon(&["agents", "stop", "echo", "--json"]).json();
     assert_eq!(stopped, json!({"agent": "echo", "task_id": again["task_id"]}));
     let not_there = project.antiphon(&["agents", "stop", "echo"]);
-    assert_eq!((not_there.code, not_there.out.as_str()), (0, "`echo` was not there\n"));
+    assert_eq!((not_there.code, not_there.out.as_str()), (0, "`echo` was not started\n"));
     let refused = project.antiphon(&["send", "echo", "hi"]);
     assert_eq!(refused.code, 2, "{refused:?}");
     assert!(refused.err.contains("was stopped: start it again"), "{refused:?}");

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::project::{Project, Seen};
 
 #[test]
-fn who_no_longer_waits_is_told_that_the_request_goes_on_and_where_to_look() {
+fn a_client_that_stops_waiting_learns_that_the_request_continues_and_where_to_look() {
     let project = Project::new();
     let server = project.serve();
     let waiting = project.spawn(&["send", "echo", "--request", "stall", "--wait"]);
@@ -21,8 +21,8 @@ fn who_no_longer_waits_is_told_that_the_request_goes_on_and_where_to_look() {
     assert!(Command::new("kill").args(["-INT", &process]).status().unwrap().success());
     let seen = Seen::of(waiting.wait_with_output().unwrap());
     assert_eq!((seen.code, seen.out.as_str()), (130, ""), "{seen:?}");
-    let goes_on = format!("request {id} goes on: see `antiphon inbox show {id}`");
-    assert!(seen.err.contains(&goes_on), "{seen:?}");
+    let continues = format!("request {id} continues: see `antiphon inbox show {id}`");
+    assert!(seen.err.contains(&continues), "{seen:?}");
     let shown = project.antiphon(&["inbox", "show", &id, "--json"]).json();
     assert_eq!(shown["state"], "taken");
     assert_eq!(project.antiphon(&["agents", "stop", "echo"]).code, 0);

@@ -115,7 +115,7 @@ fn what_cannot_be_spoken_is_refused_before_anything_is_begun() {
         (vec!["--tls-cert", &key, "--tls-key", &key], "no certificate"),
         (vec!["--tls-cert", &cert, "--tls-key", &cert], "no private key"),
         (vec!["--tls-cert", "/nowhere", "--tls-key", &key], "/nowhere"),
-        (vec!["--tls-cert", "/", "--tls-key", &key], "no file"),
+        (vec!["--tls-cert", "/", "--tls-key", &key], "not a file"),
         (vec!["--listen", "unix", "--tls-cert", &cert, "--tls-key", &key], "no TLS"),
         (vec!["--listen", "0.0.0.0:0"], "--tls-cert"),
         (vec!["--listen", "here"], "unix"),

@@ -73,7 +73,7 @@ impl Runner for RemoteRunner {
         };
         tokio::select! {
             // The remote task goes on; the next run reads its further events.
-            () = run.rest => Ok(()),
+            () = run.shutdown => Ok(()),
             ended = follower.run() => ended,
         }
     }

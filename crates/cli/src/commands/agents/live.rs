@@ -1,49 +1,58 @@
-//! `antiphon agents start`, `stop` and `status`: agents that are there for what arrives.
+//! `antiphon agents start`, `stop` and `status`: live agents.
 
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{AgentName, AgentState, visible};
-use antiphon_project::{AgentPresence, agent_presences};
+use antiphon_http::{AgentPresence, agent_presences};
+use antiphon_project::agent_files::check_defined;
+use antiphon_project::environment::Environment;
+use antiphon_project::models::Models;
+use antiphon_project::project::Project;
+use antiphon_project::settings::UserSettings;
 use serde_json::json;
 
-use super::defined;
-use crate::config::Config;
 use crate::connection::{Connection, ProjectServer};
 use crate::failure::Failure;
-use crate::models::Models;
-use crate::project::Project;
 use crate::terminal;
 
 /// Starts an agent.
-pub(super) async fn start(config: Config, name: &AgentName, json: bool) -> Result<(), Failure> {
-    let project = Project::here()?;
-    defined(&project, &config, name)?;
-    let connection = Connection::open_with_agents(&project, Models::new(config)).await?;
+pub(super) async fn start(
+    project: &Project,
+    settings: UserSettings,
+    name: &AgentName,
+    json: bool,
+) -> Result<(), Failure> {
+    check_defined(project, &settings, name)?;
+    let connection = Connection::open_with_agents(project, Models::new(settings)).await?;
     let started = connection.start_agent(name).await?;
     if json {
-        let told = json!({ "agent": name, "task_id": started.task_id, "already": started.already });
-        terminal::print(&terminal::json(&told)?);
+        let row = json!({ "agent": name, "task_id": started.task_id, "already": started.already });
+        terminal::print(&terminal::json(&row)?);
         return Ok(());
     }
-    let word = if started.already { "is there already" } else { "is started" };
+    let word = if started.already { "is already started" } else { "is started" };
     let then = match connection {
         Connection::Server(..) => "",
-        Connection::Local(_) => "; `antiphon serve` works on what arrives",
+        Connection::Local(_) => "; `antiphon serve` runs it",
     };
     terminal::print(&format!("`{name}` {word}: task {}{then}\n", started.task_id));
     Ok(())
 }
 
-/// Stops an agent. One that is no longer defined can still be stopped.
-pub(super) async fn stop(config: Config, name: &AgentName, json: bool) -> Result<(), Failure> {
-    let project = Project::here()?;
-    let unknown = defined(&project, &config, name).err();
+/// Stops an agent, also one that is no longer defined.
+pub(super) async fn stop(
+    project: &Project,
+    settings: UserSettings,
+    name: &AgentName,
+    json: bool,
+) -> Result<(), Failure> {
+    let unknown = check_defined(project, &settings, name).err();
     if let (Some(unknown), false) = (&unknown, project.has_journal()) {
-        return Err(Failure::usage(unknown.message.clone()));
+        return Err(Failure::usage(unknown.to_string()));
     }
-    let connection = Connection::open_with_agents(&project, Models::new(config)).await?;
+    let connection = Connection::open_with_agents(project, Models::new(settings)).await?;
     let last = connection.reader().agent_task(name).await?;
     if let (Some(unknown), None) = (unknown, &last) {
-        return Err(unknown);
+        return Err(unknown.into());
     }
     let elsewhere = match (&connection, &last) {
         (Connection::Local(orchestrator), Some(last)) if !last.status.is_terminal() => {
@@ -54,16 +63,16 @@ pub(super) async fn stop(config: Config, name: &AgentName, json: bool) -> Result
     };
     if elsewhere {
         return Err(Failure::refused(
-            "a peer works on it, and nobody here could tell it: begin `antiphon serve`, then stop it",
+            "it runs on a peer, which only a server can reach: start `antiphon serve`, then stop it",
         ));
     }
     let stopped = connection.stop_agent(name).await?;
     if json {
-        let told = match &stopped {
+        let row = match &stopped {
             Some(task_id) => json!({ "agent": name, "task_id": task_id }),
             None => json!({ "agent": name }),
         };
-        terminal::print(&terminal::json(&told)?);
+        terminal::print(&terminal::json(&row)?);
         return Ok(());
     }
     terminal::print(&match stopped {
@@ -71,17 +80,21 @@ pub(super) async fn stop(config: Config, name: &AgentName, json: bool) -> Result
             let again = format!("start it again with `antiphon agents start '{name}'`");
             format!("`{name}` is stopped: task {task_id}; {again}\n")
         }
-        None => format!("`{name}` was not there\n"),
+        None => format!("`{name}` was not started\n"),
     });
     Ok(())
 }
 
-/// Shows who is there. A server knows where they stand; without one nobody does anything.
-pub(super) async fn status(config: Config, json: bool) -> Result<(), Failure> {
-    let project = Project::known()?;
+/// Shows live agents. Only a server runs them, so without one all are idle.
+pub(super) async fn status(
+    environment: &Environment,
+    settings: UserSettings,
+    json: bool,
+) -> Result<(), Failure> {
+    let project = Project::find_existing(environment)?;
     let agents = match ProjectServer::find(&project).await? {
-        Some(server) => server.agent_presences().await?,
-        None => agent_presences(&project.reader(Models::new(config))?).await?,
+        Some(served) => served.agent_presences().await?,
+        None => agent_presences(&project.reader(Models::new(settings))?).await?,
     };
     terminal::print(&if json { terminal::json(&agents)? } else { table(&agents) });
     Ok(())
@@ -89,15 +102,15 @@ pub(super) async fn status(config: Config, json: bool) -> Result<(), Failure> {
 
 pub(super) fn table(agents: &[AgentPresence]) -> String {
     if agents.is_empty() {
-        return "nobody is at work\n".to_owned();
+        return "no live agents\n".to_owned();
     }
     let now = SystemClock.now();
     let header = ["AGENT", "STATE", "SINCE", "MESSAGES", "INBOX", "TASK", "ID"];
     let mut lines = vec![header.map(str::to_owned)];
     lines.extend(agents.iter().map(|live| {
         let state = match (live.standing, live.state) {
-            (true, AgentState::Idle) => "idle, standing".to_owned(),
-            (true, state) => format!("{state}, standing"),
+            (true, AgentState::Idle) => "idle, resident".to_owned(),
+            (true, state) => format!("{state}, resident"),
             (false, state) => state.to_string(),
         };
         [

@@ -1,4 +1,4 @@
-//! `antiphon agents show`: everything about one agent.
+//! `antiphon agents show`: the definition of one agent.
 
 use antiphon_agent_files::Entry;
 use antiphon_core::{
@@ -7,13 +7,13 @@ use antiphon_core::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Row, listed, row, shown};
+use super::{Row, joined, row, shown};
 use crate::failure::Failure;
 use crate::terminal;
 
-/// An agent in JSON, with everything about it.
+/// The definition of an agent in JSON.
 #[derive(Serialize)]
-struct Whole<'a> {
+struct Detail<'a> {
     #[serde(flatten)]
     row: Row<'a>,
     profile: Profile,
@@ -27,15 +27,15 @@ struct Whole<'a> {
     context: &'a str,
 }
 
-/// What becomes of the tools an agent wants.
+/// The tools an agent names, and which of them are available.
 #[derive(Serialize)]
 struct Tools {
-    /// Absent when it takes all that its caller has.
+    /// Absent when the agent uses all tools of its caller.
     #[serde(skip_serializing_if = "Option::is_none")]
     wanted: Option<Vec<String>>,
-    /// What it gets of a caller who has everything.
+    /// Tools it gets from a caller that has every tool.
     here: Vec<String>,
-    /// What it wants and is not here.
+    /// Tools it names that are not available here.
     missing: Vec<String>,
 }
 
@@ -47,22 +47,22 @@ impl Tools {
     }
 
     fn line(&self) -> String {
-        let here = listed(&self.here, "none");
-        let all = if self.wanted.is_none() { "all that its caller has, here " } else { "" };
+        let here = joined(&self.here, "none");
+        let all = if self.wanted.is_none() { "all tools of its caller, here " } else { "" };
         let missing = match self.missing.as_slice() {
             [] => String::new(),
-            missing => format!("; not here: {}", missing.join(", ")),
+            missing => format!("; not available: {}", missing.join(", ")),
         };
         format!("{all}{here}{missing}")
     }
 }
 
-/// Shows one agent.
+/// Prints one agent.
 pub(super) fn show(entry: &Entry, here: Vec<String>, json: bool) -> Result<(), Failure> {
     let agent = &entry.definition;
     let tools = Tools::of(agent.tools.as_deref(), here);
     if json {
-        let whole = Whole {
+        let detail = Detail {
             row: row(entry),
             profile: agent.profile,
             tools,
@@ -73,7 +73,7 @@ pub(super) fn show(entry: &Entry, here: Vec<String>, json: bool) -> Result<(), F
             output_schema: agent.output_schema.as_ref(),
             context: &agent.context,
         };
-        terminal::print(&terminal::json(&whole)?);
+        terminal::print(&terminal::json(&detail)?);
         return Ok(());
     }
     terminal::print(&described(entry, &tools));
@@ -86,8 +86,8 @@ fn described(entry: &Entry, tools: &Tools) -> String {
         agent.model.iter().chain(&agent.fallbacks).map(ModelRef::to_string).collect();
     let runtimes: Vec<String> = agent.runtimes.iter().map(runtime_text).collect();
     let may_call = match &agent.agents {
-        CallableAgents::Any => "anybody".to_owned(),
-        CallableAgents::Only(names) => listed(names, "nobody"),
+        CallableAgents::Any => "any agent".to_owned(),
+        CallableAgents::Only(names) => joined(names, "none"),
     };
     let profile = match agent.profile {
         Profile::Native => "native",
@@ -95,10 +95,10 @@ fn described(entry: &Entry, tools: &Tools) -> String {
     let mut rows = vec![
         ("file", format!("{} ({})", shown(&entry.path), entry.origin.as_str())),
         ("profile", profile.to_owned()),
-        ("model", listed(&models, "the caller's")),
+        ("model", joined(&models, "the caller's")),
         ("tools", tools.line()),
         ("may call", may_call),
-        ("runs", listed(&runtimes, "local")),
+        ("runs", joined(&runtimes, "local")),
         ("limits", limits(&agent.limits)),
     ];
     rows.extend(entry.shadows.iter().map(|path| ("shadows", shown(path))));
@@ -134,17 +134,17 @@ fn limits(limits: &TaskLimits) -> String {
         ("tokens of an answer", number(limits.answer_tokens_max)),
         ("calls of tools", number(limits.tool_calls_max)),
         ("tokens", limits.tokens_max.map(|tokens| tokens.to_string())),
-        ("in all", cost),
+        ("in total", cost),
         ("seconds", number(limits.wall_clock_s_max)),
         ("levels of tasks", number(limits.depth_max)),
         ("tasks at a time", number(limits.fan_out_max)),
         ("tasks", number(limits.tasks_max)),
     ];
-    let said = known.into_iter().filter_map(|(of, limit)| Some(format!("{} {of}", limit?)));
-    listed(&said.collect::<Vec<_>>(), "none")
+    let set = known.into_iter().filter_map(|(of, limit)| Some(format!("{} {of}", limit?)));
+    joined(&set.collect::<Vec<_>>(), "none")
 }
 
-/// The intents of a set that tells them in JSON only.
+/// The intents of a set. Only its JSON form lists them.
 fn words(intents: &SilentIntents) -> Vec<String> {
     let words = serde_json::to_value(intents).and_then(serde_json::from_value);
     words.unwrap_or_default()

@@ -1,13 +1,14 @@
-//! Who may send events, and whether they can: a secret that is set is never shown.
+//! Sources of signed events, and whether their secrets are set. Secrets are never shown.
 
 use antiphon_core::AgentName;
+use antiphon_project::settings::UserSettings;
 use serde::Serialize;
 
 use super::Status;
-use crate::config::Config;
+use crate::commands::serve::webhooks::webhook;
 use crate::terminal;
 
-/// A source of events.
+/// A source of signed events.
 #[derive(Serialize)]
 pub(super) struct Hook {
     pub(super) source: String,
@@ -17,10 +18,10 @@ pub(super) struct Hook {
     detail: String,
 }
 
-/// The sources that are configured.
-pub(super) fn hooks(config: &Config, agents: &[AgentName]) -> Vec<Hook> {
-    let hook = |(source, hook): (&_, &crate::config::WebhookConfig)| {
-        let (status, detail) = match hook.webhook(source) {
+/// The configured sources.
+pub(super) fn hooks(settings: &UserSettings, agents: &[AgentName]) -> Vec<Hook> {
+    let hook = |(source, hook): (&_, &antiphon_project::settings::WebhookConfig)| {
+        let (status, detail) = match webhook(source, hook, &settings.environment) {
             Err(failure) => (Status::Failed, failure.to_string()),
             Ok(_) if !agents.contains(&hook.agent) => {
                 (Status::Failed, format!("there is no agent `{}`", hook.agent))
@@ -36,10 +37,10 @@ pub(super) fn hooks(config: &Config, agents: &[AgentName]) -> Vec<Hook> {
             detail,
         }
     };
-    config.webhooks.iter().map(hook).collect()
+    settings.webhooks.iter().map(hook).collect()
 }
 
-/// Them as a table; nothing when there are none.
+/// The sources as a table; empty without any.
 pub(super) fn table(hooks: &[Hook]) -> String {
     if hooks.is_empty() {
         return String::new();

@@ -1,37 +1,37 @@
-//! Room for connections: each is an open file. The limit of this process is raised as far as it may be;
-//! when that is not enough, the connections that do not fit wait like those beyond the maximum.
+//! The limit of open files: each connection is one. It is raised as far as the system allows. When that is
+//! not enough, connections wait like those above the maximum.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::failure::Failure;
 
-/// Files that are open beside connections: the journal, tools, models.
-const FILES_BESIDE: u64 = 1024;
+/// Open files beside connections: the journal, tools, models.
+const OTHER_FILES: u64 = 1024;
 
-/// Whose number it is.
+/// Where the number of connections comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
-    /// Somebody asked for so many: fewer will not do.
-    Asked,
-    /// It is what a server has anyway.
+pub(super) enum ConnectionLimit {
+    /// The user requested it: a smaller number is an error.
+    Requested,
+    /// The default: a smaller number is accepted.
     Default,
 }
 
-/// Makes room for so many connections.
-pub(super) fn make_room(connections: u64, wanted: Wanted) -> Result<(), Failure> {
-    let needed = connections + FILES_BESIDE;
+/// Raises the limit of open files for this number of connections.
+pub(super) fn raise_file_limit(connections: u64, limit: ConnectionLimit) -> Result<(), Failure> {
+    let needed = connections + OTHER_FILES;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let allowed = maximum.unwrap_or(u64::MAX);
-    if needed > allowed && wanted == Wanted::Asked {
+    if needed > allowed && limit == ConnectionLimit::Requested {
         return Err(Failure::usage(format!(
             "{connections} connections need {needed} open files, and the system allows {allowed}: \
-             raise `ulimit -Hn`, or say --connections-max with a smaller number"
+             raise `ulimit -Hn`, or use a smaller --connections-max"
         )));
     }
     if current.is_some_and(|current| current < needed.min(allowed)) {
         let limit = Rlimit { current: Some(needed.min(allowed)), maximum };
         if let Err(error) = setrlimit(Resource::Nofile, limit) {
-            tracing::warn!(%error, "the limit of open files stays as it is");
+            tracing::warn!(%error, "cannot raise the limit of open files");
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
-//! Where a server listens: on an address, in the clear or with TLS, and on a socket in the project's folder.
+//! Where a server listens: on an address, with or without TLS, and on a Unix socket in the project's folder.
 //!
-//! An address that others can reach needs TLS, or a word that everything may travel in the clear. The socket
-//! is for this user alone; a server that cannot have one goes on without, unless there is nothing else.
+//! An address that other machines can reach needs TLS or `--insecure-listen`. The socket is for this user
+//! alone; a server that cannot create it runs without it, unless it is the only listener.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -17,39 +17,39 @@ use tokio::net::{TcpListener, UnixListener};
 
 use crate::failure::Failure;
 
-/// Largest file that is read as a certificate or a key, in bytes.
+/// Largest certificate or key file, in bytes.
 const PEM_BYTES_MAX: u64 = 1024 * 1024;
 
-/// The socket, in the project's folder.
+/// Name of the socket in the project's folder.
 pub(super) const SOCKET: &str = "server.sock";
 
 /// Where to listen.
 #[derive(Debug, Args)]
 pub(super) struct Listening {
-    /// Where to listen: an address, whose port 0 is any that is free, or `unix` for the socket alone.
+    /// Address to listen on (port 0 selects a free one), or `unix` for the socket alone.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7117")]
-    listen: Place,
+    listen: ListenTarget,
 
-    /// A certificate in PEM, with those that vouch for it behind it: speak TLS.
+    /// TLS certificate in PEM, followed by its chain.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
 
-    /// The key of the certificate, in PEM.
+    /// Key of the certificate, in PEM.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
 
-    /// Listen where others can reach it, although tokens and answers travel in the clear.
+    /// Listen on a public address without TLS, although tokens and answers are sent unencrypted.
     #[arg(long)]
     insecure_listen: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ListenTarget {
     Address(SocketAddr),
     Socket,
 }
 
-impl FromStr for Place {
+impl FromStr for ListenTarget {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -62,42 +62,42 @@ impl FromStr for Place {
     }
 }
 
-/// A server that listens, and what clients need to know of it.
+/// The listeners of a server, and where clients find it.
 pub(super) struct Opened {
     pub(super) listeners: Listeners,
-    /// Its address; without one there is only the socket.
+    /// Its URL; absent when it listens on the socket alone.
     pub(super) url: Option<String>,
-    /// Its socket, as long as it listens.
+    /// Its socket file; removed when it is dropped.
     pub(super) socket: Option<SocketFile>,
 }
 
 impl Listening {
-    /// Refuses what would travel in the clear, and what is no certificate, before anything is done.
+    /// Refuses a public address without TLS, and an invalid certificate.
     pub(super) fn check(&self) -> Result<(), Failure> {
         match self.listen {
-            Place::Socket if self.tls_cert.is_some() => {
-                Err(Failure::usage("`--listen unix` is on this machine: it has no TLS"))
+            ListenTarget::Socket if self.tls_cert.is_some() => {
+                Err(Failure::usage("`--listen unix` has no TLS: omit --tls-cert and --tls-key"))
             }
-            Place::Address(address)
+            ListenTarget::Address(address)
                 if !address.ip().is_loopback()
                     && self.tls_cert.is_none()
                     && !self.insecure_listen =>
             {
                 Err(Failure::usage(format!(
-                    "{address} can be reached from elsewhere, and everything would travel in the clear: \
-                     give --tls-cert and --tls-key, put a proxy with TLS in front of 127.0.0.1, or say \
+                    "{address} can be reached from other machines, and everything would be sent unencrypted: \
+                     give --tls-cert and --tls-key, put a proxy with TLS in front of 127.0.0.1, or use \
                      --insecure-listen"
                 )))
             }
-            Place::Socket | Place::Address(_) => self.tls().map(drop),
+            ListenTarget::Socket | ListenTarget::Address(_) => self.tls().map(drop),
         }
     }
 
-    /// Begins to listen.
+    /// Opens the listeners.
     pub(super) async fn open(&self, folder: &Path) -> Result<Opened, Failure> {
         let tls = self.tls()?;
         let (tcp, url) = match self.listen {
-            Place::Address(address) => {
+            ListenTarget::Address(address) => {
                 let refuse = |error: io::Error| {
                     Failure::unavailable(format!("cannot listen on {address}: {error}"))
                 };
@@ -106,19 +106,19 @@ impl Listening {
                 let url = format!("{scheme}://{}", listener.local_addr().map_err(refuse)?);
                 (Some(listener), Some(url))
             }
-            Place::Socket => (None, None),
+            ListenTarget::Socket => (None, None),
         };
-        let (door, socket) = match bind(&folder.join(SOCKET)) {
-            Ok((door, file)) => (Some(door), Some(file)),
+        let (unix, socket) = match bind(&folder.join(SOCKET)) {
+            Ok((unix, file)) => (Some(unix), Some(file)),
             Err(reason) if tcp.is_none() => return Err(Failure::unavailable(reason)),
             Err(reason) => {
-                let lost =
+                let effect =
                     if tls.is_some() { ", so commands here do not find this server" } else { "" };
-                tracing::warn!("there is no socket{lost}: {reason}");
+                tracing::warn!("there is no socket{effect}: {reason}");
                 (None, None)
             }
         };
-        Ok(Opened { listeners: Listeners { tcp, tls, socket: door }, url, socket })
+        Ok(Opened { listeners: Listeners { tcp, tls, socket: unix }, url, socket })
     }
 
     fn tls(&self) -> Result<Option<Tls>, Failure> {
@@ -135,12 +135,12 @@ fn pem(path: &Path) -> Result<Vec<u8>, Failure> {
         |reason: String| Failure::usage(format!("cannot read {}: {reason}", path.display()));
     let about = fs::metadata(path).map_err(|error| refuse(error.to_string()))?;
     if !about.is_file() || about.len() > PEM_BYTES_MAX {
-        return Err(refuse(format!("it is no file of at most {PEM_BYTES_MAX} bytes")));
+        return Err(refuse(format!("it is not a file of at most {PEM_BYTES_MAX} bytes")));
     }
     fs::read(path).map_err(|error| refuse(error.to_string()))
 }
 
-/// The file of a socket. It goes when this does.
+/// A socket file. Dropping it removes the file.
 pub(super) struct SocketFile(PathBuf);
 
 impl SocketFile {
@@ -151,12 +151,12 @@ impl SocketFile {
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // Whoever finds it finds nobody there, which is as good.
+        // A file that stays is harmless: no process listens on it.
         let _ = fs::remove_file(&self.0);
     }
 }
 
-/// A socket for this user alone. One that a dead server left is replaced; anything else is left alone.
+/// A socket for this user alone. Replaces the socket of a dead server; refuses to replace anything else.
 fn bind(path: &Path) -> Result<(UnixSocket, SocketFile), String> {
     let refuse = |reason: String| format!("cannot listen on {}: {reason}", path.display());
     let fault = |error: io::Error| refuse(error.to_string());
@@ -165,14 +165,14 @@ fn bind(path: &Path) -> Result<(UnixSocket, SocketFile), String> {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(fault(error)),
         Ok(about) if !about.file_type().is_socket() || about.uid() != uid => {
-            return Err(refuse("something else is in its place: remove it".to_owned()));
+            return Err(refuse("another file is in its place: remove it".to_owned()));
         }
         Ok(_) => match UnixStream::connect(path) {
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
                 fs::remove_file(path).map_err(fault)?;
             }
             Err(error) => return Err(fault(error)),
-            Ok(_) => return Err(refuse("another process listens there: end it".to_owned())),
+            Ok(_) => return Err(refuse("another process listens there: stop it".to_owned())),
         },
     }
     let listener = UnixListener::bind(path).map_err(fault)?;

@@ -3,10 +3,10 @@
 use antiphon_api::TaskDiff;
 use antiphon_core::port::TaskSelector;
 use antiphon_core::visible;
-use antiphon_project::{DiffScope, TREE_TASKS_MAX, task_diff};
+use antiphon_http::{TREE_TASKS_MAX, Whose, task_diff};
+use antiphon_project::task_lookup::find_task;
 use antiphon_runtime::Orchestrator;
 
-use super::find;
 use crate::failure::Failure;
 use crate::terminal;
 
@@ -16,8 +16,8 @@ pub(super) async fn show(
     below: bool,
     json: bool,
 ) -> Result<(), Failure> {
-    let task_id = find(orchestrator, task, TaskSelector::All).await?.task_id;
-    let whose = if below { DiffScope::Tree } else { DiffScope::Task };
+    let task_id = find_task(orchestrator, task, TaskSelector::All).await?.task_id;
+    let whose = if below { Whose::Below } else { Whose::Own };
     let found = task_diff(orchestrator, &task_id, whose).await?;
     let found = found
         .ok_or_else(|| Failure::usage(format!("its tree has more than {TREE_TASKS_MAX} tasks")))?;

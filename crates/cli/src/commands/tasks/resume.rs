@@ -1,23 +1,23 @@
-//! `antiphon tasks resume`: goes on with tasks that were cut off, until they end or wait for somebody.
-//! While a server works on the project it goes on with them, and this only waits.
+//! `antiphon tasks resume`: resumes interrupted tasks and waits until they end or are suspended. While a
+//! server runs in the project, the server runs them and this command only waits.
 
 use antiphon_core::port::TaskSelector;
 use antiphon_core::{MessageQueued, TaskId, visible};
+use antiphon_project::models::Models;
+use antiphon_project::project::Project;
+use antiphon_project::saved_session;
+use antiphon_project::task_lookup::find_task;
+use antiphon_project::team::Team;
+use antiphon_project::toolset::{PermissionOverrides, Toolset};
 use antiphon_runtime::Recovered;
 
-use super::find::find;
 use crate::connection::Connection;
 use crate::failure::{Exit, Failure};
-use crate::hands::{Allowed, Toolset};
-use crate::models::Models;
 use crate::outcome;
-use crate::project::Project;
-use crate::saved;
-use crate::team::Team;
 use crate::terminal;
 
-/// Goes on with one task, or with all that were cut off.
-pub(super) async fn go_on(
+/// Resumes one task, or every interrupted one.
+pub(super) async fn resume_tasks(
     project: &Project,
     models: Models,
     task: Option<String>,
@@ -25,25 +25,26 @@ pub(super) async fn go_on(
     if let Some(connection) = Connection::server(project).await? {
         return resume(&connection, task).await;
     }
-    let allowed = Allowed::default();
-    let hands = Toolset::of(project, models.config(), &allowed).await?;
-    let team = Team::usual(project, models.config(), &allowed, &hands)?;
-    let connection = match project.orchestrator(models, hands, &team) {
+    let overrides = PermissionOverrides::default();
+    let toolset = Toolset::of(project, models.settings(), &overrides).await?;
+    let team = Team::with_project_rules(project, models.settings(), &overrides, &toolset)?;
+    let connection = match project.orchestrator(models, toolset, &team) {
         Ok(orchestrator) => Ok(Connection::Local(orchestrator)),
-        Err(failure) => Connection::server_instead(project, failure).await,
+        Err(error) => Connection::instead(project, error.into()).await,
     };
     let resumed = match connection {
         Ok(connection) => resume(&connection, task).await,
         Err(failure) => Err(failure),
     };
-    team.disband().await;
+    team.shutdown().await;
     resumed
 }
 
 async fn resume(connection: &Connection, task: Option<String>) -> Result<(), Failure> {
     let Recovered { begun, waiting, ended } = match task {
         Some(name) => {
-            let task = find(connection.reader(), &name, TaskSelector::Unfinished).await?.task_id;
+            let task =
+                find_task(connection.reader(), &name, TaskSelector::Unfinished).await?.task_id;
             connection.resume(&task).await?;
             Recovered { begun: vec![task], ..Recovered::default() }
         }
@@ -51,10 +52,10 @@ async fn resume(connection: &Connection, task: Option<String>) -> Result<(), Fai
     };
     if !ended.is_empty() {
         let count = terminal::count(ended.len() as u64, "task");
-        terminal::note(&format!("ended {count} whose callers had ended\n"));
+        terminal::note(&format!("ended {count} whose parents had ended\n"));
     }
     if begun.is_empty() && waiting.is_empty() && ended.is_empty() {
-        terminal::print("nothing was cut off\n");
+        terminal::print("no interrupted tasks\n");
     }
     for task_id in waiting {
         if let Err(failure) = outcome::outcome(&connection.reader().task(&task_id).await?) {
@@ -66,11 +67,14 @@ async fn resume(connection: &Connection, task: Option<String>) -> Result<(), Fai
         let ended = match connection.wait(&task_id).await {
             Ok(state) => {
                 terminal::print(&format!("{task_id} {}\n", state.status.as_str()));
-                saved::save(&state).and_then(|()| outcome::outcome(&state))
+                match saved_session::save(&state) {
+                    Ok(()) => outcome::outcome(&state),
+                    Err(error) => Err(error.into()),
+                }
             }
-            // A live agent never ends by itself: it has done what there was to do.
+            // A live agent never ends by itself: it is idle.
             Err(failure)
-                if failure.exit == Exit::Unavailable && idles(connection, &task_id).await? =>
+                if failure.exit == Exit::Unavailable && is_idle(connection, &task_id).await? =>
             {
                 terminal::print(&format!("{task_id} idle\n"));
                 Ok(())
@@ -90,8 +94,8 @@ async fn resume(connection: &Connection, task: Option<String>) -> Result<(), Fai
     }
 }
 
-/// Whether a task is a live agent's, with nothing in its inbox that it would begin a turn for.
-async fn idles(connection: &Connection, task_id: &TaskId) -> Result<bool, Failure> {
+/// Whether a task is a live agent whose inbox holds nothing that starts a turn.
+async fn is_idle(connection: &Connection, task_id: &TaskId) -> Result<bool, Failure> {
     let state = connection.reader().task(task_id).await?;
     let idle = !state.status.is_terminal() && !state.queue.iter().any(MessageQueued::wakes);
     Ok(state.created.resident && idle)

@@ -51,7 +51,7 @@ fn filter(query: ListQuery) -> Result<TaskFilter, ApiError> {
         statuses: statuses.transpose()?.unwrap_or_default(),
         agent: query.agent,
         session: query.session_id,
-        tops: query.tops,
+        roots: query.tops,
         without_records: !query.all,
         before: query.cursor,
     })

@@ -1,0 +1,97 @@
+//! The current agents of some folders.
+//!
+//! Callers get a snapshot and never wait for a file. Reading never fails as a whole: each invalid file is a
+//! [`Problem`].
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use antiphon_core::AgentDefinition;
+use antiphon_core::port::{Agents, PromptSource};
+
+use crate::changes::Changes;
+use crate::folder::Folder;
+use crate::problem::Problem;
+use crate::snapshot::{Entry, Snapshot};
+
+/// Builds the system prompt of an agent.
+type PromptWriter = dyn Fn(PromptSource<'_>) -> String + Send + Sync;
+
+/// The agents of some folders.
+pub struct AgentCatalog {
+    folders: Vec<Folder>,
+    system_prompt: Box<PromptWriter>,
+    snapshot: RwLock<Arc<Snapshot>>,
+    /// Held while folders are read, so that an older snapshot never replaces a newer one.
+    reading: Mutex<()>,
+}
+
+impl AgentCatalog {
+    /// Reads the agents of `folders`. An agent in an earlier folder replaces one of the same name in a later
+    /// folder. `system_prompt` builds the system prompt of an agent.
+    pub fn open(
+        folders: Vec<Folder>,
+        system_prompt: impl Fn(PromptSource<'_>) -> String + Send + Sync + 'static,
+    ) -> Self {
+        let snapshot = Snapshot::read(&folders, &Snapshot::default());
+        Self {
+            folders,
+            system_prompt: Box::new(system_prompt),
+            snapshot: RwLock::new(Arc::new(snapshot)),
+            reading: Mutex::new(()),
+        }
+    }
+
+    /// Reads every file again and returns what changed. Blocks on files.
+    pub fn reload(&self) -> Changes {
+        let _reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.snapshot();
+        let after = Arc::new(Snapshot::read(&self.folders, &before));
+        let changes = Changes::between(&before, &after);
+        *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = after;
+        changes
+    }
+
+    /// The folders, in order of precedence.
+    pub fn folders(&self) -> &[Folder] {
+        &self.folders
+    }
+
+    /// Every agent with its file, ordered by name.
+    pub fn entries(&self) -> Vec<Entry> {
+        self.snapshot().entries.values().cloned().collect()
+    }
+
+    /// One agent with its file.
+    pub fn entry(&self, name: &str) -> Option<Entry> {
+        self.snapshot().entries.get(name).cloned()
+    }
+
+    /// The current problems.
+    pub fn problems(&self) -> Vec<Problem> {
+        self.snapshot().problems.clone()
+    }
+
+    /// Files that agent files refer to.
+    pub(crate) fn referenced(&self) -> Vec<PathBuf> {
+        self.snapshot().referenced.clone()
+    }
+
+    fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.snapshot.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Agents for AgentCatalog {
+    fn find(&self, name: &str) -> Option<Arc<AgentDefinition>> {
+        self.snapshot().entries.get(name).map(|entry| Arc::clone(&entry.definition))
+    }
+
+    fn list(&self) -> Vec<Arc<AgentDefinition>> {
+        self.snapshot().entries.values().map(|entry| Arc::clone(&entry.definition)).collect()
+    }
+
+    fn system_prompt(&self, source: PromptSource<'_>) -> String {
+        (self.system_prompt)(source)
+    }
+}

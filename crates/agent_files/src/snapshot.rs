@@ -1,0 +1,149 @@
+//! The state of every agent file at one moment, and the agents that follow from it.
+//!
+//! A file that became invalid keeps its last valid definition. A file that was never valid hides agents of
+//! the same name in later folders: another agent under that name would be a surprise.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use antiphon_core::AgentDefinition;
+
+use crate::folder::{Folder, OpenFolder, Origin};
+use crate::markdown::FILE_BYTES_MAX;
+use crate::parse::parse;
+use crate::problem::{Fault, Problem};
+use crate::schema::SCHEMA_BYTES_MAX;
+
+/// An agent with its file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Its definition.
+    pub definition: Arc<AgentDefinition>,
+    /// Path of its file.
+    pub path: PathBuf,
+    /// Whether the file belongs to the project or the user.
+    pub origin: Origin,
+    /// Files of the same name in later folders, which it replaces.
+    pub shadows: Vec<PathBuf>,
+    /// Why the file is invalid now; the definition is then its last valid version.
+    pub fault: Option<Fault>,
+}
+
+/// Every agent file at one moment.
+#[derive(Debug, Default)]
+pub(crate) struct Snapshot {
+    pub(crate) entries: BTreeMap<String, Entry>,
+    pub(crate) problems: Vec<Problem>,
+    /// Files that agent files refer to.
+    pub(crate) referenced: Vec<PathBuf>,
+    files: BTreeMap<PathBuf, FileState>,
+}
+
+/// One agent file.
+#[derive(Debug, Clone)]
+struct FileState {
+    name: String,
+    folder: usize,
+    valid: Option<Arc<AgentDefinition>>,
+    fault: Option<Fault>,
+    referenced: Vec<PathBuf>,
+}
+
+impl Snapshot {
+    /// Reads all folders. `before` is the previous snapshot.
+    pub(crate) fn read(folders: &[Folder], before: &Self) -> Self {
+        let mut snapshot = Self::default();
+        for (index, folder) in folders.iter().enumerate() {
+            let fault = match snapshot.read_folder(index, folder, before) {
+                Ok(fault) => fault,
+                Err(reason) => {
+                    // The folder cannot be read: its previous agents stay in force.
+                    let kept = before.files.iter().filter(|(_, file)| file.folder == index);
+                    snapshot.files.extend(kept.map(|(path, file)| (path.clone(), file.clone())));
+                    Some(reason)
+                }
+            };
+            if let Some(reason) = fault {
+                let path = folder.path.clone();
+                snapshot.problems.push(Problem { path, line: None, reason, in_force: false });
+            }
+        }
+        snapshot.resolve(folders);
+        snapshot
+    }
+
+    /// Adds the files of one folder. Returns a problem of the folder; fails when it cannot be read.
+    fn read_folder(
+        &mut self,
+        index: usize,
+        folder: &Folder,
+        before: &Self,
+    ) -> Result<Option<String>, String> {
+        let Some(open) = folder.open()? else { return Ok(None) };
+        let names = open.names()?;
+        for name in names.names {
+            let path = folder.path.join(&name);
+            let last = before.files.get(&path).and_then(|file| file.valid.as_ref());
+            self.files.insert(path, FileState::read(index, folder, &open, &name, last));
+        }
+        Ok(names.fault)
+    }
+
+    /// Resolves names: the agent of the first folder wins.
+    fn resolve(&mut self, folders: &[Folder]) {
+        let mut files: Vec<(&PathBuf, &FileState)> = self.files.iter().collect();
+        files.sort_by_key(|(_, file)| file.folder);
+        let mut hidden: Vec<&str> = Vec::new();
+        for (path, file) in files {
+            self.referenced.extend(file.referenced.iter().cloned());
+            if let Some(Fault { line, reason }) = file.fault.clone() {
+                let (path, line) = (path.clone(), Some(line));
+                let in_force = file.valid.is_some();
+                self.problems.push(Problem { path, line, reason, in_force });
+            }
+            match (self.entries.get_mut(&file.name), &file.valid) {
+                (Some(entry), _) => entry.shadows.push(path.clone()),
+                (None, _) if hidden.contains(&file.name.as_str()) => {}
+                (None, None) => hidden.push(&file.name),
+                (None, Some(valid)) => {
+                    let entry = Entry {
+                        definition: Arc::clone(valid),
+                        path: path.clone(),
+                        origin: folders[file.folder].origin,
+                        shadows: Vec::new(),
+                        fault: file.fault.clone(),
+                    };
+                    self.entries.insert(file.name.clone(), entry);
+                }
+            }
+        }
+    }
+}
+
+impl FileState {
+    fn read(
+        index: usize,
+        folder: &Folder,
+        open: &OpenFolder,
+        name: &Path,
+        last: Option<&Arc<AgentDefinition>>,
+    ) -> Self {
+        let stem = name.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let mut referenced = Vec::new();
+        let mut read_referenced = |path: &Path| {
+            referenced.push(folder.path.join(path));
+            open.read(path, SCHEMA_BYTES_MAX)
+        };
+        let read = open
+            .read(name, FILE_BYTES_MAX)
+            .map_err(|reason| Fault::new(1, reason))
+            .and_then(|bytes| parse(&stem, &bytes, &mut read_referenced));
+        let (valid, fault) = match (read, last) {
+            (Ok(same), Some(last)) if same == **last => (Some(Arc::clone(last)), None),
+            (Ok(valid), _) => (Some(Arc::new(valid)), None),
+            (Err(fault), last) => (last.cloned(), Some(fault)),
+        };
+        Self { name: stem, folder: index, valid, fault, referenced }
+    }
+}

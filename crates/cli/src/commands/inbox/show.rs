@@ -1,0 +1,188 @@
+//! `antiphon inbox show`: one interaction. It is searched in the inboxes, then in what agents have read, the
+//! newest first.
+
+use std::num::NonZeroUsize;
+
+use antiphon_core::port::{Clock, SystemClock, TaskQuery, TaskSelector};
+use antiphon_core::{
+    AgentName, Event, EventBody, InteractionContent, InteractionId, PeerInputClass, Position,
+    QueuedMessage, TaskSummary, visible,
+};
+use antiphon_project::{Inboxes, RequestState, Waiting, live_agents, request_status, waiting};
+use antiphon_runtime::{Orchestrator, session_of};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{mode, salience, word};
+use crate::failure::Failure;
+use crate::terminal;
+
+/// Most resident tasks of one agent that are searched, the newest first.
+const TASKS_MAX: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+
+/// An interaction in JSON.
+#[derive(Serialize)]
+struct Shown<'a> {
+    #[serde(flatten)]
+    interaction: &'a QueuedInteraction,
+    state: &'static str,
+    /// Result of a request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<Value>,
+}
+
+/// An interaction, and whether it is still queued.
+struct Found {
+    interaction: QueuedInteraction,
+    waits: bool,
+}
+
+/// Shows one interaction.
+pub(super) async fn show(
+    books: &Orchestrator,
+    names: &[AgentName],
+    id: &str,
+    json: bool,
+) -> Result<(), Failure> {
+    let Found { interaction, waits } = match find_waiting(books, names, id).await? {
+        Some(found) => found,
+        None => find_read(books, names, id).await?.ok_or_else(|| {
+            Failure::usage(format!(
+                "there is no interaction `{id}` here: see `antiphon inbox list`"
+            ))
+        })?,
+    };
+    let is_asked = matches!(
+        interaction.class,
+        PeerInputClass::ActionableRequest | PeerInputClass::SilentRequest
+    );
+    let asked = if is_asked { request_status(books, names, interaction.id).await? } else { None };
+    let (state, result) = match asked {
+        Some(status) => (state(status.state), status.result),
+        None if waits => ("waiting", None),
+        None => ("read", None),
+    };
+    let shown = Shown { interaction: &interaction, state, result };
+    terminal::print(&if json { terminal::json(&shown)? } else { described(&shown)? });
+    Ok(())
+}
+
+fn state(state: RequestState) -> &'static str {
+    match state {
+        RequestState::Waiting => "waiting",
+        RequestState::Taken => "taken",
+        RequestState::Accepted => "accepted",
+        RequestState::Completed => "completed",
+        RequestState::Failed => "failed",
+    }
+}
+
+fn is_meant(found: InteractionId, id: &str) -> bool {
+    found.to_string().starts_with(&id.to_lowercase())
+}
+
+async fn find_waiting(
+    books: &Orchestrator,
+    names: &[AgentName],
+    id: &str,
+) -> Result<Option<Found>, Failure> {
+    let found = waiting(books, Inboxes::All(names)).await?;
+    let mut meant = found.into_iter().filter(|waiting| is_meant(waiting.id, id));
+    match (meant.next(), meant.next()) {
+        (Some(one), Some(other)) if one.id != other.id => Err(more_than_one(id)),
+        (first, _) => Ok(first.map(|interaction| Found { interaction, waits: true })),
+    }
+}
+
+fn more_than_one(id: &str) -> Failure {
+    Failure::usage(format!("more than one interaction begins with `{id}`: give more of it"))
+}
+
+/// Looks through what agents have read.
+async fn find_read(
+    books: &Orchestrator,
+    names: &[AgentName],
+    id: &str,
+) -> Result<Option<Found>, Failure> {
+    let mut names = names.to_vec();
+    for task in live_agents(books).await?.into_values() {
+        names.extend(AgentName::parse(&task.agent).ok().filter(|name| !names.contains(name)));
+    }
+    let mut found: Option<QueuedInteraction> = None;
+    for name in names {
+        let query =
+            TaskQuery { which: TaskSelector::Session(session_of(&name)?), limit: TASKS_MAX };
+        for task in books.tasks(query).await? {
+            for interaction in arrived(books, &task, id).await? {
+                if found.as_ref().is_some_and(|found| found.id != interaction.id) {
+                    return Err(more_than_one(id));
+                }
+                found.get_or_insert(interaction);
+            }
+        }
+    }
+    Ok(found.map(|interaction| Found { interaction, waits: false }))
+}
+
+/// What arrived at a task under an id that begins so.
+async fn arrived(
+    books: &Orchestrator,
+    task: &TaskSummary,
+    id: &str,
+) -> Result<Vec<QueuedInteraction>, Failure> {
+    let mut found = Vec::new();
+    let mut events = books.follow(Some(task.task_id.clone()), Position(0));
+    loop {
+        let unavailable =
+            |error: antiphon_core::port::JournalError| Failure::unavailable(error.to_string());
+        let event = events.next().await.map_err(unavailable)?;
+        let seq = event.seq;
+        if let EventBody::MessageQueued(message) = event.body
+            && is_meant(message.id, id)
+        {
+            let Event { task_id, position, at, .. } = event;
+            let queued = QueuedMessage { task_id, position, at, message };
+            let live = !task.status.is_terminal();
+            found.push(QueuedInteraction::of(&task.agent, live, queued));
+        }
+        if seq >= task.seq {
+            return Ok(found);
+        }
+    }
+}
+
+fn described(shown: &Shown<'_>) -> Result<String, Failure> {
+    let it = shown.interaction;
+    let now = SystemClock.now();
+    let time = |at: chrono::DateTime<chrono::Utc>| at.format("%Y-%m-%d %H:%M:%S UTC").to_string();
+    let quiet = if it.wakes { "" } else { ", wakes nobody" };
+    let mut rows = vec![
+        ("interaction", it.id.to_string()),
+        ("for", format!("{} (task {})", visible(&it.agent), it.task_id)),
+        ("from", it.from.to_string()),
+        ("arrived", format!("{} ({} ago)", time(it.at), terminal::age(now - it.at))),
+        ("class", word(&it.class)),
+        ("salience", salience(it.salience).to_owned()),
+        ("mode", format!("{}{quiet}", mode(it.mode))),
+        ("state", shown.state.to_owned()),
+    ];
+    rows.extend(it.until.map(|until| ("answer by", time(until))));
+    let rows: Vec<[String; 2]> =
+        rows.into_iter().map(|(name, value)| [name.to_owned(), value]).collect();
+    let mut text = terminal::table(&rows);
+    let mut section = |title: &str, body: &str| {
+        text.extend(["\n", title, ":\n", &visible(body)]);
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+    };
+    section("the agent reads", &it.rendered_text);
+    if !matches!(it.content, InteractionContent::Message { blocks: None, .. }) {
+        section("content", &terminal::json(&it.content)?);
+    }
+    if let Some(result) = &shown.result {
+        let told = result.as_str().map(|told| Ok(told.to_owned()));
+        section("result", &told.unwrap_or_else(|| terminal::json(result))?);
+    }
+    Ok(text)
+}

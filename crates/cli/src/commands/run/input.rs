@@ -1,0 +1,115 @@
+//! The prompt, limits, schema and files of a new task, from the arguments and standard input. All of it is
+//! checked before anything is recorded.
+
+use std::io::{IsTerminal, Read};
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+
+use antiphon_core::{RawJson, TaskLimits};
+use antiphon_project::environment::Environment;
+use antiphon_project::models::Route;
+use antiphon_project::saved_session;
+
+use super::{Order, Run};
+use crate::commands::sessions;
+use crate::failure::Failure;
+
+/// Largest prompt on standard input, in bytes.
+const PROMPT_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// Largest schema of a result, in bytes.
+const SCHEMA_BYTES_MAX: u64 = 1024 * 1024;
+
+impl Run {
+    /// The arguments of a new task; `None` when a task is resumed.
+    pub(super) fn order(&self, environment: &Environment) -> Result<Option<Order>, Failure> {
+        if self.resume.is_some() {
+            return Ok(None);
+        }
+        Ok(Some(Order {
+            prompt: self.prompt()?,
+            limits: self.limits()?,
+            output_schema: self.schema()?,
+            route: self.route(environment)?,
+        }))
+    }
+
+    fn prompt(&self) -> Result<String, Failure> {
+        let prompt = match self.prompt.as_deref() {
+            Some("-") | None => read_stdin()?,
+            Some(prompt) => prompt.to_owned(),
+        };
+        if prompt.trim().is_empty() {
+            return Err(Failure::usage("the prompt is empty: give one as an argument or on stdin"));
+        }
+        Ok(prompt)
+    }
+
+    fn limits(&self) -> Result<TaskLimits, Failure> {
+        let cost_nano_usd_max = self.budget_usd.map(nano_usd).transpose()?;
+        Ok(TaskLimits {
+            turns_max: Some(self.max_turns),
+            answer_tokens_max: self.max_tokens,
+            cost_nano_usd_max,
+            wall_clock_s_max: self.max_seconds,
+            depth_max: self.max_depth,
+            fan_out_max: self.max_fan_out,
+            tasks_max: self.max_tasks,
+            ..TaskLimits::default()
+        })
+    }
+
+    fn schema(&self) -> Result<Option<RawJson>, Failure> {
+        let Some(path) = &self.output_schema else { return Ok(None) };
+        let refuse = |reason: String| Failure::usage(format!("{}: {reason}", path.display()));
+        let mut text = String::new();
+        let file = std::fs::File::open(path).map_err(|error| refuse(error.to_string()))?;
+        file.take(SCHEMA_BYTES_MAX + 1)
+            .read_to_string(&mut text)
+            .map_err(|error| refuse(error.to_string()))?;
+        if text.len() as u64 > SCHEMA_BYTES_MAX {
+            return Err(refuse(format!("it has more than {SCHEMA_BYTES_MAX} bytes")));
+        }
+        let schema = RawJson::parse(&text).map_err(|error| refuse(error.to_string()))?;
+        antiphon_runtime::check_schema(&schema).map_err(refuse)?;
+        Ok(Some(schema))
+    }
+
+    fn route(&self, environment: &Environment) -> Result<Route, Failure> {
+        let session = self.session.as_deref().filter(|name| sessions::is_file(name));
+        let save = session.map(PathBuf::from).or_else(|| self.save.clone());
+        if let Some(save) = &self.save {
+            saved_session::check_replaceable(save)?;
+        }
+        let route = Route {
+            script: self.script.clone(),
+            record: self.record.clone(),
+            replay: self.replay.clone(),
+            retries: self.retries,
+            save,
+        };
+        Ok(route.absolute(environment)?)
+    }
+}
+
+fn nano_usd(usd: f64) -> Result<NonZeroU64, Failure> {
+    let budget = antiphon_http::nano_usd(usd).and_then(NonZeroU64::new);
+    budget.ok_or_else(|| Failure::usage("--budget-usd takes an amount from 0.000000001 to 1000000"))
+}
+
+fn read_stdin() -> Result<String, Failure> {
+    if std::io::stdin().is_terminal() {
+        eprintln!("antiphon: reading the prompt from the terminal, end it with Ctrl-D");
+    }
+    let mut bytes = Vec::new();
+    std::io::stdin()
+        .take(PROMPT_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Failure::usage(format!("cannot read the prompt: {error}")))?;
+    if bytes.len() as u64 > PROMPT_BYTES_MAX {
+        return Err(Failure::usage(format!(
+            "the prompt is too long: {PROMPT_BYTES_MAX} bytes at most"
+        )));
+    }
+    String::from_utf8(bytes).map_err(|_| Failure::usage("the prompt is not UTF-8"))
+}

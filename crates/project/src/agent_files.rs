@@ -1,0 +1,140 @@
+//! The files that define a project's agents and the user's own: where they are, and how interfaces read and
+//! change them.
+
+pub(crate) mod edit;
+mod front_matter;
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use antiphon_agent_files::{AgentCatalog, Entry, Folder, Problem};
+use antiphon_core::port::PromptSource;
+use antiphon_core::{AgentName, visible};
+use antiphon_runtime::Orchestrator;
+
+use crate::error::ProjectError;
+use crate::project::Project;
+use crate::settings::UserSettings;
+pub use edit::EditError;
+
+/// Folders of agent files: the project's, then the user's own.
+pub fn folders(project: &Project, settings: &UserSettings) -> [Folder; 2] {
+    let user = settings.path.with_file_name("agents");
+    [Folder::project(project.folder().join("agents")), Folder::user(user)]
+}
+
+/// Reads the definitions once. Their system prompts hold the context alone, without rules.
+pub fn read_catalog(project: &Project, settings: &UserSettings) -> AgentCatalog {
+    AgentCatalog::open(folders(project, settings).into(), |source| match source {
+        PromptSource::Named(agent) => agent.context.clone(),
+        PromptSource::AdHoc(prompt) => prompt.to_owned(),
+    })
+}
+
+/// Names of the defined agents.
+pub fn defined_agents(project: &Project, settings: &UserSettings) -> Vec<AgentName> {
+    let entries = read_catalog(project, settings).entries();
+    entries.into_iter().map(|entry| entry.definition.name.clone()).collect()
+}
+
+/// Succeeds when the agent is defined; the error lists the agents that are.
+pub fn check_defined(
+    project: &Project,
+    settings: &UserSettings,
+    name: &AgentName,
+) -> Result<(), ProjectError> {
+    let known = defined_agents(project, settings);
+    if known.contains(name) { Ok(()) } else { Err(crate::unknown_agent(name, &known).into()) }
+}
+
+/// The definition of an agent, or an error that says why there is none.
+pub fn find_entry(catalog: &AgentCatalog, name: &str) -> Result<Entry, ProjectError> {
+    if let Some(entry) = catalog.entry(name) {
+        return Ok(entry);
+    }
+    let has_name = |problem: &&Problem| problem.path.file_stem().is_some_and(|stem| stem == name);
+    if let Some(problem) = catalog.problems().iter().find(has_name) {
+        return Err(ProjectError::InvalidInput(problem.to_string()));
+    }
+    let names: Vec<String> =
+        catalog.entries().iter().map(|entry| entry.definition.name.to_string()).collect();
+    let known = match names.as_slice() {
+        [] => "begin with `antiphon agents new`".to_owned(),
+        names => format!("there are {}", names.join(", ")),
+    };
+    Err(ProjectError::InvalidInput(format!("there is no agent `{name}` here: {known}")))
+}
+
+/// Changes the files of a project's agents: one change at a time, each whole or not at all. The catalog
+/// reads a change before the caller hears of it, and live agents are notified of removed ones.
+///
+/// Clones share the same files.
+#[derive(Clone)]
+pub struct AgentFiles {
+    orchestrator: Orchestrator,
+    pub(crate) catalog: Arc<AgentCatalog>,
+    /// Where new agents are created.
+    pub(crate) folder: Folder,
+    writing: Arc<Mutex<()>>,
+}
+
+impl AgentFiles {
+    /// Files of `catalog`; new agents are created in `folder`.
+    pub fn new(orchestrator: &Orchestrator, catalog: &Arc<AgentCatalog>, folder: Folder) -> Self {
+        Self {
+            orchestrator: orchestrator.clone(),
+            catalog: Arc::clone(catalog),
+            folder,
+            writing: Arc::default(),
+        }
+    }
+
+    /// The definition of an agent as its file is now.
+    pub(crate) async fn find(&self, name: &AgentName) -> Option<Entry> {
+        self.reload().await;
+        self.catalog.entry(name.as_str())
+    }
+
+    /// Runs a change on a blocking thread, and reads the files again.
+    pub(crate) async fn write(
+        &self,
+        write: impl FnOnce() -> Result<(), EditError> + Send + 'static,
+    ) -> Result<(), EditError> {
+        let writing = Arc::clone(&self.writing);
+        let written = tokio::task::spawn_blocking(move || {
+            let _writing = writing.lock().unwrap_or_else(PoisonError::into_inner);
+            write()
+        });
+        let written = written.await.map_err(|error| EditError::Unwritable(error.to_string()));
+        self.reload().await;
+        written.and_then(|written| written)
+    }
+
+    /// Removes a file.
+    pub(crate) async fn remove(&self, path: &Path) -> Result<(), EditError> {
+        let path = path.to_owned();
+        self.write(move || {
+            fs::remove_file(&path)
+                .map_err(|error| EditError::Unwritable(format!("{}: {error}", path.display())))
+        })
+        .await
+    }
+
+    /// Reads the files again. The watcher of the files does not report these changes a second time.
+    async fn reload(&self) {
+        let catalog = Arc::clone(&self.catalog);
+        // Fails only when the program ends.
+        let Ok(changes) = tokio::task::spawn_blocking(move || catalog.reload()).await else {
+            return;
+        };
+        for problem in &changes.problems {
+            tracing::warn!("{}", visible(&problem.to_string()));
+        }
+        for name in changes.removed.iter().filter_map(|name| AgentName::parse(name).ok()) {
+            if let Err(error) = self.orchestrator.notify_undefined(&name).await {
+                tracing::warn!(agent.name = %name, %error, "peers were not notified of its removal");
+            }
+        }
+    }
+}

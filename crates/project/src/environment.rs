@@ -1,0 +1,106 @@
+//! What the process was started with: environment variables, current folder, and where warnings for the
+//! user go. The binary captures it once; this library reads none of it from the process.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::error::ProjectError;
+
+/// What the process was started with.
+#[derive(Debug, Clone, Default)]
+pub struct Environment {
+    /// Environment variables by name.
+    pub variables: BTreeMap<OsString, OsString>,
+    /// The current folder; absent when it was removed or cannot be read.
+    pub current_dir: Option<PathBuf>,
+    /// Receives warnings for the user.
+    pub warnings: Warnings,
+}
+
+impl Environment {
+    /// The trimmed text of a variable; `None` when it is absent, blank or not UTF-8.
+    pub fn text(&self, name: &str) -> Option<String> {
+        let value = self.variables.get(OsStr::new(name))?.to_str()?.trim();
+        (!value.is_empty()).then(|| value.to_owned())
+    }
+
+    /// The value of a variable as a path; `None` when it is absent or empty.
+    pub fn path(&self, name: &str) -> Option<PathBuf> {
+        let value = self.variables.get(OsStr::new(name))?;
+        (!value.is_empty()).then(|| PathBuf::from(value))
+    }
+
+    /// The same, only when the path is absolute.
+    pub fn absolute_path(&self, name: &str) -> Option<PathBuf> {
+        self.path(name).filter(|path| path.is_absolute())
+    }
+
+    /// The user's home folder, when `HOME` is absolute.
+    pub fn home(&self) -> Option<PathBuf> {
+        self.absolute_path("HOME")
+    }
+
+    /// The current folder, or an error when there is none.
+    pub fn current_dir(&self) -> Result<&Path, ProjectError> {
+        self.current_dir
+            .as_deref()
+            .ok_or_else(|| ProjectError::InvalidInput("there is no current folder".to_owned()))
+    }
+
+    /// A path as seen from the current folder.
+    pub fn absolute(&self, path: &Path) -> Result<PathBuf, ProjectError> {
+        let refuse = |reason: String| {
+            ProjectError::InvalidInput(format!("cannot use {}: {reason}", path.display()))
+        };
+        let joined = if path.is_absolute() || path.as_os_str().is_empty() {
+            path.to_owned()
+        } else {
+            let current = self.current_dir().map_err(|error| refuse(error.to_string()))?;
+            current.join(path)
+        };
+        std::path::absolute(joined).map_err(|error| refuse(error.to_string()))
+    }
+
+    /// Variables whose name and value are UTF-8.
+    pub(crate) fn texts(&self) -> BTreeMap<String, String> {
+        let text = |(name, value): (&OsString, &OsString)| {
+            Some((name.to_str()?.to_owned(), value.to_str()?.to_owned()))
+        };
+        self.variables.iter().filter_map(text).collect()
+    }
+
+    /// Every variable, as a child process takes them.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (OsString, OsString)> + '_ {
+        self.variables.iter().map(|(name, value)| (name.clone(), value.clone()))
+    }
+}
+
+/// Receives warnings for the user, one line each. The default writes them to the log.
+#[derive(Clone)]
+pub struct Warnings(Arc<dyn Fn(&str) + Send + Sync>);
+
+impl Warnings {
+    /// Passes every warning to `report`.
+    pub fn new(report: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(report))
+    }
+
+    pub(crate) fn report(&self, warning: &str) {
+        (self.0)(warning);
+    }
+}
+
+impl Default for Warnings {
+    fn default() -> Self {
+        Self::new(|warning| tracing::warn!("{warning}"))
+    }
+}
+
+impl fmt::Debug for Warnings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Warnings")
+    }
+}

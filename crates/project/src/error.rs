@@ -1,0 +1,112 @@
+//! Why a project's operation did not happen. Each kind is something the caller does next; the text says
+//! what is wrong and what to do. Interfaces map the kind to their own codes.
+
+use antiphon_keys::KeyRingError;
+use antiphon_runtime::{OrchestratorError, Rejection};
+use antiphon_sqlite::{BackupError, OpenError};
+use thiserror::Error;
+
+/// Why an operation on a project failed, with a text for the user.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ProjectError {
+    /// The request, a setting or a file is invalid. Nothing was tried; correct it.
+    #[error("{0}")]
+    InvalidInput(String),
+    /// A limit, a budget or a permission forbids it.
+    #[error("{0}")]
+    Refused(String),
+    /// A dependency does not answer, or another process holds it. Trying again later may succeed.
+    #[error("{0}")]
+    Unavailable(String),
+    /// It was tried and failed.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl From<OpenError> for ProjectError {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Owned { .. } => Self::Unavailable(error.to_string()),
+            OpenError::Later { .. }
+            | OpenError::Earlier { .. }
+            | OpenError::Damaged { .. }
+            | OpenError::Unusable { .. } => Self::InvalidInput(error.to_string()),
+        }
+    }
+}
+
+impl From<OrchestratorError> for ProjectError {
+    fn from(error: OrchestratorError) -> Self {
+        let message = error.to_string();
+        match error {
+            OrchestratorError::Journal(_)
+            | OrchestratorError::InboxFull { .. }
+            | OrchestratorError::NotRunning { .. }
+            | OrchestratorError::Unresponsive { .. } => Self::Unavailable(message),
+            OrchestratorError::Limit(_) | OrchestratorError::Budget(_) => Self::Refused(message),
+            OrchestratorError::Panicked { .. } => Self::Failed(message),
+            OrchestratorError::Replay(_)
+            | OrchestratorError::NoModel { .. }
+            | OrchestratorError::BadSchema { .. }
+            | OrchestratorError::BadTool { .. }
+            | OrchestratorError::NoSuchCall { .. }
+            | OrchestratorError::ResultTooLong { .. }
+            | OrchestratorError::NoApproval { .. }
+            | OrchestratorError::AlreadyDecided { .. }
+            | OrchestratorError::AllowanceRefused { .. }
+            | OrchestratorError::RuleNotSaved { .. }
+            | OrchestratorError::CannotStart { .. }
+            | OrchestratorError::SessionExists { .. }
+            | OrchestratorError::Ended { .. } => Self::InvalidInput(message),
+        }
+    }
+}
+
+impl From<Rejection> for ProjectError {
+    fn from(rejection: Rejection) -> Self {
+        let message = rejection.to_string();
+        if rejection.is_temporary() {
+            Self::Unavailable(message)
+        } else {
+            Self::InvalidInput(message)
+        }
+    }
+}
+
+impl From<KeyRingError> for ProjectError {
+    fn from(error: KeyRingError) -> Self {
+        let message = error.to_string();
+        match error {
+            KeyRingError::Busy { .. } => Self::Unavailable(message),
+            KeyRingError::Exposed { .. } | KeyRingError::Foreign { .. } => Self::Refused(message),
+            KeyRingError::Unusable { .. }
+            | KeyRingError::Malformed { .. }
+            | KeyRingError::Full
+            | KeyRingError::NoSuchKey { .. }
+            | KeyRingError::Inactive { .. }
+            | KeyRingError::ExpiresInThePast
+            | KeyRingError::GraceTooLong
+            | KeyRingError::AgentAdmin => Self::InvalidInput(message),
+        }
+    }
+}
+
+impl From<BackupError> for ProjectError {
+    fn from(error: BackupError) -> Self {
+        let message = error.to_string();
+        match error {
+            BackupError::Journal(error) => error.into(),
+            BackupError::InUse { .. } => {
+                Self::Unavailable(format!("{message}: try again when it is done"))
+            }
+            BackupError::NotAFile { .. } => {
+                Self::InvalidInput(format!("{message}: name another one"))
+            }
+            BackupError::Exists { .. }
+            | BackupError::Itself { .. }
+            | BackupError::BelongsToJournal { .. }
+            | BackupError::NoExchange { .. }
+            | BackupError::Unwritable { .. } => Self::InvalidInput(message),
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Implements the task factory of the HTTP interfaces and the file drop for a project.
+
+mod definitions;
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use antiphon_api::AgentChange;
+use antiphon_core::port::{Agents, PromptSource, TaskQuery, TaskSelector};
+use antiphon_core::{
+    AgentDefinition, AgentName, CallableAgents, ErrorCode, ErrorResponse, ModelRef, SessionId,
+};
+use antiphon_runtime::{NewTask, Orchestrator, OrchestratorError, PriorHistory};
+use async_trait::async_trait;
+
+use crate::agent_files::AgentFiles;
+use crate::models::{Models, Route};
+use crate::project::Project;
+use crate::prompt::Rules;
+use crate::task_builder::{Conversation, SystemPrompt, TaskBuilder, TaskSpec};
+use crate::task_factory::{DefinedAgent, TaskFactory};
+use crate::task_request::TaskRequest;
+
+/// Builds tasks of clients' requests, and changes agent definitions for them.
+pub struct ProjectTaskFactory {
+    orchestrator: Orchestrator,
+    /// Only checks that a model can be reached; the orchestrator asks the model.
+    models: Models,
+    default_model: ModelRef,
+    root: PathBuf,
+    rules: Rules,
+    files: AgentFiles,
+}
+
+impl ProjectTaskFactory {
+    /// A factory for the tasks of `orchestrator`.
+    pub fn new(
+        project: &Project,
+        orchestrator: &Orchestrator,
+        models: Models,
+        rules: Rules,
+        files: AgentFiles,
+    ) -> Self {
+        Self {
+            orchestrator: orchestrator.clone(),
+            default_model: models.settings().default_model(),
+            models,
+            root: project.root().to_owned(),
+            rules,
+            files,
+        }
+    }
+}
+
+#[async_trait]
+impl TaskFactory for ProjectTaskFactory {
+    async fn task(&self, request: TaskRequest) -> Result<NewTask, ErrorResponse> {
+        let agent = request.agent.as_deref().map(|name| self.find(name)).transpose()?;
+        let conversation = match request.session_id {
+            Some(session_id) => self.session(session_id).await?,
+            None => Conversation {
+                history: PriorHistory::Messages(request.history),
+                ..Conversation::default()
+            },
+        };
+        let system_prompt = request.system_prompt.or_else(|| conversation.system_prompt.clone());
+        let spec = TaskSpec {
+            agent,
+            model: request.model,
+            conversation,
+            system_prompt: system_prompt.map_or(SystemPrompt::Default, SystemPrompt::Text),
+            tools: request.tools,
+            external_tools: request.external_tools,
+            agents: request.agents.map_or(CallableAgents::Any, CallableAgents::Only),
+            limits: request.limits,
+            output_schema: request.output_schema,
+            ..TaskSpec::new(request.message)
+        };
+        let builder = TaskBuilder {
+            orchestrator: &self.orchestrator,
+            agents: &*self.files.catalog,
+            default_model: &self.default_model,
+            root: &self.root,
+            rules: &self.rules,
+        };
+        let invalid = |error: crate::error::ProjectError| {
+            refusal(ErrorCode::InvalidRequest, error.to_string())
+        };
+        self.models.provider(&builder.model(&spec), &Route::default()).map_err(invalid)?;
+        builder.build(spec).map_err(invalid)
+    }
+
+    fn agents(&self) -> Vec<AgentName> {
+        self.files.catalog.list().iter().map(|agent| agent.name.clone()).collect()
+    }
+
+    fn models(&self) -> Vec<ModelRef> {
+        let mut models = vec![self.default_model.clone()];
+        for agent in self.files.catalog.list() {
+            let own = agent.model.iter().chain(&agent.fallbacks);
+            for model in own {
+                if !models.contains(model) {
+                    models.push(model.clone());
+                }
+            }
+        }
+        models
+    }
+
+    fn system_prompt(&self, prompt: &str) -> String {
+        self.files.catalog.system_prompt(PromptSource::AdHoc(prompt))
+    }
+
+    fn defined(&self) -> Vec<DefinedAgent> {
+        self.files.catalog.entries().into_iter().map(definitions::defined).collect()
+    }
+
+    async fn create_agent(
+        &self,
+        name: &AgentName,
+        change: AgentChange,
+    ) -> Result<DefinedAgent, ErrorResponse> {
+        definitions::create(&self.files, name, change).await
+    }
+
+    async fn change_agent(
+        &self,
+        name: &AgentName,
+        change: AgentChange,
+    ) -> Result<DefinedAgent, ErrorResponse> {
+        definitions::change(&self.files, name, change).await
+    }
+
+    async fn delete_agent(&self, name: &AgentName) -> Result<(), ErrorResponse> {
+        definitions::delete(&self.files, name).await
+    }
+}
+
+impl ProjectTaskFactory {
+    fn find(&self, name: &str) -> Result<Arc<AgentDefinition>, ErrorResponse> {
+        let none = || refusal(ErrorCode::NotFound, format!("there is no agent `{name}`"));
+        self.files.catalog.find(name).ok_or_else(none)
+    }
+
+    /// Continues behind the last task of a session, which must have ended.
+    async fn session(&self, session_id: SessionId) -> Result<Conversation, ErrorResponse> {
+        let which = TaskSelector::Session(session_id.clone());
+        let query = TaskQuery { which, limit: NonZeroUsize::MIN };
+        let last = self.orchestrator.tasks(query).await.map_err(|error| unavailable(&error))?;
+        let Some(last) = last.into_iter().next() else {
+            let message = format!("there is no session `{session_id}`");
+            return Err(refusal(ErrorCode::NotFound, message));
+        };
+        if !last.status.is_terminal() {
+            let message = format!("its last task has not ended: {}", last.task_id);
+            return Err(refusal(ErrorCode::Conflict, message));
+        }
+        let conversation = Conversation::after_task(&self.orchestrator, session_id, last.task_id);
+        conversation.await.map_err(|error| unavailable(&error))
+    }
+}
+
+fn refusal(code: ErrorCode, message: String) -> ErrorResponse {
+    ErrorResponse { code, message, details: None }
+}
+
+fn unavailable(error: &OrchestratorError) -> ErrorResponse {
+    refusal(ErrorCode::ServiceUnavailable, error.to_string())
+}

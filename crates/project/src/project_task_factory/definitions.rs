@@ -1,0 +1,96 @@
+//! Agent definitions that clients create, change and delete. Only files of the project can be changed.
+
+use std::sync::Arc;
+
+use antiphon_agent_files::{Entry, Origin};
+use antiphon_api::{AgentChange, AgentOrigin};
+use antiphon_core::{AgentName, ErrorCode, ErrorResponse};
+
+use super::refusal;
+use crate::agent_files::AgentFiles;
+use crate::agent_files::edit::{self, EditError};
+use crate::task_factory::DefinedAgent;
+
+/// An agent definition as clients see it.
+pub(super) fn defined(entry: Entry) -> DefinedAgent {
+    DefinedAgent {
+        definition: entry.definition,
+        origin: match entry.origin {
+            Origin::Project => AgentOrigin::Project,
+            Origin::User => AgentOrigin::User,
+        },
+        path: entry.path.display().to_string(),
+        fault: entry.fault.map(|fault| format!("line {}: {}", fault.line, fault.reason)),
+    }
+}
+
+pub(super) async fn create(
+    files: &AgentFiles,
+    name: &AgentName,
+    change: AgentChange,
+) -> Result<DefinedAgent, ErrorResponse> {
+    let (folder, new) = (files.folder.clone(), name.clone());
+    let mut fields = change.fields();
+    fields.retain(|(_, value)| !value.is_null());
+    let context = change.context.unwrap_or_else(|| format!("You are {name}."));
+    let written = files.write(move || edit::define(&folder, &new, &fields, &context)).await;
+    written.map_err(refused)?;
+    found(files, name)
+}
+
+pub(super) async fn change(
+    files: &AgentFiles,
+    name: &AgentName,
+    change: AgentChange,
+) -> Result<DefinedAgent, ErrorResponse> {
+    let entry = project_agent(files, name).await?;
+    let definition = Arc::clone(&entry.definition);
+    let written = files
+        .write(move || {
+            let fields = change.fields();
+            edit::change(&entry.path, &definition, &fields, change.context.as_deref())
+        })
+        .await;
+    written.map_err(refused)?;
+    found(files, name)
+}
+
+pub(super) async fn delete(files: &AgentFiles, name: &AgentName) -> Result<(), ErrorResponse> {
+    let entry = project_agent(files, name).await?;
+    files.remove(&entry.path).await.map_err(refused)
+}
+
+/// The definition of an agent whose file belongs to the project.
+async fn project_agent(files: &AgentFiles, name: &AgentName) -> Result<Entry, ErrorResponse> {
+    let none = || refusal(ErrorCode::NotFound, format!("there is no agent `{name}`"));
+    let entry = files.find(name).await.ok_or_else(none)?;
+    match entry.origin {
+        Origin::Project => Ok(entry),
+        Origin::User => {
+            let path = entry.path.display();
+            let message = format!("`{name}` belongs to the user, not to this project: edit {path}");
+            Err(refusal(ErrorCode::Forbidden, message))
+        }
+    }
+}
+
+/// The definition that was just written.
+fn found(files: &AgentFiles, name: &AgentName) -> Result<DefinedAgent, ErrorResponse> {
+    let none = || {
+        let message = format!("`{name}` was written but is not valid: see `antiphon agents list`");
+        refusal(ErrorCode::Conflict, message)
+    };
+    files.catalog.entry(name.as_str()).map(defined).ok_or_else(none)
+}
+
+fn refused(error: EditError) -> ErrorResponse {
+    match error {
+        EditError::Refused(reason) => refusal(ErrorCode::InvalidRequest, reason),
+        EditError::Exists(path) => {
+            let message =
+                format!("{} exists already: change it, or choose another name", path.display());
+            refusal(ErrorCode::Conflict, message)
+        }
+        EditError::Unwritable(reason) => refusal(ErrorCode::ServiceUnavailable, reason),
+    }
+}

@@ -1,0 +1,44 @@
+//! The session file a task's conversation is saved to, if the task names one. Only a session file is ever
+//! replaced.
+
+use std::path::Path;
+
+use antiphon_core::Session;
+use antiphon_core::port::{Clock, SystemClock};
+use antiphon_runtime::TaskState;
+
+use crate::error::ProjectError;
+use crate::models::Route;
+
+/// Writes the conversation of a task to its session file, also when the task failed. Does nothing when the
+/// task names no file.
+pub fn save(state: &TaskState) -> Result<(), ProjectError> {
+    let route = Route::parse(state.created.route.as_ref()).map_err(ProjectError::Failed)?;
+    let Some(path) = route.save else { return Ok(()) };
+    // The path comes from the journal, so it is checked again.
+    check_replaceable(&path)?;
+    let now = SystemClock.now();
+    let session = Session {
+        id: state.created.session_id.clone(),
+        system_prompt: state.created.system_prompt.clone(),
+        created_at: state.messages().first().map_or(now, |first| first.timestamp()),
+        updated_at: now,
+        messages: state.messages().to_vec(),
+    };
+    antiphon_session_file::save(&path, &session).map_err(|e| ProjectError::Failed(e.to_string()))
+}
+
+/// Accepts a path with no file or with a session file; refuses to replace anything else.
+pub fn check_replaceable(path: &Path) -> Result<(), ProjectError> {
+    match std::fs::symlink_metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Ok(about) if about.is_file() && antiphon_session_file::load(path).is_ok() => Ok(()),
+        Ok(_) => Err(ProjectError::InvalidInput(format!(
+            "{} exists and is not a session file: name another file to save to",
+            path.display()
+        ))),
+        Err(error) => {
+            Err(ProjectError::InvalidInput(format!("cannot use {}: {error}", path.display())))
+        }
+    }
+}

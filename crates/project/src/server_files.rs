@@ -1,0 +1,131 @@
+//! Files of a server in the project's folder: its token, which stays, and `server.json` with its address,
+//! which is removed when it stops. Only their owner can read them.
+
+use std::fmt::Write as _;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write as _};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use secrecy::SecretString;
+use serde_json::json;
+
+use crate::error::ProjectError;
+
+/// Random bytes of a token.
+const TOKEN_BYTES: usize = 32;
+
+/// Largest token file, in bytes.
+const TOKEN_FILE_BYTES_MAX: u64 = 4096;
+
+/// Whether files in the project's folder can be trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FolderTrust {
+    /// The project had a journal when the server started.
+    Trusted,
+    /// It had none: its files may have come with a clone.
+    Untrusted,
+}
+
+/// Files of a server in the project's folder.
+pub struct ServerFiles {
+    folder: PathBuf,
+    token: PathBuf,
+    server: PathBuf,
+}
+
+/// Where a server listens.
+#[derive(Debug, Clone, Copy)]
+pub struct ServerAddress<'a> {
+    /// URL of its TCP listener; absent when it listens on the socket alone.
+    pub url: Option<&'a str>,
+    /// Path of its Unix socket; absent when it has none.
+    pub socket: Option<&'a Path>,
+}
+
+impl ServerFiles {
+    /// The files in this `.antiphon` folder.
+    pub fn new(folder: &Path) -> Self {
+        let (token, server) = (folder.join("token"), folder.join("server.json"));
+        Self { folder: folder.to_owned(), token, server }
+    }
+
+    /// The `.antiphon` folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Path of the token file.
+    pub fn token_path(&self) -> &Path {
+        &self.token
+    }
+
+    /// The token. A new one is created when there is none, when the folder is untrusted, and when other users
+    /// could have read the file.
+    pub fn token(&self, folder: FolderTrust) -> Result<SecretString, ProjectError> {
+        let refuse = |error: io::Error| {
+            ProjectError::InvalidInput(format!("cannot use {}: {error}", self.token.display()))
+        };
+        let text = match read_private(&self.token) {
+            Ok(text) if folder == FolderTrust::Trusted => text,
+            Ok(_) | Err(_) => {
+                let text = random().map_err(refuse)?;
+                write_private(&self.token, &format!("{text}\n")).map_err(refuse)?;
+                text
+            }
+        };
+        Ok(text.trim().into())
+    }
+
+    /// Writes `server.json`, which commands find the server by.
+    pub fn publish(&self, address: ServerAddress<'_>) -> Result<(), ProjectError> {
+        let mut about = json!({ "pid": std::process::id(), "socket": address.socket.is_some() });
+        if let Some(url) = address.url {
+            about["url"] = url.into();
+        }
+        write_private(&self.server, &format!("{about}\n")).map_err(|error| {
+            ProjectError::InvalidInput(format!("cannot write {}: {error}", self.server.display()))
+        })
+    }
+
+    /// Removes `server.json`.
+    pub fn unpublish(&self) {
+        // A file that stays is harmless: commands check that the process is alive.
+        let _ = fs::remove_file(&self.server);
+    }
+}
+
+/// Reads a file that only its owner could read or write.
+fn read_private(path: &Path) -> io::Result<String> {
+    let about = fs::symlink_metadata(path)?;
+    let own = about.uid() == fs::metadata("/proc/self")?.uid();
+    if !about.is_file() || !own || about.permissions().mode() & 0o077 != 0 {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    let mut text = String::new();
+    File::open(path)?.take(TOKEN_FILE_BYTES_MAX).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// Writes a file for its owner only, whole or not at all. Replaces an existing file or link.
+pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(format!(".{}", std::process::id()));
+    let temporary = PathBuf::from(temporary);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    written.and_then(|()| fs::rename(&temporary, path)).inspect_err(|_| {
+        let _ = fs::remove_file(&temporary);
+    })
+}
+
+fn random() -> io::Result<String> {
+    let mut bytes = [0; TOKEN_BYTES];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    let mut text = String::new();
+    for byte in bytes {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    Ok(text)
+}

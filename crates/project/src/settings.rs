@@ -1,0 +1,289 @@
+//! What the user has configured: the user's own file, and the environment.
+//!
+//! Read once, at the start, into plain values. A file that cannot be parsed is an error that names the
+//! line. Keys are never printed.
+
+mod budget;
+mod context_windows;
+mod models;
+mod peers;
+mod providers;
+mod secrets;
+mod telemetry;
+mod webhooks;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use antiphon_core::{ModelRef, PriceTable, SourceName, SpendLimits};
+use antiphon_schedule::{ScheduleConfig, Schedules};
+use antiphon_terminal::TerminalProfile;
+use serde::Deserialize;
+
+use crate::environment::Environment;
+use crate::error::ProjectError;
+use budget::BudgetConfig;
+pub use budget::spend_limit;
+pub use context_windows::ContextWindows;
+pub use models::ModelConfig;
+pub use peers::PeerConfig;
+pub use providers::{Key, Kind, Limits, ProviderConfig};
+use providers::{ProviderFile, providers};
+pub use telemetry::TelemetryConfig;
+pub use webhooks::{WebhookConfig, WebhookScheme};
+
+/// Built-in prices.
+const PRICES: &str = include_str!("../data/prices.toml");
+
+/// Built-in context windows.
+const WINDOWS: &str = include_str!("../data/windows.toml");
+
+/// Largest configuration file.
+const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
+
+/// The variable that names another configuration file.
+const CONFIG_VARIABLE: &str = "ANTIPHON_CONFIG";
+
+/// Everything the user has configured.
+#[derive(Debug)]
+pub struct UserSettings {
+    /// Path of the configuration file, also when there is none.
+    pub path: PathBuf,
+    /// Whether the file exists.
+    pub found: bool,
+    default_model: Option<ModelRef>,
+    /// Providers by name, the built-in ones included.
+    pub providers: BTreeMap<String, ProviderConfig>,
+    /// Settings of single models.
+    pub models: BTreeMap<ModelRef, ModelConfig>,
+    /// Built-in prices; the user's own replace them.
+    pub prices: PriceTable,
+    windows: ContextWindows,
+    /// Permission mode and rules of agents.
+    pub permissions: antiphon_permissions::Config,
+    /// What sandboxed commands may use beyond the project.
+    pub sandbox: SandboxConfig,
+    /// MCP servers whose tools agents can use.
+    pub mcp: antiphon_mcp::McpConfig,
+    /// Other orchestrators by name.
+    pub peers: BTreeMap<String, PeerConfig>,
+    /// Programs that agents may run in terminals, by profile name.
+    pub terminals: BTreeMap<String, TerminalProfile>,
+    /// Events at set times.
+    pub schedules: Schedules,
+    /// Paths of the user's scripts, by scripted model name.
+    pub scripts: BTreeMap<String, PathBuf>,
+    /// Where traces are exported to.
+    pub telemetry: TelemetryConfig,
+    /// Sources of signed events by name.
+    pub webhooks: BTreeMap<SourceName, WebhookConfig>,
+    /// Spend limits for the whole project.
+    pub budget: SpendLimits,
+    /// The environment the settings were read with.
+    pub environment: Environment,
+}
+
+/// What sandboxed commands may use beyond the project.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SandboxConfig {
+    /// Commands may use the network.
+    pub network: bool,
+    /// Names of environment variables that commands get in addition to the usual ones.
+    pub env: Vec<String>,
+    /// Folders beneath `/tmp` or `/run` that commands may read.
+    pub readable: Vec<PathBuf>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct File {
+    model: Option<ModelRef>,
+    providers: BTreeMap<String, ProviderFile>,
+    models: BTreeMap<ModelRef, ModelConfig>,
+    permissions: antiphon_permissions::Config,
+    sandbox: SandboxConfig,
+    mcp: antiphon_mcp::McpConfig,
+    peers: BTreeMap<String, PeerConfig>,
+    terminals: BTreeMap<String, toml::Table>,
+    schedules: BTreeMap<String, ScheduleConfig>,
+    scripts: BTreeMap<String, PathBuf>,
+    telemetry: TelemetryConfig,
+    webhooks: BTreeMap<SourceName, WebhookConfig>,
+    #[serde(default)]
+    budget: BudgetConfig,
+}
+
+impl UserSettings {
+    /// Reads the user's file and the environment.
+    pub fn load(environment: &Environment) -> Result<Self, ProjectError> {
+        let path = path(environment);
+        let text = read(&path, environment)?;
+        let chosen = environment.text("ANTIPHON_MODEL").map(|name| ModelRef::parse(&name));
+        let chosen = chosen
+            .transpose()
+            .map_err(|error| ProjectError::InvalidInput(format!("ANTIPHON_MODEL: {error}")))?;
+        Self::of(path, text.as_deref(), chosen, environment)
+    }
+
+    /// Reads `path` instead of the user's own file, and ignores `ANTIPHON_MODEL`.
+    pub fn load_file(path: &Path, environment: &Environment) -> Result<Self, ProjectError> {
+        let text = read(path, environment)?;
+        Self::of(path.to_owned(), text.as_deref(), None, environment)
+    }
+
+    fn of(
+        path: PathBuf,
+        text: Option<&str>,
+        chosen: Option<ModelRef>,
+        environment: &Environment,
+    ) -> Result<Self, ProjectError> {
+        let file = text.map(|text| parse(&path, text)).transpose()?;
+        let (file, found) = (file.unwrap_or_default(), text.is_some());
+        let prices = prices(&file.models)?;
+        let windows = context_windows(&file.models)?;
+        Ok(Self {
+            found,
+            path: path.clone(),
+            windows,
+            permissions: file.permissions,
+            sandbox: file.sandbox,
+            mcp: file.mcp,
+            peers: file.peers,
+            terminals: terminals(&path, file.terminals)?,
+            schedules: Schedules::from_config(file.schedules).map_err(|error| {
+                ProjectError::InvalidInput(format!("{}: {error}", path.display()))
+            })?,
+            scripts: scripts(&path, file.scripts),
+            telemetry: file.telemetry,
+            webhooks: file.webhooks,
+            budget: file.budget.limits()?,
+            default_model: chosen.or(file.model),
+            providers: providers(file.providers, environment)?,
+            models: file.models,
+            prices,
+            environment: environment.clone(),
+        })
+    }
+
+    /// Path of the rules the user allowed for good: next to the user's file, never in a project.
+    pub fn remembered_path(&self) -> PathBuf {
+        self.path.with_file_name("permissions.toml")
+    }
+
+    /// Sizes of context windows.
+    pub fn windows(&self) -> &ContextWindows {
+        &self.windows
+    }
+
+    /// The model of a task that names none: the user's choice, or `scripted/hello`.
+    pub fn default_model(&self) -> ModelRef {
+        self.default_model.clone().unwrap_or_else(scripted)
+    }
+
+    /// The default model, if the user has chosen one.
+    pub fn chosen_model(&self) -> Option<&ModelRef> {
+        self.default_model.as_ref()
+    }
+}
+
+/// Built-in prices; the user's own replace them.
+fn prices(models: &BTreeMap<ModelRef, ModelConfig>) -> Result<PriceTable, ProjectError> {
+    let mut prices: PriceTable = toml::from_str(PRICES)
+        .map_err(|error| ProjectError::Failed(format!("the built-in prices: {error}")))?;
+    // `openai-responses` serves the same models through another API.
+    let on_responses = prices.iter().filter(|(model, _)| model.provider() == "openai");
+    let on_responses = on_responses.filter_map(|(model, price)| {
+        Some((ModelRef::parse(&format!("openai-responses/{}", model.model())).ok()?, *price))
+    });
+    prices.extend(on_responses.collect());
+    let own = models
+        .iter()
+        .filter_map(|(model, config)| config.price.map(|price| (model.clone(), price)));
+    prices.extend(own.collect());
+    Ok(prices)
+}
+
+fn context_windows(
+    models: &BTreeMap<ModelRef, ModelConfig>,
+) -> Result<ContextWindows, ProjectError> {
+    let known = toml::from_str(WINDOWS)
+        .map_err(|error| ProjectError::Failed(format!("the built-in windows: {error}")))?;
+    let own = models
+        .iter()
+        .filter_map(|(model, config)| Some((model.clone(), config.context_tokens?.get())));
+    Ok(ContextWindows { own: own.collect(), known })
+}
+
+#[expect(clippy::expect_used, reason = "the literal names a model")]
+fn scripted() -> ModelRef {
+    ModelRef::parse("scripted/hello").expect("the literal names a model")
+}
+
+/// Terminal profiles. An empty table selects the built-in profile of that name.
+fn terminals(
+    path: &Path,
+    named: BTreeMap<String, toml::Table>,
+) -> Result<BTreeMap<String, TerminalProfile>, ProjectError> {
+    let built_in = TerminalProfile::built_in();
+    let profile = |(name, table): (String, toml::Table)| {
+        let refuse = |reason: String| {
+            ProjectError::InvalidInput(format!("{}: [terminals.{name}]: {reason}", path.display()))
+        };
+        let profile = match built_in.get(&name).filter(|_| table.is_empty()) {
+            Some(known) => known.clone(),
+            None => table
+                .try_into()
+                .map_err(|error: toml::de::Error| refuse(error.message().to_owned()))?,
+        };
+        Ok((name, profile))
+    };
+    named.into_iter().map(profile).collect()
+}
+
+/// Paths of the user's scripts. A relative path starts at the folder of the user's file.
+fn scripts(path: &Path, named: BTreeMap<String, PathBuf>) -> BTreeMap<String, PathBuf> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    named.into_iter().map(|(name, script)| (name, folder.join(script))).collect()
+}
+
+fn path(environment: &Environment) -> PathBuf {
+    if let Some(path) = environment.path(CONFIG_VARIABLE) {
+        // The sandbox hides the file's folder from commands in any folder, so the path is absolute.
+        return environment.absolute(&path).unwrap_or(path);
+    }
+    // A relative path would be read from whatever folder the process runs in.
+    let home = || environment.home().map(|home| home.join(".config"));
+    let nowhere = || PathBuf::from("/nonexistent");
+    let folder = environment.absolute_path("XDG_CONFIG_HOME").or_else(home);
+    folder.unwrap_or_else(nowhere).join("antiphon/config.toml")
+}
+
+/// `None` when there is no such file and the environment names none.
+fn read(path: &Path, environment: &Environment) -> Result<Option<String>, ProjectError> {
+    let refuse = |reason: String| {
+        ProjectError::InvalidInput(format!("cannot read {}: {reason}", path.display()))
+    };
+    match std::fs::metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            match environment.path(CONFIG_VARIABLE) {
+                Some(_) => Err(refuse(error.to_string())),
+                None => Ok(None),
+            }
+        }
+        Err(error) => Err(refuse(error.to_string())),
+        Ok(about) if !about.is_file() => Err(refuse("it is not a file".to_owned())),
+        Ok(about) if about.len() > CONFIG_BYTES_MAX => {
+            Err(refuse(format!("it has more than {CONFIG_BYTES_MAX} bytes")))
+        }
+        Ok(_) => std::fs::read_to_string(path).map(Some).map_err(|e| refuse(e.to_string())),
+    }
+}
+
+fn parse(path: &Path, text: &str) -> Result<File, ProjectError> {
+    toml::from_str(text).map_err(|error| {
+        // The line itself is left out: it may hold a key.
+        let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+        ProjectError::InvalidInput(format!("{}: line {line}: {}", path.display(), error.message()))
+    })
+}

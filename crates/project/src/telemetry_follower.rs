@@ -1,0 +1,120 @@
+//! Metrics and traces of a server, from its journal. Follows the journal from its end at the start until the
+//! orchestrator has stopped, then exports the last spans. Only the end of the process waits for it, for a
+//! limited time.
+
+use std::time::Duration;
+
+use antiphon_core::{Event, Position};
+use antiphon_runtime::{Follower, Orchestrator};
+use antiphon_telemetry::{EventSource, SourceError, Telemetry};
+use async_trait::async_trait;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::ProjectError;
+
+/// How long reading the last events may take.
+const CATCH_UP_WAIT: Duration = Duration::from_secs(2);
+
+/// Follows the journal for metrics and traces. The caller ends it with [`TelemetryFollower::shutdown`].
+pub struct TelemetryFollower {
+    orchestrator: Orchestrator,
+    /// The last position of the journal, once nothing more is appended.
+    last: watch::Sender<Option<Position>>,
+    follow_stop: CancellationToken,
+    follower: JoinSet<()>,
+    export_stop: CancellationToken,
+    exporter: JoinSet<()>,
+}
+
+impl TelemetryFollower {
+    /// Starts behind the current end of the journal.
+    pub async fn start(
+        orchestrator: &Orchestrator,
+        telemetry: &Telemetry,
+    ) -> Result<Self, ProjectError> {
+        let after = orchestrator.head().await?;
+        let (last, last_receiver) = watch::channel(None);
+        let telemetry_follower = Self {
+            orchestrator: orchestrator.clone(),
+            last,
+            follow_stop: CancellationToken::new(),
+            follower: JoinSet::new(),
+            export_stop: CancellationToken::new(),
+            exporter: JoinSet::new(),
+        };
+        Ok(telemetry_follower.spawn(telemetry, after, last_receiver))
+    }
+
+    fn spawn(
+        mut self,
+        telemetry: &Telemetry,
+        after: Position,
+        last: watch::Receiver<Option<Position>>,
+    ) -> Self {
+        let events = JournalEvents { follower: self.orchestrator.follow(None, after), last };
+        let (all, stop) = (telemetry.clone(), self.follow_stop.clone());
+        self.follower.spawn(async move {
+            all.follow(events, after, stop).await;
+        });
+        if let Some(exporter) = telemetry.exporter.clone() {
+            let stop = self.export_stop.clone();
+            self.exporter.spawn(async move {
+                exporter.run(stop).await;
+            });
+        }
+        self
+    }
+
+    /// Reads the last events, then exports the remaining spans. Call it after the orchestrator has stopped.
+    pub async fn shutdown(mut self) {
+        match self.orchestrator.head().await {
+            Ok(head) => drop(self.last.send_replace(Some(head))),
+            Err(error) => {
+                tracing::warn!(%error, "the last events are not counted");
+                self.follow_stop.cancel();
+            }
+        }
+        let seen = async { while self.follower.join_next().await.is_some() {} };
+        if tokio::time::timeout(CATCH_UP_WAIT, seen).await.is_err() {
+            tracing::warn!("the last events were not counted in time");
+            self.follow_stop.cancel();
+            while self.follower.join_next().await.is_some() {}
+        }
+        self.export_stop.cancel();
+        while self.exporter.join_next().await.is_some() {}
+    }
+}
+
+/// The events of the journal up to its last position.
+struct JournalEvents {
+    follower: Follower,
+    last: watch::Receiver<Option<Position>>,
+}
+
+#[async_trait]
+impl EventSource for JournalEvents {
+    async fn next(&mut self) -> Result<Event, SourceError> {
+        loop {
+            let seen = self.follower.position();
+            if self.last.borrow_and_update().is_some_and(|last| seen >= last) {
+                return Err(SourceError::Ended);
+            }
+            tokio::select! {
+                event = self.follower.next() => {
+                    let unavailable =
+                        |error: antiphon_core::port::JournalError| SourceError::Unavailable {
+                            reason: error.to_string(),
+                        };
+                    return event.map_err(unavailable);
+                }
+                changed = self.last.changed() => {
+                    if changed.is_err() {
+                        return Err(SourceError::Ended);
+                    }
+                }
+            }
+        }
+    }
+}
