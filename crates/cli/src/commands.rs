@@ -80,10 +80,14 @@ impl Command {
     }
 
     /// Runs the command through a server elsewhere, if it can.
-    pub(crate) async fn run_at(self, server: &ProjectServer) -> Result<(), Failure> {
+    pub(crate) async fn run_at(
+        self,
+        server: &ProjectServer,
+        environment: &Environment,
+    ) -> Result<(), Failure> {
         match self {
             Self::Agents(agents) => agents.run_at(server).await,
-            Self::Tasks(tasks) => tasks.run_at(server).await,
+            Self::Tasks(tasks) => tasks.run_at(server, environment).await,
             Self::Approvals(approvals) => approvals.run_at(server).await,
             Self::Sessions(sessions) => sessions.run_at(server).await,
             Self::Send(send) => send.run_at(server).await,

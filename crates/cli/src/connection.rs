@@ -29,10 +29,10 @@ pub(crate) use inbox::{
 };
 
 use crate::failure::Failure;
-use crate::hands::{Allowed, Toolset};
-use crate::models::Models;
-use crate::project::Project;
-use crate::team::Team;
+use antiphon_project::models::Models;
+use antiphon_project::project::Project;
+use antiphon_project::team::Team;
+use antiphon_project::toolset::{PermissionOverrides, Toolset};
 
 /// Name of the decider of an approval in the journal.
 pub(crate) const DECIDER: &str = "the command line";
@@ -60,9 +60,9 @@ impl Connection {
         if let Some(connection) = Self::server(project).await? {
             return Ok(connection);
         }
-        match project.keeper(models, tools) {
+        match project.recording_orchestrator(models, tools) {
             Ok(orchestrator) => Ok(Self::Local(orchestrator)),
-            Err(failure) => Self::server_instead(project, failure).await,
+            Err(error) => Self::server_instead(project, error.into()).await,
         }
     }
 
@@ -75,13 +75,18 @@ impl Connection {
             return Ok(connection);
         }
         let tools = Toolset::none();
-        let team = Team::usual(project, models.config(), &Allowed::default(), &tools)?;
-        let orchestrator = project.keeper_of(models, tools, &team);
+        let team = Team::with_project_rules(
+            project,
+            models.settings(),
+            &PermissionOverrides::default(),
+            &tools,
+        )?;
+        let orchestrator = project.recording_orchestrator_with(models, tools, &team);
         // The orchestrator has the agents: no watcher of their files is needed any more.
-        team.disband().await;
+        team.shutdown().await;
         match orchestrator {
             Ok(orchestrator) => Ok(Self::Local(orchestrator)),
-            Err(failure) => Self::server_instead(project, failure).await,
+            Err(error) => Self::server_instead(project, error.into()).await,
         }
     }
 

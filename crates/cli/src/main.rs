@@ -18,7 +18,7 @@ mod watch;
 use std::process::ExitCode;
 
 use antiphon_project::environment::Environment;
-use antiphon_project::{models, project, task_worker, team, toolset};
+use antiphon_project::{task_worker, team, toolset};
 use clap::Parser;
 
 use failure::Failure;
@@ -63,7 +63,7 @@ fn start(cli: Cli, environment: &Environment) -> Result<(), Failure> {
     let server = cli.server.server()?;
     runtime.block_on(async {
         match server {
-            Some(server) => cli.command.run_at(&server).await,
+            Some(server) => cli.command.run_at(&server, environment).await,
             None => cli.command.run(environment).await,
         }
     })

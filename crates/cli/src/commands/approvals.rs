@@ -14,6 +14,7 @@ use antiphon_project::toolset::Toolset;
 use antiphon_runtime::Orchestrator;
 use clap::Subcommand;
 
+use crate::connection::journal_reader;
 use crate::connection::{Connection, ProjectServer};
 use crate::failure::Failure;
 use crate::terminal;

@@ -10,7 +10,9 @@ use antiphon_project::models::Models;
 use antiphon_project::project::Project;
 use antiphon_project::settings::UserSettings;
 use antiphon_project::team::TERMINALS;
-use antiphon_terminal::{AttachError, Attachment, DetachKey, Left, Watching, attach, socket_path};
+use antiphon_terminal::{
+    AttachError, Attachment, DetachKey, DetachReason, Watching, attach, socket_path,
+};
 use clap::Args;
 
 use crate::failure::Failure;
@@ -58,8 +60,10 @@ impl Attach {
                 terminal::note(&format!("{how}\n"));
                 Ok(())
             }
-            Left::Interrupted => Err(Failure::interrupted()),
-            Left::Gone => Err(Failure::unavailable("the process of the terminal has ended")),
+            DetachReason::Interrupted => Err(Failure::interrupted()),
+            DetachReason::Gone => {
+                Err(Failure::unavailable("the process of the terminal has ended"))
+            }
         }
     }
 

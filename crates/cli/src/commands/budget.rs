@@ -62,12 +62,12 @@ impl BudgetOf {
             }
             Self::Allow { usd, key, comment, json } => {
                 let bad = || Failure::usage("an amount is from 0.000000001 to 1000000 dollars");
-                let by_nano_usd = nano_usd(usd).ok_or_else(bad)?;
+                let by_nano_usd = antiphon_project::nano_usd(usd).ok_or_else(bad)?;
                 let connection = Connection::open(&project, models, Toolset::none()).await?;
                 let allowance = Allowance {
                     payer: key.map(String::from),
                     by_nano_usd,
-                    by: connection::DECIDER.to_owned(),
+                    by: crate::connection::DECIDER.to_owned(),
                     comment,
                     key: None,
                 };

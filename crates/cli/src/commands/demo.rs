@@ -19,19 +19,16 @@ use antiphon_sqlite::SqliteJournal;
 use async_trait::async_trait;
 use clap::Args;
 
+use crate::connection::ProjectServer;
 use crate::failure::{Exit, Failure};
-use crate::models::{Models, Route};
-use crate::watch::Tone;
+use crate::terminal;
 use antiphon_project::environment::Environment;
+use antiphon_project::error::ProjectError;
+use antiphon_project::models::Models;
+use antiphon_project::models::Route;
+use antiphon_project::project::Project;
 use antiphon_project::settings::UserSettings;
-use ending::Ending;
-use keys::Keys;
-use proof::Proof;
-use scratch::Scratch;
-use server::Server;
-use show::{Played, Show};
-use trial::Trial;
-use view::View;
+use antiphon_project::toolset;
 
 /// See a team of agents at work, killed in the middle and resumed: offline, in half a minute.
 #[derive(Debug, Args)]
@@ -74,39 +71,69 @@ pub(crate) struct Demo {
 
 impl Demo {
     pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
-        let cast = self.cast(environment)?;
-        let fault = |error| Failure::failed(format!("cannot hear signals: {error}"));
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(fault)?;
-        let mut terminate = signal(SignalKind::terminate()).map_err(fault)?;
-        let speed = if self.fast { Speed::Fast } else { Speed::Readable };
-        let scratch = Scratch::make(self.dir.as_deref(), speed)?;
-        let mut server = None;
-        let mut view = View::new(self.json);
-        let played = tokio::select! {
-            played = self.play(environment, &cast, &scratch, speed, &mut view, &mut server) => played,
-            _ = interrupt.recv() => Err(Failure::interrupted()),
-            _ = terminate.recv() => Err(Failure::interrupted()),
-        };
-        // Nothing is drawn any more, and the cursor is there again.
-        drop(view);
-        if let Some(mut server) = server {
-            server.end().await;
+        if let Some(model) = &self.model {
+            // Before anything is started: fails when the model cannot be used.
+            Models::new(UserSettings::load(environment)?).provider(model, &Route::default())?;
         }
-        match (self.keep(), played) {
-            (Keep::Removed, played) => scratch.remove().and(played),
-            (Keep::Kept, Ok(())) => Ok(()),
-            (Keep::Kept, Err(failure)) => Err(kept(failure, &scratch)),
+        let json = if self.json { OutputFormat::Json } else { OutputFormat::Text };
+        let automatic = if self.yes { ApprovalMode::Automatic } else { ApprovalMode::AskUser };
+        let options = DemoOptions {
+            model: self.model,
+            folder: self.dir,
+            folder_at_end: if self.rm { FolderAtEnd::Remove } else { FolderAtEnd::Keep },
+            speed: if self.fast { Speed::Fast } else { Speed::Readable },
+            approvals: automatic,
+            format: json,
+            terminal: stdout_terminal(environment),
+            // This path stays valid when the file of the program is replaced.
+            program: "/proc/self/exe".into(),
+            missing_in_path: missing_in_path(environment),
+        };
+        let host = ThisProgram { environment: environment.clone() };
+        antiphon_demo::run(&options, &host).await.map_err(failure)
+    }
+}
+
+fn stdout_terminal(environment: &Environment) -> Terminal {
+    let dumb = environment.text("TERM").is_none_or(|term| term == "dumb");
+    Terminal {
+        can_draw: std::io::stdout().is_terminal() && !dumb,
+        colors: terminal::stdout_colors(),
+        size: || (terminal::width(), terminal::rows()),
+    }
+}
+
+/// The folder of this program, unless the shell finds the program already.
+fn missing_in_path(environment: &Environment) -> Option<PathBuf> {
+    let own = std::env::current_exe().ok()?;
+    let path = environment.text("PATH").unwrap_or_default();
+    let has_program =
+        |folder: PathBuf| folder.join("antiphon").canonicalize().is_ok_and(|found| found == own);
+    if std::env::split_paths(&path).any(has_program) {
+        return None;
+    }
+    own.parent().map(Path::to_owned)
+}
+
+/// The parts of this program that the demo uses.
+struct ThisProgram {
+    environment: Environment,
+}
+
+impl ThisProgram {
+    fn settings(&self, config: ConfigSource<'_>) -> Result<UserSettings, ProjectError> {
+        match config {
+            ConfigSource::User => UserSettings::load(&self.environment),
+            ConfigSource::File(path) => UserSettings::load_file(path, &self.environment),
         }
     }
+}
 
-    fn cast(&self, environment: &Environment) -> Result<Cast, Failure> {
-        let Some(model) = &self.model else {
-            let model = ModelRef::parse(SCRIPTED);
-            return model.map(Cast::Script).map_err(|error| Failure::failed(error.to_string()));
-        };
-        // Whether it can be asked at all is known before anything is begun.
-        Models::new(UserSettings::load(environment)?).provider(model, &Route::default())?;
-        Ok(Cast::Model(model.clone()))
+#[async_trait]
+impl Host for ThisProgram {
+    fn prices(&self, config: ConfigSource<'_>) -> Result<PriceTable, DemoError> {
+        let settings = self.settings(config).map_err(|error| demo_error(error.into()))?;
+        Ok(settings.prices)
     }
 
     async fn connect(&self, root: &Path) -> Result<Option<Arc<dyn ServerClient>>, DemoError> {
@@ -116,34 +143,21 @@ impl Demo {
 
     async fn run_command(
         &self,
-        environment: &Environment,
-        cast: &Cast,
-        scratch: &Scratch,
-        speed: Speed,
-        view: &mut View,
-        place: &mut Option<Server>,
-    ) -> Result<(), Failure> {
-        let config = match cast {
-            Cast::Script(_) => UserSettings::load_file(&scratch.config(), environment)?,
-            Cast::Model(_) => UserSettings::load(environment)?,
-        };
-        opening(view, cast, scratch)?;
-        let before = Trial::run(&scratch.project(), &config).await;
-        red(view, &before)?;
-        let server = place.insert(Server::start(scratch, cast).await?);
-        let listens =
-            format!("antiphon serve is process {} and listens on {}.", server.pid, server.url);
-        view.say(Tone::Plain, &listens)?;
-        if view.is_drawn() && speed == Speed::Readable {
-            tokio::time::sleep(OPENING).await;
-        }
-        let keys = if self.yes || !view.is_drawn() { None } else { Keys::listen() };
-        let prices = &config.prices;
-        let played = Show { scratch, cast, speed, prices, view, keys, server }.play().await?;
-        if let Some(server) = place {
-            server.end().await;
-        }
-        self.end(cast, scratch, view, &played, &config).await
+        root: &Path,
+        config: ConfigSource<'_>,
+        command: &str,
+    ) -> Result<ToolResult, String> {
+        let settings = self.settings(config).map_err(|error| error.to_string())?;
+        let project = Project::at(root.to_owned());
+        project.prepare().map_err(|failure| failure.to_string())?;
+        let shell = toolset::shell(&project, &settings, Mode::Workspace, false)?;
+        let arguments = serde_json::json!({ "command": command }).to_string();
+        let arguments = RawJson::parse(&arguments).map_err(|error| error.to_string())?;
+        let context = ToolContext::trial(Cancel::never());
+        let task_id = context.task_id.clone();
+        let result = shell.execute("bash", &arguments, context).await;
+        shell.release(&task_id).await;
+        result.map_err(|error| error.to_string())
     }
 
     fn open_journal(&self, root: &Path) -> Result<Arc<dyn Journal>, DemoError> {
@@ -156,13 +170,6 @@ impl Demo {
     }
 }
 
-fn load(config: ConfigSource<'_>) -> Result<Config, Failure> {
-    match config {
-        ConfigSource::User => Config::load(),
-        ConfigSource::File(path) => Config::alone(path),
-    }
-}
-
 /// The client of every command.
 struct Client(ProjectServer);
 
@@ -170,26 +177,39 @@ struct Client(ProjectServer);
 impl ServerClient for Client {
     async fn create_task(
         &self,
-        cast: &Cast,
-        scratch: &Scratch,
-        view: &mut View,
-        played: &Played,
-        config: &UserSettings,
-    ) -> Result<(), Failure> {
-        let trial = &Trial::run(&scratch.project(), config).await;
-        let killed = played.killed.map(|(killed, _)| killed);
-        let proof = &Proof::read(&scratch.project(), killed).await?;
-        let keep = self.keep();
-        let prices = &config.prices;
-        Ending { scratch, cast, keep, prices, played, proof, trial }.tell(view)?;
-        if !proof.holds() {
-            let message = "the journal does not say what was promised: please report this";
-            return Err(Failure::failed(message));
-        }
-        match trial {
-            Ok(trial) if !trial.passed => Err(Failure::failed("the tests do not pass")),
-            Ok(_) | Err(_) => Ok(()),
-        }
+        agent: &str,
+        model: &ModelRef,
+        prompt: &str,
+    ) -> Result<TaskId, DemoError> {
+        self.0.create_task(agent, model, prompt).await.map_err(demo_error)
+    }
+
+    async fn send_message(
+        &self,
+        task_id: &TaskId,
+        text: &str,
+        mode: HandlingMode,
+    ) -> Result<(), DemoError> {
+        self.0.send_text(task_id, text, mode).await.map_err(demo_error)
+    }
+
+    async fn decide(
+        &self,
+        approval_id: &ApprovalId,
+        decision: Decision,
+        comment: Option<&str>,
+    ) -> Result<(), DemoError> {
+        self.0.decide(approval_id, decision, comment.map(str::to_owned)).await.map_err(demo_error)
+    }
+
+    async fn events(
+        &self,
+        task_id: &TaskId,
+        after: Seq,
+    ) -> Result<Box<dyn EventStream>, StreamLost> {
+        // The demo reconnects by itself: the next connection may be to the next server.
+        let events = self.0.client.task_events(task_id.clone(), after, RetryPolicy::NEVER);
+        Ok(Box::new(Stream(events)))
     }
 }
 

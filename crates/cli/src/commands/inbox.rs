@@ -1,25 +1,28 @@
 //! `antiphon inbox`: queued interactions of agents, and the state of sent ones. Read-only, also while a
 //! server runs.
 
+mod at_server;
 mod show;
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 
+use antiphon_api::QueuedInteraction;
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{AgentName, HandlingMode, Salience, TaskStatus, visible};
-use antiphon_http::{Inboxes, Waiting, waiting};
 use antiphon_project::agent_files::defined_agents;
 use antiphon_project::environment::Environment;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
 use antiphon_project::settings::UserSettings;
+use antiphon_project::{Inboxes, waiting};
 use antiphon_runtime::Orchestrator;
 use clap::Subcommand;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::connection::ProjectServer;
+use crate::connection::journal_reader;
 use crate::failure::Failure;
 use crate::terminal;
 
@@ -75,7 +78,7 @@ impl Inbox {
         let settings = UserSettings::load(environment)?;
         let names = defined_agents(&project, &settings);
         let books = match ProjectServer::find(&project).await? {
-            Some(_) => ProjectServer::books(&project)?,
+            Some(_) => journal_reader(&project)?,
             None => project.reader(Models::new(settings))?,
         };
         match self {

@@ -108,7 +108,7 @@ impl Request {
             Ok(orchestrator) => orchestrator,
             Err(error) => {
                 // A server may have started meanwhile.
-                ProjectServer::instead(project, error.into()).await?;
+                ProjectServer::find_instead(project, error.into()).await?;
                 return self.drop_in(project, request).await;
             }
         };

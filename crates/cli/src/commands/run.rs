@@ -221,7 +221,7 @@ impl Run {
         let keyboard = self.keyboard();
         let overrides = self.overrides();
         let toolset = Toolset::of(&project, models.settings(), &overrides).await?;
-        let toolset = toolset.with_approvals(self.approvals(keyboard.is_there()));
+        let toolset = toolset.with_approvals(self.approvals(keyboard.is_present()));
         let mcp = toolset.mcp.clone();
         let rules = self.rules(&project, models.settings());
         let team = Team::of(&project, models.settings(), &overrides, &toolset, &rules)?;

@@ -1,5 +1,5 @@
-//! `antiphon send`: an interaction for an agent's inbox. An accepted one is in the journal. A rejected one is
-//! not recorded, and the reason says what to do.
+//! `antiphon send`: something for an agent's inbox. What is told as accepted is in the journal, whoever
+//! works on it; what is not accepted is nowhere, and the reason says what to do.
 
 mod at_server;
 mod lines;
@@ -11,33 +11,37 @@ use antiphon_core::{
     AgentName, HandlingMode, InteractionContent, RawJson, RenderMetadata, Salience, Sender,
     SourceName, visible,
 };
-use antiphon_http::render_class;
-use antiphon_project::agent_files::check_defined;
-use antiphon_project::environment::Environment;
-use antiphon_project::models::Models;
-use antiphon_project::project::Project;
-use antiphon_project::settings::UserSettings;
+use antiphon_project::render_class;
 use antiphon_runtime::{Arrival, REQUEST_TIMEOUT_S_MAX, SENDER_KEY_BYTES_MAX, Wake};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::connection::{Answer, Connection, Letter, Rejected, Taken, Told, Word};
+use crate::connection::{
+    AcceptedInteraction, Connection, InboxTarget, OutgoingInteraction, ReceiptKind,
+    RejectedInteraction, RequestAnswer, SendOutcome,
+};
 use crate::failure::{Exit, Failure};
 use crate::terminal;
+use antiphon_project::agent_files::check_defined;
+use antiphon_project::environment::Environment;
+use antiphon_project::models::Models;
+use antiphon_project::project::Project;
+use antiphon_project::settings::UserSettings;
 
-/// Longest key: leaves space for a line number.
+/// Longest key: behind it there is room for the number of a line.
 const KEY_CHARS_MAX: usize = SENDER_KEY_BYTES_MAX - 21;
 
-/// Send a message, an event or a request to an agent's inbox (see docs/inbox.md).
+/// Put something into an agent's inbox: a message, an event, or a request (see docs/inbox.md).
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[command(after_help = "\
-A first interaction starts an agent that was never started. `antiphon serve` runs agents; without it,
-what you send waits in the journal.
+An agent that was never started is started by what arrives. `antiphon serve` is who works on what it
+reads; without one, what you send waits in the journal.
 
-Exit code 1 when an awaited request has failed, 2 when the agent or the input is invalid, 4 when the
-inbox is full or no server runs, 130 when you stop waiting (Ctrl-C): the request continues.
+Exit code 1 when a request that was waited for has failed, 2 when the agent or the input is not right,
+4 when the inbox is full, or when nobody is there to answer, 130 when you no longer wait (Ctrl-C): the
+request goes on.
 
 Examples:
   antiphon send reviewer 'Look at the last commit.'
@@ -47,42 +51,42 @@ Examples:
   tail -f build.log | antiphon send reviewer --from build --no-wake -
   antiphon send reviewer --key nightly-2026-11-15 'Good night.'     # twice is once")]
 pub(crate) struct Send {
-    /// Name of the agent.
+    /// Which agent.
     agent: AgentName,
 
-    /// The text; `-` reads standard input, one interaction per line that is not blank.
+    /// What to say; `-` reads standard input, and every line that is not blank is one interaction.
     #[arg(value_name = "TEXT", required_unless_present = "request", conflicts_with = "request")]
     text: Vec<String>,
 
-    /// Send an event from this source; without it, a message from you.
+    /// It is an event, and comes from this source; without it, these are your own words.
     #[arg(long, value_name = "SOURCE", conflicts_with = "request")]
     from: Option<SourceName>,
 
-    /// Deliver after the agent's current step, not with its next turn.
+    /// At the next safe point of the turn that the agent is at, not only with its next turn.
     #[arg(long)]
     steer: bool,
 
-    /// How urgent it is: the agent reads the most salient first.
+    /// How urgent it is: the more salient is read first.
     #[arg(long, value_name = "LEVEL")]
     salience: Option<Level>,
 
-    /// Do not start a turn for it: the agent reads it with its next turn.
+    /// Do not wake the agent for it: it is read with whatever does.
     #[arg(long, conflicts_with = "wait")]
     no_wake: bool,
 
-    /// Idempotency key: the same key again is the same interaction. With `-`, lines are numbered.
+    /// Your own name for it: the same again is the same interaction. With `-`, lines are numbered.
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
 
-    /// Send a request with this intent, which the agent answers.
+    /// Ask for something that is answered.
     #[arg(long, value_name = "INTENT")]
     request: Option<String>,
 
-    /// Parameters of the request, as JSON.
+    /// What comes with the request, as JSON.
     #[arg(long, value_name = "JSON")]
     params: Option<String>,
 
-    /// Deadline of the answer: `90s`, `10m`, `2h`; 10 minutes when absent.
+    /// How long the request waits for its answer: `90s`, `10m`, `2h`; 10 minutes when absent.
     #[arg(long, value_name = "TIME")]
     timeout: Option<humantime::Duration>,
 
@@ -90,12 +94,12 @@ pub(crate) struct Send {
     #[arg(long)]
     wait: bool,
 
-    /// Print JSON: the receipt, or with --wait the result. One object per line with `-`.
+    /// Print JSON: the receipt, or with --wait what came of it. One object per line with `-`.
     #[arg(long)]
     json: bool,
 }
 
-/// How urgent an interaction is.
+/// How urgent something is.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Level {
     Background,
@@ -118,13 +122,13 @@ impl From<Level> for Salience {
 impl Send {
     pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
         self.check()?;
-        let config = Config::load()?;
-        let project = Project::here()?;
+        let settings = UserSettings::load(environment)?;
+        let project = Project::find(environment)?;
         if !project.has_journal() {
             // No journal is created for an agent that is not defined.
-            agents::defined(&project, &config, &self.agent)?;
+            check_defined(&project, &settings, &self.agent)?;
         }
-        let connection = Connection::open_with_agents(&project, Models::new(config)).await?;
+        let connection = Connection::open_with_agents(&project, Models::new(settings)).await?;
         self.deliver(connection.inbox()).await
     }
 
@@ -138,14 +142,7 @@ impl Send {
             }
             None => InteractionContent::Message { body: self.text.join(" "), blocks: None },
         };
-        let settings = UserSettings::load(environment)?;
-        let project = Project::find(environment)?;
-        if !project.has_journal() {
-            // Create no journal for an agent that is not defined.
-            check_defined(&project, &settings, &self.agent)?;
-        }
-        let connection = Connection::open_with_agents(&project, Models::new(settings)).await?;
-        if self.wait && matches!(connection, Connection::Local(_)) {
+        if self.wait && matches!(target, InboxTarget::Local(_)) {
             return Err(Failure::unavailable(
                 "no server runs here that could answer: start `antiphon serve` and try again, or omit \
                  --wait",
@@ -154,8 +151,8 @@ impl Send {
         if from_lines {
             return lines::send(self, target).await;
         }
-        let letter = self.letter(content, self.key.clone(), timeout_s);
-        // From here on Ctrl-C reports that the request continues.
+        let outgoing = self.outgoing(content, self.key.clone(), timeout_s);
+        // From here on Ctrl-C is heard where it can be told what goes on.
         let interrupts = if self.wait { Some(interrupts()?) } else { None };
         match (target.send(&outgoing).await?, interrupts) {
             (SendOutcome::Accepted(accepted), Some(interrupts)) => {
@@ -171,7 +168,7 @@ impl Send {
         }
     }
 
-    /// Checks that the argument parser cannot express.
+    /// What the parser of the command line does not see.
     fn check(&self) -> Result<(), Failure> {
         if self.request.is_none() && (self.wait || self.params.is_some() || self.timeout.is_some())
         {
@@ -247,10 +244,10 @@ impl Send {
         Ok(())
     }
 
-    /// When the agent reads it.
-    fn reading(&self, connection: &Connection) -> String {
-        match connection {
-            Connection::Local(_) => {
+    /// Who reads it.
+    fn reading(&self, target: InboxTarget<'_>) -> String {
+        match target {
+            InboxTarget::Local(_) => {
                 format!("nobody is at work here: `{}` reads it under `antiphon serve`", self.agent)
             }
             InboxTarget::Server(_) => format!("`{}` reads it", self.agent),
@@ -271,7 +268,7 @@ impl Send {
         let answer = tokio::select! {
             answer = server.request_answer(accepted.id, timeout_s) => answer,
             _ = interrupts.recv() => {
-                let message = format!("stopped waiting; request {} continues: {see}", taken.id);
+                let message = format!("you no longer wait, and request {} goes on: {see}", accepted.id);
                 return Err(Failure { exit: Exit::Interrupted, message });
             }
         };
@@ -283,14 +280,14 @@ impl Send {
             return Err(Failure::failed(format!("`{}` did not answer in time: {see}", self.agent)));
         };
         if self.json {
-            let row = json!({
-                "id": taken.id,
-                "task_id": taken.task_id,
-                "status": state,
+            let told = json!({
+                "id": accepted.id,
+                "task_id": accepted.task_id,
+                "status": state.as_str(),
                 "result": result,
             });
-            terminal::print(&terminal::json(&row)?);
-        } else if state == "completed" {
+            terminal::print(&terminal::json(&told)?);
+        } else if state == RequestState::Completed {
             terminal::print(&shown(&result)?);
         }
         if state == RequestState::Completed {
@@ -312,7 +309,7 @@ fn rejection(rejected: &RejectedInteraction) -> Value {
     json!({ "receipt": "rejected", "reason": rejected.reason, "message": message })
 }
 
-/// A result as text: a string as it is, anything else as JSON.
+/// A result for people: a text as it is, anything else as JSON.
 fn shown(result: &Value) -> Result<String, Failure> {
     match result.as_str() {
         Some(text) => Ok(format!("{}\n", visible(text))),
@@ -320,8 +317,8 @@ fn shown(result: &Value) -> Result<String, Failure> {
     }
 }
 
-/// The reason of a failed request.
+/// Why a request has failed.
 fn reason(result: &Value) -> String {
-    let text = result["error"].as_str().or(result.as_str());
-    text.map_or_else(|| result.to_string(), str::to_owned)
+    let told = result["error"].as_str().or(result.as_str());
+    told.map_or_else(|| result.to_string(), str::to_owned)
 }

@@ -7,12 +7,16 @@ pub(super) mod webhooks;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_http::{Keys, Limits, ServerConfig, ServerDeps, Token, live_agents, serve};
+use antiphon_http::Webhooks;
+use antiphon_interface_transport::{
+    Interface, Keys, Limits, ServerConfig, ServerDeps, Token, serve,
+};
 use antiphon_permissions::Mode;
 use antiphon_project::agent_files::{AgentFiles, folders};
 use antiphon_project::background_services::{BackgroundServices, ServiceDeps};
 use antiphon_project::control_orders::{Execution, ProjectOrders, drop_settings};
 use antiphon_project::environment::Environment;
+use antiphon_project::live_agents;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
 use antiphon_project::project_task_factory::ProjectTaskFactory;
@@ -134,9 +138,9 @@ impl Serve {
             rules,
             files.clone(),
         ));
-        let doors = ServerDeps {
+        let deps = ServerDeps {
             orchestrator: orchestrator.clone(),
-            desk: Arc::clone(&tasks) as _,
+            task_factory: Arc::clone(&tasks) as _,
             token,
             hosts: self.allow_host.clone(),
             limits,
@@ -157,8 +161,8 @@ impl Serve {
             removed: std::mem::replace(&mut team.removed, mpsc::channel(1).1),
         };
         let follower = TelemetryFollower::start(&orchestrator, &telemetry).await?;
-        let (telemetry, webhooks) = (Some(telemetry), Some(webhooks));
-        let server = ServerConfig { doors, keys, telemetry, webhooks };
+        let (telemetry, interface) = (Some(telemetry), interface(webhooks));
+        let server = ServerConfig { deps, keys, telemetry, interface };
         let ended = self.serve(server, &server_files, services).await;
         server_files.unpublish();
         orchestrator.shutdown(SHUTDOWN_TIMEOUT).await;
@@ -207,7 +211,7 @@ impl Serve {
     ) -> Result<(), Failure> {
         let stop_signal = stop_signal()?;
         let opened = self.listening.open(server_files.folder()).await?;
-        let orchestrator = &server.doors.orchestrator;
+        let orchestrator = &server.deps.orchestrator;
         let recovered = orchestrator.recover().await?;
         let live = live_agents(orchestrator).await?;
         let schedules = deps.schedules.iter().count();
@@ -306,4 +310,9 @@ fn token(files: &ServerFiles, trust: FolderTrust) -> Result<Token, Failure> {
         let path = files.token_path().display();
         Failure::usage(format!("{path} holds no token: {error}; remove it for a new one"))
     })
+}
+
+/// All HTTP interfaces.
+fn interface(webhooks: Webhooks) -> Interface {
+    antiphon_http::interface(Some(webhooks)).merge(antiphon_openai_api::interface())
 }

@@ -11,11 +11,11 @@ use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{
     AssistantBlock, InputBlock, Message, Session, SessionId, SessionSummary, UserMessage, visible,
 };
-use antiphon_http::session_of;
 use antiphon_project::environment::Environment;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
 use antiphon_project::saved_session;
+use antiphon_project::session_of;
 use antiphon_project::settings::UserSettings;
 use antiphon_project::toolset::Toolset;
 use antiphon_runtime::Orchestrator;

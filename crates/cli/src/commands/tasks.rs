@@ -200,9 +200,9 @@ impl Tasks {
                 if json {
                     return tree::print_json(reader, &task, &prices).await;
                 }
-                let telling = if ids { Telling::Ids } else { Telling::Words };
-                let fold = if all { Fold::Nothing } else { tree::USUAL };
-                tree::show(reader, &task, &prices, fold, telling).await
+                let last_column = if ids { LastColumn::Id } else { LastColumn::Output };
+                let collapse = if all { Collapse::Never } else { tree::COLLAPSE_DEFAULT };
+                tree::show(reader, &task, &prices, collapse, last_column).await
             }
             Self::Diff { task, below, json } => {
                 diff::show(&project.reader(models)?, &task, below, json).await
@@ -213,7 +213,7 @@ impl Tasks {
                     (false, true) => watch::Form::Text(Collapse::Never),
                     (false, false) => watch::Form::Text(tree::COLLAPSE_DEFAULT),
                 };
-                live::watch(TreeReader::open(&project)?, &task, &prices, form).await
+                watch::watch(TreeReader::open(&project)?, &task, &prices, form).await
             }
             Self::Resume { task } => resume::resume_tasks(&project, models, task).await,
             Self::Cancel { task } => {

@@ -2,13 +2,14 @@
 
 mod at_server;
 
+use antiphon_api::{UsageBy, UsageReport, UsageRow};
 use antiphon_core::TokenUsage;
 use antiphon_core::port::{Clock, SystemClock};
-use antiphon_http::{UsageBy, UsageReport, UsageRow, usage_days, usage_report};
 use antiphon_project::environment::Environment;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
 use antiphon_project::settings::UserSettings;
+use antiphon_project::{usage_days, usage_report};
 use chrono::NaiveDate;
 use clap::Args;
 

@@ -12,7 +12,7 @@ use antiphon_client::{Client, ClientConfig, ClientError, Timeouts};
 use super::server_record::{self, ServerRecord};
 use super::{journal_owner, server_failure};
 use crate::failure::{Exit, Failure};
-use crate::project::Project;
+use antiphon_project::project::Project;
 
 /// How long a server on this machine may take to accept a connection and to report that it is alive.
 const CONNECT_WAIT: Duration = Duration::from_secs(2);

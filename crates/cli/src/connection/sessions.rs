@@ -2,7 +2,7 @@
 
 use antiphon_api::SessionFile;
 use antiphon_core::{Session, SessionId, SessionSummary};
-use antiphon_http::{forked, imported};
+use antiphon_project::{forked, imported};
 use serde_json::value::RawValue;
 
 use super::Connection;

@@ -1,9 +1,10 @@
 //! `antiphon agents start`, `stop` and `status`: live agents.
 
+use antiphon_api::AgentPresence;
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{AgentName, AgentState, visible};
-use antiphon_http::{AgentPresence, agent_presences};
 use antiphon_project::agent_files::check_defined;
+use antiphon_project::agent_presences;
 use antiphon_project::environment::Environment;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;

@@ -2,7 +2,7 @@
 
 use antiphon_api::AllowSpending;
 use antiphon_core::Cost;
-use antiphon_http::nano_usd;
+use antiphon_project::nano_usd;
 
 use super::{BudgetOf, table};
 use crate::connection::ProjectServer;

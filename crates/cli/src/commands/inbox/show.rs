@@ -3,12 +3,13 @@
 
 use std::num::NonZeroUsize;
 
+use antiphon_api::{QueuedInteraction, RequestState};
 use antiphon_core::port::{Clock, SystemClock, TaskQuery, TaskSelector};
 use antiphon_core::{
     AgentName, Event, EventBody, InteractionContent, InteractionId, PeerInputClass, Position,
     QueuedMessage, TaskSummary, visible,
 };
-use antiphon_project::{Inboxes, RequestState, Waiting, live_agents, request_status, waiting};
+use antiphon_project::{Inboxes, live_agents, request_status, waiting};
 use antiphon_runtime::{Orchestrator, session_of};
 use serde::Serialize;
 use serde_json::Value;

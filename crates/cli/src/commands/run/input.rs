@@ -93,7 +93,7 @@ impl Run {
 }
 
 fn nano_usd(usd: f64) -> Result<NonZeroU64, Failure> {
-    let budget = antiphon_http::nano_usd(usd).and_then(NonZeroU64::new);
+    let budget = antiphon_project::nano_usd(usd).and_then(NonZeroU64::new);
     budget.ok_or_else(|| Failure::usage("--budget-usd takes an amount from 0.000000001 to 1000000"))
 }
 

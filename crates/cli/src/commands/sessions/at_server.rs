@@ -27,7 +27,7 @@ impl Sessions {
                 terminal::print(&to_json(&load(server, &session).await?)?);
             }
             Self::Export { session, file: Some(file) } => {
-                crate::saved::check(&file)?;
+                antiphon_project::saved_session::check_replaceable(&file)?;
                 let session = load(server, &session).await?;
                 antiphon_session_file::save(&file, &session)
                     .map_err(|error| Failure::failed(error.to_string()))?;

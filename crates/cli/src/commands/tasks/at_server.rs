@@ -7,22 +7,27 @@ use antiphon_core::{
     HandlingMode, PriceTable, TaskId, TaskStatus, TaskSummary, TokenUsage, visible,
 };
 
-use super::find::choose;
-use super::{Tasks, Telling, diff, print_list, row, status, titled, tree};
-use crate::config::Config;
+use super::{Tasks, diff, print_list, row, status, titled, tree};
 use crate::connection::ProjectServer;
 use crate::failure::Failure;
 use crate::server_args::not_through_server;
 use crate::terminal;
-use crate::watch::Family;
+use antiphon_project::environment::Environment;
+use antiphon_project::settings::UserSettings;
+use antiphon_project::task_lookup::choose_task;
+use antiphon_view::{Collapse, LastColumn, TaskTree};
 
 /// Pages that are searched for a task by the beginning of its id, at most.
 const PAGES_MAX: usize = 10;
 
 impl Tasks {
     /// Runs the command through a server.
-    pub(crate) async fn run_at(self, server: &ProjectServer) -> Result<(), Failure> {
-        let prices = Config::load()?.prices;
+    pub(crate) async fn run_at(
+        self,
+        server: &ProjectServer,
+        environment: &Environment,
+    ) -> Result<(), Failure> {
+        let prices = UserSettings::load(environment)?.prices;
         match self {
             Self::List { all, unfinished, status, agent, cursor, limit, json } => {
                 let statuses: Vec<&str> = status.iter().map(|status| status.as_str()).collect();
@@ -45,13 +50,13 @@ impl Tasks {
             Self::Tree { task, all, ids, json } => {
                 let found = find(server, &task, TaskQuery::default()).await?;
                 let top = if task == "last" { found.root } else { found.task_id };
-                let family = family(server, &top).await?;
+                let task_tree = task_tree(server, &top).await?;
                 if json {
-                    return tree::print_family_json(&family, &prices);
+                    return tree::print_tree_json(&task_tree, &prices);
                 }
-                let telling = if ids { Telling::Ids } else { Telling::Words };
-                let fold = if all { super::Fold::Nothing } else { tree::USUAL };
-                tree::print(&tree::lines(&family, &prices, fold, telling))
+                let last_column = if ids { LastColumn::Id } else { LastColumn::Output };
+                let collapse = if all { Collapse::Never } else { tree::COLLAPSE_DEFAULT };
+                tree::print(&tree::lines(&task_tree, &prices, collapse, last_column))
             }
             Self::Diff { task, below, json } => {
                 let task_id = find(server, &task, TaskQuery::default()).await?.task_id;
@@ -92,9 +97,9 @@ impl Tasks {
 }
 
 /// A task and its descendants.
-async fn family(server: &ProjectServer, top: &TaskId) -> Result<Family, Failure> {
+async fn task_tree(server: &ProjectServer, top: &TaskId) -> Result<TaskTree, Failure> {
     let tasks = server.client.task_tree(top).await.map_err(|error| server.failure(error))?.tasks;
-    Family::new(top, tasks).ok_or_else(|| Failure::failed(format!("task {top} is not there")))
+    TaskTree::new(top, tasks).ok_or_else(|| Failure::failed(format!("task {top} is not there")))
 }
 
 fn unfinished() -> TaskQuery {
@@ -110,7 +115,7 @@ async fn find(
     let mut query = TaskQuery { limit: NonZeroUsize::new(LISTED_MAX), ..query };
     if name == "last" {
         let page = server.client.tasks(&query).await.map_err(|error| server.failure(error))?;
-        return choose(name, page.tasks);
+        return Ok(choose_task(name, page.tasks)?);
     }
     let mut found = Vec::new();
     query.all = true;
@@ -121,7 +126,7 @@ async fn find(
         found.extend(page.tasks.into_iter().filter(is_meant));
         match page.next_cursor {
             Some(cursor) => query.cursor = Some(cursor),
-            None => return choose(name, found),
+            None => return Ok(choose_task(name, found)?),
         }
     }
     // An older task is found by its whole id.
@@ -129,7 +134,7 @@ async fn find(
         let task = server.client.task(&task_id).await.map_err(|error| server.failure(error))?;
         return Ok(task.summary);
     }
-    choose(name, found)
+    Ok(choose_task(name, found)?)
 }
 
 /// Shows one task and its result. The conversation is in its session.

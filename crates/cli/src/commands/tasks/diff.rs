@@ -3,12 +3,12 @@
 use antiphon_api::TaskDiff;
 use antiphon_core::port::TaskSelector;
 use antiphon_core::visible;
-use antiphon_http::{TREE_TASKS_MAX, Whose, task_diff};
-use antiphon_project::task_lookup::find_task;
+use antiphon_project::{DiffScope, TREE_TASKS_MAX, task_diff};
 use antiphon_runtime::Orchestrator;
 
 use crate::failure::Failure;
 use crate::terminal;
+use antiphon_project::task_lookup::find_task;
 
 pub(super) async fn show(
     orchestrator: &Orchestrator,
@@ -17,7 +17,7 @@ pub(super) async fn show(
     json: bool,
 ) -> Result<(), Failure> {
     let task_id = find_task(orchestrator, task, TaskSelector::All).await?.task_id;
-    let whose = if below { Whose::Below } else { Whose::Own };
+    let whose = if below { DiffScope::Tree } else { DiffScope::Task };
     let found = task_diff(orchestrator, &task_id, whose).await?;
     let found = found
         .ok_or_else(|| Failure::usage(format!("its tree has more than {TREE_TASKS_MAX} tasks")))?;

@@ -30,7 +30,7 @@ pub(super) async fn resume_tasks(
     let team = Team::with_project_rules(project, models.settings(), &overrides, &toolset)?;
     let connection = match project.orchestrator(models, toolset, &team) {
         Ok(orchestrator) => Ok(Connection::Local(orchestrator)),
-        Err(error) => Connection::instead(project, error.into()).await,
+        Err(error) => Connection::server_instead(project, error.into()).await,
     };
     let resumed = match connection {
         Ok(connection) => resume(&connection, task).await,

@@ -6,7 +6,6 @@ use antiphon_core::PriceTable;
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_view::{Collapse, Colors, LastColumn, TaskTree, TreeDrawing, TreeNode, shown_tasks};
 
-use super::drawing::{Drawing, Fold, Telling, shown};
 use super::tree_reader::TreeReader;
 use crate::failure::Failure;
 use crate::terminal;
@@ -25,10 +24,10 @@ pub(super) async fn show(
     collapse: Collapse,
     last_column: LastColumn,
 ) -> Result<(), Failure> {
-    let mut family = reader.family(task).await?;
-    let members = shown(&family, fold);
-    reader.learn(&mut family, members).await?;
-    print(&lines(&family, prices, fold, telling))
+    let mut tree = reader.tree(task).await?;
+    let shown = shown_tasks(&tree, collapse);
+    reader.read_details(&mut tree, shown).await?;
+    print(&lines(&tree, prices, collapse, last_column))
 }
 
 /// Prints the tree of a task as JSON.
@@ -37,10 +36,15 @@ pub(super) async fn print_json(
     task: &str,
     prices: &PriceTable,
 ) -> Result<(), Failure> {
-    let mut family = reader.family(task).await?;
-    let all = 0..family.members().len();
-    reader.learn(&mut family, all).await?;
-    terminal::print(&terminal::json(&node(&family, &family.sums(prices), prices, 0, 0))?);
+    let mut tree = reader.tree(task).await?;
+    let all = 0..tree.tasks().len();
+    reader.read_details(&mut tree, all).await?;
+    print_tree_json(&tree, prices)
+}
+
+/// Prints a tree as JSON.
+pub(super) fn print_tree_json(tree: &TaskTree, prices: &PriceTable) -> Result<(), Failure> {
+    terminal::print(&terminal::json(&TreeNode::of_tree(tree, prices))?);
     Ok(())
 }
 

@@ -1,32 +1,30 @@
-//! Reads a tree of tasks from the journal, also while another process holds it. There are no notifications
-//! across processes: the caller polls for changes.
+//! Reads a tree of tasks from the journal, also while another process writes it. It takes no lock and
+//! delays no writer. It is not notified of new events: the caller polls.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use antiphon_core::port::{Journal, JournalError, Read, TaskSelector};
 use antiphon_core::{EventBody, Position, TaskId};
-use antiphon_project::project::Project;
-use antiphon_project::task_lookup::{choose_task, task_query};
 use antiphon_sqlite::SqliteJournal;
 use antiphon_view::{TASKS_MAX, TaskDetail, TaskTree};
 
 use crate::failure::Failure;
-use crate::watch::{Detail, Family, TASKS_MAX};
+use antiphon_project::project::Project;
+use antiphon_project::task_lookup::{choose_task, task_query};
 
 /// Events read at a time.
 const PAGE: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
 
-/// Most events of one task that are read for its details.
+/// A task with more events gets no detail.
 const DETAIL_EVENTS_MAX: u64 = 20_000;
 
-/// Most events that are read before changes are shown.
-const NEWS_EVENTS_MAX: usize = 20_000;
+/// Events that one call of `update` reads at most.
+const UPDATE_EVENTS_MAX: usize = 20_000;
 
-/// Reads the journal without changing it.
+/// A read-only journal, and the position up to which it has been read.
 pub(super) struct TreeReader {
     journal: Arc<dyn Journal>,
-    /// Position of the last event that was read.
     after: Position,
 }
 
@@ -36,9 +34,9 @@ impl TreeReader {
         Ok(Self { journal: Arc::new(journal), after: Position(0) })
     }
 
-    /// Finds a task by name, and reads it with all tasks below it.
-    pub(super) async fn family(&mut self, name: &str) -> Result<Family, Failure> {
-        // The head is read first: an event appended meanwhile is applied as a change.
+    /// The task of this name and its descendants.
+    pub(super) async fn tree(&mut self, name: &str) -> Result<TaskTree, Failure> {
+        // The head first: `update` reads what is appended meanwhile, and applies nothing twice.
         let read = Read { task_id: None, after: Position(u64::MAX), limit: NonZeroUsize::MIN };
         self.after = self.journal.read(read).await.map_err(unavailable)?.head;
         let found =
@@ -53,8 +51,8 @@ impl TreeReader {
             .ok_or_else(|| Failure::failed(format!("task {top} is not in the journal")))
     }
 
-    /// Reads the details of these tasks that only their events hold, unless they are known.
-    pub(super) async fn learn(
+    /// Reads the details of these tasks from their events, unless they have been read.
+    pub(super) async fn read_details(
         &self,
         tree: &mut TaskTree,
         indexes: impl IntoIterator<Item = usize>,
@@ -72,9 +70,9 @@ impl TreeReader {
         Ok(())
     }
 
-    /// Applies new events, at most [`NEWS_EVENTS_MAX`] at a time. Returns the indices of the changed tasks,
-    /// sorted and without duplicates.
-    pub(super) async fn news(&mut self, family: &mut Family) -> Result<Vec<usize>, Failure> {
+    /// Applies the events since the last call, at most [`UPDATE_EVENTS_MAX`]. Returns the indexes of the
+    /// changed tasks in order, each once.
+    pub(super) async fn update(&mut self, tree: &mut TaskTree) -> Result<Vec<usize>, Failure> {
         let mut changed = Vec::new();
         let mut count = 0;
         while count < UPDATE_EVENTS_MAX {
