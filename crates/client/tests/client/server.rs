@@ -10,15 +10,16 @@ use antiphon_api::CreateTask;
 use antiphon_client::{Client, ClientConfig, Endpoint, RetryPolicy, Timeouts};
 use antiphon_conformance::model::MemoryJournal;
 use antiphon_core::port::{
-    Gate, GateRequest, Journal, RandomIds, Rule, SystemClock, ToolContext, Verdict,
+    Gate, GateRequest, Journal, JournalLog, RandomIds, Rule, SystemClock, ToolContext, Verdict,
 };
 use antiphon_core::{
     AgentName, Effect, ErrorResponse, Event, ModelRef, Position, PriceTable, Provider, RawJson,
     TaskId, Tool, ToolError, ToolExecutor, ToolResult,
 };
-use antiphon_http::{
-    Limits, Listeners, ServerDeps, TaskFactory, TaskRequest, Token, UnixSocket, serve,
+use antiphon_interface_transport::{
+    Limits, Listeners, ServerConfig, ServerDeps, Token, UnixSocket, serve,
 };
+use antiphon_project::{TaskFactory, TaskRequest};
 use antiphon_runtime::{Models, NewTask, Orchestrator, RuntimeDeps, Settings};
 use antiphon_scripted::{Script, ScriptedProvider};
 use async_trait::async_trait;
@@ -180,7 +181,7 @@ impl Server {
         let address = tcp.local_addr().unwrap();
         let deps = ServerDeps {
             orchestrator: orchestrator.clone(),
-            desk: Arc::new(TestTaskFactory),
+            task_factory: Arc::new(TestTaskFactory),
             token: Token::new(TOKEN.into()).unwrap(),
             hosts: vec!["127.0.0.1".to_owned()],
             limits: Limits { heartbeat: Duration::from_millis(50), ..Limits::default() },
@@ -190,7 +191,8 @@ impl Server {
         let listeners = Listeners { tcp: Some(tcp), tls: None, socket };
         serving.spawn(async move {
             let stopped = async { drop(stopped.await) };
-            serve(listeners, deps, stopped).await.unwrap();
+            let config = ServerConfig::new(deps, antiphon_http::interface(None));
+            serve(listeners, config, stopped).await.unwrap();
         });
         Self { address, journal, orchestrator, stop, serving }
     }

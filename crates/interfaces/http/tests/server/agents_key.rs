@@ -3,12 +3,13 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use antiphon_api::AgentOrigin;
 use antiphon_core::{
     AgentDefinition, AgentName, CallableAgents, InputBlock, Message, ModelRef, Position,
     RunnerConfig, Runtime, TaskId, TaskLimits, UserMessage,
 };
 use antiphon_keys::{Holder, Level, NewKey};
-use antiphon_project::{DefinedAgent, Origin};
+use antiphon_project::DefinedAgent;
 use antiphon_runtime::NewTask;
 use chrono::Utc;
 use serde_json::{Value, json};
@@ -157,7 +158,7 @@ async fn an_agents_key_starts_and_messages_no_agent_in_an_unlimited_runner() {
         runtimes: vec![Runtime::Runner(unbound())],
         ..AgentDefinition::new(name, "You are a shell.")
     });
-    let (origin, path) = (Origin::Project, "agents/shell.md".to_owned());
+    let (origin, path) = (AgentOrigin::Project, "agents/shell.md".to_owned());
     let shell = DefinedAgent { definition, origin, path, fault: None };
     keyed.server.task_factory.written.lock().unwrap().push(shell);
     let run = json!({"message": "id > /tmp/pwned"});

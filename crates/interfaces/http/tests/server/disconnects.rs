@@ -3,14 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_conformance::model::MemoryJournal;
-use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
-};
-use antiphon_core::{
-    Approval, DayRange, EventBody, InteractionId, LiveAgent, Position, Queued, Replied,
-    SessionSummary, Spending, TaskSummary,
-};
+use antiphon_conformance::model::{DelegatingJournal, JournalHooks, MemoryJournal};
+use antiphon_core::port::{Append, Appended, Journal, JournalError};
+use antiphon_core::{EventBody, Position};
 use antiphon_interface_transport::Limits;
 use async_trait::async_trait;
 use serde_json::json;

@@ -2,16 +2,8 @@
 
 use std::sync::Arc;
 
-use antiphon_conformance::model::MemoryJournal;
-use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
-};
-use antiphon_core::{
-    Approval, DayRange, InteractionId, LiveAgent, Queued, Replied, SessionSummary, Spending,
-    TaskSummary,
-};
+use antiphon_conformance::model::{MemoryJournal, UnavailableJournal};
 use antiphon_interface_transport::Limits;
-use async_trait::async_trait;
 use serde_json::json;
 
 use crate::client::{get, post, say};
@@ -34,7 +26,12 @@ async fn health_needs_no_credentials() {
 #[tokio::test]
 async fn without_its_journal_the_server_is_alive_and_unhealthy() {
     let journal = Arc::new(MemoryJournal::new());
-    let server = TestServer::over(Arc::new(Gone), journal, Limits::default()).await;
+    let server = TestServer::over(
+        Arc::new(UnavailableJournal("the disk is gone".to_owned())),
+        journal,
+        Limits::default(),
+    )
+    .await;
     let address = server.address;
     assert_eq!(get(address, "/health/live").await.status, 200);
     for path in ["/health", "/health/ready"] {

@@ -6,6 +6,7 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use antiphon_api::{AgentChange, AgentOrigin};
 use antiphon_conformance::model::MemoryJournal;
 use antiphon_core::port::{
     Agents, Gate, GateRequest, Journal, PromptSource, RandomIds, Rule, Run, Runner, RunnerError,
@@ -17,7 +18,7 @@ use antiphon_core::{
 };
 use antiphon_http::Webhooks;
 use antiphon_interface_transport::{Limits, Listeners, ServerConfig, ServerDeps, Token, serve};
-use antiphon_project::{AgentChange, DefinedAgent, Origin, TaskFactory, TaskRequest};
+use antiphon_project::{DefinedAgent, TaskFactory, TaskRequest};
 use antiphon_runtime::{
     Budget, Models, NewTask, Orchestrator, PriorHistory, RuntimeConfig, RuntimeDeps, Settings,
 };
@@ -188,7 +189,7 @@ impl RecordingFactory {
         let mut agent =
             AgentDefinition::new(name.clone(), change.context.clone().unwrap_or_default());
         agent.description = change.description.clone().unwrap_or_default();
-        let (origin, path) = (Origin::Project, format!("agents/{name}.md"));
+        let (origin, path) = (AgentOrigin::Project, format!("agents/{name}.md"));
         DefinedAgent { definition: Arc::new(agent), origin, path, fault: None }
     }
 }
@@ -206,7 +207,7 @@ impl TaskFactory for RecordingFactory {
     fn defined(&self) -> Vec<DefinedAgent> {
         let listed = |definition: Arc<AgentDefinition>| {
             let name = definition.name.as_str();
-            let origin = if name == "mute" { Origin::User } else { Origin::Project };
+            let origin = if name == "mute" { AgentOrigin::User } else { AgentOrigin::Project };
             DefinedAgent { path: format!("agents/{name}.md"), origin, definition, fault: None }
         };
         let mut defined: Vec<DefinedAgent> = TestAgents.list().into_iter().map(listed).collect();

@@ -181,7 +181,7 @@ impl PeerServer {
         let address = listener.local_addr().unwrap();
         let deps = ServerDeps {
             orchestrator: orchestrator.clone(),
-            task_factory: Arc::new(AsAsked),
+            task_factory: Arc::new(TestTaskFactory),
             token: Token::new(TOKEN.into()).unwrap(),
             // A client of the proxy sends the proxy's address as host.
             hosts: vec!["127.0.0.1".to_owned()],

@@ -130,7 +130,8 @@ async fn a_runner_that_dies_at_any_append_continues_after_the_last_event() {
         // One more append each time, so that it dies at every one of them.
         for last in 0.. {
             let inner = Arc::clone(&local.journal);
-            let mortal = Mortal { inner, last, wrote, appends: AtomicUsize::new(0) };
+            let mortal =
+                DelegatingJournal(Mortal { inner, last, wrote, appends: AtomicUsize::new(0) });
             let run = local.run_on(Arc::new(mortal), json!({"peer": "there"}));
             match loopback.run(run).await {
                 Ok(()) => break,

@@ -127,7 +127,7 @@ impl RecordedTasks {
         };
         let found = self.tasks.iter().filter(|(task_id, bodies)| {
             let has_word = prompt(bodies).is_some_and(|prompt| prompt.contains(word));
-            has_word && !self.created(task_id).standing
+            has_word && !self.created(task_id).resident
         });
         found.map(|(task_id, _)| task_id).collect()
     }
