@@ -36,6 +36,7 @@ fn the_core_has_no_runtime_no_sockets_and_no_files() {
         "chrono",
         "futures-core",
         "schemars",
+        "secrecy",
         "serde",
         "serde_json",
         "thiserror",
@@ -85,6 +86,7 @@ fn adapters_know_the_core_and_not_each_other() {
         (
             "antiphon-openai-api",
             &[
+                "antiphon-api",
                 "antiphon-core",
                 "antiphon-interface-transport",
                 "antiphon-project",
@@ -93,7 +95,8 @@ fn adapters_know_the_core_and_not_each_other() {
         ),
         ("antiphon-client", &["antiphon-api", "antiphon-core"]),
         ("antiphon-remote", &["antiphon-api", "antiphon-client", "antiphon-core"]),
-        ("antiphon-shell", &["antiphon-core", "antiphon-sandbox"]),
+        ("antiphon-file-tools", &["antiphon-core", "antiphon-toolbox"]),
+        ("antiphon-shell", &["antiphon-core", "antiphon-sandbox", "antiphon-toolbox"]),
         ("antiphon-sandboxed", &["antiphon-core", "antiphon-sandbox"]),
         ("antiphon-demo", &["antiphon-core", "antiphon-view"]),
         ("antiphon-view", &["antiphon-core", "antiphon-runtime"]),

@@ -233,7 +233,7 @@ fn a_session_goes_on_forks_and_travels() {
     let seen = antiphon(other.path(), &[&more[..], &["--model", "scripted/work"]].concat());
     assert_eq!(seen.out.trim(), "3", "{}", seen.err);
     let again = antiphon(other.path(), &import);
-    assert!(again.code == 2 && again.err.contains("fork that one"), "{} {}", again.code, again.err);
+    assert!(again.code == 2 && again.err.contains("fork it"), "{} {}", again.code, again.err);
 }
 
 #[test]

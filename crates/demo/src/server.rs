@@ -29,7 +29,7 @@ const ANNOUNCEMENT_BYTES_MAX: u64 = 16 * 1024;
 const LOG_CHARS_MAX: usize = 600;
 
 /// How `antiphon serve` begins its line about the tasks it resumes.
-const RESUMED_PREFIX: &str = "going on with ";
+const RESUMED_PREFIX: &str = "resuming ";
 
 /// A server that listens.
 pub(crate) struct Server {

@@ -1,5 +1,5 @@
-//! `antiphon send`: something for an agent's inbox. What is told as accepted is in the journal, whoever
-//! works on it; what is not accepted is nowhere, and the reason says what to do.
+//! `antiphon send`: an interaction for an agent's inbox. An accepted one is in the journal. A rejected one is
+//! not recorded, and the reason says what to do.
 
 mod at_server;
 mod lines;
@@ -29,19 +29,18 @@ use antiphon_project::models::Models;
 use antiphon_project::project::Project;
 use antiphon_project::settings::UserSettings;
 
-/// Longest key: behind it there is room for the number of a line.
+/// Longest key: leaves space for a line number.
 const KEY_CHARS_MAX: usize = SENDER_KEY_BYTES_MAX - 21;
 
-/// Put something into an agent's inbox: a message, an event, or a request (see docs/inbox.md).
+/// Send a message, an event or a request to an agent's inbox (see docs/inbox.md).
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[command(after_help = "\
-An agent that was never started is started by what arrives. `antiphon serve` is who works on what it
-reads; without one, what you send waits in the journal.
+A first interaction starts an agent that was never started. `antiphon serve` runs agents; without it,
+what you send waits in the journal.
 
-Exit code 1 when a request that was waited for has failed, 2 when the agent or the input is not right,
-4 when the inbox is full, or when nobody is there to answer, 130 when you no longer wait (Ctrl-C): the
-request goes on.
+Exit code 1 when an awaited request has failed, 2 when the agent or the input is invalid, 4 when the
+inbox is full or no server runs, 130 when you stop waiting (Ctrl-C): the request continues.
 
 Examples:
   antiphon send reviewer 'Look at the last commit.'
@@ -51,42 +50,42 @@ Examples:
   tail -f build.log | antiphon send reviewer --from build --no-wake -
   antiphon send reviewer --key nightly-2026-11-15 'Good night.'     # twice is once")]
 pub(crate) struct Send {
-    /// Which agent.
+    /// Name of the agent.
     agent: AgentName,
 
-    /// What to say; `-` reads standard input, and every line that is not blank is one interaction.
+    /// The text; `-` reads standard input, one interaction per line that is not blank.
     #[arg(value_name = "TEXT", required_unless_present = "request", conflicts_with = "request")]
     text: Vec<String>,
 
-    /// It is an event, and comes from this source; without it, these are your own words.
+    /// Send an event from this source; without it, a message from you.
     #[arg(long, value_name = "SOURCE", conflicts_with = "request")]
     from: Option<SourceName>,
 
-    /// At the next safe point of the turn that the agent is at, not only with its next turn.
+    /// Deliver after the agent's current step, not with its next turn.
     #[arg(long)]
     steer: bool,
 
-    /// How urgent it is: the more salient is read first.
+    /// How urgent it is: the agent reads the most salient first.
     #[arg(long, value_name = "LEVEL")]
     salience: Option<Level>,
 
-    /// Do not wake the agent for it: it is read with whatever does.
+    /// Do not start a turn for it: the agent reads it with its next turn.
     #[arg(long, conflicts_with = "wait")]
     no_wake: bool,
 
-    /// Your own name for it: the same again is the same interaction. With `-`, lines are numbered.
+    /// Idempotency key: the same key again is the same interaction. With `-`, lines are numbered.
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
 
-    /// Ask for something that is answered.
+    /// Send a request with this intent, which the agent answers.
     #[arg(long, value_name = "INTENT")]
     request: Option<String>,
 
-    /// What comes with the request, as JSON.
+    /// Parameters of the request, as JSON.
     #[arg(long, value_name = "JSON")]
     params: Option<String>,
 
-    /// How long the request waits for its answer: `90s`, `10m`, `2h`; 10 minutes when absent.
+    /// Deadline of the answer: `90s`, `10m`, `2h`; 10 minutes when absent.
     #[arg(long, value_name = "TIME")]
     timeout: Option<humantime::Duration>,
 
@@ -94,12 +93,12 @@ pub(crate) struct Send {
     #[arg(long)]
     wait: bool,
 
-    /// Print JSON: the receipt, or with --wait what came of it. One object per line with `-`.
+    /// Print JSON: the receipt, or with --wait the result. One object per line with `-`.
     #[arg(long)]
     json: bool,
 }
 
-/// How urgent something is.
+/// How urgent an interaction is.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Level {
     Background,
@@ -152,7 +151,7 @@ impl Send {
             return lines::send(self, target).await;
         }
         let outgoing = self.outgoing(content, self.key.clone(), timeout_s);
-        // From here on Ctrl-C is heard where it can be told what goes on.
+        // From here on Ctrl-C reports that the request continues.
         let interrupts = if self.wait { Some(interrupts()?) } else { None };
         match (target.send(&outgoing).await?, interrupts) {
             (SendOutcome::Accepted(accepted), Some(interrupts)) => {
@@ -168,7 +167,7 @@ impl Send {
         }
     }
 
-    /// What the parser of the command line does not see.
+    /// Checks that the argument parser cannot express.
     fn check(&self) -> Result<(), Failure> {
         if self.request.is_none() && (self.wait || self.params.is_some() || self.timeout.is_some())
         {
@@ -244,7 +243,7 @@ impl Send {
         Ok(())
     }
 
-    /// Who reads it.
+    /// When the agent reads it.
     fn reading(&self, target: InboxTarget<'_>) -> String {
         match target {
             InboxTarget::Local(_) => {
@@ -268,7 +267,7 @@ impl Send {
         let answer = tokio::select! {
             answer = server.request_answer(accepted.id, timeout_s) => answer,
             _ = interrupts.recv() => {
-                let message = format!("you no longer wait, and request {} goes on: {see}", accepted.id);
+                let message = format!("stopped waiting; request {} continues: {see}", accepted.id);
                 return Err(Failure { exit: Exit::Interrupted, message });
             }
         };

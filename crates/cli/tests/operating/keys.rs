@@ -83,7 +83,7 @@ fn what_cannot_be_a_key_is_refused_and_nothing_is_made() {
         (&["new", "--name", "x", "--level", "root"][..], 2, "`read`, `write` or `admin`"),
         (&["new", "--name", "x", "--rate", "0/min"], 2, "from 1 to"),
         (&["new", "--name", "x", "--rate", "often"], 2, "60/min"),
-        (&["new", "--name", "x", "--expires", "0s"], 2, "time to come"),
+        (&["new", "--name", "x", "--expires", "0s"], 2, "choose a later time"),
         (&["new", "--name", "x", "--agent", "ada", "--level", "admin"], 2, "never `admin`"),
         (&["new"], 2, "--name"),
         (&["revoke", "abcdefgh"], 2, "keys list"),

@@ -94,7 +94,7 @@ fn a_doctor_says_which_events_are_taken_and_shows_no_secret() {
 fn webhooks_that_make_no_sense_are_refused_before_anything_is_begun() {
     for (config, says) in [
         ("agent = \"a\"\nsecret_env = \"SHORT\"", "at least 16 bytes"),
-        ("agent = \"a\"\nsecret_env = \"CUT\"", "is base64"),
+        ("agent = \"a\"\nsecret_env = \"CUT\"", "expected base64"),
         ("agent = \"a\"", "secret_env"),
         ("secret_env = \"SHORT\"", "agent"),
         ("agent = \"a\"\nsecret = \"in the file\"\nsecret_env = \"X\"", "secret"),

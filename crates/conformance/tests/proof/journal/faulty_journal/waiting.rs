@@ -78,11 +78,12 @@ impl FaultyJournal {
         if self.fault == Fault::IgnoresCursorOfAgents {
             query.before = None;
         }
+        let is_first_page = query.before.is_none();
         let mut agents = self.inner.agents(query).await?;
         if self.fault == Fault::ListsTheOldestAgentFirst {
             agents.reverse();
         }
-        if self.fault == Fault::LetsAgentsOutliveTheirTasks && agents.is_empty() {
+        if self.fault == Fault::LetsAgentsOutliveTheirTasks && agents.is_empty() && is_first_page {
             agents = self.agents_that_ever_were().await;
         }
         for agent in &mut agents {
@@ -126,14 +127,18 @@ impl FaultyJournal {
         if self.fault == Fault::IgnoresCursorOfMessages {
             query.after = Position(0);
         }
-        let limit = query.limit;
+        let (limit, after) = (query.limit, query.after);
         let mut queued = match self.fault {
             Fault::NeverTakesFromTheQueue
             | Fault::QueuesTwice
             | Fault::LetsMessagesOutliveTheirTasks
             | Fault::KeepsWhatIsReplaced
             | Fault::ReplacesInEveryTask
-            | Fault::KeepsWhatIsAnswered => self.fold_queue_wrongly().await,
+            | Fault::KeepsWhatIsAnswered => {
+                let mut queued = self.fold_queue_wrongly().await;
+                queued.retain(|queued| queued.position > after);
+                queued
+            }
             _ => self.inner.queued(query).await?,
         };
         if self.fault == Fault::ListsMessagesByTask {
