@@ -103,7 +103,7 @@ pub struct InboxQuery {
     pub limit: Option<NonZeroUsize>,
 }
 
-/// QueuedMessage interactions.
+/// Queued interactions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Inbox"))]
 pub struct InboxPage {

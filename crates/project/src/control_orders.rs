@@ -24,7 +24,7 @@ use chrono::TimeDelta;
 
 use crate::agent_files::AgentFiles;
 use crate::agent_files::edit::{self, EditError, NewAgent};
-use crate::project_task_factory::ProjectTaskFactory;
+use crate::task::project_task_factory::ProjectTaskFactory;
 use crate::{TaskFactory, TaskRequest, render_class, unknown_agent};
 pub use folders::drop_settings;
 use recorded::RecordedOrder;

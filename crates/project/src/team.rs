@@ -19,7 +19,7 @@ use crate::error::ProjectError;
 use crate::project::Project;
 use crate::prompt::{self, Rules};
 use crate::settings::UserSettings;
-use crate::task_worker::{ApprovalMode, CallableAgent, TASK_WORKER, WorkerSettings};
+use crate::task::task_worker::{ApprovalMode, CallableAgent, TASK_WORKER, WorkerSettings};
 use crate::toolset::{self, PermissionOverrides, Toolset};
 
 /// First argument of the process that guards a program in a terminal.

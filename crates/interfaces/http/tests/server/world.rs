@@ -1,4 +1,4 @@
-//! A small world behind the door: a scripted model, tools that do no harm, a task_factory that keeps what
+//! A server with a scripted model, harmless tools, and a task factory that keeps what
 //! it is asked.
 
 use std::net::SocketAddr;

@@ -3,7 +3,7 @@
 use antiphon_core::port::IdempotencyKey;
 use antiphon_core::{AgentName, ErrorResponse, Sender, SourceName};
 
-use crate::request_error::invalid_request;
+use crate::request::request_error::invalid_request;
 
 /// On whose authority a request is made. The default is the owner.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

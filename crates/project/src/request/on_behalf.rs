@@ -22,10 +22,10 @@ use antiphon_core::{
 };
 use antiphon_runtime::{NewTask, Orchestrator};
 
-use crate::principal::Principal;
-use crate::request_error::{RequestError, forbidden};
-use crate::task_factory::TaskFactory;
-use crate::task_request::TaskRequest;
+use crate::request::principal::Principal;
+use crate::request::request_error::{RequestError, forbidden};
+use crate::request::task_factory::TaskFactory;
+use crate::request::task_request::TaskRequest;
 
 /// The request within what its principal may ask for. A person's request is returned as it is.
 pub fn restrict_to_agent(

@@ -8,7 +8,7 @@ use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_core::{AgentName, AgentState, TaskId, TaskSummary};
 use antiphon_runtime::{Orchestrator, OrchestratorError, Rejection, is_resident};
 
-use crate::waiting::WAITING_MAX;
+use crate::reports::waiting::WAITING_MAX;
 
 /// Live agents in one list, at most.
 pub const LIVE_MAX: NonZeroUsize = NonZeroUsize::new(1000).unwrap();

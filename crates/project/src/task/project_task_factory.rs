@@ -18,9 +18,9 @@ use crate::agent_files::AgentFiles;
 use crate::models::{Models, Route};
 use crate::project::Project;
 use crate::prompt::Rules;
-use crate::task_builder::{Conversation, SystemPrompt, TaskBuilder, TaskSpec};
-use crate::task_factory::{DefinedAgent, TaskFactory};
-use crate::task_request::TaskRequest;
+use crate::request::task_factory::{DefinedAgent, TaskFactory};
+use crate::request::task_request::TaskRequest;
+use crate::task::task_builder::{Conversation, SystemPrompt, TaskBuilder, TaskSpec};
 
 /// Builds tasks of clients' requests, and changes agent definitions for them.
 pub struct ProjectTaskFactory {

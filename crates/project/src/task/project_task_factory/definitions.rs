@@ -9,7 +9,7 @@ use antiphon_core::{AgentName, ErrorCode, ErrorResponse};
 use super::refusal;
 use crate::agent_files::AgentFiles;
 use crate::agent_files::edit::{self, EditError};
-use crate::task_factory::DefinedAgent;
+use crate::request::task_factory::DefinedAgent;
 
 /// An agent definition as clients see it.
 pub(super) fn defined(entry: Entry) -> DefinedAgent {

@@ -4,8 +4,8 @@ use antiphon_api::{RequestState, RequestStatus};
 use antiphon_core::{AgentName, EventBody, InteractionId, PeerInputClass, Position};
 use antiphon_runtime::{Orchestrator, OrchestratorError};
 
-use crate::presence::live_agents;
-use crate::waiting::{Inboxes, waiting};
+use crate::reports::presence::live_agents;
+use crate::reports::waiting::{Inboxes, waiting};
 
 /// The status of a request; `None` when there is no such request. Searches the inboxes of live agents, and
 /// of `agents` that are not live.

@@ -6,7 +6,7 @@ use antiphon_core::{ErrorResponse, InteractionContent, RenderClass, Sender};
 use antiphon_runtime::{REQUEST_TIMEOUT_S_DEFAULT, REQUEST_TIMEOUT_S_MAX};
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::request_error::invalid_request;
+use crate::request::request_error::invalid_request;
 
 /// The class in which the model reads an interaction.
 pub fn render_class(from: &Sender, content: &InteractionContent) -> RenderClass {

@@ -19,7 +19,7 @@ use antiphon_runtime::{Orchestrator, OrchestratorError};
 use serde_json::Value;
 
 use self::hunks::{diff_of_report, is_cut};
-use crate::task_tree::task_and_descendants;
+use crate::reports::task_tree::task_and_descendants;
 
 /// Changes in one diff, at most.
 pub const CHANGES_MAX: usize = 1000;

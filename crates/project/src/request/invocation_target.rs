@@ -10,12 +10,12 @@ use antiphon_core::{
 };
 use antiphon_runtime::{AD_HOC, NewTask, Orchestrator};
 
-use crate::on_behalf::{check_start_allowed, restrict_to_agent};
-use crate::principal::Principal;
-use crate::request_error::{invalid_request, refused};
-use crate::task_factory::TaskFactory;
-use crate::task_request::TaskRequest;
-use crate::user_input::check_message;
+use crate::request::on_behalf::{check_start_allowed, restrict_to_agent};
+use crate::request::principal::Principal;
+use crate::request::request_error::{invalid_request, refused};
+use crate::request::task_factory::TaskFactory;
+use crate::request::task_request::TaskRequest;
+use crate::request::user_input::check_message;
 
 /// The tool that calls other agents. A tool policy grants it by this name.
 const CALL_AGENT: &str = "call_agent";

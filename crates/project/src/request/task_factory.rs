@@ -8,8 +8,8 @@ use antiphon_core::{AgentDefinition, AgentName, ErrorResponse, ModelRef};
 use antiphon_runtime::NewTask;
 use async_trait::async_trait;
 
-use crate::request_error::forbidden;
-use crate::task_request::TaskRequest;
+use crate::request::request_error::forbidden;
+use crate::request::task_request::TaskRequest;
 
 /// Builds tasks from requests, and knows the agents and the models of a project.
 #[async_trait]

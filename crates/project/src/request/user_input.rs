@@ -5,7 +5,7 @@ use antiphon_core::{ErrorResponse, InputBlock, UserMessage};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::request_error::invalid_request;
+use crate::request::request_error::invalid_request;
 
 /// The message in `field`: a text, or a user message whose `timestamp` defaults to now.
 pub fn parse_message(field: &str, json: &RawValue) -> Result<UserMessage, ErrorResponse> {

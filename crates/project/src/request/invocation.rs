@@ -16,10 +16,10 @@ use antiphon_runtime::{NewTask, Orchestrator, OrchestratorError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::invocation_target::{SharedTerms, target_task};
-use crate::principal::Principal;
-use crate::request_error::{RequestError, invalid_request, refused};
-use crate::task_factory::TaskFactory;
+use crate::request::invocation_target::{SharedTerms, target_task};
+use crate::request::principal::Principal;
+use crate::request::request_error::{RequestError, invalid_request, refused};
+use crate::request::task_factory::TaskFactory;
 
 /// Targets of one invocation, at most.
 pub const INVOCATION_TARGETS_MAX: usize = 256;

@@ -9,7 +9,7 @@ use antiphon_core::{
 };
 use antiphon_runtime::{Orchestrator, OrchestratorError};
 
-use crate::presence::live_agents;
+use crate::reports::presence::live_agents;
 
 /// Interactions of all inboxes that are read, at most.
 pub const WAITING_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();

@@ -1,0 +1,8 @@
+//! Tasks of a project: built from requests and arguments, found by name, saved as sessions, and run in
+//! the worker process of the sandboxed runner.
+
+pub mod project_task_factory;
+pub mod saved_session;
+pub mod task_builder;
+pub mod task_lookup;
+pub mod task_worker;
