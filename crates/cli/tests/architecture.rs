@@ -132,3 +132,31 @@ fn the_project_library_depends_on_no_terminal_and_no_argument_parser() {
         assert!(!needed.contains(banned), "antiphon-project must not need {banned}");
     }
 }
+
+/// The interfaces, by package name.
+const INTERFACES: [&str; 4] =
+    ["antiphon-file-drop", "antiphon-http", "antiphon-openai-api", "antiphon-schedule"];
+
+#[test]
+fn interfaces_do_not_depend_on_each_other() {
+    let all = dependencies();
+    for name in INTERFACES {
+        for other in INTERFACES {
+            assert!(!all[name].contains(other), "{name} must not need {other}");
+        }
+    }
+}
+
+#[test]
+fn the_runtime_depends_on_the_core_alone() {
+    let needed = &dependencies()["antiphon-runtime"];
+    let ours: Vec<&String> = needed.iter().filter(|name| name.starts_with("antiphon")).collect();
+    assert_eq!(ours, ["antiphon-core"]);
+}
+
+#[test]
+fn no_crate_depends_on_the_binary() {
+    for (name, needed) in dependencies() {
+        assert!(!needed.contains("antiphon"), "{name} must not need the binary");
+    }
+}
