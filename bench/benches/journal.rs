@@ -6,7 +6,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use antiphon_conformance::model::MemoryJournal;
+use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{Append, Expected, Journal};
 use antiphon_core::{MessageAppended, SessionId, TaskCreated, TaskId, UserMessage};
 use antiphon_sqlite::{SqliteJournal, Sync};

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use antiphon_conformance::model::MemoryJournal;
+use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{
     Gate, GateRequest, Journal, RandomIds, Read, Rule, SystemClock, ToolContext, Verdict,
 };

@@ -4,7 +4,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::Path;
 use std::sync::Arc;
 
-use antiphon_conformance::model::MemoryJournal;
+use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{
     Agents, Journal, Piece, PieceSource, PromptSource, RandomIds, StopSignal, SystemClock,
     TaskQuery, TaskSelector,

@@ -40,8 +40,8 @@
 
 pub mod bus;
 pub mod journal;
-pub mod model;
 pub mod provider;
+pub mod reference;
 mod report;
 mod suite;
 pub mod tool;

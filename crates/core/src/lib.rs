@@ -33,18 +33,17 @@ mod approval;
 mod budget;
 mod budget_status;
 mod chat;
-mod command;
+mod control_request;
 mod definition;
 mod error;
 mod event;
-mod handoff;
 mod health;
-mod history;
 mod id;
 mod interaction;
 mod invocation;
 pub mod message;
 mod model_ref;
+mod model_switch;
 mod name;
 pub mod port;
 mod price;
@@ -53,6 +52,7 @@ pub mod redaction;
 mod request;
 #[cfg(feature = "schema")]
 pub mod schema;
+mod sendable_history;
 mod session;
 mod spending;
 pub mod stream;
@@ -66,7 +66,7 @@ pub use approval::{Approval, ApprovalStatus, Decision};
 pub use budget::{PerWindow, SpendExceeded, SpendLimits, SpendWindow};
 pub use budget_status::{BudgetStatus, ScopeStatus, WindowStatus};
 pub use chat::{CanonicalMessage, ChatCompletionRequest, ChatCompletionResponse, Role, TokenUsage};
-pub use command::{Command, CommandError, OrchestratorRequest};
+pub use control_request::{Command, CommandError, OrchestratorRequest};
 pub use definition::{
     AgentDefinition, CONTEXT_BYTES_MAX, CallableAgents, DESCRIPTION_BYTES_MAX, Profile, Runtime,
 };
@@ -78,9 +78,7 @@ pub use event::{
     RequestSent, Seq, StateChanged, StatusChanged, TaskCreated, ToolRefused, ToolRequested,
     ToolStarted, UsageRecorded, WaitingFor,
 };
-pub use handoff::{IdRule, for_model};
 pub use health::{HealthState, HealthStatus};
-pub use history::sendable;
 pub use id::{
     AgentId, ApprovalId, IdError, InteractionId, MessageId, SessionId, TEXT_ID_BYTES_MAX, TaskId,
     ToolCallId,
@@ -100,11 +98,13 @@ pub use message::{
     ToolResultMessage, UserMessage,
 };
 pub use model_ref::{MODEL_REF_BYTES_MAX, ModelRef, ModelRefError};
+pub use model_switch::{IdRule, for_model};
 pub use name::{AgentName, NAME_BYTES_MAX, NameError, RESERVED_NAMES, SourceName};
 pub use port::{Cancel, Piece, PieceSource, Provider, ProviderError, ToolError, ToolExecutor};
 pub use price::{Cost, Price, PriceError, PriceTable, UsdPerMillion};
 pub use raw_json::{DEPTH_MAX, RawJson, RawJsonError};
 pub use request::{ModelOptions, Request, Temperature, TemperatureError, ToolChoice};
+pub use sendable_history::sendable;
 pub use session::Session;
 pub use spending::{Account, AccountSpending, DayRange, RaisedLimit, Spending, SpendingFold};
 pub use stream::{MessageStream, NotStarted, StreamError, StreamEvent};

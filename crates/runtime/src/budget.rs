@@ -7,11 +7,11 @@
 //! | `spend_limits`   | the limits, and the errors for reached ones |
 //! | `budget_service` | checks limits                               |
 //! | `spend_cache`    | what was spent this month                   |
-//! | `allow`          | raises limits; checks for interfaces        |
-//! | `tree`           | usage of a task and its descendants         |
+//! | `raise_limit`    | raises limits; checks for interfaces        |
+//! | `tree_usage`     | usage of a task and its descendants         |
 
-pub(crate) mod allow;
 pub(crate) mod budget_service;
+pub(crate) mod raise_limit;
 pub(crate) mod spend_cache;
 pub(crate) mod spend_limits;
-pub(crate) mod tree;
+pub(crate) mod tree_usage;

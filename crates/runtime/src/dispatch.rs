@@ -5,7 +5,7 @@
 //! | file               | subject                                            |
 //! |--------------------|----------------------------------------------------|
 //! | `call_agent`       | the `call_agent` tool and its arguments            |
-//! | `plan`             | from a target to the task it becomes               |
+//! | `child_plan`       | from a target to the task it becomes               |
 //! | `dispatch_call`    | dispatches a call, joins its results               |
 //! | `children`         | creates children, joins them after a restart       |
 //! | `pending_call`     | what a call waits for, and when that is over; pure |
@@ -16,11 +16,11 @@
 //! | `refusal`          | why a call was refused                             |
 
 pub(crate) mod call_agent;
+pub(crate) mod child_plan;
 pub(crate) mod children;
 pub(crate) mod dispatch_call;
 pub(crate) mod external_tools;
 pub(crate) mod pending_call;
-pub(crate) mod plan;
 pub(crate) mod refusal;
 pub(crate) mod supervisor_tools;
 pub(crate) mod waiters;

@@ -7,7 +7,7 @@ use antiphon_core::port::{Append, Appended, Journal, JournalError};
 use antiphon_core::{EventBody, PriceTable};
 
 use crate::budget::spend_cache::SpendCache;
-use crate::budget::tree::Trees;
+use crate::budget::tree_usage::Trees;
 use crate::inbox::quotas::InboxQuotas;
 use crate::watch::notifier::Notifier;
 use crate::watch::recent_events;

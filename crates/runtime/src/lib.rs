@@ -30,14 +30,14 @@ mod task;
 mod watch;
 
 pub use antiphon_core::{BudgetStatus, ORDERS, ScopeStatus, WindowStatus};
-pub use budget::allow::{ALLOWED_NANO_USD_MAX, Allowance};
+pub use budget::raise_limit::{ALLOWED_NANO_USD_MAX, Allowance};
 pub use budget::spend_limits::{
     Budget, BudgetRefusal, BudgetScope, BudgetSpent, NoSpendLimits, SpendLimitSource,
 };
 pub use deps::{ApprovalPolicy, Dispatch, Models, OpenGate, RuntimeConfig, RuntimeDeps, Settings};
+pub use dispatch::child_plan::AD_HOC;
 pub use dispatch::external_tools::{EXTERNAL_RESULT_BYTES_MAX, EXTERNAL_TOOLS_MAX};
 pub use dispatch::pending_call::{Outcome, Outcomes, PendingCall};
-pub use dispatch::plan::AD_HOC;
 pub use dispatch::refusal::Refusal;
 pub use inbox::arrival::{
     Arrival, INTENT_BYTES_MAX, INTERACTION_BYTES_MAX, PAYLOAD_BYTES_MAX, Receipt, Rejection,

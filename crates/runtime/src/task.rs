@@ -22,7 +22,7 @@
 //! | `supervise`        | starts runs, restarts after faults                    |
 //! | `run_slots`        | which tasks run, and the queue for slots              |
 //! | `reader`           | rebuilds tasks from the journal                       |
-//! | `cache`            | states kept in memory between runs                    |
+//! | `state_cache`      | states kept in memory between runs                    |
 //! | `approval`         | decisions about approvals                             |
 //! | `deadlines`        | what happens when its time is over                    |
 //! | `cancel`           | cancels tasks and descendants                         |
@@ -32,7 +32,6 @@
 pub(crate) mod approval;
 pub(crate) mod ask_model;
 pub(crate) mod attached;
-pub(crate) mod cache;
 pub(crate) mod call_tools;
 pub(crate) mod cancel;
 pub(crate) mod compact;
@@ -48,6 +47,7 @@ pub(crate) mod output;
 pub(crate) mod reader;
 pub(crate) mod run_slots;
 pub(crate) mod state;
+pub(crate) mod state_cache;
 pub(crate) mod step;
 pub(crate) mod supervise;
 pub(crate) mod tools;

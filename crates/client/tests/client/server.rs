@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use antiphon_api::CreateTask;
 use antiphon_client::{Client, ClientConfig, Endpoint, RetryPolicy, Timeouts};
-use antiphon_conformance::model::MemoryJournal;
+use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{
     Gate, GateRequest, Journal, JournalLog, RandomIds, Rule, SystemClock, ToolContext, Verdict,
 };

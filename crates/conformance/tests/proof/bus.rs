@@ -5,7 +5,7 @@ mod faulty_bus;
 use std::time::Duration;
 
 use antiphon_conformance::bus::{self, BusTimings};
-use antiphon_conformance::model::{MemoryBus, QUEUE_ITEMS_MAX};
+use antiphon_conformance::reference::{MemoryBus, QUEUE_ITEMS_MAX};
 use antiphon_core::port::{Bus, BusError, Topic, WorkItem};
 
 use crate::verdict::{each_check_has_a_fault, each_fault_is_caught_by_its_own_check};

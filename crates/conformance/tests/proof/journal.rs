@@ -5,7 +5,7 @@ mod faulty_journal;
 mod json_journal;
 
 use antiphon_conformance::journal;
-use antiphon_conformance::model::{MemoryJournal, PAGE_EVENTS_MAX};
+use antiphon_conformance::reference::{MemoryJournal, PAGE_EVENTS_MAX};
 use antiphon_core::port::{Append, Expected, JournalError, JournalLog, Read};
 use antiphon_core::{Position, Seq, TaskCreated, TaskId};
 use chrono::DateTime;

@@ -4,8 +4,8 @@ mod faulty_answer;
 mod faulty_provider;
 mod faulty_wire;
 
-use antiphon_conformance::model::ScenarioWire;
 use antiphon_conformance::provider;
+use antiphon_conformance::reference::ScenarioWire;
 
 use crate::verdict::{each_check_has_a_fault, each_fault_is_caught_by_its_own_check};
 use faulty_answer::AnswerFault::{self, *};

@@ -2,7 +2,7 @@
 
 mod faulty_tools;
 
-use antiphon_conformance::model::ModelTools;
+use antiphon_conformance::reference::ModelTools;
 use antiphon_conformance::tool::{self, Example, ToolFixture};
 use antiphon_core::port::ToolExecutor;
 

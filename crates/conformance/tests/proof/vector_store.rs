@@ -2,7 +2,7 @@
 
 mod faulty_store;
 
-use antiphon_conformance::model::FlatVectorStore;
+use antiphon_conformance::reference::FlatVectorStore;
 use antiphon_conformance::vector_store;
 
 use crate::verdict::{each_check_has_a_fault, each_fault_is_caught_by_its_own_check};

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::chat_error::{ChatError, Shape};
 use crate::conversation::Conversation;
-use crate::{canonical, openai};
+use crate::{canonical_messages, openai_messages};
 
 /// The fields of a body, not yet parsed.
 pub(crate) type Fields = BTreeMap<String, Box<RawValue>>;
@@ -88,8 +88,8 @@ impl ChatRequest {
             return Err(ChatError::field("messages", format!("at most {HISTORY_MESSAGES_MAX}")));
         }
         let conversation = match shape {
-            Shape::OpenAi => openai::read(&messages)?,
-            Shape::Canonical => canonical::read(&messages)?,
+            Shape::OpenAi => openai_messages::read(&messages)?,
+            Shape::Canonical => canonical_messages::read(&messages)?,
         };
         let temperature: Option<f64> = field(fields, "temperature")?;
         let temperature = temperature.map(Temperature::new).transpose();

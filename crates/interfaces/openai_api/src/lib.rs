@@ -6,13 +6,13 @@
 //! field that cannot be honored is refused, in the shape of the request.
 
 mod answer_watcher;
-mod canonical;
+mod canonical_messages;
 mod chat_error;
 mod chat_request;
-mod completion;
+mod completion_json;
 mod conversation;
 mod models;
-mod openai;
+mod openai_messages;
 mod reply;
 mod schema;
 
@@ -36,7 +36,7 @@ use schemars::json_schema;
 use crate::answer_watcher::AnswerWatcher;
 use crate::chat_error::{ChatError, Shape};
 use crate::chat_request::{ChatRequest, Fields};
-use crate::completion::CompletionHeader;
+use crate::completion_json::CompletionHeader;
 use crate::conversation::Conversation;
 use crate::reply::Reply;
 use crate::schema::{ChatAnswer, Model, Models, with_errors, with_stream};

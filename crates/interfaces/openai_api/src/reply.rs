@@ -17,9 +17,9 @@ use serde_json::{Value, json};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::answer_watcher::{AnswerEnd, AnswerPart, AnswerWatcher};
-use crate::canonical;
+use crate::canonical_messages;
 use crate::chat_error::{ChatError, Shape};
-use crate::completion::{CompletionHeader, call_delta};
+use crate::completion_json::{CompletionHeader, call_delta};
 
 /// The response to a chat request.
 pub(crate) struct Reply {
@@ -68,7 +68,7 @@ impl Reply {
             Shape::OpenAi => self.header.whole(&self.text, end),
             Shape::Canonical => {
                 let AnswerEnd { calls, usage, .. } = end;
-                json!(canonical::response(&self.header.model, &self.text, calls, *usage))
+                json!(canonical_messages::response(&self.header.model, &self.text, calls, *usage))
             }
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use antiphon_core::{PieceSource, Provider, Request};
 use tokio::sync::Semaphore;
 
-use crate::gated::Gated;
+use crate::delayed_source::Gated;
 
 /// A provider with a limit of concurrent answers.
 #[derive(Debug, Clone)]

@@ -17,8 +17,8 @@
 
 mod breaker;
 mod concurrency;
+mod delayed_source;
 mod fallback;
-mod gated;
 mod rate_limit;
 mod retry;
 mod text_calls;

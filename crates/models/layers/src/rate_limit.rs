@@ -8,7 +8,7 @@ use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use tokio::time::sleep;
 
-use crate::gated::Gated;
+use crate::delayed_source::Gated;
 
 /// A provider with a limit of requests per minute.
 #[derive(Clone)]

@@ -5,9 +5,9 @@ use std::time::Duration;
 use antiphon_core::PieceSource;
 use reqwest::Client;
 
+use crate::answer_stream::Source;
 use crate::dialect::Dialect;
 use crate::endpoint::Post;
-use crate::source::Source;
 
 /// Settings of the HTTP client.
 #[derive(Debug, Clone)]

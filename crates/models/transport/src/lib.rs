@@ -7,16 +7,16 @@
 //!
 //! Nothing is sent before the stream is polled. Dropping the stream closes the request.
 
+mod answer_stream;
 mod client;
 mod dialect;
 mod endpoint;
 mod failure;
 mod probe;
-mod source;
 
+pub use answer_stream::{EVENT_BYTES_MAX, failed_source};
 pub use client::{Transport, TransportConfig, TransportError};
 pub use dialect::Dialect;
 pub use endpoint::{Endpoint, EndpointError, Post};
 pub use failure::{ERROR_BODY_BYTES_MAX, HttpFailure};
 pub use probe::DOCUMENT_BYTES_MAX;
-pub use source::{EVENT_BYTES_MAX, failed_source};

@@ -15,7 +15,7 @@ use antiphon_core::{
 use chrono::{DateTime, NaiveDate, Utc};
 
 use crate::budget::spend_limits::{BudgetScope, Sums};
-use crate::budget::tree::Trees;
+use crate::budget::tree_usage::Trees;
 
 /// Number of days that are kept before the oldest is dropped.
 const DAYS_MAX: usize = 64;

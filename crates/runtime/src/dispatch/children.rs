@@ -12,18 +12,18 @@ use antiphon_core::{
 use futures_util::{StreamExt, stream};
 use serde_json::json;
 
-use crate::budget::tree::Tree;
+use crate::budget::tree_usage::Tree;
+use crate::dispatch::child_plan;
 use crate::dispatch::pending_call::{PendingCall, WaitGoal};
-use crate::dispatch::plan;
 use crate::dispatch::refusal::Refusal;
 use crate::dispatch::wake_parent;
 use crate::orchestrator_error::OrchestratorError;
 use crate::services::Services;
-use crate::task::cache::{CachedTask, Freshness};
 use crate::task::cancel;
 use crate::task::conversation::Conversation;
 use crate::task::deadlines;
 use crate::task::state::TaskState;
+use crate::task::state_cache::{CachedTask, Freshness};
 use crate::task::step::TaskRun;
 use crate::task::supervise;
 
@@ -183,7 +183,7 @@ async fn create_failed_child(
         root: Some(root),
         depth: parent.created.depth + 1,
         payer: parent.created.payer.clone(),
-        ..TaskCreated::new(plan::AD_HOC, session_id)
+        ..TaskCreated::new(child_plan::AD_HOC, session_id)
     };
     let detail = json!({ "code": "refused", "error": refusal.to_string() });
     let failed = StatusChanged { detail: Some(detail), ..StatusChanged::new(TaskStatus::Failed) };

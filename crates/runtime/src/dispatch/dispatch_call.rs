@@ -17,11 +17,11 @@ use antiphon_core::{
     ValidInvocation,
 };
 
-use crate::budget::tree;
+use crate::budget::tree_usage;
 use crate::dispatch::call_agent;
+use crate::dispatch::child_plan::{self, CallingTask, DispatchTerms};
 use crate::dispatch::children::PlannedChild;
 use crate::dispatch::pending_call::{self, PendingCall, WaitGoal};
-use crate::dispatch::plan::{self, CallingTask, DispatchTerms};
 use crate::dispatch::refusal::Refusal;
 use crate::orchestrator_error::OrchestratorError;
 use crate::task::cancel;
@@ -104,8 +104,13 @@ impl TaskRun {
             }
         } else {
             let more = planned.len();
-            plan::check_depth_and_fan_out(&self.state, &self.trees, self.running_children(), more)?;
-            tree::reserve(&self.trees, u32::try_from(more).unwrap_or(u32::MAX))?;
+            child_plan::check_depth_and_fan_out(
+                &self.state,
+                &self.trees,
+                self.running_children(),
+                more,
+            )?;
+            tree_usage::reserve(&self.trees, u32::try_from(more).unwrap_or(u32::MAX))?;
         }
         Ok((invocation, planned))
     }

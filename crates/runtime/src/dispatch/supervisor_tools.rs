@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::budget::tree;
+use crate::budget::tree_usage;
 use crate::dispatch::call_agent::CALL_AGENT;
 use crate::dispatch::dispatch_call;
 use crate::dispatch::pending_call::{self, PendingCall};
@@ -273,7 +273,7 @@ impl TaskRun {
 
     async fn snapshot(&self, summary: &TaskSummary) -> Result<TaskSnapshot, OrchestratorError> {
         let journal = &*self.services.deps.journal;
-        let (created, _) = tree::creation(&summary.task_id, journal).await?;
+        let (created, _) = tree_usage::creation(&summary.task_id, journal).await?;
         // The runner's config stays private to the runner.
         let remote =
             |runner: RunnerConfig| Executor::Remote { runner: RunnerConfig::new(runner.kind) };

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use antiphon_core::{TaskId, TaskStatus};
 
-use crate::budget::tree::Tree;
+use crate::budget::tree_usage::Tree;
 use crate::dispatch::pending_call::{Outcome, Outcomes, WaitGoal};
 
 /// All waiting tasks.

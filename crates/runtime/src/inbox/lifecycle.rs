@@ -9,7 +9,7 @@ use antiphon_core::{
 };
 use serde_json::{Value, json};
 
-use crate::budget::tree;
+use crate::budget::tree_usage;
 use crate::dispatch::pending_call::Outcome;
 use crate::inbox::derived_id;
 use crate::inbox::residents::{ResidentTask, is_resident};
@@ -148,7 +148,7 @@ pub(crate) async fn register_resident(
     if !is_resident(task) {
         return Ok(());
     }
-    let (created, _) = tree::creation(&task.task_id, &*services.deps.journal).await?;
+    let (created, _) = tree_usage::creation(&task.task_id, &*services.deps.journal).await?;
     if created.resident {
         let live = ResidentTask { task_id: task.task_id.clone(), agents: created.agents };
         services.residents.insert(name, live);

@@ -22,7 +22,7 @@ use antiphon_core::{
 };
 use serde_json::json;
 
-use crate::budget::tree;
+use crate::budget::tree_usage;
 use crate::inbox::admission::{self, StartPolicy};
 use crate::inbox::arrival::Rejection;
 use crate::inbox::lifecycle;
@@ -106,7 +106,7 @@ pub(crate) async fn newest_resident(
     for task in services.deps.journal.tasks(query).await? {
         // Other tasks may continue the session.
         let own = task.parent.is_none() && task.agent == name.as_str();
-        if own && tree::creation(&task.task_id, &*services.deps.journal).await?.0.resident {
+        if own && tree_usage::creation(&task.task_id, &*services.deps.journal).await?.0.resident {
             return Ok(Some(task));
         }
     }
@@ -119,7 +119,7 @@ async fn start_after(
     last: Option<TaskSummary>,
 ) -> Result<Started, OrchestratorError> {
     if let Some(last) = last.as_ref().filter(|last| !last.status.is_terminal()) {
-        let (created, _) = tree::creation(&last.task_id, &*services.deps.journal).await?;
+        let (created, _) = tree_usage::creation(&last.task_id, &*services.deps.journal).await?;
         let live = ResidentTask { task_id: last.task_id.clone(), agents: created.agents };
         services.residents.insert(name.clone(), live);
         supervise::start(services, &last.task_id);

@@ -8,7 +8,7 @@ use futures_util::StreamExt as _;
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::spend_limits::BudgetRefusal;
-use crate::budget::tree::Tree;
+use crate::budget::tree_usage::Tree;
 use crate::services::Services;
 use crate::task::limits::{self, LimitReached};
 

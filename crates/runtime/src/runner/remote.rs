@@ -16,7 +16,7 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::budget::tree;
+use crate::budget::tree_usage;
 use crate::deps::Dispatch;
 use crate::orchestrator_error::OrchestratorError;
 use crate::runner::bounded_model::{BoundedModel, Bounds, NoModel};
@@ -299,7 +299,7 @@ impl TaskRun {
             if readable.len() == HISTORY_TASKS_MAX {
                 break;
             }
-            history = tree::creation(&task_id, &*self.services.deps.journal).await?.0.history;
+            history = tree_usage::creation(&task_id, &*self.services.deps.journal).await?.0.history;
             readable.push(task_id);
         }
         Ok(readable)

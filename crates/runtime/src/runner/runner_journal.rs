@@ -13,7 +13,7 @@ use antiphon_core::{EventBody, Replied, TaskCreated, TaskId, TaskStatus, TaskSum
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
-use crate::budget::tree::Tree;
+use crate::budget::tree_usage::Tree;
 use crate::inbox::requests;
 use crate::inbox::start_agent;
 use crate::orchestrator_error::OrchestratorError;

@@ -11,7 +11,7 @@ use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_core::{EventBody, Replied, StatusChanged, TaskId, TaskStatus, TaskSummary};
 use futures_util::{StreamExt, stream};
 
-use crate::budget::tree;
+use crate::budget::tree_usage;
 use crate::deps::Dispatch;
 use crate::inbox::requests;
 use crate::inbox::residents::is_resident;
@@ -85,7 +85,8 @@ pub(crate) async fn tree_without_orphans(
     services: &Arc<Services>,
     root: &TaskId,
 ) -> Result<HashMap<TaskId, TaskSummary>, OrchestratorError> {
-    let query = TaskQuery { which: TaskSelector::Tree(root.clone()), limit: tree::TREE_TASKS_MAX };
+    let query =
+        TaskQuery { which: TaskSelector::Tree(root.clone()), limit: tree_usage::TREE_TASKS_MAX };
     let tasks = services.deps.journal.tasks(query).await?;
     let there: HashMap<TaskId, TaskSummary> =
         tasks.into_iter().map(|task| (task.task_id.clone(), task)).collect();
@@ -196,6 +197,6 @@ async fn runs_in_other_orchestrator(
     {
         return Ok(false);
     }
-    let (created, _) = tree::creation(task_id, &*services.deps.journal).await?;
+    let (created, _) = tree_usage::creation(task_id, &*services.deps.journal).await?;
     Ok(services.deps.is_orchestrated(created.runner.as_ref()))
 }

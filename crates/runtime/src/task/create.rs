@@ -11,12 +11,12 @@ use antiphon_core::{
     AgentId, AgentState, EventBody, StateChanged, StatusChanged, TaskCreated, TaskStatus,
 };
 
-use crate::budget::tree::Tree;
+use crate::budget::tree_usage::Tree;
 use crate::orchestrator_error::OrchestratorError;
 use crate::services::Services;
-use crate::task::cache::{CachedTask, Freshness};
 use crate::task::conversation::Conversation;
 use crate::task::state::TaskState;
+use crate::task::state_cache::{CachedTask, Freshness};
 use crate::task::supervise;
 
 /// Appends an accepted task and starts it. Must not be dropped before it returns.

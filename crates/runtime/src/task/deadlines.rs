@@ -11,7 +11,7 @@ use antiphon_core::{ApprovalId, InteractionId, TaskId};
 use chrono::{DateTime, Utc};
 use tokio::sync::Notify;
 
-use crate::budget::tree;
+use crate::budget::tree_usage;
 use crate::inbox::requests;
 use crate::orchestrator_error::OrchestratorError;
 use crate::services::Services;
@@ -129,7 +129,7 @@ pub(crate) async fn watch_wall_clock(
     services: &Arc<Services>,
     task_id: &TaskId,
 ) -> Result<(), OrchestratorError> {
-    let (created, at) = tree::creation(task_id, &*services.deps.journal).await?;
+    let (created, at) = tree_usage::creation(task_id, &*services.deps.journal).await?;
     if let Some(max) = created.limits.wall_clock_s_max {
         let until = at + chrono::TimeDelta::seconds(i64::from(max.get()));
         watch_task(services, until, task_id.clone());

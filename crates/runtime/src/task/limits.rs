@@ -12,7 +12,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use crate::budget::spend_limits::BudgetRefusal;
-use crate::budget::tree::Tree;
+use crate::budget::tree_usage::Tree;
 use crate::dispatch::pending_call::Outcomes;
 use crate::task::state::TaskState;
 

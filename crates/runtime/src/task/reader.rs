@@ -7,7 +7,7 @@ use std::sync::Arc;
 use antiphon_core::port::{Journal, Read, TaskQuery, TaskSelector};
 use antiphon_core::{Event, EventBody, HistoryRef, Position, TaskId, TaskSummary};
 
-use crate::budget::tree;
+use crate::budget::tree_usage;
 use crate::dispatch::pending_call::Outcome;
 use crate::orchestrator_error::OrchestratorError;
 use crate::task::conversation::Conversation;
@@ -111,11 +111,13 @@ impl TaskReader {
         ancestors: &[TaskId],
         root: &TaskId,
     ) -> Result<Vec<TaskSummary>, OrchestratorError> {
-        let query =
-            TaskQuery { which: TaskSelector::Tree(root.clone()), limit: tree::TREE_TASKS_MAX };
+        let query = TaskQuery {
+            which: TaskSelector::Tree(root.clone()),
+            limit: tree_usage::TREE_TASKS_MAX,
+        };
         let tasks = self.journal.tasks(query).await?;
         let inside: HashSet<TaskId> =
-            tree::subtree_ids(ancestors, &tasks).into_iter().cloned().collect();
+            tree_usage::subtree_ids(ancestors, &tasks).into_iter().cloned().collect();
         let ancestors: HashSet<&TaskId> = ancestors.iter().collect();
         let mut descendants: Vec<TaskSummary> = tasks
             .into_iter()

@@ -10,14 +10,13 @@ use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use crate::budget::spend_limits::{BudgetRefusal, BudgetSpent};
-use crate::budget::tree::Tree;
+use crate::budget::tree_usage::Tree;
 use crate::deps::Dispatch;
 use crate::dispatch::pending_call::Outcomes;
 use crate::dispatch::wake_parent;
 use crate::inbox::start_agent;
 use crate::orchestrator_error::OrchestratorError;
 use crate::services::Services;
-use crate::task::cache::CachedTask;
 use crate::task::cancel;
 use crate::task::compact;
 use crate::task::deadlines;
@@ -27,6 +26,7 @@ use crate::task::limits::{self, LimitContext, LimitReached};
 use crate::task::output;
 use crate::task::run_slots::RunningTask;
 use crate::task::state::TaskState;
+use crate::task::state_cache::CachedTask;
 use crate::task::tools;
 
 /// Runs a task until it has ended, is suspended, or the orchestrator shuts down.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use antiphon_conformance::model::{DelegatingJournal, JournalHooks};
+use antiphon_conformance::reference::{DelegatingJournal, JournalHooks};
 use antiphon_core::port::{Append, Appended, Journal, JournalError};
 use antiphon_core::{Event, EventBody, InteractionContent, InteractionId, ResponseStatus};
 use antiphon_runtime::{Arrival, Orchestrator, RuntimeDeps};

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_conformance::model::MemoryJournal;
+use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{ApprovalSelector, JournalIndex};
 use antiphon_core::{
     Approval, ApprovalStatus, Decision, EventBody, TaskId, TaskStatus, WaitingFor,

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_conformance::model::MemoryJournal;
+use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{Clock, IdempotencyKey, Journal, SystemClock};
 use antiphon_core::{
     Cost, EventBody, ModelRef, Position, Price, PriceTable, SpendLimits, TaskId, TaskStatus,

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use antiphon_conformance::model::MemoryJournal;
+use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::{EventBody, Message, TaskLimits, sendable};
 use antiphon_runtime::{NewTask, Orchestrator, RuntimeDeps, TaskState};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_conformance::model::MemoryJournal;
+use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{ApprovalSelector, Journal};
 use antiphon_core::{
     Decision, Event, EventBody, HandlingMode, InputBlock, Message, RawJson, TaskId, TaskStatus,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use antiphon_conformance::model::MemoryJournal;
+use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{Clock, IdempotencyKey, SystemClock};
 use antiphon_core::{Event, HandlingMode, Position, StreamEvent, TaskId, UserMessage};
 use antiphon_runtime::{Delta, DeltaEvent, NewTask, Orchestrator};

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use antiphon_conformance::model::MemoryJournal;
+use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::{EventBody, HistoryRef, Seq};
 use antiphon_runtime::{
     NewTask, Orchestrator, OrchestratorError, PriorHistory, ReplayError, TaskState,

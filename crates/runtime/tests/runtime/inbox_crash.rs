@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_conformance::model::MemoryJournal;
+use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{IdempotencyKey, Journal};
 use antiphon_core::{
     Event, EventBody, InteractionContent, InteractionId, Sender, SourceName, TaskId, TaskStatus,

@@ -3,7 +3,7 @@
 use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 
-use antiphon_conformance::model::MemoryJournal;
+use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::{ModelRef, Price, PriceTable, TaskLimits, TaskStatus};
 use antiphon_runtime::{LimitReached, NewTask, Orchestrator, OrchestratorError, RuntimeDeps};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use antiphon_conformance::model::MemoryJournal;
+use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::{RawJson, TaskStatus};
 use antiphon_runtime::{NewTask, OrchestratorError, TaskState};
 use serde_json::json;

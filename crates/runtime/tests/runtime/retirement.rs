@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_conformance::model::MemoryJournal;
+use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::IdempotencyKey;
 use antiphon_core::{
     AgentDefinition, CallableAgents, EventBody, InteractionContent, InteractionId, MessageQueued,

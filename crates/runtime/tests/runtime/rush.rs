@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_conformance::model::{DelegatingJournal, JournalHooks};
+use antiphon_conformance::reference::{DelegatingJournal, JournalHooks};
 use antiphon_core::port::{
     Append, Appended, IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery,
 };

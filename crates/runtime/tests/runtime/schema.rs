@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use antiphon_conformance::model::MemoryJournal;
+use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::{Decision, HandlingMode, UserMessage, port::ApprovalSelector};
 use antiphon_runtime::{Orchestrator, RuntimeDeps};
 

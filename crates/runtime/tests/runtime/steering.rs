@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use antiphon_conformance::model::MemoryJournal;
+use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::{
     AgentState, EventBody, HandlingMode, InputBlock, Message, TaskId, TaskStatus, UserMessage,
 };

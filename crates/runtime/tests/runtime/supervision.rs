@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use antiphon_conformance::model::MemoryJournal;
+use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{PieceSource, Provider, ToolContext};
 use antiphon_core::{
     AgentState, Effect, ModelRef, RawJson, Request, TaskStatus, Tool, ToolError, ToolExecutor,

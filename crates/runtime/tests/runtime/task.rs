@@ -3,7 +3,7 @@
 use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 
-use antiphon_conformance::model::MemoryJournal;
+use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::IdempotencyKey;
 use antiphon_core::{AgentState, EventBody, Message, TaskLimits, TaskStatus};
 use antiphon_runtime::{NewTask, PriorHistory};

@@ -5,7 +5,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use antiphon_conformance::model::MemoryJournal;
+use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{ApprovalSelector, Journal};
 use antiphon_core::{Decision, EventBody, TaskId, TaskLimits, TaskStatus};
 use antiphon_runtime::{NewTask, Orchestrator, RuntimeDeps, TaskState};

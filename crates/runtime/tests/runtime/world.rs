@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use antiphon_conformance::model::{DelegatingJournal, JournalHooks, MemoryJournal};
+use antiphon_conformance::reference::{DelegatingJournal, JournalHooks, MemoryJournal};
 use antiphon_core::port::{
     Append, Appended, Gate, GateRequest, Journal, JournalError, RandomIds, Read, Rule, SystemClock,
     ToolContext, Verdict,

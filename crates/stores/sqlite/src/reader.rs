@@ -16,8 +16,8 @@ use tokio::sync::Semaphore;
 
 use crate::append_transaction::answered;
 use crate::fault::fault;
+use crate::index_queries;
 use crate::journal::connect;
-use crate::lists;
 use crate::page::page;
 use crate::spending;
 
@@ -50,39 +50,39 @@ impl Readers {
     }
 
     pub(crate) async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
-        self.with(move |connection| lists::tasks(connection, &query)).await
+        self.with(move |connection| index_queries::tasks(connection, &query)).await
     }
 
     pub(crate) async fn sessions(
         &self,
         query: SessionQuery,
     ) -> Result<Vec<SessionSummary>, JournalError> {
-        self.with(move |connection| lists::sessions(connection, &query)).await
+        self.with(move |connection| index_queries::sessions(connection, &query)).await
     }
 
     pub(crate) async fn approvals(
         &self,
         query: ApprovalQuery,
     ) -> Result<Vec<Approval>, JournalError> {
-        self.with(move |connection| lists::approvals(connection, &query)).await
+        self.with(move |connection| index_queries::approvals(connection, &query)).await
     }
 
     pub(crate) async fn agents(&self, query: AgentQuery) -> Result<Vec<LiveAgent>, JournalError> {
-        self.with(move |connection| lists::agents(connection, &query)).await
+        self.with(move |connection| index_queries::agents(connection, &query)).await
     }
 
     pub(crate) async fn queued(
         &self,
         query: QueuedQuery,
     ) -> Result<Vec<QueuedMessage>, JournalError> {
-        self.with(move |connection| lists::queued(connection, &query)).await
+        self.with(move |connection| index_queries::queued(connection, &query)).await
     }
 
     pub(crate) async fn reply(
         &self,
         request: InteractionId,
     ) -> Result<Option<Replied>, JournalError> {
-        self.with(move |connection| lists::reply(connection, request)).await
+        self.with(move |connection| index_queries::reply(connection, request)).await
     }
 
     pub(crate) async fn spending(&self, days: DayRange) -> Result<Spending, JournalError> {

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction};
 
 use crate::column::{read_usage, usage};
 use crate::fault::fault;
-use crate::lists::LIST_ROWS_MAX;
+use crate::index_queries::LIST_ROWS_MAX;
 
 /// Adds spending and raised limits.
 pub(crate) fn add(transaction: &Transaction<'_>, more: &Spending) -> rusqlite::Result<()> {

@@ -9,7 +9,7 @@ use antiphon_core::{ORDERS, TaskId, TaskStatus, TaskSummary};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
-use crate::lists::{broken, select, task_with_row};
+use crate::index_queries::{broken, select, task_with_row};
 use crate::task_row::task_columns;
 
 /// Tasks that match a filter, with their row numbers.

@@ -7,8 +7,8 @@ use std::path::Path;
 use rustix::mount::{MountFlags, mount, mount_remount};
 
 use crate::SandboxError;
+use crate::mounts::{bind, fd_path, open_path, tmpfs};
 use crate::sandbox_error::Step;
-use crate::view::{bind, fd_path, open_path, tmpfs};
 
 const DEVICES: [&str; 6] = ["full", "null", "random", "tty", "urandom", "zero"];
 

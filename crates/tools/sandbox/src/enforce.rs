@@ -11,9 +11,9 @@ use rustix::process::{
 
 use crate::confine::{require_single_thread, unavailable, unconfined};
 use crate::listener::listeners;
+use crate::mounts::View;
 use crate::protected_path::protected_paths;
 use crate::sandbox_error::Step;
-use crate::view::View;
 use crate::{
     Mode, Network, Policy, SandboxError, capability, limits, loopback, syscalls, write_limit,
 };

@@ -36,13 +36,13 @@ mod limits;
 mod listener;
 mod loopback;
 mod mount_table;
+mod mounts;
 mod placeholder;
 mod policy;
 mod probe;
 mod protected_path;
 mod sandbox_error;
 mod syscalls;
-mod view;
 mod write_limit;
 
 pub use confine::Confined;

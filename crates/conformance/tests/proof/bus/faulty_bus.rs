@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use antiphon_conformance::model::MemoryBus;
+use antiphon_conformance::reference::MemoryBus;
 use antiphon_core::port::{Bus, BusError, Claim, Subscription, Topic, WorkItem};
 use async_trait::async_trait;
 use tokio::sync::{Notify, oneshot};

@@ -15,7 +15,7 @@ use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 
-use antiphon_conformance::model::MemoryJournal;
+use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{
     AgentQuery, Append, Appended, ApprovalQuery, IdempotencyKey, JournalError, JournalIndex,
     JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex, TaskQuery,

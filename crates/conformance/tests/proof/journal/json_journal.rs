@@ -1,6 +1,6 @@
 //! A journal that stores its events as JSON text, as a table would.
 
-use antiphon_conformance::model::{DelegatingJournal, JournalHooks, MemoryJournal};
+use antiphon_conformance::reference::{DelegatingJournal, JournalHooks, MemoryJournal};
 use antiphon_core::port::{Journal, JournalError, Page, Read};
 
 use async_trait::async_trait;

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-use antiphon_conformance::model::ScenarioProvider;
+use antiphon_conformance::reference::ScenarioProvider;
 use antiphon_core::Request;
 use antiphon_core::port::{PieceSource, Provider};
 use futures_core::Stream;

@@ -1,7 +1,7 @@
 //! Wires with a faulty server.
 
-use antiphon_conformance::model::ScenarioProvider;
 use antiphon_conformance::provider::{Answer, Scenario, Stage, Step, Unsupported, Wire};
+use antiphon_conformance::reference::ScenarioProvider;
 use antiphon_core::port::{Cancel, Provider};
 use antiphon_core::{MessageStream, Request};
 use async_trait::async_trait;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use antiphon_conformance::model::ModelTools;
+use antiphon_conformance::reference::ModelTools;
 use antiphon_core::port::{Cancel, ToolContext, ToolError, ToolExecutor};
 use antiphon_core::{Effect, RawJson, Tool, ToolResult};
 use async_trait::async_trait;

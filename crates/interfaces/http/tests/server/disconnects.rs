@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_conformance::model::{DelegatingJournal, JournalHooks, MemoryJournal};
+use antiphon_conformance::reference::{DelegatingJournal, JournalHooks, MemoryJournal};
 use antiphon_core::port::{Append, Appended, Journal, JournalError};
 use antiphon_core::{EventBody, Position};
 use antiphon_interface_transport::Limits;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use antiphon_conformance::model::{MemoryJournal, UnavailableJournal};
+use antiphon_conformance::reference::{MemoryJournal, UnavailableJournal};
 use antiphon_interface_transport::Limits;
 use serde_json::json;
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use antiphon_api::{AgentChange, AgentOrigin};
-use antiphon_conformance::model::MemoryJournal;
+use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{
     Agents, Gate, GateRequest, Journal, PromptSource, RandomIds, Rule, Run, Runner, RunnerError,
     SystemClock, ToolContext, Verdict,

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_conformance::model::MemoryJournal;
+use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{
     Append, Clock, Expected, Journal, JournalLog, Read, Run, Runner, RunnerError, SystemClock,
 };

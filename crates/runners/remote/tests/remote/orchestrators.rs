@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_conformance::model::MemoryJournal;
+use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{Clock, Journal, SystemClock};
 use antiphon_core::{ModelRef, Position, RunnerConfig, TaskId, TaskStatus, UserMessage};
 use antiphon_runtime::{NewTask, Orchestrator};

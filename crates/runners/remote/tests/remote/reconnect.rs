@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use antiphon_conformance::model::{DelegatingJournal, JournalHooks, MemoryJournal};
+use antiphon_conformance::reference::{DelegatingJournal, JournalHooks, MemoryJournal};
 use antiphon_core::port::{
     Append, Appended, ApprovalSelector, Journal, JournalError, Runner, RunnerError,
 };

@@ -82,7 +82,7 @@ async fn a_task_that_the_peer_lost_is_refused_and_not_created_again() {
         () = local.until("relayed") => {}
     }
     let (_, address) = peer.end().await;
-    let journal = std::sync::Arc::new(antiphon_conformance::model::MemoryJournal::new());
+    let journal = std::sync::Arc::new(antiphon_conformance::reference::MemoryJournal::new());
     let peer = PeerServer::again(journal, address).await;
     let loopback = runner(&peer.url(), PERSISTENT);
     let reason = refused(&loopback, &local, json!({"peer": "there"})).await;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use antiphon_conformance::model::MemoryJournal;
+use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{Journal, Runner};
 use antiphon_core::{Event, Message, Provider, TaskStatus};
 use antiphon_runtime::Orchestrator;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use antiphon_conformance::model::{DelegatingJournal, JournalHooks};
+use antiphon_conformance::reference::{DelegatingJournal, JournalHooks};
 use antiphon_core::port::{Append, Appended, Journal, JournalError, Run, Runner, RunnerError};
 use antiphon_core::{TaskId, TaskStatus};
 use async_trait::async_trait;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_conformance::model::{MemoryJournal, ScenarioProvider};
+use antiphon_conformance::reference::{MemoryJournal, ScenarioProvider};
 use antiphon_core::port::{Append, Expected, Journal, Read, Run, Runner, RunnerError, TaskUpdates};
 use antiphon_core::{
     Cancel, EventBody, HandlingMode, InteractionId, MessageAppended, MessageQueued, Position,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use antiphon_conformance::model::{DelegatingJournal, JournalHooks, MemoryJournal};
+use antiphon_conformance::reference::{DelegatingJournal, JournalHooks, MemoryJournal};
 use antiphon_core::EventBody;
 use antiphon_core::port::{Append, Appended, Journal, JournalError};
 use async_trait::async_trait;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_conformance::model::ScenarioProvider;
+use antiphon_conformance::reference::ScenarioProvider;
 use antiphon_core::port::{Provider, RandomIds, Runner, SystemClock};
 use antiphon_core::{
     HandlingMode, ModelRef, PriceTable, RawJson, RunnerConfig, TaskStatus, UserMessage,

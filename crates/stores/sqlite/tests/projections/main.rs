@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use antiphon_conformance::model::MemoryJournal;
+use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{
     Append, Expected, JournalError, JournalLog, TaskIndex, TaskQuery, TaskSelector,
 };

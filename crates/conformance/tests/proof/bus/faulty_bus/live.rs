@@ -1,6 +1,6 @@
 //! Faults of live events.
 
-use antiphon_conformance::model::LIVE_BACKLOG_MAX;
+use antiphon_conformance::reference::LIVE_BACKLOG_MAX;
 use antiphon_core::port::{Bus, BusError, Delivery, Subscription, Topic};
 use futures_util::{StreamExt, future, stream};
 

@@ -10,7 +10,7 @@ use antiphon_core::{
 };
 use chrono::{DateTime, Utc};
 
-use crate::budget::tree::Tree;
+use crate::budget::tree_usage::Tree;
 use crate::deps::RuntimeDeps;
 use crate::dispatch::call_agent::CALL_AGENT;
 use crate::dispatch::refusal::Refusal;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use antiphon_core::{AgentId, TaskId};
 
-use crate::budget::tree::{Tree, Trees};
+use crate::budget::tree_usage::{Tree, Trees};
 use crate::orchestrator_error::OrchestratorError;
 use crate::task::reader::TaskReader;
 use crate::task::state::TaskState;

@@ -10,9 +10,9 @@ use antiphon_core::{
 use serde_json::value::RawValue;
 
 use crate::chat_error::ChatError;
-use crate::completion::calls_json;
+use crate::completion_json::calls_json;
 use crate::conversation::{Conversation, ConversationBuilder};
-use crate::openai;
+use crate::openai_messages;
 
 const TOOL_CALLS: &str = "tool_calls";
 
@@ -47,7 +47,7 @@ pub(crate) fn read(messages: &[Box<RawValue>]) -> Result<Conversation, ChatError
                     calls.map_or_else(|| Ok(Vec::new()), |json| serde_json::from_str(&json));
                 let calls_field = format!("{field}.metadata.{TOOL_CALLS}");
                 let wires = wires.map_err(|error| ChatError::field(calls_field, error))?;
-                let calls = openai::calls(&format!("{field}.metadata"), wires)?;
+                let calls = openai_messages::calls(&format!("{field}.metadata"), wires)?;
                 builder.assistant(&field, &content, calls, timestamp)?;
             }
         }
