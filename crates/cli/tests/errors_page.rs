@@ -52,7 +52,7 @@ fn sources() -> Vec<String> {
             let name = path.file_name().unwrap().to_str().unwrap();
             if path.is_dir() && !["tests", "examples", "benches", "target"].contains(&name) {
                 folders.push(path);
-            } else if name.ends_with(".rs") && !name.ends_with("tests.rs") {
+            } else if path.extension().is_some_and(|end| end == "rs") && name != "tests.rs" {
                 paths.push(path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned());
             }
         }
