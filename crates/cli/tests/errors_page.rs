@@ -1,0 +1,280 @@
+//! `docs/errors.md` lists every code that a user or a client can meet, and no code that does not exist. The codes are read from
+//! the sources.
+
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+type Codes = BTreeSet<String>;
+
+const PROVIDER: &str = "crates/core/src/port/provider.rs";
+const REFUSAL: &str = "crates/runtime/src/dispatch/refusal.rs";
+const CHAT_ERROR: &str = "crates/interfaces/openai_api/src/chat_error.rs";
+/// Agents record the answers to requests here, tasks their failures elsewhere.
+const INBOX: &str = "crates/runtime/src/inbox/";
+
+/// Files that write `"code": VARIABLE`, with the begin and the end of the parts that hold the values of the variable. A file
+/// that is not listed fails the test.
+const VARIABLE_CODES: [(&str, &str, &str); 4] = [
+    ("crates/runtime/src/runner/remote.rs", "fail_runner(\"", ","),
+    ("crates/runtime/src/task/ask_model.rs", "let code = match ", "};"),
+    ("crates/runtime/src/task/step.rs", "let code = match ", "};"),
+    ("crates/runtime/src/inbox/start_agent.rs", "let why = if ", ";"),
+];
+
+/// Like [`VARIABLE_CODES`]: the replies that an agent gets to its own requests.
+const REPLY_CODES: (&str, &str, &str) =
+    ("crates/runtime/src/inbox/requests.rs", "self.failed_reply(", ")");
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The text of a source file without comments and unit tests.
+fn source(path: &str) -> String {
+    let text =
+        fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let text = text.split("#[cfg(test)]").next().unwrap();
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Paths of all source files of the workspace, relative to its root.
+fn sources() -> Vec<String> {
+    let root = root();
+    let mut folders = vec![root.join("crates")];
+    let mut paths = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap();
+            if path.is_dir() && !["tests", "examples", "benches", "target"].contains(&name) {
+                folders.push(path);
+            } else if path.extension().is_some_and(|end| end == "rs") && name != "tests.rs" {
+                paths.push(path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned());
+            }
+        }
+    }
+    paths.sort();
+    assert!(paths.len() > 100, "the sources are not at {}", root.display());
+    paths
+}
+
+/// The parts of `text` from each `begin` (included) to the next `end`.
+fn parts<'a>(text: &'a str, begin: &str, end: &str) -> Vec<&'a str> {
+    let starts = text.match_indices(begin).map(|(at, _)| at);
+    starts
+        .map(|at| {
+            let rest = &text[at..];
+            let length =
+                rest[begin.len()..].find(end).unwrap_or_else(|| panic!("no `{end}`: {rest}"));
+            &rest[..begin.len() + length]
+        })
+        .collect()
+}
+
+/// The only part of a file between `begin` and `end`.
+fn part(path: &str, begin: &str, end: &str) -> String {
+    let text = source(path);
+    let found = parts(&text, begin, end);
+    assert_eq!(found.len(), 1, "{path}: `{begin}` is expected once");
+    found[0].to_owned()
+}
+
+/// The string literals of a text that have the form of a code. Other literals are texts for people.
+fn literals(text: &str) -> Codes {
+    let inner = text.split('"').skip(1).step_by(2);
+    let is_code =
+        |word: &&str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+    inner.filter(is_code).map(str::to_owned).collect()
+}
+
+/// `FooBar` as `foo_bar`.
+fn snake_case(variant: &str) -> String {
+    let mut word = String::new();
+    for letter in variant.chars() {
+        if letter.is_ascii_uppercase() && !word.is_empty() {
+            word.push('_');
+        }
+        word.push(letter.to_ascii_lowercase());
+    }
+    word
+}
+
+/// The variants of an enum of a formatted file, as its JSON names in snake case.
+fn variants(path: &str, name: &str) -> Codes {
+    let body = part(path, &format!("pub enum {name} {{"), "\n}");
+    let names = body.lines().skip(1).filter_map(|line| {
+        let variant = line.strip_prefix("    ")?;
+        let first = variant.chars().next()?;
+        let end = variant.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(variant.len());
+        first.is_ascii_uppercase().then(|| snake_case(&variant[..end]))
+    });
+    names.collect()
+}
+
+/// The codes of the tables below a heading: the first cell of each row.
+fn rows(page: &str, heading: &str) -> Codes {
+    let mut lines = page.lines().skip_while(|line| *line != heading);
+    assert!(lines.next().is_some(), "docs/errors.md has no `{heading}`");
+    let section = lines.take_while(|line| !line.starts_with('#'));
+    let mut codes = Codes::new();
+    for line in section.filter(|line| line.starts_with('|')) {
+        let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+        let Some(code) = cells[0].strip_prefix('`').and_then(|cell| cell.strip_suffix('`')) else {
+            continue;
+        };
+        assert_eq!(cells.len(), 3, "{heading}: code, cause, remedy: {line}");
+        assert!(cells.iter().all(|cell| !cell.is_empty()), "{heading}: an empty cell: {line}");
+        assert!(codes.insert(code.to_owned()), "{heading}: `{code}` has two rows");
+    }
+    codes
+}
+
+fn page() -> String {
+    fs::read_to_string(root().join("docs/errors.md")).unwrap()
+}
+
+#[track_caller]
+fn check(heading: &str, expected: &Codes) {
+    let found = rows(&page(), heading);
+    let missing: Vec<_> = expected.difference(&found).collect();
+    let unknown: Vec<_> = found.difference(expected).collect();
+    assert!(!expected.is_empty(), "no codes for `{heading}` in the sources");
+    assert!(missing.is_empty(), "docs/errors.md, `{heading}`: rows are missing for {missing:?}");
+    assert!(unknown.is_empty(), "docs/errors.md, `{heading}`: no source has {unknown:?}");
+}
+
+/// The codes that the sources write as `"code": …`: of failed tasks, and of failed requests.
+fn recorded_codes() -> (Codes, Codes) {
+    let mut tasks = Codes::new();
+    let mut requests = Codes::new();
+    let mut variable = BTreeSet::new();
+    for path in sources() {
+        let text = source(&path);
+        let codes = if path.starts_with(INBOX) { &mut requests } else { &mut tasks };
+        for found in parts(&text, "\"code\": ", ",") {
+            match found["\"code\": ".len()..].strip_prefix('"') {
+                Some(code) => drop(codes.insert(code.trim_end_matches('"').to_owned())),
+                None => drop(variable.insert(path.clone())),
+            }
+        }
+    }
+    // Chat errors have their own section.
+    assert!(variable.remove(CHAT_ERROR));
+    for (path, begin, end) in VARIABLE_CODES.into_iter().chain([REPLY_CODES]) {
+        assert!(variable.remove(path), "{path} writes no `\"code\": VARIABLE` any more");
+        let text = source(path);
+        let found: Codes = parts(&text, begin, end).into_iter().flat_map(literals).collect();
+        assert!(!found.is_empty(), "{path}: no codes in `{begin}…{end}`");
+        let codes = if path.starts_with(INBOX) { &mut requests } else { &mut tasks };
+        codes.extend(found);
+    }
+    assert!(
+        variable.is_empty(),
+        "say in VARIABLE_CODES which codes these files write: {variable:?}"
+    );
+    (tasks, requests)
+}
+
+#[test]
+fn every_exit_code_is_on_the_page() {
+    let body = part("crates/cli/src/failure.rs", "impl From<Exit> for ExitCode {", "\n}");
+    let numbers = body.lines().filter_map(|line| {
+        let number = line.trim().strip_prefix("Exit::")?.split_once("=> ")?.1;
+        Some(number.trim_end_matches(',').to_owned())
+    });
+    check("## Exit codes", &numbers.collect());
+}
+
+#[test]
+fn every_code_and_cause_of_the_api_is_on_the_page() {
+    let codes = variants("crates/core/src/error.rs", "ErrorCode");
+    check("## HTTP API", &codes.iter().map(|code| code.to_ascii_uppercase()).collect());
+    let api_error = "crates/interfaces/transport/src/api_error.rs";
+    check("### `details.cause`", &literals(&part(api_error, "fn cause(", "\n}")));
+    let elsewhere = parts(&source(api_error), "(\"cause\", ", ")").join("\n");
+    assert!(literals(&elsewhere).contains("budget"), "{elsewhere}");
+}
+
+#[test]
+fn every_code_of_a_failed_task_is_on_the_page() {
+    let (mut codes, _) = recorded_codes();
+    codes.extend(literals(&part(PROVIDER, "pub fn code(&self)", "\n    }")));
+    check("## Failed tasks", &codes);
+    check("## Limits", &variants("crates/runtime/src/task/limits.rs", "LimitReached"));
+}
+
+#[test]
+fn every_refusal_of_a_call_is_on_the_page() {
+    check("## Refused calls", &literals(&part(REFUSAL, "pub fn code(&self)", "\n    }")));
+}
+
+#[test]
+fn every_rejection_and_every_failed_answer_is_on_the_page() {
+    check(
+        "## Rejected interactions",
+        &variants("crates/runtime/src/inbox/arrival.rs", "Rejection"),
+    );
+    let (_, mut codes) = recorded_codes();
+    let rejection = part(REPLY_CODES.0, "fn rejection_reply(", "\n    }");
+    codes.extend(literals(&rejection));
+    check("## Failed requests", &codes);
+}
+
+#[test]
+fn every_code_and_type_of_a_chat_is_on_the_page() {
+    let quota = literals(&part(CHAT_ERROR, "const QUOTA: &str = ", ";"));
+    let failed = part(CHAT_ERROR, "pub(crate) fn failed(", "\n    }");
+    let mut codes = quota.clone();
+    for path in sources().iter().filter(|path| path.starts_with("crates/interfaces/openai_api/src"))
+    {
+        for found in parts(&source(path), ".coded(", ")") {
+            match &found[".coded(".len()..] {
+                "QUOTA" | "code" => assert_eq!(path, CHAT_ERROR, "{found}"),
+                literal => {
+                    let code = literals(literal);
+                    assert_eq!(code.len(), 1, "{path}: a literal is expected: {found}");
+                    codes.extend(code);
+                }
+            }
+        }
+    }
+    // `failed` passes the codes of tasks on, except for these.
+    codes.extend(parts(&failed, ".unwrap_or(\"failed", ")").iter().flat_map(|part| literals(part)));
+    codes.extend(parts(&failed, "{ \"", " }").iter().flat_map(|part| literals(part)));
+    check("## Chat codes", &codes);
+    let mut passed = rows(&page(), "## Failed tasks");
+    passed.extend(codes);
+    let statuses = literals(&part(CHAT_ERROR, "let status = match code {", "};"));
+    assert!(statuses.is_subset(&passed), "{statuses:?}");
+    let mut types = literals(&part(CHAT_ERROR, "fn kind(&self)", "\n    }"));
+    types.extend(quota);
+    check("### Chat types", &types);
+}
+
+#[test]
+fn every_code_of_an_invalid_request_file_is_on_the_page() {
+    let fault = source("crates/interfaces/file_drop/src/fault.rs");
+    let constants = parts(&fault, ": &str = \"", "\";");
+    let codes: Codes = constants
+        .iter()
+        .map(|constant| constant.trim_start_matches(": &str = \"").to_owned())
+        .collect();
+    check("## File drop", &codes);
+    let api = rows(&page(), "## HTTP API");
+    assert!(codes.is_subset(&api), "{codes:?}");
+}
+
+/// A new kind of code needs a section of the page and a test here.
+#[test]
+fn no_other_type_has_codes() {
+    let files_with = |text: &str| -> Vec<String> {
+        sources().into_iter().filter(|path| source(path).contains(text)).collect()
+    };
+    assert_eq!(files_with("fn code(&self) -> &'static str"), [PROVIDER, REFUSAL]);
+    assert_eq!(files_with("serde(tag = \"reason\""), ["crates/runtime/src/inbox/arrival.rs"]);
+    assert_eq!(files_with("serde(tag = \"limit\""), ["crates/runtime/src/task/limits.rs"]);
+}
