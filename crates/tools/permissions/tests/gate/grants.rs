@@ -136,8 +136,8 @@ fn a_question_says_what_led_to_it_and_what_would_answer_it() {
     );
     assert_eq!(
         reason("git push"),
-        "`git push`: the rule `bash(git push *)` asks. Where nobody can be asked it does not run, \
-         unless `bash(git push *)` is taken out of the permissions; whoever is asked can allow \
+        "`git push`: the rule `bash(git push *)` asks. Without an approver it does not run, \
+         unless `bash(git push *)` is removed from the permissions; an approver can allow \
          `bash(git push *)`."
     );
     assert_eq!(
