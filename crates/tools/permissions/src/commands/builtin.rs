@@ -43,7 +43,7 @@ pub(super) fn analyze(name: &str, words: &[Word]) -> Option<Analysis> {
             sets(words)
         }
         "read" | "unset" | "getopts" => sets(words),
-        // Its operand is text to print, not a name.
+        // Without `-v` its operands are text to print, not names.
         "printf" if words.get(1).is_some_and(|word| word.head() == "-v") => sets(words),
         _ => None,
     }
