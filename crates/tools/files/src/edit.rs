@@ -14,10 +14,10 @@
 //! Line breaks of the model (`\n`) stand for those of the file: `\r\n` is matched and inserted
 //! where the file has it.
 
-mod applied;
+mod changed_text;
 mod diff;
 mod document;
-mod editing;
+mod file_edit;
 mod indent;
 mod matching;
 mod nearest;
@@ -37,7 +37,7 @@ use crate::workspace::Workspace;
 use antiphon_toolbox::{ToolHandler, blocking};
 use antiphon_toolbox::{arguments, definition};
 pub(crate) use diff::Diff;
-use editing::Editing;
+use file_edit::FileEdit;
 pub use matching::EDIT_MATCHES_MAX;
 
 /// Most edits of one call.
@@ -106,7 +106,7 @@ impl ToolHandler for EditTool {
         let arguments: Arguments = arguments(NAME, json)?;
         check(&arguments.edits)
             .map_err(|reason| ToolError::InvalidArguments { tool: NAME.to_owned(), reason })?;
-        let editing = Editing {
+        let editing = FileEdit {
             workspace: Arc::clone(&self.workspace),
             reads: Arc::clone(&self.reads),
             task_id: context.task_id,

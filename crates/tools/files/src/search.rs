@@ -4,27 +4,27 @@
 //! [`NEVER_ENTERED`] always. No link is followed: whatever is opened is beneath the folder where
 //! the walk begins. It runs on a few threads and ends soon after it is told to stop.
 
+mod deadline;
+mod display;
 mod folder;
 mod globs;
 mod notes;
 mod number;
 mod path;
-mod place;
 mod queue;
 mod rules;
-mod shown;
+mod search_start;
 mod walk;
-mod watch;
 
+pub(crate) use deadline::Deadline;
+pub(crate) use display::{LINE_CHARS_MAX, cut_around, grouped};
 pub(crate) use folder::{Folder, Modified};
 pub(crate) use globs::Globs;
 pub(crate) use notes::{Names, Notes};
 pub(crate) use number::within;
 pub(crate) use path::{RelPath, as_path};
-pub(crate) use place::{Place, What};
-pub(crate) use shown::{LINE_CHARS_MAX, cut_around, grouped};
+pub(crate) use search_start::{SearchStart, StartKind};
 pub(crate) use walk::{Visitor, Walk};
-pub(crate) use watch::Watch;
 
 /// Never entered nor shown, wherever they are.
 pub(crate) const NEVER_ENTERED: [&str; 2] = [".git", ".antiphon"];

@@ -21,27 +21,27 @@
 //!
 //! Needs `openat2` (Linux 5.6) and `/proc`. Without them no workspace can be opened.
 
-mod asked;
-mod beneath;
-mod found;
+mod display_path;
+mod opened_path;
 mod path_error;
-mod place;
 mod protected;
 mod replacement;
+mod requested_path;
+mod resolve;
 mod root;
-mod shown;
+mod write_target;
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-pub use asked::PATH_BYTES_MAX;
-pub use found::{Found, Identity, Kind};
+pub(crate) use display_path::DisplayPath;
+pub use opened_path::{Identity, Kind, OpenedPath};
 pub use path_error::{PathError, WorkspaceError};
-pub(crate) use place::Place;
-pub use protected::{Protected, Reading};
-pub(crate) use replacement::{ReplaceError, Replaced};
+pub use protected::{Protected, ReadAccess};
+pub(crate) use replacement::{ReplaceError, ReplacedFile};
+pub use requested_path::PATH_BYTES_MAX;
 use root::Root;
-pub(crate) use shown::Shown;
+pub(crate) use write_target::WriteTarget;
 
 /// What an agent may do with files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -133,16 +133,16 @@ impl Workspace {
     }
 
     /// Looks a path up for reading: a file or a folder, held by descriptor.
-    pub fn look(&self, path: &str) -> Result<Found, PathError> {
-        let asked = asked::parse(path)?;
+    pub fn open_path(&self, path: &str) -> Result<OpenedPath, PathError> {
+        let asked = requested_path::parse(path)?;
         let found = self.find(&asked, Access::Read).map_err(|error| self.with_hint(error))?;
-        self.may(&found, Access::Read)?;
+        self.check_access(&found, Access::Read)?;
         Ok(found)
     }
 
     /// Looks a path up for writing. Nothing is made yet.
-    pub(crate) fn place(&self, path: &str) -> Result<Place<'_>, PathError> {
-        place::find(self, path)
+    pub(crate) fn place(&self, path: &str) -> Result<WriteTarget<'_>, PathError> {
+        write_target::find(self, path)
     }
 
     /// How a real path is best called: relative to the working folder where it is beneath it.
@@ -157,7 +157,7 @@ impl Workspace {
 
     fn with_hint(&self, error: PathError) -> PathError {
         if let PathError::NotFound { path, near: None } = error {
-            PathError::NotFound { near: self.near(&path), path }
+            PathError::NotFound { near: self.similar_name(&path), path }
         } else {
             error
         }

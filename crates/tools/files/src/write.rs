@@ -1,6 +1,6 @@
 //! `write`: makes a file, or replaces one that was read.
 
-mod writing;
+mod file_write;
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::read_tracker::ReadTracker;
 use crate::workspace::Workspace;
 use antiphon_toolbox::{ToolHandler, blocking};
 use antiphon_toolbox::{arguments, definition};
-use writing::Writing;
+use file_write::FileWrite;
 
 /// Largest file that is written or edited, in bytes.
 pub const FILE_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -65,7 +65,7 @@ impl ToolHandler for WriteTool {
             let reason = format!("`content`: expected {FILE_BYTES_MAX} bytes at most");
             return Err(ToolError::InvalidArguments { tool: NAME.to_owned(), reason });
         }
-        let writing = Writing {
+        let writing = FileWrite {
             workspace: Arc::clone(&self.workspace),
             reads: Arc::clone(&self.reads),
             task_id: context.task_id,

@@ -9,7 +9,7 @@ use memchr::{memchr, memchr_iter, memrchr};
 use super::Edit;
 use super::document::{Document, Form};
 use super::nearest::nearest;
-use super::tolerant::{self, Tolerant};
+use super::tolerant::{self, TolerantMatch};
 
 /// Most places that one call changes.
 pub const EDIT_MATCHES_MAX: usize = 100_000;
@@ -70,7 +70,7 @@ fn places(document: &Document<'_>, edit: &Edit, index: usize) -> Result<Vec<Chan
     }
     let found = exact(body, &edit.old);
     match found.len() {
-        0 => unexact(document, edit, index),
+        0 => inexact(document, edit, index),
         1 => Ok(replacements(body, edit, index, found)),
         _ if edit.all => Ok(replacements(body, edit, index, found)),
         count => Err(format!(
@@ -84,14 +84,14 @@ fn places(document: &Document<'_>, edit: &Edit, index: usize) -> Result<Vec<Chan
 
 /// Every place where `old` is, with line breaks as the model writes them or as Windows does.
 fn exact(body: &[u8], old: &str) -> Vec<Range<usize>> {
-    let mut found = every(body, old.as_bytes());
+    let mut found = all_occurrences(body, old.as_bytes());
     if old.contains('\n') && !old.contains('\r') {
         // What begins with a line break does not begin within one.
         let is_within = |at: usize| old.starts_with('\n') && at > 0 && body[at - 1] == b'\r';
         for range in &mut found {
             range.start -= usize::from(is_within(range.start));
         }
-        found.extend(every(body, old.replace('\n', "\r\n").as_bytes()));
+        found.extend(all_occurrences(body, old.replace('\n', "\r\n").as_bytes()));
         found.sort_by_key(|range| (range.start, range.end));
         found.dedup();
     }
@@ -99,7 +99,7 @@ fn exact(body: &[u8], old: &str) -> Vec<Range<usize>> {
 }
 
 /// Places may overlap: `aa` is in `aaa` twice, and nobody knows which one is meant.
-fn every(body: &[u8], old: &[u8]) -> Vec<Range<usize>> {
+fn all_occurrences(body: &[u8], old: &[u8]) -> Vec<Range<usize>> {
     let finder = Finder::new(old);
     let mut found: Vec<Range<usize>> = Vec::new();
     let mut from = 0;
@@ -133,24 +133,24 @@ fn replacements(body: &[u8], edit: &Edit, index: usize, found: Vec<Range<usize>>
     changes
 }
 
-fn unexact(document: &Document<'_>, edit: &Edit, index: usize) -> Result<Vec<Change>, String> {
+fn inexact(document: &Document<'_>, edit: &Edit, index: usize) -> Result<Vec<Change>, String> {
     let body = document.body();
     let Some(text) = document.text() else {
         return Err(format!("`old` is not in the file.{}", nearest(body, edit)));
     };
     let eol = |at| if LineBreaks::of(body).is_crlf_at(at) { "\r\n" } else { "\n" };
     match tolerant::find(text, &edit.old, &edit.new, eol) {
-        Tolerant::None => Err(format!("`old` is not in the file.{}", nearest(body, edit))),
-        Tolerant::One(range, new) if text[range.clone()] == new => Err(format!(
+        TolerantMatch::None => Err(format!("`old` is not in the file.{}", nearest(body, edit))),
+        TolerantMatch::One(range, new) if text[range.clone()] == new => Err(format!(
             "`old` is at line {} but for white space, quotes or dashes, and `new` would change \
              nothing there: read the lines again",
             line_of(body, range.start)
         )),
-        Tolerant::One(range, new) => {
+        TolerantMatch::One(range, new) => {
             let new = new.into_bytes().into();
             Ok(vec![Change { range, new, edit: index, is_tolerant: true }])
         }
-        Tolerant::Many(starts) => Err(format!(
+        TolerantMatch::Many(starts) => Err(format!(
             "`old` is not in the file exactly, and but for white space, quotes or dashes at \
              several lines: {}. Read them, and give the lines as they are",
             lines(body, starts.into_iter())

@@ -9,7 +9,7 @@ use encoding_rs::{Encoding, UTF_8};
 use antiphon_toolbox::paging::{Collected, LINE_CHARS_MAX, Scanned, is_at_the_end, range_note};
 
 use super::Certainty;
-use crate::workspace::Shown;
+use crate::workspace::DisplayPath;
 
 /// A text that was looked at.
 pub(super) struct Text<'a> {
@@ -26,12 +26,12 @@ pub(super) struct Text<'a> {
 pub(super) fn text(text: Text<'_>) -> ToolResult {
     let Text { rows, scanned, first, .. } = &text;
     if scanned.to_the_end && rows.total == 0 {
-        return ToolResult::text(format!("{} is empty.", Shown(text.name)));
+        return ToolResult::text(format!("{} is empty.", DisplayPath(text.name)));
     }
     if scanned.to_the_end && rows.total < *first {
         return ToolResult::failed(format!(
             "{} has {} lines, there is nothing at offset {first}: read it with a smaller offset",
-            Shown(text.name),
+            DisplayPath(text.name),
             rows.total
         ));
     }

@@ -145,7 +145,7 @@ impl Folder {
     }
 
     /// Whether the kernel makes its contents up.
-    pub(crate) fn is_made_up(&self) -> bool {
+    pub(crate) fn is_virtual(&self) -> bool {
         let is = |kind: i128| MADE_UP.iter().any(|made_up| i128::from(*made_up) == kind);
         rustix::fs::fstatfs(&self.0).is_ok_and(|stat| is(stat.f_type.into()))
     }

@@ -97,7 +97,7 @@ fn glob(text: &str, written: &str) -> Result<globset::Glob, String> {
     let text = text.strip_prefix("./").unwrap_or(text);
     let anywhere = if text.contains('/') { text.to_owned() } else { format!("**/{text}") };
     GlobBuilder::new(&anywhere).literal_separator(true).backslash_escape(true).build().or_else(
-        |error| match flaw(written) {
+        |error| match syntax_error(written) {
             Some((place, what)) => refuse(&format!("is broken at character {}: {what}", place + 1)),
             None => refuse(&format!("is broken: {}", error.kind())),
         },
@@ -106,7 +106,7 @@ fn glob(text: &str, written: &str) -> Result<globset::Glob, String> {
 
 /// What is wrong with a pattern, and at which character. The matcher's own errors do not say
 /// where.
-fn flaw(pattern: &str) -> Option<(usize, &'static str)> {
+fn syntax_error(pattern: &str) -> Option<(usize, &'static str)> {
     let characters: Vec<char> = pattern.chars().collect();
     let mut open = Vec::new();
     let mut at = 0;
@@ -116,7 +116,7 @@ fn flaw(pattern: &str) -> Option<(usize, &'static str)> {
             '\\' => at += 1,
             '[' => match class(&characters, at) {
                 Ok(end) => at = end,
-                Err(flaw) => return Some(flaw),
+                Err(syntax_error) => return Some(syntax_error),
             },
             '{' => open.push(at),
             '}' if open.pop().is_none() => {

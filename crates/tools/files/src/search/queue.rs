@@ -38,12 +38,12 @@ impl Queue {
     }
 
     /// Waits for the next step; `None` when there will be none.
-    pub(crate) fn take(&self) -> Option<Turn<'_>> {
+    pub(crate) fn take(&self) -> Option<StepGuard<'_>> {
         let mut state = self.lock();
         loop {
             if let Some(step) = state.steps.pop() {
                 state.busy += 1;
-                return Some(Turn { queue: self, step });
+                return Some(StepGuard { queue: self, step });
             }
             if state.busy == 0 {
                 return None;
@@ -58,12 +58,12 @@ impl Queue {
 }
 
 /// A step being done. Whatever ends it, the others need not wait for it.
-pub(crate) struct Turn<'q> {
+pub(crate) struct StepGuard<'q> {
     queue: &'q Queue,
     pub(crate) step: Step,
 }
 
-impl Drop for Turn<'_> {
+impl Drop for StepGuard<'_> {
     fn drop(&mut self) {
         self.queue.lock().busy -= 1;
         self.queue.changed.notify_all();

@@ -37,9 +37,9 @@ const GIT_NAME: &str = ".git";
 
 /// Room for rules. What does not fit is not read.
 #[derive(Debug, Default)]
-pub(crate) struct Room {
-    held_bytes: AtomicUsize,
-    was_short: AtomicBool,
+pub(crate) struct RuleBudget {
+    reserved_bytes: AtomicUsize,
+    was_exceeded: AtomicBool,
 }
 
 /// The rules of a folder and of those above it.
@@ -52,7 +52,7 @@ pub(crate) struct Rules {
     /// A repository begins here: what git was told further up does not count.
     is_repository: bool,
     /// The room they take.
-    _held: Held,
+    _reserved: ReservedBytes,
 }
 
 /// What rules say of a file or a folder.
@@ -81,32 +81,32 @@ impl RuleFiles {
     }
 
     /// Looks for them in a folder that is not listed.
-    fn look(folder: &Folder) -> Self {
+    fn find(folder: &Folder) -> Self {
         let has = |name| folder.kind(name).is_ok();
         Self { ignore: has(IGNORE), gitignore: has(GITIGNORE), git: has(GIT) }
     }
 }
 
-impl Room {
+impl RuleBudget {
     /// Whether there were rules that did not fit.
-    pub(crate) fn was_short(&self) -> bool {
-        self.was_short.load(Ordering::Relaxed)
+    pub(crate) fn was_exceeded(&self) -> bool {
+        self.was_exceeded.load(Ordering::Relaxed)
     }
 
     /// Reads a rule file as far as there is room.
-    fn read(&self, file: Option<File>, held: &mut Held) -> Option<Vec<u8>> {
+    fn read(&self, file: Option<File>, reserved: &mut ReservedBytes) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         file?.take(RULE_FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).ok()?;
         if bytes.len() > RULE_FILE_BYTES_MAX {
-            self.was_short.store(true, Ordering::Relaxed);
+            self.was_exceeded.store(true, Ordering::Relaxed);
             // Half a rule could be one that ignores everything.
             let whole = bytes[..RULE_FILE_BYTES_MAX].iter().rposition(|byte| *byte == b'\n');
             bytes.truncate(whole.unwrap_or(0));
         }
-        let before = self.held_bytes.fetch_add(bytes.len(), Ordering::Relaxed);
-        held.bytes += bytes.len();
+        let before = self.reserved_bytes.fetch_add(bytes.len(), Ordering::Relaxed);
+        reserved.bytes += bytes.len();
         if before + bytes.len() > RULES_BYTES_MAX {
-            self.was_short.store(true, Ordering::Relaxed);
+            self.was_exceeded.store(true, Ordering::Relaxed);
             return None;
         }
         Some(bytes)
@@ -114,14 +114,14 @@ impl Room {
 }
 
 #[derive(Debug)]
-struct Held {
-    room: Arc<Room>,
+struct ReservedBytes {
+    budget: Arc<RuleBudget>,
     bytes: usize,
 }
 
-impl Drop for Held {
+impl Drop for ReservedBytes {
     fn drop(&mut self) {
-        self.room.held_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.budget.reserved_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
@@ -132,15 +132,15 @@ impl Rules {
         folder: &Folder,
         path: &RelPath,
         files: RuleFiles,
-        room: &Arc<Room>,
+        budget: &Arc<RuleBudget>,
     ) -> Option<Arc<Self>> {
         if !files.ignore && !files.gitignore && !files.git {
             return above;
         }
-        let mut held = Held { room: Arc::clone(room), bytes: 0 };
+        let mut reserved = ReservedBytes { budget: Arc::clone(budget), bytes: 0 };
         let mut rules = |has: bool, name: &CStr| {
             let file = if has { folder.file_at(name.to_bytes()).ok().flatten() } else { None };
-            let bytes = room.read(file, &mut held);
+            let bytes = budget.read(file, &mut reserved);
             bytes.map_or_else(Gitignore::empty, |bytes| parse(path, &bytes))
         };
         Some(Arc::new(Self {
@@ -149,7 +149,7 @@ impl Rules {
             exclude: rules(files.git, c".git/info/exclude"),
             is_repository: files.git,
             above,
-            _held: held,
+            _reserved: reserved,
         }))
     }
 
@@ -158,7 +158,7 @@ impl Rules {
     pub(crate) fn above(
         start: &Path,
         base: &Path,
-        room: &Arc<Room>,
+        budget: &Arc<RuleBudget>,
     ) -> (RelPath, Option<Arc<Self>>) {
         let is_repository = |path: &Path| path.join(GIT_NAME).symlink_metadata().is_ok();
         let mut above = base.ancestors().take(FOLDERS_ABOVE_MAX);
@@ -170,7 +170,7 @@ impl Rules {
         let (mut path, mut rules) = (RelPath::default(), None);
         for part in way.components() {
             if let Ok(folder) = Folder::open(&here) {
-                rules = Self::enter(rules, &folder, &path, RuleFiles::look(&folder), room);
+                rules = Self::enter(rules, &folder, &path, RuleFiles::find(&folder), budget);
             }
             here.push(part);
             path = path.join(part.as_os_str().as_encoded_bytes());
@@ -183,7 +183,7 @@ impl Rules {
         let is_folder = kind == Kind::Folder;
         let asks = |verdict: Match<()>, rules: &Gitignore| match verdict {
             Match::None => rules.matched(path, is_folder).map(drop::<&Glob>),
-            said @ (Match::Ignore(()) | Match::Whitelist(())) => said,
+            decided @ (Match::Ignore(()) | Match::Whitelist(())) => decided,
         };
         let (mut ignore, mut gitignore, mut exclude) = (Match::None, Match::None, Match::None);
         let mut same_repository = true;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-use super::asked::PATH_BYTES_MAX;
-use super::{Access, Shown};
+use super::requested_path::PATH_BYTES_MAX;
+use super::{Access, DisplayPath};
 
 /// Why a path is not opened.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +28,7 @@ pub enum PathError {
     #[error("`~` is not expanded: give the path relative to the working folder, or absolute")]
     Tilde,
     /// Choose another.
-    #[error("{} is outside of what may be {access}: {}", Shown(path), Roots(roots))]
+    #[error("{} is outside of what may be {access}: {}", DisplayPath(path), Roots(roots))]
     Outside {
         /// Which path.
         path: PathBuf,
@@ -40,7 +40,7 @@ pub enum PathError {
     /// Leave it alone.
     #[error(
         "{} is protected: nothing named `{}`, or in it, may be {access} by tools",
-        Shown(path),
+        DisplayPath(path),
         name.display()
     )]
     Protected {
@@ -55,7 +55,7 @@ pub enum PathError {
     #[error("files may only be read here (read-only mode): say what you would change instead")]
     ReadOnly,
     /// Look for it.
-    #[error("{} does not exist{}", Shown(path), Hint(near.as_deref()))]
+    #[error("{} does not exist{}", DisplayPath(path), Hint(near.as_deref()))]
     NotFound {
         /// Which path.
         path: PathBuf,
@@ -63,7 +63,7 @@ pub enum PathError {
         near: Option<PathBuf>,
     },
     /// Give one of a file.
-    #[error("{} is {what}, not a file: {}", Shown(path), advice(what))]
+    #[error("{} is {what}, not a file: {}", DisplayPath(path), advice(what))]
     NotAFile {
         /// Which path.
         path: PathBuf,
@@ -71,19 +71,22 @@ pub enum PathError {
         what: &'static str,
     },
     /// Give one of a folder.
-    #[error("{} is a file: nothing can be beneath it, give another path", Shown(path))]
+    #[error("{} is a file: nothing can be beneath it, give another path", DisplayPath(path))]
     NotAFolder {
         /// Which path.
         path: PathBuf,
     },
     /// Leave it, or have the user unlock it: replacing it would need no permission of its own.
-    #[error("{} has no write permission: somebody wants it left as it is, ask them", Shown(path))]
+    #[error(
+        "{} has no write permission: somebody wants it left as it is, ask them",
+        DisplayPath(path)
+    )]
     Locked {
         /// Which path.
         path: PathBuf,
     },
     /// Write to where it points, or elsewhere.
-    #[error("{} is a symlink to nothing: give the path of a file", Shown(path))]
+    #[error("{} is a symlink to nothing: give the path of a file", DisplayPath(path))]
     Dangling {
         /// Which path.
         path: PathBuf,
@@ -91,7 +94,7 @@ pub enum PathError {
     /// Give the path it should lead to.
     #[error(
         "{} leads through a symlink loop or a link of the kernel's: give a plain path",
-        Shown(path)
+        DisplayPath(path)
     )]
     Loop {
         /// Which path.
@@ -100,7 +103,7 @@ pub enum PathError {
     /// Choose another, or have the user change its permissions.
     #[error(
         "the system does not permit this on {}: choose another path, or tell the user",
-        Shown(path)
+        DisplayPath(path)
     )]
     Denied {
         /// Which path.
@@ -115,7 +118,7 @@ pub enum PathError {
         what: &'static str,
     },
     /// Look at it.
-    #[error("{} cannot be opened: {reason}", Shown(path))]
+    #[error("{} cannot be opened: {reason}", DisplayPath(path))]
     Io {
         /// Which path.
         path: PathBuf,
@@ -154,7 +157,7 @@ pub enum WorkspaceError {
 
 impl PathError {
     /// What a refusal of the system means.
-    pub(super) fn said(path: &Path, error: Errno) -> Self {
+    pub(super) fn from_errno(path: &Path, error: Errno) -> Self {
         let path = path.to_owned();
         match error {
             Errno::NOENT | Errno::NOTDIR => Self::NotFound { path, near: None },
@@ -182,7 +185,7 @@ impl fmt::Display for Roots<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("use a path beneath ")?;
         for (i, root) in self.0.iter().enumerate() {
-            write!(f, "{}{}", if i == 0 { "" } else { " or " }, Shown(root))?;
+            write!(f, "{}{}", if i == 0 { "" } else { " or " }, DisplayPath(root))?;
         }
         Ok(())
     }
@@ -193,7 +196,7 @@ struct Hint<'a>(Option<&'a Path>);
 impl fmt::Display for Hint<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Some(near) => write!(f, ": did you mean {}?", Shown(near)),
+            Some(near) => write!(f, ": did you mean {}?", DisplayPath(near)),
             None => f.write_str(": list the folder or search for it by name"),
         }
     }

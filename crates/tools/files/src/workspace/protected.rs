@@ -14,12 +14,12 @@ pub struct Protected {
     /// A file or folder of this name, compared whole.
     pub name: OsString,
     /// Whether it may be read.
-    pub reading: Reading,
+    pub reading: ReadAccess,
 }
 
 /// Whether something protected may be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reading {
+pub enum ReadAccess {
     /// It may.
     Allowed,
     /// It may not.
@@ -32,9 +32,9 @@ impl Protected {
     pub fn defaults() -> Vec<Self> {
         let protected = |name: &str, reading| Self { name: name.into(), reading };
         vec![
-            protected(".git", Reading::Allowed),
-            protected(".antiphon", Reading::Refused),
-            protected(".ideai", Reading::Allowed),
+            protected(".git", ReadAccess::Allowed),
+            protected(".antiphon", ReadAccess::Refused),
+            protected(".ideai", ReadAccess::Allowed),
         ]
     }
 
@@ -49,13 +49,13 @@ impl Protected {
     fn forbids(&self, access: Access) -> bool {
         match access {
             Access::Write => true,
-            Access::Read => self.reading == Reading::Refused,
+            Access::Read => self.reading == ReadAccess::Refused,
         }
     }
 }
 
 /// What keeps `path`, real and beneath `folder`, from being accessed.
-pub(super) fn forbidding<'a>(
+pub(super) fn forbidden_by<'a>(
     protected: &'a [Protected],
     folder: BorrowedFd<'_>,
     path: &Path,

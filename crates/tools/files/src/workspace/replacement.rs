@@ -18,8 +18,8 @@ use rustix::fs::{
 use rustix::io::Errno;
 use uuid::Uuid;
 
-use super::found::link_of;
-use super::{Identity, Place};
+use super::opened_path::link_of;
+use super::{Identity, WriteTarget};
 
 /// Permissions of a file that was not there before, less what the user's mask takes away.
 const NEW_MODE: Mode = Mode::from_raw_mode(0o644);
@@ -32,7 +32,7 @@ const WRITE_BYTES: usize = 256 * 1024;
 
 /// What became of a file.
 #[derive(Debug)]
-pub(crate) struct Replaced {
+pub(crate) struct ReplacedFile {
     /// What it is like now.
     pub(crate) identity: Identity,
     /// Other names of the old file, which keep its contents.
@@ -57,16 +57,16 @@ pub(crate) enum ReplaceError {
 }
 
 pub(super) fn replace(
-    place: &Place<'_>,
+    place: &WriteTarget<'_>,
     contents: &[&[u8]],
     expected: Option<Identity>,
-) -> Result<Replaced, ReplaceError> {
+) -> Result<ReplacedFile, ReplaceError> {
     let inner = make_folders(place)?;
     let folder = inner.as_ref().map_or(place.as_fd(), OwnedFd::as_fd);
     let old = place.existing().map(|found| *found.stat());
     // Whoever may not read the old file must not read the new one while it is on its way.
     let mode = if old.is_some() { Mode::RUSR | Mode::WUSR } else { NEW_MODE };
-    let mut draft = Draft::new(folder, mode)?;
+    let mut draft = TemporaryFile::new(folder, mode)?;
     let mut writer = BufWriter::with_capacity(WRITE_BYTES, &draft.file);
     for part in contents {
         writer.write_all(part)?;
@@ -74,7 +74,7 @@ pub(super) fn replace(
     writer.flush()?;
     drop(writer);
     if let Some(old) = &old {
-        take_after(&draft.file, old)?;
+        copy_owner_and_mode(&draft.file, old)?;
     }
     fsync(&draft.file)?;
     let replacing = place.workspace.replacing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -95,11 +95,11 @@ pub(super) fn replace(
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     // Whatever comes of it, the file is replaced: an error would tell the opposite.
     let _ = openat(folder, ".", flags, Mode::empty()).and_then(fsync);
-    Ok(Replaced { identity, other_links: old.map_or(0, |old| old.st_nlink.saturating_sub(1)) })
+    Ok(ReplacedFile { identity, other_links: old.map_or(0, |old| old.st_nlink.saturating_sub(1)) })
 }
 
 /// Makes the folders that are missing, each in the one before, by descriptor. `None` if none is.
-fn make_folders(place: &Place<'_>) -> Result<Option<OwnedFd>, ReplaceError> {
+fn make_folders(place: &WriteTarget<'_>) -> Result<Option<OwnedFd>, ReplaceError> {
     let mut inner: Option<OwnedFd> = None;
     for name in &place.missing {
         let outer = inner.as_ref().map_or(place.as_fd(), OwnedFd::as_fd);
@@ -120,7 +120,7 @@ fn make_folders(place: &Place<'_>) -> Result<Option<OwnedFd>, ReplaceError> {
 }
 
 /// Gives `file` the owner and the permissions of the one it replaces.
-fn take_after(file: &File, old: &Stat) -> Result<(), ReplaceError> {
+fn copy_owner_and_mode(file: &File, old: &Stat) -> Result<(), ReplaceError> {
     let (uid, gid) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
     let kept = fchown(file, Some(uid), Some(gid)).is_ok();
     if !kept {
@@ -136,14 +136,14 @@ fn take_after(file: &File, old: &Stat) -> Result<(), ReplaceError> {
 }
 
 /// A file on its way. Dropped before it is published, nothing is left of it.
-struct Draft<'a> {
+struct TemporaryFile<'a> {
     file: File,
     folder: BorrowedFd<'a>,
     /// Its name in the meantime, where it has one.
     name: Option<PathBuf>,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> TemporaryFile<'a> {
     fn new(folder: BorrowedFd<'a>, mode: Mode) -> Result<Self, ReplaceError> {
         let flags = OFlags::WRONLY | OFlags::CLOEXEC;
         match openat(folder, ".", flags | OFlags::TMPFILE, mode) {
@@ -152,7 +152,7 @@ impl<'a> Draft<'a> {
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOSYS) => {}
             Err(error) => return Err(error.into()),
         }
-        let name = draft_name();
+        let name = temporary_name();
         let flags = flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let file = openat(folder, &name, flags, mode)?.into();
         Ok(Self { file, folder, name: Some(name) })
@@ -161,7 +161,7 @@ impl<'a> Draft<'a> {
     /// Gives it a name in the meantime, unless it has one.
     fn give_name(&mut self) -> Result<(), ReplaceError> {
         if self.name.is_none() {
-            let name = draft_name();
+            let name = temporary_name();
             self.link(&name)?;
             self.name = Some(name);
         }
@@ -169,7 +169,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Takes a name that nobody has.
-    fn publish_new(&mut self, place: &Place<'_>) -> Result<(), ReplaceError> {
+    fn publish_new(&mut self, place: &WriteTarget<'_>) -> Result<(), ReplaceError> {
         let published = match &self.name {
             None => self.link(&place.name),
             Some(name) => {
@@ -186,7 +186,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Takes the name of what is there. A symlink is replaced, not followed.
-    fn publish_over(&mut self, place: &Place<'_>) -> Result<(), ReplaceError> {
+    fn publish_over(&mut self, place: &WriteTarget<'_>) -> Result<(), ReplaceError> {
         if let Some(name) = &self.name {
             renameat(self.folder, name, self.folder, &place.name)?;
             self.name = None;
@@ -200,7 +200,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-impl Drop for Draft<'_> {
+impl Drop for TemporaryFile<'_> {
     fn drop(&mut self) {
         if let Some(name) = self.name.take() {
             let _ = unlinkat(self.folder, name, AtFlags::empty());
@@ -209,7 +209,7 @@ impl Drop for Draft<'_> {
 }
 
 /// A name that nobody can guess and that `ls` does not show.
-fn draft_name() -> PathBuf {
+fn temporary_name() -> PathBuf {
     format!(".antiphon-{}.draft", Uuid::new_v4().simple()).into()
 }
 

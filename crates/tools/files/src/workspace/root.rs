@@ -8,7 +8,7 @@ use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat2};
 use rustix::io::Errno;
 
 use super::WorkspaceError;
-use super::found::real_path;
+use super::opened_path::real_path;
 
 /// A folder, held by descriptor.
 #[derive(Debug)]

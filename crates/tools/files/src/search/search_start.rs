@@ -9,8 +9,8 @@ use crate::workspace::{Kind, Workspace};
 
 /// A file or folder to search.
 #[derive(Debug)]
-pub(crate) struct Place {
-    pub(crate) what: What,
+pub(crate) struct SearchStart {
+    pub(crate) what: StartKind,
     /// As it is shown: from the working folder, where it is beneath it. Empty for that itself.
     pub(crate) name: RelPath,
     /// Where it really is.
@@ -20,15 +20,15 @@ pub(crate) struct Place {
 }
 
 #[derive(Debug)]
-pub(crate) enum What {
+pub(crate) enum StartKind {
     File(File),
     Folder(Folder),
 }
 
-impl Place {
+impl SearchStart {
     /// Finds what a call's `path` means; an error is a sentence for the model.
     pub(crate) fn find(workspace: &Workspace, path: Option<&str>) -> Result<Self, String> {
-        let found = workspace.look(path.unwrap_or(".")).map_err(|error| error.to_string())?;
+        let found = workspace.open_path(path.unwrap_or(".")).map_err(|error| error.to_string())?;
         let name = workspace.name_of(found.path());
         let never = |part: &Path| NEVER_ENTERED.iter().find(|never| part == Path::new(never));
         if let Some(never) = name.iter().find_map(|part| never(Path::new(part))) {
@@ -40,8 +40,8 @@ impl Place {
         let root = workspace.working_folder();
         Ok(Self {
             what: match found.kind() {
-                Kind::File => What::File(opened),
-                Kind::Folder => What::Folder(Folder::from(opened)),
+                Kind::File => StartKind::File(opened),
+                Kind::Folder => StartKind::Folder(Folder::from(opened)),
             },
             name: RelPath::from(if name == Path::new(".") { Path::new("") } else { name }),
             real: found.path().to_owned(),

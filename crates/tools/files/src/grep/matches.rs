@@ -13,7 +13,7 @@ use crate::search::{OUTPUT_BYTES_MAX, RelPath};
 
 /// What was found so far.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct Matches {
     state: Mutex<State>,
     /// How many are shown; one more is looked for, to know whether there are more.
     limit: usize,
@@ -28,7 +28,7 @@ struct State {
     bytes: usize,
 }
 
-impl Found {
+impl Matches {
     pub(crate) fn new(limit: usize) -> Self {
         Self { state: Mutex::default(), limit, has_enough: AtomicBool::new(false) }
     }
@@ -85,7 +85,7 @@ mod tests {
         orders.push(files.iter().rev().copied().collect());
         orders.push([2, 4, 0, 3, 1].map(|index| files[index]).to_vec());
         for order in orders {
-            let found = Found::new(5);
+            let found = Matches::new(5);
             for (path, count) in order {
                 if !found.is_past(path.as_bytes()) {
                     found.add(path.as_bytes(), hits(count));
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn exactly_as_many_as_are_shown_is_not_more() {
-        let found = Found::new(5);
+        let found = Matches::new(5);
         found.add(b"a", hits(2));
         found.add(b"b", hits(3));
         assert!(!found.is_past(b"c"));

@@ -23,7 +23,7 @@ pub(crate) struct ShownPath {
 pub(crate) fn shown_path(path: &[u8]) -> ShownPath {
     let whole = String::from_utf8_lossy(path);
     let is_lossy = matches!(whole, Cow::Owned(_));
-    let shown = escaped(&whole, |character| character == '\t' || is_unseen(character));
+    let shown = escaped(&whole, |character| character == '\t' || is_hidden(character));
     let is_escaped = matches!(shown, Cow::Owned(_));
     let text = if path.is_empty() { ".".to_owned() } else { shown.into_owned() };
     ShownPath { text, is_escaped, is_lossy }
@@ -34,7 +34,7 @@ pub(crate) fn cut_around(line: &[u8], at: usize) -> String {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if line.len() <= LINE_CHARS_MAX {
-        return escaped(&String::from_utf8_lossy(line), is_unseen).into_owned();
+        return escaped(&String::from_utf8_lossy(line), is_hidden).into_owned();
     }
     // A character has at most four bytes.
     let at = boundary(line, at.min(line.len()));
@@ -43,8 +43,8 @@ pub(crate) fn cut_around(line: &[u8], at: usize) -> String {
     let before = String::from_utf8_lossy(&line[from..at]);
     let after = String::from_utf8_lossy(&line[at..to]);
 
-    let room = LINE_CHARS_MAX - LEAD_CHARS;
-    let lead = LINE_CHARS_MAX - after.chars().take(room).count();
+    let budget = LINE_CHARS_MAX - LEAD_CHARS;
+    let lead = LINE_CHARS_MAX - after.chars().take(budget).count();
     let skipped = before.chars().count().saturating_sub(lead);
     let mut kept: String = before.chars().skip(skipped).collect();
     let left = LINE_CHARS_MAX - kept.chars().count();
@@ -54,7 +54,7 @@ pub(crate) fn cut_around(line: &[u8], at: usize) -> String {
     if from > 0 || skipped > 0 {
         shown.push('…');
     }
-    shown.push_str(&escaped(&kept, is_unseen));
+    shown.push_str(&escaped(&kept, is_hidden));
     if to < line.len() || after.chars().nth(left).is_some() {
         shown.push('…');
     }
@@ -98,7 +98,7 @@ fn escaped(text: &str, needs_it: impl Fn(char) -> bool) -> Cow<'_, str> {
 
 /// Control characters, and what turns or hides text: marks of direction, separators of lines,
 /// tags.
-fn is_unseen(character: char) -> bool {
+fn is_hidden(character: char) -> bool {
     match character {
         '\t' => false,
         '\u{61c}'

@@ -7,9 +7,9 @@ use antiphon_core::visible;
 
 /// Shows a path in backticks. What cannot be seen is shown as an escape, so that two paths that
 /// differ look different.
-pub(crate) struct Shown<'a>(pub(crate) &'a Path);
+pub(crate) struct DisplayPath<'a>(pub(crate) &'a Path);
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for DisplayPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_char('`')?;
         for c in self.0.to_string_lossy().chars() {

@@ -32,7 +32,7 @@ const KERNEL_FILE_SYSTEMS: [u32; 10] = [
 
 /// A file or folder that may be looked at.
 #[derive(Debug)]
-pub struct Found {
+pub struct OpenedPath {
     descriptor: OwnedFd,
     path: PathBuf,
     stat: Stat,
@@ -57,10 +57,10 @@ pub struct Identity {
     changed_ns: i128,
 }
 
-impl Found {
+impl OpenedPath {
     /// Takes what was opened as a path only; refuses what is neither file nor folder.
-    pub(super) fn new(descriptor: OwnedFd, asked: &Path) -> Result<Self, PathError> {
-        let io = |error: io::Error| PathError::Io { path: asked.to_owned(), reason: error };
+    pub(super) fn new(descriptor: OwnedFd, requested: &Path) -> Result<Self, PathError> {
+        let io = |error: io::Error| PathError::Io { path: requested.to_owned(), reason: error };
         let stat = fstat(&descriptor).map_err(|error| io(error.into()))?;
         let path = real_path(descriptor.as_fd()).map_err(io)?;
         let found = Self { descriptor, path, stat };
@@ -76,9 +76,9 @@ impl Found {
         let of_kernel =
             KERNEL_FILE_SYSTEMS.iter().any(|magic| i128::from(*magic) == i128::from(about.f_type));
         match what.or(of_kernel.then_some("a door into the system")) {
-            Some(what) => Err(PathError::NotAFile { path: asked.to_owned(), what }),
+            Some(what) => Err(PathError::NotAFile { path: requested.to_owned(), what }),
             None if stat.st_nlink == 0 => {
-                Err(PathError::NotFound { path: asked.to_owned(), near: None })
+                Err(PathError::NotFound { path: requested.to_owned(), near: None })
             }
             None => Ok(found),
         }

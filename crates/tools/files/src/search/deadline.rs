@@ -10,13 +10,13 @@ pub(crate) const SEARCH_SECONDS_MAX: u64 = 60;
 
 /// Asked again and again by whoever searches.
 #[derive(Debug)]
-pub(crate) struct Watch<'a> {
+pub(crate) struct Deadline<'a> {
     stop: &'a Stop,
     ends: Instant,
     late: AtomicBool,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> Deadline<'a> {
     /// From now on.
     pub(crate) fn new(stop: &'a Stop) -> Self {
         let ends = Instant::now() + Duration::from_secs(SEARCH_SECONDS_MAX);
@@ -36,10 +36,10 @@ impl<'a> Watch<'a> {
     }
 
     /// What to say of a search that took too long.
-    pub(crate) fn told(&self) -> Option<String> {
-        let told = format!(
+    pub(crate) fn remarks(&self) -> Option<String> {
+        let remarks = format!(
             "[stopped after {SEARCH_SECONDS_MAX} seconds, before everything was seen: narrow `path`]"
         );
-        self.late.load(Ordering::Relaxed).then_some(told)
+        self.late.load(Ordering::Relaxed).then_some(remarks)
     }
 }
