@@ -120,7 +120,7 @@ fn run(
     Ok(Ok(ToolResult::text(search.text(&place, notes))))
 }
 
-/// What the threads share.
+/// State shared by the threads of a search.
 struct Search {
     globs: Globs,
     newest: NewestFiles,

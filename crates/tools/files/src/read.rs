@@ -1,4 +1,4 @@
-//! `read`: looks at a file.
+//! `read`: shows a file or a folder.
 
 mod contents;
 mod file_read;
@@ -21,7 +21,7 @@ pub(crate) use contents::{Certainty, Contents, SAMPLE_BYTES_MAX, recognize};
 pub use file_read::FOLDER_ENTRIES_MAX;
 use file_read::FileRead;
 
-/// What the text around the rows may take, in bytes.
+/// Bytes reserved for the text around the rows.
 const NOTES_BYTES_MAX: usize = 8 * 1024;
 
 const NAME: &str = "read";
@@ -55,7 +55,7 @@ struct Arguments {
 }
 
 impl ReadTool {
-    /// Reads within `workspace` and notes what was `seen`.
+    /// Reads files in `workspace`, and records the versions it read in `reads`.
     pub fn new(workspace: Arc<Workspace>, reads: Arc<ReadTracker>) -> Self {
         Self { workspace, reads }
     }

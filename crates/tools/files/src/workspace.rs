@@ -1,8 +1,7 @@
 //! The boundary of every tool that touches files.
 //!
-//! Roots come from the user and from nobody else. A path from a model is resolved by the kernel,
-//! beneath the descriptor of a root; what it led to is held by descriptor and everything is done
-//! on that, so that nothing swapped in later can lead elsewhere.
+//! Only the user configures roots. The kernel resolves a path from a model beneath the descriptor of
+//! a root. All operations use the resulting descriptor, so a later swap of the path has no effect.
 //!
 //! | a path that …                              | read-only     | workspace     | full          |
 //! |--------------------------------------------|---------------|---------------|---------------|
@@ -55,7 +54,7 @@ pub enum Mode {
     Full,
 }
 
-/// What a workspace is made of.
+/// Configuration of a workspace.
 #[derive(Debug, Clone)]
 pub struct WorkspaceConfig {
     /// The user's folders. The first is the working folder: relative paths begin there.
@@ -64,7 +63,7 @@ pub struct WorkspaceConfig {
     pub readable: Vec<PathBuf>,
     /// Names that are protected wherever they are found beneath a root.
     pub protected: Vec<Protected>,
-    /// What an agent may do.
+    /// Permitted access.
     pub mode: Mode,
 }
 
@@ -83,27 +82,27 @@ impl WorkspaceConfig {
 /// The folders an agent works in, and what it may do there.
 #[derive(Debug)]
 pub struct Workspace {
-    /// Those that may be written first, then those that may only be read.
+    /// Writable roots first, then read-only roots.
     roots: Vec<Root>,
     writable: usize,
     protected: Vec<Protected>,
     mode: Mode,
-    /// Held from the last look at a file to its replacement: of two tasks that change a file, one
-    /// learns of the other.
+    /// Locked from the last check of a file to its replacement, so that of two tasks that change a
+    /// file, the second detects the change of the first.
     replacing: Mutex<()>,
 }
 
-/// What a path is wanted for.
+/// Requested access to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// To look at what is there.
+    /// Read the file or folder.
     Read,
-    /// To change it.
+    /// Create or replace the file.
     Write,
 }
 
 impl Workspace {
-    /// Opens the roots, or says what is wrong with them or the system.
+    /// Opens the roots. The error says what is wrong with them or the system.
     pub fn open(config: WorkspaceConfig) -> Result<Self, WorkspaceError> {
         if config.roots.is_empty() {
             return Err(WorkspaceError::NoRoot);
@@ -127,12 +126,12 @@ impl Workspace {
         self.mode
     }
 
-    /// Where relative paths begin.
+    /// The folder that relative paths start from.
     pub fn working_folder(&self) -> &Path {
         self.roots[0].path()
     }
 
-    /// Looks a path up for reading: a file or a folder, held by descriptor.
+    /// Opens a file or a folder for reading, by descriptor.
     pub fn open_path(&self, path: &str) -> Result<OpenedPath, PathError> {
         let asked = requested_path::parse(path)?;
         let found = self.find(&asked, Access::Read).map_err(|error| self.with_hint(error))?;
@@ -140,12 +139,12 @@ impl Workspace {
         Ok(found)
     }
 
-    /// Looks a path up for writing. Nothing is made yet.
+    /// Resolves a path for writing. Creates nothing yet.
     pub(crate) fn place(&self, path: &str) -> Result<WriteTarget<'_>, PathError> {
         write_target::find(self, path)
     }
 
-    /// How a real path is best called: relative to the working folder where it is beneath it.
+    /// The path for display: relative to the working folder if beneath it.
     pub fn name_of<'a>(&self, real: &'a Path) -> &'a Path {
         let beneath = self.roots[0].real().ok().and_then(|root| real.strip_prefix(root).ok());
         match beneath {
@@ -163,7 +162,7 @@ impl Workspace {
         }
     }
 
-    /// The roots that count for `access`.
+    /// The roots that permit `access`.
     fn roots(&self, access: Access) -> &[Root] {
         match access {
             Access::Read => &self.roots,
@@ -171,7 +170,7 @@ impl Workspace {
         }
     }
 
-    /// A refusal that says where a path would be accepted.
+    /// An error that names the accepted roots.
     fn outside(&self, path: &Path, access: Access) -> PathError {
         let roots = self.roots(access).iter().map(|root| root.path().to_owned()).collect();
         PathError::Outside { path: path.to_owned(), access, roots }

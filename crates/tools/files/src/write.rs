@@ -1,4 +1,4 @@
-//! `write`: makes a file, or replaces one that was read.
+//! `write`: creates a file, or replaces one that the task has read.
 
 mod file_write;
 
@@ -26,7 +26,7 @@ what is there. A file that exists must have been read in this task, and not have
 Permissions are kept. To change a part of a file use edit: it is cheaper and safer. The result \
 shows what changed.";
 
-/// Makes a file, or replaces one that was read.
+/// Creates a file, or replaces one that the task has read.
 #[derive(Debug)]
 pub struct WriteTool {
     workspace: Arc<Workspace>,
@@ -43,7 +43,7 @@ struct Arguments {
 }
 
 impl WriteTool {
-    /// Writes within `workspace`, over what was `seen`.
+    /// Writes files in `workspace`. Replaces only versions recorded in `reads`.
     pub fn new(workspace: Arc<Workspace>, reads: Arc<ReadTracker>) -> Self {
         Self { workspace, reads }
     }

@@ -1,4 +1,4 @@
-//! One file being edited.
+//! Edits one file.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -70,7 +70,7 @@ impl FileEdit {
         }
     }
 
-    /// A task that had seen the file as it was knows it as it is now.
+    /// Records the new version for a task that had read the version before.
     fn record_version(
         &self,
         place: &WriteTarget<'_>,

@@ -1,4 +1,4 @@
-//! Finding text that is the same but for what is hard to see.
+//! Finds text that differs only in white space, quotes or dashes.
 //!
 //! Two lines count as the same when they differ only in white space at either end, in the kind of
 //! quotes, dashes or spaces. Of the lines that are replaced, those that the new text repeats stay
@@ -10,20 +10,20 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::indent::Indents;
 
-/// What was found.
+/// Result of a tolerant search.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum TolerantMatch {
     None,
-    /// One place, and what to put there.
+    /// One match, with its replacement.
     One(Range<usize>, String),
-    /// Several, by where they begin.
+    /// Several matches, by their start.
     Many(Vec<usize>),
 }
 
 /// Places that are looked for: one, or more than one.
 const PLACES_MAX: usize = 20;
 
-/// Looks for `old` in `text`. `eol` says which line break belongs to a place.
+/// Searches for `old` in `text`. `eol` returns the line break at a position.
 pub(super) fn find(
     text: &str,
     old: &str,
@@ -59,7 +59,7 @@ pub(super) fn find(
     }
 }
 
-/// Lines of the file that `old` stands for.
+/// Lines of the file that match `old`.
 struct MatchedLines<'a> {
     lines: &'a [&'a str],
     start: usize,

@@ -1,4 +1,4 @@
-//! The newest of all files that were met.
+//! Collects the newest of all visited files.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::search::{Modified, RelPath};
 
-/// The newest files, and how many there were. Of two that are equally old, the one that comes
-/// first by path counts as newer.
+/// The newest files, and the number of all files. Of two files of the same age, the first by path
+/// counts as newer.
 #[derive(Debug)]
 pub(crate) struct NewestFiles {
     limit: usize,
@@ -16,7 +16,7 @@ pub(crate) struct NewestFiles {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The one that would go first is on top.
+    /// The oldest kept file is on top.
     files: BinaryHeap<(Reverse<Modified>, RelPath)>,
     total: u64,
 }

@@ -1,8 +1,7 @@
-//! What is searched for.
+//! Compiles search patterns.
 //!
-//! The engine takes time proportional to what it reads, whatever the pattern: none can blow up.
-//! What a pattern can do is take memory when it is compiled, so that has limits, too. An error
-//! says what is wrong, where, and what to do.
+//! The engine takes linear time for every pattern. Compiling a pattern takes memory, so its size is
+//! limited. An error says what is wrong, where, and what to do.
 
 use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
 use regex_syntax::ast;
@@ -15,13 +14,13 @@ pub(crate) const PATTERN_BYTES_MAX: usize = 10_000;
 /// Most memory of a compiled pattern.
 pub(crate) const COMPILED_BYTES_MAX: usize = 10 * 1024 * 1024;
 
-/// Most memory that searching takes beside that, per thread.
+/// Most additional memory of a search, per thread.
 const CACHE_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// Deepest nesting of groups.
 const NESTING_MAX: u32 = 100;
 
-/// How a pattern is meant.
+/// How to interpret a pattern.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PatternOptions {
     pub(crate) literal: bool,
@@ -97,7 +96,7 @@ fn explain(error: &grep_regex::Error) -> String {
         let mib = COMPILED_BYTES_MAX / 1024 / 1024;
         return format!("it takes more than {mib} MiB when compiled: repeat less, or fewer things");
     }
-    // An unknown class, for instance. What comes before the last line is a drawing.
+    // For example an unknown class. The lines before the last only draw the position.
     let last = text.lines().last().unwrap_or_default();
     let reason = last.strip_prefix("error: ").unwrap_or(last);
     format!("{reason}; or pass `literal: true` to search for the text as it is")

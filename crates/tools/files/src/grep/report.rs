@@ -1,4 +1,4 @@
-//! What a model reads of what was found.
+//! Formats the result of a search for the model.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use super::hits::Hits;
 use super::{GREP_LIMIT_MAX, Mode};
 use crate::search::{Names, Notes, OUTPUT_BYTES_MAX, RelPath, SearchStart, grouped};
 
-/// How a search ended.
+/// Result of a search.
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) place: SearchStart,
@@ -19,16 +19,16 @@ pub(crate) struct Report {
     pub(crate) notes: Notes,
     pub(crate) searched: u64,
     pub(crate) binary: u64,
-    /// What else there is to say.
+    /// Further remarks, one per line.
     pub(crate) remarks: Vec<String>,
 }
 
-/// What has been shown.
+/// Text and counts shown so far.
 #[derive(Debug, Default)]
 struct ShownMatches {
     text: String,
     files: u64,
-    /// As far as the limit counts them.
+    /// Number of matches or files that count toward the limit.
     count: usize,
     matches: u64,
     is_cut: bool,
@@ -97,7 +97,7 @@ impl Report {
         let mut begin = 0;
         if part.len() > budget {
             shown.is_cut = true;
-            // A match that does not fit with what is before it is shown without that.
+            // A match that does not fit with its context is shown without the context.
             if shown.files == 0 && hits.marks.first().is_some_and(|mark| mark.line >= budget / 2) {
                 begin = hits.marks[0].line;
                 part = &part[begin..];

@@ -1,4 +1,4 @@
-//! One call of `grep`.
+//! Runs one call of `grep`.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -26,7 +26,7 @@ use antiphon_toolbox::{Stop, Stopped};
 /// is in memory then. Others are left out, and the result says so.
 pub(crate) const HELD_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Does the work of a call.
+/// Runs a call.
 pub(crate) fn run(
     workspace: &Workspace,
     arguments: Arguments,
@@ -47,7 +47,7 @@ enum SearchError {
     Path(String),
 }
 
-/// Everything that the threads of a search share.
+/// State shared by the threads of a search.
 struct Search<'a> {
     place: SearchStart,
     deadline: Deadline<'a>,
@@ -138,10 +138,10 @@ impl<'a> Search<'a> {
     }
 }
 
-/// What one thread needs.
+/// State of one thread.
 struct FileSearcher<'a> {
     call: &'a Search<'a>,
-    /// Its own: they do not wait for each other's memory.
+    /// One per thread, so that threads do not contend for its memory.
     matcher: RegexMatcher,
     searcher: Searcher,
 }
@@ -200,7 +200,7 @@ impl Visitor for FileSearcher<'_> {
     }
 }
 
-/// A file that seems to break off when the search is over.
+/// A reader that reports the end of the file when the search has to stop.
 struct StoppableReader<'a> {
     file: &'a File,
     deadline: &'a Deadline<'a>,

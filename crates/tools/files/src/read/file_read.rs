@@ -1,4 +1,4 @@
-//! One look at a file or a folder.
+//! Reads one file or folder.
 
 use std::fmt::Write;
 use std::fs::File;
@@ -16,10 +16,10 @@ use crate::workspace::{DisplayPath, Identity, Kind, OpenedPath, Workspace};
 use antiphon_toolbox::paging::{COUNTED_BYTES_MAX, Overlong, Rows, ScanError, scan};
 use antiphon_toolbox::{Stop, Stopped};
 
-/// Names that are listed of a folder.
+/// Most names listed of a folder.
 pub const FOLDER_ENTRIES_MAX: usize = 500;
 
-/// Entries of a folder that are looked at: of a larger one not all are counted.
+/// Most entries of a folder that are counted.
 const FOLDER_LOOKED_AT_MAX: usize = 10_000;
 
 /// Bytes of a binary file that are shown.
@@ -59,7 +59,7 @@ impl FileRead {
 
     fn show(&self, found: &OpenedPath, name: &Path, stop: &Stop) -> Result<ToolResult, ScanError> {
         let mut file = found.open()?;
-        // Looked at before it is read: what changes while we read is a change since we read it.
+        // Taken before reading, so that a change during the read counts as a later change.
         let identity = Identity::of_file(&file)?;
         let head = head_of(&mut file, SAMPLE_BYTES_MAX)?;
         let mut fingerprint = None;
@@ -68,7 +68,7 @@ impl FileRead {
             Contents::Binary(what) => ToolResult::text(binary(what, name, found.size(), &head)),
             Contents::Text(encoding, certainty) => {
                 let mut rows = Rows::new(self.first, self.limit, Overlong::Cut);
-                // Of a file too large to be written anyway the identity will do.
+                // A file too large to be written needs no hash; its identity is enough.
                 let is_small = found.size() <= COUNTED_BYTES_MAX;
                 let mut hasher = is_small.then(|| self.reads.fingerprint());
                 let raw = |raw: &[u8]| hasher.iter_mut().for_each(|hasher| hasher.write(raw));

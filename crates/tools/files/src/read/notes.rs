@@ -1,4 +1,4 @@
-//! What is said about a text beside its lines.
+//! Notes about a text, shown in addition to its lines.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -11,7 +11,7 @@ use antiphon_toolbox::paging::{Collected, LINE_CHARS_MAX, Scanned, is_at_the_end
 use super::Certainty;
 use crate::workspace::DisplayPath;
 
-/// A text that was looked at.
+/// A text that was read.
 pub(super) struct Text<'a> {
     pub(super) name: &'a Path,
     pub(super) size: u64,
@@ -22,7 +22,7 @@ pub(super) struct Text<'a> {
     pub(super) certainty: Certainty,
 }
 
-/// The lines, with what is to be said about them.
+/// The lines, with notes about them.
 pub(super) fn text(text: Text<'_>) -> ToolResult {
     let Text { rows, scanned, first, .. } = &text;
     if scanned.to_the_end && rows.total == 0 {

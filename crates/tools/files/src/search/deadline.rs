@@ -1,14 +1,14 @@
-//! When to end a search.
+//! Ends a search at a stop request or a time limit.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use antiphon_toolbox::Stop;
 
-/// Longest that a search takes. It shows what it found until then, and says so.
+/// Time limit of a search. The result then shows the matches so far, and says so.
 pub(crate) const SEARCH_SECONDS_MAX: u64 = 60;
 
-/// Asked again and again by whoever searches.
+/// The search polls it between files.
 #[derive(Debug)]
 pub(crate) struct Deadline<'a> {
     stop: &'a Stop,
@@ -17,13 +17,13 @@ pub(crate) struct Deadline<'a> {
 }
 
 impl<'a> Deadline<'a> {
-    /// From now on.
+    /// Starts the time limit now.
     pub(crate) fn new(stop: &'a Stop) -> Self {
         let ends = Instant::now() + Duration::from_secs(SEARCH_SECONDS_MAX);
         Self { stop, ends, late: AtomicBool::new(false) }
     }
 
-    /// Whether to go no further.
+    /// Whether the search has to stop.
     pub(crate) fn is_over(&self) -> bool {
         if self.stop.is_requested() {
             return true;
@@ -35,7 +35,7 @@ impl<'a> Deadline<'a> {
         late
     }
 
-    /// What to say of a search that took too long.
+    /// Remark about a search that reached the time limit.
     pub(crate) fn remarks(&self) -> Option<String> {
         let remarks = format!(
             "[stopped after {SEARCH_SECONDS_MAX} seconds, before everything was seen: narrow `path`]"

@@ -1,5 +1,4 @@
-//! Names and lines as they are shown: always text, on one line, with nothing in it that moves a
-//! cursor or hides.
+//! Formats names and lines for display: one line of text, without control or hidden characters.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -7,10 +6,10 @@ use std::fmt::Write as _;
 /// Longest line that is shown whole.
 pub(crate) const LINE_CHARS_MAX: usize = 500;
 
-/// How much of a longer line is shown before what it is shown for.
+/// How much of a longer line is shown before the match.
 const LEAD_CHARS: usize = 100;
 
-/// A path as it is shown.
+/// A path for display.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ShownPath {
     pub(crate) text: String,
@@ -61,7 +60,7 @@ pub(crate) fn cut_around(line: &[u8], at: usize) -> String {
     shown
 }
 
-/// A number as people read it: `1,532`.
+/// A number with thousands separators: `1,532`.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut shown = String::with_capacity(digits.len() + digits.len() / 3);

@@ -2,7 +2,7 @@
 //!
 //! A pattern without `/` is matched against names, in every folder; one with `/` against the path
 //! from where the search begins. `*` and `?` stay within a name, `**` goes through folders.
-//! `!pattern` leaves out. A pattern that climbs, or that is broken, is refused with the place.
+//! `!pattern` excludes. A pattern with `..`, or with a syntax error, is rejected with the position.
 
 use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
 
@@ -19,7 +19,7 @@ pub(crate) const GLOB_BYTES_MAX: usize = 1000;
 pub(crate) struct Globs {
     include: Option<GlobSet>,
     exclude: GlobSet,
-    /// The folder that all that can match is in.
+    /// The folder that contains every possible match.
     within: Vec<u8>,
 }
 
@@ -56,7 +56,7 @@ impl Globs {
         Ok(Self { include, exclude: build(exclude)?, within })
     }
 
-    /// Whether the file at `path` is meant.
+    /// Whether the file at `path` matches.
     pub(crate) fn keep(&self, path: &[u8]) -> bool {
         if self.include.is_none() && self.exclude.is_empty() {
             return true;
@@ -66,14 +66,14 @@ impl Globs {
             && !self.exclude.is_match_candidate(&candidate)
     }
 
-    /// Whether something in `folder` may be meant.
+    /// Whether a file in `folder` may match.
     pub(crate) fn enter(&self, folder: &[u8]) -> bool {
         (is_within(folder, &self.within) || is_within(&self.within, folder))
             && (folder.is_empty() || !self.exclude.is_match(as_path(folder)))
     }
 }
 
-/// `text` is the pattern, `written` how it was given.
+/// `text` is the pattern, `written` its original form for errors.
 fn glob(text: &str, written: &str) -> Result<globset::Glob, String> {
     let refuse = |reason: &str| Err(format!("the pattern `{}` {reason}", written.escape_debug()));
     if text.is_empty() {

@@ -1,7 +1,7 @@
-//! What the threads of a walk still have to do.
+//! Work queue of the threads of a walk.
 //!
-//! It is over when there is nothing left and nobody is doing something that could lead to more. A
-//! thread that breaks off counts as done: the others do not wait for it.
+//! The queue ends when it is empty and no thread is processing a step that could add more. A thread
+//! that panics counts as done, so the others do not wait for it.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use super::path::RelPath;
 use super::rules::Rules;
 
-/// What is still to be done, in order.
+/// Pending steps, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     state: Mutex<State>,
@@ -21,18 +21,18 @@ pub(crate) struct Queue {
 #[derive(Debug, Default)]
 struct State {
     steps: BinaryHeap<Step>,
-    /// Threads that may still add something.
+    /// Threads that may still add steps.
     busy: usize,
 }
 
 impl Queue {
-    /// Adds more to do.
+    /// Adds steps.
     pub(crate) fn add(&self, steps: impl IntoIterator<Item = Step>) {
         self.lock().steps.extend(steps);
         self.changed.notify_all();
     }
 
-    /// Forgets all that is still to be done.
+    /// Drops all pending steps.
     pub(crate) fn clear(&self) {
         self.lock().steps.clear();
     }
@@ -57,7 +57,7 @@ impl Queue {
     }
 }
 
-/// A step being done. Whatever ends it, the others need not wait for it.
+/// A step in progress. On drop, also during a panic, it counts as done.
 pub(crate) struct StepGuard<'q> {
     queue: &'q Queue,
     pub(crate) step: Step,
@@ -70,18 +70,18 @@ impl Drop for StepGuard<'_> {
     }
 }
 
-/// Something to do.
+/// One unit of work.
 #[derive(Debug)]
 pub(crate) struct Step {
     pub(crate) path: RelPath,
-    /// The rules that hold in the folders above it.
+    /// Ignore rules of the parent folders.
     pub(crate) rules: Option<Arc<Rules>>,
     pub(crate) work: Work,
 }
 
 #[derive(Debug)]
 pub(crate) enum Work {
-    /// Go into the folder.
+    /// Enter the folder.
     Folder,
     /// Visit files of the folder, which has been listed.
     Files(Vec<CString>),

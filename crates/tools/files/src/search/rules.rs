@@ -1,8 +1,8 @@
-//! Which files are not of interest, as `.ignore`, `.gitignore` and `.git/info/exclude` say.
+//! Ignore rules from `.ignore`, `.gitignore` and `.git/info/exclude`.
 //!
-//! The rules are matched by ripgrep's own matcher. The files are read here, because a repository
-//! may be hostile: a rule file that is a link or a pipe is not read, and a long one not to its
-//! end. Above the working folder, only the rules of the repository that it lies in count.
+//! Ripgrep's matcher evaluates the rules. This module reads the files, because a repository may be
+//! hostile: it skips a rule file that is a link or a pipe and truncates a long one. Above the
+//! working folder, only the rules of its repository apply.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -24,7 +24,7 @@ pub(crate) const RULE_FILE_BYTES_MAX: usize = 64 * 1024;
 /// they take hundreds of times as much.
 pub(crate) const RULES_BYTES_MAX: usize = 256 * 1024;
 
-/// Longest rule; longer ones are passed over.
+/// Longest rule; longer ones are skipped.
 pub(crate) const RULE_BYTES_MAX: usize = 1000;
 
 /// How far up a repository may begin.
@@ -35,7 +35,7 @@ const GITIGNORE: &CStr = c".gitignore";
 const GIT: &CStr = c".git";
 const GIT_NAME: &str = ".git";
 
-/// Room for rules. What does not fit is not read.
+/// Memory budget for rules. Rules that exceed it are not read.
 #[derive(Debug, Default)]
 pub(crate) struct RuleBudget {
     reserved_bytes: AtomicUsize,
@@ -49,13 +49,13 @@ pub(crate) struct Rules {
     ignore: Gitignore,
     gitignore: Gitignore,
     exclude: Gitignore,
-    /// A repository begins here: what git was told further up does not count.
+    /// The folder is the root of a repository: git rules of parent folders do not apply.
     is_repository: bool,
-    /// The room they take.
+    /// The part of the budget these rules use.
     _reserved: ReservedBytes,
 }
 
-/// What rules say of a file or a folder.
+/// Result of the rules for a file or a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Ignored,
@@ -73,14 +73,14 @@ pub(crate) struct RuleFiles {
 }
 
 impl RuleFiles {
-    /// Takes note of an entry.
+    /// Records an entry of the folder.
     pub(crate) fn note(&mut self, name: &CStr) {
         self.ignore |= name == IGNORE;
         self.gitignore |= name == GITIGNORE;
         self.git |= name == GIT;
     }
 
-    /// Looks for them in a folder that is not listed.
+    /// Checks for rule files in a folder that is not listed.
     fn find(folder: &Folder) -> Self {
         let has = |name| folder.kind(name).is_ok();
         Self { ignore: has(IGNORE), gitignore: has(GITIGNORE), git: has(GIT) }
@@ -99,7 +99,7 @@ impl RuleBudget {
         file?.take(RULE_FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).ok()?;
         if bytes.len() > RULE_FILE_BYTES_MAX {
             self.was_exceeded.store(true, Ordering::Relaxed);
-            // Half a rule could be one that ignores everything.
+            // A truncated rule could ignore everything.
             let whole = bytes[..RULE_FILE_BYTES_MAX].iter().rposition(|byte| *byte == b'\n');
             bytes.truncate(whole.unwrap_or(0));
         }
@@ -178,7 +178,7 @@ impl Rules {
         (path, rules)
     }
 
-    /// What the rules say. The nearest that says something decides, `.ignore` before git's.
+    /// Evaluates the rules. The nearest rule that matches decides, `.ignore` before git.
     pub(crate) fn verdict(&self, path: &Path, kind: Kind) -> Verdict {
         let is_folder = kind == Kind::Folder;
         let asks = |verdict: Match<()>, rules: &Gitignore| match verdict {
@@ -205,7 +205,7 @@ impl Rules {
     }
 }
 
-/// Takes the rules of a file. One that makes no sense is passed over, as git does.
+/// Parses a rule file. Skips invalid rules, like git.
 fn parse(path: &RelPath, bytes: &[u8]) -> Gitignore {
     let mut builder = GitignoreBuilder::new(path.as_path());
     let text = String::from_utf8_lossy(bytes);

@@ -1,4 +1,4 @@
-//! Where a search begins.
+//! The file or folder a search starts at.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -11,11 +11,11 @@ use crate::workspace::{Kind, Workspace};
 #[derive(Debug)]
 pub(crate) struct SearchStart {
     pub(crate) what: StartKind,
-    /// As it is shown: from the working folder, where it is beneath it. Empty for that itself.
+    /// Path for display: relative to the working folder if beneath it; empty for that folder.
     pub(crate) name: RelPath,
-    /// Where it really is.
+    /// Real path.
     pub(crate) real: PathBuf,
-    /// The folder up to which rules count even outside of a repository.
+    /// The outermost folder whose ignore rules apply outside of a repository.
     pub(crate) root: PathBuf,
 }
 
@@ -26,7 +26,7 @@ pub(crate) enum StartKind {
 }
 
 impl SearchStart {
-    /// Finds what a call's `path` means; an error is a sentence for the model.
+    /// Resolves the `path` of a call. The error is a text for the model.
     pub(crate) fn find(workspace: &Workspace, path: Option<&str>) -> Result<Self, String> {
         let found = workspace.open_path(path.unwrap_or(".")).map_err(|error| error.to_string())?;
         let name = workspace.name_of(found.path());

@@ -1,8 +1,8 @@
 //! The walk: a few threads that take folders from one queue, always the one that comes first.
 //!
-//! So the files at the beginning of the tree are seen early, and whoever needs only those can turn
-//! down all later folders ([`Visitor::enters`]). A walk that was told to stop ends before the next
-//! file; one that met [`ENTRIES_MAX`] entries enters no further folder.
+//! So the first files of the tree are visited early, and a visitor that needs only those can refuse
+//! all later folders ([`Visitor::enters`]). A stopped walk ends before the next file. After
+//! [`ENTRIES_MAX`] entries the walk enters no further folder.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -20,14 +20,14 @@ use super::queue::{Queue, Step, Work};
 use super::rules::{RuleBudget, RuleFiles, Rules, Verdict};
 use super::search_start::SearchStart;
 
-/// Most entries of folders that one walk looks at.
+/// Most folder entries of one walk.
 pub(crate) const ENTRIES_MAX: usize = 5_000_000;
 
 /// Threads of one walk.
 const THREADS_MIN: usize = 2;
 const THREADS_MAX: usize = 4;
 
-/// Files of one folder that are visited in one go; what is more can go to another thread.
+/// Files of one folder per step; another thread can take the rest.
 const BATCH_FILES: usize = 128;
 
 /// One walk.
@@ -43,15 +43,15 @@ pub(crate) struct Walk<'a> {
     entries: AtomicUsize,
 }
 
-/// What a thread does with what it meets. Paths begin where the walk does.
+/// Receives the files of a walk, on one thread. Paths are relative to the start of the walk.
 pub(crate) trait Visitor {
-    /// Whether to go into a folder.
+    /// Whether to enter a folder.
     fn enters(&mut self, folder: &[u8]) -> bool;
     /// Whether a file is of interest, by its path.
     fn wants(&mut self, path: &[u8]) -> bool;
-    /// A file that is wanted; at least it was one a moment ago.
+    /// Handles a wanted file. It may have been replaced since it was listed.
     fn visit(&mut self, folder: &Folder, name: &CStr, path: &[u8]);
-    /// A folder that cannot be read.
+    /// Handles a folder that cannot be read.
     fn fails(&mut self, folder: &[u8], error: &io::Error);
 }
 
@@ -77,7 +77,7 @@ impl<'a> Walk<'a> {
             Worker { walk: self, queue: &queue, visitor: visitor(), listing: Vec::new() }.run();
         };
         thread::scope(|scope| {
-            // Where no more threads are to be had, one is enough.
+            // If no more threads can be started, one is enough.
             let start =
                 || thread::Builder::new().name("search-walk".to_owned()).spawn_scoped(scope, work);
             let others: Vec<_> = (1..threads()).filter_map(|_| start().ok()).collect();
@@ -90,7 +90,7 @@ impl<'a> Walk<'a> {
         });
     }
 
-    /// What to say of a walk that did not see everything as it is.
+    /// Remarks about an incomplete walk.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         if self.entries.load(Ordering::Relaxed) > ENTRIES_MAX {
@@ -198,7 +198,7 @@ impl<V: Visitor> Worker<'_, V> {
                     let path = RelPath(full.clone());
                     steps.push(Step { path, rules: rules.clone(), work: Work::Folder });
                 }
-                // Most files are told by their names: that is faster than the rules.
+                // The name decides for most files, which is faster than the rules.
                 Kind::File
                     if self.visitor.wants(self.walk.relative_to_start(&full)) && is_seen() =>
                 {

@@ -1,12 +1,12 @@
-//! A path as a model and a person get to see it.
+//! Formats paths for models and users.
 
 use std::fmt::{self, Write};
 use std::path::Path;
 
 use antiphon_core::visible;
 
-/// Shows a path in backticks. What cannot be seen is shown as an escape, so that two paths that
-/// differ look different.
+/// Displays a path in backticks. Escapes invisible characters, so that different paths look
+/// different.
 pub(crate) struct DisplayPath<'a>(pub(crate) &'a Path);
 
 impl fmt::Display for DisplayPath<'_> {

@@ -13,31 +13,31 @@ use super::{Access, DisplayPath};
 /// Why a path is not opened.
 #[derive(Debug, thiserror::Error)]
 pub enum PathError {
-    /// Give one.
+    /// The path is empty.
     #[error("the path is empty: give one, relative to the working folder or absolute")]
     Empty,
-    /// Give one without.
+    /// The path contains a NUL character.
     #[error("a path cannot contain a NUL character: give it without")]
     Nul,
-    /// Give a shorter one.
+    /// The path or a part of it is too long.
     #[error(
         "the path has a part or a whole too long for the system ({PATH_BYTES_MAX} bytes in all): give a shorter one"
     )]
     TooLong,
-    /// Write it out.
+    /// The path starts with `~`, which is not expanded.
     #[error("`~` is not expanded: give the path relative to the working folder, or absolute")]
     Tilde,
-    /// Choose another.
+    /// The path is outside of the roots that permit the access.
     #[error("{} is outside of what may be {access}: {}", DisplayPath(path), Roots(roots))]
     Outside {
         /// Which path.
         path: PathBuf,
-        /// What for.
+        /// Requested access.
         access: Access,
-        /// Where it would be accepted.
+        /// Roots that permit the access.
         roots: Vec<PathBuf>,
     },
-    /// Leave it alone.
+    /// The path is protected.
     #[error(
         "{} is protected: nothing named `{}`, or in it, may be {access} by tools",
         DisplayPath(path),
@@ -46,37 +46,37 @@ pub enum PathError {
     Protected {
         /// Which path.
         path: PathBuf,
-        /// What in it is protected.
+        /// The protected component.
         name: OsString,
-        /// From what.
+        /// Refused access.
         access: Access,
     },
-    /// Ask for another mode.
+    /// The workspace is read-only.
     #[error("files may only be read here (read-only mode): say what you would change instead")]
     ReadOnly,
-    /// Look for it.
+    /// The path does not exist.
     #[error("{} does not exist{}", DisplayPath(path), Hint(near.as_deref()))]
     NotFound {
         /// Which path.
         path: PathBuf,
-        /// Something with a similar name in the same folder.
+        /// A path with a similar name in the same folder.
         near: Option<PathBuf>,
     },
-    /// Give one of a file.
+    /// The path is not a regular file.
     #[error("{} is {what}, not a file: {}", DisplayPath(path), advice(what))]
     NotAFile {
         /// Which path.
         path: PathBuf,
-        /// What it is.
+        /// Actual type, for display.
         what: &'static str,
     },
-    /// Give one of a folder.
+    /// A parent of the path is a file.
     #[error("{} is a file: nothing can be beneath it, give another path", DisplayPath(path))]
     NotAFolder {
         /// Which path.
         path: PathBuf,
     },
-    /// Leave it, or have the user unlock it: replacing it would need no permission of its own.
+    /// The file has no write permission. Replacing it would work, but would ignore that.
     #[error(
         "{} has no write permission: somebody wants it left as it is, ask them",
         DisplayPath(path)
@@ -85,13 +85,13 @@ pub enum PathError {
         /// Which path.
         path: PathBuf,
     },
-    /// Write to where it points, or elsewhere.
+    /// The path is a symlink without a target.
     #[error("{} is a symlink to nothing: give the path of a file", DisplayPath(path))]
     Dangling {
         /// Which path.
         path: PathBuf,
     },
-    /// Give the path it should lead to.
+    /// The path contains a symlink loop or a kernel link.
     #[error(
         "{} leads through a symlink loop or a link of the kernel's: give a plain path",
         DisplayPath(path)
@@ -100,7 +100,7 @@ pub enum PathError {
         /// Which path.
         path: PathBuf,
     },
-    /// Choose another, or have the user change its permissions.
+    /// The operating system denies access.
     #[error(
         "the system does not permit this on {}: choose another path, or tell the user",
         DisplayPath(path)
@@ -109,20 +109,20 @@ pub enum PathError {
         /// Which path.
         path: PathBuf,
     },
-    /// Tell the user.
+    /// The operating system lacks a required feature.
     #[error(
         "this system cannot keep file tools within a folder ({what} is missing): tell the user, nothing was done"
     )]
     Unsupported {
-        /// What is missing.
+        /// The missing feature.
         what: &'static str,
     },
-    /// Look at it.
+    /// Another error of the operating system.
     #[error("{} cannot be opened: {reason}", DisplayPath(path))]
     Io {
         /// Which path.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         reason: io::Error,
     },
 }
@@ -130,33 +130,33 @@ pub enum PathError {
 /// Why a workspace cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
-    /// Name one.
+    /// There is no root.
     #[error("a workspace needs at least one root folder")]
     NoRoot,
-    /// Choose another.
+    /// A root cannot be opened.
     #[error("{} cannot be a root: {reason}", path.display())]
     Root {
-        /// Which folder.
+        /// Path of the root.
         path: PathBuf,
-        /// Why not.
+        /// Error of the operating system.
         reason: io::Error,
     },
-    /// Choose another.
+    /// A protected name contains `/` or is empty.
     #[error("`{}` cannot be protected: a name without `/` is needed", name.display())]
     Name {
-        /// Which name.
+        /// The invalid name.
         name: OsString,
     },
-    /// Use another system: file tools are refused on this one.
+    /// The operating system lacks a required feature: file tools do not work on it.
     #[error("file tools need {what}, which this system does not have")]
     Unsupported {
-        /// What is missing.
+        /// The missing feature.
         what: &'static str,
     },
 }
 
 impl PathError {
-    /// What a refusal of the system means.
+    /// Converts an error of the operating system.
     pub(super) fn from_errno(path: &Path, error: Errno) -> Self {
         let path = path.to_owned();
         match error {

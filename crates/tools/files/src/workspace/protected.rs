@@ -1,4 +1,4 @@
-//! Names that tools leave alone.
+//! Protected names, which tools do not write.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::BorrowedFd;
@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, statat};
 
 use super::{Access, WorkspaceError};
 
-/// A name that nothing is written to or beneath, wherever it is found.
+/// A name that tools do not write to or beneath, wherever it occurs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Protected {
     /// A file or folder of this name, compared whole.
@@ -17,18 +17,18 @@ pub struct Protected {
     pub reading: ReadAccess,
 }
 
-/// Whether something protected may be read.
+/// Whether tools may read a protected path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadAccess {
-    /// It may.
+    /// Tools may read it.
     Allowed,
-    /// It may not.
+    /// Tools may not read it.
     Refused,
 }
 
 impl Protected {
-    /// What is protected unless somebody says otherwise: the repository, our own folder, which
-    /// nobody reads either, and IdeA's.
+    /// Default protected names: `.git`, the folder of Antiphon, which tools cannot read either, and
+    /// the folder of IdeA.
     pub fn defaults() -> Vec<Self> {
         let protected = |name: &str, reading| Self { name: name.into(), reading };
         vec![
@@ -54,7 +54,7 @@ impl Protected {
     }
 }
 
-/// What keeps `path`, real and beneath `folder`, from being accessed.
+/// The protected name that forbids access to `path`, real and beneath `folder`.
 pub(super) fn forbidden_by<'a>(
     protected: &'a [Protected],
     folder: BorrowedFd<'_>,

@@ -1,4 +1,4 @@
-//! Finding what a path leads to, and whether it may be accessed.
+//! Resolves paths and checks access to them.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -9,14 +9,14 @@ use rustix::io::Errno;
 use super::root::Root;
 use super::{Access, Mode, OpenedPath, PathError, Workspace, protected};
 
-/// How often the kernel is asked again when folders are renamed while it looks.
+/// Most retries when folders are renamed during a lookup.
 const TRIES_MAX: u32 = 32;
 
 /// Names looked at for one that is similar.
 const NAMES_MAX: usize = 2_000;
 
 impl Workspace {
-    /// Finds what `path` leads to, following symlinks as far as they stay within bounds.
+    /// Opens the target of `path`. Follows symlinks that stay within bounds.
     pub(super) fn find(&self, path: &Path, access: Access) -> Result<OpenedPath, PathError> {
         let descriptor = match self.mode {
             Mode::Full => {
@@ -29,12 +29,12 @@ impl Workspace {
         OpenedPath::new(descriptor, path)
     }
 
-    /// Whether what was found may be accessed: it is where it should be, and not protected.
+    /// Checks that an opened path is within bounds and not protected.
     pub(super) fn check_access(&self, found: &OpenedPath, access: Access) -> Result<(), PathError> {
         self.check_access_at(found.path(), access)
     }
 
-    /// Whether `real`, a path without symlinks, may be accessed.
+    /// Checks access to `real`, a path without symlinks.
     pub(super) fn check_access_at(&self, real: &Path, access: Access) -> Result<(), PathError> {
         let root = self.root_of(real, access);
         let (folder, beneath) = match (&root, self.mode) {
@@ -94,7 +94,7 @@ impl Workspace {
         candidates.min_by_key(|(_, rest)| rest.components().count())
     }
 
-    /// Something with a similar name in the folder where `path` should have been.
+    /// A path with a similar name in the folder of `path`.
     pub(super) fn similar_name(&self, path: &Path) -> Option<PathBuf> {
         let name = path.file_name()?.to_str()?;
         let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty());

@@ -1,4 +1,4 @@
-//! Where a file is to be written.
+//! Target of a write: a name in an open folder.
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,15 +13,15 @@ use super::{
 };
 use super::{ReplaceError, ReplacedFile};
 
-/// How often a file is looked up again when somebody moves it meanwhile.
+/// Most retries when another process moves the file during the lookup.
 const TRIES_MAX: u32 = 8;
 
-/// A name in a folder that is held by descriptor.
+/// A file to create or replace, as a name in a folder held by descriptor.
 #[derive(Debug)]
 pub(crate) struct WriteTarget<'a> {
     pub(super) workspace: &'a Workspace,
     pub(super) folder: OwnedFd,
-    /// Folders that are still to be made beneath it, the outermost first.
+    /// Folders to create beneath it, the outermost first.
     pub(super) missing: Vec<OsString>,
     pub(super) name: OsString,
     /// Its real path.
@@ -35,13 +35,13 @@ impl WriteTarget<'_> {
         &self.path
     }
 
-    /// The file that is there already.
+    /// The existing file, if there is one.
     pub(crate) fn existing(&self) -> Option<&OpenedPath> {
         self.existing.as_ref()
     }
 
-    /// Puts `contents` there, whole or not at all. The file that is there must still be what
-    /// `expected` says; `None` means that there is none.
+    /// Writes `contents` atomically. The existing file must still have the identity `expected`;
+    /// `None` means that no file exists.
     pub(crate) fn replace(
         &self,
         contents: &[&[u8]],
@@ -51,7 +51,7 @@ impl WriteTarget<'_> {
     }
 }
 
-/// Finds the place that a model's path names.
+/// Resolves a path from a model.
 pub(super) fn find<'a>(workspace: &'a Workspace, path: &str) -> Result<WriteTarget<'a>, PathError> {
     match workspace.mode {
         Mode::ReadOnly => return Err(PathError::ReadOnly),
@@ -84,7 +84,7 @@ pub(super) fn find<'a>(workspace: &'a Workspace, path: &str) -> Result<WriteTarg
     Err(PathError::NotFound { path: requested, near: None })
 }
 
-/// The place of a file that exists: its folder, by descriptor. `None` if it is gone from there.
+/// Target for an existing file. `None` if the file has moved meanwhile.
 fn existing_target(
     workspace: &Workspace,
     found: OpenedPath,
@@ -103,7 +103,7 @@ fn existing_target(
         Ok(stat) if stat.st_ino == found.stat().st_ino && stat.st_dev == found.stat().st_dev => {}
         Ok(_) | Err(_) => return Ok(None),
     }
-    // Replacing it takes no permission on the file itself, but whoever set it meant something.
+    // Replacing it needs no permission on the file itself, but the missing permission is intended.
     let access = accessat(&folder, &name, Permission::WRITE_OK, AtFlags::empty());
     if access == Err(Errno::ACCESS) {
         return Err(PathError::Locked { path });

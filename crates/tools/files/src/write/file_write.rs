@@ -1,4 +1,4 @@
-//! One file being written.
+//! Writes one file.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ pub(super) struct FileWrite {
     pub(super) task_id: TaskId,
 }
 
-/// What is there already.
+/// The file before the write.
 struct ExistingFile {
     identity: Identity,
-    /// Unless it is too large to be looked at.
+    /// Absent if the file is too large to read.
     contents: Option<Vec<u8>>,
 }
 
@@ -70,7 +70,7 @@ impl FileWrite {
         self.reads.note(&self.task_id, place.path(), FileVersion { identity, fingerprint });
     }
 
-    /// Whether this task has seen the file as it is.
+    /// Whether this task has read the current version.
     fn check_seen(&self, place: &WriteTarget<'_>, old: &ExistingFile) -> Result<(), &'static str> {
         let Some(version) = self.reads.last(&self.task_id, place.path()) else {
             return Err("exists, and this task has not read it: read it first, then write, or \

@@ -101,7 +101,7 @@ async fn answers_without_an_end_or_a_meaning_fail_their_call_only() {
         ("endless", "ask for less"),
         ("huge_json", "ask for less"),
         ("drop", "outcome unknown"),
-        ("nonsense", "no message of the protocol"),
+        ("nonsense", "not a protocol message"),
         ("unavailable", "HTTP 503: come back later"),
     ] {
         let said = match call(&mcp, tool, json!({})).await {
