@@ -30,7 +30,7 @@ pub enum PathError {
     /// The path is outside of the roots that permit the access.
     #[error("{} is outside of what may be {access}: {}", DisplayPath(path), Roots(roots))]
     Outside {
-        /// Which path.
+        /// The requested path.
         path: PathBuf,
         /// Requested access.
         access: Access,
@@ -44,7 +44,7 @@ pub enum PathError {
         name.display()
     )]
     Protected {
-        /// Which path.
+        /// The requested path.
         path: PathBuf,
         /// The protected component.
         name: OsString,
@@ -57,7 +57,7 @@ pub enum PathError {
     /// The path does not exist.
     #[error("{} does not exist{}", DisplayPath(path), Hint(near.as_deref()))]
     NotFound {
-        /// Which path.
+        /// The requested path.
         path: PathBuf,
         /// A path with a similar name in the same folder.
         near: Option<PathBuf>,
@@ -65,7 +65,7 @@ pub enum PathError {
     /// The path is not a regular file.
     #[error("{} is {what}, not a file: {}", DisplayPath(path), advice(what))]
     NotAFile {
-        /// Which path.
+        /// The requested path.
         path: PathBuf,
         /// Actual type, for display.
         what: &'static str,
@@ -73,22 +73,19 @@ pub enum PathError {
     /// A parent of the path is a file.
     #[error("{} is a file: nothing can be beneath it, give another path", DisplayPath(path))]
     NotAFolder {
-        /// Which path.
+        /// The requested path.
         path: PathBuf,
     },
     /// The file has no write permission. Replacing it would work, but would ignore that.
-    #[error(
-        "{} has no write permission: somebody wants it left as it is, ask them",
-        DisplayPath(path)
-    )]
+    #[error("{} has no write permission: leave it unchanged, or ask the user", DisplayPath(path))]
     Locked {
-        /// Which path.
+        /// The requested path.
         path: PathBuf,
     },
     /// The path is a symlink without a target.
     #[error("{} is a symlink to nothing: give the path of a file", DisplayPath(path))]
     Dangling {
-        /// Which path.
+        /// The requested path.
         path: PathBuf,
     },
     /// The path contains a symlink loop or a kernel link.
@@ -97,7 +94,7 @@ pub enum PathError {
         DisplayPath(path)
     )]
     Loop {
-        /// Which path.
+        /// The requested path.
         path: PathBuf,
     },
     /// The operating system denies access.
@@ -106,7 +103,7 @@ pub enum PathError {
         DisplayPath(path)
     )]
     Denied {
-        /// Which path.
+        /// The requested path.
         path: PathBuf,
     },
     /// The operating system lacks a required feature.
@@ -120,7 +117,7 @@ pub enum PathError {
     /// Another error of the operating system.
     #[error("{} cannot be opened: {reason}", DisplayPath(path))]
     Io {
-        /// Which path.
+        /// The requested path.
         path: PathBuf,
         /// Error of the operating system.
         reason: io::Error,
