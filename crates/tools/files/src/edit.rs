@@ -1,8 +1,8 @@
 //! `edit`: changes parts of a file.
 //!
-//! Every edit is looked up in the file as it is, not in what another edit made of it. All of them
-//! fit and do not overlap, or nothing is changed. What no edit touches stays as it is, byte for
-//! byte: byte order mark, line endings, the missing line break at the end, bytes that are no text.
+//! Every edit is matched against the original file, not against the result of another edit. If an
+//! edit does not match or two edits overlap, nothing changes. Bytes that no edit touches stay
+//! identical: byte order mark, line endings, a missing final line break, bytes that are not text.
 //!
 //! | `old` is found                              | what happens                                   |
 //! |---------------------------------------------|------------------------------------------------|
@@ -14,10 +14,10 @@
 //! Line breaks of the model (`\n`) stand for those of the file: `\r\n` is matched and inserted
 //! where the file has it.
 
-mod applied;
+mod changed_text;
 mod diff;
 mod document;
-mod editing;
+mod file_edit;
 mod indent;
 mod matching;
 mod nearest;
@@ -37,7 +37,7 @@ use crate::workspace::Workspace;
 use antiphon_toolbox::{ToolHandler, blocking};
 use antiphon_toolbox::{arguments, definition};
 pub(crate) use diff::Diff;
-use editing::Editing;
+use file_edit::FileEdit;
 pub use matching::EDIT_MATCHES_MAX;
 
 /// Most edits of one call.
@@ -85,7 +85,7 @@ struct Edit {
 }
 
 impl EditTool {
-    /// Edits within `workspace`, and notes what became of a file that was `seen`.
+    /// Edits files in `workspace`, and records the new version of a file in `reads`.
     pub fn new(workspace: Arc<Workspace>, reads: Arc<ReadTracker>) -> Self {
         Self { workspace, reads }
     }
@@ -97,7 +97,7 @@ impl ToolHandler for EditTool {
         definition::<Arguments>(NAME, DESCRIPTION)
     }
 
-    /// Done twice, an edit that adds something adds it twice.
+    /// Not idempotent: an edit that adds text adds it twice when repeated.
     fn effect(&self) -> Effect {
         Effect::SideEffect
     }
@@ -106,7 +106,7 @@ impl ToolHandler for EditTool {
         let arguments: Arguments = arguments(NAME, json)?;
         check(&arguments.edits)
             .map_err(|reason| ToolError::InvalidArguments { tool: NAME.to_owned(), reason })?;
-        let editing = Editing {
+        let editing = FileEdit {
             workspace: Arc::clone(&self.workspace),
             reads: Arc::clone(&self.reads),
             task_id: context.task_id,
@@ -142,7 +142,7 @@ fn check(edits: &[Edit]) -> Result<(), String> {
     Ok(())
 }
 
-/// Reads a list of edits, also when the model wrote a single one, or wrote the JSON as a text.
+/// Parses a list of edits. Also accepts a single edit, or the JSON as a string.
 fn edits<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Edit>, D::Error> {
     let mut value = Value::deserialize(deserializer)?;
     if let Value::String(text) = &value {

@@ -12,10 +12,10 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use self::newest::Newest;
+use self::newest::NewestFiles;
 use crate::search::{
-    Folder, Globs, NOTES_BYTES_MAX, Names, Notes, OUTPUT_BYTES_MAX, Place, Visitor, Walk, Watch,
-    What, grouped, within,
+    Deadline, Folder, Globs, NOTES_BYTES_MAX, Names, Notes, OUTPUT_BYTES_MAX, SearchStart,
+    StartKind, Visitor, Walk, grouped, within,
 };
 use crate::workspace::Workspace;
 use antiphon_toolbox::{Stop, Stopped, ToolHandler, blocking};
@@ -103,32 +103,32 @@ fn run(
         }
     };
     let failed = |reason| Ok(Ok(ToolResult::failed(reason)));
-    let place = match Place::find(workspace, given.path.as_deref()) {
+    let place = match SearchStart::find(workspace, given.path.as_deref()) {
         Ok(place) => place,
         Err(reason) => return failed(reason),
     };
-    let What::Folder(folder) = &place.what else {
+    let StartKind::Folder(folder) = &place.what else {
         let reason = "`path` is a file: give a folder, or `read` the file".to_owned();
         return failed(reason);
     };
-    let watch = Watch::new(stop);
-    let search = Search { globs, newest: Newest::new(limit), notes: Notes::default() };
-    let walk = Walk::new(folder, &place, given.hidden, &watch);
+    let deadline = Deadline::new(stop);
+    let search = Search { globs, newest: NewestFiles::new(limit), notes: Notes::default() };
+    let walk = Walk::new(folder, &place, given.hidden, &deadline);
     walk.run(|| &search);
     stop.check()?;
-    let notes = watch.told().into_iter().chain(walk.told()).collect();
+    let notes = deadline.remarks().into_iter().chain(walk.remarks()).collect();
     Ok(Ok(ToolResult::text(search.text(&place, notes))))
 }
 
-/// What the threads share.
+/// State shared by the threads of a search.
 struct Search {
     globs: Globs,
-    newest: Newest,
+    newest: NewestFiles,
     notes: Notes,
 }
 
 impl Search {
-    fn text(self, place: &Place, notes: Vec<String>) -> String {
+    fn text(self, place: &SearchStart, notes: Vec<String>) -> String {
         let mut names = Names::new(place);
         let (files, total) = self.newest.into_files();
         let mut text = String::new();
@@ -157,7 +157,7 @@ impl Search {
             ),
         };
         text.push_str(&ending);
-        let notes = notes.into_iter().chain(self.notes.told(place, None)).chain(names.told());
+        let notes = notes.into_iter().chain(self.notes.remarks(place, None)).chain(names.remarks());
         for note in notes {
             text.push('\n');
             text.push_str(&note);

@@ -1,7 +1,7 @@
 //! `grep`: lines that match, in the files of a folder.
 
-mod found;
 mod hits;
+mod matches;
 mod pattern;
 mod report;
 mod search;

@@ -1,8 +1,8 @@
-//! `read`: looks at a file.
+//! `read`: shows a file or a folder.
 
 mod contents;
+mod file_read;
 mod notes;
-mod reading;
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ use antiphon_toolbox::paging::{ROWS_BYTES_MAX, ROWS_MAX};
 use antiphon_toolbox::{ToolHandler, blocking};
 use antiphon_toolbox::{arguments, at_least_one, count, definition};
 pub(crate) use contents::{Certainty, Contents, SAMPLE_BYTES_MAX, recognize};
-pub use reading::FOLDER_ENTRIES_MAX;
-use reading::Reading;
+pub use file_read::FOLDER_ENTRIES_MAX;
+use file_read::FileRead;
 
-/// What the text around the rows may take, in bytes.
+/// Bytes reserved for the text around the rows.
 const NOTES_BYTES_MAX: usize = 8 * 1024;
 
 const NAME: &str = "read";
@@ -55,7 +55,7 @@ struct Arguments {
 }
 
 impl ReadTool {
-    /// Reads within `workspace` and notes what was `seen`.
+    /// Reads files in `workspace`, and records the versions it read in `reads`.
     pub fn new(workspace: Arc<Workspace>, reads: Arc<ReadTracker>) -> Self {
         Self { workspace, reads }
     }
@@ -73,7 +73,7 @@ impl ToolHandler for ReadTool {
 
     async fn call(&self, json: &RawJson, context: ToolContext) -> Result<ToolResult, ToolError> {
         let arguments: Arguments = arguments(NAME, json)?;
-        let reading = Reading {
+        let reading = FileRead {
             workspace: Arc::clone(&self.workspace),
             reads: Arc::clone(&self.reads),
             task_id: context.task_id,

@@ -1,8 +1,7 @@
 //! The boundary of every tool that touches files.
 //!
-//! Roots come from the user and from nobody else. A path from a model is resolved by the kernel,
-//! beneath the descriptor of a root; what it led to is held by descriptor and everything is done
-//! on that, so that nothing swapped in later can lead elsewhere.
+//! Only the user configures roots. The kernel resolves a path from a model beneath the descriptor of
+//! a root. All operations use the resulting descriptor, so a later swap of the path has no effect.
 //!
 //! | a path that …                              | read-only     | workspace     | full          |
 //! |--------------------------------------------|---------------|---------------|---------------|
@@ -21,27 +20,27 @@
 //!
 //! Needs `openat2` (Linux 5.6) and `/proc`. Without them no workspace can be opened.
 
-mod asked;
-mod beneath;
-mod found;
+mod display_path;
+mod opened_path;
 mod path_error;
-mod place;
 mod protected;
 mod replacement;
+mod requested_path;
+mod resolve;
 mod root;
-mod shown;
+mod write_target;
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-pub use asked::PATH_BYTES_MAX;
-pub use found::{Found, Identity, Kind};
+pub(crate) use display_path::DisplayPath;
+pub use opened_path::{Identity, Kind, OpenedPath};
 pub use path_error::{PathError, WorkspaceError};
-pub(crate) use place::Place;
-pub use protected::{Protected, Reading};
-pub(crate) use replacement::{ReplaceError, Replaced};
+pub use protected::{Protected, ReadAccess};
+pub(crate) use replacement::{ReplaceError, ReplacedFile};
+pub use requested_path::PATH_BYTES_MAX;
 use root::Root;
-pub(crate) use shown::Shown;
+pub(crate) use write_target::WriteTarget;
 
 /// What an agent may do with files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -55,7 +54,7 @@ pub enum Mode {
     Full,
 }
 
-/// What a workspace is made of.
+/// Configuration of a workspace.
 #[derive(Debug, Clone)]
 pub struct WorkspaceConfig {
     /// The user's folders. The first is the working folder: relative paths begin there.
@@ -64,7 +63,7 @@ pub struct WorkspaceConfig {
     pub readable: Vec<PathBuf>,
     /// Names that are protected wherever they are found beneath a root.
     pub protected: Vec<Protected>,
-    /// What an agent may do.
+    /// Permitted access.
     pub mode: Mode,
 }
 
@@ -83,27 +82,27 @@ impl WorkspaceConfig {
 /// The folders an agent works in, and what it may do there.
 #[derive(Debug)]
 pub struct Workspace {
-    /// Those that may be written first, then those that may only be read.
+    /// Writable roots first, then read-only roots.
     roots: Vec<Root>,
     writable: usize,
     protected: Vec<Protected>,
     mode: Mode,
-    /// Held from the last look at a file to its replacement: of two tasks that change a file, one
-    /// learns of the other.
+    /// Locked from the last check of a file to its replacement, so that of two tasks that change a
+    /// file, the second detects the change of the first.
     replacing: Mutex<()>,
 }
 
-/// What a path is wanted for.
+/// Requested access to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// To look at what is there.
+    /// Read the file or folder.
     Read,
-    /// To change it.
+    /// Create or replace the file.
     Write,
 }
 
 impl Workspace {
-    /// Opens the roots, or says what is wrong with them or the system.
+    /// Opens the roots. The error says what is wrong with them or the system.
     pub fn open(config: WorkspaceConfig) -> Result<Self, WorkspaceError> {
         if config.roots.is_empty() {
             return Err(WorkspaceError::NoRoot);
@@ -127,25 +126,25 @@ impl Workspace {
         self.mode
     }
 
-    /// Where relative paths begin.
+    /// The folder that relative paths start from.
     pub fn working_folder(&self) -> &Path {
         self.roots[0].path()
     }
 
-    /// Looks a path up for reading: a file or a folder, held by descriptor.
-    pub fn look(&self, path: &str) -> Result<Found, PathError> {
-        let asked = asked::parse(path)?;
+    /// Opens a file or a folder for reading, by descriptor.
+    pub fn open_path(&self, path: &str) -> Result<OpenedPath, PathError> {
+        let asked = requested_path::parse(path)?;
         let found = self.find(&asked, Access::Read).map_err(|error| self.with_hint(error))?;
-        self.may(&found, Access::Read)?;
+        self.check_access(&found, Access::Read)?;
         Ok(found)
     }
 
-    /// Looks a path up for writing. Nothing is made yet.
-    pub(crate) fn place(&self, path: &str) -> Result<Place<'_>, PathError> {
-        place::find(self, path)
+    /// Resolves a path for writing. Creates nothing yet.
+    pub(crate) fn place(&self, path: &str) -> Result<WriteTarget<'_>, PathError> {
+        write_target::find(self, path)
     }
 
-    /// How a real path is best called: relative to the working folder where it is beneath it.
+    /// The path for display: relative to the working folder if beneath it.
     pub fn name_of<'a>(&self, real: &'a Path) -> &'a Path {
         let beneath = self.roots[0].real().ok().and_then(|root| real.strip_prefix(root).ok());
         match beneath {
@@ -157,13 +156,13 @@ impl Workspace {
 
     fn with_hint(&self, error: PathError) -> PathError {
         if let PathError::NotFound { path, near: None } = error {
-            PathError::NotFound { near: self.near(&path), path }
+            PathError::NotFound { near: self.similar_name(&path), path }
         } else {
             error
         }
     }
 
-    /// The roots that count for `access`.
+    /// The roots that permit `access`.
     fn roots(&self, access: Access) -> &[Root] {
         match access {
             Access::Read => &self.roots,
@@ -171,7 +170,7 @@ impl Workspace {
         }
     }
 
-    /// A refusal that says where a path would be accepted.
+    /// An error that names the accepted roots.
     fn outside(&self, path: &Path, access: Access) -> PathError {
         let roots = self.roots(access).iter().map(|root| root.path().to_owned()).collect();
         PathError::Outside { path: path.to_owned(), access, roots }

@@ -1,6 +1,6 @@
-//! `write`: makes a file, or replaces one that was read.
+//! `write`: creates a file, or replaces one that the task has read.
 
-mod writing;
+mod file_write;
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::read_tracker::ReadTracker;
 use crate::workspace::Workspace;
 use antiphon_toolbox::{ToolHandler, blocking};
 use antiphon_toolbox::{arguments, definition};
-use writing::Writing;
+use file_write::FileWrite;
 
 /// Largest file that is written or edited, in bytes.
 pub const FILE_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -26,7 +26,7 @@ what is there. A file that exists must have been read in this task, and not have
 Permissions are kept. To change a part of a file use edit: it is cheaper and safer. The result \
 shows what changed.";
 
-/// Makes a file, or replaces one that was read.
+/// Creates a file, or replaces one that the task has read.
 #[derive(Debug)]
 pub struct WriteTool {
     workspace: Arc<Workspace>,
@@ -43,7 +43,7 @@ struct Arguments {
 }
 
 impl WriteTool {
-    /// Writes within `workspace`, over what was `seen`.
+    /// Writes files in `workspace`. Replaces only versions recorded in `reads`.
     pub fn new(workspace: Arc<Workspace>, reads: Arc<ReadTracker>) -> Self {
         Self { workspace, reads }
     }
@@ -65,7 +65,7 @@ impl ToolHandler for WriteTool {
             let reason = format!("`content`: expected {FILE_BYTES_MAX} bytes at most");
             return Err(ToolError::InvalidArguments { tool: NAME.to_owned(), reason });
         }
-        let writing = Writing {
+        let writing = FileWrite {
             workspace: Arc::clone(&self.workspace),
             reads: Arc::clone(&self.reads),
             task_id: context.task_id,

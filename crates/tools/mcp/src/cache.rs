@@ -1,7 +1,7 @@
-//! Lists of tools, kept on disk: a server whose list is known is started when it is first called.
+//! Tool lists on disk: a server with a cached list starts at its first call.
 //!
-//! The list belongs to a configuration: with another one, it is as if there were none. A file that
-//! cannot be read or written is as good as none; nothing but time is lost.
+//! A cached list is valid for one configuration. A file that cannot be read counts as empty, and a
+//! failed write is logged; both cost only time.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,34 +12,35 @@ use antiphon_private_file::{Durability, parent_of, write_atomic};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Secrets, ServerConfig, ServerName};
-use crate::connection::Greeting;
+use crate::connection::Handshake;
+use crate::listed_tool::ListedTool;
 use crate::name::hash_text;
-use crate::offer::Offer;
 
 /// Largest file that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// Of another version, a file is not read.
+/// A file of another version counts as empty.
 const VERSION: u32 = 1;
 
-/// What is known of the servers.
+/// Cached tool lists of all servers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Known {
+pub(crate) struct ToolCache {
     version: u32,
-    servers: BTreeMap<ServerName, KnownServer>,
+    servers: BTreeMap<ServerName, CachedServer>,
 }
 
-/// What is known of one.
+/// Cached tool list of one server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct KnownServer {
-    /// Of the configuration the list was made with.
+struct CachedServer {
+    /// Hash of the configuration that the list belongs to.
     config: String,
-    /// What it understood.
-    greeting: Greeting,
-    tools: Vec<Offer>,
+    /// Handshake that succeeded.
+    #[serde(rename = "greeting")]
+    handshake: Handshake,
+    tools: Vec<ListedTool>,
 }
 
-impl Known {
+impl ToolCache {
     /// Reads a file. Blocks.
     pub(crate) fn load(path: &Path) -> Self {
         let read = || -> io::Result<Self> {
@@ -59,7 +60,7 @@ impl Known {
         }
     }
 
-    /// Writes a file, whole or not at all. Blocks.
+    /// Replaces the file atomically. Blocks.
     pub(crate) fn save(&self, path: &Path) {
         let write = || -> io::Result<()> {
             fs::create_dir_all(parent_of(path))?;
@@ -71,37 +72,37 @@ impl Known {
         }
     }
 
-    /// How to greet a server and which tools it has, if that is known for this configuration.
+    /// Handshake and tools of a server, if they are cached for this configuration.
     pub(crate) fn of(
         &self,
         server: &ServerName,
         config: &ServerConfig,
-    ) -> Option<(Greeting, &[Offer])> {
+    ) -> Option<(Handshake, &[ListedTool])> {
         let known = self.servers.get(server)?;
-        (known.config == key(config)).then_some((known.greeting, known.tools.as_slice()))
+        (known.config == key(config)).then_some((known.handshake, known.tools.as_slice()))
     }
 
-    /// Remembers this of a server. Whether it is news.
-    pub(crate) fn remember(
+    /// Stores the tools of a server. Returns whether anything changed.
+    pub(crate) fn store(
         &mut self,
         server: &ServerName,
         config: &ServerConfig,
-        greeting: Greeting,
-        tools: &[Offer],
+        handshake: Handshake,
+        tools: &[ListedTool],
     ) -> bool {
-        let known = KnownServer { config: key(config), greeting, tools: tools.to_vec() };
+        let known = CachedServer { config: key(config), handshake, tools: tools.to_vec() };
         let before = self.servers.insert(server.clone(), known.clone());
         before.as_ref() != Some(&known)
     }
 
-    /// Forgets the servers that are not among these.
-    pub(crate) fn keep_only(&mut self, wanted: impl Fn(&ServerName) -> bool) {
-        self.servers.retain(|server, _| wanted(server));
+    /// Removes the servers for which `wanted` returns false.
+    pub(crate) fn keep_only(&mut self, permitted: impl Fn(&ServerName) -> bool) {
+        self.servers.retain(|server, _| permitted(server));
     }
 }
 
 fn key(config: &ServerConfig) -> String {
-    hash_text(&config.identity(Secrets::LeftOut))
+    hash_text(&config.identity(Secrets::Excluded))
 }
 
 #[cfg(test)]
@@ -118,17 +119,17 @@ mod tests {
         let path = folder.path().join("deep/er/tools.json");
         let server: ServerName = "s".parse().unwrap();
         let one = config(r#"{"command":"one","env":{"KEY":"hunter2"}}"#);
-        let tool: Offer =
+        let tool: ListedTool =
             serde_json::from_str(r#"{"name":"t","description":"d","schema":{}}"#).unwrap();
-        let mut known = Known::load(&path);
+        let mut known = ToolCache::load(&path);
         assert_eq!(known.of(&server, &one), None);
-        assert!(known.remember(&server, &one, Greeting::Initialize, std::slice::from_ref(&tool)));
-        assert!(!known.remember(&server, &one, Greeting::Initialize, std::slice::from_ref(&tool)));
+        assert!(known.store(&server, &one, Handshake::Initialize, std::slice::from_ref(&tool)));
+        assert!(!known.store(&server, &one, Handshake::Initialize, std::slice::from_ref(&tool)));
         known.save(&path);
 
         assert!(!fs::read_to_string(&path).unwrap().contains("hunter2"));
-        let again = Known::load(&path);
-        assert_eq!(again.of(&server, &one), Some((Greeting::Initialize, [tool].as_slice())));
+        let again = ToolCache::load(&path);
+        assert_eq!(again.of(&server, &one), Some((Handshake::Initialize, [tool].as_slice())));
         for other in [r#"{"command":"two"}"#, r#"{"command":"one","allow":["x"]}"#] {
             assert_eq!(again.of(&server, &config(other)), None);
         }
@@ -140,8 +141,8 @@ mod tests {
         let path = folder.path().join("tools.json");
         for text in ["", "{", r#"{"version":99,"servers":{}}"#, r#"{"version":1,"servers":7}"#] {
             fs::write(&path, text).unwrap();
-            assert_eq!(Known::load(&path), Known::default());
+            assert_eq!(ToolCache::load(&path), ToolCache::default());
         }
-        Known::default().save(Path::new("/proc/no/such/place"));
+        ToolCache::default().save(Path::new("/proc/no/such/place"));
     }
 }

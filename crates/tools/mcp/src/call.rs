@@ -1,4 +1,4 @@
-//! One call of one tool.
+//! One call of a server's tool, with its deadlines.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,75 +22,76 @@ use crate::http::HttpError;
 use crate::traffic::InFlight;
 use crate::wire::RawArguments;
 
-/// How long telling a server that nobody waits any more may take.
-const GOODBYE_LIMIT: Duration = Duration::from_secs(5);
+/// Time limit for sending a cancellation to the server.
+const CANCEL_LIMIT: Duration = Duration::from_secs(5);
 
-/// Longest message of a server that is repeated, in characters.
+/// Longest error message of a server that is reported, in characters.
 const MESSAGE_CHARS_MAX: usize = 2000;
 
-/// What to call, with what, and for how long.
+/// Tool, arguments and time limits of a call.
 pub(crate) struct Call<'a> {
-    /// What the server calls the tool.
+    /// Name of the tool on the server.
     pub(crate) tool: &'a str,
     pub(crate) arguments: &'a RawJson,
     pub(crate) progress: Progress,
-    /// How long it may be silent.
+    /// Time limit between progress messages.
     pub(crate) timeout: Duration,
-    /// How long it may take.
+    /// Time limit for the whole call.
     pub(crate) timeout_max: Duration,
-    /// Owns what is left to do when the call is given up.
+    /// Owns the cancellation that is sent when the call is abandoned.
     pub(crate) tracker: &'a TaskTracker,
 }
 
-/// How a call ended.
-pub(crate) enum Ended {
-    /// With a result, good or bad.
+/// Outcome of a call.
+pub(crate) enum CallOutcome {
+    /// The server returned a result or an error.
     Answered(ToolResult),
-    /// It never reached the server.
+    /// The call did not reach the server, for this reason.
     NotSent(String),
-    /// The server went away, and nobody knows what it did.
+    /// The server closed the connection; the outcome is unknown.
     Lost,
-    /// It took too long.
+    /// A time limit expired.
     TimedOut {
-        /// How long it was waited for.
+        /// The limit that expired.
         after: Duration,
-        /// Whether anything came from the server meanwhile.
+        /// Whether the server sent no message at all during the call.
         silent: bool,
     },
 }
 
 impl Call<'_> {
-    /// Makes the call. Canceled, it tells the server so.
-    pub(crate) async fn make(self, connection: &Connection) -> Ended {
-        let in_flight = Arc::new(InFlight { progress: self.progress, moved: Notify::new() });
+    /// Makes the call. If this future is dropped, the server receives a cancellation.
+    pub(crate) async fn make(self, connection: &Connection) -> CallOutcome {
+        let in_flight =
+            Arc::new(InFlight { progress: self.progress, progress_received: Notify::new() });
         let mut params = CallToolRequestParams::new(self.tool.to_owned());
-        // Headers may be made from these; the body is made from the text.
+        // `rmcp` may derive headers from these; the body uses the raw text.
         params.arguments = self.arguments.to().ok();
         let mut request = CallToolRequest::new(params);
         request.extensions.insert(RawArguments(self.arguments.clone()));
         request.extensions.insert(Arc::clone(&in_flight));
-        let heard = connection.traffic.heard();
+        let messages_received = connection.traffic.messages_received();
         let sending = connection.peer.send_request_with_option(
             ClientRequest::CallToolRequest(request),
             PeerRequestOptions::no_options(),
         );
         let Ok(handle) = sending.await else {
-            return Ended::NotSent("it has just ended".to_owned());
+            return CallOutcome::NotSent("it has just ended".to_owned());
         };
-        let mut waiting = Waiting { handle: Some(handle), tracker: self.tracker };
+        let mut pending = PendingRequest { handle: Some(handle), tracker: self.tracker };
         let mut silence_ends = Instant::now() + self.timeout;
         let all_ends = Instant::now() + self.timeout_max;
         loop {
             let ends = silence_ends.min(all_ends);
             tokio::select! {
                 biased;
-                answer = waiting.answer() => return ended(answer),
-                () = in_flight.moved.notified() => silence_ends = Instant::now() + self.timeout,
-                () = connection.traffic.gone.cancelled() => return waiting.last_chance(),
+                answer = pending.answer() => return outcome(answer),
+                () = in_flight.progress_received.notified() => silence_ends = Instant::now() + self.timeout,
+                () = connection.traffic.closed.cancelled() => return pending.answer_or_lost(),
                 () = sleep_until(ends) => {
                     let after = if ends == all_ends { self.timeout_max } else { self.timeout };
-                    let silent = connection.traffic.heard() == heard;
-                    return Ended::TimedOut { after, silent };
+                    let silent = connection.traffic.messages_received() == messages_received;
+                    return CallOutcome::TimedOut { after, silent };
                 }
             }
         }
@@ -99,13 +100,13 @@ impl Call<'_> {
 
 type Answer = Result<ServerResult, ServiceError>;
 
-/// A request without an answer. Dropped, the server is told that nobody waits any more.
-struct Waiting<'a> {
+/// A request without an answer. On drop, sends a cancellation to the server.
+struct PendingRequest<'a> {
     handle: Option<RequestHandle<RoleClient>>,
     tracker: &'a TaskTracker,
 }
 
-impl Waiting<'_> {
+impl PendingRequest<'_> {
     /// Safe to cancel.
     async fn answer(&mut self) -> Answer {
         let Some(handle) = &mut self.handle else {
@@ -116,32 +117,32 @@ impl Waiting<'_> {
         answer
     }
 
-    /// The server is gone; its answer may have come before.
-    fn last_chance(&mut self) -> Ended {
+    /// The connection is closed, but the answer may have arrived before.
+    fn answer_or_lost(&mut self) -> CallOutcome {
         match self.handle.take().map(|mut handle| handle.rx.try_recv()) {
-            Some(Ok(answer)) => ended(answer),
-            Some(Err(_)) | None => Ended::Lost,
+            Some(Ok(answer)) => outcome(answer),
+            Some(Err(_)) | None => CallOutcome::Lost,
         }
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for PendingRequest<'_> {
     fn drop(&mut self) {
         let Some(handle) = self.handle.take() else {
             return;
         };
-        // Without a runtime there is no connection either.
+        // Without a runtime there is no connection to send on.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let reason = Some("nobody waits for it any more".to_owned());
-            let goodbye = tokio::time::timeout(GOODBYE_LIMIT, handle.cancel(reason));
-            self.tracker.spawn_on(goodbye, &runtime);
+            let reason = Some("the client canceled the call".to_owned());
+            let cancellation = tokio::time::timeout(CANCEL_LIMIT, handle.cancel(reason));
+            self.tracker.spawn_on(cancellation, &runtime);
         }
     }
 }
 
-fn ended(answer: Answer) -> Ended {
+fn outcome(answer: Answer) -> CallOutcome {
     match answer {
-        Ok(result) => answered(result),
+        Ok(result) => outcome_of(result),
         Err(ServiceError::McpError(error)) => {
             let message: String = visible(&error.message).chars().take(MESSAGE_CHARS_MAX).collect();
             failed(&format!("the server answered with an error: {message}"))
@@ -151,42 +152,42 @@ fn ended(answer: Answer) -> Ended {
                 failed("the answer is too large and was thrown away: ask for less")
             }
             Some(HttpError::Connect(reason)) => {
-                Ended::NotSent(format!("it cannot be reached: {reason}"))
+                CallOutcome::NotSent(format!("it cannot be reached: {reason}"))
             }
-            Some(HttpError::Broken(_)) | None => Ended::Lost,
+            Some(HttpError::Broken(_)) | None => CallOutcome::Lost,
             Some(cause) => failed(&format!("the server {cause}")),
         },
-        Err(_) => Ended::Lost,
+        Err(_) => CallOutcome::Lost,
     }
 }
 
-fn answered(result: ServerResult) -> Ended {
+fn outcome_of(result: ServerResult) -> CallOutcome {
     if let ServerResult::CallToolResult(result) = result {
-        return Ended::Answered(tool_result(result));
+        return CallOutcome::Answered(tool_result(result));
     }
     if matches!(result, ServerResult::EmptyResult(_) | ServerResult::TaskAckResult(_)) {
-        // Not even a list of nothing: some servers mean it.
-        return Ended::Answered(tool_result(CallToolResult::success(Vec::new())));
+        // Some servers omit the content of an empty result.
+        return CallOutcome::Answered(tool_result(CallToolResult::success(Vec::new())));
     }
     if matches!(result, ServerResult::InputRequiredResult(_)) {
         return failed(
-            "the server wants to ask somebody before it goes on, which is not supported: give it all \
-             it needs in the arguments, or use another tool",
+            "the server asks for user input, which is not supported: pass everything it needs in the \
+            arguments, or use another tool",
         );
     }
     if matches!(result, ServerResult::CreateTaskResult(_)) {
         return failed(
-            "the server wants to do this in the background, which is not supported: use another tool",
+            "the server runs this call in the background, which is not supported: use another tool",
         );
     }
     failed("the server's answer is not the result of a tool: it cannot be read")
 }
 
-fn failed(reason: &str) -> Ended {
-    Ended::Answered(ToolResult::failed(reason))
+fn failed(reason: &str) -> CallOutcome {
+    CallOutcome::Answered(ToolResult::failed(reason))
 }
 
-/// What is behind an error of a transport over HTTP.
+/// The HTTP error that caused a transport error, if it is one.
 pub(crate) fn http_cause(error: &DynamicTransportError) -> Option<&HttpError> {
     match error.error.downcast_ref::<StreamableHttpError<HttpError>>() {
         Some(StreamableHttpError::Client(cause)) => Some(cause),

@@ -1,4 +1,4 @@
-//! The tools of all servers at one moment. It does not change: a new list makes a new catalog.
+//! Immutable snapshot of the tools of all servers. A changed list yields a new catalog.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -6,36 +6,36 @@ use std::sync::Arc;
 use antiphon_core::{Effect, Tool, visible};
 
 use crate::config::{ServerConfig, ServerName};
+use crate::listed_tool::ListedTool;
 use crate::name::tool_name;
-use crate::offer::Offer;
 use crate::schema::Schema;
 
-/// Longest description of a tool, in bytes. The rest is cut off.
+/// Longest description of a tool, in bytes. The rest is truncated.
 pub const DESCRIPTION_BYTES_MAX: usize = 4096;
 
-/// Most that the tools of one server may take of a prompt, in bytes. The rest is left out: all agents
-/// would pay for it with every request.
+/// Most bytes of a prompt for the tools of one server. Further tools are omitted, because every
+/// request of every agent would pay for them.
 pub const LIST_BYTES_MAX: usize = 256 * 1024;
 
-/// One tool, ready to be shown and called.
+/// One tool that can be called.
 #[derive(Debug)]
-pub(crate) struct Entry {
-    /// As the model is told of it.
+pub(crate) struct CatalogEntry {
+    /// Definition for the model.
     pub(crate) tool: Tool,
-    /// Whose it is.
+    /// The server that runs the tool.
     pub(crate) server: ServerName,
-    /// What its server calls it.
-    pub(crate) offered: String,
+    /// Name of the tool on the server.
+    pub(crate) remote_name: String,
     pub(crate) effect: Effect,
     pub(crate) schema: Schema,
 }
 
-/// All tools, by the name the model uses: the order is that of the names.
+/// All tools by their name for the model, sorted by name.
 #[derive(Debug, Default)]
-pub(crate) struct Catalog(BTreeMap<String, Arc<Entry>>);
+pub(crate) struct Catalog(BTreeMap<String, Arc<CatalogEntry>>);
 
 impl Catalog {
-    pub(crate) fn new(lists: impl IntoIterator<Item = Arc<[Arc<Entry>]>>) -> Self {
+    pub(crate) fn new(lists: impl IntoIterator<Item = Arc<[Arc<CatalogEntry>]>>) -> Self {
         let entries = lists.into_iter().flat_map(|list| list.iter().cloned().collect::<Vec<_>>());
         Self(entries.map(|entry| (entry.tool.name.clone(), entry)).collect())
     }
@@ -44,26 +44,27 @@ impl Catalog {
         self.0.values().map(|entry| entry.tool.clone()).collect()
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<&Arc<Entry>> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Arc<CatalogEntry>> {
         self.0.get(name)
     }
 }
 
-/// What of a server's offers can be used.
+/// Catalog entries for the usable tools of a server. Logs the tools it omits.
 pub(crate) fn entries(
     server: &ServerName,
     config: &ServerConfig,
-    offers: &[Offer],
-) -> Arc<[Arc<Entry>]> {
-    let mut sorted: Vec<&Offer> = offers.iter().collect();
-    // A name that needed no change goes before one that was made to look like it.
-    sorted
-        .sort_by_key(|offer| (!tool_name(server, &offer.name).ends_with(&offer.name), &offer.name));
+    listed_tools: &[ListedTool],
+) -> Arc<[Arc<CatalogEntry>]> {
+    let mut sorted: Vec<&ListedTool> = listed_tools.iter().collect();
+    // An unchanged name wins over an adapted name that collides with it.
+    sorted.sort_by_key(|listed| {
+        (!tool_name(server, &listed.name).ends_with(&listed.name), &listed.name)
+    });
     let mut taken = HashSet::new();
     let mut bytes = 0;
     let mut entries = Vec::with_capacity(sorted.len());
-    for offer in sorted {
-        let entry = entry(server, config, offer).and_then(|entry| {
+    for listed in sorted {
+        let entry = entry(server, config, listed).and_then(|entry| {
             let tool = &entry.tool;
             let size = tool.name.len() + tool.description.len() + tool.parameters.as_str().len();
             if bytes + size > LIST_BYTES_MAX {
@@ -77,41 +78,51 @@ pub(crate) fn entries(
         });
         match entry {
             Ok(entry) => entries.push(Arc::new(entry)),
-            Err(reason) => left_out(server, &tool_name(server, &offer.name), &reason),
+            Err(reason) => log_omitted(server, &tool_name(server, &listed.name), &reason),
         }
     }
     entries.sort_by(|a, b| a.tool.name.cmp(&b.tool.name));
     entries.into()
 }
 
-fn entry(server: &ServerName, config: &ServerConfig, offer: &Offer) -> Result<Entry, String> {
-    let schema = Schema::read(&offer.schema)?;
-    let name = tool_name(server, &offer.name);
+fn entry(
+    server: &ServerName,
+    config: &ServerConfig,
+    listed: &ListedTool,
+) -> Result<CatalogEntry, String> {
+    let schema = Schema::read(&listed.schema)?;
+    let name = tool_name(server, &listed.name);
     if let Some(note) = &schema.note {
         tracing::warn!(mcp.server = %server, tool.name = %name, "cannot use its schema: {note}");
     }
     let tool = Tool {
         name,
-        description: description(server, offer, &schema),
+        description: description(server, listed, &schema),
         parameters: schema.shown.clone(),
     };
-    let effect = effect(config, offer);
-    Ok(Entry { tool, server: server.clone(), offered: offer.name.clone(), effect, schema })
+    let effect = effect(config, listed);
+    Ok(CatalogEntry {
+        tool,
+        server: server.clone(),
+        remote_name: listed.name.clone(),
+        effect,
+        schema,
+    })
 }
 
-/// What a tool does to the world: on the user's word, or on the server's if the user trusts it.
-fn effect(config: &ServerConfig, offer: &Offer) -> Effect {
-    if config.read_only.matches(&offer.name) || (config.trusted && offer.read_only) {
+/// Effect of a tool: from the configuration, or declared by the server if the user trusts it.
+fn effect(config: &ServerConfig, listed: &ListedTool) -> Effect {
+    if config.read_only.matches(&listed.name) || (config.trusted && listed.read_only) {
         Effect::ReadOnly
-    } else if config.trusted && offer.idempotent {
+    } else if config.trusted && listed.idempotent {
         Effect::Idempotent
     } else {
         Effect::SideEffect
     }
 }
 
-fn description(server: &ServerName, offer: &Offer, schema: &Schema) -> String {
-    let mut text = visible(&offer.description);
+fn description(server: &ServerName, listed: &ListedTool, schema: &Schema) -> String {
+    let mut text = visible(&listed.description);
     if text.len() > DESCRIPTION_BYTES_MAX {
         text.truncate(text.floor_char_boundary(DESCRIPTION_BYTES_MAX));
         text.push_str(" […]");
@@ -125,7 +136,7 @@ fn description(server: &ServerName, offer: &Offer, schema: &Schema) -> String {
     format!("[from the MCP server `{server}`] {}{note}", text.trim())
 }
 
-fn left_out(server: &ServerName, tool: &str, reason: &str) {
+fn log_omitted(server: &ServerName, tool: &str, reason: &str) {
     tracing::warn!(mcp.server = %server, tool.name = %tool, "a tool is left out: {reason}");
 }
 
@@ -139,8 +150,8 @@ mod tests {
         serde_json::from_str(text).unwrap()
     }
 
-    fn offer(name: &str) -> Offer {
-        Offer {
+    fn listed(name: &str) -> ListedTool {
+        ListedTool {
             name: name.to_owned(),
             description: "does\u{200b} things".to_owned(),
             schema: json!({"type": "object"}).as_object().unwrap().clone(),
@@ -151,7 +162,7 @@ mod tests {
 
     fn effects(config: &ServerConfig) -> Vec<Effect> {
         let server = "s".parse().unwrap();
-        let list = entries(&server, config, &[offer("a"), offer("b")]);
+        let list = entries(&server, config, &[listed("a"), listed("b")]);
         list.iter().map(|entry| entry.effect).collect()
     }
 
@@ -169,29 +180,29 @@ mod tests {
     fn of_two_tools_with_one_name_the_one_that_had_it_first_stays() {
         let server: ServerName = "s".parse().unwrap();
         let disguised = tool_name(&server, "a b").strip_prefix("mcp__s__").unwrap().to_owned();
-        let offers = [offer("a b"), offer(&disguised), offer(&disguised)];
-        let list = entries(&server, &config(r#"{"command":"x"}"#), &offers);
-        let offered: Vec<&str> = list.iter().map(|entry| entry.offered.as_str()).collect();
-        assert_eq!(offered, [disguised.as_str()]);
+        let listed_tools = [listed("a b"), listed(&disguised), listed(&disguised)];
+        let list = entries(&server, &config(r#"{"command":"x"}"#), &listed_tools);
+        let remote_name: Vec<&str> = list.iter().map(|entry| entry.remote_name.as_str()).collect();
+        assert_eq!(remote_name, [disguised.as_str()]);
     }
 
     #[test]
     fn the_list_as_a_whole_is_bounded() {
-        let offers: Vec<Offer> = (0..200)
-            .map(|i| Offer { description: "x".repeat(4000), ..offer(&format!("t{i:03}")) })
+        let listed_tools: Vec<ListedTool> = (0..200)
+            .map(|i| ListedTool { description: "x".repeat(4000), ..listed(&format!("t{i:03}")) })
             .collect();
-        let list = entries(&"s".parse().unwrap(), &config(r#"{"command":"x"}"#), &offers);
+        let list = entries(&"s".parse().unwrap(), &config(r#"{"command":"x"}"#), &listed_tools);
         let bytes: usize = list.iter().map(|entry| entry.tool.description.len()).sum();
         assert!(list.len() > 50 && bytes < LIST_BYTES_MAX, "{}", list.len());
-        assert_eq!(list[0].offered, "t000");
+        assert_eq!(list[0].remote_name, "t000");
     }
 
     #[test]
     fn descriptions_are_labeled_bounded_and_visible() {
-        let mut long = offer("long");
+        let mut long = listed("long");
         long.description = "ä".repeat(DESCRIPTION_BYTES_MAX);
         let server: ServerName = "s".parse().unwrap();
-        let list = entries(&server, &config(r#"{"command":"x"}"#), &[offer("a"), long]);
+        let list = entries(&server, &config(r#"{"command":"x"}"#), &[listed("a"), long]);
         assert_eq!(list[0].tool.description, "[from the MCP server `s`] does things");
         assert!(list[1].tool.description.len() < DESCRIPTION_BYTES_MAX + 100);
         assert!(list[1].tool.description.ends_with("[…]"));

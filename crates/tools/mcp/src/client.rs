@@ -1,7 +1,7 @@
-//! What we are to a server, and what we do when it asks for something.
+//! The client side of a connection: capabilities, and answers to requests of the server.
 //!
-//! It may ask where the workspace is. Asking for a model's answer or for a person's is declined: a
-//! tool's server gets no say beyond its results.
+//! A server may ask for the workspace. The client declines requests for a model's answer
+//! (sampling) and for user input (elicitation).
 
 use std::path::Path;
 
@@ -9,17 +9,17 @@ use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVers
 use rmcp::service::RequestContext;
 use rmcp::{ClientHandler, ErrorData, RoleClient};
 
-/// Our side of a connection.
+/// Client handler of one connection.
 #[derive(Debug, Clone)]
 pub(crate) struct McpClient {
-    /// The workspace as an address, if servers may know it.
+    /// The workspace as a `file:` URL, if servers may know it.
     root: Option<String>,
 }
 
 impl McpClient {
     pub(crate) fn new(workspace: Option<&Path>) -> Self {
         let root = workspace.and_then(|path| reqwest::Url::from_directory_path(path).ok());
-        // A folder is named without the slash at its end, as most clients do.
+        // Without the trailing slash, like most clients.
         Self { root: root.map(|url| url.as_str().trim_end_matches('/').to_owned()) }
     }
 }

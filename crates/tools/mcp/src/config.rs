@@ -1,5 +1,5 @@
-//! Which servers there are, as plain values. They start programs and send keys: only the user's own
-//! configuration may hold them, never a project's.
+//! Configuration of servers. Servers start programs and send keys, so only the user's own
+//! configuration may define them, never a project's.
 
 mod table;
 
@@ -18,136 +18,136 @@ use crate::globs::ToolGlobs;
 /// Most servers in a configuration.
 pub const SERVERS_MAX: usize = 64;
 
-/// Longest name of a server, in bytes. The rest of a tool's 64 is for the tool.
+/// Longest name of a server, in bytes. The rest of a tool name's 64 bytes is for the tool.
 pub const SERVER_NAME_BYTES_MAX: usize = 24;
 
-/// Servers by name.
+/// Configured servers by name.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct McpConfig(pub BTreeMap<ServerName, ServerConfig>);
 
-/// What a server is called: letters, digits, `-` and single `_` between them. It becomes a part of
-/// its tools' names.
+/// Name of a server: letters, digits, `-` and single `_` between them. It is part of the names of
+/// its tools.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct ServerName(String);
 
-/// One server.
+/// Configuration of one server.
 #[derive(Debug, Clone)]
 pub struct ServerConfig {
-    /// How to reach it.
+    /// How to start or reach the server.
     pub launch: Launch,
-    /// The tools to offer; empty means all.
+    /// Tools to use; empty means all.
     pub allow: ToolGlobs,
-    /// The tools not to offer, whatever `allow` says.
+    /// Tools not to use; overrides `allow`.
     pub deny: ToolGlobs,
-    /// The tools that change nothing, on the user's word.
+    /// Tools that the user declares free of effects.
     pub read_only: ToolGlobs,
-    /// Believe what the server says of its own tools: which change nothing, which may be repeated.
+    /// Trust the effects that the server declares: read-only and idempotent tools.
     pub trusted: bool,
-    /// How long a call may be silent.
+    /// Time limit of a call between progress messages.
     pub timeout: Duration,
-    /// How long a call may take at most, however much progress it reports.
+    /// Time limit of a call, whatever progress it reports.
     pub timeout_max: Duration,
-    /// How long the server may take to start and to list its tools.
+    /// Time limit for starting the server and listing its tools.
     pub start_timeout: Duration,
 }
 
 /// How a server is reached.
 #[derive(Debug, Clone)]
 pub enum Launch {
-    /// As a child process that speaks over its standard streams.
+    /// A child process, over its standard streams.
     Stdio(StdioConfig),
-    /// At an address.
+    /// An HTTP server.
     Http(HttpConfig),
 }
 
-/// A server that is a program.
+/// A server that runs as a child process.
 #[derive(Debug, Clone)]
 pub struct StdioConfig {
-    /// The program.
+    /// Program to start, by path or by name on `PATH`.
     pub command: String,
-    /// Its arguments.
+    /// Arguments of the program.
     pub args: Vec<String>,
-    /// Variables it gets beside the few that everybody gets.
+    /// Variables to set, in addition to the inherited ones.
     pub env: BTreeMap<String, SecretString>,
-    /// Names of variables it inherits from us beside these.
+    /// Names of further variables to inherit from this process.
     pub inherit_env: Vec<String>,
-    /// The folder it starts in; ours if absent.
+    /// Working folder; that of this process if absent.
     pub cwd: Option<PathBuf>,
 }
 
-/// A server at an address.
+/// A server that is reached over HTTP.
 #[derive(Debug, Clone)]
 pub struct HttpConfig {
-    /// Where it is.
+    /// Address of the server.
     pub url: Url,
-    /// Headers of every request.
+    /// Headers to send with every request.
     pub headers: BTreeMap<String, SecretString>,
-    /// The variable that holds the token it wants.
+    /// Variable that holds the bearer token.
     pub bearer_token_env: Option<String>,
 }
 
-/// Why a text or a table does not describe servers.
+/// Why a configuration of servers is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// Not a name.
+    /// Invalid name of a server.
     #[error(
         "`{found}` cannot name an MCP server: use 1 to {SERVER_NAME_BYTES_MAX} letters, digits, `-` and \
          single `_` between them"
     )]
     Name {
-        /// The text.
+        /// The invalid name.
         found: String,
     },
-    /// Neither a program nor an address, or both.
+    /// Neither `command` nor `url`, or both.
     #[error("an MCP server has either a `command` or a `url`")]
     Launch,
-    /// A field of the other kind of server.
+    /// The field belongs to the other kind of server.
     #[error("`{field}` does not belong to an MCP server with a `{kind}`")]
     Misplaced {
-        /// The field.
+        /// Name of the misplaced field.
         field: &'static str,
-        /// What the server has.
+        /// `command` or `url`, whichever the server has.
         kind: &'static str,
     },
-    /// Not an address, or one that keys must not go to.
+    /// Invalid URL, or one that keys must not be sent to.
     #[error("the `url` of an MCP server {reason}")]
     Url {
-        /// What is wrong with it.
+        /// What is wrong with the URL.
         reason: String,
     },
-    /// Not a header, or one that is ours to set.
+    /// Invalid header, or one that Antiphon sets.
     #[error("the header `{name}` {reason}")]
     Header {
-        /// The header.
+        /// Name of the header.
         name: String,
-        /// What is wrong with it.
+        /// What is wrong with the header.
         reason: &'static str,
     },
-    /// Not a variable.
+    /// Invalid name of a variable.
     #[error("`{name}` cannot name a variable of the environment")]
     Variable {
-        /// The text.
+        /// The invalid name.
         name: String,
     },
-    /// Zero, or longer than a day, or out of order.
+    /// A time limit of zero, longer than a day, or less than another limit.
     #[error("`{field}` {reason}")]
     Seconds {
-        /// The field.
+        /// Name of the field.
         field: &'static str,
-        /// What is wrong with it.
+        /// What is wrong with the value.
         reason: &'static str,
     },
-    /// More than [`SERVERS_MAX`].
+    /// More than [`SERVERS_MAX`] servers.
     #[error("{found} MCP servers are configured, at most {SERVERS_MAX} can be")]
     TooMany {
-        /// How many.
+        /// Number of configured servers.
         found: usize,
     },
 }
 
 impl ServerName {
-    /// The name.
+    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -158,7 +158,7 @@ impl FromStr for ServerName {
 
     fn from_str(text: &str) -> Result<Self, ConfigError> {
         let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
-        // `__` separates a server from its tool: with it in a name, two could claim one tool.
+        // `__` separates server and tool: inside a name it would make tool names ambiguous.
         let good = (1..=SERVER_NAME_BYTES_MAX).contains(&text.len())
             && text.bytes().all(plain)
             && !text.contains("__")
@@ -196,31 +196,31 @@ impl<'de> Deserialize<'de> for ServerConfig {
     }
 }
 
-/// Secrets are compared by what they are: this serves tests and change detection.
+/// Compares secrets by value, for tests and change detection.
 impl PartialEq for ServerConfig {
     fn eq(&self, other: &Self) -> bool {
-        self.identity(Secrets::Compared) == other.identity(Secrets::Compared)
+        self.identity(Secrets::Included) == other.identity(Secrets::Included)
             && (self.read_only == other.read_only && self.trusted == other.trusted)
             && (self.timeout, self.timeout_max, self.start_timeout)
                 == (other.timeout, other.timeout_max, other.start_timeout)
     }
 }
 
-/// Whether the values of variables and headers are a part of an identity.
+/// Whether the identity includes the values of variables and headers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Secrets {
-    Compared,
-    LeftOut,
+    Included,
+    Excluded,
 }
 
 impl ServerConfig {
-    /// What decides which tools the server offers, as one text. Without secrets it may be hashed
-    /// and written down.
+    /// The settings that determine which tools the server offers, as one text. Without secrets it
+    /// may be hashed and stored.
     pub(crate) fn identity(&self, secrets: Secrets) -> String {
         let shown = |values: &BTreeMap<String, SecretString>| -> Vec<String> {
             let show = |(name, value): (&String, &SecretString)| match secrets {
-                Secrets::Compared => format!("{name}={}", value.expose_secret()),
-                Secrets::LeftOut => name.clone(),
+                Secrets::Included => format!("{name}={}", value.expose_secret()),
+                Secrets::Excluded => name.clone(),
             };
             values.iter().map(show).collect()
         };

@@ -1,4 +1,4 @@
-//! A conversation with one server, from the first word.
+//! A connection to one server, from the handshake to the close.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,50 +25,50 @@ use crate::process::{ProcessGroup, ServerProcess};
 use crate::stdio::StdioTransport;
 use crate::traffic::Traffic;
 
-/// How long the last answers of a server that has ended are waited for.
+/// How long to wait for the last answers after the process has exited.
 const LAST_ANSWERS_LIMIT: Duration = Duration::from_millis(500);
 
-/// How long the protocol's machinery may take to end.
+/// Time limit for closing the `rmcp` service.
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 
-/// Longest message of a server that is repeated, in characters.
-const SAID_CHARS_MAX: usize = 200;
+/// Longest error message of a server that is reported, in characters.
+const MESSAGE_CHARS_MAX: usize = 200;
 
-/// What all connections are made with.
-pub(crate) struct Surroundings {
+/// Settings shared by all connections.
+pub(crate) struct ConnectionContext {
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) workspace: Option<std::path::PathBuf>,
-    /// An error is why there is no HTTP.
+    /// The HTTP client, or why it could not be created.
     pub(crate) http: Result<Http, String>,
 }
 
-/// What calls need of a connection.
+/// The part of a connection that calls use.
 pub(crate) struct Connection {
     pub(crate) peer: Peer<RoleClient>,
     pub(crate) traffic: Arc<Traffic>,
-    /// Absent for a server at an address.
+    /// Absent for an HTTP server.
     pub(crate) group: Option<Arc<ProcessGroup>>,
 }
 
-/// A connection together with what keeps it up. Dropped, the server's process is killed.
-pub(crate) struct Open {
+/// A connection with the resources it owns. On drop, kills the server's process.
+pub(crate) struct OpenConnection {
     pub(crate) connection: Arc<Connection>,
     service: RunningService<RoleClient, McpClient>,
     process: Option<ServerProcess>,
 }
 
-/// Which of the two protocols a server is greeted in.
+/// Which of the two protocols the client starts with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Greeting {
-    /// The newer one, and the older one if the server does not know it.
+pub(crate) enum Handshake {
+    /// The newer protocol, then the older one if the server does not support it.
     Either,
-    /// The older one alone.
+    /// The older protocol only.
     Initialize,
 }
 
-impl Greeting {
-    /// The one to try when this one is not taken.
+impl Handshake {
+    /// The handshake to try after this one failed.
     pub(crate) fn other(self) -> Self {
         match self {
             Self::Either => Self::Initialize,
@@ -77,66 +77,67 @@ impl Greeting {
     }
 }
 
-/// Why there is no connection.
+/// Why a connection could not be opened.
 #[derive(Debug)]
 pub(crate) enum OpenError {
-    /// Another greeting would not help.
-    Hopeless(String),
-    /// The server did not take the greeting.
+    /// Another handshake would not help.
+    Permanent(String),
+    /// The server rejected the handshake.
     Refused(String),
 }
 
-impl Open {
-    /// Starts or calls a server and greets it. Whoever calls this sets a time limit; canceled, the
-    /// server's process is killed.
+impl OpenConnection {
+    /// Starts or contacts a server and performs the handshake. The caller sets a time limit. If
+    /// this future is dropped, the server's process is killed.
     pub(crate) async fn new(
         server: &ServerName,
         config: &ServerConfig,
-        surroundings: &Surroundings,
-        greeting: Greeting,
+        connection_context: &ConnectionContext,
+        handshake: Handshake,
         started: impl FnOnce(Arc<ProcessGroup>),
     ) -> Result<Self, OpenError> {
         let traffic = Arc::new(Traffic::new(server.clone()));
-        let workspace = surroundings.workspace.as_deref();
+        let workspace = connection_context.workspace.as_deref();
         match &config.launch {
             Launch::Stdio(stdio) => {
                 let started_process =
-                    ServerProcess::start(server, stdio, &surroundings.environment);
+                    ServerProcess::start(server, stdio, &connection_context.environment);
                 let (process, input, output) = started_process.map_err(|error| {
-                    OpenError::Hopeless(format!("`{}` cannot be started: {error}", stdio.command))
+                    OpenError::Permanent(format!("`{}` cannot be started: {error}", stdio.command))
                 })?;
                 started(process.group());
                 let transport = StdioTransport::new(input, output);
-                Self::greet(transport, traffic, workspace, greeting, Some(process)).await
+                Self::perform_handshake(transport, traffic, workspace, handshake, Some(process))
+                    .await
             }
             Launch::Http(http) => {
-                let transport = surroundings
+                let transport = connection_context
                     .http
                     .clone()
-                    .and_then(|client| client.transport(http, &surroundings.environment))
-                    .map_err(OpenError::Hopeless)?;
-                Self::greet(transport, traffic, workspace, greeting, None).await
+                    .and_then(|client| client.transport(http, &connection_context.environment))
+                    .map_err(OpenError::Permanent)?;
+                Self::perform_handshake(transport, traffic, workspace, handshake, None).await
             }
         }
     }
 
-    async fn greet(
+    async fn perform_handshake(
         transport: impl Transport<RoleClient> + 'static,
         traffic: Arc<Traffic>,
         workspace: Option<&Path>,
-        greeting: Greeting,
+        handshake: Handshake,
         process: Option<ServerProcess>,
     ) -> Result<Self, OpenError> {
-        let lifecycle = match greeting {
-            Greeting::Either => ClientLifecycleMode::Auto {
+        let lifecycle = match handshake {
+            Handshake::Either => ClientLifecycleMode::Auto {
                 preferred_versions: vec![ProtocolVersion::V_2026_07_28],
                 legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
             },
-            Greeting::Initialize => ClientLifecycleMode::Initialize,
+            Handshake::Initialize => ClientLifecycleMode::Initialize,
         };
         let guard = Guard::new(transport, Arc::clone(&traffic));
         let client = McpClient::new(workspace);
-        // Boxed: it is large, and waits in many places.
+        // Boxed: the future is large.
         match Box::pin(serve_client_with_lifecycle(client, guard, lifecycle)).await {
             Ok(service) => {
                 let connection = Connection {
@@ -153,17 +154,21 @@ impl Open {
                     Some(HttpError::Connect(_) | HttpError::Unauthorized(_) | HttpError::Moved(_))
                 );
                 let reason = match process {
-                    Some(process) => format!("{reason}; it {}", process.leave().await),
+                    Some(process) => format!("{reason}; it {}", process.stop().await),
                     None => reason,
                 };
-                Err(if hopeless { OpenError::Hopeless(reason) } else { OpenError::Refused(reason) })
+                Err(if hopeless {
+                    OpenError::Permanent(reason)
+                } else {
+                    OpenError::Refused(reason)
+                })
             }
         }
     }
 
-    /// Which greeting to use for this server the next time.
-    pub(crate) fn greeting(&self) -> Greeting {
-        if self.is_stateless() { Greeting::Either } else { Greeting::Initialize }
+    /// The handshake to use for this server at the next start.
+    pub(crate) fn handshake(&self) -> Handshake {
+        if self.is_stateless() { Handshake::Either } else { Handshake::Initialize }
     }
 
     fn is_stateless(&self) -> bool {
@@ -171,7 +176,8 @@ impl Open {
         info.is_some_and(|info| !info.protocol_version.has_initialize())
     }
 
-    /// Asks a server of the newer protocol to say when its tools change; others do so unasked.
+    /// Subscribes to changes of the tool list. Servers of the older protocol send them without a
+    /// subscription.
     pub(crate) async fn listen(&self) -> Option<Subscription> {
         let info = self.connection.peer.peer_info()?;
         let tells =
@@ -184,34 +190,34 @@ impl Open {
         answer.inspect_err(|error| tracing::debug!("no news of tools: {error}")).ok()
     }
 
-    /// Waits until the server is no longer there. Safe to cancel.
-    pub(crate) async fn gone(&mut self) {
-        let gone = &self.connection.traffic.gone;
+    /// Waits until the server has disconnected or exited. Safe to cancel.
+    pub(crate) async fn closed(&mut self) {
+        let closed = &self.connection.traffic.closed;
         match &mut self.process {
             Some(process) => tokio::select! {
-                () = gone.cancelled() => {}
-                () = process.ended() => {
-                    // Its last answers may still be on their way.
-                    let _ = timeout(LAST_ANSWERS_LIMIT, gone.cancelled()).await;
+                () = closed.cancelled() => {}
+                () = process.wait_for_exit() => {
+                    // The last answers may still arrive.
+                    let _ = timeout(LAST_ANSWERS_LIMIT, closed.cancelled()).await;
                 }
             },
-            None => gone.cancelled().await,
+            None => closed.cancelled().await,
         }
     }
 
-    /// Says goodbye and ends the server's process. Says how it ended.
+    /// Closes the connection and stops the server's process. Returns how the server ended.
     pub(crate) async fn close(mut self) -> String {
-        self.connection.traffic.gone.cancel();
-        // What its tasks come to is of no interest any more.
+        self.connection.traffic.closed.cancel();
+        // The result of the service does not matter any more.
         let _ = self.service.close_with_timeout(CLOSE_LIMIT).await;
         match self.process.take() {
-            Some(process) => process.leave().await,
+            Some(process) => process.stop().await,
             None => "closed the connection".to_owned(),
         }
     }
 }
 
-/// What is behind an error of a transport over HTTP.
+/// The HTTP error that caused a failed handshake, if it is one.
 fn http_error(error: &ClientInitializeError) -> Option<&HttpError> {
     if let ClientInitializeError::TransportError { error, .. } = error {
         return http_cause(error);
@@ -222,7 +228,7 @@ fn http_error(error: &ClientInitializeError) -> Option<&HttpError> {
     None
 }
 
-/// Why a greeting was not taken.
+/// Describes why the handshake failed.
 fn refusal(error: &ClientInitializeError) -> String {
     if let Some(cause) = http_error(error) {
         return cause.to_string();
@@ -231,10 +237,10 @@ fn refusal(error: &ClientInitializeError) -> String {
         return refusal(fallback);
     }
     if let ClientInitializeError::JsonRpcError(error) = error {
-        return format!("it refused the connection: {}", said(&error.message));
+        return format!("it refused the connection: {}", message_text(&error.message));
     }
     if matches!(error, ClientInitializeError::NoCompatibleProtocolVersion { .. }) {
-        return "it speaks no version of the protocol that is known here".to_owned();
+        return "it supports no protocol version that Antiphon supports".to_owned();
     }
     let closed = matches!(
         error,
@@ -244,10 +250,10 @@ fn refusal(error: &ClientInitializeError) -> String {
     reason.to_owned()
 }
 
-/// Why a list could not be had.
+/// Describes why the tools could not be listed.
 pub(crate) fn list_failure(error: &ServiceError) -> String {
     if let ServiceError::McpError(error) = error {
-        return format!("it would not list its tools: {}", said(&error.message));
+        return format!("it refused to list its tools: {}", message_text(&error.message));
     }
     if let ServiceError::TransportSend(error) = error
         && let Some(cause) = http_cause(error)
@@ -260,7 +266,7 @@ pub(crate) fn list_failure(error: &ServiceError) -> String {
     "its list of tools cannot be read".to_owned()
 }
 
-/// The words of a server, as far as they are repeated.
-fn said(message: &str) -> String {
-    visible(message).chars().take(SAID_CHARS_MAX).collect()
+/// A message of the server, without hidden characters and shortened.
+fn message_text(message: &str) -> String {
+    visible(message).chars().take(MESSAGE_CHARS_MAX).collect()
 }

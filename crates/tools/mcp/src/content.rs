@@ -1,6 +1,6 @@
-//! What a server answers, as what a model reads.
+//! Converts the result of a server into a result for the model.
 //!
-//! Nothing is dropped in silence: what cannot be shown is described, and what is cut says so.
+//! Nothing is dropped silently: unsupported content is described, and truncated content is marked.
 
 use antiphon_core::{ImageBlock, InputBlock, ToolResult, visible};
 use base64::Engine as _;
@@ -13,12 +13,12 @@ pub const TEXT_BYTES_MAX: usize = 256 * 1024;
 /// Most blocks in a result.
 pub const BLOCKS_MAX: usize = 64;
 
-/// Longest address, name or type that is repeated, in characters.
+/// Longest URI, name or type that is quoted, in characters.
 const LABEL_CHARS_MAX: usize = 300;
 
-/// Turns an answer into a result.
+/// Converts an answer into a tool result.
 pub(crate) fn tool_result(answer: CallToolResult) -> ToolResult {
-    let mut shown = Shown { blocks: Vec::new(), text_bytes: 0, cut_bytes: 0 };
+    let mut shown = ResultContent { blocks: Vec::new(), text_bytes: 0, cut_bytes: 0 };
     let blocks = answer.content.len();
     for block in answer.content.into_iter().take(BLOCKS_MAX) {
         shown.add(block);
@@ -42,13 +42,13 @@ pub(crate) fn tool_result(answer: CallToolResult) -> ToolResult {
     ToolResult { content: shown.blocks, is_error: answer.is_error == Some(true) }
 }
 
-struct Shown {
+struct ResultContent {
     blocks: Vec<InputBlock>,
     text_bytes: usize,
     cut_bytes: usize,
 }
 
-impl Shown {
+impl ResultContent {
     fn add(&mut self, block: ContentBlock) {
         match block {
             ContentBlock::Text(text) => self.text(&text.text),
@@ -61,7 +61,7 @@ impl Shown {
             }
             ContentBlock::Resource(embedded) => self.resource(embedded.resource),
             ContentBlock::ResourceLink(link) => self.note(link_text(&link)),
-            // The library may learn new kinds before we do.
+            // A newer `rmcp` may add kinds.
             _ => self.note("[content of a kind that cannot be shown]".to_owned()),
         }
     }
@@ -99,7 +99,7 @@ impl Shown {
         }
     }
 
-    /// Text of the server, as far as there is room.
+    /// Adds text of the server, up to [`TEXT_BYTES_MAX`].
     fn text(&mut self, text: &str) {
         let mut text = visible(text);
         let room = TEXT_BYTES_MAX - self.text_bytes;
@@ -114,7 +114,7 @@ impl Shown {
         }
     }
 
-    /// Words of our own.
+    /// Adds a note that is not from the server.
     fn note(&mut self, text: String) {
         self.blocks.push(InputBlock::text(text));
     }
@@ -133,7 +133,7 @@ fn link_text(link: &Resource) -> String {
     parts.join(", ") + "]"
 }
 
-/// Text of a server within words of our own: on one line, and without the bracket that ends them.
+/// Text of a server for use in a note: on one line, and without the closing bracket of notes.
 fn label(text: &str) -> String {
     let plain = |c: char| if c.is_whitespace() || c == ']' { ' ' } else { c };
     visible(text).chars().map(plain).take(LABEL_CHARS_MAX).collect()

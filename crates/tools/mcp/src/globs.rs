@@ -5,25 +5,25 @@ use std::fmt;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde::{Deserialize, Deserializer, de};
 
-/// Patterns, checked when they are read. Empty matches nothing.
+/// Validated patterns. An empty list matches nothing.
 #[derive(Clone, Default)]
 pub struct ToolGlobs {
     patterns: Vec<String>,
     set: GlobSet,
 }
 
-/// Why a text is no pattern.
+/// A pattern with a syntax error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{pattern}` is not a pattern for tools: {reason}")]
 pub struct GlobError {
-    /// The text.
+    /// The invalid pattern.
     pub pattern: String,
-    /// What is wrong with it.
+    /// Description of the syntax error.
     pub reason: String,
 }
 
 impl ToolGlobs {
-    /// Reads patterns.
+    /// Parses patterns.
     pub fn new<I>(patterns: I) -> Result<Self, GlobError>
     where
         I: IntoIterator<Item: Into<String>>,
@@ -44,17 +44,17 @@ impl ToolGlobs {
         Ok(Self { patterns, set: built })
     }
 
-    /// Whether one of them matches the whole name.
+    /// Whether a pattern matches the whole name of the tool.
     pub fn matches(&self, tool: &str) -> bool {
         self.set.is_match(tool)
     }
 
-    /// Whether there is none.
+    /// Whether there are no patterns.
     pub fn is_empty(&self) -> bool {
         self.patterns.is_empty()
     }
 
-    /// As they were written.
+    /// The patterns as configured.
     pub fn patterns(&self) -> &[String] {
         &self.patterns
     }

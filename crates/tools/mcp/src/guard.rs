@@ -1,5 +1,5 @@
-//! Stands between a server and the protocol: sets the pace, bounds the server's requests, and takes
-//! out what is not for the protocol's machinery.
+//! Wraps a transport: limits the message rate, bounds the server's requests, and filters out
+//! messages that `rmcp` need not see.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,31 +8,31 @@ use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 
-use crate::pace::Pace;
+use crate::rate_limiter::RateLimiter;
 use crate::traffic::Traffic;
 
-/// Requests of a server that may wait for our answer. Further ones are ignored: a server that does
-/// not read our answers must not make us keep them.
+/// Unanswered requests of a server. Further ones are ignored: a server that does not read answers
+/// must not fill the client's memory.
 pub const REQUESTS_MAX: usize = 16;
 
-/// A transport, watched.
+/// A transport with limits.
 pub(crate) struct Guard<T> {
     inner: T,
     traffic: Arc<Traffic>,
-    pace: Pace,
-    /// Came too fast, and waits for its turn.
-    held: Option<ServerJsonRpcMessage>,
+    rate_limiter: RateLimiter,
+    /// A received message that waits for the rate limiter.
+    delayed: Option<ServerJsonRpcMessage>,
 }
 
 impl<T> Guard<T> {
     pub(crate) fn new(inner: T, traffic: Arc<Traffic>) -> Self {
-        Self { inner, traffic, pace: Pace::of_messages(), held: None }
+        Self { inner, traffic, rate_limiter: RateLimiter::for_messages(), delayed: None }
     }
 }
 
 impl<T> Drop for Guard<T> {
     fn drop(&mut self) {
-        self.traffic.gone.cancel();
+        self.traffic.closed.cancel();
     }
 }
 
@@ -47,28 +47,28 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Guard<T> {
         &mut self,
         message: ClientJsonRpcMessage,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let place = self.traffic.leaving(&message);
+        let slot = self.traffic.on_send(&message);
         let sending = self.inner.send(message);
         async move {
             let sent = sending.await;
-            drop(place);
+            drop(slot);
             sent
         }
     }
 
-    /// Safe to cancel: a message that waits for its turn is held.
+    /// Safe to cancel: a message that waits for the rate limiter is kept.
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
-            if self.held.is_none() {
-                self.held = self.inner.receive().await;
+            if self.delayed.is_none() {
+                self.delayed = self.inner.receive().await;
             }
-            if self.held.is_none() {
-                self.traffic.gone.cancel();
+            if self.delayed.is_none() {
+                self.traffic.closed.cancel();
                 return None;
             }
-            self.pace.taken(1).await;
+            self.rate_limiter.acquire(1).await;
             if let Some(message) =
-                self.held.take().and_then(|message| self.traffic.arrived(message))
+                self.delayed.take().and_then(|message| self.traffic.on_receive(message))
             {
                 return Some(message);
             }
@@ -76,7 +76,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Guard<T> {
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {
-        self.traffic.gone.cancel();
+        self.traffic.closed.cancel();
         self.inner.close().await
     }
 }

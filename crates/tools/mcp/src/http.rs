@@ -1,8 +1,8 @@
-//! HTTP as the protocol wants it, over the client everything else uses: one TLS stack, one pool.
+//! The protocol over HTTP, with the HTTP client of the other crates: one TLS stack, one pool.
 //!
-//! Sessions, resuming and starting anew are `rmcp`'s; what is ours are the limits. Answers have a
-//! largest size, redirects lead nowhere else, keys are in no log, and there is no `Origin`: we are no
-//! browser.
+//! `rmcp` handles sessions, resuming and restarts; this module adds limits. Answers have a maximum
+//! size, redirects stay on the same host, keys never appear in logs, and requests have no `Origin`
+//! because the client is not a browser.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -26,22 +26,22 @@ use crate::config::HttpConfig;
 use crate::sse::events;
 use crate::wire::{MESSAGE_BYTES_MAX, decode, encode};
 
-/// How long a server may take to accept a connection.
+/// Time limit for establishing a connection.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
-/// Redirects that are followed, all on the same host.
+/// Most redirects to follow, all on the same host.
 const REDIRECTS_MAX: usize = 3;
 
-/// Times a broken stream of events is asked for again before it is given up.
+/// Attempts to resume a broken event stream.
 const RESUMES_MAX: usize = 5;
 
-/// Messages that wait to be sent or dealt with, each way. The next one waits for room.
+/// Messages queued in each direction. When a queue is full, the sender waits.
 const WAITING_MAX: usize = 4;
 
-/// How much is read of an answer that is an error, in bytes.
+/// Bytes of an error response that are read.
 const ERROR_BYTES_MAX: usize = 64 * 1024;
 
-/// How much of an error is repeated, in characters.
+/// Characters of an error response that are reported.
 const ERROR_CHARS_MAX: usize = 200;
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -51,23 +51,23 @@ const EVENTS: &str = "text/event-stream";
 
 type Answer<T> = Result<T, StreamableHttpError<HttpError>>;
 
-/// Why a server could not be asked.
+/// Why an HTTP request failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HttpError {
-    /// Nothing was sent.
+    /// The request was not sent.
     #[error("cannot be reached: {0}")]
     Connect(String),
-    /// It may have been sent.
+    /// The request may have been sent; the outcome is unknown.
     #[error("stopped answering: {0}")]
     Broken(String),
-    #[error("wants a key (HTTP {0}): set `bearer_token_env` or `headers` in its configuration")]
+    #[error("requires a key (HTTP {0}): set `bearer_token_env` or `headers` in its configuration")]
     Unauthorized(u16),
     #[error("points to another place (HTTP {0}): set its `url` to where it is now")]
     Moved(u16),
     #[error("answered with more than {MESSAGE_BYTES_MAX} bytes")]
     TooLarge,
-    #[error("answered with something that is no message of the protocol, outcome unknown")]
-    Nonsense,
+    #[error("answered with something that is not a protocol message, outcome unknown")]
+    NotProtocol,
     #[error("answered with HTTP {0}{1}")]
     Status(u16, String),
 }
@@ -76,7 +76,7 @@ pub(crate) enum HttpError {
 #[derive(Debug, Clone)]
 pub(crate) struct Http(Client);
 
-/// The client of one server: what every request to it carries.
+/// HTTP client of one server, with the headers of every request.
 #[derive(Clone)]
 pub(crate) struct HttpServer {
     client: Client,
@@ -89,21 +89,21 @@ pub(crate) type HttpTransport = WorkerTransport<
 >;
 
 impl Http {
-    /// A client for servers at these addresses.
+    /// Creates a client for servers at these URLs.
     pub(crate) fn new<'a>(mut urls: impl Iterator<Item = &'a Url>) -> Result<Self, String> {
-        // Fails when one is installed already, which is as good.
+        // Fails if a provider is already installed, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = Client::builder();
         if urls.all(|url| url.scheme() == "http") {
-            // The system's certificates are many, and nobody asks for one.
+            // Loading the system's certificates is slow, and no URL needs them.
             builder = builder.tls_certs_only([]);
         }
         builder
             .user_agent(concat!("antiphon/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT_LIMIT)
-            .redirect(redirect::Policy::custom(redirected))
-            // A connection that died while nobody used it makes the outcome of the next call unknown;
-            // one that cannot be made means that nothing was done.
+            .redirect(redirect::Policy::custom(redirect_policy))
+            // Reusing an idle connection that has died makes the outcome of a call unknown; failing to
+            // open a new one means that the call was not sent.
             .pool_max_idle_per_host(0)
             .tcp_nodelay(true)
             .build()
@@ -111,7 +111,7 @@ impl Http {
             .map_err(|error| error.to_string())
     }
 
-    /// Prepares to speak to a server. An error is what the user has to set.
+    /// Creates the transport for a server. The error says which setting is missing or invalid.
     pub(crate) fn transport(
         &self,
         config: &HttpConfig,
@@ -119,7 +119,7 @@ impl Http {
     ) -> Result<HttpTransport, String> {
         let mut headers = HeaderMap::new();
         for (name, value) in &config.headers {
-            let name: HeaderName = name.parse().map_err(|_| format!("`{name}` is no header"))?;
+            let name: HeaderName = name.parse().map_err(|_| format!("`{name}` is not a header"))?;
             headers.insert(name, secret(value)?);
         }
         if let Some(variable) = &config.bearer_token_env {
@@ -131,14 +131,14 @@ impl Http {
         }
         let server = HttpServer { client: self.0.clone(), headers };
         let mut settings = StreamableHttpClientTransportConfig::with_uri(config.url.as_str());
-        settings.retry_config = Arc::new(resumes());
+        settings.retry_config = Arc::new(retry_policy());
         settings.max_sse_event_size = MESSAGE_BYTES_MAX;
         settings.channel_buffer_capacity = WAITING_MAX;
         Ok(StreamableHttpClientTransport::with_client(server, settings))
     }
 }
 
-fn resumes() -> impl rmcp::transport::common::client_side_sse::SseRetryPolicy {
+fn retry_policy() -> impl rmcp::transport::common::client_side_sse::SseRetryPolicy {
     let mut policy = rmcp::transport::common::client_side_sse::ExponentialBackoff::default();
     policy.max_times = Some(RESUMES_MAX);
     policy
@@ -152,8 +152,9 @@ fn secret(value: &SecretString) -> Result<HeaderValue, String> {
     Ok(value)
 }
 
-/// Keys and sessions stay with the host they are for; other redirects would lose the message.
-fn redirected(attempt: redirect::Attempt<'_>) -> redirect::Action {
+/// Follows a redirect only on the same host, so that keys and sessions do not leak, and only if it
+/// keeps the body.
+fn redirect_policy(attempt: redirect::Attempt<'_>) -> redirect::Action {
     let keeps_body =
         matches!(attempt.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
     let origin = |url: &Url| url.origin();
@@ -216,9 +217,9 @@ impl StreamableHttpClient for HttpServer {
             }
             _ => match (decode(&body(response, MESSAGE_BYTES_MAX).await?), request_id(&message)) {
                 (Ok(answer), _) => Ok(StreamableHttpPostResponse::Json(answer, session_id)),
-                // Nobody waits for an answer to these, and some servers give a strange one.
+                // A notification needs no answer, and some servers send an invalid one.
                 (Err(_), None) => Ok(StreamableHttpPostResponse::Accepted),
-                (Err(_), Some(_)) => Err(StreamableHttpError::Client(HttpError::Nonsense)),
+                (Err(_), Some(_)) => Err(StreamableHttpError::Client(HttpError::NotProtocol)),
             },
         }
     }
@@ -231,7 +232,7 @@ impl StreamableHttpClient for HttpServer {
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Answer<()> {
         let request = self.client.delete(uri.as_ref());
-        // A server may keep its sessions as long as it likes: what it answers does not matter.
+        // The answer does not matter: the server decides when its sessions end.
         send(self.ready(request, Some(session.as_ref()), headers)).await.map(drop)
     }
 
@@ -250,7 +251,7 @@ impl StreamableHttpClient for HttpServer {
         let response = send(self.ready(request, session.as_deref(), headers)).await?;
         match response.status() {
             StatusCode::OK if content_type(&response) == EVENTS => Ok(events(response, None)),
-            // Only these end the attempts.
+            // Only this error makes `rmcp` stop retrying.
             StatusCode::OK | StatusCode::METHOD_NOT_ALLOWED => {
                 Err(StreamableHttpError::ServerDoesNotSupportSse)
             }
@@ -271,7 +272,7 @@ async fn send(request: RequestBuilder) -> Answer<Response> {
     })
 }
 
-/// The innermost reason: the outer ones say "error sending request".
+/// The innermost error: the outer ones only say "error sending request".
 fn root(error: &dyn std::error::Error) -> String {
     let mut error = error;
     while let Some(source) = error.source() {
@@ -311,7 +312,7 @@ async fn body(mut response: Response, bytes_max: usize) -> Answer<Vec<u8>> {
     }
 }
 
-/// What an answer that is no success means.
+/// Converts an error response to a protocol error or an HTTP error.
 async fn refused(
     response: Response,
     message: &ClientJsonRpcMessage,
@@ -326,7 +327,7 @@ async fn refused(
         Ok(ServerJsonRpcMessage::Error(error)) => Some(error),
         Ok(_) | Err(_) => None,
     };
-    // Many servers made from one example answer a session they do not know with 400, not 404.
+    // Many servers copied from one example answer an unknown session with 400, not 404.
     let forgot =
         |error: &rmcp::model::JsonRpcError| error.error.message.to_lowercase().contains("session");
     if status == StatusCode::BAD_REQUEST && in_session && error.as_ref().is_some_and(forgot) {
@@ -334,8 +335,8 @@ async fn refused(
     }
     let unauthorized = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
     if let (false, true, Some(id)) = (unauthorized, status.is_client_error(), request_id(message)) {
-        // A server that does not know `server/discover` says so in many ways. Its own error may be
-        // for no request at all, so it is given the id of the one that caused it.
+        // Servers without `server/discover` reject it in many ways. Their error may have no request
+        // id, so it gets the id of the request that caused it.
         let is_probe = matches!(message, JsonRpcMessage::Request(request)
             if matches!(request.request, ClientRequest::DiscoverRequest(_)));
         let reason = match error {
@@ -351,14 +352,15 @@ async fn refused(
     Err(failure(status, &String::from_utf8_lossy(&read)))
 }
 
-fn failure(status: StatusCode, said: &str) -> StreamableHttpError<HttpError> {
+fn failure(status: StatusCode, message_text: &str) -> StreamableHttpError<HttpError> {
     let code = status.as_u16();
     StreamableHttpError::Client(match status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => HttpError::Unauthorized(code),
         _ if status.is_redirection() => HttpError::Moved(code),
         StatusCode::TOO_MANY_REQUESTS => return HttpStatusError::new(code, None).into(),
         _ => {
-            let line: String = antiphon_core::visible(said).chars().take(ERROR_CHARS_MAX).collect();
+            let line: String =
+                antiphon_core::visible(message_text).chars().take(ERROR_CHARS_MAX).collect();
             let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
             HttpError::Status(code, if line.is_empty() { line } else { format!(": {line}") })
         }

@@ -1,19 +1,19 @@
 //! Tools from MCP servers.
 //!
 //! [`Mcp`] starts the servers the user configured, as child processes or over HTTP, and runs their
-//! tools through the port every other tool runs through. A server is somebody else's program: what
-//! it says is checked, bounded and labeled on the way in, and one that hangs, floods, dies or lies
-//! costs its own calls and nothing else.
+//! tools through the same port as every other tool. A server is third-party code: this crate checks,
+//! bounds and labels what it sends. A server that hangs, floods, dies or sends false data affects
+//! only its own calls.
 //!
 //! ```text
 //! execute ─▶ catalog ─▶ server ─▶ connection ─▶ guard ─▶ stdio │ http
-//!            schema     start,     one call      pace,     bytes in and out,
+//!            schema     start,     one call      rate,     bytes in and out,
 //!            checked    restart    with its      requests, messages repaired
 //!                                  deadlines     progress  and bounded
 //! ```
 //!
-//! Both protocols in use are spoken: the one with `initialize` (2025-11-25 and older) and the one
-//! without (2026-07-28).
+//! The crate supports both protocols in use: with `initialize` (2025-11-25 and older) and without
+//! it (2026-07-28).
 
 mod cache;
 mod call;
@@ -26,16 +26,16 @@ mod globs;
 mod guard;
 mod http;
 mod lines;
+mod listed_tool;
 mod listing;
 mod mcp;
 mod name;
-mod offer;
-mod pace;
 mod process;
+mod rate_limiter;
 mod repair;
 mod schema;
 mod server;
-mod shared;
+mod shared_state;
 mod sse;
 mod status;
 mod stderr;
@@ -53,8 +53,8 @@ pub use globs::{GlobError, ToolGlobs};
 pub use guard::REQUESTS_MAX;
 pub use listing::{PAGES_MAX, TOOLS_MAX};
 pub use mcp::{Mcp, McpOptions};
-pub use pace::{MESSAGES_BURST_MAX, MESSAGES_PER_SECOND_MAX};
 pub use process::INHERITED_VARIABLES;
+pub use rate_limiter::{MESSAGES_BURST_MAX, MESSAGES_PER_SECOND_MAX};
 pub use schema::{SCHEMA_BYTES_MAX, SCHEMA_DEPTH_MAX};
 pub use server::{CALLS_MAX, RESTARTS_PER_MINUTE_MAX};
 pub use status::{ServerState, ServerStatus};

@@ -1,27 +1,27 @@
-//! Lines of a stream, none of them longer than a limit.
+//! Reads lines of a stream up to a maximum length.
 //!
-//! A longer line is read to its end and thrown away, but the id of the request it answers is kept,
-//! so that whoever waits for it can be told. A line without an end is an error.
+//! A longer line is read to its end and discarded, but the id of the request it answers is kept, so
+//! that the caller of the request gets an error. A line without an end is an error.
 
 use std::io;
 
 use rmcp::model::RequestId;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
-/// How much of one line is thrown away before the stream is given up, in bytes.
+/// Most bytes of one line that are discarded before reading fails.
 const DISCARD_BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// How much is read at a time, in bytes.
+/// Bytes per read.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// What comes next.
+/// Result of reading a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Line {
-    /// A whole line without its end.
+    /// A line without its line break.
     Whole(Vec<u8>),
-    /// One that was too long; the request it answers, if it answers one.
+    /// The line was too long; the id of the request it answers, if it answers one.
     TooLong(Option<RequestId>),
-    /// Nothing more.
+    /// End of the stream.
     End,
 }
 
@@ -35,14 +35,14 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         Self { reader: BufReader::with_capacity(CHUNK_BYTES, reader), bytes_max }
     }
 
-    /// The next line. Not to be canceled: what was read of a line is lost with it.
+    /// Reads the next line. Not cancel-safe: a partial line would be lost.
     pub(crate) async fn next(&mut self) -> io::Result<Line> {
         let mut line = Vec::new();
         let mut discarding: Option<(IdScan, usize)> = None;
         loop {
             let chunk = self.reader.fill_buf().await?;
             if chunk.is_empty() {
-                // What has no end is half a message.
+                // A last line without a line break is a partial message.
                 return Ok(Line::End);
             }
             let end = chunk.iter().position(|byte| *byte == b'\n');
@@ -76,7 +76,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 }
 
-/// The request that a text answers, also if the text cannot be read as a whole.
+/// Id of the request that a text answers, even if the text is not valid JSON.
 pub(crate) fn answered(text: &[u8]) -> Option<RequestId> {
     let mut scan = IdScan::default();
     scan.feed(text);
@@ -89,9 +89,9 @@ struct IdScan {
     depth: usize,
     in_string: bool,
     escaped: bool,
-    /// The last string at the top level, as far as it matters.
+    /// The last string at the top level, up to [`WORD_BYTES_MAX`].
     word: Vec<u8>,
-    /// The top-level key whose value is being read.
+    /// The current top-level key.
     key: Vec<u8>,
     digits: Vec<u8>,
     is_answer: bool,
@@ -139,7 +139,7 @@ impl IdScan {
         }
     }
 
-    /// The request it answers. Ours are numbers.
+    /// Id of the request it answers. The client's ids are numbers.
     fn answered(&self) -> Option<RequestId> {
         let digits = std::str::from_utf8(&self.digits).ok()?;
         self.is_answer.then(|| digits.parse().ok().map(RequestId::Number)).flatten()

@@ -1,4 +1,4 @@
-//! Asking a server for its tools.
+//! Lists the tools of a server.
 
 use std::collections::HashSet;
 
@@ -7,49 +7,49 @@ use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams, Serve
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 
 use crate::config::ServerConfig;
-use crate::offer::Offer;
+use crate::listed_tool::ListedTool;
 
-/// Most tools of one server. The rest is left out.
+/// Most tools of one server. Further tools are omitted.
 pub const TOOLS_MAX: usize = 256;
 
-/// Most pages of a list.
+/// Most pages of a list. Further pages are omitted.
 pub const PAGES_MAX: usize = 64;
 
-/// The tools the user lets a server offer. Whoever calls this sets a time limit.
+/// The tools of a server that the user's configuration permits. The caller sets a time limit.
 pub(crate) async fn list(
     peer: &Peer<RoleClient>,
     config: &ServerConfig,
-) -> Result<Vec<Offer>, ServiceError> {
+) -> Result<Vec<ListedTool>, ServiceError> {
     if peer.peer_info().is_some_and(|info| info.capabilities.tools.is_none()) {
         return Ok(Vec::new());
     }
-    let wanted = |name: &str| {
+    let permitted = |name: &str| {
         (config.allow.is_empty() || config.allow.matches(name)) && !config.deny.matches(name)
     };
-    let mut offers = Vec::new();
+    let mut listed_tools = Vec::new();
     let mut cursors = HashSet::new();
     let mut cursor: Option<String> = None;
     for _ in 0..PAGES_MAX {
         let page = page(peer, cursor.take()).await?;
-        for tool in page.tools.into_iter().filter(|tool| wanted(&tool.name)) {
-            if offers.len() == TOOLS_MAX {
+        for tool in page.tools.into_iter().filter(|tool| permitted(&tool.name)) {
+            if listed_tools.len() == TOOLS_MAX {
                 tracing::warn!(
                     "an MCP server lists more than {TOOLS_MAX} tools: the rest is left out"
                 );
-                return Ok(offers);
+                return Ok(listed_tools);
             }
-            offers.push(Offer::from(tool));
+            listed_tools.push(ListedTool::from(tool));
         }
         match page.next_cursor {
-            // A cursor that comes again would lead in a circle.
+            // A repeated cursor would loop.
             Some(next) if !next.is_empty() && cursors.insert(next.clone()) => cursor = Some(next),
-            Some(_) | None => return Ok(offers),
+            Some(_) | None => return Ok(listed_tools),
         }
     }
     tracing::warn!(
         "an MCP server lists its tools on more than {PAGES_MAX} pages: the rest is left out"
     );
-    Ok(offers)
+    Ok(listed_tools)
 }
 
 async fn page(
@@ -59,10 +59,10 @@ async fn page(
     let params = PaginatedRequestParams::default().with_cursor(cursor);
     let request = ListToolsRequest::with_param(params);
     let options = PeerRequestOptions::no_options();
-    // Not `list_tools`, which may answer from a memory of its own.
-    let asked =
+    // Not `list_tools`, which may answer from its own cache.
+    let sent =
         peer.send_request_with_option(ClientRequest::ListToolsRequest(request), options).await?;
-    let ServerResult::ListToolsResult(list) = asked.await_response().await? else {
+    let ServerResult::ListToolsResult(list) = sent.await_response().await? else {
         return Err(ServiceError::UnexpectedResponse);
     };
     Ok(list)

@@ -1,4 +1,4 @@
-//! The servers' tools, behind the port that all tools are behind.
+//! The tools of all servers as a `ToolExecutor`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,68 +13,71 @@ use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use tokio::time::timeout;
 
-use crate::call::{Call, Ended};
-use crate::catalog::Entry;
+use crate::call::{Call, CallOutcome};
+use crate::catalog::CatalogEntry;
 use crate::config::{Launch, McpConfig};
-use crate::connection::Surroundings;
+use crate::connection::ConnectionContext;
 use crate::http::Http;
 use crate::server::Server;
-use crate::shared::Shared;
+use crate::shared_state::SharedState;
 use crate::status::ServerStatus;
 
-/// What the servers get of the world around them.
+/// Environment that servers run in.
 #[derive(Default)]
 pub struct McpOptions {
-    /// Our own environment. Servers inherit a few named variables of it, and tokens are looked up
-    /// in it.
+    /// Variables of this process. Servers inherit the permitted ones; bearer tokens are read from
+    /// it.
     pub environment: BTreeMap<String, String>,
-    /// The folder that servers may know as the workspace.
+    /// The workspace folder that servers may ask for; absent: they get none.
     pub workspace: Option<PathBuf>,
-    /// Where lists of tools are kept between runs; nowhere if absent.
+    /// File that caches tool lists between runs; absent: no cache.
     pub cache_file: Option<PathBuf>,
 }
 
-/// The tools of all configured servers. Dropped, the servers' processes are killed; to let them end
-/// in peace, [`shut it down`](Mcp::shutdown) first.
+/// The tools of all configured servers. On drop, kills the servers' processes; call
+/// [`shutdown`](Mcp::shutdown) first for a clean exit.
 pub struct Mcp {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
 }
 
 impl Mcp {
-    /// Prepares the servers of `config`. Nothing is started.
+    /// Prepares the servers of `config`. Starts nothing.
     pub fn new(config: McpConfig, options: McpOptions) -> Self {
         let http = Http::new(config.0.values().filter_map(|server| match &server.launch {
             Launch::Http(http) => Some(&http.url),
             Launch::Stdio(_) => None,
         }));
-        let surroundings =
-            Surroundings { environment: options.environment, workspace: options.workspace, http };
+        let connection_context = ConnectionContext {
+            environment: options.environment,
+            workspace: options.workspace,
+            http,
+        };
         let servers = config
             .0
             .into_iter()
             .map(|(name, config)| (name.clone(), Arc::new(Server::new(name, config))));
-        let shared = Shared::new(surroundings, servers.collect(), options.cache_file);
+        let shared = SharedState::new(connection_context, servers.collect(), options.cache_file);
         Self { shared: Arc::new(shared) }
     }
 
-    /// Fills the list of tools: from what is known of before, and for the other servers by starting
-    /// them, all at once. Returns when each is ready or has failed, or after `within`; servers that
-    /// take longer go on starting, and their tools appear when they are ready.
+    /// Fills the list of tools from the cache, and starts the servers that are not cached, all in
+    /// parallel. Returns when each is ready or has failed, or after `within`. Slower servers
+    /// continue to start, and their tools appear when they are ready.
     pub async fn connect_all(&self, within: Duration) {
         let shared = &self.shared;
-        shared.begun.get_or_init(|| begin(shared)).await;
+        shared.initialized.get_or_init(|| begin(shared)).await;
         let unknown = shared.servers.values().filter(|server| server.entries().is_empty());
-        // Whether each is there shows in its status.
+        // The status of each server reports a failure.
         let _ = timeout(within, join_all(unknown.map(|server| server.connection()))).await;
     }
 
-    /// How each server is doing, in the order of their names.
+    /// Status of each server, sorted by name.
     pub fn status(&self) -> Vec<ServerStatus> {
         self.shared.servers.values().map(|server| server.status()).collect()
     }
 
-    /// Ends all servers: closes the connections, asks the processes to end, and kills what is left
-    /// when `deadline` is over. Calls under way fail.
+    /// Stops all servers: closes the connections, terminates the processes, and kills the remaining
+    /// ones after `deadline`. Pending calls fail.
     pub async fn shutdown(&self, deadline: Duration) {
         self.shared.stop.cancel();
         self.shared.tracker.close();
@@ -88,38 +91,37 @@ impl Mcp {
         }
     }
 
-    fn find(&self, tool: &str) -> Result<Arc<Entry>, ToolError> {
+    fn find(&self, tool: &str) -> Result<Arc<CatalogEntry>, ToolError> {
         let catalog = self.shared.catalog();
         let found = catalog.get(tool).cloned();
         found.ok_or_else(|| ToolError::Unknown { name: tool.to_owned() })
     }
 
-    /// Makes a call, on a server that is started for it if need be. Safe to cancel.
+    /// Makes a call. Starts the server if it is not running. Safe to cancel.
     async fn call(
         &self,
-        entry: Arc<Entry>,
+        entry: Arc<CatalogEntry>,
         arguments: &RawJson,
         progress: Progress,
     ) -> Result<ToolResult, ToolError> {
         let name = &entry.tool.name;
         let unavailable = |reason: String| ToolError::Unavailable {
             tool: name.clone(),
-            reason: format!("the MCP server `{}` is not there: {reason}", entry.server),
+            reason: format!("the MCP server `{}` is not available: {reason}", entry.server),
         };
         let Some(server) = self.shared.servers.get(&entry.server) else {
             return Err(unavailable("it is not configured".to_owned()));
         };
-        let _place =
-            server.calls.acquire().await.map_err(|error| unavailable(error.to_string()))?;
+        let _slot = server.calls.acquire().await.map_err(|error| unavailable(error.to_string()))?;
         let mut not_sent = String::new();
-        // A connection may break just before it is used; a second one that does is a reason to stop.
+        // A connection may break just before its use, so retry once.
         for _ in 0..2 {
             let connection = server.connection().await.map_err(unavailable)?;
-            // The server may have been started just now, and have other tools than before.
+            // A server that has just started may have other tools than before.
             let current = self.find(name)?;
             check(&current, arguments)?;
             let call = Call {
-                tool: &current.offered,
+                tool: &current.remote_name,
                 arguments,
                 progress: progress.clone(),
                 timeout: server.config.timeout,
@@ -127,16 +129,16 @@ impl Mcp {
                 tracker: &self.shared.tracker,
             };
             match call.make(&connection).await {
-                Ended::Answered(result) => return Ok(result),
-                Ended::NotSent(reason) if connection.traffic.gone.is_cancelled() => {
+                CallOutcome::Answered(result) => return Ok(result),
+                CallOutcome::NotSent(reason) if connection.traffic.closed.is_cancelled() => {
                     not_sent = reason;
                 }
-                Ended::NotSent(reason) => return Err(unavailable(reason)),
-                Ended::Lost => return Ok(lost(&entry)),
-                Ended::TimedOut { after, silent } => {
+                CallOutcome::NotSent(reason) => return Err(unavailable(reason)),
+                CallOutcome::Lost => return Ok(lost(&entry)),
+                CallOutcome::TimedOut { after, silent } => {
                     if silent && connection.group.is_some() {
-                        // Nothing at all came from it in all this time: it hangs.
-                        connection.traffic.gone.cancel();
+                        // The server sent nothing during the whole call: it hangs.
+                        connection.traffic.closed.cancel();
                     }
                     return Ok(timed_out(&entry, after));
                 }
@@ -189,36 +191,36 @@ impl fmt::Debug for Mcp {
     }
 }
 
-/// Recalls what is known of the servers and begins to look after them.
-async fn begin(shared: &Arc<Shared>) {
-    let recalling = Arc::clone(shared);
-    // What cannot be recalled is asked for.
-    let _ = tokio::task::spawn_blocking(move || recalling.recall()).await;
+/// Loads the cache and starts the supervisor of each server.
+async fn begin(shared: &Arc<SharedState>) {
+    let loading = Arc::clone(shared);
+    // Servers that are not in the cache are started to list their tools.
+    let _ = tokio::task::spawn_blocking(move || loading.load_cached()).await;
     for server in shared.servers.values() {
         let supervised = Arc::clone(server).supervise(Arc::clone(shared), shared.stop.clone());
         shared.tracker.spawn(supervised);
     }
 }
 
-fn check(entry: &Entry, arguments: &RawJson) -> Result<(), ToolError> {
-    match entry.schema.complaint(arguments) {
+fn check(entry: &CatalogEntry, arguments: &RawJson) -> Result<(), ToolError> {
+    match entry.schema.violation(arguments) {
         None => Ok(()),
         Some(reason) => Err(ToolError::InvalidArguments { tool: entry.tool.name.clone(), reason }),
     }
 }
 
-fn lost(entry: &Entry) -> ToolResult {
+fn lost(entry: &CatalogEntry) -> ToolResult {
     ToolResult::failed(format!(
-        "The MCP server `{}` died during the call, outcome unknown: what it was asked to do may or may not \
-         have been done. Look before you try again; the next call starts it anew.",
+        "The MCP server `{}` died during the call, outcome unknown: the call may or may not have taken \
+        effect. Check before you try again; the next call restarts the server.",
         entry.server
     ))
 }
 
-fn timed_out(entry: &Entry, after: Duration) -> ToolResult {
+fn timed_out(entry: &CatalogEntry, after: Duration) -> ToolResult {
     ToolResult::failed(format!(
-        "The MCP server `{}` did not answer within {} s and was told to stop, outcome unknown: what it was \
-         asked to do may or may not have been done. Look before you try again, or ask for less at a time.",
+        "The MCP server `{}` did not answer within {} s and the call was canceled, outcome unknown: it may \
+        or may not have taken effect. Check before you try again, or ask for less at a time.",
         entry.server,
         after.as_secs()
     ))

@@ -1,17 +1,16 @@
-//! What the model calls a tool of a server: `mcp__SERVER__TOOL`. No built-in tool begins with
-//! `mcp__`.
+//! Names of server tools for the model: `mcp__SERVER__TOOL`. No built-in tool begins with `mcp__`.
 //!
-//! The name follows from the server and the tool alone, whatever else is listed. A tool whose own
-//! name does not fit (other characters, too long) is shortened and told apart by a hash.
+//! The name depends on the server and the tool alone, not on other listed tools. A tool name that
+//! does not fit (other characters, too long) is shortened and gets a hash as suffix.
 
 use std::fmt::Write as _;
 
 use crate::config::ServerName;
 
-/// Longest name that every provider takes, in bytes.
+/// Longest name that every provider accepts, in bytes.
 const NAME_BYTES_MAX: usize = 64;
 
-/// What the model calls `tool` of `server`.
+/// Name for the model of `tool` on `server`.
 pub(crate) fn tool_name(server: &ServerName, tool: &str) -> String {
     let mut name = format!("mcp__{server}__");
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';

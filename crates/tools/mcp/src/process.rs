@@ -1,8 +1,9 @@
-//! A server's process and everything it started, as one thing that can be ended.
+//! The process group of a server: the server and the processes it started.
 //!
-//! The child leads a process group of its own, and the group is killed with it. Beside each stands a
-//! guardian, a shell that does nothing but wait for us to die: killed without warning, we can clean
-//! up nothing, and many servers do not even notice that nobody talks to them any more.
+//! The child leads its own process group, and the group is killed with it. Each group has a
+//! watchdog, a shell that waits for this process to die and then kills the group. Without it,
+//! servers would survive a `SIGKILL` of this process, because many do not notice that their
+//! standard input is closed.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,9 +18,9 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::config::{ServerName, StdioConfig};
-use crate::stderr::{LastWords, drain};
+use crate::stderr::{LastLine, drain};
 
-/// The variables every server inherits from us. What else it needs, the user names.
+/// Variables that every server inherits. The user configures further ones.
 pub const INHERITED_VARIABLES: [&str; 14] = [
     "HOME",
     "LANG",
@@ -37,43 +38,43 @@ pub const INHERITED_VARIABLES: [&str; 14] = [
     "XDG_CACHE_HOME",
 ];
 
-/// How long a server may take to end by itself when nobody talks to it any more.
-const LEAVE_LIMIT: Duration = Duration::from_millis(300);
+/// How long a server may take to exit after its standard input is closed.
+const EXIT_LIMIT: Duration = Duration::from_millis(300);
 
-/// How long a server may take to end when asked to.
-const ASKED_LIMIT: Duration = Duration::from_millis(700);
+/// How long a server may take to exit after `SIGTERM`.
+const TERM_LIMIT: Duration = Duration::from_millis(700);
 
-/// How long the last words of a server that has ended are waited for.
-const WORDS_LIMIT: Duration = Duration::from_millis(200);
+/// How long to read standard error after the server has exited.
+const STDERR_LIMIT: Duration = Duration::from_millis(200);
 
-/// Waits until its standard input closes, which it does when we end however we end.
-const GUARDIAN: &str = r#"read -r line; kill -s KILL -- "-$0""#;
+/// Waits until its standard input closes, which happens however this process ends.
+const WATCHDOG_SCRIPT: &str = r#"read -r line; kill -s KILL -- "-$0""#;
 
-/// A server that runs. Dropped, it is killed with all it started.
+/// A running server. On drop, kills its process group.
 #[derive(Debug)]
 pub(crate) struct ServerProcess {
     child: Child,
     group: Arc<ProcessGroup>,
-    last_words: LastWords,
+    last_line: LastLine,
     stderr: JoinSet<()>,
 }
 
-/// A process group that can be killed from anywhere, once.
+/// A process group that any holder can kill, once.
 #[derive(Debug)]
 pub(crate) struct ProcessGroup {
-    alive: Mutex<Option<Alive>>,
+    alive: Mutex<Option<LiveGroup>>,
 }
 
 #[derive(Debug)]
-struct Alive {
+struct LiveGroup {
     leader: Pid,
     /// Killed when dropped.
-    _guardian: Option<Child>,
+    _watchdog: Option<Child>,
 }
 
 impl ServerProcess {
-    /// Starts the program of a server. Of `environment` it gets the variables that all get, and
-    /// those the user named.
+    /// Starts the program of a server. It inherits [`INHERITED_VARIABLES`] and the configured
+    /// variables from `environment`.
     pub(crate) fn start(
         server: &ServerName,
         config: &StdioConfig,
@@ -99,45 +100,45 @@ impl ServerProcess {
         else {
             return Err(io::Error::other("it has no standard streams"));
         };
-        let last_words = LastWords::default();
+        let last_line = LastLine::default();
         let mut stderr = JoinSet::new();
-        stderr.spawn(drain(errors, server.clone(), last_words.clone()));
-        Ok((Self { child, group: Arc::new(group), last_words, stderr }, stdin, stdout))
+        stderr.spawn(drain(errors, server.clone(), last_line.clone()));
+        Ok((Self { child, group: Arc::new(group), last_line, stderr }, stdin, stdout))
     }
 
     pub(crate) fn group(&self) -> Arc<ProcessGroup> {
         Arc::clone(&self.group)
     }
 
-    /// Waits until the program has ended, and ends what it started. Safe to cancel.
-    pub(crate) async fn ended(&mut self) {
-        // One of which nothing can be known is as good as ended.
+    /// Waits until the program has exited, then kills its process group. Safe to cancel.
+    pub(crate) async fn wait_for_exit(&mut self) {
+        // A process that cannot be waited for counts as exited.
         let _ = self.child.wait().await;
-        // At once: later, the group's number may be another's.
-        self.group.end();
+        // At once: later, the group id may be reused.
+        self.group.kill();
     }
 
-    /// Lets the program end by itself, asks it to, makes it; in this order, without much patience.
-    /// Its standard input should be closed. Says how it ended.
-    pub(crate) async fn leave(mut self) -> String {
-        let mut status = timeout(LEAVE_LIMIT, self.child.wait()).await;
+    /// Waits briefly for the program to exit, then sends `SIGTERM`, then `SIGKILL`. The caller has
+    /// closed its standard input. Returns how the program ended.
+    pub(crate) async fn stop(mut self) -> String {
+        let mut status = timeout(EXIT_LIMIT, self.child.wait()).await;
         if status.is_err() {
-            self.group.ask();
-            status = timeout(ASKED_LIMIT, self.child.wait()).await;
+            self.group.terminate();
+            status = timeout(TERM_LIMIT, self.child.wait()).await;
         }
-        // What it started may have outlived it.
-        self.group.end();
+        // Its child processes may have outlived it.
+        self.group.kill();
         let status = match status {
             Ok(status) => status,
             Err(_) => self.child.wait().await,
         };
-        let _ = timeout(WORDS_LIMIT, self.stderr.join_next()).await;
+        let _ = timeout(STDERR_LIMIT, self.stderr.join_next()).await;
         let how = match status {
             Ok(status) => outcome(status),
             Err(error) => format!("is lost: {error}"),
         };
-        match self.last_words.get() {
-            Some(words) => format!("{how}; the last it said was: {words}"),
+        match self.last_line.get() {
+            Some(line) => format!("{how}; its last line on standard error: {line}"),
             None => how,
         }
     }
@@ -145,7 +146,7 @@ impl ServerProcess {
 
 impl Drop for ServerProcess {
     fn drop(&mut self) {
-        self.group.end();
+        self.group.kill();
     }
 }
 
@@ -157,25 +158,25 @@ impl ProcessGroup {
             .id()
             .and_then(|id| i32::try_from(id).ok())
             .and_then(Pid::from_raw)
-            .ok_or_else(|| io::Error::other("it ended before it began"))?;
-        let guardian = guardian(leader);
-        if let Err(error) = &guardian {
-            tracing::warn!("no guardian for an MCP server: {error}");
+            .ok_or_else(|| io::Error::other("it exited before it started"))?;
+        let watchdog = watchdog(leader);
+        if let Err(error) = &watchdog {
+            tracing::warn!("no watchdog for an MCP server: {error}");
         }
-        let alive = Alive { leader, _guardian: guardian.ok() };
+        let alive = LiveGroup { leader, _watchdog: watchdog.ok() };
         Ok((Self { alive: Mutex::new(Some(alive)) }, child))
     }
 
-    /// Asks all of the group to end.
-    fn ask(&self) {
+    /// Sends `SIGTERM` to the group.
+    fn terminate(&self) {
         let alive = self.alive.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(alive) = &*alive {
             signal(alive.leader, Signal::TERM);
         }
     }
 
-    /// Ends all of the group. Called again, it does nothing: the number may be another's by then.
-    pub(crate) fn end(&self) {
+    /// Sends `SIGKILL` to the group. Further calls do nothing, because the group id may be reused.
+    pub(crate) fn kill(&self) {
         let alive = self.alive.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(alive) = alive {
             signal(alive.leader, Signal::KILL);
@@ -184,13 +185,13 @@ impl ProcessGroup {
 }
 
 fn signal(leader: Pid, signal: Signal) {
-    // A group that is gone already is as good.
+    // The group may have exited already.
     let _ = kill_process_group(leader, signal);
 }
 
-fn guardian(leader: Pid) -> io::Result<Child> {
+fn watchdog(leader: Pid) -> io::Result<Child> {
     Command::new("/bin/sh")
-        .args(["-c", GUARDIAN, &leader.as_raw_nonzero().to_string()])
+        .args(["-c", WATCHDOG_SCRIPT, &leader.as_raw_nonzero().to_string()])
         .env_clear()
         .current_dir("/")
         .stdin(Stdio::piped())

@@ -1,17 +1,17 @@
-//! Makes what a server sends fit the protocol, piece by piece.
+//! Repairs messages of a server that do not fit the protocol, part by part.
 //!
-//! The protocol's types are read whole or not at all: without this, one tool with a strange schema
-//! would lose the whole list, and one block of an unknown kind the whole result. What does not fit
-//! is replaced by words that say what it was, or left out and logged.
+//! `rmcp` parses a message as a whole or rejects it: one tool with an invalid schema would lose the
+//! whole list, and one block of an unknown kind the whole result. An invalid part is replaced by a
+//! text that describes it, or omitted and logged.
 
 use rmcp::model::{ContentBlock, Tool};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// Longest kind that is repeated, in characters.
+/// Longest content kind that is quoted, in characters.
 const KIND_CHARS_MAX: usize = 40;
 
-/// Repairs the result of a message, if it has one of the kinds that are asked for.
+/// Repairs the result of a message, if it is a list of tools or the result of a call.
 pub(crate) fn repair(message: &mut Value) {
     let Some(result) = message.get_mut("result").and_then(Value::as_object_mut) else {
         return;
@@ -37,7 +37,7 @@ fn repair_list(result: &mut Map<String, Value>) {
     result.insert("tools".to_owned(), Value::Array(repaired));
 }
 
-/// A tool that can be read, or nothing.
+/// The tool in a valid form, or nothing.
 fn repair_tool(tool: Value) -> Option<Value> {
     if Tool::deserialize(&tool).is_ok() {
         return Some(tool);
@@ -48,7 +48,7 @@ fn repair_tool(tool: Value) -> Option<Value> {
     };
     let mut plain = json!({
         "name": name,
-        // Not the schema of an object: refused where tools are looked at, by name.
+        // Not the schema of an object: the catalog rejects the tool and logs its name.
         "inputSchema": tool.get("inputSchema").filter(|schema| schema.is_object())
             .cloned().unwrap_or_else(|| json!({"type": "unknown"})),
     });
@@ -61,7 +61,7 @@ fn repair_tool(tool: Value) -> Option<Value> {
 fn repair_call(result: &mut Map<String, Value>) {
     drop_unless(result, "_meta", Value::is_object);
     if let Some(flag) = result.get_mut("isError") {
-        // A server that says anything but a plain "no" here means a failure.
+        // Any value but `false` or `null` counts as a failure.
         let failed = !matches!(flag, Value::Null | Value::Bool(false));
         *flag = Value::Bool(failed);
     }
@@ -74,13 +74,13 @@ fn repair_call(result: &mut Map<String, Value>) {
     result.insert("content".to_owned(), Value::Array(repaired));
 }
 
-/// A block that can be read: itself, or a text that says what it was.
+/// The block if it is valid, otherwise a text that describes it.
 fn repair_block(mut block: Value) -> Value {
     if ContentBlock::deserialize(&block).is_ok() {
         return block;
     }
     if let Some(fields) = block.as_object_mut() {
-        // Nothing of these is used.
+        // These fields are not used.
         let _ = (fields.shift_remove("annotations"), fields.shift_remove("_meta"));
         if ContentBlock::deserialize(&block).is_ok() {
             return block;

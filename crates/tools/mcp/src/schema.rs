@@ -1,10 +1,10 @@
-//! The schema of a tool's arguments, as a server claims it.
+//! The JSON Schema of a tool's arguments, as declared by a server.
 //!
-//! Two things come of it: what the model and its provider are shown, which must be the schema of an
-//! object whatever the server wrote, and what checks the arguments before the server gets them. A
-//! schema that is too large, too deep, points elsewhere or makes no sense is shown as "any object"
-//! and checks nothing: the server then checks for itself. A tool whose schema cannot be repaired is
-//! refused.
+//! It yields two things: the schema for the model and its provider, which must describe an object
+//! whatever the server declares, and a validator that checks arguments before the server gets them.
+//! A schema that is too large, too deep, refers to other documents or is invalid becomes "any
+//! object" without a validator: the server then checks the arguments itself. A tool whose schema
+//! cannot be repaired is rejected.
 
 mod references;
 
@@ -17,52 +17,52 @@ use references::References;
 /// Largest schema, in bytes of JSON.
 pub const SCHEMA_BYTES_MAX: usize = 64 * 1024;
 
-/// Deepest schema.
+/// Deepest nesting of a schema.
 pub const SCHEMA_DEPTH_MAX: usize = 64;
 
-/// Largest arguments that are checked here, in bytes. Larger ones are left to the server.
+/// Largest arguments that are checked here, in bytes. The server checks larger ones itself.
 const CHECKED_BYTES_MAX: usize = 1024 * 1024;
 
-/// Steps back a pattern may take on one text before it counts as no match.
+/// Most backtracking steps of a pattern on one text. More count as no match.
 const BACKTRACKS_MAX: usize = 100_000;
 
-/// Longest name of an argument that every provider takes.
+/// Longest argument name that every provider accepts.
 const PROPERTY_BYTES_MAX: usize = 64;
 
-/// Most complaints about one set of arguments.
-const COMPLAINTS_MAX: usize = 5;
+/// Most reported violations per call.
+const VIOLATIONS_MAX: usize = 5;
 
-/// Longest complaint, in characters.
-const COMPLAINT_CHARS_MAX: usize = 300;
+/// Longest reported violation, in characters.
+const VIOLATION_CHARS_MAX: usize = 300;
 
-/// A schema that has been looked at.
+/// A checked schema.
 #[derive(Debug)]
 pub(crate) struct Schema {
-    /// What the model is shown.
+    /// The schema for the model.
     pub(crate) shown: RawJson,
-    /// Why that is not what the server wrote.
+    /// Why `shown` differs from the declared schema.
     pub(crate) note: Option<String>,
     check: Option<Validator>,
 }
 
 impl Schema {
-    /// Looks at what a server claims. An error is why the tool cannot be offered.
-    pub(crate) fn read(claimed: &Map<String, Value>) -> Result<Self, String> {
-        match claimed.get("type") {
+    /// Checks a declared schema. The error says why the tool is rejected.
+    pub(crate) fn read(declared: &Map<String, Value>) -> Result<Self, String> {
+        match declared.get("type") {
             None => {}
             Some(Value::String(kind)) if kind == "object" => {}
             Some(Value::Array(kinds)) if kinds.contains(&json!("object")) => {}
             Some(other) => return Err(format!("its arguments are not an object but {other}")),
         }
-        match Self::understand(claimed) {
+        match Self::parse(declared) {
             Ok(schema) => Ok(schema),
-            Err(Fault::Tool(reason)) => Err(reason),
-            Err(Fault::Schema(reason)) => Ok(Self::any_object(reason)),
+            Err(SchemaError::Tool(reason)) => Err(reason),
+            Err(SchemaError::Schema(reason)) => Ok(Self::any_object(reason)),
         }
     }
 
-    /// What is wrong with `arguments`, if anything is.
-    pub(crate) fn complaint(&self, arguments: &RawJson) -> Option<String> {
+    /// Describes how `arguments` violate the schema; `None` if they are valid.
+    pub(crate) fn violation(&self, arguments: &RawJson) -> Option<String> {
         if !arguments.is_object() {
             return Some("the arguments must be a JSON object".to_owned());
         }
@@ -74,32 +74,32 @@ impl Schema {
             Ok(value) => value,
             Err(error) => return Some(error.to_string()),
         };
-        let complaints: Vec<String> = check
+        let violations: Vec<String> = check
             .iter_errors(&value)
-            .take(COMPLAINTS_MAX)
+            .take(VIOLATIONS_MAX)
             .map(|error| {
                 let place = error.instance_path().to_string();
                 let place =
                     if place.is_empty() { "arguments".to_owned() } else { format!("`{place}`") };
-                let what: String = error.to_string().chars().take(COMPLAINT_CHARS_MAX).collect();
+                let what: String = error.to_string().chars().take(VIOLATION_CHARS_MAX).collect();
                 format!("{place}: {what}")
             })
             .collect();
-        (!complaints.is_empty()).then(|| complaints.join("; "))
+        (!violations.is_empty()).then(|| violations.join("; "))
     }
 
-    fn understand(claimed: &Map<String, Value>) -> Result<Self, Fault> {
-        let text =
-            serde_json::to_string(claimed).map_err(|error| Fault::Schema(error.to_string()))?;
+    fn parse(declared: &Map<String, Value>) -> Result<Self, SchemaError> {
+        let text = serde_json::to_string(declared)
+            .map_err(|error| SchemaError::Schema(error.to_string()))?;
         if text.len() > SCHEMA_BYTES_MAX {
-            return Err(Fault::Schema(format!("it is larger than {SCHEMA_BYTES_MAX} bytes")));
+            return Err(SchemaError::Schema(format!("it is larger than {SCHEMA_BYTES_MAX} bytes")));
         }
-        let mut schema = claimed.clone();
-        // The dialect is ours to choose, and an unknown one would be looked for elsewhere.
+        let mut schema = declared.clone();
+        // The validator selects the dialect itself and would try to load an unknown one.
         let dialect = schema.shift_remove("$schema");
         schema.insert("type".to_owned(), json!("object"));
         let mut value = Value::Object(schema);
-        tidy(&mut value, 0)?;
+        strip_hidden(&mut value, 0)?;
         References::of(&value)?;
         let check = compile(&value, dialect.as_ref())?;
         let shown = shown(value)?;
@@ -116,16 +116,16 @@ impl Schema {
     }
 }
 
-/// What is wrong with a schema.
+/// Why a schema cannot be used.
 #[derive(Debug)]
-enum Fault {
-    /// The tool can be offered without it.
+enum SchemaError {
+    /// The tool works without the schema.
     Schema(String),
-    /// It cannot.
+    /// The tool is rejected.
     Tool(String),
 }
 
-fn compile(schema: &Value, dialect: Option<&Value>) -> Result<Validator, Fault> {
+fn compile(schema: &Value, dialect: Option<&Value>) -> Result<Validator, SchemaError> {
     let draft = match dialect.and_then(Value::as_str).unwrap_or_default() {
         uri if uri.contains("draft-04") => jsonschema::Draft::Draft4,
         uri if uri.contains("draft-06") => jsonschema::Draft::Draft6,
@@ -139,29 +139,29 @@ fn compile(schema: &Value, dialect: Option<&Value>) -> Result<Validator, Fault> 
         .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS_MAX))
         .build(schema)
         .map_err(|error| {
-            let what: String = error.to_string().chars().take(COMPLAINT_CHARS_MAX).collect();
-            Fault::Schema(format!("it is not a JSON Schema: {what}"))
+            let what: String = error.to_string().chars().take(VIOLATION_CHARS_MAX).collect();
+            SchemaError::Schema(format!("it is not a JSON Schema: {what}"))
         })
 }
 
-/// The schema without what some provider refuses a whole request for.
-fn shown(value: Value) -> Result<RawJson, Fault> {
+/// The schema without keywords for which a provider rejects the whole request.
+fn shown(value: Value) -> Result<RawJson, SchemaError> {
     let Value::Object(mut schema) = value else {
-        return Err(Fault::Schema("it is no object".to_owned()));
+        return Err(SchemaError::Schema("it is no object".to_owned()));
     };
     let properties = match schema.get("properties") {
         None => Map::new(),
         Some(Value::Object(properties)) => properties.clone(),
-        Some(_) => return Err(Fault::Schema("its `properties` are no object".to_owned())),
+        Some(_) => return Err(SchemaError::Schema("its `properties` are no object".to_owned())),
     };
     for name in properties.keys() {
         let plain = |b: u8| b.is_ascii_alphanumeric() || b"_.-".contains(&b);
         if !(1..=PROPERTY_BYTES_MAX).contains(&name.len()) || !name.bytes().all(plain) {
             let name: String = name.escape_debug().take(PROPERTY_BYTES_MAX).collect();
-            return Err(Fault::Tool(format!("it has an argument called `{name}`")));
+            return Err(SchemaError::Tool(format!("it has an argument called `{name}`")));
         }
     }
-    // Choices between whole sets of arguments are still checked, but not shown.
+    // The validator still checks alternatives between whole sets of arguments.
     for choice in ["anyOf", "oneOf", "allOf"] {
         schema.shift_remove(choice);
     }
@@ -169,27 +169,27 @@ fn shown(value: Value) -> Result<RawJson, Fault> {
         required.retain(|name| name.as_str().is_some_and(|name| properties.contains_key(name)));
     }
     schema.entry("properties").or_insert_with(|| json!({}));
-    RawJson::of(&schema).map_err(|error| Fault::Schema(error.to_string()))
+    RawJson::of(&schema).map_err(|error| SchemaError::Schema(error.to_string()))
 }
 
-/// Takes what a person cannot see out of descriptions, where it does no harm; anywhere else it is a
-/// reason not to offer the tool.
-fn tidy(value: &mut Value, depth: usize) -> Result<(), Fault> {
+/// Strips invisible characters from descriptions, where this is harmless. Anywhere else they are a
+/// reason to reject the tool.
+fn strip_hidden(value: &mut Value, depth: usize) -> Result<(), SchemaError> {
     if depth > SCHEMA_DEPTH_MAX {
-        return Err(Fault::Schema(format!("it is deeper than {SCHEMA_DEPTH_MAX} levels")));
+        return Err(SchemaError::Schema(format!("it is deeper than {SCHEMA_DEPTH_MAX} levels")));
     }
     match value {
-        Value::String(text) => seen(text),
-        Value::Array(items) => items.iter_mut().try_for_each(|item| tidy(item, depth + 1)),
+        Value::String(text) => check_visible(text),
+        Value::Array(items) => items.iter_mut().try_for_each(|item| strip_hidden(item, depth + 1)),
         Value::Object(fields) => {
             fields.shift_remove("$comment");
             for (name, field) in fields.iter_mut() {
-                seen(name)?;
+                check_visible(name)?;
                 if let (Value::String(text), "description" | "title") = (&mut *field, name.as_str())
                 {
                     *text = visible(text);
                 }
-                tidy(field, depth + 1)?;
+                strip_hidden(field, depth + 1)?;
             }
             Ok(())
         }
@@ -197,11 +197,11 @@ fn tidy(value: &mut Value, depth: usize) -> Result<(), Fault> {
     }
 }
 
-fn seen(text: &str) -> Result<(), Fault> {
+fn check_visible(text: &str) -> Result<(), SchemaError> {
     if visible(text).len() == text.len() {
         return Ok(());
     }
-    Err(Fault::Tool("its schema hides characters that cannot be seen".to_owned()))
+    Err(SchemaError::Tool("its schema hides characters that cannot be seen".to_owned()))
 }
 
 #[cfg(test)]
@@ -210,12 +210,12 @@ mod tests {
 
     use super::*;
 
-    fn read(claimed: Value) -> Result<Schema, String> {
-        Schema::read(claimed.as_object().unwrap())
+    fn read(declared: Value) -> Result<Schema, String> {
+        Schema::read(declared.as_object().unwrap())
     }
 
-    fn complaint(schema: &Schema, arguments: &str) -> Option<String> {
-        schema.complaint(&RawJson::parse(arguments).unwrap())
+    fn violation(schema: &Schema, arguments: &str) -> Option<String> {
+        schema.violation(&RawJson::parse(arguments).unwrap())
     }
 
     #[test]
@@ -235,16 +235,17 @@ mod tests {
             schema.shown.to::<Value>().unwrap()["properties"]["city"],
             json!({"type": "string"})
         );
-        assert_eq!(complaint(&schema, r#"{"city":"Ulm","days":[1,2]}"#), None);
-        let wrong = complaint(&schema, r#"{"days":[1,0]}"#).unwrap();
+        assert_eq!(violation(&schema, r#"{"city":"Ulm","days":[1,2]}"#), None);
+        let wrong = violation(&schema, r#"{"days":[1,0]}"#).unwrap();
         assert!(wrong.contains("`/days/1`") && wrong.contains("\"city\""), "{wrong}");
-        assert!(complaint(&schema, "[]").is_some());
+        assert!(violation(&schema, "[]").is_some());
     }
 
     #[test]
     fn a_schema_without_a_type_or_properties_becomes_one_every_provider_takes() {
-        for claimed in [json!({}), json!({"type": ["object", "null"]}), json!({"type": "object"})] {
-            let shown: Value = read(claimed).unwrap().shown.to().unwrap();
+        for declared in [json!({}), json!({"type": ["object", "null"]}), json!({"type": "object"})]
+        {
+            let shown: Value = read(declared).unwrap().shown.to().unwrap();
             assert_eq!(shown, json!({"type": "object", "properties": {}}));
         }
     }
@@ -279,7 +280,7 @@ mod tests {
                 schema.shown.to::<Value>().unwrap(),
                 json!({"type": "object", "properties": {}})
             );
-            assert_eq!(complaint(&schema, r#"{"a":{"anything":[1]}}"#), None);
+            assert_eq!(violation(&schema, r#"{"a":{"anything":[1]}}"#), None);
         }
     }
 
@@ -293,15 +294,15 @@ mod tests {
         }))
         .unwrap();
         assert_eq!(tree.note, None);
-        assert_eq!(complaint(&tree, r#"{"child":{"child":{"name":"x"}}}"#), None);
-        let wrong = complaint(&tree, r#"{"child":{"child":{"name":1}}}"#).unwrap();
+        assert_eq!(violation(&tree, r#"{"child":{"child":{"name":"x"}}}"#), None);
+        let wrong = violation(&tree, r#"{"child":{"child":{"name":1}}}"#).unwrap();
         assert!(wrong.contains("`/child/child/name`"), "{wrong}");
         for looping in [
             json!({"$ref": "#"}),
             json!({"allOf": [{"$ref": "#"}, {"$ref": "#"}]}),
             json!({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}),
         ] {
-            assert_eq!(complaint(&read(looping).unwrap(), r#"{"a":1}"#), None);
+            assert_eq!(violation(&read(looping).unwrap(), r#"{"a":1}"#), None);
         }
     }
 
@@ -315,7 +316,7 @@ mod tests {
         defs.insert("a60".to_owned(), json!({"type": "object"}));
         let start = Instant::now();
         let bomb = read(json!({"$ref": "#/$defs/a0", "$defs": defs})).unwrap();
-        assert_eq!(complaint(&bomb, "{}"), None);
+        assert_eq!(violation(&bomb, "{}"), None);
         assert!(bomb.note.is_some() && start.elapsed() < Duration::from_secs(2));
     }
 
@@ -327,7 +328,7 @@ mod tests {
         }}))
         .unwrap();
         assert_eq!(schema.note, None);
-        assert!(complaint(&schema, r#"{"default":"seven"}"#).is_some());
+        assert!(violation(&schema, r#"{"default":"seven"}"#).is_some());
         let hiding = json!({"properties": {"enum": {"$ref": "http://example.com/"}}});
         assert!(read(hiding).unwrap().note.is_some());
     }
@@ -339,7 +340,7 @@ mod tests {
                 .unwrap();
         let start = Instant::now();
         let long = format!(r#"{{"a":"{}!"}}"#, "a".repeat(5000));
-        assert!(complaint(&schema, &long).is_some());
+        assert!(violation(&schema, &long).is_some());
         assert!(start.elapsed() < Duration::from_secs(2));
     }
 
@@ -355,8 +356,8 @@ mod tests {
         let shown: Value = schema.shown.to().unwrap();
         assert_eq!(shown["required"], json!(["a"]));
         assert_eq!(shown.get("anyOf"), None);
-        assert!(complaint(&schema, r#"{"a":1,"ghost":1}"#).is_some());
-        assert_eq!(complaint(&schema, r#"{"a":1,"ghost":1,"b":1}"#), None);
+        assert!(violation(&schema, r#"{"a":1,"ghost":1}"#).is_some());
+        assert_eq!(violation(&schema, r#"{"a":1,"ghost":1,"b":1}"#), None);
         assert!(read(json!({"properties": {"spaced name": {}}})).is_err());
     }
 

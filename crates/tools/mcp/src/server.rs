@@ -1,15 +1,15 @@
-//! One server over time.
+//! Lifecycle of one server.
 //!
 //! | state    | until                | then                                                     |
 //! |----------|----------------------|----------------------------------------------------------|
-//! | idle     | somebody wants it    | starting                                                 |
+//! | idle     | a call needs it      | starting                                                 |
 //! | starting | it lists its tools   | ready; or failed, if it does not                         |
-//! | ready    | it is gone           | idle                                                     |
+//! | ready    | it disconnects       | idle                                                     |
 //! | failed   | its pause is over    | as idle; until then, calls fail at once with the reason  |
 //!
-//! One task owns all of it, so that a start does not end with the call that caused it. Each start
-//! after the first waits a little longer, and a server that was started [`RESTARTS_PER_MINUTE_MAX`]
-//! times again within a minute is left alone for one.
+//! One supervisor task owns the lifecycle, so that a canceled call does not cancel the start it
+//! caused. Each restart waits longer. After [`RESTARTS_PER_MINUTE_MAX`] restarts within a minute
+//! the server pauses for one minute.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,53 +20,53 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::catalog::{Entry, entries};
+use crate::catalog::{CatalogEntry, entries};
 use crate::config::{ServerConfig, ServerName};
-use crate::connection::{Connection, Greeting, Open, OpenError, list_failure};
+use crate::connection::{Connection, Handshake, OpenConnection, OpenError, list_failure};
+use crate::listed_tool::ListedTool;
 use crate::listing::list;
-use crate::offer::Offer;
 use crate::process::ProcessGroup;
-use crate::shared::Shared;
+use crate::shared_state::SharedState;
 use crate::status::{ServerState, ServerStatus};
 
-/// Calls of one server at a time. Further ones wait.
+/// Concurrent calls of one server. Further calls wait.
 pub const CALLS_MAX: usize = 32;
 
-/// How often a server may be started again within a minute.
+/// Restarts of a server within a minute.
 pub const RESTARTS_PER_MINUTE_MAX: usize = 3;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// How long to wait before the first, second and third start after a death.
+/// Delays before the first, second and third restart.
 const RESTART_DELAYS: [Duration; RESTARTS_PER_MINUTE_MAX] =
     [Duration::from_millis(100), Duration::from_millis(400), Duration::from_millis(1600)];
 
-/// How long a server that could not be started is left alone, the first time and after.
+/// Pauses after the first, second and third failed start.
 const FAILURE_PAUSES: [Duration; RESTARTS_PER_MINUTE_MAX] =
     [Duration::from_secs(2), Duration::from_secs(10), Duration::from_secs(30)];
 
-/// News of tools that come together are dealt with together.
-const NEWS_DELAY: Duration = Duration::from_millis(50);
+/// Collects changes of the tool list that arrive together.
+const TOOLS_CHANGED_DELAY: Duration = Duration::from_millis(50);
 
-/// How soon after a list the next one is asked for.
-const NEWS_PAUSE: Duration = Duration::from_secs(1);
+/// Shortest time between two requests for the list.
+const LIST_INTERVAL_MIN: Duration = Duration::from_secs(1);
 
-/// How long a server may take to agree to tell news.
-const LISTEN_LIMIT: Duration = Duration::from_secs(5);
+/// Time limit for the subscription to changes of the tool list.
+const SUBSCRIBE_LIMIT: Duration = Duration::from_secs(5);
 
-/// A server, started or not.
+/// A configured server, running or not.
 pub(crate) struct Server {
     pub(crate) name: ServerName,
     pub(crate) config: ServerConfig,
-    /// Places for calls.
+    /// Permits for concurrent calls.
     pub(crate) calls: Semaphore,
     phase: watch::Sender<Phase>,
-    wanted: AtomicBool,
-    want: Notify,
+    start_requested: AtomicBool,
+    start_notify: Notify,
     record: Mutex<Record>,
 }
 
-/// What a server is doing.
+/// Lifecycle phase; see the table in the module docs.
 enum Phase {
     Idle,
     Starting,
@@ -75,22 +75,22 @@ enum Phase {
         reason: String,
         until: Instant,
     },
-    /// It will not be started any more.
-    Over,
+    /// Shut down; no more starts.
+    ShutDown,
 }
 
-/// What is remembered of it.
+/// Data that outlives a connection.
 struct Record {
-    entries: Arc<[Arc<Entry>]>,
-    greeting: Greeting,
+    entries: Arc<[Arc<CatalogEntry>]>,
+    handshake: Handshake,
     group: Option<Arc<ProcessGroup>>,
-    /// Of the last minute.
+    /// Start times within the last minute.
     starts: VecDeque<Instant>,
     started: u32,
     last_error: Option<String>,
 }
 
-/// Why a server is not there.
+/// Why a start failed, and the pause before the next one.
 struct Failure {
     reason: String,
     pause: Duration,
@@ -103,11 +103,11 @@ impl Server {
             config,
             calls: Semaphore::new(CALLS_MAX),
             phase: watch::Sender::new(Phase::Idle),
-            wanted: AtomicBool::new(false),
-            want: Notify::new(),
+            start_requested: AtomicBool::new(false),
+            start_notify: Notify::new(),
             record: Mutex::new(Record {
                 entries: Arc::from([]),
-                greeting: Greeting::Either,
+                handshake: Handshake::Either,
                 group: None,
                 starts: VecDeque::new(),
                 started: 0,
@@ -116,23 +116,24 @@ impl Server {
         }
     }
 
-    /// The connection, when there is one. An error is why there will be none soon. Safe to cancel.
+    /// Waits for a connection; requests a start if necessary. The error says why there is none.
+    /// Safe to cancel.
     pub(crate) async fn connection(&self) -> Result<Arc<Connection>, String> {
         let mut phase = self.phase.subscribe();
         loop {
             match &*phase.borrow_and_update() {
-                Phase::Ready(connection) if !connection.traffic.gone.is_cancelled() => {
+                Phase::Ready(connection) if !connection.traffic.closed.is_cancelled() => {
                     return Ok(Arc::clone(connection));
                 }
                 Phase::Failed { reason, until } if Instant::now() < *until => {
                     let seconds = until.duration_since(Instant::now()).as_secs() + 1;
                     return Err(format!("{reason} (it is tried again in {seconds} s)"));
                 }
-                Phase::Over => return Err("it has been shut down".to_owned()),
+                Phase::ShutDown => return Err("it has been shut down".to_owned()),
                 Phase::Starting => {}
                 Phase::Idle | Phase::Ready(_) | Phase::Failed { .. } => {
-                    self.wanted.store(true, Ordering::Release);
-                    self.want.notify_one();
+                    self.start_requested.store(true, Ordering::Release);
+                    self.start_notify.notify_one();
                 }
             }
             if phase.changed().await.is_err() {
@@ -141,15 +142,15 @@ impl Server {
         }
     }
 
-    pub(crate) fn entries(&self) -> Arc<[Arc<Entry>]> {
+    pub(crate) fn entries(&self) -> Arc<[Arc<CatalogEntry>]> {
         Arc::clone(&self.record().entries)
     }
 
-    /// Takes what is known from before: the server need not be started to list its tools.
-    pub(crate) fn recall(&self, greeting: Greeting, offers: &[Offer]) {
-        let known = entries(&self.name, &self.config, offers);
+    /// Sets the tools from the cache, so that listing them does not start the server.
+    pub(crate) fn load_cached(&self, handshake: Handshake, listed_tools: &[ListedTool]) {
+        let known = entries(&self.name, &self.config, listed_tools);
         let mut record = self.record();
-        record.greeting = greeting;
+        record.handshake = handshake;
         record.entries = known;
     }
 
@@ -158,7 +159,7 @@ impl Server {
             Phase::Starting => ServerState::Starting,
             Phase::Ready(_) => ServerState::Ready,
             Phase::Failed { reason, .. } => ServerState::Failed { reason: reason.clone() },
-            Phase::Idle | Phase::Over => ServerState::Idle,
+            Phase::Idle | Phase::ShutDown => ServerState::Idle,
         };
         let record = self.record();
         ServerStatus {
@@ -170,27 +171,31 @@ impl Server {
         }
     }
 
-    /// Kills its process, whatever it is doing.
+    /// Kills the process of the server.
     pub(crate) fn kill(&self) {
         let group = self.record().group.take();
         if let Some(group) = group {
-            group.end();
+            group.kill();
         }
     }
 
-    /// Starts the server when it is wanted, again and again, until `stop`.
-    pub(crate) async fn supervise(self: Arc<Self>, shared: Arc<Shared>, stop: CancellationToken) {
-        while stop.run_until_cancelled(self.until_wanted()).await.is_some() {
+    /// Starts the server whenever a call needs it, until `stop`.
+    pub(crate) async fn supervise(
+        self: Arc<Self>,
+        shared: Arc<SharedState>,
+        stop: CancellationToken,
+    ) {
+        while stop.run_until_cancelled(self.until_start_requested()).await.is_some() {
             self.phase.send_replace(Phase::Starting);
             let Some(started) = stop.run_until_cancelled(self.start(&shared)).await else {
                 break;
             };
-            self.wanted.store(false, Ordering::Release);
+            self.start_requested.store(false, Ordering::Release);
             match started {
                 Ok(open) => {
                     self.phase.send_replace(Phase::Ready(Arc::clone(&open.connection)));
                     self.serve(open, &shared, &stop).await;
-                    self.wanted.store(false, Ordering::Release);
+                    self.start_requested.store(false, Ordering::Release);
                     self.phase.send_replace(Phase::Idle);
                 }
                 Err(Failure { reason, pause }) => {
@@ -201,19 +206,19 @@ impl Server {
                 }
             }
         }
-        self.phase.send_replace(Phase::Over);
+        self.phase.send_replace(Phase::ShutDown);
         self.kill();
     }
 
-    async fn until_wanted(&self) {
-        while !self.wanted.load(Ordering::Acquire) {
-            self.want.notified().await;
+    async fn until_start_requested(&self) {
+        while !self.start_requested.load(Ordering::Acquire) {
+            self.start_notify.notified().await;
         }
     }
 
-    /// Starts the server and asks for its tools. Canceled, the server is killed.
-    async fn start(&self, shared: &Shared) -> Result<Open, Failure> {
-        let recent = self.record().starting();
+    /// Starts the server and lists its tools. If this future is dropped, the server is killed.
+    async fn start(&self, shared: &SharedState) -> Result<OpenConnection, Failure> {
+        let recent = self.record().recent_starts();
         if recent > RESTARTS_PER_MINUTE_MAX {
             let reason = self.record().last_error.clone().unwrap_or_default();
             let reason = format!("it was started {recent} times within a minute; {reason}");
@@ -231,9 +236,9 @@ impl Server {
             )),
         };
         match started {
-            Ok((open, offers)) => {
-                self.record().greeting = open.greeting();
-                self.adopt(shared, offers).await;
+            Ok((open, listed_tools)) => {
+                self.record().handshake = open.handshake();
+                self.set_tools(shared, listed_tools).await;
                 Ok(open)
             }
             Err(reason) => {
@@ -243,59 +248,78 @@ impl Server {
         }
     }
 
-    async fn open(&self, shared: &Shared) -> Result<(Open, Vec<Offer>), String> {
-        let greeting = self.record().greeting;
-        let open = match self.greeted(shared, greeting).await {
-            // Some servers end when they hear a word they do not know, and one that is known may have
-            // been replaced by a newer one.
-            Err(OpenError::Refused(_)) => self.greeted(shared, greeting.other()).await,
+    async fn open(
+        &self,
+        shared: &SharedState,
+    ) -> Result<(OpenConnection, Vec<ListedTool>), String> {
+        let handshake = self.record().handshake;
+        let open = match self.connect(shared, handshake).await {
+            // Some servers exit at an unknown request, and the cached handshake may be of an older
+            // version of the server.
+            Err(OpenError::Refused(_)) => self.connect(shared, handshake.other()).await,
             other => other,
         };
         let open = open.map_err(|error| match error {
-            OpenError::Hopeless(reason) | OpenError::Refused(reason) => reason,
+            OpenError::Permanent(reason) | OpenError::Refused(reason) => reason,
         })?;
         match list(&open.connection.peer, &self.config).await {
-            Ok(offers) => Ok((open, offers)),
+            Ok(listed_tools) => Ok((open, listed_tools)),
             Err(error) => Err(format!("{}; it {}", list_failure(&error), open.close().await)),
         }
     }
 
-    async fn greeted(&self, shared: &Shared, greeting: Greeting) -> Result<Open, OpenError> {
+    async fn connect(
+        &self,
+        shared: &SharedState,
+        handshake: Handshake,
+    ) -> Result<OpenConnection, OpenError> {
         let started = |group| self.record().group = Some(group);
-        Open::new(&self.name, &self.config, &shared.surroundings, greeting, started).await
+        OpenConnection::new(
+            &self.name,
+            &self.config,
+            &shared.connection_context,
+            handshake,
+            started,
+        )
+        .await
     }
 
-    /// Makes these the server's tools.
-    async fn adopt(&self, shared: &Shared, offers: Vec<Offer>) {
+    /// Replaces the tools of the server, in the catalog and in the cache.
+    async fn set_tools(&self, shared: &SharedState, listed_tools: Vec<ListedTool>) {
         let (name, config) = (self.name.clone(), self.config.clone());
-        let looked_at = tokio::task::spawn_blocking(move || {
-            let known = entries(&name, &config, &offers);
-            (known, offers)
+        let checked = tokio::task::spawn_blocking(move || {
+            let known = entries(&name, &config, &listed_tools);
+            (known, listed_tools)
         });
-        let Ok((known, offers)) = looked_at.await else {
+        let Ok((known, listed_tools)) = checked.await else {
             tracing::error!(mcp.server = %self.name, "its tools cannot be looked at");
             return;
         };
-        let greeting = {
+        let handshake = {
             let mut record = self.record();
             record.entries = known;
-            record.greeting
+            record.handshake
         };
         shared.rebuild();
-        shared.remember(self, greeting, &offers).await;
+        shared.store(self, handshake, &listed_tools).await;
     }
 
-    /// Looks after a server that is ready until it is gone.
-    async fn serve(&self, mut open: Open, shared: &Shared, stop: &CancellationToken) {
+    /// Watches a ready server until it disconnects, then closes it.
+    async fn serve(
+        &self,
+        mut open: OpenConnection,
+        shared: &SharedState,
+        stop: &CancellationToken,
+    ) {
         let connection = Arc::clone(&open.connection);
-        let news = timeout(LISTEN_LIMIT, open.listen());
-        // Kept: it ends the news when it is dropped.
-        let _news = stop.run_until_cancelled(news).await;
+        let subscribing = timeout(SUBSCRIBE_LIMIT, open.listen());
+        // Kept alive: dropping it ends the subscription.
+        let _subscription = stop.run_until_cancelled(subscribing).await;
         tokio::select! {
             biased;
             () = stop.cancelled() => {}
-            () = open.gone() => {}
-            () = self.follow_news(&connection, shared) => {}
+            () = open.closed() => {}
+            () = self.watch_tools(&connection, shared) => {}
         }
         let ended = open.close().await;
         if !stop.is_cancelled() {
@@ -305,14 +329,14 @@ impl Server {
         self.record().group = None;
     }
 
-    /// Asks for the tools again whenever they have changed. Does not end.
-    async fn follow_news(&self, connection: &Connection, shared: &Shared) {
+    /// Lists the tools again after each change. Never returns.
+    async fn watch_tools(&self, connection: &Connection, shared: &SharedState) {
         loop {
             connection.traffic.tools_changed.notified().await;
-            sleep(NEWS_DELAY).await;
-            let asked = list(&connection.peer, &self.config);
-            match timeout(self.config.start_timeout, asked).await {
-                Ok(Ok(offers)) => self.adopt(shared, offers).await,
+            sleep(TOOLS_CHANGED_DELAY).await;
+            let listing = list(&connection.peer, &self.config);
+            match timeout(self.config.start_timeout, listing).await {
+                Ok(Ok(listed_tools)) => self.set_tools(shared, listed_tools).await,
                 Ok(Err(error)) => {
                     self.record().last_error = Some(list_failure(&error));
                 }
@@ -320,7 +344,7 @@ impl Server {
                     self.record().last_error = Some("it did not list its tools again".to_owned());
                 }
             }
-            sleep(NEWS_PAUSE).await;
+            sleep(LIST_INTERVAL_MIN).await;
         }
     }
 
@@ -330,8 +354,8 @@ impl Server {
 }
 
 impl Record {
-    /// How often it was started within the last minute.
-    fn starting(&mut self) -> usize {
+    /// Number of starts within the last minute.
+    fn recent_starts(&mut self) -> usize {
         self.starts.retain(|start| start.elapsed() < MINUTE);
         self.starts.len()
     }

@@ -1,8 +1,7 @@
 //! Server-sent events of an HTTP server, bounded and repaired.
 //!
-//! The stream never fails, it ends: the machinery that reads it would come back at once after a
-//! failure, and go on doing so. For the same reason a server cannot ask to be called back sooner
-//! than in a second.
+//! The stream ends instead of failing: after a failure `rmcp` would reconnect at once, again and
+//! again. For the same reason a server cannot ask for a reconnect in less than a second.
 
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
@@ -19,12 +18,12 @@ use sse_stream::Sse;
 use crate::lines::answered;
 use crate::wire::{MESSAGE_BYTES_MAX, decode, too_large, unreadable};
 
-/// Soonest and latest a server may ask to be called back, in milliseconds.
+/// Shortest and longest reconnect delay a server may ask for, in milliseconds.
 const RETRY_MS: std::ops::RangeInclusive<u64> = 1_000..=60_000;
 
 const EVENT_LIMIT: NonZeroUsize = NonZeroUsize::new(MESSAGE_BYTES_MAX).unwrap();
 
-/// The events of a response. `request` is the one it answers, if it answers one.
+/// The events of a response. `request` is the request it answers, if there is one.
 pub(crate) fn events(
     response: Response,
     request: Option<RequestId>,
@@ -44,7 +43,7 @@ pub(crate) fn events(
 }
 
 struct Body {
-    /// `None` within is a connection that broke.
+    /// An item of `None` means that the connection broke.
     chunks: BoxStream<'static, Option<Bytes>>,
     decoder: SseDecoder,
     ready: VecDeque<Sse>,
@@ -99,7 +98,7 @@ impl Body {
     }
 }
 
-/// The text of a message that fits the protocol; nothing for what is no message.
+/// The repaired text of a message; `None` if the data is not a message.
 fn repaired(data: &str) -> Option<String> {
     let bytes = data.as_bytes();
     let message = decode(bytes).ok().or_else(|| answered(bytes).map(unreadable))?;

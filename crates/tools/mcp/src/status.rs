@@ -1,39 +1,39 @@
-//! How the servers are doing, for those who ask.
+//! Status of the servers, for users and diagnostics.
 
 use serde::Serialize;
 
 use crate::config::ServerName;
 
-/// One server.
+/// Status of one server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ServerStatus {
-    /// Which.
+    /// Name from the configuration.
     pub name: ServerName,
-    /// What it is doing.
+    /// Current state.
     #[serde(flatten)]
     pub state: ServerState,
-    /// How many of its tools can be called.
+    /// Number of its tools that can be called.
     pub tools: usize,
-    /// How often it was started again.
+    /// Number of starts after the first.
     pub restarts: u32,
-    /// What went wrong last, also when all is well by now.
+    /// The last error, also after a recovery; absent if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
 }
 
-/// What a server is doing.
+/// State of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum ServerState {
-    /// Not started: nobody has called it yet, or it ended by itself. The next call starts it.
+    /// Not running: no call has needed it yet, or it exited. The next call starts it.
     Idle,
-    /// Being started.
+    /// The process or connection is being started.
     Starting,
-    /// Ready for calls.
+    /// Connected; calls can run.
     Ready,
-    /// It could not be started, or died too often. It is tried again after a while.
+    /// It could not be started, or died too often. The next start follows after a pause.
     Failed {
-        /// Why.
+        /// Cause of the last failure.
         reason: String,
     },
 }

@@ -1,5 +1,5 @@
-//! What a server writes to its standard error: logged as far as it is reasonable, and the last of it
-//! kept to say why the server ended.
+//! Standard error of a server: logged at a limited rate. The last line is kept to report why the
+//! server exited.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,25 +7,25 @@ use antiphon_core::visible;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::config::ServerName;
-use crate::pace::Pace;
+use crate::rate_limiter::RateLimiter;
 
-/// How much a server may write in a second, in bytes. A faster one waits.
+/// Bytes a server may write per second. A faster server waits.
 const BYTES_PER_SECOND_MAX: u32 = 1024 * 1024;
 
-/// Lines that are logged in a second; the others are dropped.
+/// Lines logged per second; further lines are dropped.
 const LINES_PER_SECOND_MAX: u32 = 20;
 
 /// Longest line that is logged, in characters.
 const LINE_CHARS_MAX: usize = 500;
 
-/// How much is read at a time, in bytes.
+/// Bytes per read.
 const CHUNK_BYTES: usize = 16 * 1024;
 
-/// The last line that said something.
+/// The last line that was not blank.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct LastWords(Arc<Mutex<String>>);
+pub(crate) struct LastLine(Arc<Mutex<String>>);
 
-impl LastWords {
+impl LastLine {
     /// The line, if there is one.
     pub(crate) fn get(&self) -> Option<String> {
         let line = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -37,14 +37,14 @@ impl LastWords {
     }
 }
 
-/// Reads until there is nothing more.
+/// Reads to the end of the stream.
 pub(crate) async fn drain(
     mut stderr: impl AsyncRead + Unpin,
     server: ServerName,
-    last_words: LastWords,
+    last_line: LastLine,
 ) {
-    let mut bytes = Pace::new(BYTES_PER_SECOND_MAX, BYTES_PER_SECOND_MAX);
-    let mut lines = Pace::new(LINES_PER_SECOND_MAX, LINES_PER_SECOND_MAX);
+    let mut bytes = RateLimiter::new(BYTES_PER_SECOND_MAX, BYTES_PER_SECOND_MAX);
+    let mut lines = RateLimiter::new(LINES_PER_SECOND_MAX, LINES_PER_SECOND_MAX);
     let mut chunk = vec![0; CHUNK_BYTES];
     let mut line = Vec::new();
     while let Ok(read @ 1..) = stderr.read(&mut chunk).await {
@@ -55,21 +55,26 @@ pub(crate) async fn drain(
                 }
                 continue;
             }
-            told(&line, &server, &last_words, &mut lines);
+            log_line(&line, &server, &last_line, &mut lines);
             line.clear();
         }
-        bytes.taken(u32::try_from(read).unwrap_or(u32::MAX)).await;
+        bytes.acquire(u32::try_from(read).unwrap_or(u32::MAX)).await;
     }
-    told(&line, &server, &last_words, &mut lines);
+    log_line(&line, &server, &last_line, &mut lines);
 }
 
-fn told(line: &[u8], server: &ServerName, last_words: &LastWords, pace: &mut Pace) {
+fn log_line(
+    line: &[u8],
+    server: &ServerName,
+    last_line: &LastLine,
+    rate_limiter: &mut RateLimiter,
+) {
     let text = visible(String::from_utf8_lossy(line).trim());
     if text.is_empty() {
         return;
     }
-    last_words.set(&text);
-    if pace.take(1).is_ok() {
+    last_line.set(&text);
+    if rate_limiter.take(1).is_ok() {
         tracing::debug!(mcp.server = %server, "the server says: {text}");
     }
 }
@@ -81,8 +86,8 @@ mod tests {
     #[tokio::test]
     async fn the_last_line_is_kept_and_none_is_too_long() {
         let text = format!("first\n{}\n\n  \nlast words\n\n", "x".repeat(10_000));
-        let last_words = LastWords::default();
-        drain(text.as_bytes(), "s".parse().unwrap(), last_words.clone()).await;
-        assert_eq!(last_words.get().as_deref(), Some("last words"));
+        let last_line = LastLine::default();
+        drain(text.as_bytes(), "s".parse().unwrap(), last_line.clone()).await;
+        assert_eq!(last_line.get().as_deref(), Some("last words"));
     }
 }

@@ -1,5 +1,5 @@
-//! The protocol on a child's standard streams: one message to a line, ours on its input, its own on
-//! its output. Lines that are no messages are ignored.
+//! The protocol over a child's standard streams: one message per line. Lines that are not messages
+//! are ignored.
 
 use std::collections::HashSet;
 use std::io;
@@ -19,29 +19,29 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::lines::{Line, Lines, answered};
-use crate::pace::Pace;
+use crate::rate_limiter::RateLimiter;
 use crate::wire::{MESSAGE_BYTES_MAX, decode, encode, too_large, unreadable};
 
-/// Messages that wait to be written. The next one waits for room.
+/// Messages queued for writing. When the queue is full, the sender waits.
 const OUTGOING_MAX: usize = 32;
 
-/// Messages that wait to be dealt with. Until there is room, the server is not read.
+/// Received messages queued for handling. When the queue is full, reading pauses.
 const INCOMING_MAX: usize = 4;
 
-/// How long a server may take to read what we write. One that takes longer is dead.
+/// Time limit for one write. A server that reads slower counts as dead.
 const WRITE_LIMIT: Duration = Duration::from_secs(30);
 
 /// A server's standard streams.
 pub(crate) struct StdioTransport {
-    /// `None` once it is closed.
+    /// `None` once the input is closed.
     outgoing: Option<mpsc::Sender<Outgoing>>,
     incoming: mpsc::Receiver<ServerJsonRpcMessage>,
     pending: Pending,
-    /// The reader and the writer; they end with this.
+    /// The reader and the writer; aborted on drop.
     _tasks: JoinSet<()>,
 }
 
-/// The requests that wait for an answer. Answers to others, and second ones, are dropped.
+/// Ids of unanswered requests. Answers to other ids and duplicate answers are dropped.
 #[derive(Clone, Default)]
 struct Pending(Arc<Mutex<HashSet<RequestId>>>);
 
@@ -93,7 +93,7 @@ impl Transport<RoleClient> for StdioTransport {
         self.incoming.recv().await
     }
 
-    /// Closes the server's standard input once what waits is written.
+    /// Closes the server's standard input once the queued messages are written.
     async fn close(&mut self) -> io::Result<()> {
         self.outgoing = None;
         Ok(())
@@ -107,19 +107,20 @@ impl Pending {
         };
         let mut ids = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(request.request, ClientRequest::InitializeRequest(_)) {
-            // A probe that went before it may be answered late.
+            // The answer to an earlier probe may arrive late.
             ids.clear();
         }
         ids.insert(request.id.clone());
     }
 
-    /// Whether anybody waits for this.
-    fn awaits(&self, message: &ServerJsonRpcMessage) -> bool {
+    /// Whether the message is expected: any request or notification, or the answer to a pending
+    /// request.
+    fn expects(&self, message: &ServerJsonRpcMessage) -> bool {
         let id = match message {
             JsonRpcMessage::Response(response) => &response.id,
             JsonRpcMessage::Error(error) => match &error.id {
                 Some(id) => id,
-                // It could not read a request, and cannot say which.
+                // The server could not parse a request, so the error has no id.
                 None => return true,
             },
             JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => return true,
@@ -134,7 +135,7 @@ impl Pending {
     }
 }
 
-/// Writes what is to be written. A write that fails breaks the connection.
+/// Writes queued messages. A failed write breaks the connection.
 async fn write(
     mut input: impl AsyncWrite + Unpin,
     mut to_write: mpsc::Receiver<Outgoing>,
@@ -150,10 +151,10 @@ async fn write(
             Err(_) => Err(io::Error::from(io::ErrorKind::TimedOut)),
         };
         let failed = result.is_err();
-        // Whoever sent it may not wait any more.
+        // The sender may have been canceled.
         let _ = written.send(result);
         if failed {
-            // Half a message may be out: nothing that follows could be read.
+            // A partial message may have been written, so the server could not parse what follows.
             broken.cancel();
             return;
         }
@@ -166,7 +167,7 @@ async fn read(
     pending: Pending,
 ) {
     let mut lines = Lines::new(output, MESSAGE_BYTES_MAX);
-    let mut garbage = Pace::of_messages();
+    let mut garbage = RateLimiter::for_messages();
     loop {
         let message = match lines.next().await {
             Ok(Line::Whole(line)) => decode(&line).ok().or_else(|| answered(&line).map(unreadable)),
@@ -182,13 +183,13 @@ async fn read(
                 return;
             }
         };
-        match message.filter(|message| pending.awaits(message)) {
+        match message.filter(|message| pending.expects(message)) {
             Some(message) => {
                 if incoming.send(message).await.is_err() {
                     return;
                 }
             }
-            None => garbage.taken(1).await,
+            None => garbage.acquire(1).await,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is under way between us and one server.
+//! Pending calls and requests of one connection.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,29 +16,29 @@ use tokio_util::sync::CancellationToken;
 use crate::config::ServerName;
 use crate::guard::REQUESTS_MAX;
 
-/// Longest message about progress that is passed on, in characters.
+/// Longest progress message that is reported, in characters.
 const PROGRESS_CHARS_MAX: usize = 500;
 
-/// A call that waits for its answer.
+/// A call without an answer yet.
 pub(crate) struct InFlight {
-    /// Where it says how it is doing.
+    /// Receives the progress of the call.
     pub(crate) progress: Progress,
-    /// It said something.
-    pub(crate) moved: Notify,
+    /// Notified at each progress message.
+    pub(crate) progress_received: Notify,
 }
 
-/// Shared by the connection, its guard and its calls.
+/// State shared by the connection, its guard and its calls.
 pub(crate) struct Traffic {
     server: ServerName,
     calls: Mutex<HashMap<ProgressToken, Weak<InFlight>>>,
-    heard: AtomicU64,
-    /// Places for requests of the server that are not answered yet.
-    places: Arc<Semaphore>,
+    messages_received: AtomicU64,
+    /// Permits for unanswered requests of the server.
+    request_slots: Arc<Semaphore>,
     unanswered: Mutex<HashMap<RequestId, OwnedSemaphorePermit>>,
-    /// The server's tools are others now.
+    /// Notified when the server's tools have changed.
     pub(crate) tools_changed: Notify,
-    /// The server can no longer be heard.
-    pub(crate) gone: CancellationToken,
+    /// Canceled when no more messages can arrive.
+    pub(crate) closed: CancellationToken,
 }
 
 impl Traffic {
@@ -46,21 +46,21 @@ impl Traffic {
         Self {
             server,
             calls: Mutex::default(),
-            heard: AtomicU64::new(0),
-            places: Arc::new(Semaphore::new(REQUESTS_MAX)),
+            messages_received: AtomicU64::new(0),
+            request_slots: Arc::new(Semaphore::new(REQUESTS_MAX)),
             unanswered: Mutex::default(),
             tools_changed: Notify::new(),
-            gone: CancellationToken::new(),
+            closed: CancellationToken::new(),
         }
     }
 
-    /// How many messages have come so far.
-    pub(crate) fn heard(&self) -> u64 {
-        self.heard.load(Ordering::Relaxed)
+    /// Number of messages received so far.
+    pub(crate) fn messages_received(&self) -> u64 {
+        self.messages_received.load(Ordering::Relaxed)
     }
 
-    /// Takes note of a message on its way out. What it returns is kept until it is out.
-    pub(crate) fn leaving(&self, message: &ClientJsonRpcMessage) -> Option<OwnedSemaphorePermit> {
+    /// Registers an outgoing message. The caller holds the returned permit until it is sent.
+    pub(crate) fn on_send(&self, message: &ClientJsonRpcMessage) -> Option<OwnedSemaphorePermit> {
         match message {
             JsonRpcMessage::Request(request) => {
                 let call = request.request.extensions().get::<Arc<InFlight>>();
@@ -72,47 +72,47 @@ impl Traffic {
                 }
                 None
             }
-            JsonRpcMessage::Response(response) => self.answered(&response.id),
-            JsonRpcMessage::Error(error) => error.id.as_ref().and_then(|id| self.answered(id)),
+            JsonRpcMessage::Response(response) => self.on_answer(&response.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref().and_then(|id| self.on_answer(id)),
             JsonRpcMessage::Notification(_) => None,
         }
     }
 
-    /// Takes note of a message that came in, and passes on what somebody else has to see.
-    pub(crate) fn arrived(&self, message: ServerJsonRpcMessage) -> Option<ServerJsonRpcMessage> {
-        self.heard.fetch_add(1, Ordering::Relaxed);
+    /// Registers an incoming message. Returns it if `rmcp` has to handle it.
+    pub(crate) fn on_receive(&self, message: ServerJsonRpcMessage) -> Option<ServerJsonRpcMessage> {
+        self.messages_received.fetch_add(1, Ordering::Relaxed);
         match message {
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => Some(message),
             JsonRpcMessage::Request(ref request) => {
-                let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+                let Ok(slot) = Arc::clone(&self.request_slots).try_acquire_owned() else {
                     tracing::debug!(mcp.server = %self.server, "too many requests: one is ignored");
                     return None;
                 };
                 let mut unanswered = self.unanswered.lock().unwrap_or_else(PoisonError::into_inner);
-                unanswered.insert(request.id.clone(), place);
+                unanswered.insert(request.id.clone(), slot);
                 Some(message)
             }
             JsonRpcMessage::Notification(ref notification) => {
-                self.noted(&notification.notification).then_some(message)
+                self.on_notification(&notification.notification).then_some(message)
             }
         }
     }
 
-    fn answered(&self, id: &RequestId) -> Option<OwnedSemaphorePermit> {
+    fn on_answer(&self, id: &RequestId) -> Option<OwnedSemaphorePermit> {
         self.unanswered.lock().unwrap_or_else(PoisonError::into_inner).remove(id)
     }
 
-    /// Deals with a notification; whether it has to be passed on. Resources and prompts are not used,
-    /// and what is unknown is nobody's.
-    fn noted(&self, notification: &ServerNotification) -> bool {
+    /// Handles a notification. Returns whether `rmcp` has to see it. Ignores resources, prompts and
+    /// unknown notifications.
+    fn on_notification(&self, notification: &ServerNotification) -> bool {
         if let ServerNotification::ProgressNotification(progress) = notification {
-            self.progressed(&progress.params);
+            self.on_progress(&progress.params);
         }
         if let ServerNotification::ToolListChangedNotification(_) = notification {
             self.tools_changed.notify_one();
         }
         if let ServerNotification::LoggingMessageNotification(log) = notification {
-            // What a server logs may repeat what it was told: only that it did is told.
+            // The text may repeat secrets from the arguments, so only the level is logged.
             #[expect(deprecated, reason = "servers still log this way")]
             let level = log.params.level;
             tracing::debug!(mcp.server = %self.server, ?level, "the server logged something");
@@ -124,7 +124,7 @@ impl Traffic {
         )
     }
 
-    fn progressed(&self, progress: &ProgressNotificationParam) {
+    fn on_progress(&self, progress: &ProgressNotificationParam) {
         let call = {
             let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
             calls.get(&progress.progress_token).and_then(Weak::upgrade)
@@ -132,12 +132,12 @@ impl Traffic {
         let Some(call) = call else {
             return;
         };
-        call.moved.notify_one();
+        call.progress_received.notify_one();
         call.progress.say(&progress_text(progress));
     }
 }
 
-/// One line.
+/// The progress as one line.
 fn progress_text(progress: &ProgressNotificationParam) -> String {
     let count = match progress.total {
         Some(total) => format!("{}/{total}", progress.progress),

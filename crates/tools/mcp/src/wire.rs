@@ -1,4 +1,4 @@
-//! Messages as bytes.
+//! Encodes and decodes protocol messages.
 
 use antiphon_core::RawJson;
 use rmcp::model::{
@@ -12,12 +12,12 @@ use crate::repair::repair;
 /// Largest message a server may send, in bytes.
 pub const MESSAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// The arguments of a call as the model wrote them, carried beside the request: `1.0` stays `1.0`
-/// and long numbers stay whole.
+/// Arguments of a call exactly as the model wrote them, attached to the request: `1.0` stays `1.0`
+/// and long numbers keep all digits.
 #[derive(Clone)]
 pub(crate) struct RawArguments(pub(crate) RawJson);
 
-/// The text of a message, on one line.
+/// Encodes a message as JSON on one line.
 pub(crate) fn encode(message: &ClientJsonRpcMessage) -> Result<Vec<u8>, serde_json::Error> {
     let arguments = match message {
         ClientJsonRpcMessage::Request(request) => {
@@ -42,25 +42,25 @@ pub(crate) fn encode(message: &ClientJsonRpcMessage) -> Result<Vec<u8>, serde_js
     serde_json::to_vec(&whole)
 }
 
-/// Reads a message. What does not fit the protocol is repaired where it can be.
+/// Decodes a message. Repairs parts that do not fit the protocol where possible.
 pub(crate) fn decode(bytes: &[u8]) -> Result<ServerJsonRpcMessage, serde_json::Error> {
     let mut value: Value = serde_json::from_slice(bytes)?;
     repair(&mut value);
     serde_json::from_value(value)
 }
 
-/// What a caller gets in place of an answer that is too large.
+/// Error message in place of an answer that is too large.
 pub(crate) fn too_large(id: RequestId) -> ServerJsonRpcMessage {
     let reason = format!(
-        "the answer is larger than {} MiB and was thrown away: ask for less",
+        "the answer is larger than {} MiB and was discarded: ask for less",
         MESSAGE_BYTES_MAX / 1024 / 1024
     );
     ServerJsonRpcMessage::error(ErrorData::internal_error(reason, None), Some(id))
 }
 
-/// What a caller gets in place of an answer that makes no sense.
+/// Error message in place of an answer that cannot be parsed.
 pub(crate) fn unreadable(id: RequestId) -> ServerJsonRpcMessage {
-    let reason = "the answer is not valid, or nested too deeply, and was thrown away";
+    let reason = "the answer is not valid, or nested too deeply, and was discarded";
     ServerJsonRpcMessage::error(ErrorData::internal_error(reason, None), Some(id))
 }
 

@@ -1,13 +1,13 @@
-//! A call as rules see it.
+//! A call of a tool, parsed into what rules match.
 
 use antiphon_core::port::GateRequest;
 use serde_json::Value;
 
-use crate::commands::{Item, Start, look};
-use crate::place::Place;
+use crate::commands::{Item, StartFolder, analyze};
+use crate::normalized_path::NormalizedPath;
 use crate::rule::Arguments;
 
-/// Tools whose calls are about one path.
+/// Tools whose calls take one path.
 pub(crate) const FILE_TOOLS: [&str; 5] = ["read", "write", "edit", "grep", "glob"];
 
 /// The argument of `bash` that holds its script.
@@ -19,7 +19,7 @@ const FOLDER_ARGUMENT: &str = "workdir";
 /// The argument of a tool for files that holds its path.
 const PATH_ARGUMENT: &str = "path";
 
-/// What is called.
+/// A parsed call.
 #[derive(Debug)]
 pub(crate) struct Call<'a> {
     pub(crate) tool: &'a str,
@@ -27,40 +27,41 @@ pub(crate) struct Call<'a> {
     pub(crate) subject: Subject,
 }
 
-/// What a call is about.
+/// What rules match in a call.
 #[derive(Debug)]
 pub(crate) enum Subject {
-    /// A script.
+    /// A script for bash.
     Script { text: String, items: Vec<Item> },
-    /// A file.
-    File { place: Place, writes: bool },
-    /// Nothing that is known here.
+    /// A file or folder.
+    File { resolved: NormalizedPath, writes: bool },
+    /// Arguments of a tool this crate does not know.
     Other,
-    /// It cannot be made sense of, for this reason.
+    /// The arguments are invalid, for this reason.
     Malformed(String),
 }
 
 impl<'a> Call<'a> {
-    /// Reads a call; `root` is the workspace.
-    pub(crate) fn of(asked: &GateRequest<'a>, root: &str) -> Self {
-        let arguments = Arguments::read(asked.arguments);
-        let subject = if asked.tool == "bash" {
+    /// Parses a call; `root` is the workspace.
+    pub(crate) fn of(request: &GateRequest<'a>, root: &str) -> Self {
+        let arguments = Arguments::read(request.arguments);
+        let subject = if request.tool == "bash" {
             script(&arguments, root)
-        } else if FILE_TOOLS.contains(&asked.tool) {
-            file(asked.tool, &arguments, root)
+        } else if FILE_TOOLS.contains(&request.tool) {
+            file(request.tool, &arguments, root)
         } else {
             Ok(Subject::Other)
         };
-        Self { tool: asked.tool, subject: subject.unwrap_or_else(Subject::Malformed), arguments }
+        Self { tool: request.tool, subject: subject.unwrap_or_else(Subject::Malformed), arguments }
     }
 }
 
 fn script(arguments: &Arguments, root: &str) -> Result<Subject, String> {
     let script = text(arguments, SCRIPT_ARGUMENT)?.ok_or_else(|| missing(SCRIPT_ARGUMENT))?;
     let folder = text(arguments, FOLDER_ARGUMENT)?.unwrap_or_default();
-    let place = Place::of(root, "", folder);
-    let from = if place.relative.is_some() { Start::In(folder) } else { Start::Outside };
-    Ok(Subject::Script { text: script.to_owned(), items: look(script, from) })
+    let resolved = NormalizedPath::of(root, "", folder);
+    let from =
+        if resolved.relative.is_some() { StartFolder::In(folder) } else { StartFolder::Outside };
+    Ok(Subject::Script { text: script.to_owned(), items: analyze(script, from) })
 }
 
 fn file(tool: &str, arguments: &Arguments, root: &str) -> Result<Subject, String> {
@@ -73,18 +74,18 @@ fn file(tool: &str, arguments: &Arguments, root: &str) -> Result<Subject, String
         ("grep" | "glob", None) => ".",
         (_, None) => return Err(missing(PATH_ARGUMENT)),
     };
-    let mut place = Place::of(root, "", path);
+    let mut resolved = NormalizedPath::of(root, "", path);
     if tool == "glob"
         && let Some(pattern) = text(arguments, "pattern")?
         && (pattern.starts_with('/') || pattern.split('/').any(|part| part == ".."))
     {
-        // The pattern leads elsewhere than the path says.
-        place = Place::of(root, path, pattern);
+        // The pattern selects files outside of `path`.
+        resolved = NormalizedPath::of(root, path, pattern);
     }
-    Ok(Subject::File { place, writes: matches!(tool, "write" | "edit") })
+    Ok(Subject::File { resolved, writes: matches!(tool, "write" | "edit") })
 }
 
-/// The argument `name`, if it is there; an error if it is no text, or there twice.
+/// The argument `name`, if present. An error if it is not a string or present twice.
 fn text<'a>(arguments: &'a Arguments, name: &str) -> Result<Option<&'a str>, String> {
     let Some(arguments) = &arguments.0 else {
         return Err("they are not an object".to_owned());

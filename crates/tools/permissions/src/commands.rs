@@ -1,5 +1,5 @@
-//! The commands of a script as rules see them: wrappers looked through, scripts within scripts
-//! read, doubts noted.
+//! Finds the commands of a script that rules apply to. Unwraps wrappers, parses nested scripts and
+//! records warnings.
 
 mod builtin;
 mod environment;
@@ -14,50 +14,50 @@ mod wrapper;
 pub(crate) use environment::changes_programs;
 pub(crate) use safe::{is_known, is_safe};
 
-use crate::place::join;
-use crate::shell::{Dialect, Redirect, Script, Simple, Word};
+use crate::normalized_path::join;
+use crate::shell::{Dialect, Redirect, Script, SimpleCommand, Word};
 
-/// Longest script that is read, in bytes. A longer one is asked about.
+/// Longest script the gate parses, in bytes. The gate asks about a longer one.
 pub const SCRIPT_BYTES_MAX: usize = 64 * 1024;
 
-/// Most wrappers around one command, scripts within scripts counted as one each. More are not
-/// looked through.
+/// Most wrappers around one command; a nested script counts as one. Deeper wrappers are not
+/// unwrapped.
 const WRAPPERS_MAX: usize = 16;
 
-/// Most bytes of scripts within scripts that are read, beside the script itself.
+/// Most bytes of nested scripts that are parsed, in addition to the script itself.
 const INNER_BYTES_MAX: usize = 2 * SCRIPT_BYTES_MAX;
 
-/// Most folders that a script may be in when it opens a file by a relative path.
-const PLACES_MAX: usize = 16;
+/// Most candidate working folders of a script when it opens a file by a relative path.
+const FOLDERS_MAX: usize = 16;
 
-/// What is in a script.
+/// One part of a script that the gate judges.
 #[derive(Debug)]
 pub(crate) enum Item {
-    /// A command that would run.
+    /// A command the script runs.
     Command(Command),
-    /// A file that would be opened.
+    /// A file the script opens.
     File(File),
-    /// A function that is defined.
+    /// Name of a function the script defines.
     Function(String),
-    /// Something about the script as a whole.
-    Doubt(Doubt),
+    /// A warning about the script as a whole.
+    Warning(Warning),
 }
 
-/// One command.
+/// One command of a script.
 #[derive(Debug)]
 pub(crate) struct Command {
     /// The program and its arguments.
     pub(crate) words: Vec<Word>,
     pub(crate) role: Role,
-    pub(crate) doubts: Vec<Doubt>,
+    pub(crate) warnings: Vec<Warning>,
 }
 
-/// What a command is to the one who allows it.
+/// Whether a rule that allows the command has to match it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// It only runs what is inside, which is an item of its own.
+    /// The command only runs a nested command, which is a separate item.
     Wrapper,
-    /// It does something itself.
+    /// The command acts itself.
     Program,
 }
 
@@ -66,44 +66,44 @@ pub(crate) enum Role {
 pub(crate) struct File {
     pub(crate) writes: bool,
     pub(crate) path: Word,
-    /// Where a relative path may begin, the likeliest last. `None`: somewhere else.
-    pub(crate) places: Vec<Option<String>>,
+    /// Folders a relative path may start in, the likeliest last. `None`: an unknown folder.
+    pub(crate) folders: Vec<Option<String>>,
 }
 
-/// A reason not to take a command for what it seems to be.
+/// A reason why a command may do something else than its text says.
 #[derive(Debug, Clone)]
-pub(crate) struct Doubt {
+pub(crate) struct Warning {
     pub(crate) reason: String,
-    pub(crate) kind: DoubtKind,
+    pub(crate) kind: WarningKind,
 }
 
-/// What lifts a doubt.
+/// Which rule overrides a warning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DoubtKind {
+pub(crate) enum WarningKind {
     /// A rule that names the program.
     Risky,
-    /// Only a rule for the very text, or for the whole tool.
-    Odd,
-    /// As [`Odd`](Self::Odd), and any command may be behind it.
+    /// Only a rule for exactly this text, or for the whole tool.
+    Suspicious,
+    /// Like [`Suspicious`](Self::Suspicious); in addition, it may run any command.
     Opaque,
 }
 
-impl Doubt {
+impl Warning {
     fn risky(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), kind: DoubtKind::Risky }
+        Self { reason: reason.into(), kind: WarningKind::Risky }
     }
 
-    fn odd(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), kind: DoubtKind::Odd }
+    fn suspicious(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), kind: WarningKind::Suspicious }
     }
 
     fn opaque(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), kind: DoubtKind::Opaque }
+        Self { reason: reason.into(), kind: WarningKind::Opaque }
     }
 }
 
 impl Command {
-    /// As it is written, shortened.
+    /// The command as written, shortened for display.
     pub(crate) fn shown(&self) -> String {
         const SHOWN_CHARS_MAX: usize = 120;
         let mut text = String::new();
@@ -124,43 +124,45 @@ impl Command {
     }
 }
 
-/// Where a script begins.
+/// Folder a script starts in.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Start<'a> {
-    /// In this folder of the workspace; in the workspace itself if it is empty.
+pub(crate) enum StartFolder<'a> {
+    /// A folder of the workspace; empty means the workspace itself.
     In(&'a str),
-    /// Somewhere else.
+    /// A folder outside the workspace.
     Outside,
 }
 
-/// Everything in `script`.
-pub(crate) fn look(script: &str, from: Start<'_>) -> Vec<Item> {
+/// Lists the commands, files, functions and warnings of `script`.
+pub(crate) fn analyze(script: &str, from: StartFolder<'_>) -> Vec<Item> {
     if script.len() > SCRIPT_BYTES_MAX {
         let reason = format!("it is longer than {} KiB", SCRIPT_BYTES_MAX / 1024);
-        return vec![Item::Doubt(Doubt::opaque(reason))];
+        return vec![Item::Warning(Warning::opaque(reason))];
     }
-    let place = match from {
-        Start::In(folder) => Some(folder.to_owned()),
-        Start::Outside => None,
+    let folder = match from {
+        StartFolder::In(folder) => Some(folder.to_owned()),
+        StartFolder::Outside => None,
     };
-    let mut looking = Looking {
+    let mut analyzer = Analyzer {
         items: Vec::new(),
-        places: vec![place],
+        folders: vec![folder],
         sets_names: false,
         inner_bytes: 0,
         dialect: Dialect::Bash,
     };
     if let Some(reason) = hidden::in_text(script) {
-        looking.items.push(Item::Doubt(Doubt::odd(reason)));
+        analyzer.items.push(Item::Warning(Warning::suspicious(reason)));
     }
-    if matches!(from, Start::Outside) {
-        looking.items.push(Item::Doubt(Doubt::odd("it begins outside of the workspace")));
+    if matches!(from, StartFolder::Outside) {
+        analyzer
+            .items
+            .push(Item::Warning(Warning::suspicious("it begins outside of the workspace")));
     }
-    looking.script(script, Dialect::Bash, 0);
-    looking.items
+    analyzer.script(script, Dialect::Bash, 0);
+    analyzer.items
 }
 
-/// The last component of a program's path, as far as it is known.
+/// The last component of a program's path, if it is known.
 pub(crate) fn program_name(program: &Word) -> Option<&str> {
     match program.literal() {
         Some(path) => Some(path.rsplit('/').next().unwrap_or(path)),
@@ -168,131 +170,133 @@ pub(crate) fn program_name(program: &Word) -> Option<&str> {
     }
 }
 
-/// What a program that is known turns out to do.
+/// Result of analyzing one command.
 #[derive(Debug, Default)]
-struct Look {
+struct Analysis {
     wraps: bool,
-    doubts: Vec<Doubt>,
-    inside: Vec<Inside>,
+    warnings: Vec<Warning>,
+    nested: Vec<Nested>,
     writes: Vec<Word>,
-    /// What is inside runs in another folder.
-    elsewhere: bool,
+    /// The nested commands run in another folder.
+    changes_folder_inside: bool,
 }
 
 #[derive(Debug)]
-enum Inside {
+enum Nested {
     Command(Vec<Word>),
-    /// A script for a shell of its own, or, without a dialect, for the shell that is running.
+    /// A script for a new shell, or, without a dialect, for the current shell.
     Script(String, Option<Dialect>),
 }
 
-impl Look {
-    /// It only runs `words`.
+impl Analysis {
+    /// A command that only runs `words`.
     fn wrapper(words: &[Word]) -> Self {
-        Self { wraps: true, inside: vec![Inside::Command(words.to_vec())], ..Self::default() }
+        Self { wraps: true, nested: vec![Nested::Command(words.to_vec())], ..Self::default() }
     }
 
-    fn doubt(doubt: Doubt) -> Self {
-        Self { doubts: vec![doubt], ..Self::default() }
+    fn warning(warning: Warning) -> Self {
+        Self { warnings: vec![warning], ..Self::default() }
     }
 }
 
-struct Looking {
+struct Analyzer {
     items: Vec<Item>,
-    places: Vec<Option<String>>,
-    /// A built-in that takes the names of variables is called.
+    folders: Vec<Option<String>>,
+    /// The script calls a built-in that takes names of variables.
     sets_names: bool,
-    /// Whose script is being looked at.
+    /// Dialect of the script that is being analyzed.
     dialect: Dialect,
-    /// So much of scripts within scripts was read.
+    /// Bytes of nested scripts parsed so far.
     inner_bytes: usize,
 }
 
-impl Looking {
-    fn script(&mut self, text: &str, dialect: Dialect, hops: usize) {
+impl Analyzer {
+    fn script(&mut self, text: &str, dialect: Dialect, depth: usize) {
         let script = Script::read(text, dialect);
         let outer = std::mem::replace(&mut self.dialect, dialect);
         for simple in script.commands {
-            self.simple(simple, hops);
+            self.simple(simple, depth);
         }
         self.items.extend(script.functions.into_iter().map(Item::Function));
-        self.items.extend(script.odd.into_iter().map(|reason| Item::Doubt(Doubt::odd(reason))));
+        self.items.extend(
+            script.suspicious.into_iter().map(|reason| Item::Warning(Warning::suspicious(reason))),
+        );
         if script.subscript && (script.evaluates || self.sets_names) {
             let reason = "a quoted text in it has a substitution in a subscript, which bash runs \
                           where it expects a number";
-            self.items.push(Item::Doubt(Doubt::opaque(reason)));
+            self.items.push(Item::Warning(Warning::opaque(reason)));
         }
-        if let Some(reason) = script.unclear {
+        if let Some(reason) = script.unsupported {
             let reason = format!("it is not understood: {reason}");
-            self.items.push(Item::Doubt(Doubt::opaque(reason)));
+            self.items.push(Item::Warning(Warning::opaque(reason)));
         }
         self.dialect = outer;
     }
 
-    fn simple(&mut self, simple: Simple, hops: usize) {
+    fn simple(&mut self, simple: SimpleCommand, depth: usize) {
         for Redirect { writes, path } in simple.files {
             self.file(writes, path);
         }
-        let doubts: Vec<Doubt> = simple
+        let warnings: Vec<Warning> = simple
             .assigns
             .iter()
             .filter(|name| changes_programs(name))
-            .map(|name| Doubt::odd(format!("it sets `{name}`, which changes what runs")))
+            .map(|name| Warning::suspicious(format!("it sets `{name}`, which changes what runs")))
             .collect();
         if simple.words.is_empty() {
-            self.items.extend(doubts.into_iter().map(Item::Doubt));
+            self.items.extend(warnings.into_iter().map(Item::Warning));
         } else {
-            self.command(simple.words, doubts, hops);
+            self.command(simple.words, warnings, depth);
         }
     }
 
-    fn command(&mut self, words: Vec<Word>, mut doubts: Vec<Doubt>, hops: usize) {
+    fn command(&mut self, words: Vec<Word>, mut warnings: Vec<Warning>, depth: usize) {
         let Some(program) = words.first() else { return };
-        let look = match program.literal() {
-            _ if hops >= WRAPPERS_MAX => {
-                Look::doubt(Doubt::opaque(format!("there are more than {WRAPPERS_MAX} wrappers")))
-            }
+        let analysis = match program.literal() {
+            _ if depth >= WRAPPERS_MAX => Analysis::warning(Warning::opaque(format!(
+                "there are more than {WRAPPERS_MAX} wrappers"
+            ))),
             Some(path) => {
                 let name = path.rsplit('/').next().unwrap_or(path).to_owned();
-                self.moves(&name, &words);
+                self.track_folder(&name, &words);
                 self.sets_names |= builtin::sets_names(&name);
-                look_at(&name, &words)
+                analyze_program(&name, &words)
             }
-            None => Look::doubt(Doubt::opaque("its program is not written out")),
+            None => Analysis::warning(Warning::opaque("its program is not written out")),
         };
-        doubts.extend(hidden::in_words(&words).map(Doubt::odd));
-        doubts.extend(look.doubts);
-        let role = if look.wraps { Role::Wrapper } else { Role::Program };
-        self.items.push(Item::Command(Command { words, role, doubts }));
-        for path in look.writes {
+        warnings.extend(hidden::in_words(&words).map(Warning::suspicious));
+        warnings.extend(analysis.warnings);
+        let role = if analysis.wraps { Role::Wrapper } else { Role::Program };
+        self.items.push(Item::Command(Command { words, role, warnings }));
+        for path in analysis.writes {
             self.file(true, path);
         }
-        if look.elsewhere {
-            self.places.push(None);
+        if analysis.changes_folder_inside {
+            self.folders.push(None);
         }
-        for inside in look.inside {
-            match inside {
-                Inside::Command(words) => self.command(words, Vec::new(), hops + 1),
-                Inside::Script(text, dialect) => {
+        for nested in analysis.nested {
+            match nested {
+                Nested::Command(words) => self.command(words, Vec::new(), depth + 1),
+                Nested::Script(text, dialect) => {
                     self.inner_bytes += text.len();
                     if self.inner_bytes > INNER_BYTES_MAX {
                         let reason = "there are too many scripts within scripts";
-                        self.items.push(Item::Doubt(Doubt::opaque(reason)));
+                        self.items.push(Item::Warning(Warning::opaque(reason)));
                         return;
                     }
-                    self.script(&text, dialect.unwrap_or(self.dialect), hops + 1);
+                    self.script(&text, dialect.unwrap_or(self.dialect), depth + 1);
                 }
             }
         }
     }
 
     fn file(&mut self, writes: bool, path: Word) {
-        self.items.push(Item::File(File { writes, path, places: self.places.clone() }));
+        self.items.push(Item::File(File { writes, path, folders: self.folders.clone() }));
     }
 
-    /// Notes where the script may be after `cd`. Whether that runs is not known, so wherever it
-    /// was before remains possible.
-    fn moves(&mut self, name: &str, words: &[Word]) {
+    /// Records the folders the script may be in after `cd`. Whether the `cd` runs is unknown, so
+    /// the earlier folders remain candidates.
+    fn track_folder(&mut self, name: &str, words: &[Word]) {
         if !matches!(name, "cd" | "pushd" | "popd") {
             return;
         }
@@ -301,29 +305,31 @@ impl Looking {
             _ => None,
         };
         let moved: Vec<_> = match to {
-            Some(to) => self.places.iter().flatten().map(|place| Some(join(place, to))).collect(),
+            Some(to) => {
+                self.folders.iter().flatten().map(|folder| Some(join(folder, to))).collect()
+            }
             None => vec![None],
         };
-        for place in moved {
-            self.places.retain(|known| *known != place);
-            self.places.push(place);
+        for folder in moved {
+            self.folders.retain(|known| *known != folder);
+            self.folders.push(folder);
         }
-        if self.places.len() > PLACES_MAX {
-            self.places = vec![None];
+        if self.folders.len() > FOLDERS_MAX {
+            self.folders = vec![None];
         }
     }
 }
 
-fn look_at(name: &str, words: &[Word]) -> Look {
-    let known = wrapper::look(name, words)
-        .or_else(|| shells::look(name, words))
-        .or_else(|| builtin::look(name, words));
+fn analyze_program(name: &str, words: &[Word]) -> Analysis {
+    let known = wrapper::analyze(name, words)
+        .or_else(|| shells::analyze(name, words))
+        .or_else(|| builtin::analyze(name, words));
     match known {
-        Some(look) => look,
+        Some(analysis) => analysis,
         None => match name {
-            "find" => find::look(words),
-            "git" => git::look(words),
-            _ => Look::default(),
+            "find" => find::analyze(words),
+            "git" => git::analyze(words),
+            _ => Analysis::default(),
         },
     }
 }

@@ -1,4 +1,4 @@
-//! What a user writes down about permissions.
+//! Configuration of permissions.
 
 use std::fmt;
 
@@ -7,34 +7,34 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Permissions as they are configured. The strictest rule that matches a call decides; without
-/// one, the mode does.
+/// Configured permissions. The strictest rule that matches a call decides; if none matches, the
+/// mode decides.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// What holds where no rule does.
+    /// Default for calls that no rule matches.
     pub mode: Mode,
-    /// What may run.
+    /// Calls that run without an approval.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<RuleEntry>,
-    /// What somebody is asked about.
+    /// Calls that need an approval.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ask: Vec<RuleEntry>,
-    /// What never runs.
+    /// Calls that never run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<RuleEntry>,
 }
 
-/// What holds where no rule does, from the strictest on.
+/// Default for calls that no rule matches, ordered from the strictest.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// Tools without effects run, nothing else does.
+    /// Only tools without effects run.
     ReadOnly,
-    /// Tools for files run in the workspace, and commands in the sandbox; without a sandbox,
-    /// commands that are not known to be harmless are asked about, as are tools of others.
+    /// File tools run in the workspace, and commands run in the sandbox. The gate asks about
+    /// external tools and, without a sandbox, about commands that are not known to be harmless.
     #[default]
     Workspace,
     /// Everything runs.
@@ -51,20 +51,20 @@ impl fmt::Display for Mode {
     }
 }
 
-/// A rule as it is configured: a text, or a table with what proves it.
+/// A configured rule: a string, or a table with examples and a reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RuleEntry {
-    /// The rule.
+    /// `TOOL` or `TOOL(PATTERN)`.
     pub rule: Rule,
-    /// Calls that it must match: commands for `bash`, paths for tools for files, and for others
-    /// `TOOL` or `TOOL {"argument":"value"}`.
+    /// Calls that the rule must match: commands for `bash`, paths for file tools, and for other
+    /// tools `TOOL` or `TOOL {"argument":"value"}`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<String>,
-    /// Calls that it must not match.
+    /// Calls that the rule must not match.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not: Vec<String>,
-    /// Why it is there; shown when it decides.
+    /// Why the rule exists; shown when the rule decides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -113,51 +113,51 @@ impl<'de> Visitor<'de> for EntryVisitor {
     }
 }
 
-/// What an agent that works for another may do less. It can only take away.
+/// Restrictions for a child agent, on top of the permissions of its parent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// A stricter mode; a laxer one changes nothing.
+    /// A stricter mode; a less strict one has no effect.
     pub mode: Option<Mode>,
-    /// What somebody is asked about, in addition.
+    /// Further calls that need an approval.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ask: Vec<RuleEntry>,
-    /// What never runs, in addition.
+    /// Further calls that never run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<RuleEntry>,
 }
 
-/// Why permissions cannot be used as they are configured.
+/// Why configured permissions are invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// Write the rule as it should be.
+    /// The rule has a syntax error: correct it.
     #[error("the rule `{rule}` cannot be read: {reason}")]
     Rule {
-        /// Which.
+        /// The invalid rule.
         rule: Rule,
         /// What is wrong with it.
         reason: String,
     },
-    /// Correct the rule, or the example.
+    /// The rule does not match its example: correct one of them.
     #[error("the rule `{rule}` does not match its example `{example}`")]
     Example {
-        /// Which rule.
+        /// The rule that does not match.
         rule: Rule,
-        /// Which example.
+        /// The example that should match.
         example: String,
     },
-    /// Narrow the rule, or correct the example.
+    /// The rule matches a counterexample: narrow the rule, or correct the example.
     #[error("the rule `{rule}` matches `{example}`, which it says it does not")]
     CounterExample {
-        /// Which rule.
+        /// The rule that matches too much.
         rule: Rule,
-        /// Which example.
+        /// The example that should not match.
         example: String,
     },
-    /// Give the workspace by its full path.
+    /// The workspace path is relative or not UTF-8.
     #[error("the workspace `{root}` is not an absolute path in UTF-8")]
     Root {
-        /// What was given.
+        /// The configured path.
         root: String,
     },
 }

@@ -1,15 +1,15 @@
-//! What was found about one part of a call, and what follows from all of them.
+//! Findings about the parts of a call, and the verdict that follows from them.
 
 use std::fmt;
 
 use antiphon_core::port::{Rule, Verdict};
 
-/// What becomes of something, from the laxest on.
+/// Decision about a call or a part of it, ordered from the least strict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Decision {
-    /// It may run.
+    /// It runs.
     Allow,
-    /// Somebody is asked.
+    /// It needs an approval.
     Ask,
     /// It does not run.
     Deny,
@@ -25,36 +25,36 @@ impl fmt::Display for Decision {
     }
 }
 
-/// One command of a script, one file, or a call as a whole, and what becomes of it.
+/// Decision about one command of a script, one file, or a whole call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What it is about.
+    /// The command, file or tool, for display.
     pub what: String,
-    /// What becomes of it.
+    /// Decision about this part.
     pub decision: Decision,
-    /// The rule or the default that says so.
+    /// The rule or the default that decided, for display.
     pub because: String,
-    /// The rule that matched, if one did.
+    /// The rule that decided; absent if a default decided.
     pub rule: Option<Rule>,
-    /// The rule that would allow it. `None`: only one for the whole call would.
+    /// The rule that would allow this part. `None`: only a rule for the whole call would.
     pub(crate) proposal: Option<Rule>,
 }
 
-/// An account of how a call was judged.
+/// The verdict on a call, with the findings that led to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
-    /// What the gate says.
+    /// The verdict of the gate.
     pub verdict: Verdict,
-    /// What it saw, in order.
+    /// Findings, in the order of the call.
     pub findings: Vec<Finding>,
 }
 
 impl Explanation {
-    /// What follows from `findings`. `whole` is the rule that allows this very call.
+    /// Derives the verdict from `findings`. `whole` is the rule that allows exactly this call.
     pub(crate) fn of(findings: Vec<Finding>, whole: Rule) -> Self {
         let decision = findings.iter().map(|finding| finding.decision).max();
         let verdict = match decision {
-            // A gate that found nothing has not looked.
+            // Every evaluated call yields at least one finding.
             None => Verdict::Deny { reason: "nothing is known about this call".to_owned() },
             Some(Decision::Allow) => Verdict::Allow,
             Some(Decision::Deny) => {
@@ -73,7 +73,7 @@ impl Explanation {
         Self { verdict, findings }
     }
 
-    /// What becomes of the call.
+    /// Decision about the whole call.
     pub fn decision(&self) -> Decision {
         match self.verdict {
             Verdict::Allow => Decision::Allow,
@@ -97,7 +97,7 @@ impl fmt::Display for Explanation {
     }
 }
 
-/// The first reasons for `decision`, as one text.
+/// The first reasons for `decision`, joined.
 fn reasons(findings: &[Finding], decision: Decision) -> String {
     const REASONS_MAX: usize = 3;
     let mut reasons: Vec<String> = Vec::new();
@@ -115,7 +115,7 @@ fn reasons(findings: &[Finding], decision: Decision) -> String {
     reasons.join("; ")
 }
 
-/// The rule that allows all that is asked about, if one does.
+/// The one rule that allows every part the gate asks about, if there is one.
 fn proposal(findings: &[Finding]) -> Option<Rule> {
     let mut asked = findings.iter().filter(|finding| finding.decision == Decision::Ask);
     let first = asked.next()?.proposal.clone()?;
@@ -129,8 +129,8 @@ fn advice(findings: &[Finding], rule: &Rule) -> String {
         .and_then(|finding| finding.rule.as_ref());
     match asks {
         Some(asks) => format!(
-            "Where nobody can be asked it does not run, unless `{asks}` is taken out of the \
-             permissions; whoever is asked can allow `{rule}`."
+            "Without an approver it does not run, unless `{asks}` is removed from the \
+            permissions; an approver can allow `{rule}`."
         ),
         None => format!("To allow it from now on, add `{rule}` to `allow` in the permissions."),
     }

@@ -1,4 +1,4 @@
-//! The gate itself.
+//! The gate: judges each call of a tool and explains its verdict.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -12,40 +12,40 @@ use crate::call::{Call, Subject};
 use crate::config::{Config, ConfigError, Limits};
 use crate::finding::Explanation;
 use crate::layer::Layer;
-use crate::place::shortest;
+use crate::normalized_path::normalize;
 use crate::remembered::Remembered;
 use crate::rule::{ParsedRule, escape};
 
-/// Judges calls by rules and a mode.
+/// Judges calls by rules and a mode. The strictest finding decides.
 #[derive(Debug, Clone)]
 pub struct Gate {
-    /// Each may only take away from those before it.
+    /// Each layer only restricts the layers before it.
     layers: Vec<Arc<Layer>>,
-    ground: Arc<Ground>,
+    context: Arc<GateContext>,
     remembered: Option<Arc<Remembered>>,
 }
 
-/// What else bounds a call, which rules alone cannot know.
+/// Facts about the environment that a gate judges by, in addition to its rules.
 #[derive(Debug, Clone)]
 pub struct Bounds {
-    /// The workspace, as an absolute path. Relative paths in rules and calls begin there.
+    /// The workspace, as an absolute path. Relative paths in rules and calls start there.
     pub root: PathBuf,
-    /// Whether commands run in a sandbox. If not, those that are not known to be harmless are
-    /// asked about.
+    /// Whether commands run in a sandbox. If not, the gate asks about every command that is not
+    /// known to be harmless.
     pub sandboxed: bool,
-    /// What tools do to the world.
+    /// Effect of each tool.
     pub effects: Effects,
 }
 
-/// What each tool does to the world; a tool of which that is not known is somebody else's. Tools
-/// of MCP servers (`mcp__…`) are never believed about it.
+/// Effect of each tool by name. A tool without a known effect counts as external. The declared
+/// effect of a tool of an MCP server (`mcp__…`) is ignored.
 #[derive(Clone)]
 pub struct Effects(Arc<EffectOf>);
 
 type EffectOf = dyn Fn(&str) -> Option<Effect> + Send + Sync;
 
 impl Effects {
-    /// As `effect` says.
+    /// Effects that the function `effect` returns; `None` means unknown.
     pub fn new(effect: impl Fn(&str) -> Option<Effect> + Send + Sync + 'static) -> Self {
         Self(Arc::new(effect))
     }
@@ -62,37 +62,36 @@ impl fmt::Debug for Effects {
 }
 
 impl Gate {
-    /// A gate for these permissions. Every rule is tried on its examples.
+    /// A gate for these permissions. Checks every rule against its examples.
     pub fn new(config: &Config, bounds: Bounds) -> Result<Self, ConfigError> {
         let bad_root = || ConfigError::Root { root: bounds.root.display().to_string() };
         let root = bounds.root.to_str().filter(|root| root.starts_with('/'));
-        let root = shortest(root.ok_or_else(bad_root)?);
+        let root = normalize(root.ok_or_else(bad_root)?);
         let layer = Layer::new(config.mode, [&config.allow, &config.ask, &config.deny], &root)?;
-        let ground = Ground { root, sandboxed: bounds.sandboxed, effects: bounds.effects };
-        Ok(Self { layers: vec![Arc::new(layer)], ground: Arc::new(ground), remembered: None })
+        let context = GateContext { root, sandboxed: bounds.sandboxed, effects: bounds.effects };
+        Ok(Self { layers: vec![Arc::new(layer)], context: Arc::new(context), remembered: None })
     }
 
-    /// The same gate, which also heeds what was allowed before and remembers what will be.
+    /// The same gate, which also applies the remembered rules and stores new ones there.
     pub fn remembering(self, remembered: Remembered) -> Self {
         Self { remembered: Some(Arc::new(remembered)), ..self }
     }
 
-    /// A gate for somebody who works for the one that has this gate. It never allows what this
-    /// one does not.
+    /// A gate for a child agent. It never allows a call that this gate does not allow.
     pub fn narrowed(&self, limits: &Limits) -> Result<Self, ConfigError> {
         let mut layers = self.layers.clone();
         if let Some(last) = layers.last() {
             let mode = limits.mode.map_or(last.mode, |mode| mode.min(last.mode));
             let rules: [&[_]; 2] = [&limits.ask, &limits.deny];
-            layers.push(Arc::new(last.narrowed(mode, rules, &self.ground.root)?));
+            layers.push(Arc::new(last.narrowed(mode, rules, &self.context.root)?));
         }
-        Ok(Self { layers, ground: Arc::clone(&self.ground), remembered: self.remembered.clone() })
+        Ok(Self { layers, context: Arc::clone(&self.context), remembered: self.remembered.clone() })
     }
 
-    /// How a call is judged and why: each command and file that was seen, and what decided.
-    pub fn explain(&self, asked: &GateRequest<'_>) -> Explanation {
-        let call = Call::of(asked, &self.ground.root);
-        let mut grants: Vec<Arc<ParsedRule>> = asked
+    /// Judges a call and lists each command and file of it with the rule or default that decided.
+    pub fn explain(&self, request: &GateRequest<'_>) -> Explanation {
+        let call = Call::of(request, &self.context.root);
+        let mut grants: Vec<Arc<ParsedRule>> = request
             .granted
             .iter()
             .filter_map(|rule| ParsedRule::parse(&rule.0).ok())
@@ -104,7 +103,7 @@ impl Gate {
         let whole = rule_for(&call);
         let mut strictest: Option<Explanation> = None;
         for layer in &self.layers {
-            let findings = layer.judge(&call, &self.ground, &grants);
+            let findings = layer.judge(&call, &self.context, &grants);
             let explanation = Explanation::of(findings, whole.clone());
             if strictest.as_ref().is_none_or(|known| explanation.decision() > known.decision()) {
                 strictest = Some(explanation);
@@ -133,20 +132,20 @@ impl antiphon_core::port::Gate for Gate {
     }
 }
 
-/// What a gate stands on.
+/// Environment that all layers of a gate share.
 #[derive(Debug)]
-pub(crate) struct Ground {
-    /// The workspace, absolute and in its shortest form.
+pub(crate) struct GateContext {
+    /// The workspace, absolute and normalized.
     pub(crate) root: String,
     pub(crate) sandboxed: bool,
     pub(crate) effects: Effects,
 }
 
-/// The rule that allows this very call.
+/// The rule that allows exactly this call.
 fn rule_for(call: &Call<'_>) -> Rule {
     Rule(match &call.subject {
         Subject::Script { text, .. } => format!("bash(={text})"),
-        Subject::File { place, .. } => format!("{}({})", call.tool, escape(place.shown())),
+        Subject::File { resolved, .. } => format!("{}({})", call.tool, escape(resolved.shown())),
         Subject::Other | Subject::Malformed(_) => call.tool.to_owned(),
     })
 }

@@ -1,4 +1,4 @@
-//! One set of rules and a mode, and what they say about a call.
+//! One set of rules with a mode, and the findings it yields for a call.
 
 use std::sync::Arc;
 
@@ -8,20 +8,20 @@ use antiphon_core::port::Rule;
 use crate::call::{Call, Subject};
 use crate::config::{ConfigError, Mode, RuleEntry};
 use crate::finding::{Decision, Finding};
-use crate::gate::Ground;
+use crate::gate::GateContext;
 use crate::rule::{Match, ParsedRule};
-use crate::rules::{Kind, Loaded};
+use crate::rules::{LoadedRule, RuleKind};
 
 mod file;
 mod script;
 
-/// What is allowed in one place. A gate has one, and one more for each time it was narrowed.
+/// Rules and a mode. A gate has one layer, and one more for each time it was narrowed.
 #[derive(Debug)]
 pub(crate) struct Layer {
     pub(crate) mode: Mode,
-    allow: Vec<Loaded>,
-    ask: Vec<Loaded>,
-    deny: Vec<Loaded>,
+    allow: Vec<LoadedRule>,
+    ask: Vec<LoadedRule>,
+    deny: Vec<LoadedRule>,
 }
 
 impl Layer {
@@ -32,14 +32,14 @@ impl Layer {
     ) -> Result<Self, ConfigError> {
         Ok(Self {
             mode,
-            allow: Loaded::all(allow, Kind::Allow, root)?,
-            ask: Loaded::all(ask, Kind::Restrict, root)?,
-            deny: Loaded::all(deny, Kind::Restrict, root)?,
+            allow: LoadedRule::all(allow, RuleKind::Allow, root)?,
+            ask: LoadedRule::all(ask, RuleKind::Restrict, root)?,
+            deny: LoadedRule::all(deny, RuleKind::Restrict, root)?,
         })
     }
 
-    /// One that is no laxer: what this one allows by rule it allows too, unless it is for looking
-    /// only.
+    /// A layer that is at least as strict. It keeps the allow rules of this layer, unless its mode
+    /// is read-only.
     pub(crate) fn narrowed(
         &self,
         mode: Mode,
@@ -53,15 +53,15 @@ impl Layer {
         Ok(narrow)
     }
 
-    /// What it says about a call. `grants` are rules that somebody allowed when asked.
+    /// Findings of this layer for a call. `grants` are rules that a user approved.
     pub(crate) fn judge(
         &self,
         call: &Call<'_>,
-        ground: &Ground,
+        context: &GateContext,
         grants: &[Arc<ParsedRule>],
     ) -> Vec<Finding> {
-        let judging = Judging { layer: self, ground, grants, call };
-        let mut findings: Vec<Finding> = judging.arguments().into_iter().collect();
+        let evaluation = Evaluation { layer: self, context, grants, call };
+        let mut findings: Vec<Finding> = evaluation.arguments().into_iter().collect();
         match &call.subject {
             Subject::Malformed(reason) => findings.push(Finding {
                 what: format!("`{}`", call.tool),
@@ -70,28 +70,30 @@ impl Layer {
                 rule: None,
                 proposal: None,
             }),
-            Subject::Script { text, items } => findings.extend(judging.script(text, items)),
-            Subject::File { place, writes } => findings.push(judging.file_call(place, *writes)),
-            Subject::Other => findings.push(judging.other()),
+            Subject::Script { text, items } => findings.extend(evaluation.script(text, items)),
+            Subject::File { resolved, writes } => {
+                findings.push(evaluation.file_call(resolved, *writes));
+            }
+            Subject::Other => findings.push(evaluation.other()),
         }
         findings
     }
 }
 
-/// A call before a layer.
-struct Judging<'a> {
+/// Evaluates one call against one layer.
+struct Evaluation<'a> {
     layer: &'a Layer,
-    ground: &'a Ground,
+    context: &'a GateContext,
     grants: &'a [Arc<ParsedRule>],
     call: &'a Call<'a>,
 }
 
-impl Judging<'_> {
-    /// What rules about arguments say, which may be about several tools, this one among them.
+impl Evaluation<'_> {
+    /// Finding from the rules about arguments; such a rule may match several tools.
     fn arguments(&self) -> Option<Finding> {
         let Call { tool, arguments, subject } = self.call;
         let sure = |least: Match| {
-            move |loaded: &&Loaded| {
+            move |loaded: &&LoadedRule| {
                 let pattern = loaded.rule.argument().filter(|_| loaded.rule.is_for(tool));
                 pattern.is_some_and(|pattern| pattern.matches(arguments) >= least)
             }
@@ -106,18 +108,18 @@ impl Judging<'_> {
         let rule = self.layer.ask.iter().find(sure(Match::Possible))?;
         let granted = self.grants.iter().any(|grant| match subject {
             Subject::Script { text, .. } => grant.is_script(text),
-            Subject::File { place, .. } => file::is_for_file(grant, tool, place),
+            Subject::File { resolved, .. } => file::is_for_file(grant, tool, resolved),
             Subject::Other => grant.names_tool() && matches_other(grant, self.call),
             Subject::Malformed(_) => false,
         });
         (!granted).then(|| asked_by(what, rule, None))
     }
 
-    /// A tool that nothing is known of but its name and what it does to the world.
+    /// Judges a tool of which only the name and the effect are known.
     fn other(&self) -> Finding {
         let tool = self.call.tool;
         let what = format!("`{tool}`");
-        let whole = |loaded: &&Loaded| loaded.rule.is_whole(tool);
+        let whole = |loaded: &&LoadedRule| loaded.rule.is_whole(tool);
         if let Some(rule) = self.layer.deny.iter().find(whole) {
             return denied_by(what, rule);
         }
@@ -130,11 +132,11 @@ impl Judging<'_> {
                 None => asked_by(what, rule, proposal),
             };
         }
-        let allows = |loaded: &&Loaded| matches_other(&loaded.rule, self.call);
+        let allows = |loaded: &&LoadedRule| matches_other(&loaded.rule, self.call);
         if let Some(rule) = self.layer.allow.iter().find(allows) {
             return allowed_by(what, rule);
         }
-        let (decision, because) = match (self.layer.mode, self.ground.effects.of(tool)) {
+        let (decision, because) = match (self.layer.mode, self.context.effects.of(tool)) {
             (Mode::Full, _) => (Decision::Allow, "mode full allows every tool"),
             (_, Some(Effect::ReadOnly)) => (Decision::Allow, "it changes nothing"),
             (Mode::ReadOnly, _) => {
@@ -152,7 +154,7 @@ impl Judging<'_> {
     }
 }
 
-/// Whether a rule that allows is about this call of a tool of which nothing is known.
+/// Whether an allow rule covers this call of an unknown tool.
 fn matches_other(rule: &ParsedRule, call: &Call<'_>) -> bool {
     rule.is_whole(call.tool)
         || (rule.is_for(call.tool)
@@ -161,7 +163,7 @@ fn matches_other(rule: &ParsedRule, call: &Call<'_>) -> bool {
                 .is_some_and(|pattern| pattern.matches(&call.arguments) == Match::Certain))
 }
 
-fn denied_by(what: String, rule: &Loaded) -> Finding {
+fn denied_by(what: String, rule: &LoadedRule) -> Finding {
     Finding {
         what,
         decision: Decision::Deny,
@@ -171,7 +173,7 @@ fn denied_by(what: String, rule: &Loaded) -> Finding {
     }
 }
 
-fn may_be_denied(what: String, rule: &Loaded) -> Finding {
+fn may_be_denied(what: String, rule: &LoadedRule) -> Finding {
     Finding {
         what,
         decision: Decision::Ask,
@@ -181,7 +183,7 @@ fn may_be_denied(what: String, rule: &Loaded) -> Finding {
     }
 }
 
-fn asked_by(what: String, rule: &Loaded, proposal: Option<Rule>) -> Finding {
+fn asked_by(what: String, rule: &LoadedRule, proposal: Option<Rule>) -> Finding {
     Finding {
         what,
         decision: Decision::Ask,
@@ -191,7 +193,7 @@ fn asked_by(what: String, rule: &Loaded, proposal: Option<Rule>) -> Finding {
     }
 }
 
-fn allowed_by(what: String, rule: &Loaded) -> Finding {
+fn allowed_by(what: String, rule: &LoadedRule) -> Finding {
     Finding {
         what,
         decision: Decision::Allow,
@@ -205,7 +207,7 @@ fn granted_by(what: String, grant: &ParsedRule) -> Finding {
     Finding {
         what,
         decision: Decision::Allow,
-        because: format!("somebody allowed `{}`", grant.text),
+        because: format!("a user allowed `{}`", grant.text),
         rule: Some(Rule(grant.text.clone())),
         proposal: None,
     }

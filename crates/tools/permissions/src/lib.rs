@@ -1,18 +1,17 @@
-//! The gate: which calls may run, which are asked about, which never run.
+//! The gate: decides which calls run, which need an approval and which never run.
 //!
-//! Rules say `allow`, `ask` or `deny`, by tool and by what the tool is called with; the strictest
-//! that matches decides, and where none does, the mode. Scripts for bash are read, not searched:
-//! each command in them is judged on its own, and what cannot be read is never allowed by a rule.
+//! Rules `allow`, `ask` or `deny` by tool and arguments. The strictest rule that matches decides;
+//! if none matches, the mode decides. The gate parses scripts for bash and judges each command in
+//! them. No rule allows a script that cannot be parsed.
 //!
-//! | what goes wrong                            | what happens                                   |
+//! | failure                                    | result                                         |
 //! |--------------------------------------------|------------------------------------------------|
 //! | a rule does not do what its examples say   | [`ConfigError`]; there is no gate              |
-//! | a call of a known tool makes no sense      | it is denied                                   |
-//! | a script is not understood, or hides       | it is asked about                              |
+//! | a call of a known tool is malformed        | the gate denies it                             |
+//! | a script cannot be parsed, or is obscured  | the gate asks                                  |
 //! | the file of remembered rules is damaged    | [`RememberedError`]; it is left as it is       |
 //!
-//! Rules are about what commands say, not about what programs do. What a program does is bounded
-//! by the sandbox.
+//! Rules match the text of commands. The sandbox bounds what programs do.
 
 mod call;
 mod commands;
@@ -20,7 +19,7 @@ mod config;
 mod finding;
 mod gate;
 mod layer;
-mod place;
+mod normalized_path;
 mod remembered;
 mod rule;
 mod rules;
@@ -30,6 +29,6 @@ pub use commands::SCRIPT_BYTES_MAX;
 pub use config::{Config, ConfigError, Limits, Mode, RuleEntry};
 pub use finding::{Decision, Explanation, Finding};
 pub use gate::{Bounds, Effects, Gate};
-pub use place::PROTECTED;
+pub use normalized_path::PROTECTED;
 pub use remembered::{FILE_BYTES_MAX, LOCK_WAIT, RULES_MAX, Remembered, RememberedError};
 pub use rule::RULE_BYTES_MAX;

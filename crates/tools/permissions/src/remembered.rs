@@ -1,9 +1,8 @@
-//! Rules that somebody allowed always, kept in a file of the user's own.
+//! Rules that the user always allows, stored in a private file of the user.
 //!
-//! The file is TOML, one table for each project by its root. It is written anew beside itself and
-//! moved into place, under a lock, so that processes that remember at the same time lose nothing
-//! of each other. A file that cannot be read is an error; it is never taken for empty, and never
-//! written over.
+//! The file is TOML with one table per project root. Each write replaces the file atomically under
+//! a lock, so concurrent processes lose no rules. A file that cannot be read is an error; it is
+//! never treated as empty and never overwritten.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -27,10 +26,10 @@ pub const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Most rules that are remembered for one project.
 pub const RULES_MAX: usize = 1000;
 
-/// How long another process may hold the file before remembering is given up.
+/// How long to wait for the lock of another process before the write fails.
 pub const LOCK_WAIT: Duration = Duration::from_secs(5);
 
-/// What somebody allowed always, in one project.
+/// Rules that the user always allows in one project.
 #[derive(Debug)]
 pub struct Remembered {
     file: PathBuf,
@@ -38,47 +37,47 @@ pub struct Remembered {
     rules: RwLock<Vec<Arc<ParsedRule>>>,
 }
 
-/// Why rules cannot be remembered, or are not known.
+/// Why remembered rules cannot be read or stored.
 #[derive(Debug, thiserror::Error)]
 pub enum RememberedError {
-    /// See to the file or its folder.
+    /// The file cannot be accessed: check the file and its folder.
     #[error("remembered permissions in `{path}` cannot be used: {reason}")]
     Unusable {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// What the system says.
+        /// Error of the operating system.
         reason: String,
     },
-    /// Correct the file, or move it away.
+    /// The file has a syntax error: correct the file, or move it away.
     #[error("remembered permissions in `{path}` are not understood: {reason}")]
     Malformed {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// Where and why.
+        /// Position and cause of the error.
         reason: String,
     },
-    /// Make sure that it says what it should, then take the permission away.
+    /// Other users can write to the file: check its content, then restrict its permissions.
     #[error("others can write to `{path}`: look at what is in it, then run `chmod 600 {path}`")]
     Exposed {
-        /// The file.
+        /// Path of the file.
         path: String,
     },
-    /// Try again.
+    /// Another process holds the lock: try again.
     #[error("another process has held `{path}` for {} s: try again", LOCK_WAIT.as_secs())]
     Busy {
-        /// The file.
+        /// Path of the file.
         path: String,
     },
-    /// Allow it for the task instead.
+    /// The rule cannot be stored: grant it for the task instead.
     #[error("the rule cannot be remembered: {reason}")]
     Rule {
-        /// What is wrong with it.
+        /// What is wrong with the rule.
         reason: String,
     },
 }
 
 impl Remembered {
-    /// What `file` holds for the project at `root`. There need not be a file yet.
+    /// Reads the rules that `file` stores for the project at `root`. The file need not exist yet.
     pub fn open(file: impl Into<PathBuf>, root: &Path) -> Result<Self, RememberedError> {
         let file = file.into();
         let project = match root.to_str() {
@@ -93,7 +92,7 @@ impl Remembered {
         Ok(Self { file, project, rules: RwLock::new(rules) })
     }
 
-    /// The rules.
+    /// The remembered rules of the project.
     pub fn rules(&self) -> Vec<Rule> {
         self.parsed().iter().map(|rule| Rule(rule.text.clone())).collect()
     }
@@ -102,7 +101,7 @@ impl Remembered {
         self.rules.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Remembers a rule, and learns what others remembered meanwhile. Blocks on the file.
+    /// Stores a rule and loads the rules other processes stored meanwhile. Blocks on the file.
     pub(crate) fn add(&self, rule: &Rule) -> Result<(), RememberedError> {
         if rule.0.len() > RULE_BYTES_MAX {
             let reason =
@@ -151,11 +150,11 @@ impl Document {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(unusable(error.to_string())),
         };
-        let about = file.metadata().map_err(|error| unusable(error.to_string()))?;
-        if !about.is_file() {
+        let metadata = file.metadata().map_err(|error| unusable(error.to_string()))?;
+        if !metadata.is_file() {
             return Err(unusable("it is not a file".to_owned()));
         }
-        if about.permissions().mode() & 0o022 != 0 {
+        if metadata.permissions().mode() & 0o022 != 0 {
             return Err(RememberedError::Exposed { path: path.display().to_string() });
         }
         let mut text = String::new();
@@ -189,7 +188,7 @@ impl Document {
         let unusable = unusable(path);
         let text = toml::to_string(self).map_err(|error| unusable(error.to_string()))?;
         let write = || {
-            // Where a link leads is written, not the link.
+            // Replace the target of a symbolic link, not the link.
             let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
             write_atomic(&path, format!("{HEAD}{text}").as_bytes(), Durability::Synced)
         };
@@ -197,7 +196,7 @@ impl Document {
     }
 }
 
-/// The right to change the file, until it is dropped.
+/// Locks the file for a change until the result is dropped.
 fn lock(path: &Path) -> Result<File, RememberedError> {
     let unusable = unusable(path);
     let open = || {

@@ -6,8 +6,8 @@
 //! | `read`, `write`, `edit`, `grep`, `glob` | a path with `*`, `**`, `?`, `[…]`, `{…}`           |
 //! | any other                               | `ARGUMENT=VALUE`, with `*` in the value            |
 //!
-//! A match is certain, possible, or none. What is possible matters to rules that ask or deny;
-//! only what is certain is allowed.
+//! A match is certain, possible, or none. Rules that ask or deny apply to a possible match. Rules
+//! that allow apply to a certain match only.
 
 mod argument_pattern;
 mod command_pattern;
@@ -21,33 +21,33 @@ use wildcard::Wildcard;
 
 use crate::call::FILE_TOOLS;
 
-/// Longest rule that is remembered, in bytes. A longer one can only be granted for a task.
+/// Longest rule that can be remembered, in bytes. A longer one can only be granted for a task.
 pub const RULE_BYTES_MAX: usize = 8 * 1024;
 
-/// A rule that was read.
+/// A parsed rule.
 #[derive(Debug, Clone)]
 pub(crate) struct ParsedRule {
     pub(crate) text: String,
     tool: Wildcard,
-    pub(crate) about: About,
+    pub(crate) scope: Scope,
 }
 
-/// What a rule is about, beside the tool.
+/// Which calls of its tool a rule matches.
 #[derive(Debug, Clone)]
-pub(crate) enum About {
+pub(crate) enum Scope {
     /// Any call.
     Everything,
-    /// This very script.
+    /// Exactly this script.
     Script(String),
-    /// Commands like this.
+    /// Commands that match the pattern.
     Command(CommandPattern),
-    /// Files like this.
+    /// Files that match the pattern.
     Path(PathPattern),
-    /// Calls with an argument like this.
+    /// Calls with an argument that matches the pattern.
     Argument(ArgumentPattern),
 }
 
-/// How sure a match is.
+/// Certainty of a match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Match {
     No,
@@ -62,7 +62,7 @@ impl From<bool> for Match {
 }
 
 impl ParsedRule {
-    /// Reads `text`, or says what is wrong with it.
+    /// Parses `text`. The error says what is wrong with it.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let (tool, pattern) = match text.split_once('(') {
@@ -78,70 +78,70 @@ impl ParsedRule {
                 "`{tool}` is not the name of a tool: write letters, digits, `_`, `-` and `*`"
             ));
         }
-        let about = match pattern {
-            None => About::Everything,
+        let scope = match pattern {
+            None => Scope::Everything,
             Some(pattern) if pattern.trim().is_empty() => {
                 return Err(format!("its pattern is empty: write `{tool}` for all of it"));
             }
-            Some(pattern) => about(tool, pattern)?,
+            Some(pattern) => scope(tool, pattern)?,
         };
-        Ok(Self { text: text.to_owned(), tool: Wildcard::plain(tool), about })
+        Ok(Self { text: text.to_owned(), tool: Wildcard::plain(tool), scope })
     }
 
-    /// Whether it is about `tool` at all.
+    /// Whether the rule names `tool`, also by a wildcard.
     pub(crate) fn is_for(&self, tool: &str) -> bool {
         self.tool.matches(tool)
     }
 
-    /// Whether it names its tool in full.
+    /// Whether the rule names its tool without a wildcard.
     pub(crate) fn names_tool(&self) -> bool {
         self.tool.is_literal()
     }
 
-    /// Whether it is about every call of `tool`.
+    /// Whether the rule matches every call of `tool`.
     pub(crate) fn is_whole(&self, tool: &str) -> bool {
-        matches!(self.about, About::Everything) && self.is_for(tool)
+        matches!(self.scope, Scope::Everything) && self.is_for(tool)
     }
 
-    /// Whether it is about `bash` and this very script.
+    /// Whether the rule matches exactly this script for `bash`.
     pub(crate) fn is_script(&self, script: &str) -> bool {
-        matches!(&self.about, About::Script(text) if text == script)
+        matches!(&self.scope, Scope::Script(text) if text == script)
     }
 
     /// The pattern for commands, if it has one.
     pub(crate) fn command(&self) -> Option<&CommandPattern> {
-        match &self.about {
-            About::Command(pattern) => Some(pattern),
-            About::Everything | About::Script(_) | About::Path(_) | About::Argument(_) => None,
+        match &self.scope {
+            Scope::Command(pattern) => Some(pattern),
+            Scope::Everything | Scope::Script(_) | Scope::Path(_) | Scope::Argument(_) => None,
         }
     }
 
     /// The pattern for paths, if it has one.
     pub(crate) fn path(&self) -> Option<&PathPattern> {
-        match &self.about {
-            About::Path(pattern) => Some(pattern),
-            About::Everything | About::Script(_) | About::Command(_) | About::Argument(_) => None,
+        match &self.scope {
+            Scope::Path(pattern) => Some(pattern),
+            Scope::Everything | Scope::Script(_) | Scope::Command(_) | Scope::Argument(_) => None,
         }
     }
 
     /// The pattern for arguments, if it has one.
     pub(crate) fn argument(&self) -> Option<&ArgumentPattern> {
-        match &self.about {
-            About::Argument(pattern) => Some(pattern),
-            About::Everything | About::Script(_) | About::Command(_) | About::Path(_) => None,
+        match &self.scope {
+            Scope::Argument(pattern) => Some(pattern),
+            Scope::Everything | Scope::Script(_) | Scope::Command(_) | Scope::Path(_) => None,
         }
     }
 }
 
-fn about(tool: &str, pattern: &str) -> Result<About, String> {
+fn scope(tool: &str, pattern: &str) -> Result<Scope, String> {
     if tool == "bash" {
         return match pattern.strip_prefix('=') {
-            Some(script) => Ok(About::Script(script.to_owned())),
-            None => CommandPattern::parse(pattern).map(About::Command),
+            Some(script) => Ok(Scope::Script(script.to_owned())),
+            None => CommandPattern::parse(pattern).map(Scope::Command),
         };
     }
     if FILE_TOOLS.contains(&tool) {
-        return PathPattern::parse(pattern).map(About::Path);
+        return PathPattern::parse(pattern).map(Scope::Path);
     }
-    ArgumentPattern::parse(pattern).map(About::Argument)
+    ArgumentPattern::parse(pattern).map(Scope::Argument)
 }

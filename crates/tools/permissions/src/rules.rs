@@ -1,4 +1,4 @@
-//! The rules that hold in one place, checked against their own examples.
+//! Loads the rules of a layer and checks them against their examples.
 
 use antiphon_core::RawJson;
 use antiphon_core::port::{GateRequest, Rule};
@@ -8,31 +8,31 @@ use crate::commands::{Item, Role};
 use crate::config::{ConfigError, RuleEntry};
 use crate::rule::{Match, Naming, ParsedRule};
 
-/// A rule that is in force.
+/// A parsed rule with its configured reason.
 #[derive(Debug, Clone)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedRule {
     pub(crate) rule: ParsedRule,
     pub(crate) reason: Option<String>,
 }
 
-/// What becomes of a call that a rule matches.
+/// Whether a rule allows or restricts the calls it matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum RuleKind {
     Allow,
     Restrict,
 }
 
-impl Loaded {
-    /// Reads rules and tries their examples; `root` is the workspace.
+impl LoadedRule {
+    /// Parses rules and checks their examples; `root` is the workspace.
     pub(crate) fn all(
         entries: &[RuleEntry],
-        kind: Kind,
+        kind: RuleKind,
         root: &str,
     ) -> Result<Vec<Self>, ConfigError> {
         entries.iter().map(|entry| Self::read(entry, kind, root)).collect()
     }
 
-    fn read(entry: &RuleEntry, kind: Kind, root: &str) -> Result<Self, ConfigError> {
+    fn read(entry: &RuleEntry, kind: RuleKind, root: &str) -> Result<Self, ConfigError> {
         let bad = |reason| ConfigError::Rule { rule: entry.rule.clone(), reason };
         let rule = ParsedRule::parse(&entry.rule.0).map_err(bad)?;
         let tried = |example: &String| {
@@ -54,7 +54,7 @@ impl Loaded {
         Ok(Self { rule, reason: entry.reason.clone() })
     }
 
-    /// The rule as a reader sees it, with its reason.
+    /// The rule with its reason, for display.
     pub(crate) fn shown(&self) -> String {
         match &self.reason {
             Some(reason) => format!("the rule `{}` ({reason})", self.rule.text),
@@ -62,14 +62,14 @@ impl Loaded {
         }
     }
 
-    /// The rule as it is written.
+    /// The rule as configured.
     pub(crate) fn text(&self) -> Rule {
         Rule(self.rule.text.clone())
     }
 }
 
-/// Whether a rule matches an example as a user writes it.
-fn matches(rule: &ParsedRule, kind: Kind, example: &str, root: &str) -> Result<bool, String> {
+/// Whether a rule matches an example from the configuration.
+fn matches(rule: &ParsedRule, kind: RuleKind, example: &str, root: &str) -> Result<bool, String> {
     let (tool, arguments) = example_call(rule, example)?;
     let call = Call::of(&GateRequest { tool: &tool, arguments: &arguments, granted: &[] }, root);
     if rule.is_whole(&tool) {
@@ -78,9 +78,9 @@ fn matches(rule: &ParsedRule, kind: Kind, example: &str, root: &str) -> Result<b
     Ok(match &call.subject {
         Subject::Malformed(reason) => return Err(reason.clone()),
         Subject::Script { text, items } => rule.is_script(text) || in_items(rule, kind, items),
-        Subject::File { place, .. } => {
+        Subject::File { resolved, .. } => {
             rule.is_for(&tool)
-                && rule.path().is_some_and(|pattern| pattern.matches(place) == Match::Certain)
+                && rule.path().is_some_and(|pattern| pattern.matches(resolved) == Match::Certain)
         }
         Subject::Other => {
             rule.is_for(&tool)
@@ -91,18 +91,18 @@ fn matches(rule: &ParsedRule, kind: Kind, example: &str, root: &str) -> Result<b
     })
 }
 
-/// A rule that allows must cover every command; one that restricts must see one.
-fn in_items(rule: &ParsedRule, kind: Kind, items: &[Item]) -> bool {
+/// An allow rule must match every command; a restricting rule must match at least one.
+fn in_items(rule: &ParsedRule, kind: RuleKind, items: &[Item]) -> bool {
     let Some(pattern) = rule.command() else { return false };
     let mut commands = items.iter().filter_map(|item| match item {
         Item::Command(command) => Some(command),
-        Item::File(_) | Item::Function(_) | Item::Doubt(_) => None,
+        Item::File(_) | Item::Function(_) | Item::Warning(_) => None,
     });
     match kind {
-        Kind::Restrict => {
+        RuleKind::Restrict => {
             commands.any(|command| pattern.matches(&command.words, Naming::Name) == Match::Certain)
         }
-        Kind::Allow => {
+        RuleKind::Allow => {
             let mut programs = commands.filter(|command| command.role == Role::Program).peekable();
             programs.peek().is_some()
                 && programs.all(|command| {

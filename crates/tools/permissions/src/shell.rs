@@ -1,9 +1,9 @@
-//! What a script for bash would run, without running it.
+//! Parses a bash script into the commands it would run. Runs nothing.
 //!
-//! The whole script is read: every simple command in it is found, wherever it stands: in lists,
-//! pipelines, groups, loops, functions, substitutions and here-documents. Where bash would
-//! understand something that this reader does not, or might understand it differently, the
-//! reader says so and stops; what it found until then is kept. It never guesses.
+//! The reader finds every simple command: in lists, pipelines, groups, loops, functions,
+//! substitutions and here-documents. At syntax that it does not support, or that shells read
+//! differently, the reader stops, reports the reason and keeps the commands found so far. It
+//! never guesses.
 //!
 //! Time is linear in the length of the script, and nesting is limited by [`NESTING_MAX`].
 
@@ -20,49 +20,49 @@ mod words;
 
 pub(crate) use word::Word;
 
-use here_document::Pending;
+use here_document::PendingHereDocument;
 use source::Source;
 
-/// Deepest nesting of commands and substitutions in one script. Deeper is not understood.
+/// Deepest nesting of commands and substitutions in one script. Deeper nesting is unsupported.
 pub(crate) const NESTING_MAX: usize = 40;
 
-/// Most simple commands in one script. More are not understood.
+/// Most simple commands in one script. More are unsupported.
 pub(crate) const COMMANDS_MAX: usize = 1000;
 
-/// Whose language a script is written in.
+/// Shell language of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
-    /// That of bash.
+    /// Bash.
     Bash,
-    /// That of a plain `sh`, which understands some of what bash does in its own way.
+    /// Plain `sh`, which reads some syntax of bash differently.
     Posix,
 }
 
-/// What was found in a script.
+/// A parsed script.
 #[derive(Debug, Default)]
 pub(crate) struct Script {
-    /// In the order in which they end.
-    pub(crate) commands: Vec<Simple>,
-    /// Names of the functions that are defined.
+    /// Simple commands, in the order in which they end.
+    pub(crate) commands: Vec<SimpleCommand>,
+    /// Names of the functions the script defines.
     pub(crate) functions: Vec<String>,
-    /// What is odd about it, in words.
-    pub(crate) odd: Vec<String>,
-    /// Why the rest could not be read.
-    pub(crate) unclear: Option<String>,
-    /// Something in it is evaluated as a number: bash runs substitutions in subscripts then.
+    /// Reasons why the script is suspicious.
+    pub(crate) suspicious: Vec<String>,
+    /// Why the rest of the script could not be parsed.
+    pub(crate) unsupported: Option<String>,
+    /// The script evaluates an arithmetic expression; bash then runs substitutions in subscripts.
     pub(crate) evaluates: bool,
-    /// A text in it would run something if it were evaluated as a number.
+    /// A text in the script would run a command if bash evaluated it as a number.
     pub(crate) subscript: bool,
 }
 
-/// One command as the shell runs it. Redirections of a compound command are one without words.
+/// One command the shell runs. The redirections of a compound command form one without words.
 #[derive(Debug, Default)]
-pub(crate) struct Simple {
-    /// Names that are set for it, or for all that follows.
+pub(crate) struct SimpleCommand {
+    /// Variables set for the command, or for the rest of the script.
     pub(crate) assigns: Vec<String>,
     /// The program and its arguments.
     pub(crate) words: Vec<Word>,
-    /// Files that the shell opens for it.
+    /// Files the shell opens for the command.
     pub(crate) files: Vec<Redirect>,
 }
 
@@ -74,46 +74,46 @@ pub(crate) struct Redirect {
 }
 
 impl Script {
-    /// Reads `text`.
+    /// Parses `text`.
     pub(crate) fn read(text: &str, dialect: Dialect) -> Self {
         let mut script = Self::default();
         let mut reader = Reader::new(text, dialect, 0, &mut script);
         let result = reader.program();
-        script.unclear = result.err().map(|unclear| unclear.0);
+        script.unsupported = result.err().map(|unsupported| unsupported.0);
         script
     }
 }
 
-/// A text within a text.
+/// Kind of a text nested in a script.
 #[derive(Debug, Clone, Copy)]
-enum Inner {
+enum NestedText {
     Script,
     HereDocument,
 }
 
-/// Why a script, or the rest of it, is not understood.
+/// Why a script, or the rest of it, could not be parsed.
 #[derive(Debug)]
-struct Unclear(String);
+struct Unsupported(String);
 
-type Read<T> = Result<T, Unclear>;
+type ParseResult<T> = Result<T, Unsupported>;
 
-fn unclear<T>(reason: impl Into<String>) -> Read<T> {
-    Err(Unclear(reason.into()))
+fn unsupported<T>(reason: impl Into<String>) -> ParseResult<T> {
+    Err(Unsupported(reason.into()))
 }
 
-/// Reads one text. Texts within it that are read on their own, such as the body of a
-/// here-document, get a reader of their own, one level deeper.
+/// Parses one text. A nested text, such as the body of a here-document, gets a separate reader
+/// one level deeper.
 struct Reader<'t, 's> {
     source: Source<'t>,
     dialect: Dialect,
     depth: usize,
     script: &'s mut Script,
     /// Here-documents whose bodies begin after the next line break.
-    pending: Vec<Pending>,
-    /// Here-documents that wait around the substitution that is being read.
+    pending: Vec<PendingHereDocument>,
+    /// Here-documents that are pending outside the current substitution.
     pending_outside: usize,
-    /// The values of an array are being read. Bash does not nest them, and goes on with the next
-    /// line after it has complained.
+    /// The reader is inside the values of an array. Bash does not nest arrays: it reports an error
+    /// and continues with the next line.
     in_array: bool,
 }
 
@@ -124,10 +124,10 @@ impl<'t, 's> Reader<'t, 's> {
         Self { source, dialect, depth, script, pending, pending_outside: 0, in_array: false }
     }
 
-    /// Reads something one level deeper.
-    fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
+    /// Runs `read` one level deeper.
+    fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> ParseResult<T>) -> ParseResult<T> {
         if self.depth >= NESTING_MAX {
-            return unclear(format!("it is nested deeper than {NESTING_MAX} levels"));
+            return unsupported(format!("it is nested deeper than {NESTING_MAX} levels"));
         }
         self.depth += 1;
         let result = read(self);
@@ -135,32 +135,32 @@ impl<'t, 's> Reader<'t, 's> {
         result
     }
 
-    /// Reads a text of its own, one level deeper.
-    fn within(&mut self, text: &str, kind: Inner) -> Read<()> {
+    /// Parses a nested text, one level deeper.
+    fn within(&mut self, text: &str, kind: NestedText) -> ParseResult<()> {
         if self.depth >= NESTING_MAX {
-            return unclear(format!("it is nested deeper than {NESTING_MAX} levels"));
+            return unsupported(format!("it is nested deeper than {NESTING_MAX} levels"));
         }
         let mut reader = Reader::new(text, self.dialect, self.depth + 1, self.script);
         match kind {
-            Inner::Script => reader.program(),
-            Inner::HereDocument => reader.here_text(),
+            NestedText::Script => reader.program(),
+            NestedText::HereDocument => reader.here_text(),
         }
     }
 
-    fn add(&mut self, command: Simple) -> Read<()> {
+    fn add(&mut self, command: SimpleCommand) -> ParseResult<()> {
         if self.script.commands.len() >= COMMANDS_MAX {
-            return unclear(format!("it has more than {COMMANDS_MAX} commands"));
+            return unsupported(format!("it has more than {COMMANDS_MAX} commands"));
         }
         self.script.commands.push(command);
         Ok(())
     }
 
-    /// A form that only bash has.
-    fn only_bash(&self, form: &str) -> Read<()> {
+    /// Rejects a form that only bash supports, unless the dialect is bash.
+    fn only_bash(&self, form: &str) -> ParseResult<()> {
         match self.dialect {
             Dialect::Bash => Ok(()),
             Dialect::Posix => {
-                unclear(format!("`{form}` means different things to different shells"))
+                unsupported(format!("`{form}` means different things to different shells"))
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What changed in a text, as a unified diff of bounded length.
+//! Unified diffs of bounded length.
 
 use std::fmt::{self, Write};
 use std::time::Duration;
@@ -6,13 +6,13 @@ use std::time::Duration;
 use memchr::{memchr_iter, memrchr_iter};
 use similar::{ChangeTag, TextDiff};
 
-/// Longest diff, in bytes. What is behind it is counted, not shown.
+/// Longest diff, in bytes. The rest is counted, not shown.
 const DIFF_BYTES_MAX: usize = 12 * 1024;
 
-/// Lines that are compared at most. Of larger changes only the size is told.
+/// Most lines that are compared. For larger changes only the size is reported.
 const COMPARED_LINES_MAX: usize = 20_000;
 
-/// How long lines are compared before a coarser answer will do.
+/// Time limit of the exact comparison; then a coarser diff is used.
 const COMPARING_MAX: Duration = Duration::from_millis(250);
 
 /// Longest line shown whole, in characters.
@@ -21,7 +21,7 @@ const LINE_CHARS_MAX: usize = 500;
 /// Lines shown around a change.
 pub(super) const CONTEXT_LINES: usize = 3;
 
-/// What changed in a text.
+/// A diff between two versions of a text.
 #[derive(Debug, Default)]
 pub(crate) struct Diff {
     text: String,
@@ -111,7 +111,7 @@ struct Lines<'a>(&'a std::ops::Range<usize>);
 impl fmt::Display for Lines<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.len() {
-            // No lines are behind the one before.
+            // An empty range is named by the line before it.
             0 => write!(f, "{},0", self.0.start),
             1 => write!(f, "{}", self.0.start + 1),
             count => write!(f, "{},{count}", self.0.start + 1),

@@ -21,7 +21,7 @@ pub(super) struct Document<'a> {
 pub(super) enum Form {
     Utf8,
     Utf16(Order),
-    /// No UTF-8, but the same for plain letters: those can be edited, everything else is left.
+    /// Not UTF-8, but a superset of ASCII: only ASCII text can be edited.
     Unknown,
 }
 
@@ -32,7 +32,7 @@ pub(super) enum Order {
 }
 
 impl<'a> Document<'a> {
-    /// Takes a file's contents, or says why they cannot be edited.
+    /// Parses a file's contents. The error says why they cannot be edited.
     pub(super) fn parse(contents: &'a [u8]) -> Result<Self, &'static str> {
         let (encoding, mark) = Encoding::for_bom(contents).unzip();
         let (mark, body) = contents.split_at(mark.unwrap_or(0));

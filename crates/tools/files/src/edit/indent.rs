@@ -1,4 +1,4 @@
-//! From the indentation a model wrote to the one that the file has.
+//! Converts the indentation of a model to that of the file.
 
 use super::tolerant::indent_of;
 

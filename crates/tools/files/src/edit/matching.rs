@@ -1,4 +1,4 @@
-//! Where each edit goes, and what exactly it puts there.
+//! Finds the position of each edit and its exact replacement.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -9,26 +9,26 @@ use memchr::{memchr, memchr_iter, memrchr};
 use super::Edit;
 use super::document::{Document, Form};
 use super::nearest::nearest;
-use super::tolerant::{self, Tolerant};
+use super::tolerant::{self, TolerantMatch};
 
-/// Most places that one call changes.
+/// Most positions that one call changes.
 pub const EDIT_MATCHES_MAX: usize = 100_000;
 
 /// Lines named in an error.
 const LINES_NAMED_MAX: usize = 10;
 
-/// One place that changes.
+/// One replaced range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Change {
     pub(super) range: Range<usize>,
     pub(super) new: Rc<[u8]>,
-    /// Which edit it comes from.
+    /// Index of the edit it belongs to.
     pub(super) edit: usize,
-    /// Whether it was not found exactly.
+    /// Whether the match was inexact.
     pub(super) is_tolerant: bool,
 }
 
-/// Finds the places of all edits, in order. An error is for the model.
+/// Finds the ranges of all edits, in order. The error is a text for the model.
 pub(super) fn changes(document: &Document<'_>, edits: &[Edit]) -> Result<Vec<Change>, String> {
     let mut changes: Vec<Change> = Vec::new();
     for (i, edit) in edits.iter().enumerate() {
@@ -70,7 +70,7 @@ fn places(document: &Document<'_>, edit: &Edit, index: usize) -> Result<Vec<Chan
     }
     let found = exact(body, &edit.old);
     match found.len() {
-        0 => unexact(document, edit, index),
+        0 => inexact(document, edit, index),
         1 => Ok(replacements(body, edit, index, found)),
         _ if edit.all => Ok(replacements(body, edit, index, found)),
         count => Err(format!(
@@ -82,24 +82,24 @@ fn places(document: &Document<'_>, edit: &Edit, index: usize) -> Result<Vec<Chan
     }
 }
 
-/// Every place where `old` is, with line breaks as the model writes them or as Windows does.
+/// Every occurrence of `old`, with `\n` or `\r\n` as line break.
 fn exact(body: &[u8], old: &str) -> Vec<Range<usize>> {
-    let mut found = every(body, old.as_bytes());
+    let mut found = all_occurrences(body, old.as_bytes());
     if old.contains('\n') && !old.contains('\r') {
         // What begins with a line break does not begin within one.
         let is_within = |at: usize| old.starts_with('\n') && at > 0 && body[at - 1] == b'\r';
         for range in &mut found {
             range.start -= usize::from(is_within(range.start));
         }
-        found.extend(every(body, old.replace('\n', "\r\n").as_bytes()));
+        found.extend(all_occurrences(body, old.replace('\n', "\r\n").as_bytes()));
         found.sort_by_key(|range| (range.start, range.end));
         found.dedup();
     }
     found
 }
 
-/// Places may overlap: `aa` is in `aaa` twice, and nobody knows which one is meant.
-fn every(body: &[u8], old: &[u8]) -> Vec<Range<usize>> {
+/// Occurrences may overlap: `aa` is in `aaa` twice, so the edit is ambiguous.
+fn all_occurrences(body: &[u8], old: &[u8]) -> Vec<Range<usize>> {
     let finder = Finder::new(old);
     let mut found: Vec<Range<usize>> = Vec::new();
     let mut from = 0;
@@ -121,7 +121,7 @@ fn replacements(body: &[u8], edit: &Edit, index: usize, found: Vec<Range<usize>>
     let mut breaks = LineBreaks::of(body);
     let mut changes = Vec::with_capacity(found.len());
     for range in found {
-        // Of places that overlap the first counts.
+        // Of overlapping occurrences the first counts.
         if range.start < end {
             continue;
         }
@@ -133,24 +133,24 @@ fn replacements(body: &[u8], edit: &Edit, index: usize, found: Vec<Range<usize>>
     changes
 }
 
-fn unexact(document: &Document<'_>, edit: &Edit, index: usize) -> Result<Vec<Change>, String> {
+fn inexact(document: &Document<'_>, edit: &Edit, index: usize) -> Result<Vec<Change>, String> {
     let body = document.body();
     let Some(text) = document.text() else {
         return Err(format!("`old` is not in the file.{}", nearest(body, edit)));
     };
     let eol = |at| if LineBreaks::of(body).is_crlf_at(at) { "\r\n" } else { "\n" };
     match tolerant::find(text, &edit.old, &edit.new, eol) {
-        Tolerant::None => Err(format!("`old` is not in the file.{}", nearest(body, edit))),
-        Tolerant::One(range, new) if text[range.clone()] == new => Err(format!(
+        TolerantMatch::None => Err(format!("`old` is not in the file.{}", nearest(body, edit))),
+        TolerantMatch::One(range, new) if text[range.clone()] == new => Err(format!(
             "`old` is at line {} but for white space, quotes or dashes, and `new` would change \
              nothing there: read the lines again",
             line_of(body, range.start)
         )),
-        Tolerant::One(range, new) => {
+        TolerantMatch::One(range, new) => {
             let new = new.into_bytes().into();
             Ok(vec![Change { range, new, edit: index, is_tolerant: true }])
         }
-        Tolerant::Many(starts) => Err(format!(
+        TolerantMatch::Many(starts) => Err(format!(
             "`old` is not in the file exactly, and but for white space, quotes or dashes at \
              several lines: {}. Read them, and give the lines as they are",
             lines(body, starts.into_iter())
@@ -158,8 +158,7 @@ fn unexact(document: &Document<'_>, edit: &Edit, index: usize) -> Result<Vec<Cha
     }
 }
 
-/// Which line breaks a text has where. Asked from front to back, it looks through the text once,
-/// however often it is asked.
+/// Line breaks of a text by position. Queries in ascending order scan the text only once.
 struct LineBreaks<'a> {
     body: &'a [u8],
     /// The line break that counts for the last place, and for every place up to here.
@@ -171,8 +170,7 @@ impl<'a> LineBreaks<'a> {
         Self { body, known: None }
     }
 
-    /// Whether lines end with `\r\n` at this place: as this line does, or, being the last, the one
-    /// before.
+    /// Whether the line at this position ends with `\r\n`; for the last line, the line before it.
     fn is_crlf_at(&mut self, at: usize) -> bool {
         let (end, up_to) = match self.known {
             Some((end, up_to)) if at <= up_to => (end, up_to),

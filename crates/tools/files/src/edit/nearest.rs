@@ -1,4 +1,4 @@
-//! Where a text that is not there nearly is.
+//! Finds the text most similar to one that does not occur.
 
 use std::fmt::Write;
 
@@ -7,16 +7,16 @@ use memchr::memmem;
 use super::Edit;
 use super::matching::line_of;
 
-/// How much of a file is looked through, in bytes.
+/// Bytes of a file that are searched.
 const LOOKED_THROUGH_MAX: usize = 4 * 1024 * 1024;
 
-/// Lines that are shown of the place.
+/// Lines shown of the similar text.
 const SHOWN_LINES_MAX: usize = 12;
 
 /// Longest line that is shown whole, in characters.
 const SHOWN_CHARS_MAX: usize = 300;
 
-/// What a model can do about it: a sentence with the most similar place in `body`.
+/// Advice for the model that shows the most similar text in `body`.
 pub(super) fn nearest(body: &[u8], edit: &Edit) -> String {
     let new = edit.new.trim();
     if !new.is_empty()
@@ -28,7 +28,7 @@ pub(super) fn nearest(body: &[u8], edit: &Edit) -> String {
         );
     }
     let body = String::from_utf8_lossy(&body[..body.len().min(LOOKED_THROUGH_MAX)]);
-    // The longest line says most about the place.
+    // The longest line is the most specific.
     let longest = edit.old.lines().enumerate().max_by_key(|(_, line)| line.trim().len());
     let Some((offset, wanted)) = longest else {
         return String::new();

@@ -1,4 +1,4 @@
-//! Finding text that is the same but for what is hard to see.
+//! Finds text that differs only in white space, quotes or dashes.
 //!
 //! Two lines count as the same when they differ only in white space at either end, in the kind of
 //! quotes, dashes or spaces. Of the lines that are replaced, those that the new text repeats stay
@@ -10,28 +10,28 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::indent::Indents;
 
-/// What was found.
+/// Result of a tolerant search.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Tolerant {
+pub(super) enum TolerantMatch {
     None,
-    /// One place, and what to put there.
+    /// One match, with its replacement.
     One(Range<usize>, String),
-    /// Several, by where they begin.
+    /// Several matches, by their start.
     Many(Vec<usize>),
 }
 
 /// Places that are looked for: one, or more than one.
 const PLACES_MAX: usize = 20;
 
-/// Looks for `old` in `text`. `eol` says which line break belongs to a place.
+/// Searches for `old` in `text`. `eol` returns the line break at a position.
 pub(super) fn find(
     text: &str,
     old: &str,
     new: &str,
     eol: impl Fn(usize) -> &'static str,
-) -> Tolerant {
+) -> TolerantMatch {
     if old.trim().is_empty() {
-        return Tolerant::None;
+        return TolerantMatch::None;
     }
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let wanted: Vec<&str> = old.lines().collect();
@@ -50,24 +50,24 @@ pub(super) fn find(
     }
     match starts[..] {
         [] if wanted.len() == 1 && !old.ends_with('\n') => within_lines(text, old, new),
-        [] => Tolerant::None,
+        [] => TolerantMatch::None,
         [(i, start)] => {
-            let place = Place { lines: &lines[i..i + wanted.len()], start, eol: eol(start) };
+            let place = MatchedLines { lines: &lines[i..i + wanted.len()], start, eol: eol(start) };
             place.rebuilt(old, &wanted, new)
         }
-        _ => Tolerant::Many(starts.into_iter().map(|(_, start)| start).collect()),
+        _ => TolerantMatch::Many(starts.into_iter().map(|(_, start)| start).collect()),
     }
 }
 
-/// Lines of the file that `old` stands for.
-struct Place<'a> {
+/// Lines of the file that match `old`.
+struct MatchedLines<'a> {
     lines: &'a [&'a str],
     start: usize,
     eol: &'static str,
 }
 
-impl Place<'_> {
-    fn rebuilt(&self, old: &str, wanted: &[&str], new: &str) -> Tolerant {
+impl MatchedLines<'_> {
+    fn rebuilt(&self, old: &str, wanted: &[&str], new: &str) -> TolerantMatch {
         let indents = Indents::between(wanted, self.lines);
         let begin = if indents.begins_behind_first() { indent_of(self.lines[0]).len() } else { 0 };
         let news: Vec<&str> = new.lines().collect();
@@ -97,12 +97,12 @@ impl Place<'_> {
         let last = self.lines.last().copied().unwrap_or_default();
         let left =
             if old.ends_with('\n') { 0 } else { last.len() - without_line_break(last).len() };
-        Tolerant::One(self.start + begin..self.start + bytes - left, text)
+        TolerantMatch::One(self.start + begin..self.start + bytes - left, text)
     }
 }
 
 /// Looks for a part of a line.
-fn within_lines(text: &str, old: &str, new: &str) -> Tolerant {
+fn within_lines(text: &str, old: &str, new: &str) -> TolerantMatch {
     let whole: String = old.chars().map(plain).collect();
     match within(text, &whole) {
         found if found.is_empty() => {}
@@ -117,11 +117,11 @@ fn within_lines(text: &str, old: &str, new: &str) -> Tolerant {
     one_of(within(text, trimmed), new)
 }
 
-fn one_of(found: Vec<Range<usize>>, new: &str) -> Tolerant {
+fn one_of(found: Vec<Range<usize>>, new: &str) -> TolerantMatch {
     match &found[..] {
-        [] => Tolerant::None,
-        [one] => Tolerant::One(one.clone(), new.to_owned()),
-        [..] => Tolerant::Many(found.into_iter().map(|range| range.start).collect()),
+        [] => TolerantMatch::None,
+        [one] => TolerantMatch::One(one.clone(), new.to_owned()),
+        [..] => TolerantMatch::Many(found.into_iter().map(|range| range.start).collect()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The newest of all files that were met.
+//! Collects the newest of all visited files.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,22 +6,22 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::search::{Modified, RelPath};
 
-/// The newest files, and how many there were. Of two that are equally old, the one that comes
-/// first by path counts as newer.
+/// The newest files, and the number of all files. Of two files of the same age, the first by path
+/// counts as newer.
 #[derive(Debug)]
-pub(crate) struct Newest {
+pub(crate) struct NewestFiles {
     limit: usize,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// The one that would go first is on top.
+    /// The oldest kept file is on top.
     files: BinaryHeap<(Reverse<Modified>, RelPath)>,
     total: u64,
 }
 
-impl Newest {
+impl NewestFiles {
     pub(crate) fn new(limit: usize) -> Self {
         Self { limit, state: Mutex::default() }
     }
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn the_newest_are_kept_and_all_are_counted() {
-        let newest = Newest::new(3);
+        let newest = NewestFiles::new(3);
         for (seconds, path) in [(1, "old"), (5, "b"), (5, "a"), (9, "new"), (2, "older"), (5, "c")]
         {
             newest.add((seconds, 0), path.as_bytes());

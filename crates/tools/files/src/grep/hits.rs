@@ -1,4 +1,4 @@
-//! What is found in one file.
+//! Matches in one file.
 
 use std::fmt::Write as _;
 use std::io;
@@ -13,14 +13,14 @@ use crate::search::{LINE_CHARS_MAX, OUTPUT_BYTES_MAX, cut_around};
 /// Most lines of one match that are shown; only a `multiline` one can have more than one.
 pub(crate) const MATCH_LINES_MAX: usize = 50;
 
-/// What was found in a file.
+/// The matches of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Hits {
     /// The lines, numbered, each with its end.
     pub(crate) text: String,
     /// Where in the text the matches are.
     pub(crate) marks: Vec<Mark>,
-    /// How many matches there are; one if that was not asked for.
+    /// Number of matches; one if the mode does not count.
     pub(crate) matches: u64,
 }
 
@@ -44,7 +44,7 @@ impl Hits {
 #[derive(Debug)]
 pub(crate) struct Collector<'a> {
     pub(crate) hits: Hits,
-    /// It is no text, or not from here on.
+    /// The file is binary, or binary from here on.
     pub(crate) is_binary: bool,
     matcher: &'a RegexMatcher,
     mode: Mode,

@@ -1,8 +1,7 @@
-//! What is searched for.
+//! Compiles search patterns.
 //!
-//! The engine takes time proportional to what it reads, whatever the pattern: none can blow up.
-//! What a pattern can do is take memory when it is compiled, so that has limits, too. An error
-//! says what is wrong, where, and what to do.
+//! The engine takes linear time for every pattern. Compiling a pattern takes memory, so its size is
+//! limited. An error says what is wrong, where, and what to do.
 
 use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
 use regex_syntax::ast;
@@ -15,22 +14,22 @@ pub(crate) const PATTERN_BYTES_MAX: usize = 10_000;
 /// Most memory of a compiled pattern.
 pub(crate) const COMPILED_BYTES_MAX: usize = 10 * 1024 * 1024;
 
-/// Most memory that searching takes beside that, per thread.
+/// Most additional memory of a search, per thread.
 const CACHE_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// Deepest nesting of groups.
 const NESTING_MAX: u32 = 100;
 
-/// How a pattern is meant.
+/// How to interpret a pattern.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Meant {
+pub(crate) struct PatternOptions {
     pub(crate) literal: bool,
     pub(crate) case: Case,
     pub(crate) multiline: bool,
 }
 
 /// Compiles a pattern; an error is a sentence for the model.
-pub(crate) fn compile(pattern: &str, meant: Meant) -> Result<RegexMatcher, String> {
+pub(crate) fn compile(pattern: &str, options: PatternOptions) -> Result<RegexMatcher, String> {
     if pattern.is_empty() {
         return Err("it is empty and would match every line: `read` shows a whole file, `glob` \
                     lists files"
@@ -41,21 +40,21 @@ pub(crate) fn compile(pattern: &str, meant: Meant) -> Result<RegexMatcher, Strin
             "it is longer than {PATTERN_BYTES_MAX} bytes: search for a part of it"
         ));
     }
-    if !meant.literal {
+    if !options.literal {
         check_syntax(pattern)?;
     }
     let mut builder = RegexMatcherBuilder::new();
     builder
-        .case_smart(meant.case == Case::Smart)
-        .case_insensitive(meant.case == Case::Insensitive)
-        .fixed_strings(meant.literal)
+        .case_smart(options.case == Case::Smart)
+        .case_insensitive(options.case == Case::Insensitive)
+        .fixed_strings(options.literal)
         .multi_line(true)
         .crlf(true)
         .ban_byte(Some(0))
         .nest_limit(NESTING_MAX)
         .size_limit(COMPILED_BYTES_MAX)
         .dfa_size_limit(CACHE_BYTES_MAX);
-    if meant.multiline {
+    if options.multiline {
         builder.line_terminator(None);
     }
     builder.build(pattern).map_err(|error| explain(&error))
@@ -83,7 +82,7 @@ fn check_syntax(pattern: &str) -> Result<(), String> {
 }
 
 fn explain(error: &grep_regex::Error) -> String {
-    let told = error.to_string();
+    let text = error.to_string();
     match error.kind() {
         ErrorKind::NotAllowed(_) => {
             return "it holds an end of line, which no line has: pass `multiline: true`".to_owned();
@@ -93,12 +92,12 @@ fn explain(error: &grep_regex::Error) -> String {
         }
         ErrorKind::Regex(_) | ErrorKind::InvalidLineTerminator(_) | _ => {}
     }
-    if told.contains("size limit") {
+    if text.contains("size limit") {
         let mib = COMPILED_BYTES_MAX / 1024 / 1024;
         return format!("it takes more than {mib} MiB when compiled: repeat less, or fewer things");
     }
-    // An unknown class, for instance. What comes before the last line is a drawing.
-    let last = told.lines().last().unwrap_or_default();
+    // For example an unknown class. The lines before the last only draw the position.
+    let last = text.lines().last().unwrap_or_default();
     let reason = last.strip_prefix("error: ").unwrap_or(last);
     format!("{reason}; or pass `literal: true` to search for the text as it is")
 }

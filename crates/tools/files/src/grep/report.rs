@@ -1,16 +1,16 @@
-//! What a model reads of what was found.
+//! Formats the result of a search for the model.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::hits::Hits;
 use super::{GREP_LIMIT_MAX, Mode};
-use crate::search::{Names, Notes, OUTPUT_BYTES_MAX, Place, RelPath, grouped};
+use crate::search::{Names, Notes, OUTPUT_BYTES_MAX, RelPath, SearchStart, grouped};
 
-/// How a search ended.
+/// Result of a search.
 #[derive(Debug)]
 pub(crate) struct Report {
-    pub(crate) place: Place,
+    pub(crate) place: SearchStart,
     pub(crate) mode: Mode,
     pub(crate) limit: usize,
     /// The first files by path, up to the one that has what is too much.
@@ -19,16 +19,16 @@ pub(crate) struct Report {
     pub(crate) notes: Notes,
     pub(crate) searched: u64,
     pub(crate) binary: u64,
-    /// What else there is to say.
-    pub(crate) told: Vec<String>,
+    /// Further remarks, one per line.
+    pub(crate) remarks: Vec<String>,
 }
 
-/// What has been shown.
+/// Text and counts shown so far.
 #[derive(Debug, Default)]
-struct Shown {
+struct ShownMatches {
     text: String,
     files: u64,
-    /// As far as the limit counts them.
+    /// Number of matches or files that count toward the limit.
     count: usize,
     matches: u64,
     is_cut: bool,
@@ -40,9 +40,9 @@ impl Report {
         let mut text =
             if self.files.is_empty() { self.nothing(&mut names) } else { self.found(&mut names) };
         let last = self.files.last_key_value().filter(|_| self.has_more).map(|(path, _)| path);
-        let mut notes: Vec<String> = self.notes.told(&self.place, last).into_iter().collect();
-        notes.extend(names.told());
-        notes.extend_from_slice(&self.told);
+        let mut notes: Vec<String> = self.notes.remarks(&self.place, last).into_iter().collect();
+        notes.extend(names.remarks());
+        notes.extend_from_slice(&self.remarks);
         for note in notes {
             text.push('\n');
             text.push_str(&note);
@@ -69,7 +69,7 @@ impl Report {
     }
 
     fn found(&self, names: &mut Names<'_>) -> String {
-        let mut shown = Shown::default();
+        let mut shown = ShownMatches::default();
         for (path, hits) in &self.files {
             if shown.count >= self.limit || shown.is_cut {
                 break;
@@ -90,19 +90,19 @@ impl Report {
     }
 
     /// As many lines of a file as may be shown.
-    fn lines(&self, shown: &mut Shown, name: &str, hits: &Hits) {
-        let room = OUTPUT_BYTES_MAX.saturating_sub(shown.text.len() + name.len() + 2);
+    fn lines(&self, shown: &mut ShownMatches, name: &str, hits: &Hits) {
+        let budget = OUTPUT_BYTES_MAX.saturating_sub(shown.text.len() + name.len() + 2);
         let allowed = hits.marks.get(self.limit - shown.count).map(|mark| mark.start);
         let mut part = &hits.text[..allowed.unwrap_or(hits.text.len())];
         let mut begin = 0;
-        if part.len() > room {
+        if part.len() > budget {
             shown.is_cut = true;
-            // A match that does not fit with what is before it is shown without that.
-            if shown.files == 0 && hits.marks.first().is_some_and(|mark| mark.line >= room / 2) {
+            // A match that does not fit with its context is shown without the context.
+            if shown.files == 0 && hits.marks.first().is_some_and(|mark| mark.line >= budget / 2) {
                 begin = hits.marks[0].line;
                 part = &part[begin..];
             }
-            let fits = &part[..part.floor_char_boundary(room)];
+            let fits = &part[..part.floor_char_boundary(budget)];
             part = &fits[..fits.rfind('\n').map_or(0, |at| at + 1)];
         }
         let end = begin + part.len();
@@ -120,7 +120,7 @@ impl Report {
         shown.matches += matches as u64;
     }
 
-    fn total(&self, shown: &Shown) -> String {
+    fn total(&self, shown: &ShownMatches) -> String {
         let (files, matches) = (counted(shown.files, "file"), counted(shown.matches, "match"));
         let what = match self.mode {
             Mode::Lines | Mode::Count => format!("{matches} in {files}"),
@@ -140,7 +140,7 @@ impl Report {
 }
 
 /// One line for a file.
-fn line(shown: &mut Shown, line: &str, hits: &Hits) {
+fn line(shown: &mut ShownMatches, line: &str, hits: &Hits) {
     if shown.text.len() + line.len() + 1 > OUTPUT_BYTES_MAX {
         shown.is_cut = true;
         return;

@@ -1,4 +1,4 @@
-//! One call of `grep`.
+//! Runs one call of `grep`.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -11,12 +11,14 @@ use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use ignore::types::{FileTypeDef, Types, TypesBuilder};
 
-use super::found::Found;
 use super::hits::Collector;
-use super::pattern::{self, Meant};
+use super::matches::Matches;
+use super::pattern::{self, PatternOptions};
 use super::report::Report;
 use super::{Arguments, GREP_CONTEXT_MAX, GREP_LIMIT, GREP_LIMIT_MAX, Mode, NAME, OneOrMore};
-use crate::search::{Folder, Globs, Notes, Place, Visitor, Walk, Watch, What, as_path, within};
+use crate::search::{
+    Deadline, Folder, Globs, Notes, SearchStart, StartKind, Visitor, Walk, as_path, within,
+};
 use crate::workspace::Workspace;
 use antiphon_toolbox::{Stop, Stopped};
 
@@ -24,7 +26,7 @@ use antiphon_toolbox::{Stop, Stopped};
 /// is in memory then. Others are left out, and the result says so.
 pub(crate) const HELD_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Does the work of a call.
+/// Runs a call.
 pub(crate) fn run(
     workspace: &Workspace,
     arguments: Arguments,
@@ -32,23 +34,23 @@ pub(crate) fn run(
 ) -> Result<Result<ToolResult, ToolError>, Stopped> {
     let search = match Search::new(workspace, arguments, stop) {
         Ok(search) => search,
-        Err(Refused::Arguments(error)) => return Ok(Err(error)),
-        Err(Refused::Path(reason)) => return Ok(Ok(ToolResult::failed(reason))),
+        Err(SearchError::Arguments(error)) => return Ok(Err(error)),
+        Err(SearchError::Path(reason)) => return Ok(Ok(ToolResult::failed(reason))),
     };
     let report = search.run();
     stop.check()?;
     Ok(Ok(ToolResult::text(report.text())))
 }
 
-enum Refused {
+enum SearchError {
     Arguments(ToolError),
     Path(String),
 }
 
-/// Everything that the threads of a search share.
+/// State shared by the threads of a search.
 struct Search<'a> {
-    place: Place,
-    watch: Watch<'a>,
+    place: SearchStart,
+    deadline: Deadline<'a>,
     matcher: RegexMatcher,
     globs: Globs,
     types: Types,
@@ -57,26 +59,28 @@ struct Search<'a> {
     hidden: bool,
     context: usize,
     limit: usize,
-    found: Found,
+    found: Matches,
     notes: Notes,
     files: AtomicU64,
     binary: AtomicU64,
 }
 
 impl<'a> Search<'a> {
-    fn new(workspace: &Workspace, given: Arguments, stop: &'a Stop) -> Result<Self, Refused> {
+    fn new(workspace: &Workspace, given: Arguments, stop: &'a Stop) -> Result<Self, SearchError> {
         let limit = within(NAME, "limit", given.limit, GREP_LIMIT, 1..=GREP_LIMIT_MAX)?;
         let context = within(NAME, "context", given.context, 0, 0..=GREP_CONTEXT_MAX)?;
-        let meant = Meant { literal: given.literal, case: given.case, multiline: given.multiline };
-        let matcher = pattern::compile(&given.pattern, meant)
+        let options =
+            PatternOptions { literal: given.literal, case: given.case, multiline: given.multiline };
+        let matcher = pattern::compile(&given.pattern, options)
             .map_err(|reason| invalid("pattern", &reason))?;
         let globs = Globs::parse(&given.glob.map(OneOrMore::into_list).unwrap_or_default())
             .map_err(|reason| invalid("glob", &reason))?;
         let types = types(given.file_type.as_deref())?;
-        let place = Place::find(workspace, given.path.as_deref()).map_err(Refused::Path)?;
+        let place =
+            SearchStart::find(workspace, given.path.as_deref()).map_err(SearchError::Path)?;
         Ok(Self {
             place,
-            watch: Watch::new(stop),
+            deadline: Deadline::new(stop),
             matcher,
             globs,
             types,
@@ -85,7 +89,7 @@ impl<'a> Search<'a> {
             hidden: given.hidden,
             context,
             limit,
-            found: Found::new(limit),
+            found: Matches::new(limit),
             notes: Notes::default(),
             files: AtomicU64::new(0),
             binary: AtomicU64::new(0),
@@ -93,18 +97,18 @@ impl<'a> Search<'a> {
     }
 
     fn run(self) -> Report {
-        let mut told = match &self.place.what {
-            What::File(file) => {
-                self.seeker().search(file, b"");
+        let mut remarks = match &self.place.what {
+            StartKind::File(file) => {
+                self.file_searcher().search(file, b"");
                 Vec::new()
             }
-            What::Folder(folder) => {
-                let walk = Walk::new(folder, &self.place, self.hidden, &self.watch);
-                walk.run(|| self.seeker());
-                walk.told()
+            StartKind::Folder(folder) => {
+                let walk = Walk::new(folder, &self.place, self.hidden, &self.deadline);
+                walk.run(|| self.file_searcher());
+                walk.remarks()
             }
         };
-        told.extend(self.watch.told());
+        remarks.extend(self.deadline.remarks());
         let (files, has_more) = self.found.into_files();
         Report {
             place: self.place,
@@ -115,11 +119,11 @@ impl<'a> Search<'a> {
             notes: self.notes,
             searched: self.files.into_inner(),
             binary: self.binary.into_inner(),
-            told,
+            remarks,
         }
     }
 
-    fn seeker(&self) -> Seeker<'_> {
+    fn file_searcher(&self) -> FileSearcher<'_> {
         let mut builder = SearcherBuilder::new();
         builder
             .line_terminator(LineTerminator::crlf())
@@ -130,29 +134,29 @@ impl<'a> Search<'a> {
         if self.mode == Mode::Lines {
             builder.before_context(self.context).after_context(self.context);
         }
-        Seeker { call: self, matcher: self.matcher.clone(), searcher: builder.build() }
+        FileSearcher { call: self, matcher: self.matcher.clone(), searcher: builder.build() }
     }
 }
 
-/// What one thread needs.
-struct Seeker<'a> {
+/// State of one thread.
+struct FileSearcher<'a> {
     call: &'a Search<'a>,
-    /// Its own: they do not wait for each other's memory.
+    /// One per thread, so that threads do not contend for its memory.
     matcher: RegexMatcher,
     searcher: Searcher,
 }
 
-impl Seeker<'_> {
+impl FileSearcher<'_> {
     fn search(&mut self, file: &File, path: &[u8]) {
         let call = self.call;
-        let mut reader = Watched { file, watch: &call.watch, failed: None };
+        let mut reader = StoppableReader { file, deadline: &call.deadline, failed: None };
         let mut collector = Collector::new(&self.matcher, call.mode, call.limit + 1);
         let ended = self.searcher.search_reader(&self.matcher, &mut reader, &mut collector);
         call.files.fetch_add(1, Ordering::Relaxed);
         match (ended, reader.failed) {
             (Ok(()), _) => {}
             (Err(_), Some(error)) => call.notes.add_error(path, &error),
-            (Err(_), None) if call.watch.is_over() => {}
+            (Err(_), None) if call.deadline.is_over() => {}
             (Err(_), None) => {
                 let what = if call.multiline { "" } else { "a line " };
                 let mib = HELD_BYTES_MAX / 1024 / 1024;
@@ -168,7 +172,7 @@ impl Seeker<'_> {
     }
 }
 
-impl Visitor for Seeker<'_> {
+impl Visitor for FileSearcher<'_> {
     fn enters(&mut self, folder: &[u8]) -> bool {
         self.call.globs.enter(folder) && !self.call.found.is_past(folder)
     }
@@ -196,16 +200,16 @@ impl Visitor for Seeker<'_> {
     }
 }
 
-/// A file that seems to break off when the search is over.
-struct Watched<'a> {
+/// A reader that reports the end of the file when the search has to stop.
+struct StoppableReader<'a> {
     file: &'a File,
-    watch: &'a Watch<'a>,
+    deadline: &'a Deadline<'a>,
     failed: Option<io::Error>,
 }
 
-impl Read for Watched<'_> {
+impl Read for StoppableReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.watch.is_over() {
+        if self.deadline.is_over() {
             return Err(io::Error::other("over"));
         }
         self.file.read(buffer).inspect_err(|error| {
@@ -216,7 +220,7 @@ impl Read for Watched<'_> {
     }
 }
 
-fn types(name: Option<&str>) -> Result<Types, Refused> {
+fn types(name: Option<&str>) -> Result<Types, SearchError> {
     let Some(name) = name else {
         return Ok(Types::empty());
     };
@@ -235,14 +239,14 @@ fn types(name: Option<&str>) -> Result<Types, Refused> {
     })
 }
 
-fn invalid(name: &str, reason: &str) -> Refused {
-    Refused::Arguments(ToolError::InvalidArguments {
+fn invalid(name: &str, reason: &str) -> SearchError {
+    SearchError::Arguments(ToolError::InvalidArguments {
         tool: NAME.to_owned(),
         reason: format!("`{name}`: {reason}"),
     })
 }
 
-impl From<ToolError> for Refused {
+impl From<ToolError> for SearchError {
     fn from(error: ToolError) -> Self {
         Self::Arguments(error)
     }

@@ -1,16 +1,16 @@
-//! What kind of contents a file has, by its first bytes.
+//! Detects the kind of a file's contents from its first bytes.
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
-/// Bytes that are looked at.
+/// Bytes that are inspected.
 pub(crate) const SAMPLE_BYTES_MAX: usize = 64 * 1024;
 
-/// What a file holds.
+/// Kind of contents.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Contents {
-    /// A picture of this type.
+    /// An image of this type.
     Image(&'static str),
-    /// Something that is not text, with its name where it is known.
+    /// Binary data, with the name of its format if known.
     Binary(&'static str),
     /// Text.
     Text(&'static Encoding, Certainty),
@@ -21,11 +21,11 @@ pub(crate) enum Contents {
 pub(crate) enum Certainty {
     /// It is UTF-8, or the file says so itself.
     Sure,
-    /// By the look of it.
+    /// Guessed from the bytes.
     Guessed,
 }
 
-/// Beginnings that tell what a file is.
+/// First bytes of known formats.
 const IMAGES: [(&[u8], &str); 4] = [
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -48,7 +48,7 @@ const BINARIES: [(&[u8], &str); 12] = [
     (b"MZ\x90\0", "a Windows program"),
 ];
 
-/// Says what `sample`, the beginning of a file, is the beginning of.
+/// Detects the kind of a file from `sample`, its first bytes.
 pub(crate) fn recognize(sample: &[u8]) -> Contents {
     if sample.len() > 12 && sample.starts_with(b"RIFF") && &sample[8..12] == b"WEBP" {
         return Contents::Image("image/webp");

@@ -1,4 +1,4 @@
-//! What is said about a text beside its lines.
+//! Notes about a text, shown in addition to its lines.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -9,9 +9,9 @@ use encoding_rs::{Encoding, UTF_8};
 use antiphon_toolbox::paging::{Collected, LINE_CHARS_MAX, Scanned, is_at_the_end, range_note};
 
 use super::Certainty;
-use crate::workspace::Shown;
+use crate::workspace::DisplayPath;
 
-/// A text that was looked at.
+/// A text that was read.
 pub(super) struct Text<'a> {
     pub(super) name: &'a Path,
     pub(super) size: u64,
@@ -22,16 +22,16 @@ pub(super) struct Text<'a> {
     pub(super) certainty: Certainty,
 }
 
-/// The lines, with what is to be said about them.
+/// The lines, with notes about them.
 pub(super) fn text(text: Text<'_>) -> ToolResult {
     let Text { rows, scanned, first, .. } = &text;
     if scanned.to_the_end && rows.total == 0 {
-        return ToolResult::text(format!("{} is empty.", Shown(text.name)));
+        return ToolResult::text(format!("{} is empty.", DisplayPath(text.name)));
     }
     if scanned.to_the_end && rows.total < *first {
         return ToolResult::failed(format!(
             "{} has {} lines, there is nothing at offset {first}: read it with a smaller offset",
-            Shown(text.name),
+            DisplayPath(text.name),
             rows.total
         ));
     }

@@ -1,5 +1,4 @@
-//! Folders and files by descriptor. What is opened is beneath the folder it is opened from: no
-//! `..`, no link on the way.
+//! Folders and files by descriptor. Opens only paths beneath a folder, without `..` and links.
 
 use std::ffi::{CStr, CString};
 use std::fs::File;
@@ -13,7 +12,7 @@ use rustix::io::Errno;
 /// Room for one reading of a folder, as much as the C library takes.
 const LISTING_BYTES: usize = 32 * 1024;
 
-/// File systems that the kernel makes up: their files can be endless, and are nobody's text.
+/// Virtual file systems of the kernel: their files can be endless and hold no user text.
 const MADE_UP: [u32; 10] = [
     0x9fa0,      // proc
     0x6265_6572, // sysfs
@@ -27,10 +26,10 @@ const MADE_UP: [u32; 10] = [
     0x6265_6570, // configfs
 ];
 
-/// How often the kernel is asked again when folders are renamed while it looks.
+/// Most retries when folders are renamed during a lookup.
 const TRIES_MAX: u32 = 32;
 
-/// A folder that is open.
+/// An open folder.
 #[derive(Debug)]
 pub(crate) struct Folder(OwnedFd);
 
@@ -66,7 +65,7 @@ impl Folder {
         Self(folder)
     }
 
-    /// The folder at a path that the user vouches for; links in it are followed.
+    /// Opens the folder at a path the user configured; follows links.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(Self(rustix::fs::open(path, flags, Mode::empty())?))
@@ -144,8 +143,8 @@ impl Folder {
         Ok(entries)
     }
 
-    /// Whether the kernel makes its contents up.
-    pub(crate) fn is_made_up(&self) -> bool {
+    /// Whether the folder is on a virtual file system.
+    pub(crate) fn is_virtual(&self) -> bool {
         let is = |kind: i128| MADE_UP.iter().any(|made_up| i128::from(*made_up) == kind);
         rustix::fs::fstatfs(&self.0).is_ok_and(|stat| is(stat.f_type.into()))
     }

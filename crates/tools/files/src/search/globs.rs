@@ -2,7 +2,7 @@
 //!
 //! A pattern without `/` is matched against names, in every folder; one with `/` against the path
 //! from where the search begins. `*` and `?` stay within a name, `**` goes through folders.
-//! `!pattern` leaves out. A pattern that climbs, or that is broken, is refused with the place.
+//! `!pattern` excludes. A pattern with `..`, or with a syntax error, is rejected with the position.
 
 use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
 
@@ -19,7 +19,7 @@ pub(crate) const GLOB_BYTES_MAX: usize = 1000;
 pub(crate) struct Globs {
     include: Option<GlobSet>,
     exclude: GlobSet,
-    /// The folder that all that can match is in.
+    /// The folder that contains every possible match.
     within: Vec<u8>,
 }
 
@@ -56,7 +56,7 @@ impl Globs {
         Ok(Self { include, exclude: build(exclude)?, within })
     }
 
-    /// Whether the file at `path` is meant.
+    /// Whether the file at `path` matches.
     pub(crate) fn keep(&self, path: &[u8]) -> bool {
         if self.include.is_none() && self.exclude.is_empty() {
             return true;
@@ -66,14 +66,14 @@ impl Globs {
             && !self.exclude.is_match_candidate(&candidate)
     }
 
-    /// Whether something in `folder` may be meant.
+    /// Whether a file in `folder` may match.
     pub(crate) fn enter(&self, folder: &[u8]) -> bool {
         (is_within(folder, &self.within) || is_within(&self.within, folder))
             && (folder.is_empty() || !self.exclude.is_match(as_path(folder)))
     }
 }
 
-/// `text` is the pattern, `written` how it was given.
+/// `text` is the pattern, `written` its original form for errors.
 fn glob(text: &str, written: &str) -> Result<globset::Glob, String> {
     let refuse = |reason: &str| Err(format!("the pattern `{}` {reason}", written.escape_debug()));
     if text.is_empty() {
@@ -97,7 +97,7 @@ fn glob(text: &str, written: &str) -> Result<globset::Glob, String> {
     let text = text.strip_prefix("./").unwrap_or(text);
     let anywhere = if text.contains('/') { text.to_owned() } else { format!("**/{text}") };
     GlobBuilder::new(&anywhere).literal_separator(true).backslash_escape(true).build().or_else(
-        |error| match flaw(written) {
+        |error| match syntax_error(written) {
             Some((place, what)) => refuse(&format!("is broken at character {}: {what}", place + 1)),
             None => refuse(&format!("is broken: {}", error.kind())),
         },
@@ -106,7 +106,7 @@ fn glob(text: &str, written: &str) -> Result<globset::Glob, String> {
 
 /// What is wrong with a pattern, and at which character. The matcher's own errors do not say
 /// where.
-fn flaw(pattern: &str) -> Option<(usize, &'static str)> {
+fn syntax_error(pattern: &str) -> Option<(usize, &'static str)> {
     let characters: Vec<char> = pattern.chars().collect();
     let mut open = Vec::new();
     let mut at = 0;
@@ -116,7 +116,7 @@ fn flaw(pattern: &str) -> Option<(usize, &'static str)> {
             '\\' => at += 1,
             '[' => match class(&characters, at) {
                 Ok(end) => at = end,
-                Err(flaw) => return Some(flaw),
+                Err(syntax_error) => return Some(syntax_error),
             },
             '{' => open.push(at),
             '}' if open.pop().is_none() => {

@@ -1,12 +1,12 @@
-//! What a result says beside what was found: what was not looked at, and how names are shown.
+//! Notes of a result: skipped paths, and how names are displayed.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
+use super::display::{ShownPath, cut_around, grouped, shown_path};
 use super::path::RelPath;
-use super::place::Place;
-use super::shown::{ShownPath, cut_around, grouped, shown_path};
+use super::search_start::SearchStart;
 
 /// Most places that are kept: the first ones.
 const PLACES_MAX: usize = 1000;
@@ -14,7 +14,7 @@ const PLACES_MAX: usize = 1000;
 /// Most places that are named.
 const PLACES_NAMED: usize = 3;
 
-/// Places that were not looked at, with the reason.
+/// Skipped paths, with the reason.
 #[derive(Debug, Default)]
 pub(crate) struct Notes(Mutex<BTreeMap<RelPath, String>>);
 
@@ -27,7 +27,7 @@ impl Notes {
         }
     }
 
-    /// Something that could not be read. What is gone by now is not worth a word.
+    /// Records a path that could not be read. Ignores paths that no longer exist.
     pub(crate) fn add_error(&self, path: &[u8], error: &io::Error) {
         let kind = error.kind();
         if kind == io::ErrorKind::Other {
@@ -37,8 +37,8 @@ impl Notes {
         }
     }
 
-    /// A line on the places up to and including `last`, if there are any.
-    pub(crate) fn told(&self, place: &Place, last: Option<&RelPath>) -> Option<String> {
+    /// A line about the skipped paths up to and including `last`, if there are any.
+    pub(crate) fn remarks(&self, place: &SearchStart, last: Option<&RelPath>) -> Option<String> {
         let places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut counted = places.iter().filter(|(path, _)| last.is_none_or(|last| *path <= last));
         let named: Vec<String> = counted
@@ -60,13 +60,13 @@ impl Notes {
 /// The names in a result, as they are shown.
 #[derive(Debug)]
 pub(crate) struct Names<'a> {
-    place: &'a Place,
+    place: &'a SearchStart,
     some_escaped: bool,
     some_lossy: bool,
 }
 
 impl<'a> Names<'a> {
-    pub(crate) fn new(place: &'a Place) -> Self {
+    pub(crate) fn new(place: &'a SearchStart) -> Self {
         Self { place, some_escaped: false, some_lossy: false }
     }
 
@@ -78,11 +78,11 @@ impl<'a> Names<'a> {
         text
     }
 
-    /// What to say of names that were not shown as they are.
-    pub(crate) fn told(&self) -> Vec<String> {
+    /// Remarks about names that are displayed with escapes.
+    pub(crate) fn remarks(&self) -> Vec<String> {
         let escaped = "[some names have characters that cannot be seen, shown as escapes: \\n]";
         let lossy = "[some names are not UTF-8, shown with �: only bash can open those]";
-        let told = [(self.some_escaped, escaped), (self.some_lossy, lossy)];
-        told.into_iter().filter(|(is_so, _)| *is_so).map(|(_, text)| text.to_owned()).collect()
+        let remarks = [(self.some_escaped, escaped), (self.some_lossy, lossy)];
+        remarks.into_iter().filter(|(is_so, _)| *is_so).map(|(_, text)| text.to_owned()).collect()
     }
 }

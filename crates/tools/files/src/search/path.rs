@@ -1,4 +1,4 @@
-//! Where something is, as seen from where the search begins.
+//! Paths relative to the start of a search.
 
 use std::cmp::Ordering;
 use std::ffi::OsStr;

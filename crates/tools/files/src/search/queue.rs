@@ -1,7 +1,7 @@
-//! What the threads of a walk still have to do.
+//! Work queue of the threads of a walk.
 //!
-//! It is over when there is nothing left and nobody is doing something that could lead to more. A
-//! thread that breaks off counts as done: the others do not wait for it.
+//! The queue ends when it is empty and no thread is processing a step that could add more. A thread
+//! that panics counts as done, so the others do not wait for it.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use super::path::RelPath;
 use super::rules::Rules;
 
-/// What is still to be done, in order.
+/// Pending steps, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     state: Mutex<State>,
@@ -21,29 +21,29 @@ pub(crate) struct Queue {
 #[derive(Debug, Default)]
 struct State {
     steps: BinaryHeap<Step>,
-    /// Threads that may still add something.
+    /// Threads that may still add steps.
     busy: usize,
 }
 
 impl Queue {
-    /// Adds more to do.
+    /// Adds steps.
     pub(crate) fn add(&self, steps: impl IntoIterator<Item = Step>) {
         self.lock().steps.extend(steps);
         self.changed.notify_all();
     }
 
-    /// Forgets all that is still to be done.
+    /// Drops all pending steps.
     pub(crate) fn clear(&self) {
         self.lock().steps.clear();
     }
 
     /// Waits for the next step; `None` when there will be none.
-    pub(crate) fn take(&self) -> Option<Turn<'_>> {
+    pub(crate) fn take(&self) -> Option<StepGuard<'_>> {
         let mut state = self.lock();
         loop {
             if let Some(step) = state.steps.pop() {
                 state.busy += 1;
-                return Some(Turn { queue: self, step });
+                return Some(StepGuard { queue: self, step });
             }
             if state.busy == 0 {
                 return None;
@@ -57,31 +57,31 @@ impl Queue {
     }
 }
 
-/// A step being done. Whatever ends it, the others need not wait for it.
-pub(crate) struct Turn<'q> {
+/// A step in progress. On drop, also during a panic, it counts as done.
+pub(crate) struct StepGuard<'q> {
     queue: &'q Queue,
     pub(crate) step: Step,
 }
 
-impl Drop for Turn<'_> {
+impl Drop for StepGuard<'_> {
     fn drop(&mut self) {
         self.queue.lock().busy -= 1;
         self.queue.changed.notify_all();
     }
 }
 
-/// Something to do.
+/// One unit of work.
 #[derive(Debug)]
 pub(crate) struct Step {
     pub(crate) path: RelPath,
-    /// The rules that hold in the folders above it.
+    /// Ignore rules of the parent folders.
     pub(crate) rules: Option<Arc<Rules>>,
     pub(crate) work: Work,
 }
 
 #[derive(Debug)]
 pub(crate) enum Work {
-    /// Go into the folder.
+    /// Enter the folder.
     Folder,
     /// Visit files of the folder, which has been listed.
     Files(Vec<CString>),

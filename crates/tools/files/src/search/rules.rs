@@ -1,8 +1,8 @@
-//! Which files are not of interest, as `.ignore`, `.gitignore` and `.git/info/exclude` say.
+//! Ignore rules from `.ignore`, `.gitignore` and `.git/info/exclude`.
 //!
-//! The rules are matched by ripgrep's own matcher. The files are read here, because a repository
-//! may be hostile: a rule file that is a link or a pipe is not read, and a long one not to its
-//! end. Above the working folder, only the rules of the repository that it lies in count.
+//! Ripgrep's matcher evaluates the rules. This module reads the files, because a repository may be
+//! hostile: it skips a rule file that is a link or a pipe and truncates a long one. Above the
+//! working folder, only the rules of its repository apply.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -24,7 +24,7 @@ pub(crate) const RULE_FILE_BYTES_MAX: usize = 64 * 1024;
 /// they take hundreds of times as much.
 pub(crate) const RULES_BYTES_MAX: usize = 256 * 1024;
 
-/// Longest rule; longer ones are passed over.
+/// Longest rule; longer ones are skipped.
 pub(crate) const RULE_BYTES_MAX: usize = 1000;
 
 /// How far up a repository may begin.
@@ -35,11 +35,11 @@ const GITIGNORE: &CStr = c".gitignore";
 const GIT: &CStr = c".git";
 const GIT_NAME: &str = ".git";
 
-/// Room for rules. What does not fit is not read.
+/// Memory budget for rules. Rules that exceed it are not read.
 #[derive(Debug, Default)]
-pub(crate) struct Room {
-    held_bytes: AtomicUsize,
-    was_short: AtomicBool,
+pub(crate) struct RuleBudget {
+    reserved_bytes: AtomicUsize,
+    was_exceeded: AtomicBool,
 }
 
 /// The rules of a folder and of those above it.
@@ -49,13 +49,13 @@ pub(crate) struct Rules {
     ignore: Gitignore,
     gitignore: Gitignore,
     exclude: Gitignore,
-    /// A repository begins here: what git was told further up does not count.
+    /// The folder is the root of a repository: git rules of parent folders do not apply.
     is_repository: bool,
-    /// The room they take.
-    _held: Held,
+    /// The part of the budget these rules use.
+    _reserved: ReservedBytes,
 }
 
-/// What rules say of a file or a folder.
+/// Result of the rules for a file or a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Ignored,
@@ -73,40 +73,40 @@ pub(crate) struct RuleFiles {
 }
 
 impl RuleFiles {
-    /// Takes note of an entry.
+    /// Records an entry of the folder.
     pub(crate) fn note(&mut self, name: &CStr) {
         self.ignore |= name == IGNORE;
         self.gitignore |= name == GITIGNORE;
         self.git |= name == GIT;
     }
 
-    /// Looks for them in a folder that is not listed.
-    fn look(folder: &Folder) -> Self {
+    /// Checks for rule files in a folder that is not listed.
+    fn find(folder: &Folder) -> Self {
         let has = |name| folder.kind(name).is_ok();
         Self { ignore: has(IGNORE), gitignore: has(GITIGNORE), git: has(GIT) }
     }
 }
 
-impl Room {
+impl RuleBudget {
     /// Whether there were rules that did not fit.
-    pub(crate) fn was_short(&self) -> bool {
-        self.was_short.load(Ordering::Relaxed)
+    pub(crate) fn was_exceeded(&self) -> bool {
+        self.was_exceeded.load(Ordering::Relaxed)
     }
 
     /// Reads a rule file as far as there is room.
-    fn read(&self, file: Option<File>, held: &mut Held) -> Option<Vec<u8>> {
+    fn read(&self, file: Option<File>, reserved: &mut ReservedBytes) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         file?.take(RULE_FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).ok()?;
         if bytes.len() > RULE_FILE_BYTES_MAX {
-            self.was_short.store(true, Ordering::Relaxed);
-            // Half a rule could be one that ignores everything.
+            self.was_exceeded.store(true, Ordering::Relaxed);
+            // A truncated rule could ignore everything.
             let whole = bytes[..RULE_FILE_BYTES_MAX].iter().rposition(|byte| *byte == b'\n');
             bytes.truncate(whole.unwrap_or(0));
         }
-        let before = self.held_bytes.fetch_add(bytes.len(), Ordering::Relaxed);
-        held.bytes += bytes.len();
+        let before = self.reserved_bytes.fetch_add(bytes.len(), Ordering::Relaxed);
+        reserved.bytes += bytes.len();
         if before + bytes.len() > RULES_BYTES_MAX {
-            self.was_short.store(true, Ordering::Relaxed);
+            self.was_exceeded.store(true, Ordering::Relaxed);
             return None;
         }
         Some(bytes)
@@ -114,14 +114,14 @@ impl Room {
 }
 
 #[derive(Debug)]
-struct Held {
-    room: Arc<Room>,
+struct ReservedBytes {
+    budget: Arc<RuleBudget>,
     bytes: usize,
 }
 
-impl Drop for Held {
+impl Drop for ReservedBytes {
     fn drop(&mut self) {
-        self.room.held_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.budget.reserved_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
@@ -132,15 +132,15 @@ impl Rules {
         folder: &Folder,
         path: &RelPath,
         files: RuleFiles,
-        room: &Arc<Room>,
+        budget: &Arc<RuleBudget>,
     ) -> Option<Arc<Self>> {
         if !files.ignore && !files.gitignore && !files.git {
             return above;
         }
-        let mut held = Held { room: Arc::clone(room), bytes: 0 };
+        let mut reserved = ReservedBytes { budget: Arc::clone(budget), bytes: 0 };
         let mut rules = |has: bool, name: &CStr| {
             let file = if has { folder.file_at(name.to_bytes()).ok().flatten() } else { None };
-            let bytes = room.read(file, &mut held);
+            let bytes = budget.read(file, &mut reserved);
             bytes.map_or_else(Gitignore::empty, |bytes| parse(path, &bytes))
         };
         Some(Arc::new(Self {
@@ -149,7 +149,7 @@ impl Rules {
             exclude: rules(files.git, c".git/info/exclude"),
             is_repository: files.git,
             above,
-            _held: held,
+            _reserved: reserved,
         }))
     }
 
@@ -158,7 +158,7 @@ impl Rules {
     pub(crate) fn above(
         start: &Path,
         base: &Path,
-        room: &Arc<Room>,
+        budget: &Arc<RuleBudget>,
     ) -> (RelPath, Option<Arc<Self>>) {
         let is_repository = |path: &Path| path.join(GIT_NAME).symlink_metadata().is_ok();
         let mut above = base.ancestors().take(FOLDERS_ABOVE_MAX);
@@ -170,7 +170,7 @@ impl Rules {
         let (mut path, mut rules) = (RelPath::default(), None);
         for part in way.components() {
             if let Ok(folder) = Folder::open(&here) {
-                rules = Self::enter(rules, &folder, &path, RuleFiles::look(&folder), room);
+                rules = Self::enter(rules, &folder, &path, RuleFiles::find(&folder), budget);
             }
             here.push(part);
             path = path.join(part.as_os_str().as_encoded_bytes());
@@ -178,12 +178,12 @@ impl Rules {
         (path, rules)
     }
 
-    /// What the rules say. The nearest that says something decides, `.ignore` before git's.
+    /// Evaluates the rules. The nearest rule that matches decides, `.ignore` before git.
     pub(crate) fn verdict(&self, path: &Path, kind: Kind) -> Verdict {
         let is_folder = kind == Kind::Folder;
         let asks = |verdict: Match<()>, rules: &Gitignore| match verdict {
             Match::None => rules.matched(path, is_folder).map(drop::<&Glob>),
-            said @ (Match::Ignore(()) | Match::Whitelist(())) => said,
+            decided @ (Match::Ignore(()) | Match::Whitelist(())) => decided,
         };
         let (mut ignore, mut gitignore, mut exclude) = (Match::None, Match::None, Match::None);
         let mut same_repository = true;
@@ -205,7 +205,7 @@ impl Rules {
     }
 }
 
-/// Takes the rules of a file. One that makes no sense is passed over, as git does.
+/// Parses a rule file. Skips invalid rules, like git.
 fn parse(path: &RelPath, bytes: &[u8]) -> Gitignore {
     let mut builder = GitignoreBuilder::new(path.as_path());
     let text = String::from_utf8_lossy(bytes);

@@ -1,8 +1,8 @@
 //! The walk: a few threads that take folders from one queue, always the one that comes first.
 //!
-//! So the files at the beginning of the tree are seen early, and whoever needs only those can turn
-//! down all later folders ([`Visitor::enters`]). A walk that was told to stop ends before the next
-//! file; one that met [`ENTRIES_MAX`] entries enters no further folder.
+//! So the first files of the tree are visited early, and a visitor that needs only those can refuse
+//! all later folders ([`Visitor::enters`]). A stopped walk ends before the next file. After
+//! [`ENTRIES_MAX`] entries the walk enters no further folder.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -12,46 +12,46 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use super::NEVER_ENTERED;
+use super::deadline::Deadline;
+use super::display::grouped;
 use super::folder::{Folder, Kind};
 use super::path::{self, RelPath};
-use super::place::Place;
 use super::queue::{Queue, Step, Work};
-use super::rules::{Room, RuleFiles, Rules, Verdict};
-use super::shown::grouped;
-use super::watch::Watch;
+use super::rules::{RuleBudget, RuleFiles, Rules, Verdict};
+use super::search_start::SearchStart;
 
-/// Most entries of folders that one walk looks at.
+/// Most folder entries of one walk.
 pub(crate) const ENTRIES_MAX: usize = 5_000_000;
 
 /// Threads of one walk.
 const THREADS_MIN: usize = 2;
 const THREADS_MAX: usize = 4;
 
-/// Files of one folder that are visited in one go; what is more can go to another thread.
+/// Files of one folder per step; another thread can take the rest.
 const BATCH_FILES: usize = 128;
 
 /// One walk.
 #[derive(Debug)]
 pub(crate) struct Walk<'a> {
     start: &'a Folder,
-    watch: &'a Watch<'a>,
+    deadline: &'a Deadline<'a>,
     hidden: bool,
     /// The path of the start from where the rules begin. All paths in here begin there.
     above: RelPath,
     rules: Option<Arc<Rules>>,
-    room: Arc<Room>,
+    budget: Arc<RuleBudget>,
     entries: AtomicUsize,
 }
 
-/// What a thread does with what it meets. Paths begin where the walk does.
+/// Receives the files of a walk, on one thread. Paths are relative to the start of the walk.
 pub(crate) trait Visitor {
-    /// Whether to go into a folder.
+    /// Whether to enter a folder.
     fn enters(&mut self, folder: &[u8]) -> bool;
     /// Whether a file is of interest, by its path.
     fn wants(&mut self, path: &[u8]) -> bool;
-    /// A file that is wanted; at least it was one a moment ago.
+    /// Handles a wanted file. It may have been replaced since it was listed.
     fn visit(&mut self, folder: &Folder, name: &CStr, path: &[u8]);
-    /// A folder that cannot be read.
+    /// Handles a folder that cannot be read.
     fn fails(&mut self, folder: &[u8], error: &io::Error);
 }
 
@@ -59,13 +59,13 @@ impl<'a> Walk<'a> {
     /// A walk through the folder `start`, which is at `place`.
     pub(crate) fn new(
         start: &'a Folder,
-        place: &Place,
+        place: &SearchStart,
         hidden: bool,
-        watch: &'a Watch<'a>,
+        deadline: &'a Deadline<'a>,
     ) -> Self {
-        let room = Arc::new(Room::default());
-        let (above, rules) = Rules::above(&place.real, &place.root, &room);
-        Self { start, watch, hidden, above, rules, room, entries: AtomicUsize::new(0) }
+        let budget = Arc::new(RuleBudget::default());
+        let (above, rules) = Rules::above(&place.real, &place.root, &budget);
+        Self { start, deadline, hidden, above, rules, budget, entries: AtomicUsize::new(0) }
     }
 
     /// Walks. Each thread gets a visitor of its own.
@@ -77,7 +77,7 @@ impl<'a> Walk<'a> {
             Worker { walk: self, queue: &queue, visitor: visitor(), listing: Vec::new() }.run();
         };
         thread::scope(|scope| {
-            // Where no more threads are to be had, one is enough.
+            // If no more threads can be started, one is enough.
             let start =
                 || thread::Builder::new().name("search-walk".to_owned()).spawn_scoped(scope, work);
             let others: Vec<_> = (1..threads()).filter_map(|_| start().ok()).collect();
@@ -90,23 +90,23 @@ impl<'a> Walk<'a> {
         });
     }
 
-    /// What to say of a walk that did not see everything as it is.
-    pub(crate) fn told(&self) -> Vec<String> {
-        let mut told = Vec::new();
+    /// Remarks about an incomplete walk.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        let mut remarks = Vec::new();
         if self.entries.load(Ordering::Relaxed) > ENTRIES_MAX {
-            told.push(format!(
+            remarks.push(format!(
                 "[stopped after {} entries of folders, before everything was seen: narrow `path`]",
                 grouped(ENTRIES_MAX as u64)
             ));
         }
-        if self.room.was_short() {
-            told.push("[ignore files are too long: some rules were not read]".to_owned());
+        if self.budget.was_exceeded() {
+            remarks.push("[ignore files are too long: some rules were not read]".to_owned());
         }
-        told
+        remarks
     }
 
     /// Whether a file or folder is neither ignored nor hidden.
-    fn sees(&self, name: &CStr, path: &[u8], kind: Kind, rules: Option<&Rules>) -> bool {
+    fn is_visible(&self, name: &CStr, path: &[u8], kind: Kind, rules: Option<&Rules>) -> bool {
         if NEVER_ENTERED.iter().any(|never| never.as_bytes() == name.to_bytes()) {
             return false;
         }
@@ -119,7 +119,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn seen_from_start<'p>(&self, path: &'p [u8]) -> &'p [u8] {
+    fn relative_to_start<'p>(&self, path: &'p [u8]) -> &'p [u8] {
         match self.above.0.len() {
             0 => path,
             above => path.get(above + 1..).unwrap_or_default(),
@@ -142,12 +142,12 @@ struct Worker<'w, V> {
 impl<V: Visitor> Worker<'_, V> {
     fn run(mut self) {
         while let Some(mut turn) = self.queue.take() {
-            if self.walk.watch.is_over() {
+            if self.walk.deadline.is_over() {
                 self.queue.clear();
                 continue;
             }
             let path = mem::take(&mut turn.step.path);
-            let from_start = self.walk.seen_from_start(&path.0);
+            let from_start = self.walk.relative_to_start(&path.0);
             if !self.visitor.enters(from_start) {
                 continue;
             }
@@ -171,7 +171,7 @@ impl<V: Visitor> Worker<'_, V> {
         path: &RelPath,
         rules: Option<Arc<Rules>>,
     ) -> io::Result<()> {
-        if folder.is_made_up() {
+        if folder.is_virtual() {
             return Err(io::Error::other("made up by the kernel"));
         }
         let mut entries = folder.list(&mut self.listing, ENTRIES_MAX)?;
@@ -185,21 +185,23 @@ impl<V: Visitor> Worker<'_, V> {
         for (name, _) in &entries {
             rule_files.note(name);
         }
-        let rules = Rules::enter(rules, folder, path, rule_files, &self.walk.room);
+        let rules = Rules::enter(rules, folder, path, rule_files, &self.walk.budget);
 
         let (mut files, mut steps) = (Vec::new(), Vec::new());
         let mut full = path.0.clone();
         for (name, kind) in entries {
             full.truncate(path.0.len());
             path::push(&mut full, name.to_bytes());
-            let is_seen = || self.walk.sees(&name, &full, kind, rules.as_deref());
+            let is_seen = || self.walk.is_visible(&name, &full, kind, rules.as_deref());
             match kind {
                 Kind::Folder if is_seen() => {
                     let path = RelPath(full.clone());
                     steps.push(Step { path, rules: rules.clone(), work: Work::Folder });
                 }
-                // Most files are told by their names: that is faster than the rules.
-                Kind::File if self.visitor.wants(self.walk.seen_from_start(&full)) && is_seen() => {
+                // The name decides for most files, which is faster than the rules.
+                Kind::File
+                    if self.visitor.wants(self.walk.relative_to_start(&full)) && is_seen() =>
+                {
                     files.push(name);
                 }
                 Kind::Folder | Kind::File | Kind::Other => {}
@@ -217,12 +219,12 @@ impl<V: Visitor> Worker<'_, V> {
     fn visit(&mut self, folder: &Folder, path: &RelPath, names: &[CString]) {
         let mut full = path.0.clone();
         for name in names {
-            if self.walk.watch.is_over() {
+            if self.walk.deadline.is_over() {
                 return;
             }
             full.truncate(path.0.len());
             path::push(&mut full, name.to_bytes());
-            self.visitor.visit(folder, name, self.walk.seen_from_start(&full));
+            self.visitor.visit(folder, name, self.walk.relative_to_start(&full));
         }
     }
 }

@@ -7,119 +7,119 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-use super::asked::PATH_BYTES_MAX;
-use super::{Access, Shown};
+use super::requested_path::PATH_BYTES_MAX;
+use super::{Access, DisplayPath};
 
 /// Why a path is not opened.
 #[derive(Debug, thiserror::Error)]
 pub enum PathError {
-    /// Give one.
+    /// The path is empty.
     #[error("the path is empty: give one, relative to the working folder or absolute")]
     Empty,
-    /// Give one without.
+    /// The path contains a NUL character.
     #[error("a path cannot contain a NUL character: give it without")]
     Nul,
-    /// Give a shorter one.
+    /// The path or a part of it is too long.
     #[error(
         "the path has a part or a whole too long for the system ({PATH_BYTES_MAX} bytes in all): give a shorter one"
     )]
     TooLong,
-    /// Write it out.
+    /// The path starts with `~`, which is not expanded.
     #[error("`~` is not expanded: give the path relative to the working folder, or absolute")]
     Tilde,
-    /// Choose another.
-    #[error("{} is outside of what may be {access}: {}", Shown(path), Roots(roots))]
+    /// The path is outside of the roots that permit the access.
+    #[error("{} is outside of what may be {access}: {}", DisplayPath(path), Roots(roots))]
     Outside {
-        /// Which path.
+        /// The requested path.
         path: PathBuf,
-        /// What for.
+        /// Requested access.
         access: Access,
-        /// Where it would be accepted.
+        /// Roots that permit the access.
         roots: Vec<PathBuf>,
     },
-    /// Leave it alone.
+    /// The path is protected.
     #[error(
         "{} is protected: nothing named `{}`, or in it, may be {access} by tools",
-        Shown(path),
+        DisplayPath(path),
         name.display()
     )]
     Protected {
-        /// Which path.
+        /// The requested path.
         path: PathBuf,
-        /// What in it is protected.
+        /// The protected component.
         name: OsString,
-        /// From what.
+        /// Refused access.
         access: Access,
     },
-    /// Ask for another mode.
+    /// The workspace is read-only.
     #[error("files may only be read here (read-only mode): say what you would change instead")]
     ReadOnly,
-    /// Look for it.
-    #[error("{} does not exist{}", Shown(path), Hint(near.as_deref()))]
+    /// The path does not exist.
+    #[error("{} does not exist{}", DisplayPath(path), Hint(near.as_deref()))]
     NotFound {
-        /// Which path.
+        /// The requested path.
         path: PathBuf,
-        /// Something with a similar name in the same folder.
+        /// A path with a similar name in the same folder.
         near: Option<PathBuf>,
     },
-    /// Give one of a file.
-    #[error("{} is {what}, not a file: {}", Shown(path), advice(what))]
+    /// The path is not a regular file.
+    #[error("{} is {what}, not a file: {}", DisplayPath(path), advice(what))]
     NotAFile {
-        /// Which path.
+        /// The requested path.
         path: PathBuf,
-        /// What it is.
+        /// Actual type, for display.
         what: &'static str,
     },
-    /// Give one of a folder.
-    #[error("{} is a file: nothing can be beneath it, give another path", Shown(path))]
+    /// A parent of the path is a file.
+    #[error("{} is a file: nothing can be beneath it, give another path", DisplayPath(path))]
     NotAFolder {
-        /// Which path.
+        /// The requested path.
         path: PathBuf,
     },
-    /// Leave it, or have the user unlock it: replacing it would need no permission of its own.
-    #[error("{} has no write permission: somebody wants it left as it is, ask them", Shown(path))]
+    /// The file has no write permission. Replacing it would work, but would ignore that.
+    #[error("{} has no write permission: leave it unchanged, or ask the user", DisplayPath(path))]
     Locked {
-        /// Which path.
+        /// The requested path.
         path: PathBuf,
     },
-    /// Write to where it points, or elsewhere.
-    #[error("{} is a symlink to nothing: give the path of a file", Shown(path))]
+    /// The path is a symlink without a target.
+    #[error("{} is a symlink to nothing: give the path of a file", DisplayPath(path))]
     Dangling {
-        /// Which path.
+        /// The requested path.
         path: PathBuf,
     },
-    /// Give the path it should lead to.
+    /// The path contains a symlink loop or a kernel link.
     #[error(
         "{} leads through a symlink loop or a link of the kernel's: give a plain path",
-        Shown(path)
+        DisplayPath(path)
     )]
     Loop {
-        /// Which path.
+        /// The requested path.
         path: PathBuf,
     },
-    /// Choose another, or have the user change its permissions.
+    /// The operating system denies access.
     #[error(
         "the system does not permit this on {}: choose another path, or tell the user",
-        Shown(path)
+        DisplayPath(path)
     )]
     Denied {
-        /// Which path.
+        /// The requested path.
         path: PathBuf,
     },
-    /// Tell the user.
+    /// The operating system lacks a required feature.
     #[error(
         "this system cannot keep file tools within a folder ({what} is missing): tell the user, nothing was done"
     )]
     Unsupported {
-        /// What is missing.
+        /// The missing feature.
         what: &'static str,
     },
-    /// Look at it.
-    #[error("{} cannot be opened: {reason}", Shown(path))]
+    /// Another error of the operating system.
+    #[error("{} cannot be opened: {reason}", DisplayPath(path))]
     Io {
-        /// Which path.
+        /// The requested path.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         reason: io::Error,
     },
 }
@@ -127,34 +127,34 @@ pub enum PathError {
 /// Why a workspace cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
-    /// Name one.
+    /// There is no root.
     #[error("a workspace needs at least one root folder")]
     NoRoot,
-    /// Choose another.
+    /// A root cannot be opened.
     #[error("{} cannot be a root: {reason}", path.display())]
     Root {
-        /// Which folder.
+        /// Path of the root.
         path: PathBuf,
-        /// Why not.
+        /// Error of the operating system.
         reason: io::Error,
     },
-    /// Choose another.
+    /// A protected name contains `/` or is empty.
     #[error("`{}` cannot be protected: a name without `/` is needed", name.display())]
     Name {
-        /// Which name.
+        /// The invalid name.
         name: OsString,
     },
-    /// Use another system: file tools are refused on this one.
+    /// The operating system lacks a required feature: file tools do not work on it.
     #[error("file tools need {what}, which this system does not have")]
     Unsupported {
-        /// What is missing.
+        /// The missing feature.
         what: &'static str,
     },
 }
 
 impl PathError {
-    /// What a refusal of the system means.
-    pub(super) fn said(path: &Path, error: Errno) -> Self {
+    /// Converts an error of the operating system.
+    pub(super) fn from_errno(path: &Path, error: Errno) -> Self {
         let path = path.to_owned();
         match error {
             Errno::NOENT | Errno::NOTDIR => Self::NotFound { path, near: None },
@@ -182,7 +182,7 @@ impl fmt::Display for Roots<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("use a path beneath ")?;
         for (i, root) in self.0.iter().enumerate() {
-            write!(f, "{}{}", if i == 0 { "" } else { " or " }, Shown(root))?;
+            write!(f, "{}{}", if i == 0 { "" } else { " or " }, DisplayPath(root))?;
         }
         Ok(())
     }
@@ -193,7 +193,7 @@ struct Hint<'a>(Option<&'a Path>);
 impl fmt::Display for Hint<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Some(near) => write!(f, ": did you mean {}?", Shown(near)),
+            Some(near) => write!(f, ": did you mean {}?", DisplayPath(near)),
             None => f.write_str(": list the folder or search for it by name"),
         }
     }

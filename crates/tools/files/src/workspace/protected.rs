@@ -1,4 +1,4 @@
-//! Names that tools leave alone.
+//! Protected names, which tools do not write.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::BorrowedFd;
@@ -8,33 +8,33 @@ use rustix::fs::{AtFlags, statat};
 
 use super::{Access, WorkspaceError};
 
-/// A name that nothing is written to or beneath, wherever it is found.
+/// A name that tools do not write to or beneath, wherever it occurs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Protected {
     /// A file or folder of this name, compared whole.
     pub name: OsString,
     /// Whether it may be read.
-    pub reading: Reading,
+    pub reading: ReadAccess,
 }
 
-/// Whether something protected may be read.
+/// Whether tools may read a protected path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reading {
-    /// It may.
+pub enum ReadAccess {
+    /// Tools may read it.
     Allowed,
-    /// It may not.
+    /// Tools may not read it.
     Refused,
 }
 
 impl Protected {
-    /// What is protected unless somebody says otherwise: the repository, our own folder, which
-    /// nobody reads either, and IdeA's.
+    /// Default protected names: `.git`, the folder of Antiphon, which tools cannot read either, and
+    /// the folder of IdeA.
     pub fn defaults() -> Vec<Self> {
         let protected = |name: &str, reading| Self { name: name.into(), reading };
         vec![
-            protected(".git", Reading::Allowed),
-            protected(".antiphon", Reading::Refused),
-            protected(".ideai", Reading::Allowed),
+            protected(".git", ReadAccess::Allowed),
+            protected(".antiphon", ReadAccess::Refused),
+            protected(".ideai", ReadAccess::Allowed),
         ]
     }
 
@@ -49,13 +49,13 @@ impl Protected {
     fn forbids(&self, access: Access) -> bool {
         match access {
             Access::Write => true,
-            Access::Read => self.reading == Reading::Refused,
+            Access::Read => self.reading == ReadAccess::Refused,
         }
     }
 }
 
-/// What keeps `path`, real and beneath `folder`, from being accessed.
-pub(super) fn forbidding<'a>(
+/// The protected name that forbids access to `path`, real and beneath `folder`.
+pub(super) fn forbidden_by<'a>(
     protected: &'a [Protected],
     folder: BorrowedFd<'_>,
     path: &Path,

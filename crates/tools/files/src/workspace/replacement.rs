@@ -1,9 +1,9 @@
-//! Replacing a file, whole or not at all.
+//! Replaces a file atomically.
 //!
-//! The new contents are written to a file without a name, made durable, and only then given the
-//! name of the old one, in one step. Cut off anywhere, the old file is there or the new one is.
-//! Permissions are kept, and the owner where the system permits; extended attributes are not, and
-//! other hard links to the old file keep its contents.
+//! The new contents are written to an unnamed file, synced, and then linked over the old name in one
+//! step. After an interruption at any point, either the old or the new file exists. Permissions are
+//! kept, and the owner where the system permits. Extended attributes are not kept, and other hard
+//! links to the old file keep its contents.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -18,8 +18,8 @@ use rustix::fs::{
 use rustix::io::Errno;
 use uuid::Uuid;
 
-use super::found::link_of;
-use super::{Identity, Place};
+use super::opened_path::link_of;
+use super::{Identity, WriteTarget};
 
 /// Permissions of a file that was not there before, less what the user's mask takes away.
 const NEW_MODE: Mode = Mode::from_raw_mode(0o644);
@@ -30,43 +30,43 @@ const FOLDER_MODE: Mode = Mode::from_raw_mode(0o777);
 /// Small parts are written together, in bytes.
 const WRITE_BYTES: usize = 256 * 1024;
 
-/// What became of a file.
+/// Result of a replacement.
 #[derive(Debug)]
-pub(crate) struct Replaced {
-    /// What it is like now.
+pub(crate) struct ReplacedFile {
+    /// Identity of the new file.
     pub(crate) identity: Identity,
-    /// Other names of the old file, which keep its contents.
+    /// Number of other hard links to the old file, which keep its contents.
     pub(crate) other_links: u64,
 }
 
-/// Why a file was not replaced. It is as it was.
+/// Why a file was not replaced. The file is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReplaceError {
-    /// Somebody changed, made or removed it meanwhile.
+    /// Another process changed, created or removed the file meanwhile.
     #[error("it changed while this call worked on it: read it again and repeat the change")]
     Changed,
-    /// There is no room for it.
+    /// The disk is full.
     #[error("there is no room for it on the disk: free some, or tell the user")]
     NoRoom,
-    /// The system does not permit it.
+    /// The operating system denies it.
     #[error("the system does not permit writing there: choose another path, or tell the user")]
     Denied,
-    /// The system said something else.
+    /// Another error of the operating system.
     #[error("the system refused: {0}")]
     Io(io::Error),
 }
 
 pub(super) fn replace(
-    place: &Place<'_>,
+    place: &WriteTarget<'_>,
     contents: &[&[u8]],
     expected: Option<Identity>,
-) -> Result<Replaced, ReplaceError> {
+) -> Result<ReplacedFile, ReplaceError> {
     let inner = make_folders(place)?;
     let folder = inner.as_ref().map_or(place.as_fd(), OwnedFd::as_fd);
     let old = place.existing().map(|found| *found.stat());
-    // Whoever may not read the old file must not read the new one while it is on its way.
+    // A user who may not read the old file must not read the temporary one either.
     let mode = if old.is_some() { Mode::RUSR | Mode::WUSR } else { NEW_MODE };
-    let mut draft = Draft::new(folder, mode)?;
+    let mut draft = TemporaryFile::new(folder, mode)?;
     let mut writer = BufWriter::with_capacity(WRITE_BYTES, &draft.file);
     for part in contents {
         writer.write_all(part)?;
@@ -74,7 +74,7 @@ pub(super) fn replace(
     writer.flush()?;
     drop(writer);
     if let Some(old) = &old {
-        take_after(&draft.file, old)?;
+        copy_owner_and_mode(&draft.file, old)?;
     }
     fsync(&draft.file)?;
     let replacing = place.workspace.replacing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -93,13 +93,13 @@ pub(super) fn replace(
     drop(replacing);
     // The name is durable only when the folder is. One that may not be read cannot be synced.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    // Whatever comes of it, the file is replaced: an error would tell the opposite.
+    // A failed sync is not an error: the file is replaced already.
     let _ = openat(folder, ".", flags, Mode::empty()).and_then(fsync);
-    Ok(Replaced { identity, other_links: old.map_or(0, |old| old.st_nlink.saturating_sub(1)) })
+    Ok(ReplacedFile { identity, other_links: old.map_or(0, |old| old.st_nlink.saturating_sub(1)) })
 }
 
-/// Makes the folders that are missing, each in the one before, by descriptor. `None` if none is.
-fn make_folders(place: &Place<'_>) -> Result<Option<OwnedFd>, ReplaceError> {
+/// Creates the missing folders, each by the descriptor of its parent. `None` if none is missing.
+fn make_folders(place: &WriteTarget<'_>) -> Result<Option<OwnedFd>, ReplaceError> {
     let mut inner: Option<OwnedFd> = None;
     for name in &place.missing {
         let outer = inner.as_ref().map_or(place.as_fd(), OwnedFd::as_fd);
@@ -111,7 +111,7 @@ fn make_folders(place: &Place<'_>) -> Result<Option<OwnedFd>, ReplaceError> {
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         let folder = openat2(outer, name, flags, Mode::empty(), resolve);
         inner = Some(match folder {
-            // Somebody put something else there.
+            // Another process created something else there.
             Err(Errno::LOOP | Errno::NOTDIR | Errno::NOENT) => return Err(ReplaceError::Changed),
             folder => folder?,
         });
@@ -119,57 +119,57 @@ fn make_folders(place: &Place<'_>) -> Result<Option<OwnedFd>, ReplaceError> {
     Ok(inner)
 }
 
-/// Gives `file` the owner and the permissions of the one it replaces.
-fn take_after(file: &File, old: &Stat) -> Result<(), ReplaceError> {
+/// Copies the owner and the permissions of the old file to `file`.
+fn copy_owner_and_mode(file: &File, old: &Stat) -> Result<(), ReplaceError> {
     let (uid, gid) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
     let kept = fchown(file, Some(uid), Some(gid)).is_ok();
     if !kept {
-        // Somebody else's file that we may write: at least its group, if we are in it.
+        // The file belongs to another user: keep at least its group, if this process is in it.
         let _ = fchown(file, None, Some(gid));
     }
     let mut mode = Mode::from_raw_mode(old.st_mode);
     if !kept {
-        // Power that another owner lent to the file does not become ours.
+        // Drop setuid and setgid bits, which would now act for another owner.
         mode -= Mode::SUID | Mode::SGID;
     }
     Ok(fchmod(file, mode)?)
 }
 
-/// A file on its way. Dropped before it is published, nothing is left of it.
-struct Draft<'a> {
+/// A temporary file. On drop before publishing, it is removed.
+struct TemporaryFile<'a> {
     file: File,
     folder: BorrowedFd<'a>,
-    /// Its name in the meantime, where it has one.
+    /// Temporary name, if it has one.
     name: Option<PathBuf>,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> TemporaryFile<'a> {
     fn new(folder: BorrowedFd<'a>, mode: Mode) -> Result<Self, ReplaceError> {
         let flags = OFlags::WRONLY | OFlags::CLOEXEC;
         match openat(folder, ".", flags | OFlags::TMPFILE, mode) {
             Ok(file) => return Ok(Self { file: file.into(), folder, name: None }),
-            // Not every file system has files without a name.
+            // Not every file system supports unnamed files.
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOSYS) => {}
             Err(error) => return Err(error.into()),
         }
-        let name = draft_name();
+        let name = temporary_name();
         let flags = flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let file = openat(folder, &name, flags, mode)?.into();
         Ok(Self { file, folder, name: Some(name) })
     }
 
-    /// Gives it a name in the meantime, unless it has one.
+    /// Links it to a temporary name, unless it has one.
     fn give_name(&mut self) -> Result<(), ReplaceError> {
         if self.name.is_none() {
-            let name = draft_name();
+            let name = temporary_name();
             self.link(&name)?;
             self.name = Some(name);
         }
         Ok(())
     }
 
-    /// Takes a name that nobody has.
-    fn publish_new(&mut self, place: &Place<'_>) -> Result<(), ReplaceError> {
+    /// Publishes under a name that must not exist yet.
+    fn publish_new(&mut self, place: &WriteTarget<'_>) -> Result<(), ReplaceError> {
         let published = match &self.name {
             None => self.link(&place.name),
             Some(name) => {
@@ -185,8 +185,8 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Takes the name of what is there. A symlink is replaced, not followed.
-    fn publish_over(&mut self, place: &Place<'_>) -> Result<(), ReplaceError> {
+    /// Publishes over an existing name. Replaces a symlink, does not follow it.
+    fn publish_over(&mut self, place: &WriteTarget<'_>) -> Result<(), ReplaceError> {
         if let Some(name) = &self.name {
             renameat(self.folder, name, self.folder, &place.name)?;
             self.name = None;
@@ -200,7 +200,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-impl Drop for Draft<'_> {
+impl Drop for TemporaryFile<'_> {
     fn drop(&mut self) {
         if let Some(name) = self.name.take() {
             let _ = unlinkat(self.folder, name, AtFlags::empty());
@@ -208,8 +208,8 @@ impl Drop for Draft<'_> {
     }
 }
 
-/// A name that nobody can guess and that `ls` does not show.
-fn draft_name() -> PathBuf {
+/// An unguessable hidden name.
+fn temporary_name() -> PathBuf {
     format!(".antiphon-{}.draft", Uuid::new_v4().simple()).into()
 }
 

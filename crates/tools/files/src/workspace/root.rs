@@ -1,4 +1,4 @@
-//! A folder that the user gave.
+//! A root folder of a workspace.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,15 +8,15 @@ use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat2};
 use rustix::io::Errno;
 
 use super::WorkspaceError;
-use super::found::real_path;
+use super::opened_path::real_path;
 
 /// A folder, held by descriptor.
 #[derive(Debug)]
 pub(super) struct Root {
     folder: OwnedFd,
-    /// As the user gave it, made absolute.
+    /// Configured path, made absolute.
     given: PathBuf,
-    /// Where it was when it was opened.
+    /// Real path when it was opened.
     opened: PathBuf,
 }
 
@@ -37,22 +37,22 @@ impl Root {
         Ok(Self { folder, given, opened })
     }
 
-    /// Its folder.
+    /// Descriptor of the folder.
     pub(super) fn folder(&self) -> BorrowedFd<'_> {
         self.folder.as_fd()
     }
 
-    /// How it is called.
+    /// Configured path.
     pub(super) fn path(&self) -> &Path {
         &self.opened
     }
 
-    /// Where it is now.
+    /// Current real path.
     pub(super) fn real(&self) -> io::Result<PathBuf> {
         real_path(self.folder())
     }
 
-    /// What remains of `path` beneath this root, by the look of it: the kernel has the last word.
+    /// The rest of `path` beneath this root, compared as text. The kernel makes the final check.
     pub(super) fn rest<'a>(&self, path: &'a Path) -> Option<&'a Path> {
         path.strip_prefix(&self.opened).or_else(|_| path.strip_prefix(&self.given)).ok()
     }

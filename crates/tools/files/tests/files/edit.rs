@@ -59,7 +59,7 @@ fn line_breaks_follow_the_place_in_a_mixed_file() {
     assert_eq!(text, "1\n2\nb\r\nc\n");
     let (_, text) = edited("a\r\nb\r\nc", "\nb", "");
     assert_eq!(text, "a\r\nc");
-    // Whoever writes `\r` knows what they do.
+    // An explicit `\r` is intended.
     let (_, text) = edited("a\r\nb\r\n", "a\r\n", "a\n");
     assert_eq!(text, "a\nb\r\n");
 }
@@ -165,7 +165,7 @@ fn an_edit_needs_no_look_before_but_does_not_count_as_one() {
 }
 
 #[test]
-fn an_edit_of_what_somebody_else_changed_does_not_hide_the_change() {
+fn an_edit_does_not_hide_the_change_of_another_process() {
     let world = World::new();
     world.read("a.txt").said();
     world.put("a.txt", "alpha\nbeta\nmore\n");

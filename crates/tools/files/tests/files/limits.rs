@@ -1,4 +1,4 @@
-//! What happens when the system sets limits: a full disk, a folder nobody may write to, little
+//! What happens when the system sets limits: a full disk, a read-only folder, little
 //! memory. Some need a process of their own, which is this very program.
 
 use std::process::{Command, Output};
@@ -81,7 +81,7 @@ fn on_small_disk(test: &str) {
     let temp = tempfile::tempdir().unwrap();
     let output = in_child(test, SMALL_DISK, temp.path());
     if output.stdout == b"skipped\n" {
-        eprintln!("skipped: this system lets nobody make a disk of their own");
+        eprintln!("skipped: this system does not permit mounting a disk");
     } else {
         passed(&output);
     }
@@ -128,7 +128,7 @@ fn child_on_a_read_only_disk() {
 }
 
 #[test]
-fn a_folder_nobody_may_write_to_is_told() {
+fn a_read_only_folder_is_reported() {
     use std::os::unix::fs::PermissionsExt;
     if is_root() {
         eprintln!("skipped: root may write everywhere; see the read-only disk");

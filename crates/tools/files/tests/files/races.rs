@@ -191,7 +191,7 @@ fn no_edit_that_was_reported_is_lost() {
                         let edit =
                             json!({ "old": format!("{slot}no"), "new": format!("{slot}yes") });
                         let arguments = json!({ "path": "f", "edits": [edit] });
-                        // Bounded: somebody gets through each time.
+                        // Bounded: one writer succeeds each time.
                         while !matches!(
                             call(world, &format!("t{task}"), "edit", &arguments),
                             Outcome::Said(_)

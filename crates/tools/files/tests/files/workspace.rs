@@ -3,7 +3,7 @@
 use std::fs;
 
 use antiphon_file_tools::{
-    Kind, Mode, PathError, Protected, Reading, Workspace, WorkspaceConfig, WorkspaceError,
+    Kind, Mode, PathError, Protected, ReadAccess, Workspace, WorkspaceConfig, WorkspaceError,
 };
 
 use crate::world::World;
@@ -88,7 +88,7 @@ fn another_spelling_of_a_protected_folder_is_told_by_its_identity() {
 #[test]
 fn what_is_protected_can_be_said() {
     let world = World::with(Mode::Workspace, |config, _| {
-        config.protected.push(Protected { name: "vault".into(), reading: Reading::Refused });
+        config.protected.push(Protected { name: "vault".into(), reading: ReadAccess::Refused });
     });
     world.put("deep/vault/x", "x");
     assert!(world.read("deep/vault/x").failed().contains("`vault`"));
@@ -111,7 +111,7 @@ fn a_workspace_that_cannot_be_is_not_opened() {
     assert!(matches!(file, Err(WorkspaceError::Root { .. })));
     for name in ["", ".", "..", "a/b", "a/"] {
         let mut config = WorkspaceConfig::of(folder.path(), Mode::Workspace);
-        config.protected = vec![Protected { name: name.into(), reading: Reading::Allowed }];
+        config.protected = vec![Protected { name: name.into(), reading: ReadAccess::Allowed }];
         let opened = Workspace::open(config);
         assert!(matches!(opened, Err(WorkspaceError::Name { .. })), "{name:?}");
     }
@@ -123,14 +123,14 @@ fn what_was_found_is_held_whatever_its_path_leads_to() {
     let path = folder.path().join("f");
     fs::write(&path, "first").unwrap();
     let workspace = Workspace::open(WorkspaceConfig::of(folder.path(), Mode::ReadOnly)).unwrap();
-    let found = workspace.look("f").unwrap();
+    let found = workspace.open_path("f").unwrap();
     fs::rename(&path, folder.path().join("g")).unwrap();
     fs::write(&path, "second").unwrap();
     assert_eq!(std::io::read_to_string(found.open().unwrap()).unwrap(), "first");
     assert_eq!((found.kind(), found.size()), (Kind::File, 5));
-    assert_ne!(found.identity(), workspace.look("f").unwrap().identity());
+    assert_ne!(found.identity(), workspace.open_path("f").unwrap().identity());
     assert_eq!(workspace.name_of(found.path()), "f");
-    assert!(matches!(workspace.look("none"), Err(PathError::NotFound { .. })));
+    assert!(matches!(workspace.open_path("none"), Err(PathError::NotFound { .. })));
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn files_beneath_a_folder_are_opened_without_following_links() {
     world.link("sub/near", "x");
     world.link("sub/far", world.outside.join("secret.txt"));
     let workspace = Workspace::open(WorkspaceConfig::of(&world.root, Mode::ReadOnly)).unwrap();
-    let folder = workspace.look("sub").unwrap();
+    let folder = workspace.open_path("sub").unwrap();
     let open = |path: &str| folder.open_beneath(path.as_ref());
     assert_eq!(std::io::read_to_string(open("x").unwrap()).unwrap(), "x");
     for path in ["near", "far", "../a.txt", "/etc/passwd", "none", ".", ""] {

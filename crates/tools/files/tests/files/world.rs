@@ -17,7 +17,7 @@ use antiphon_toolbox::{OutputStore, ToolHandler, Toolbox};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// What nobody may read.
+/// Content of a file that no tool may read.
 pub(crate) const SECRET: &str = "TOP SECRET";
 
 pub(crate) struct World {
@@ -105,7 +105,7 @@ impl World {
         self.runtime.block_on(future)
     }
 
-    /// A call for a task, told to nobody.
+    /// A call for a task, without progress reports.
     pub(crate) fn call_as(
         &self,
         task: &str,

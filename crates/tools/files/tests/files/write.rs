@@ -62,7 +62,7 @@ fn a_long_diff_is_cut() {
 }
 
 #[test]
-fn what_somebody_else_changed_is_not_overwritten() {
+fn a_file_changed_by_another_process_is_not_overwritten() {
     let world = World::new();
     world.read("a.txt").said();
     // Of the same size, and perhaps within the same tick of the clock.
@@ -75,7 +75,7 @@ fn what_somebody_else_changed_is_not_overwritten() {
 }
 
 #[test]
-fn what_somebody_else_changed_back_is_as_it_was_read() {
+fn a_file_changed_back_counts_as_read() {
     let world = World::new();
     world.read("a.txt").said();
     world.put("a.txt", "other\n");

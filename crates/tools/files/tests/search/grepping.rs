@@ -193,7 +193,7 @@ fn the_same_search_has_the_same_result_each_time() {
 }
 
 #[test]
-fn whoever_reads_the_definition_can_call_it() {
+fn the_definition_is_enough_to_call_the_tool() {
     use antiphon_toolbox::ToolHandler as _;
     let config = antiphon_file_tools::WorkspaceConfig::of(
         source().root(),

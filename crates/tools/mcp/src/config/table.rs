@@ -1,4 +1,4 @@
-//! A server as it is written down, and what may be written.
+//! The TOML table of a server, and its validation.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,13 +13,13 @@ use serde::Deserialize;
 use super::{ConfigError, HttpConfig, Launch, ServerConfig, StdioConfig};
 use crate::globs::ToolGlobs;
 
-/// Longest time a call or a start may be given, in seconds: a day.
+/// Largest time limit of a call or a start, in seconds: a day.
 const SECONDS_MAX: u64 = 24 * 60 * 60;
 
-/// How many times over a call that reports progress may have its time, if nothing else is said.
+/// Default of `timeout_max_s`, as a multiple of `timeout_s`.
 const TIMEOUT_MAX_FACTOR: u64 = 10;
 
-/// One server's fields.
+/// Fields of one server.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Table {

@@ -43,7 +43,7 @@ async fn what_cannot_be_shown_is_described() {
 }
 
 #[tokio::test]
-async fn the_first_of_two_answers_counts_and_the_second_reaches_nobody() {
+async fn the_first_of_two_answers_counts_and_the_second_is_dropped() {
     let mcp = ready(hostile(&[])).await;
     assert_eq!(text(&mcp, "twice", json!({})).await, "first");
     assert_eq!(text(&mcp, "echo", json!({"text": "mine"})).await, "mine");
@@ -157,7 +157,7 @@ async fn a_canceled_call_ends_at_once_and_the_server_is_told() {
             assert_eq!(told["params"]["requestId"], call["id"]);
             break;
         }
-        assert!(start.elapsed() < Duration::from_secs(20), "nobody told the server");
+        assert!(start.elapsed() < Duration::from_secs(20), "the server got no cancellation");
     }
     assert_eq!((state(&mcp, "s"), status(&mcp, "s").restarts), (ServerState::Ready, 0));
 }

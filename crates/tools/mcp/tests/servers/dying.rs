@@ -1,4 +1,4 @@
-//! Servers that end when nobody wants them to.
+//! Servers that exit unexpectedly.
 
 use std::time::{Duration, Instant};
 

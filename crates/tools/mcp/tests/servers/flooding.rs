@@ -10,7 +10,7 @@ use crate::world::{START, call_named, hostile, names, only_text, prepared, state
 /// How fast a call of the other server has to be meanwhile.
 const PROMPT: Duration = Duration::from_secs(5);
 
-async fn floods_and_harms_nobody(what: &str, stays_usable: bool) {
+async fn floods_only_itself(what: &str, stays_usable: bool) {
     let mcp = prepared(json!({"bad": hostile(&[]), "good": hostile(&[])}));
     mcp.connect_all(START).await;
     let flooding = call_named(&mcp, "mcp__bad__flood", json!({"what": what})).await.unwrap();
@@ -41,38 +41,38 @@ fn resident_bytes() -> usize {
 }
 
 #[tokio::test]
-async fn endless_notifications_harm_nobody() {
-    floods_and_harms_nobody("notifications", true).await;
+async fn endless_notifications_affect_only_their_server() {
+    floods_only_itself("notifications", true).await;
 }
 
 #[tokio::test]
-async fn endless_news_of_tools_harm_nobody() {
-    floods_and_harms_nobody("changes", true).await;
+async fn endless_tool_changes_affect_only_their_server() {
+    floods_only_itself("changes", true).await;
 }
 
 #[tokio::test]
-async fn endless_requests_harm_nobody() {
-    floods_and_harms_nobody("requests", true).await;
+async fn endless_requests_affect_only_their_server() {
+    floods_only_itself("requests", true).await;
 }
 
 #[tokio::test]
-async fn endless_garbage_harms_nobody() {
-    floods_and_harms_nobody("garbage", true).await;
+async fn endless_garbage_affect_only_their_server() {
+    floods_only_itself("garbage", true).await;
 }
 
 #[tokio::test]
-async fn endless_answers_to_nothing_harm_nobody() {
-    floods_and_harms_nobody("answers", true).await;
+async fn endless_answers_to_nothing_affect_only_their_server() {
+    floods_only_itself("answers", true).await;
 }
 
 #[tokio::test]
-async fn endless_errors_harm_nobody() {
-    floods_and_harms_nobody("stderr", true).await;
+async fn endless_errors_affect_only_their_server() {
+    floods_only_itself("stderr", true).await;
 }
 
 #[tokio::test]
 async fn a_line_without_an_end_is_the_end_of_its_server_only() {
-    floods_and_harms_nobody("line", false).await;
+    floods_only_itself("line", false).await;
     let mcp = prepared(json!({"bad": hostile(&[])}));
     mcp.connect_all(START).await;
     call_named(&mcp, "mcp__bad__flood", json!({"what": "line"})).await.unwrap();

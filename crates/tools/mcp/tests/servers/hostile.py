@@ -83,7 +83,7 @@ def flood(what):
     }[what]
 
     def run():
-        # After the answer of whoever asked for it.
+        # After the answer to the request.
         time.sleep(0.05)
         while True:
             forever()
@@ -428,7 +428,7 @@ def http():
     server.daemon_threads = True
     print(f"http://127.0.0.1:{server.server_address[1]}/mcp", flush=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    # Ends with whoever started it.
+    # Ends with its parent process.
     sys.stdin.read()
     os._exit(0)
 

@@ -101,7 +101,7 @@ async fn answers_without_an_end_or_a_meaning_fail_their_call_only() {
         ("endless", "ask for less"),
         ("huge_json", "ask for less"),
         ("drop", "outcome unknown"),
-        ("nonsense", "no message of the protocol"),
+        ("nonsense", "not a protocol message"),
         ("unavailable", "HTTP 503: come back later"),
     ] {
         let said = match call(&mcp, tool, json!({})).await {
@@ -119,7 +119,7 @@ async fn answers_without_an_end_or_a_meaning_fail_their_call_only() {
 }
 
 #[tokio::test]
-async fn a_server_that_hangs_or_is_not_there_holds_nobody_up() {
+async fn a_server_that_hangs_or_is_not_there_does_not_delay_others() {
     let hanging = HttpServer::start(&["hang"]);
     let good = HttpServer::start(&[]);
     let mcp = prepared(json!({

@@ -86,7 +86,7 @@ async fn a_server_without_tools_is_ready_all_the_same() {
 async fn changed_tools_appear_and_are_checked_by_their_new_schema() {
     for modes in [&[][..], &["modern"]] {
         let mcp = ready(hostile(modes)).await;
-        // The newer protocol tells news only to those who have asked.
+        // The newer protocol notifies only subscribers.
         if !modes.is_empty() {
             let mut heard = String::new();
             let start = Instant::now();
@@ -110,7 +110,7 @@ async fn changed_tools_appear_and_are_checked_by_their_new_schema() {
 }
 
 #[tokio::test]
-async fn slow_and_broken_servers_hold_nobody_up() {
+async fn slow_and_broken_servers_do_not_delay_others() {
     let mcp = prepared(json!({
         "good": hostile(&[]),
         "hangs": with(hostile(&["hang_start"]), json!({"start_timeout_s": 3})),

@@ -1,18 +1,18 @@
-//! Built-in commands of the shell that change what later commands do, and programs that run
-//! others in ways that are not looked into.
+//! Built-in commands of the shell that change later commands, and programs that run other
+//! programs in ways this crate does not analyze.
 
 use super::options::Options;
 use super::wrapper::joined;
-use super::{Doubt, Look, changes_programs};
+use super::{Analysis, Warning, changes_programs};
 use crate::shell::Word;
 
-/// What is risky about `name`, if anything is.
-pub(super) fn look(name: &str, words: &[Word]) -> Option<Look> {
+/// Analyzes `name` if it is risky.
+pub(super) fn analyze(name: &str, words: &[Word]) -> Option<Analysis> {
     let literals = || words.iter().skip(1).filter_map(Word::literal);
     let option = |c: char| {
         literals().any(|word| word.strip_prefix('-').is_some_and(|rest| rest.contains(c)))
     };
-    let risk = |what: &str| Some(Look::doubt(Doubt::risky(format!("`{name}` {what}"))));
+    let risk = |what: &str| Some(Analysis::warning(Warning::risky(format!("`{name}` {what}"))));
     match name {
         "." | "source" => risk("runs a file in this shell"),
         "alias" | "enable" | "shopt" | "bind" | "complete" | "compgen" | "compopt" | "fc" => {
@@ -23,7 +23,9 @@ pub(super) fn look(name: &str, words: &[Word]) -> Option<Look> {
         "trap" => Some(trap(words)),
         "set" if !is_harmless_setting(words) => risk("changes how later commands are read"),
         "tee" => Some(tee(words)),
-        "parallel" => Some(Look::doubt(Doubt::opaque("`parallel` makes commands of its input"))),
+        "parallel" => {
+            Some(Analysis::warning(Warning::opaque("`parallel` makes commands of its input")))
+        }
         "ssh" | "slogin" | "autossh" | "mosh" => risk("runs commands on another machine"),
         "su" | "runuser" | "pkexec" | "run0" => risk("runs commands as another user"),
         "chroot" | "unshare" | "nsenter" | "setpriv" | "systemd-run" | "bwrap" | "firejail"
@@ -41,7 +43,7 @@ pub(super) fn look(name: &str, words: &[Word]) -> Option<Look> {
             sets(words)
         }
         "read" | "unset" | "getopts" => sets(words),
-        // What it prints is not a name.
+        // Without `-v` its operands are text to print, not names.
         "printf" if words.get(1).is_some_and(|word| word.head() == "-v") => sets(words),
         _ => None,
     }
@@ -69,24 +71,26 @@ pub(super) fn sets_names(name: &str) -> bool {
     )
 }
 
-/// A variable that changes which programs run.
-fn sets(words: &[Word]) -> Option<Look> {
+/// Analyzes an assignment to a variable that changes which programs run.
+fn sets(words: &[Word]) -> Option<Analysis> {
     let set = words.iter().skip(1).find_map(|word| {
         let set = word.head().split(['=', '+', '[']).next().unwrap_or_default();
         changes_programs(set).then(|| set.to_owned())
     })?;
-    Some(Look::doubt(Doubt::odd(format!("it sets `{set}`, which changes what runs"))))
+    Some(Analysis::warning(Warning::suspicious(format!(
+        "it sets `{set}`, which changes what runs"
+    ))))
 }
 
-fn trap(words: &[Word]) -> Look {
+fn trap(words: &[Word]) -> Analysis {
     let at = words.iter().skip(1).take_while(|word| word.head().starts_with('-')).count() + 1;
-    let mut look = match words.get(at) {
+    let mut analysis = match words.get(at) {
         Some(script) => joined("trap", std::slice::from_ref(script), None),
-        None => Look::default(),
+        None => Analysis::default(),
     };
-    look.wraps = false;
-    look.doubts.push(Doubt::risky("`trap` runs commands later"));
-    look
+    analysis.wraps = false;
+    analysis.warnings.push(Warning::risky("`trap` runs commands later"));
+    analysis
 }
 
 fn is_harmless_setting(words: &[Word]) -> bool {
@@ -114,7 +118,7 @@ fn is_harmless_setting(words: &[Word]) -> bool {
     true
 }
 
-fn tee(words: &[Word]) -> Look {
+fn tee(words: &[Word]) -> Analysis {
     const OPTIONS: Options = Options {
         flags: "aip",
         valued: "",
@@ -124,5 +128,5 @@ fn tee(words: &[Word]) -> Look {
     };
     let at = OPTIONS.read(words).map_or(1, |(_, at)| at);
     let files = words.get(at..).unwrap_or_default();
-    Look { writes: files.to_vec(), ..Look::default() }
+    Analysis { writes: files.to_vec(), ..Analysis::default() }
 }

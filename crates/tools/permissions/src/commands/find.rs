@@ -1,17 +1,17 @@
 //! `find`, which runs commands, removes files and writes them.
 
 use super::wrapper::replace;
-use super::{Inside, Look};
+use super::{Analysis, Nested};
 use crate::shell::Word;
 
-pub(super) fn look(words: &[Word]) -> Look {
-    let mut look = Look::default();
+pub(super) fn analyze(words: &[Word]) -> Analysis {
+    let mut analysis = Analysis::default();
     let mut at = 1;
     while let Some(word) = words.get(at) {
         at += 1;
         match word.literal() {
             Some(option @ ("-exec" | "-execdir" | "-ok" | "-okdir")) => {
-                look.elsewhere |= option.ends_with("dir");
+                analysis.changes_folder_inside |= option.ends_with("dir");
                 let rest = words.get(at..).unwrap_or_default();
                 let length = rest
                     .iter()
@@ -22,19 +22,19 @@ pub(super) fn look(words: &[Word]) -> Look {
                         Some(_) | None => false,
                     })
                     .unwrap_or(rest.len());
-                let inside = replace(&rest[..length], "{}");
-                look.inside.push(Inside::Command(inside));
+                let nested = replace(&rest[..length], "{}");
+                analysis.nested.push(Nested::Command(nested));
                 at += length;
             }
             Some("-delete") => {
                 let rm = vec![Word::known("rm"), Word::unknown_rest()];
-                look.inside.push(Inside::Command(rm));
+                analysis.nested.push(Nested::Command(rm));
             }
             Some("-fprint" | "-fprint0" | "-fls" | "-fprintf") => {
-                look.writes.extend(words.get(at).cloned());
+                analysis.writes.extend(words.get(at).cloned());
             }
             Some(_) | None => {}
         }
     }
-    look
+    analysis
 }

@@ -1,10 +1,10 @@
-//! `git`, whose options stand before its command and may run anything.
+//! `git`, whose options precede its command and may run anything.
 
-use super::{Doubt, Inside, Look};
+use super::{Analysis, Nested, Warning};
 use crate::shell::{Dialect, Word};
 
-pub(super) fn look(words: &[Word]) -> Look {
-    let mut look = Look::default();
+pub(super) fn analyze(words: &[Word]) -> Analysis {
+    let mut analysis = Analysis::default();
     let mut at = 1;
     let mut harmless = true;
     while let Some(word) = words.get(at) {
@@ -25,40 +25,44 @@ pub(super) fn look(words: &[Word]) -> Look {
             }
             "-c" | "--config-env" | "--exec-path" | "--git-dir" | "--work-tree" | "--namespace"
             | "--super-prefix" | "--attr-source" => {
-                look.doubts.push(Doubt::odd(format!("`git {option}` may run anything")));
+                analysis
+                    .warnings
+                    .push(Warning::suspicious(format!("`git {option}` may run anything")));
                 // With `=` it is one word; without, the value follows. `--exec-path` alone prints.
                 at += usize::from(option != "--exec-path");
             }
             "--version" | "--help" | "-v" | "-h" | "--html-path" | "--man-path" | "--info-path" => {
-                return look;
+                return analysis;
             }
-            _ => look.doubts.push(Doubt::odd(format!("`git {option}` may run anything"))),
+            _ => analysis
+                .warnings
+                .push(Warning::suspicious(format!("`git {option}` may run anything"))),
         }
     }
     let rest = words.get(at..).unwrap_or_default();
     if at == 1 {
-        inside(rest, &mut look);
+        nested(rest, &mut analysis);
     } else if !rest.is_empty() {
         // Rules are written for `git push`, not for `git --no-pager push`.
         let mut plain = vec![Word::known("git")];
         plain.extend_from_slice(rest);
-        look.inside.push(Inside::Command(plain));
-        look.wraps = harmless && look.doubts.is_empty();
+        analysis.nested.push(Nested::Command(plain));
+        analysis.wraps = harmless && analysis.warnings.is_empty();
     }
-    look
+    analysis
 }
 
 fn is_below(folder: &str) -> bool {
     !folder.starts_with(['/', '~']) && !folder.split('/').any(|part| part == "..")
 }
 
-/// Commands that git is told to run.
-fn inside(rest: &[Word], look: &mut Look) {
+/// Commands that git runs itself, such as `bisect run`.
+fn nested(rest: &[Word], analysis: &mut Analysis) {
     let Some(command) = rest.first().and_then(Word::literal) else { return };
     let options = &rest[1..];
     let mut run = |script: Option<&Word>| match script.and_then(Word::literal) {
-        Some(text) => look.inside.push(Inside::Script(text.to_owned(), Some(Dialect::Posix))),
-        None => look.doubts.push(Doubt::opaque(format!("`git {command}` runs a command"))),
+        Some(text) => analysis.nested.push(Nested::Script(text.to_owned(), Some(Dialect::Posix))),
+        None => analysis.warnings.push(Warning::opaque(format!("`git {command}` runs a command"))),
     };
     for (at, word) in options.iter().enumerate() {
         let Some(text) = word.literal() else { continue };
@@ -71,18 +75,18 @@ fn inside(rest: &[Word], look: &mut Look) {
             _ => {}
         }
     }
-    let mut elsewhere = false;
+    let mut changes_folder_inside = false;
     match (command, options.first().and_then(Word::literal)) {
-        ("bisect", Some("run")) => look.inside.push(Inside::Command(options[1..].to_vec())),
+        ("bisect", Some("run")) => analysis.nested.push(Nested::Command(options[1..].to_vec())),
         ("submodule", Some("foreach")) => {
-            elsewhere = true;
+            changes_folder_inside = true;
             let script = options.iter().skip(1).find(|word| !word.head().starts_with('-'));
             run(script);
         }
         ("filter-branch", _) => run(None),
         _ => {}
     }
-    look.elsewhere |= elsewhere;
+    analysis.changes_folder_inside |= changes_folder_inside;
     let runs = |text: &str| {
         let name = text.split('=').next().unwrap_or_default();
         text.starts_with("ext::")
@@ -93,10 +97,12 @@ fn inside(rest: &[Word], look: &mut Look) {
             || (command == "clone" && matches!(text, "-u" | "-c" | "--config"))
     };
     if let Some(text) = options.iter().filter_map(Word::literal).find(|text| runs(text)) {
-        look.doubts.push(Doubt::odd(format!("`git {command} {text}` may run anything")));
+        analysis
+            .warnings
+            .push(Warning::suspicious(format!("`git {command} {text}` may run anything")));
     }
     let values = options.iter().filter(|word| !word.head().starts_with('-')).count();
     if command == "config" && values > 1 {
-        look.doubts.push(Doubt::risky("`git config` can change what git runs"));
+        analysis.warnings.push(Warning::risky("`git config` can change what git runs"));
     }
 }

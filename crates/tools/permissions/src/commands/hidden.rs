@@ -2,22 +2,22 @@
 
 use crate::shell::Word;
 
-/// What in `text` a reader would not see, or see elsewhere.
+/// Describes a character in `text` that is invisible or displayed elsewhere.
 pub(super) fn in_text(text: &str) -> Option<String> {
     let c = text.chars().find(|c| is_hidden(*c))?;
     Some(format!("it has the character U+{:04X}, which does not show as it is", u32::from(c)))
 }
 
-/// What in the names of programs and options looks like something else.
+/// Describes a character in the names of programs and options that looks like another.
 pub(super) fn in_words(words: &[Word]) -> Option<String> {
-    let odd = |text: &str| text.chars().find(|c| !c.is_ascii());
-    let program = words.first().and_then(|word| odd(word.head()));
+    let non_ascii = |text: &str| text.chars().find(|c| !c.is_ascii());
+    let program = words.first().and_then(|word| non_ascii(word.head()));
     let option = words.iter().skip(1).map(Word::head).find_map(|text| {
         let mut chars = text.chars();
         match (chars.next()?, chars.next()) {
-            ('-', Some('-')) => odd(text.split('=').next().unwrap_or_default()),
+            ('-', Some('-')) => non_ascii(text.split('=').next().unwrap_or_default()),
             ('-', second) => second.filter(|second| !second.is_ascii()),
-            // A dash that is none. In front of a sentence it is harmless.
+            // A character that looks like a dash. In front of a sentence it is harmless.
             (first, _) => Some(first).filter(|c| is_dash(*c) && !text.contains(' ')),
         }
     });

@@ -1,44 +1,47 @@
-//! Where the options of a program end.
+//! Parses the options of a program to find where they end.
 
 use crate::shell::Word;
 
-/// The options that a program understands. One that is not listed is not understood.
+/// The options that a program accepts. Any other option is unknown.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Options {
-    /// Short ones without a value.
+    /// Short options without a value.
     pub(super) flags: &'static str,
-    /// Short ones whose value is the rest of the word, or the next one.
+    /// Short options whose value is the rest of the word, or the next word.
     pub(super) valued: &'static str,
-    /// Short ones whose value, if there is one, is the rest of the word.
+    /// Short options whose optional value is the rest of the word.
     pub(super) attached: &'static str,
-    /// Long ones without a value, or with one after `=`.
+    /// Long options without a value, or with a value after `=`.
     pub(super) long_flags: &'static [&'static str],
-    /// Long ones whose value is after `=`, or the next word.
+    /// Long options whose value follows `=`, or is the next word.
     pub(super) long_valued: &'static [&'static str],
 }
 
-/// One option as it was given.
+/// One parsed option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Given<'w> {
+pub(super) enum ParsedOption<'w> {
     Short(char, Option<&'w Word>),
-    /// A short one with its value in the same word.
+    /// A short option with its value in the same word.
     Attached(char, &'w str),
     Long(&'w str),
 }
 
-/// Options that are not understood: which.
+/// An option that the program is not known to accept.
 #[derive(Debug)]
-pub(super) struct Unknown(pub(super) String);
+pub(super) struct UnknownOption(pub(super) String);
 
 impl Options {
-    /// The options that were given, and where what follows them begins.
-    pub(super) fn read<'w>(&self, words: &'w [Word]) -> Result<(Vec<Given<'w>>, usize), Unknown> {
+    /// Parses the options; returns them with the index of the first word after them.
+    pub(super) fn read<'w>(
+        &self,
+        words: &'w [Word],
+    ) -> Result<(Vec<ParsedOption<'w>>, usize), UnknownOption> {
         let mut given = Vec::new();
         let mut at = 1;
         while let Some(word) = words.get(at) {
             let Some(text) = word.literal() else {
                 if word.head().is_empty() || word.head().starts_with('-') {
-                    return Err(Unknown(word.raw().to_owned()));
+                    return Err(UnknownOption(word.raw().to_owned()));
                 }
                 break;
             };
@@ -55,9 +58,9 @@ impl Options {
                 None => self.short(option, words.get(at), text, &mut given)?,
             };
             if takes_next {
-                // A value that is several words would move the end of the options.
+                // A value of several words would move the end of the options.
                 if let Some(value) = words.get(at).filter(|value| value.splits()) {
-                    return Err(Unknown(value.raw().to_owned()));
+                    return Err(UnknownOption(value.raw().to_owned()));
                 }
                 at += 1;
             }
@@ -69,17 +72,21 @@ impl Options {
         &self,
         long: &'w str,
         text: &str,
-        given: &mut Vec<Given<'w>>,
-    ) -> Result<bool, Unknown> {
+        given: &mut Vec<ParsedOption<'w>>,
+    ) -> Result<bool, UnknownOption> {
         let (name, value) = match long.split_once('=') {
             Some((name, value)) => (name, Some(value)),
             None => (long, None),
         };
-        given.push(Given::Long(name));
+        given.push(ParsedOption::Long(name));
         if self.long_valued.contains(&name) {
             return Ok(value.is_none());
         }
-        if self.long_flags.contains(&name) { Ok(false) } else { Err(Unknown(text.to_owned())) }
+        if self.long_flags.contains(&name) {
+            Ok(false)
+        } else {
+            Err(UnknownOption(text.to_owned()))
+        }
     }
 
     fn short<'w>(
@@ -87,26 +94,26 @@ impl Options {
         option: &'w str,
         next: Option<&'w Word>,
         text: &str,
-        given: &mut Vec<Given<'w>>,
-    ) -> Result<bool, Unknown> {
+        given: &mut Vec<ParsedOption<'w>>,
+    ) -> Result<bool, UnknownOption> {
         for (at, c) in option.char_indices() {
             let rest = &option[at + c.len_utf8()..];
             if self.attached.contains(c) {
-                given.push(Given::Attached(c, rest));
+                given.push(ParsedOption::Attached(c, rest));
                 return Ok(false);
             }
             if self.valued.contains(c) {
                 if rest.is_empty() {
-                    given.push(Given::Short(c, next));
+                    given.push(ParsedOption::Short(c, next));
                     return Ok(true);
                 }
-                given.push(Given::Attached(c, rest));
+                given.push(ParsedOption::Attached(c, rest));
                 return Ok(false);
             }
             if !self.flags.contains(c) {
-                return Err(Unknown(text.to_owned()));
+                return Err(UnknownOption(text.to_owned()));
             }
-            given.push(Given::Short(c, None));
+            given.push(ParsedOption::Short(c, None));
         }
         Ok(false)
     }

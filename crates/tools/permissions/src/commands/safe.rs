@@ -1,8 +1,8 @@
-//! Commands that only look: they write nothing, run nothing, and stay in the workspace.
+//! Read-only commands: they write nothing, run nothing, and stay in the workspace.
 
 use crate::shell::Word;
 
-/// Whether this command may run where nothing bounds it.
+/// Whether this command may run without a sandbox.
 pub(crate) fn is_safe(words: &[Word]) -> bool {
     let Some(program) = words.first().and_then(Word::literal) else {
         return false;
@@ -12,21 +12,21 @@ pub(crate) fn is_safe(words: &[Word]) -> bool {
     };
     let operands = words.iter().skip(1).filter(|word| !word.head().starts_with('-')).count();
     let few = match program {
-        // Its second operand is a file that it writes.
+        // The second operand is a file that the command writes.
         "uniq" => operands <= 1,
-        // Without one it leads home.
+        // Without an operand `cd` changes to the home folder.
         "cd" => operands == 1 && words.len() == 2,
         _ => true,
     };
     few && words.iter().skip(1).all(|word| is_harmless(word, refused))
 }
 
-/// Whether `name` is a program or a built-in that a function should not take the place of.
+/// Whether `name` is a program or a built-in that a function should not replace.
 pub(crate) fn is_known(name: &str) -> bool {
     SAFE.iter().any(|(safe, _)| *safe == name) || KNOWN.contains(&name)
 }
 
-/// Programs that only look, with the options that make them do more.
+/// Read-only programs, with the options that make them write or run something.
 const SAFE: &[(&str, &[&str])] = &[
     (":", &[]),
     ("true", &[]),
@@ -74,7 +74,7 @@ const SAFE: &[(&str, &[&str])] = &[
     ("find", &["-exec", "-ok", "-delete", "-fprint", "-fls", "-files0-from", "-L", "-follow"]),
 ];
 
-/// Beside those above.
+/// Further known programs that are not read-only.
 const KNOWN: &[&str] = &[
     ".",
     "[",
@@ -161,14 +161,14 @@ const KNOWN: &[&str] = &[
 ];
 
 fn is_harmless(word: &Word, refused: &[&str]) -> bool {
-    // A pattern for files is expanded in the workspace; anything else could be anywhere.
+    // File patterns expand inside the workspace; any other expansion may lead outside.
     let expands = word.raw().contains(['$', '`', '~', '{', '<', '>']) || word.raw() == "…";
     let text = word.literal().unwrap_or(word.raw());
     let (name, value) = text.split_once('=').unwrap_or((text, text));
     let away = |path: &str| path.starts_with('/') || path.split('/').any(|part| part == "..");
     let option = |option: &&str| {
         if option.starts_with("--") {
-            // Options can be shortened.
+            // Programs accept abbreviated options.
             text.starts_with(option) || (name.len() > 2 && option.starts_with(name))
         } else if option.len() == 2 {
             text.starts_with('-') && !text.starts_with("--") && text.contains(&option[1..])

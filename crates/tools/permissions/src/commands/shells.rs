@@ -1,11 +1,11 @@
-//! Shells, and what they are told to run.
+//! Shells, and the scripts they run.
 
 use super::wrapper::joined;
-use super::{Doubt, Inside, Look};
+use super::{Analysis, Nested, Warning};
 use crate::shell::{Dialect, Word};
 
-/// What `name` runs, if it is a shell.
-pub(super) fn look(name: &str, words: &[Word]) -> Option<Look> {
+/// Analyzes `name` if it is a shell.
+pub(super) fn analyze(name: &str, words: &[Word]) -> Option<Analysis> {
     let (dialect, foreign) = match name {
         "bash" | "rbash" => (Dialect::Bash, false),
         "sh" | "dash" | "ash" => (Dialect::Posix, false),
@@ -15,26 +15,28 @@ pub(super) fn look(name: &str, words: &[Word]) -> Option<Look> {
         "eval" => return Some(evaluated(words)),
         _ => return None,
     };
-    let mut look = shell(name, words, dialect);
-    if foreign && !look.inside.is_empty() {
-        look.doubts.push(Doubt::opaque(format!("it is written for `{name}`, not for bash")));
+    let mut analysis = shell(name, words, dialect);
+    if foreign && !analysis.nested.is_empty() {
+        analysis
+            .warnings
+            .push(Warning::opaque(format!("it is written for `{name}`, not for bash")));
     }
-    Some(look)
+    Some(analysis)
 }
 
-fn evaluated(words: &[Word]) -> Look {
+fn evaluated(words: &[Word]) -> Analysis {
     let from = 1 + usize::from(words.get(1).is_some_and(|word| word.literal() == Some("--")));
     joined("eval", words.get(from..).unwrap_or_default(), None)
 }
 
-fn shell(name: &str, words: &[Word], dialect: Dialect) -> Look {
-    let mut doubts = Vec::new();
+fn shell(name: &str, words: &[Word], dialect: Dialect) -> Analysis {
+    let mut warnings = Vec::new();
     let mut command = false;
     let mut at = 1;
     while let Some(word) = words.get(at) {
         let Some(text) = word.literal() else {
             let reason = format!("what `{name}` runs is not written out");
-            return Look::doubt(Doubt::opaque(reason));
+            return Analysis::warning(Warning::opaque(reason));
         };
         let Some(option) = text.strip_prefix(['-', '+']).filter(|rest| !rest.is_empty()) else {
             break;
@@ -46,8 +48,8 @@ fn shell(name: &str, words: &[Word], dialect: Dialect) -> Look {
         if let Some(long) = option.strip_prefix('-') {
             match long {
                 "norc" | "noprofile" | "login" | "verbose" | "restricted" | "noediting" => {}
-                "help" | "version" => return Look::default(),
-                _ => doubts.push(Doubt::odd(format!("`{name}` is given `{text}`"))),
+                "help" | "version" => return Analysis::default(),
+                _ => warnings.push(Warning::suspicious(format!("`{name}` is given `{text}`"))),
             }
             at += usize::from(matches!(long, "rcfile" | "init-file"));
             continue;
@@ -56,29 +58,29 @@ fn shell(name: &str, words: &[Word], dialect: Dialect) -> Look {
         for _ in option.matches(['o', 'O']) {
             let value = words.get(at).and_then(Word::literal);
             if !matches!(value, Some("errexit" | "nounset" | "pipefail" | "xtrace" | "noglob")) {
-                doubts.push(Doubt::odd(format!("`{name}` is given `{text}`")));
+                warnings.push(Warning::suspicious(format!("`{name}` is given `{text}`")));
             }
             at += 1;
         }
     }
     match (words.get(at), command) {
         (Some(script), true) => match script.literal() {
-            Some(text) => Look {
+            Some(text) => Analysis {
                 wraps: true,
-                doubts,
-                inside: vec![Inside::Script(text.to_owned(), Some(dialect))],
-                ..Look::default()
+                warnings,
+                nested: vec![Nested::Script(text.to_owned(), Some(dialect))],
+                ..Analysis::default()
             },
             None => {
-                doubts.push(Doubt::opaque(format!("what `{name}` runs is not written out")));
-                Look { doubts, ..Look::default() }
+                warnings.push(Warning::opaque(format!("what `{name}` runs is not written out")));
+                Analysis { warnings, ..Analysis::default() }
             }
         },
-        // A file is a program like any other, unless it is the input by another name.
-        (Some(file), false) if !is_input(file) => Look { doubts, ..Look::default() },
+        // A script file is a program like any other, unless it is another name of standard input.
+        (Some(file), false) if !is_input(file) => Analysis { warnings, ..Analysis::default() },
         (Some(_), false) | (None, _) => {
-            doubts.push(Doubt::opaque(format!("`{name}` runs whatever it is sent")));
-            Look { doubts, ..Look::default() }
+            warnings.push(Warning::opaque(format!("`{name}` runs whatever it is sent")));
+            Analysis { warnings, ..Analysis::default() }
         }
     }
 }

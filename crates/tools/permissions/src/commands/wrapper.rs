@@ -1,11 +1,11 @@
-//! Programs that run the program they are given.
+//! Programs that run another program, given in their arguments.
 
-use super::options::{Given, Options, Unknown};
-use super::{Doubt, Inside, Look, changes_programs};
+use super::options::{Options, ParsedOption, UnknownOption};
+use super::{Analysis, Nested, Warning, changes_programs};
 use crate::shell::{Dialect, Word};
 
-/// What `name` wraps, if it is a wrapper.
-pub(super) fn look(name: &str, words: &[Word]) -> Option<Look> {
+/// Analyzes `name` if it is a wrapper.
+pub(super) fn analyze(name: &str, words: &[Word]) -> Option<Analysis> {
     Some(match name {
         "env" => environment(words),
         "xargs" | "gxargs" => arguments(words),
@@ -14,13 +14,13 @@ pub(super) fn look(name: &str, words: &[Word]) -> Option<Look> {
         "flock" => locked(words),
         "command" => {
             if words.get(1).is_some_and(|word| matches!(word.literal(), Some("-v" | "-V"))) {
-                return Some(Look::default());
+                return Some(Analysis::default());
             }
             plain(name, words, COMMAND, 0)
         }
         "busybox" | "toybox" => match words.get(1).map(Word::head) {
-            Some(applet) if !applet.starts_with('-') => Look::wrapper(&words[1..]),
-            Some(_) | None => Look::default(),
+            Some(applet) if !applet.starts_with('-') => Analysis::wrapper(&words[1..]),
+            Some(_) | None => Analysis::default(),
         },
         _ => {
             let (options, operands) = PLAIN
@@ -37,7 +37,7 @@ const NONE: Options =
 
 const COMMAND: Options = Options { flags: "p", ..NONE };
 
-/// Wrappers that need no more than the options and the operands before what they run.
+/// Wrappers that take only options and operands before the nested command.
 const PLAIN: &[(&[&str], Options, usize)] = &[
     (&["builtin", "nohup", "unbuffer"], NONE, 0),
     (&["exec"], Options { flags: "cl", valued: "a", ..NONE }, 0),
@@ -88,29 +88,29 @@ const PLAIN: &[(&[&str], Options, usize)] = &[
     ),
 ];
 
-fn plain(name: &str, words: &[Word], options: Options, operands: usize) -> Look {
+fn plain(name: &str, words: &[Word], options: Options, operands: usize) -> Analysis {
     match options.read(words) {
         Err(unknown) => not_understood(name, &unknown),
         Ok((_, at)) => match words.get(at + operands..) {
-            Some(inside @ [_, ..]) => {
-                // An operand that is several words would move the start of what is inside.
+            Some(nested @ [_, ..]) => {
+                // An operand of several words would move the start of the nested command.
                 let before = &words[at..at + operands];
                 if before.iter().any(Word::splits) {
-                    return not_understood(name, &Unknown(before[0].raw().to_owned()));
+                    return not_understood(name, &UnknownOption(before[0].raw().to_owned()));
                 }
-                Look::wrapper(inside)
+                Analysis::wrapper(nested)
             }
-            Some([]) | None => Look::default(),
+            Some([]) | None => Analysis::default(),
         },
     }
 }
 
-fn not_understood(name: &str, Unknown(option): &Unknown) -> Look {
+fn not_understood(name: &str, UnknownOption(option): &UnknownOption) -> Analysis {
     let reason = format!("`{name}` is given `{option}`, so what it runs is not known");
-    Look { wraps: true, ..Look::doubt(Doubt::opaque(reason)) }
+    Analysis { wraps: true, ..Analysis::warning(Warning::opaque(reason)) }
 }
 
-fn environment(words: &[Word]) -> Look {
+fn environment(words: &[Word]) -> Analysis {
     const OPTIONS: Options = Options {
         flags: "i0v",
         valued: "uC",
@@ -122,44 +122,46 @@ fn environment(words: &[Word]) -> Look {
         Ok(read) => read,
         Err(unknown) => return not_understood("env", &unknown),
     };
-    let elsewhere = moves(&given, 'C');
+    let changes_folder_inside = changes_folder(&given, 'C');
     // A lone dash is `-i`.
     let at = at + usize::from(words.get(at).is_some_and(|word| word.literal() == Some("-")));
-    Look { elsewhere, ..assigning("env", words, at, Vec::new()) }
+    Analysis { changes_folder_inside, ..assigning("env", words, at, Vec::new()) }
 }
 
 /// Whether one of these options sets the folder.
-fn moves(given: &[Given<'_>], short: char) -> bool {
+fn changes_folder(given: &[ParsedOption<'_>], short: char) -> bool {
     given.iter().any(|option| match option {
-        Given::Short(c, _) | Given::Attached(c, _) => *c == short,
-        Given::Long(name) => *name == "chdir",
+        ParsedOption::Short(c, _) | ParsedOption::Attached(c, _) => *c == short,
+        ParsedOption::Long(name) => *name == "chdir",
     })
 }
 
 /// Assignments, then a command.
-fn assigning(name: &str, words: &[Word], mut at: usize, mut doubts: Vec<Doubt>) -> Look {
+fn assigning(name: &str, words: &[Word], mut at: usize, mut warnings: Vec<Warning>) -> Analysis {
     while let Some(word) = words.get(at) {
         let Some((variable, _)) = word.head().split_once('=') else {
             if word.literal().is_none() {
-                return not_understood(name, &Unknown(word.raw().to_owned()));
+                return not_understood(name, &UnknownOption(word.raw().to_owned()));
             }
             break;
         };
         if word.splits() {
-            return not_understood(name, &Unknown(word.raw().to_owned()));
+            return not_understood(name, &UnknownOption(word.raw().to_owned()));
         }
         if changes_programs(variable) {
-            doubts.push(Doubt::odd(format!("it sets `{variable}`, which changes what runs")));
+            warnings.push(Warning::suspicious(format!(
+                "it sets `{variable}`, which changes what runs"
+            )));
         }
         at += 1;
     }
     match words.get(at..) {
-        Some(inside @ [_, ..]) => Look { doubts, ..Look::wrapper(inside) },
-        Some([]) | None => Look { doubts, ..Look::default() },
+        Some(nested @ [_, ..]) => Analysis { warnings, ..Analysis::wrapper(nested) },
+        Some([]) | None => Analysis { warnings, ..Analysis::default() },
     }
 }
 
-fn arguments(words: &[Word]) -> Look {
+fn arguments(words: &[Word]) -> Analysis {
     const OPTIONS: Options = Options {
         flags: "0rtxpo",
         valued: "nLPdEsaI",
@@ -182,32 +184,32 @@ fn arguments(words: &[Word]) -> Look {
     let mut replaced = None;
     for option in given {
         match option {
-            Given::Short('I', Some(word)) => match word.literal() {
+            ParsedOption::Short('I', Some(word)) => match word.literal() {
                 Some(text) => replaced = Some(text),
-                None => return not_understood("xargs", &Unknown(word.raw().to_owned())),
+                None => return not_understood("xargs", &UnknownOption(word.raw().to_owned())),
             },
-            Given::Attached('I', text) => replaced = Some(text),
-            Given::Attached('i', text) => {
+            ParsedOption::Attached('I', text) => replaced = Some(text),
+            ParsedOption::Attached('i', text) => {
                 replaced = Some(if text.is_empty() { "{}" } else { text });
             }
-            Given::Short(..) | Given::Attached(..) | Given::Long(_) => {}
+            ParsedOption::Short(..) | ParsedOption::Attached(..) | ParsedOption::Long(_) => {}
         }
     }
-    let inside = words.get(at..).unwrap_or_default();
-    if inside.is_empty() {
-        return Look::default();
+    let nested = words.get(at..).unwrap_or_default();
+    if nested.is_empty() {
+        return Analysis::default();
     }
-    let mut inside = match replaced {
-        Some(text) => replace(inside, text),
-        None => inside.to_vec(),
+    let mut nested = match replaced {
+        Some(text) => replace(nested, text),
+        None => nested.to_vec(),
     };
     if replaced.is_none() {
-        inside.push(Word::unknown_rest());
+        nested.push(Word::unknown_rest());
     }
-    Look::wrapper(&inside)
+    Analysis::wrapper(&nested)
 }
 
-/// `words` with those not known that have `text` in them.
+/// `words`, with each word that contains `text` made unknown.
 pub(super) fn replace(words: &[Word], text: &str) -> Vec<Word> {
     let unknown = |word: &Word| {
         let has = |part: &str| part.contains(text);
@@ -216,7 +218,7 @@ pub(super) fn replace(words: &[Word], text: &str) -> Vec<Word> {
     words.iter().map(|word| if unknown(word) { Word::unknown() } else { word.clone() }).collect()
 }
 
-fn elevated(name: &str, words: &[Word]) -> Look {
+fn elevated(name: &str, words: &[Word]) -> Analysis {
     const OPTIONS: Options = Options {
         flags: "ABbEeHiKklLNnPSsv",
         valued: "CDghpRrTtUu",
@@ -224,21 +226,21 @@ fn elevated(name: &str, words: &[Word]) -> Look {
         long_flags: &["preserve-env", "non-interactive", "login", "shell", "set-home", "stdin"],
         long_valued: &["user", "group", "chdir", "host", "prompt"],
     };
-    let risk = Doubt::risky(format!("`{name}` runs it as another user"));
+    let risk = Warning::risky(format!("`{name}` runs it as another user"));
     let (given, at) = match OPTIONS.read(words) {
         Ok(read) => read,
         Err(unknown) => {
-            let mut look = not_understood(name, &unknown);
-            look.doubts.push(risk);
-            return look;
+            let mut analysis = not_understood(name, &unknown);
+            analysis.warnings.push(risk);
+            return analysis;
         }
     };
-    // It is never only a wrapper: whoever allows what is inside has not allowed this.
-    let elsewhere = moves(&given, 'D') || moves(&given, 'i');
-    Look { wraps: false, elsewhere, ..assigning(name, words, at, vec![risk]) }
+    // Never only a wrapper: a rule that allows the nested command does not allow this.
+    let changes_folder_inside = changes_folder(&given, 'D') || changes_folder(&given, 'i');
+    Analysis { wraps: false, changes_folder_inside, ..assigning(name, words, at, vec![risk]) }
 }
 
-fn watch(words: &[Word]) -> Look {
+fn watch(words: &[Word]) -> Analysis {
     const OPTIONS: Options = Options {
         flags: "bcCefgprtwx",
         valued: "nq",
@@ -248,29 +250,33 @@ fn watch(words: &[Word]) -> Look {
     };
     match OPTIONS.read(words) {
         Err(unknown) => not_understood("watch", &unknown),
-        Ok((given, at)) if given.contains(&Given::Short('x', None)) => Look::wrapper(&words[at..]),
-        Ok((given, at)) if given.contains(&Given::Long("exec")) => Look::wrapper(&words[at..]),
+        Ok((given, at)) if given.contains(&ParsedOption::Short('x', None)) => {
+            Analysis::wrapper(&words[at..])
+        }
+        Ok((given, at)) if given.contains(&ParsedOption::Long("exec")) => {
+            Analysis::wrapper(&words[at..])
+        }
         Ok((_, at)) => joined("watch", &words[at..], Some(Dialect::Posix)),
     }
 }
 
-/// What is run when `words` are joined and read as a script.
-pub(super) fn joined(name: &str, words: &[Word], dialect: Option<Dialect>) -> Look {
+/// Analyzes a program that joins `words` and runs them as a script.
+pub(super) fn joined(name: &str, words: &[Word], dialect: Option<Dialect>) -> Analysis {
     let texts: Option<Vec<&str>> = words.iter().map(Word::literal).collect();
     match texts {
-        Some(texts) => Look {
+        Some(texts) => Analysis {
             wraps: true,
-            inside: vec![Inside::Script(texts.join(" "), dialect)],
-            ..Look::default()
+            nested: vec![Nested::Script(texts.join(" "), dialect)],
+            ..Analysis::default()
         },
         None => {
             let reason = format!("what `{name}` runs is not written out");
-            Look { wraps: true, ..Look::doubt(Doubt::opaque(reason)) }
+            Analysis { wraps: true, ..Analysis::warning(Warning::opaque(reason)) }
         }
     }
 }
 
-fn locked(words: &[Word]) -> Look {
+fn locked(words: &[Word]) -> Analysis {
     const OPTIONS: Options = Options {
         flags: "sexunoFv",
         valued: "wE",
@@ -284,12 +290,12 @@ fn locked(words: &[Word]) -> Look {
     };
     match words.get(at..) {
         Some([file, ..]) if file.splits() => {
-            not_understood("flock", &Unknown(file.raw().to_owned()))
+            not_understood("flock", &UnknownOption(file.raw().to_owned()))
         }
         Some([_, option, script, ..]) if matches!(option.literal(), Some("-c" | "--command")) => {
             joined("flock", std::slice::from_ref(script), Some(Dialect::Posix))
         }
-        Some([_, inside @ ..]) if !inside.is_empty() => Look::wrapper(inside),
-        Some(_) | None => Look::default(),
+        Some([_, nested @ ..]) if !nested.is_empty() => Analysis::wrapper(nested),
+        Some(_) | None => Analysis::default(),
     }
 }

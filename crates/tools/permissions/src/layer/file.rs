@@ -1,24 +1,25 @@
-//! Files: those that tools are called for, and those that scripts open.
+//! Judges files: the paths of file tools, and the files that scripts open.
 
 use antiphon_core::port::Rule;
 
-use super::{Judging, allowed_by, asked_by, by_default, denied_by, granted_by, may_be_denied};
+use super::{Evaluation, allowed_by, asked_by, by_default, denied_by, granted_by, may_be_denied};
 use crate::commands::File;
 use crate::config::Mode;
 use crate::finding::{Decision, Finding};
-use crate::place::Place;
+use crate::normalized_path::NormalizedPath;
 use crate::rule::{Match, ParsedRule, PathPattern, escape};
-use crate::rules::Loaded;
+use crate::rules::LoadedRule;
 
-/// Where a file may be.
+/// Paths a file may have.
 struct Target {
-    /// The likeliest last.
-    places: Vec<Place>,
-    /// It may also be anywhere else.
+    /// Possible paths, the likeliest last.
+    candidates: Vec<NormalizedPath>,
+    /// The file may also have any other path.
     anywhere: bool,
 }
 
-/// Tools whose rules are about a call of `tool`: those that restrict it, and those that allow it.
+/// Tools whose rules apply to a call of `tool`: first for rules that restrict, then for rules that
+/// allow.
 fn tools(tool: &str) -> (&'static [&'static str], &'static [&'static str]) {
     match tool {
         "read" => (&["read"], &["read"]),
@@ -37,7 +38,7 @@ fn matches(rule: &ParsedRule, tools: &[&str], target: &Target) -> Match {
         return Match::Certain;
     }
     let Some(pattern) = rule.path() else { return Match::No };
-    match target.places.split_last() {
+    match target.candidates.split_last() {
         Some((likeliest, _)) if pattern.matches(likeliest) == Match::Certain => {
             if target.anywhere {
                 Match::Possible
@@ -45,7 +46,9 @@ fn matches(rule: &ParsedRule, tools: &[&str], target: &Target) -> Match {
                 Match::Certain
             }
         }
-        Some((_, others)) if others.iter().any(|place| pattern.matches(place) > Match::No) => {
+        Some((_, others))
+            if others.iter().any(|resolved| pattern.matches(resolved) > Match::No) =>
+        {
             Match::Possible
         }
         Some(_) | None if target.anywhere => Match::Possible,
@@ -53,25 +56,25 @@ fn matches(rule: &ParsedRule, tools: &[&str], target: &Target) -> Match {
     }
 }
 
-/// Whether a grant is for this very file.
-pub(super) fn is_for_file(grant: &ParsedRule, tool: &str, place: &Place) -> bool {
+/// Whether a grant names exactly this file.
+pub(super) fn is_for_file(grant: &ParsedRule, tool: &str, resolved: &NormalizedPath) -> bool {
     let (_, allowing) = tools(tool);
-    let target = Target { places: vec![place.clone()], anywhere: false };
+    let target = Target { candidates: vec![resolved.clone()], anywhere: false };
     grant.path().is_some_and(PathPattern::is_exact)
         && matches(grant, allowing, &target) == Match::Certain
 }
 
-impl Judging<'_> {
-    /// A call of a tool for files.
-    pub(super) fn file_call(&self, place: &Place, writes: bool) -> Finding {
+impl Evaluation<'_> {
+    /// Judges a call of a file tool.
+    pub(super) fn file_call(&self, resolved: &NormalizedPath, writes: bool) -> Finding {
         let tool = self.call.tool;
-        let what = format!("{tool} `{}`", place.shown());
-        let proposal = Some(Rule(format!("{tool}({})", escape(place.shown()))));
-        let target = Target { places: vec![place.clone()], anywhere: false };
+        let what = format!("{tool} `{}`", resolved.shown());
+        let proposal = Some(Rule(format!("{tool}({})", escape(resolved.shown()))));
+        let target = Target { candidates: vec![resolved.clone()], anywhere: false };
         if let Some(finding) = self.by_rule(&what, tool, &target, writes, proposal.clone()) {
             return finding;
         }
-        let (decision, because) = match (self.layer.mode, writes, place.relative.is_some()) {
+        let (decision, because) = match (self.layer.mode, writes, resolved.relative.is_some()) {
             (Mode::Full, ..) => (Decision::Allow, "mode full allows every file"),
             (Mode::ReadOnly, true, _) => (Decision::Deny, "mode read-only allows no writing"),
             (Mode::ReadOnly | Mode::Workspace, _, true) => {
@@ -91,28 +94,29 @@ impl Judging<'_> {
         }
     }
 
-    /// A file that a script opens. `covered`: whoever allowed the script allowed this.
+    /// Judges a file that a script opens. `covered`: the whole script is allowed, with its files.
     pub(super) fn opened(&self, file: &File, covered: bool) -> Finding {
         let tool = if file.writes { "write" } else { "read" };
         let target = self.target(file);
-        let shown = match target.places.last() {
-            Some(place) if !target.anywhere => place.shown(),
+        let shown = match target.candidates.last() {
+            Some(resolved) if !target.anywhere => resolved.shown(),
             Some(_) | None => file.path.raw(),
         };
         let what = format!("{tool} `{shown}` by redirection");
-        if !target.anywhere && target.places.iter().all(Place::is_stream) {
+        if !target.anywhere && target.candidates.iter().all(NormalizedPath::is_stream) {
             return by_default(what, Decision::Allow, "it keeps nothing", None);
         }
         if let Some(finding) = self.by_rule(&what, tool, &target, file.writes, None) {
             return finding;
         }
-        let inside = !target.anywhere && target.places.iter().all(|place| place.relative.is_some());
+        let inside = !target.anywhere
+            && target.candidates.iter().all(|resolved| resolved.relative.is_some());
         let (decision, because) = match (self.layer.mode, file.writes) {
             _ if covered => (Decision::Allow, "the whole script is allowed"),
             (Mode::Full, _) => (Decision::Allow, "mode full allows every file"),
             (Mode::ReadOnly, true) => (Decision::Deny, "mode read-only allows no writing"),
             _ if inside => (Decision::Allow, "it is in the workspace"),
-            (Mode::Workspace, _) if self.ground.sandboxed => {
+            (Mode::Workspace, _) if self.context.sandboxed => {
                 (Decision::Allow, "the sandbox bounds it")
             }
             _ => (Decision::Ask, "it may be outside of the workspace"),
@@ -122,19 +126,27 @@ impl Judging<'_> {
 
     fn target(&self, file: &File) -> Target {
         let Some(path) = file.path.literal() else {
-            return Target { places: Vec::new(), anywhere: true };
+            return Target { candidates: Vec::new(), anywhere: true };
         };
-        let root = &self.ground.root;
+        let root = &self.context.root;
         if path.starts_with('/') {
-            return Target { places: vec![Place::of(root, "", path)], anywhere: false };
+            return Target {
+                candidates: vec![NormalizedPath::of(root, "", path)],
+                anywhere: false,
+            };
         }
         Target {
-            places: file.places.iter().flatten().map(|base| Place::of(root, base, path)).collect(),
-            anywhere: file.places.contains(&None),
+            candidates: file
+                .folders
+                .iter()
+                .flatten()
+                .map(|base| NormalizedPath::of(root, base, path))
+                .collect(),
+            anywhere: file.folders.contains(&None),
         }
     }
 
-    /// What rules say about a file, if any does.
+    /// Finding from the rules that match a file, if any does.
     fn by_rule(
         &self,
         what: &str,
@@ -145,12 +157,14 @@ impl Judging<'_> {
     ) -> Option<Finding> {
         let what = what.to_owned();
         let (restricting, allowing) = tools(tool);
-        if let Some(folder) = target.places.last().and_then(Place::protected).filter(|_| writes) {
+        if let Some(folder) =
+            target.candidates.last().and_then(NormalizedPath::protected).filter(|_| writes)
+        {
             let because = format!("nothing writes to `{folder}`, whatever the rules say");
             return Some(by_default(what, Decision::Deny, &because, None));
         }
         let sure = |least: Match| {
-            move |loaded: &&Loaded| matches(&loaded.rule, restricting, target) >= least
+            move |loaded: &&LoadedRule| matches(&loaded.rule, restricting, target) >= least
         };
         let (ask, deny) = (&self.layer.ask, &self.layer.deny);
         if let Some(rule) = deny.iter().find(sure(Match::Certain)) {
@@ -168,14 +182,17 @@ impl Judging<'_> {
         if let Some(rule) = deny.iter().chain(may_be_asked).find(sure(Match::Possible)) {
             return Some(may_be_denied(what, rule));
         }
-        if let Some(folder) = target.places.iter().find_map(Place::protected).filter(|_| writes) {
+        if let Some(folder) =
+            target.candidates.iter().find_map(NormalizedPath::protected).filter(|_| writes)
+        {
             let because = format!("it may be in `{folder}`, where nothing writes");
             return Some(by_default(what, Decision::Ask, &because, None));
         }
         if let (Some(_), Some(grant)) = (asked, granted) {
             return Some(granted_by(what, grant));
         }
-        let allows = |loaded: &&Loaded| matches(&loaded.rule, allowing, target) == Match::Certain;
+        let allows =
+            |loaded: &&LoadedRule| matches(&loaded.rule, allowing, target) == Match::Certain;
         self.layer.allow.iter().find(allows).map(|rule| allowed_by(what, rule))
     }
 }

@@ -1,29 +1,30 @@
-//! Scripts: each command is judged on its own, and the strictest answer holds for all.
+//! Judges scripts: each command yields a finding, and the strictest finding decides.
 
 use std::sync::Arc;
 
 use antiphon_core::port::Rule;
 
-use super::{Judging, allowed_by, asked_by, by_default, denied_by, granted_by, may_be_denied};
-use crate::commands::{Command, Doubt, DoubtKind, Item, Role, is_known, is_safe};
+use super::{Evaluation, allowed_by, asked_by, by_default, denied_by, granted_by, may_be_denied};
+use crate::commands::{Command, Item, Role, Warning, WarningKind, is_known, is_safe};
 use crate::config::Mode;
 use crate::finding::{Decision, Finding};
 use crate::rule::{Match, Naming, ParsedRule};
-use crate::rules::Loaded;
+use crate::rules::LoadedRule;
 use crate::shell::Word;
 
 const TOOL: &str = "bash";
 
-impl Judging<'_> {
+impl Evaluation<'_> {
     pub(super) fn script(&self, text: &str, items: &[Item]) -> Vec<Finding> {
         let what = "the script".to_owned();
-        let about = |loaded: &&Loaded| loaded.rule.is_whole(TOOL) || loaded.rule.is_script(text);
+        let about =
+            |loaded: &&LoadedRule| loaded.rule.is_whole(TOOL) || loaded.rule.is_script(text);
         if let Some(rule) = self.layer.deny.iter().find(about) {
             return vec![denied_by(what, rule)];
         }
         let allowed = self.layer.allow.iter().find(about);
         let granted = self.grants.iter().find(|grant| grant.is_whole(TOOL));
-        let whole = Whole {
+        let whole = WholeScript {
             allowed: allowed.is_some(),
             granted: granted.is_some() && self.layer.mode > Mode::ReadOnly,
         };
@@ -31,7 +32,7 @@ impl Judging<'_> {
         if let Some(rule) = self.layer.ask.iter().find(about) {
             findings.push(asked_by(what, rule, None));
         } else if findings.is_empty() {
-            findings.push(self.standing(what, &[], whole));
+            findings.push(self.unrestricted(what, &[], whole));
         }
         if let Some(grant) = self.grants.iter().find(|grant| grant.is_script(text)) {
             for finding in &mut findings {
@@ -43,28 +44,29 @@ impl Judging<'_> {
         findings
     }
 
-    fn item(&self, item: &Item, whole: Whole) -> Finding {
+    fn item(&self, item: &Item, whole: WholeScript) -> Finding {
         match item {
             Item::Command(command) => self.command(command, whole),
             Item::File(file) => self.opened(file, whole.covers()),
-            Item::Doubt(doubt) => {
+            Item::Warning(warning) => {
                 let what = "the script".to_owned();
-                let standing = self.standing(what.clone(), &[], whole);
-                if standing.decision == Decision::Deny {
-                    return standing;
+                let unrestricted = self.unrestricted(what.clone(), &[], whole);
+                if unrestricted.decision == Decision::Deny {
+                    return unrestricted;
                 }
-                self.doubts(&what, std::slice::from_ref(doubt), &[], whole).unwrap_or(standing)
+                self.warnings(&what, std::slice::from_ref(warning), &[], whole)
+                    .unwrap_or(unrestricted)
             }
             Item::Function(name) => {
                 let what = format!("the function `{name}`");
-                let standing =
+                let unrestricted =
                     by_default(what.clone(), Decision::Allow, "its body is judged", None);
                 if !is_known(name) && !self.is_ruled(name) {
-                    return standing;
+                    return unrestricted;
                 }
                 let reason = "it takes the place of a program".to_owned();
-                let doubt = Doubt { reason, kind: DoubtKind::Odd };
-                self.doubts(&what, &[doubt], &[], whole).unwrap_or(standing)
+                let warning = Warning { reason, kind: WarningKind::Suspicious };
+                self.warnings(&what, &[warning], &[], whole).unwrap_or(unrestricted)
             }
         }
     }
@@ -80,11 +82,11 @@ impl Judging<'_> {
             .any(|loaded| loaded.rule.command().is_some_and(|pattern| pattern.names(name)))
     }
 
-    fn command(&self, command: &Command, whole: Whole) -> Finding {
-        let Command { words, role, doubts } = command;
+    fn command(&self, command: &Command, whole: WholeScript) -> Finding {
+        let Command { words, role, warnings } = command;
         let what = format!("`{}`", command.shown());
         let sure = |least: Match| {
-            move |loaded: &&Loaded| {
+            move |loaded: &&LoadedRule| {
                 loaded.rule.command().is_some_and(|p| p.matches(words, Naming::Name) >= least)
             }
         };
@@ -97,37 +99,37 @@ impl Judging<'_> {
             covers(grant, words)
                 && grant.command().is_some_and(|pattern| pattern.is_specific(words.len()))
         };
-        let standing = match (asked, self.grants.iter().find(specific), role) {
+        let unrestricted = match (asked, self.grants.iter().find(specific), role) {
             (Some(rule), None, _) => return asked_by(what, rule, proposal(words)),
             (Some(_), Some(grant), _) => granted_by(what.clone(), grant),
-            (None, _, Role::Program) => self.standing(what.clone(), words, whole),
+            (None, _, Role::Program) => self.unrestricted(what.clone(), words, whole),
             (None, _, Role::Wrapper) => {
                 by_default(what.clone(), Decision::Allow, "what it runs is judged", None)
             }
         };
-        if standing.decision == Decision::Deny {
-            return standing;
+        if unrestricted.decision == Decision::Deny {
+            return unrestricted;
         }
         let may_be_asked = ask.iter().filter(|_| asked.is_none());
         if let Some(rule) = deny.iter().chain(may_be_asked).find(sure(Match::Possible)) {
             return may_be_denied(what, rule);
         }
-        self.doubts(&what, doubts, words, whole).unwrap_or(standing)
+        self.warnings(&what, warnings, words, whole).unwrap_or(unrestricted)
     }
 
-    /// What holds for a command that no rule restricts.
-    fn standing(&self, what: String, words: &[Word], whole: Whole) -> Finding {
+    /// Finding for a command that no rule restricts.
+    fn unrestricted(&self, what: String, words: &[Word], whole: WholeScript) -> Finding {
         if whole.allowed {
             return by_default(what, Decision::Allow, "a rule allows all of it", None);
         }
-        let allows = |loaded: &&Loaded| covers(&loaded.rule, words);
+        let allows = |loaded: &&LoadedRule| covers(&loaded.rule, words);
         if let Some(rule) = self.layer.allow.iter().find(allows) {
             return allowed_by(what, rule);
         }
         let (decision, because) = match self.layer.mode {
             Mode::ReadOnly => (Decision::Deny, "mode read-only runs no commands"),
             Mode::Full => (Decision::Allow, "mode full allows every command"),
-            Mode::Workspace if self.ground.sandboxed => (Decision::Allow, "the sandbox bounds it"),
+            Mode::Workspace if self.context.sandboxed => (Decision::Allow, "the sandbox bounds it"),
             Mode::Workspace if words.is_empty() || is_safe(words) => {
                 (Decision::Allow, "it only looks")
             }
@@ -143,37 +145,37 @@ impl Judging<'_> {
         }
     }
 
-    /// The first doubt that nothing lifts, and what follows from it.
-    fn doubts(
+    /// Finding from the first warning that no rule overrides.
+    fn warnings(
         &self,
         what: &str,
-        doubts: &[Doubt],
+        warnings: &[Warning],
         words: &[Word],
-        whole: Whole,
+        whole: WholeScript,
     ) -> Option<Finding> {
         let what = what.to_owned();
-        let unlifted = doubts.iter().find(|doubt| !self.is_lifted(doubt, words, whole));
+        let unlifted = warnings.iter().find(|warning| !self.is_lifted(warning, words, whole));
         match (self.layer.mode, unlifted) {
-            (Mode::ReadOnly, Some(doubt)) => {
-                return Some(by_default(what, Decision::Deny, &doubt.reason, None));
+            (Mode::ReadOnly, Some(warning)) => {
+                return Some(by_default(what, Decision::Deny, &warning.reason, None));
             }
-            (Mode::Workspace, Some(doubt)) => {
-                return Some(by_default(what, Decision::Ask, &doubt.reason, None));
+            (Mode::Workspace, Some(warning)) => {
+                return Some(by_default(what, Decision::Ask, &warning.reason, None));
             }
             (Mode::Full, _) | (_, None) => {}
         }
-        // Behind what cannot be seen may be anything that is ruled out.
-        let opaque = doubts.iter().find(|doubt| doubt.kind == DoubtKind::Opaque);
-        let doubt = unlifted.or(opaque)?;
+        // An opaque command may run anything, also what a rule denies.
+        let opaque = warnings.iter().find(|warning| warning.kind == WarningKind::Opaque);
+        let warning = unlifted.or(opaque)?;
         let seen =
-            |loaded: &&Loaded| loaded.rule.command().is_some() || loaded.rule.path().is_some();
+            |loaded: &&LoadedRule| loaded.rule.command().is_some() || loaded.rule.path().is_some();
         let rule = self.layer.deny.iter().chain(&self.layer.ask).find(seen)?;
         let mut finding = may_be_denied(what, rule);
-        finding.because = format!("{}, and {}", doubt.reason, finding.because);
+        finding.because = format!("{}, and {}", warning.reason, finding.because);
         Some(finding)
     }
 
-    fn is_lifted(&self, doubt: &Doubt, words: &[Word], whole: Whole) -> bool {
+    fn is_lifted(&self, warning: &Warning, words: &[Word], whole: WholeScript) -> bool {
         let by_name = || {
             let program = words.first().and_then(Word::literal).unwrap_or_default();
             let names = |rule: &ParsedRule| {
@@ -183,24 +185,24 @@ impl Judging<'_> {
                 || (self.layer.mode > Mode::ReadOnly
                     && self.grants.iter().any(|grant| names(grant)))
         };
-        whole.covers() || (doubt.kind == DoubtKind::Risky && by_name())
+        whole.covers() || (warning.kind == WarningKind::Risky && by_name())
     }
 }
 
-/// Whether the tool as a whole, or the script as it is, was allowed.
+/// Whether a rule or a grant covers the whole tool or exactly this script.
 #[derive(Debug, Clone, Copy)]
-struct Whole {
+struct WholeScript {
     allowed: bool,
     granted: bool,
 }
 
-impl Whole {
+impl WholeScript {
     fn covers(self) -> bool {
         self.allowed || self.granted
     }
 }
 
-/// Whether a rule that allows is about this command.
+/// Whether an allow rule matches this command.
 fn covers(rule: &ParsedRule, words: &[Word]) -> bool {
     !words.is_empty()
         && rule
@@ -208,8 +210,8 @@ fn covers(rule: &ParsedRule, words: &[Word]) -> bool {
             .is_some_and(|pattern| pattern.matches(words, Naming::AsWritten) == Match::Certain)
 }
 
-/// The rule for commands like this: its program, what that is told to do, and any further words.
-/// `None` where such a rule would say too much, or could not be written.
+/// The rule for similar commands: the program, its first argument, and any further words.
+/// `None` where such a rule would be too broad, or cannot be written.
 fn proposal(words: &[Word]) -> Option<Rule> {
     let plain = |word: &Word| {
         let text = word.literal()?;

@@ -1,4 +1,4 @@
-//! Patterns for the arguments of tools that nothing else is known of.
+//! Patterns for the arguments of other tools.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::Match;
 use super::wildcard::Wildcard;
 
-/// `repository=acme/*`: a top-level argument of that name whose text is like that.
+/// `repository=acme/*`: a top-level argument of that name whose string value matches.
 #[derive(Debug, Clone)]
 pub(crate) struct ArgumentPattern {
     name: String,
@@ -31,8 +31,8 @@ impl ArgumentPattern {
         }
     }
 
-    /// Whether `arguments` are like it. Written twice, or not a text, it may be: what the tool
-    /// makes of it is not known.
+    /// Whether `arguments` match. A duplicate or non-string argument is a possible match, because
+    /// how the tool reads it is unknown.
     pub(crate) fn matches(&self, arguments: &Arguments) -> Match {
         let Some(arguments) = &arguments.0 else { return Match::Possible };
         let mut values = arguments.iter().filter(|(name, _)| *name == self.name);
@@ -44,7 +44,7 @@ impl ArgumentPattern {
     }
 }
 
-/// The top-level arguments of a call, in order, those written twice too. `None`: they are not an
+/// The top-level arguments of a call, in order, with duplicates. `None`: the arguments are not an
 /// object.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Arguments(pub(crate) Option<Vec<(String, Value)>>);
@@ -52,13 +52,13 @@ pub(crate) struct Arguments(pub(crate) Option<Vec<(String, Value)>>);
 impl Arguments {
     pub(crate) fn read(json: &RawJson) -> Self {
         let mut deserializer = serde_json::Deserializer::from_str(json.as_str());
-        Self(deserializer.deserialize_map(Pairs).ok())
+        Self(deserializer.deserialize_map(PairsVisitor).ok())
     }
 }
 
-struct Pairs;
+struct PairsVisitor;
 
-impl<'de> Visitor<'de> for Pairs {
+impl<'de> Visitor<'de> for PairsVisitor {
     type Value = Vec<(String, Value)>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,10 +5,10 @@ use super::wildcard::Wildcard;
 use crate::commands::program_name;
 use crate::shell::Word;
 
-/// How many words of a command make a rule its own: the program and what it is told to do.
+/// How many words a specific rule names: the program and its first argument.
 const SPECIFIC_WORDS: usize = 2;
 
-/// `git push *`: these words, and any further ones if it ends in a star of its own.
+/// `git push *`: these words, and any further words if the last word is a star.
 #[derive(Debug, Clone)]
 pub(crate) struct CommandPattern {
     words: Vec<Wildcard>,
@@ -18,9 +18,9 @@ pub(crate) struct CommandPattern {
 /// How the program of a command is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Naming {
-    /// By the last component of its path: `/bin/rm` is `rm`. For rules that deny or ask.
+    /// By the last component of the path: `/bin/rm` is `rm`. For rules that deny or ask.
     Name,
-    /// As it is written: `./rm` is not `rm`. For rules that allow.
+    /// As written: `./rm` is not `rm`. For rules that allow.
     AsWritten,
 }
 
@@ -37,7 +37,7 @@ impl CommandPattern {
         Ok(Self { words: words.into_iter().map(|(word, _)| word).collect(), rest })
     }
 
-    /// Whether `words` are like it.
+    /// Whether `words` match the pattern.
     pub(crate) fn matches(&self, words: &[Word], naming: Naming) -> Match {
         let mut found = Match::Certain;
         for (at, pattern) in self.words.iter().enumerate() {
@@ -48,7 +48,7 @@ impl CommandPattern {
                 return Match::No;
             }
             if word.splits() && word.literal().is_none() && (at > 0 || fits < Match::Certain) {
-                // It may be several words: where the next one begins is not known.
+                // It may be several words, so the start of the next word is unknown.
                 return Match::Possible;
             }
             found = found.min(fits);
@@ -73,7 +73,7 @@ impl CommandPattern {
         self.words.first().and_then(Wildcard::as_literal)
     }
 
-    /// Whether it says as much about a command of so many words as a rule made from it would.
+    /// Whether the pattern is as specific as the rule proposed for a command of `words` words.
     pub(crate) fn is_specific(&self, words: usize) -> bool {
         let named = self.words.iter().take_while(|word| word.is_literal()).count();
         named >= words.min(SPECIFIC_WORDS) && (words >= SPECIFIC_WORDS || !self.rest)
@@ -84,7 +84,7 @@ fn program(pattern: &Wildcard, word: &Word, naming: Naming) -> Match {
     match (naming, word.literal()) {
         (Naming::AsWritten, None) => Match::No,
         (Naming::AsWritten, Some(path)) => {
-            // A star does not reach into another folder.
+            // A star does not match across folders.
             Match::from(pattern.matches(path) && (pattern.has_slash() || !path.contains('/')))
         }
         (Naming::Name, _) => match program_name(word) {

@@ -3,9 +3,9 @@
 use globset::{GlobBuilder, GlobMatcher};
 
 use super::Match;
-use crate::place::{Place, tidy};
+use crate::normalized_path::{NormalizedPath, normalize_pattern};
 
-/// A path with `*` (not over a slash), `**`, `?`, `[…]` and `{…}`.
+/// A path with `*` (does not match a slash), `**`, `?`, `[…]` and `{…}`.
 #[derive(Debug, Clone)]
 pub(crate) struct PathPattern {
     glob: GlobMatcher,
@@ -19,7 +19,7 @@ impl PathPattern {
         if pattern.starts_with('~') {
             return Err("`~` is not known here: write the path in full".to_owned());
         }
-        let Some(path) = tidy(pattern) else {
+        let Some(path) = normalize_pattern(pattern) else {
             return Err("it leads out of the workspace: write the path in full".to_owned());
         };
         let glob = GlobBuilder::new(&path)
@@ -34,13 +34,14 @@ impl PathPattern {
         })
     }
 
-    /// Whether `place` is like it.
-    pub(crate) fn matches(&self, place: &Place) -> Match {
-        let path = if self.absolute { Some(&place.absolute) } else { place.relative.as_ref() };
+    /// Whether the path matches.
+    pub(crate) fn matches(&self, resolved: &NormalizedPath) -> Match {
+        let path =
+            if self.absolute { Some(&resolved.absolute) } else { resolved.relative.as_ref() };
         Match::from(path.is_some_and(|path| self.glob.is_match(path)))
     }
 
-    /// Whether it is one path.
+    /// Whether the pattern matches exactly one path.
     pub(crate) fn is_exact(&self) -> bool {
         self.exact
     }

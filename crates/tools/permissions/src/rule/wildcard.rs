@@ -1,24 +1,24 @@
-//! A text in which `*` stands for any characters.
+//! Text patterns in which `*` matches any characters.
 
-/// A text with `*` in it, or none.
+/// A text with any number of `*`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wildcard {
-    /// What stands between the stars, in order.
+    /// The parts between the stars, in order.
     parts: Vec<String>,
 }
 
 impl Wildcard {
-    /// Reads `text`, in which every `*` is a star.
+    /// Parses `text`, in which every `*` is a star.
     pub(super) fn plain(text: &str) -> Self {
         Self { parts: text.split('*').map(str::to_owned).collect() }
     }
 
-    /// One without a star.
+    /// A pattern without a star.
     pub(super) fn literal(text: String) -> Self {
         Self { parts: vec![text] }
     }
 
-    /// Continues with a character.
+    /// Appends a character.
     pub(super) fn push(&mut self, c: char) {
         match self.parts.last_mut() {
             Some(part) => part.push(c),
@@ -26,7 +26,7 @@ impl Wildcard {
         }
     }
 
-    /// Continues with a star.
+    /// Appends a star.
     pub(super) fn push_star(&mut self) {
         self.parts.push(String::new());
     }
@@ -35,7 +35,7 @@ impl Wildcard {
         self.parts.len() <= 1
     }
 
-    /// What it begins with.
+    /// The text before the first star.
     pub(super) fn head(&self) -> &str {
         self.parts.first().map_or("", String::as_str)
     }
@@ -71,8 +71,8 @@ impl Wildcard {
         Self { parts }
     }
 
-    /// Whether `text` as a whole is like it. The first place where a part fits will do: whatever
-    /// follows has the more left to fit in.
+    /// Whether the whole `text` matches. Takes the first position where a part fits, because this
+    /// leaves the most text for the following parts.
     pub(super) fn matches(&self, text: &str) -> bool {
         let [first, middle @ .., last] = self.parts.as_slice() else {
             return self.head() == text;

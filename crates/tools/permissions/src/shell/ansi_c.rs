@@ -2,14 +2,14 @@
 
 use super::source::Source;
 use super::word::Word;
-use super::{Read, unclear};
+use super::{ParseResult, unsupported};
 
-/// Reads on after `$'`.
-pub(super) fn read(source: &mut Source<'_>, word: &mut Word) -> Read<()> {
+/// Continues after `$'`.
+pub(super) fn read(source: &mut Source<'_>, word: &mut Word) -> ParseResult<()> {
     word.quote();
     loop {
         match source.take_raw() {
-            None => return unclear("a single quote is not closed"),
+            None => return unsupported("a single quote is not closed"),
             Some('\'') => return Ok(()),
             Some('\\') => escape(source, word)?,
             Some(c) => word.push(c),
@@ -17,9 +17,9 @@ pub(super) fn read(source: &mut Source<'_>, word: &mut Word) -> Read<()> {
     }
 }
 
-fn escape(source: &mut Source<'_>, word: &mut Word) -> Read<()> {
+fn escape(source: &mut Source<'_>, word: &mut Word) -> ParseResult<()> {
     let Some(kind) = source.take_raw() else {
-        return unclear("a single quote is not closed");
+        return unsupported("a single quote is not closed");
     };
     let code = match kind {
         'a' => 7,
@@ -43,7 +43,7 @@ fn escape(source: &mut Source<'_>, word: &mut Word) -> Read<()> {
                 _ => 8,
             };
             if kind == 'x' && source.raw() == Some('{') {
-                return unclear(r"`\x{` is written in `$'…'`");
+                return unsupported(r"`\x{` is written in `$'…'`");
             }
             let (code, found) = digits(source, 16, most, 0);
             if found == 0 {
@@ -53,14 +53,14 @@ fn escape(source: &mut Source<'_>, word: &mut Word) -> Read<()> {
             }
             if kind == 'x' { code } else { return text(char::from_u32(code), word) }
         }
-        'c' => return unclear(r"`\c` is written in `$'…'`"),
+        'c' => return unsupported(r"`\c` is written in `$'…'`"),
         other => {
             word.push('\\');
             word.push(other);
             return Ok(());
         }
     };
-    // Above ASCII it is a byte, and with others around it a character that we do not know.
+    // Above ASCII it is one byte of an unknown character.
     if code < 0x80 {
         return text(char::from_u32(code), word);
     }
@@ -68,9 +68,9 @@ fn escape(source: &mut Source<'_>, word: &mut Word) -> Read<()> {
     Ok(())
 }
 
-fn text(c: Option<char>, word: &mut Word) -> Read<()> {
+fn text(c: Option<char>, word: &mut Word) -> ParseResult<()> {
     match c {
-        Some('\0') | None => unclear("a character in `$'…'` cannot be written"),
+        Some('\0') | None => unsupported("a character in `$'…'` cannot be written"),
         Some(c) => {
             word.push(c);
             Ok(())
@@ -78,7 +78,7 @@ fn text(c: Option<char>, word: &mut Word) -> Read<()> {
     }
 }
 
-/// The number that up to `most` digits write, continuing `value`, and how many there were.
+/// Parses up to `most` digits onto `value`; returns the number and the count of digits.
 fn digits(source: &mut Source<'_>, radix: u32, most: usize, mut value: u32) -> (u32, usize) {
     let mut found = 0;
     while found < most {

@@ -1,12 +1,12 @@
-//! Commands made of commands.
+//! Compound commands.
 
-use super::list::Stop;
+use super::list::ListEnd;
 use super::words::is_name;
-use super::{Read, Reader, Simple, unclear};
+use super::{ParseResult, Reader, SimpleCommand, unsupported};
 
 impl Reader<'_, '_> {
-    /// Reads one command of any kind.
-    pub(super) fn command(&mut self) -> Read<()> {
+    /// Parses one command of any kind.
+    pub(super) fn command(&mut self) -> ParseResult<()> {
         self.blanks();
         if self.source.next() == Some('(') {
             if self.source.second() == Some('(') {
@@ -15,7 +15,7 @@ impl Reader<'_, '_> {
                 self.arithmetic()?;
             } else {
                 self.source.take();
-                self.list(Stop::Parenthesis)?;
+                self.list(ListEnd::Parenthesis)?;
                 self.source.take();
             }
             return self.redirects();
@@ -31,7 +31,7 @@ impl Reader<'_, '_> {
             "if" => self.conditional()?,
             "while" | "until" => {
                 self.source.skip(word.len());
-                self.list(Stop::Words(&["do"]))?;
+                self.list(ListEnd::Words(&["do"]))?;
                 self.loop_body()?;
             }
             "for" | "select" => self.repetition(&word)?,
@@ -42,33 +42,33 @@ impl Reader<'_, '_> {
                 self.test_expression()?;
             }
             "function" => return self.named_function(),
-            "coproc" => return unclear("it starts a coprocess"),
+            "coproc" => return unsupported("it starts a coprocess"),
             "then" | "elif" | "else" | "fi" | "do" | "done" | "esac" | "}" | "]]" | "!" => {
-                return unclear(format!("`{word}` is not expected here"));
+                return unsupported(format!("`{word}` is not expected here"));
             }
             _ => return self.simple(),
         }
         self.redirects()
     }
 
-    /// Reads on after `{`.
-    fn braces(&mut self) -> Read<()> {
-        self.list(Stop::Words(&["}"]))?;
+    /// Continues after `{`.
+    fn braces(&mut self) -> ParseResult<()> {
+        self.list(ListEnd::Words(&["}"]))?;
         self.source.skip(1);
         Ok(())
     }
 
-    fn conditional(&mut self) -> Read<()> {
+    fn conditional(&mut self) -> ParseResult<()> {
         self.source.skip(2);
         loop {
-            self.list(Stop::Words(&["then"]))?;
+            self.list(ListEnd::Words(&["then"]))?;
             self.source.skip(4);
-            self.list(Stop::Words(&["elif", "else", "fi"]))?;
+            self.list(ListEnd::Words(&["elif", "else", "fi"]))?;
             match self.source.plain_word().as_deref() {
                 Some("elif") => self.source.skip(4),
                 Some("else") => {
                     self.source.skip(4);
-                    self.list(Stop::Words(&["fi"]))?;
+                    self.list(ListEnd::Words(&["fi"]))?;
                     break;
                 }
                 Some(_) | None => break,
@@ -78,12 +78,12 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// `do … done`, or braces, which bash takes after `for` as well.
-    fn loop_body(&mut self) -> Read<()> {
+    /// `do … done`, or braces, which bash also accepts after `for`.
+    fn loop_body(&mut self) -> ParseResult<()> {
         match self.source.plain_word().as_deref() {
             Some("do") => {
                 self.source.skip(2);
-                self.list(Stop::Words(&["done"]))?;
+                self.list(ListEnd::Words(&["done"]))?;
                 self.source.skip(4);
                 Ok(())
             }
@@ -91,11 +91,11 @@ impl Reader<'_, '_> {
                 self.source.skip(1);
                 self.braces()
             }
-            Some(_) | None => unclear("a loop has no `do`"),
+            Some(_) | None => unsupported("a loop has no `do`"),
         }
     }
 
-    fn repetition(&mut self, keyword: &str) -> Read<()> {
+    fn repetition(&mut self, keyword: &str) -> ParseResult<()> {
         self.source.skip(keyword.len());
         self.blanks();
         if self.source.next() == Some('(') && self.source.second() == Some('(') {
@@ -105,9 +105,9 @@ impl Reader<'_, '_> {
         } else {
             let name = self.word()?;
             let Some(name) = name.plain().filter(|name| is_name(name)) else {
-                return unclear("a loop has no variable");
+                return unsupported("a loop has no variable");
             };
-            self.add(Simple { assigns: vec![name.to_owned()], ..Simple::default() })?;
+            self.add(SimpleCommand { assigns: vec![name.to_owned()], ..SimpleCommand::default() })?;
             self.line_breaks()?;
             if self.source.plain_word().as_deref() == Some("in") {
                 self.source.skip(2);
@@ -120,13 +120,13 @@ impl Reader<'_, '_> {
         self.loop_body()
     }
 
-    fn values(&mut self) -> Read<()> {
+    fn values(&mut self) -> ParseResult<()> {
         loop {
             self.blanks();
             match self.source.next() {
                 None | Some('\n' | ';') => return Ok(()),
-                Some('&' | '|' | '(' | ')') => return unclear("a loop has no `do`"),
-                Some('<' | '>') if !self.at_process() => return unclear("a loop has no `do`"),
+                Some('&' | '|' | '(' | ')') => return unsupported("a loop has no `do`"),
+                Some('<' | '>') if !self.at_process() => return unsupported("a loop has no `do`"),
                 Some(_) => {
                     self.word()?;
                 }
@@ -134,13 +134,13 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn case(&mut self) -> Read<()> {
+    fn case(&mut self) -> ParseResult<()> {
         self.source.skip(4);
         self.blanks();
         self.word()?;
         self.line_breaks()?;
         if self.source.plain_word().as_deref() != Some("in") {
-            return unclear("a `case` has no `in`");
+            return unsupported("a `case` has no `in`");
         }
         self.source.skip(2);
         loop {
@@ -151,7 +151,7 @@ impl Reader<'_, '_> {
             }
             self.source.take_if('(');
             self.case_patterns()?;
-            self.list(Stop::Case)?;
+            self.list(ListEnd::Case)?;
             if self.source.next() == Some(';') {
                 self.source.skip(2);
                 self.source.take_if('&');
@@ -159,36 +159,36 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn case_patterns(&mut self) -> Read<()> {
+    fn case_patterns(&mut self) -> ParseResult<()> {
         loop {
             self.blanks();
             let pattern = self.word()?;
             if pattern.raw().is_empty() {
-                return unclear("a `case` has an empty pattern");
+                return unsupported("a `case` has an empty pattern");
             }
             self.blanks();
             match self.source.take() {
                 Some('|') => {}
                 Some(')') => return Ok(()),
-                Some(_) | None => return unclear("a pattern of a `case` does not end"),
+                Some(_) | None => return unsupported("a pattern of a `case` does not end"),
             }
         }
     }
 
     /// `function name [()] body`
-    fn named_function(&mut self) -> Read<()> {
+    fn named_function(&mut self) -> ParseResult<()> {
         self.only_bash("function")?;
         self.source.skip("function".len());
         self.blanks();
         let name = self.word()?;
         let Some(name) = name.literal().filter(|name| !name.is_empty()) else {
-            return unclear("a function has no name");
+            return unsupported("a function has no name");
         };
         self.blanks();
         if self.source.take_if('(') {
             self.blanks();
             if !self.source.take_if(')') {
-                return unclear("`(` is not expected here");
+                return unsupported("`(` is not expected here");
             }
         }
         self.function_body(name)

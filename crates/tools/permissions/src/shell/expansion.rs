@@ -1,13 +1,13 @@
-//! What begins with `$` or a backtick.
+//! Expansions: syntax that begins with `$` or a backtick.
 
-use super::list::Stop;
+use super::list::ListEnd;
 use super::word::Word;
 use super::words::Quotes;
-use super::{Inner, Read, Reader, ansi_c, unclear};
+use super::{NestedText, ParseResult, Reader, ansi_c, unsupported};
 use crate::commands::changes_programs;
 
 impl Reader<'_, '_> {
-    pub(super) fn dollar(&mut self, word: &mut Word, quotes: Quotes) -> Read<()> {
+    pub(super) fn dollar(&mut self, word: &mut Word, quotes: Quotes) -> ParseResult<()> {
         self.source.take();
         match self.source.next() {
             Some('(') if self.source.second() == Some('(') => {
@@ -24,7 +24,7 @@ impl Reader<'_, '_> {
                 self.source.take();
                 self.deeper(|reader| reader.parameter(word, quotes))?;
             }
-            Some('[') => return unclear("`$[` is written for `$((`"),
+            Some('[') => return unsupported("`$[` is written for `$((`"),
             Some('\'') if quotes == Quotes::None => {
                 self.only_bash("$'…'")?;
                 self.source.take();
@@ -53,15 +53,15 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// Reads on after `$(`, `<(` or `>(`.
-    pub(super) fn substitution(&mut self) -> Read<()> {
+    /// Continues after `$(`, `<(` or `>(`.
+    pub(super) fn substitution(&mut self) -> ParseResult<()> {
         let in_array = std::mem::take(&mut self.in_array);
         let outside = std::mem::take(&mut self.pending);
         self.pending_outside += outside.len();
-        self.deeper(|reader| reader.list(Stop::Parenthesis))?;
+        self.deeper(|reader| reader.list(ListEnd::Parenthesis))?;
         self.source.take();
         if !self.pending.is_empty() {
-            return unclear("a here-document begins in a substitution and has no body there");
+            return unsupported("a here-document begins in a substitution and has no body there");
         }
         self.pending_outside -= outside.len();
         self.pending = outside;
@@ -69,21 +69,23 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// Reads on after `((`: numbers, in which only expansions matter to us.
-    pub(super) fn arithmetic(&mut self) -> Read<()> {
+    /// Continues after `((`: arithmetic, of which only expansions matter here.
+    pub(super) fn arithmetic(&mut self) -> ParseResult<()> {
         self.script.evaluates = true;
         self.deeper(|reader| {
             let mut open = 0_usize;
             loop {
                 match reader.source.next() {
-                    None => return unclear("a `((` is not closed"),
+                    None => return unsupported("a `((` is not closed"),
                     Some('(') => open += 1,
                     Some(')') if open > 0 => open -= 1,
                     Some(')') if reader.source.second() == Some(')') => {
                         reader.source.skip(2);
                         return Ok(());
                     }
-                    Some(')') => return unclear("`((` is not the start of a number; write `( (`"),
+                    Some(')') => {
+                        return unsupported("`((` is not the start of a number; write `( (`");
+                    }
                     Some('$') => {
                         reader.dollar(&mut Word::default(), Quotes::Double)?;
                         continue;
@@ -93,7 +95,7 @@ impl Reader<'_, '_> {
                         continue;
                     }
                     Some(c @ ('\'' | '\\' | '`')) => {
-                        return unclear(format!("there is `{c}` between `((` and `))`"));
+                        return unsupported(format!("there is `{c}` between `((` and `))`"));
                     }
                     Some(_) => {}
                 }
@@ -102,11 +104,11 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// Reads on after `${`.
-    fn parameter(&mut self, word: &mut Word, quotes: Quotes) -> Read<()> {
+    /// Continues after `${`.
+    fn parameter(&mut self, word: &mut Word, quotes: Quotes) -> ParseResult<()> {
         match self.source.next() {
             Some(' ' | '\t' | '\n' | '|' | '(' | ';' | '&') => {
-                return unclear("`${` is not the start of a parameter");
+                return unsupported("`${` is not the start of a parameter");
             }
             // The value of one parameter names another, subscript and all.
             Some('!') => self.script.evaluates = true,
@@ -116,7 +118,7 @@ impl Reader<'_, '_> {
         let mut lists = false;
         loop {
             match self.source.next() {
-                None => return unclear("a `${` is not closed"),
+                None => return unsupported("a `${` is not closed"),
                 Some('}') => break,
                 Some('\\') => {
                     self.source.take();
@@ -124,11 +126,11 @@ impl Reader<'_, '_> {
                     inner.quote();
                 }
                 Some('\'') if quotes == Quotes::None => self.single_quotes(&mut inner)?,
-                Some('\'') => return unclear("there is a single quote in a `${…}` in quotes"),
+                Some('\'') => return unsupported("there is a single quote in a `${…}` in quotes"),
                 Some('"') => self.double_quotes(&mut inner)?,
                 Some('$') => self.dollar(&mut inner, quotes)?,
                 Some('`') => self.backticks(&mut inner, quotes)?,
-                Some('{') => return unclear("there is a `{` in a `${…}`"),
+                Some('{') => return unsupported("there is a `{` in a `${…}`"),
                 Some('<' | '>') if self.at_process() => {
                     self.only_bash("<(…)")?;
                     self.source.skip(2);
@@ -152,11 +154,11 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// Notes what an operator in `${…}` does beside expanding.
-    fn parameter_part(&mut self, c: char, before: &Word) -> Read<()> {
+    /// Records the side effects of an operator in `${…}`.
+    fn parameter_part(&mut self, c: char, before: &Word) -> ParseResult<()> {
         match c {
             '@' if self.source.next() == Some('P') => {
-                return unclear("`${…@P}` runs what is in a variable");
+                return unsupported("`${…@P}` runs what is in a variable");
             }
             '[' => self.script.evaluates = true,
             // `:-`, `:=`, `:?` and `:+` aside, a number follows.
@@ -167,7 +169,9 @@ impl Reader<'_, '_> {
                 if let Some(name) = before.plain().map(|name| name.trim_end_matches(':'))
                     && changes_programs(name)
                 {
-                    self.script.odd.push(format!("it sets `{name}`, which changes what runs"));
+                    self.script
+                        .suspicious
+                        .push(format!("it sets `{name}`, which changes what runs"));
                 }
             }
             _ => {}
@@ -175,20 +179,20 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn backticks(&mut self, word: &mut Word, quotes: Quotes) -> Read<()> {
+    pub(super) fn backticks(&mut self, word: &mut Word, quotes: Quotes) -> ParseResult<()> {
         self.source.take();
         let mut inner = String::new();
         loop {
             match self.source.take_raw() {
-                None => return unclear("a backtick is not closed"),
+                None => return unsupported("a backtick is not closed"),
                 Some('`') => break,
                 Some('\\') => match self.source.take_raw() {
-                    None => return unclear("a backtick is not closed"),
+                    None => return unsupported("a backtick is not closed"),
                     Some(c @ ('`' | '$' | '\\')) => inner.push(c),
                     // Whether quotes keep it depends on what is around the backticks.
-                    Some('\n') => return unclear("a line goes on between backticks"),
+                    Some('\n') => return unsupported("a line goes on between backticks"),
                     Some('"') if quotes == Quotes::Double => {
-                        return unclear("there is `\\\"` between backticks in quotes");
+                        return unsupported("there is `\\\"` between backticks in quotes");
                     }
                     Some(c) => {
                         inner.push('\\');
@@ -198,7 +202,7 @@ impl Reader<'_, '_> {
                 Some(c) => inner.push(c),
             }
         }
-        self.within(&inner, Inner::Script)?;
+        self.within(&inner, NestedText::Script)?;
         push_expansion(word, quotes);
         Ok(())
     }

@@ -1,23 +1,23 @@
-//! Here-documents: input that is written below the command.
+//! Here-documents: input that follows the line of the command.
 
 use super::source::ends_word;
 use super::word::Word;
 use super::words::Quotes;
-use super::{Inner, Read, Reader, unclear};
+use super::{NestedText, ParseResult, Reader, unsupported};
 
-/// A here-document whose body is still to come.
+/// A here-document whose body has not been read yet.
 #[derive(Debug)]
-pub(super) struct Pending {
+pub(super) struct PendingHereDocument {
     delimiter: String,
-    /// Nothing in the body is expanded.
+    /// The delimiter is quoted: bash expands nothing in the body.
     quoted: bool,
-    /// Tabs at the start of a line do not count.
+    /// Bash removes tabs at the start of each line.
     tabs: bool,
 }
 
 impl Reader<'_, '_> {
-    /// Reads on after `<<`: the delimiter.
-    pub(super) fn here_document(&mut self) -> Read<()> {
+    /// Parses the delimiter after `<<`.
+    pub(super) fn here_document(&mut self) -> ParseResult<()> {
         let tabs = self.source.take_if('-');
         self.blanks();
         let mut delimiter = Word::default();
@@ -30,7 +30,7 @@ impl Reader<'_, '_> {
                     self.source.take();
                     delimiter.push(self.source.take_raw().unwrap_or('\\'));
                 }
-                '$' | '`' => return unclear("the delimiter of a here-document is expanded"),
+                '$' | '`' => return unsupported("the delimiter of a here-document is expanded"),
                 _ => {
                     self.source.take();
                     delimiter.push(next);
@@ -40,32 +40,37 @@ impl Reader<'_, '_> {
         }
         match delimiter.literal() {
             Some(text) if !text.contains('\n') && (quoted || !text.is_empty()) => {
-                self.pending.push(Pending { delimiter: text.to_owned(), quoted, tabs });
+                self.pending.push(PendingHereDocument { delimiter: text.to_owned(), quoted, tabs });
                 Ok(())
             }
-            Some(_) | None => unclear("the delimiter of a here-document is not understood"),
+            Some(_) | None => unsupported("the delimiter of a here-document is not understood"),
         }
     }
 
-    /// Reads on after a line break: the bodies that wait for it.
-    pub(super) fn here_bodies(&mut self) -> Read<()> {
+    /// Parses the pending bodies after a line break.
+    pub(super) fn here_bodies(&mut self) -> ParseResult<()> {
         if self.pending_outside > 0 {
-            return unclear("a line ends in a substitution while a here-document waits outside");
+            return unsupported(
+                "a line ends in a substitution while a here-document waits outside",
+            );
         }
         for pending in std::mem::take(&mut self.pending) {
             let body = self.here_body(&pending)?;
             if !pending.quoted {
-                self.within(&body, Inner::HereDocument)?;
+                self.within(&body, NestedText::HereDocument)?;
             }
         }
         Ok(())
     }
 
-    fn here_body(&mut self, pending: &Pending) -> Read<String> {
+    fn here_body(&mut self, pending: &PendingHereDocument) -> ParseResult<String> {
         let mut body = String::new();
         loop {
             let Some(mut line) = self.source.take_line().map(str::to_owned) else {
-                return unclear(format!("the here-document has no end `{}`", pending.delimiter));
+                return unsupported(format!(
+                    "the here-document has no end `{}`",
+                    pending.delimiter
+                ));
             };
             while !pending.quoted && ends_in_escape(&line) {
                 line.pop();
@@ -83,8 +88,8 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The body itself, in which only expansions count.
-    pub(super) fn here_text(&mut self) -> Read<()> {
+    /// Parses a body, in which only expansions matter.
+    pub(super) fn here_text(&mut self) -> ParseResult<()> {
         let mut text = Word::default();
         while let Some(next) = self.source.next() {
             match next {

@@ -1,11 +1,11 @@
-//! Lists of commands: what stands between `;`, `&`, `&&`, `||`, `|` and line breaks.
+//! Lists of commands, separated by `;`, `&`, `&&`, `||`, `|` and line breaks.
 
-use super::{Read, Reader, unclear};
+use super::{ParseResult, Reader, unsupported};
 
 /// Where a list ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stop {
-    /// With the text.
+pub(super) enum ListEnd {
+    /// At the end of the text.
     End,
     /// Before `)`.
     Parenthesis,
@@ -16,14 +16,14 @@ pub(super) enum Stop {
 }
 
 impl Reader<'_, '_> {
-    /// Reads a whole text.
-    pub(super) fn program(&mut self) -> Read<()> {
-        self.list(Stop::End)?;
-        if self.pending.is_empty() { Ok(()) } else { unclear("a here-document has no body") }
+    /// Parses a whole text.
+    pub(super) fn program(&mut self) -> ParseResult<()> {
+        self.list(ListEnd::End)?;
+        if self.pending.is_empty() { Ok(()) } else { unsupported("a here-document has no body") }
     }
 
-    /// Reads commands up to where the list ends, and leaves its end to the caller.
-    pub(super) fn list(&mut self, stop: Stop) -> Read<()> {
+    /// Parses commands up to the end of the list. The caller consumes the end.
+    pub(super) fn list(&mut self, stop: ListEnd) -> ParseResult<()> {
         loop {
             self.line_breaks()?;
             if self.at(stop)? {
@@ -33,8 +33,8 @@ impl Reader<'_, '_> {
             self.blanks();
             match self.source.next() {
                 Some(';') if matches!(self.source.second(), Some(';' | '&')) => {
-                    if stop != Stop::Case {
-                        return unclear("there is `;;` outside of `case`");
+                    if stop != ListEnd::Case {
+                        return unsupported("there is `;;` outside of `case`");
                     }
                 }
                 Some(';' | '&') => {
@@ -42,28 +42,28 @@ impl Reader<'_, '_> {
                 }
                 Some('\n') | None => {}
                 Some(_) if self.at(stop)? => {}
-                Some(c) => return unclear(format!("`{c}` is not expected here")),
+                Some(c) => return unsupported(format!("`{c}` is not expected here")),
             }
         }
     }
 
-    fn at(&self, stop: Stop) -> Read<bool> {
+    fn at(&self, stop: ListEnd) -> ParseResult<bool> {
         let next = self.source.next();
         Ok(match (stop, next) {
-            (Stop::End, next) => next.is_none(),
-            (_, None) => return unclear("it ends in the middle of a command"),
-            (Stop::Parenthesis, Some(next)) => next == ')',
-            (Stop::Case, Some(next)) => {
+            (ListEnd::End, next) => next.is_none(),
+            (_, None) => return unsupported("it ends in the middle of a command"),
+            (ListEnd::Parenthesis, Some(next)) => next == ')',
+            (ListEnd::Case, Some(next)) => {
                 (next == ';' && matches!(self.source.second(), Some(';' | '&')))
                     || self.source.plain_word().as_deref() == Some("esac")
             }
-            (Stop::Words(words), Some(_)) => {
+            (ListEnd::Words(words), Some(_)) => {
                 self.source.plain_word().is_some_and(|word| words.contains(&word.as_str()))
             }
         })
     }
 
-    fn and_or(&mut self) -> Read<()> {
+    fn and_or(&mut self) -> ParseResult<()> {
         loop {
             self.pipeline()?;
             self.blanks();
@@ -75,7 +75,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn pipeline(&mut self) -> Read<()> {
+    fn pipeline(&mut self) -> ParseResult<()> {
         loop {
             self.blanks();
             match self.source.plain_word().as_deref() {
@@ -117,8 +117,8 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Skips blanks, comments and line breaks, and the bodies of here-documents after those.
-    pub(super) fn line_breaks(&mut self) -> Read<()> {
+    /// Skips blanks, comments and line breaks, and the here-document bodies that follow a line break.
+    pub(super) fn line_breaks(&mut self) -> ParseResult<()> {
         loop {
             self.blanks();
             if !self.source.take_if('\n') {

@@ -2,11 +2,11 @@
 
 use super::word::Word;
 use super::words::is_name;
-use super::{Read, Reader, Redirect, Simple, unclear};
+use super::{ParseResult, Reader, Redirect, SimpleCommand, unsupported};
 
 impl Reader<'_, '_> {
-    pub(super) fn simple(&mut self) -> Read<()> {
-        let mut command = Simple::default();
+    pub(super) fn simple(&mut self) -> ParseResult<()> {
+        let mut command = SimpleCommand::default();
         let mut empty = true;
         loop {
             self.blanks();
@@ -24,12 +24,12 @@ impl Reader<'_, '_> {
             empty = false;
         }
         if empty {
-            return unclear("a command is missing");
+            return unsupported("a command is missing");
         }
         self.add(command)
     }
 
-    fn simple_word(&mut self, command: &mut Simple) -> Read<()> {
+    fn simple_word(&mut self, command: &mut SimpleCommand) -> ParseResult<()> {
         if let Some(name) = self.descriptor_name() {
             // `{name}>file`: the shell sets the variable to the number of the descriptor.
             self.only_bash("{name}>")?;
@@ -59,8 +59,8 @@ impl Reader<'_, '_> {
     }
 
     /// Redirections after a compound command.
-    pub(super) fn redirects(&mut self) -> Read<()> {
-        let mut command = Simple::default();
+    pub(super) fn redirects(&mut self) -> ParseResult<()> {
+        let mut command = SimpleCommand::default();
         loop {
             self.blanks();
             match self.source.next() {
@@ -70,13 +70,13 @@ impl Reader<'_, '_> {
                 Some(_) | None => break,
             }
             if !command.words.is_empty() {
-                return unclear("a number is not expected here");
+                return unsupported("a number is not expected here");
             }
         }
         if command.files.is_empty() { Ok(()) } else { self.add(command) }
     }
 
-    fn redirect(&mut self, command: &mut Simple) -> Read<()> {
+    fn redirect(&mut self, command: &mut SimpleCommand) -> ParseResult<()> {
         if self.source.next() == Some('&') {
             self.only_bash("&>")?;
         }
@@ -87,16 +87,16 @@ impl Reader<'_, '_> {
         self.blanks();
         let path = self.word()?;
         if path.raw().is_empty() {
-            return unclear("a redirection leads nowhere");
+            return unsupported("a redirection leads nowhere");
         }
         if matches!(operator, Operator::Duplicate | Operator::DuplicateInput)
             && path.literal().is_none_or(|text| text.contains(['$', '`']))
         {
             // Bash expands this word twice.
-            return unclear("what `>&` leads to is expanded");
+            return unsupported("what `>&` leads to is expanded");
         }
         match operator {
-            Operator::Read => command.files.push(Redirect { writes: false, path }),
+            Operator::ParseResult => command.files.push(Redirect { writes: false, path }),
             Operator::Write => command.files.push(Redirect { writes: true, path }),
             Operator::Duplicate if !is_descriptor(&path) => {
                 command.files.push(Redirect { writes: true, path });
@@ -132,27 +132,27 @@ impl Reader<'_, '_> {
         if self.source.take_if('&') {
             return Operator::DuplicateInput;
         }
-        if self.source.take_if('>') { Operator::Write } else { Operator::Read }
+        if self.source.take_if('>') { Operator::Write } else { Operator::ParseResult }
     }
 
     /// `name ( ) body`
-    fn function(&mut self, command: &Simple) -> Read<()> {
+    fn function(&mut self, command: &SimpleCommand) -> ParseResult<()> {
         let name = match (command.words.as_slice(), command.assigns.is_empty()) {
             ([name], true) if command.files.is_empty() => name.plain().map(str::to_owned),
             _ => None,
         };
         let Some(name) = name else {
-            return unclear("`(` is not expected here");
+            return unsupported("`(` is not expected here");
         };
         self.source.take();
         self.blanks();
         if !self.source.take_if(')') {
-            return unclear("`(` is not expected here");
+            return unsupported("`(` is not expected here");
         }
         self.function_body(&name)
     }
 
-    pub(super) fn function_body(&mut self, name: &str) -> Read<()> {
+    pub(super) fn function_body(&mut self, name: &str) -> ParseResult<()> {
         self.script.functions.push(name.to_owned());
         self.line_breaks()?;
         self.deeper(Self::command)
@@ -161,7 +161,7 @@ impl Reader<'_, '_> {
 
 #[derive(Debug, Clone, Copy)]
 enum Operator {
-    Read,
+    ParseResult,
     Write,
     Duplicate,
     DuplicateInput,

@@ -1,6 +1,6 @@
-//! A script as the shell reads it: character by character, lines that end in a backslash joined.
+//! Characters of a script, with lines that end in a backslash joined.
 
-/// A place in a text.
+/// A position in a text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Source<'t> {
     text: &'t str,
@@ -12,24 +12,24 @@ impl<'t> Source<'t> {
         Self { text, at: 0 }
     }
 
-    /// What is left, as it is written.
+    /// The remaining text, without joining lines.
     pub(super) fn rest(&self) -> &'t str {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    /// The next character as it is written.
+    /// The next character, without joining lines.
     pub(super) fn raw(&self) -> Option<char> {
         self.rest().chars().next()
     }
 
-    /// Takes the next character as it is written.
+    /// Takes the next character, without joining lines.
     pub(super) fn take_raw(&mut self) -> Option<char> {
         let next = self.raw()?;
         self.at += next.len_utf8();
         Some(next)
     }
 
-    /// Takes everything before the next line break, and that.
+    /// Takes everything up to and including the next line break.
     pub(super) fn take_line(&mut self) -> Option<&'t str> {
         let rest = self.rest();
         if rest.is_empty() {
@@ -47,7 +47,7 @@ impl<'t> Source<'t> {
         ahead.raw()
     }
 
-    /// The one after it.
+    /// The character after the next one.
     pub(super) fn second(&self) -> Option<char> {
         let mut ahead = *self;
         ahead.take();
@@ -69,8 +69,8 @@ impl<'t> Source<'t> {
         found
     }
 
-    /// The next word, if nothing in it is quoted or expanded and it is short: a reserved word,
-    /// perhaps.
+    /// The next word, if it is short and nothing in it is quoted or expanded. It may be a reserved
+    /// word.
     pub(super) fn plain_word(&self) -> Option<String> {
         const LONGEST: usize = "function".len();
         let mut ahead = *self;
@@ -84,19 +84,19 @@ impl<'t> Source<'t> {
         Some(word).filter(|word| !word.is_empty())
     }
 
-    /// Takes so many characters.
+    /// Takes `count` characters.
     pub(super) fn skip(&mut self, count: usize) {
         for _ in 0..count {
             self.take();
         }
     }
 
-    /// How far it has come.
+    /// The current position, in bytes.
     pub(super) fn position(&self) -> usize {
         self.at
     }
 
-    /// The text from `start` to here.
+    /// The text from `start` to the current position.
     pub(super) fn since(&self, start: usize) -> &'t str {
         self.text.get(start..self.at).unwrap_or_default()
     }

@@ -1,22 +1,24 @@
-//! `[[ … ]]`, in which only expansions matter to us, and where it ends.
+//! `[[ … ]]`, of which only the expansions and the end matter.
 
 use super::word::Word;
 use super::words::Quotes;
-use super::{Read, Reader, unclear};
+use super::{ParseResult, Reader, unsupported};
 
 impl Reader<'_, '_> {
-    /// Reads on after `[[`.
-    pub(super) fn test_expression(&mut self) -> Read<()> {
+    /// Continues after `[[`.
+    pub(super) fn test_expression(&mut self) -> ParseResult<()> {
         loop {
             while matches!(self.source.next(), Some(' ' | '\t')) {
                 self.source.take();
             }
             match self.source.next() {
-                None => return unclear("a `[[` is not closed"),
-                // In a pattern it would be part of it, elsewhere a comment.
-                Some(c @ ('#' | ';')) => return unclear(format!("there is `{c}` in `[[ … ]]`")),
+                None => return unsupported("a `[[` is not closed"),
+                // In a pattern `#` is part of the pattern, elsewhere it starts a comment.
+                Some(c @ ('#' | ';')) => {
+                    return unsupported(format!("there is `{c}` in `[[ … ]]`"));
+                }
                 Some('\n') if !self.pending.is_empty() => {
-                    return unclear("a here-document waits in `[[ … ]]`");
+                    return unsupported("a here-document waits in `[[ … ]]`");
                 }
                 Some('<' | '>') if self.at_process() => {
                     self.word()?;
@@ -40,21 +42,21 @@ impl Reader<'_, '_> {
     }
 
     /// A regular expression: one word, in which parentheses and bars are characters.
-    fn expression(&mut self) -> Read<()> {
+    fn expression(&mut self) -> ParseResult<()> {
         while matches!(self.source.next(), Some(' ' | '\t')) {
             self.source.take();
         }
         let mut word = Word::default();
         let mut open = 0_usize;
         if self.source.next() == Some('#') {
-            return unclear("there is `#` in `[[ … ]]`");
+            return unsupported("there is `#` in `[[ … ]]`");
         }
         while let Some(next) = self.source.next() {
             match next {
                 ' ' | '\t' | '\n' if open == 0 => break,
                 ' ' | '\t' | '\n' | '\'' | '"' | ';' | '&' | '<' | '>' | '`' => {
                     if open > 0 || matches!(next, ';' | '&' | '<' | '>' | '`') {
-                        return unclear(format!("there is {next:?} in a regular expression"));
+                        return unsupported(format!("there is {next:?} in a regular expression"));
                     }
                     match next {
                         '\'' => self.single_quotes(&mut word)?,
@@ -68,7 +70,7 @@ impl Reader<'_, '_> {
                     continue;
                 }
                 '$' if matches!(self.source.second(), Some('\'' | '"')) => {
-                    return unclear("there is `$` before a quote in a regular expression");
+                    return unsupported("there is `$` before a quote in a regular expression");
                 }
                 '$' => {
                     self.dollar(&mut word, Quotes::Double)?;
@@ -80,6 +82,6 @@ impl Reader<'_, '_> {
             }
             self.source.take();
         }
-        if open > 0 { unclear("a regular expression is not closed") } else { Ok(()) }
+        if open > 0 { unsupported("a regular expression is not closed") } else { Ok(()) }
     }
 }

@@ -1,10 +1,10 @@
 //! A word of a command.
 
-/// What is known of a word once its quotes are gone: all of it, or how it begins and ends.
+/// The known parts of a word without its quotes: all of it, or its head and tail.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Word {
     head: String,
-    /// What follows the last part that is not known. `None`: all is known.
+    /// Text after the last unknown part. `None`: the whole word is known.
     tail: Option<String>,
     splits: bool,
     quoted: bool,
@@ -13,52 +13,52 @@ pub(crate) struct Word {
 }
 
 impl Word {
-    /// A word of which all is known.
+    /// A word that is fully known.
     pub(crate) fn known(text: &str) -> Self {
         Self { head: text.to_owned(), raw: text.to_owned(), ..Self::default() }
     }
 
-    /// One word of which nothing is known.
+    /// One unknown word.
     pub(crate) fn unknown() -> Self {
         Self { tail: Some(String::new()), raw: "…".to_owned(), ..Self::default() }
     }
 
-    /// Any number of words of which nothing is known.
+    /// Any number of unknown words.
     pub(crate) fn unknown_rest() -> Self {
         Self { splits: true, ..Self::unknown() }
     }
 
-    /// All of it, if it is known.
+    /// The whole word, if it is fully known.
     pub(crate) fn literal(&self) -> Option<&str> {
         self.tail.is_none().then_some(self.head.as_str())
     }
 
-    /// How it begins.
+    /// The known start of the word.
     pub(crate) fn head(&self) -> &str {
         &self.head
     }
 
-    /// How it ends, if not all of it is known.
+    /// The known end of the word, if a part of it is unknown.
     pub(crate) fn tail(&self) -> Option<&str> {
         self.tail.as_deref()
     }
 
-    /// Whether it may become several words, or none.
+    /// Whether it may expand to several words, or to none.
     pub(crate) fn splits(&self) -> bool {
         self.splits
     }
 
-    /// The name that it sets when it stands before a command.
+    /// The variable it sets when it precedes a command.
     pub(crate) fn assigns(&self) -> Option<&str> {
         self.assigns.as_deref()
     }
 
-    /// As it is written.
+    /// The word as written, with its quotes.
     pub(crate) fn raw(&self) -> &str {
         &self.raw
     }
 
-    /// Whether it is these characters, with nothing quoted.
+    /// Whether it is exactly these unquoted characters.
     pub(super) fn is_plain(&self, text: &str) -> bool {
         !self.quoted && self.literal() == Some(text)
     }
@@ -72,12 +72,12 @@ impl Word {
         self.tail.as_mut().unwrap_or(&mut self.head).push(c);
     }
 
-    /// Something that is not known: one word's worth.
+    /// Appends an unknown part that stays one word.
     pub(super) fn push_unknown(&mut self) {
         self.tail = Some(String::new());
     }
 
-    /// Something that is not known and may be several words, or none.
+    /// Appends an unknown part that may become several words, or none.
     pub(super) fn push_splitting(&mut self) {
         self.push_unknown();
         self.splits = true;
@@ -95,10 +95,10 @@ impl Word {
         raw.clone_into(&mut self.raw);
     }
 
-    /// Whether a text in it would run something if it were evaluated as a number: `a[$(rm b)]`.
+    /// Whether it would run a command if bash evaluated it as a number: `a[$(rm b)]`.
     pub(super) fn has_subscript(&self) -> bool {
         if self.tail.is_some() {
-            // The part that is not known may hold the name and the bracket.
+            // The unknown part may contain the name and the bracket.
             return self.has_expansion();
         }
         let named = |(at, _): &(usize, &str)| {
@@ -108,7 +108,7 @@ impl Word {
         opened.is_some_and(|(at, _)| is_expanded(&self.head[at..]))
     }
 
-    /// Whether a text in it would be expanded if it were read again.
+    /// Whether bash would expand a part of it if it parsed the text again.
     pub(super) fn has_expansion(&self) -> bool {
         is_expanded(&self.head) || self.tail.as_deref().is_some_and(is_expanded)
     }

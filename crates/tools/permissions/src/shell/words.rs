@@ -2,11 +2,11 @@
 
 use super::source::ends_word;
 use super::word::Word;
-use super::{Read, Reader, unclear};
+use super::{ParseResult, Reader, unsupported};
 
 impl Reader<'_, '_> {
-    /// Reads a word. There is one: the next character does not end it.
-    pub(super) fn word(&mut self) -> Read<Word> {
+    /// Parses a word. The next character must not end a word.
+    pub(super) fn word(&mut self) -> ParseResult<Word> {
         let start = self.source.position();
         let mut word = Word::default();
         while let Some(next) = self.source.next() {
@@ -33,7 +33,7 @@ impl Reader<'_, '_> {
         matches!(self.source.next(), Some('<' | '>')) && self.source.second() == Some('(')
     }
 
-    fn word_part(&mut self, next: char, word: &mut Word) -> Read<()> {
+    fn word_part(&mut self, next: char, word: &mut Word) -> ParseResult<()> {
         match next {
             '\\' => {
                 self.source.take();
@@ -63,25 +63,25 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn single_quotes(&mut self, word: &mut Word) -> Read<()> {
+    pub(super) fn single_quotes(&mut self, word: &mut Word) -> ParseResult<()> {
         self.source.take();
         word.quote();
         loop {
             match self.source.take_raw() {
                 Some('\'') => return Ok(()),
                 Some(c) => word.push(c),
-                None => return unclear("a single quote is not closed"),
+                None => return unsupported("a single quote is not closed"),
             }
         }
     }
 
-    pub(super) fn double_quotes(&mut self, word: &mut Word) -> Read<()> {
+    pub(super) fn double_quotes(&mut self, word: &mut Word) -> ParseResult<()> {
         self.source.take();
         word.quote();
         self.deeper(|reader| {
             loop {
                 match reader.source.next() {
-                    None => return unclear("a double quote is not closed"),
+                    None => return unsupported("a double quote is not closed"),
                     Some('"') => {
                         reader.source.take();
                         return Ok(());
@@ -94,7 +94,7 @@ impl Reader<'_, '_> {
                                 word.push('\\');
                                 word.push(c);
                             }
-                            None => return unclear("a double quote is not closed"),
+                            None => return unsupported("a double quote is not closed"),
                         }
                     }
                     Some('$') => reader.dollar(word, Quotes::Double)?,
@@ -109,7 +109,7 @@ impl Reader<'_, '_> {
     }
 
     /// `[`: the command of that name, a pattern, or a subscript.
-    fn bracket(&mut self, word: &mut Word) -> Read<()> {
+    fn bracket(&mut self, word: &mut Word) -> ParseResult<()> {
         self.source.take();
         let alone = word.plain() == Some("") && self.source.next().is_none_or(ends_word);
         let name = word.plain().filter(|head| is_name(head)).map(str::to_owned);
@@ -124,16 +124,16 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// A subscript may hold what ends words elsewhere: where the word ends must be beyond doubt.
-    fn subscript(&mut self, name: &str, word: &mut Word) -> Read<()> {
+    /// A subscript may contain characters that end words elsewhere, so its end must be unambiguous.
+    fn subscript(&mut self, name: &str, word: &mut Word) -> ParseResult<()> {
         let mut inside = Word::default();
         loop {
             match self.source.next() {
-                None => return unclear("a `[` is not closed"),
+                None => return unsupported("a `[` is not closed"),
                 Some(']') => break,
-                Some('[') => return unclear("there is a `[` in a subscript"),
+                Some('[') => return unsupported("there is a `[` in a subscript"),
                 Some(c) if ends_word(c) => {
-                    return unclear(format!("there is `{c}` in a subscript"));
+                    return unsupported(format!("there is `{c}` in a subscript"));
                 }
                 Some(c) => self.word_part(c, &mut inside)?,
             }
@@ -160,7 +160,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn equals(&mut self, word: &mut Word) -> Read<()> {
+    fn equals(&mut self, word: &mut Word) -> ParseResult<()> {
         self.source.take();
         let name = word.plain().map(|head| head.strip_suffix('+').unwrap_or(head));
         if let Some(name) = name.filter(|name| is_name(name)).map(str::to_owned) {
@@ -175,9 +175,9 @@ impl Reader<'_, '_> {
     }
 
     /// The values of an array.
-    fn array(&mut self, word: &mut Word) -> Read<()> {
+    fn array(&mut self, word: &mut Word) -> ParseResult<()> {
         if self.in_array {
-            return unclear("there is an array in an array");
+            return unsupported("there is an array in an array");
         }
         self.in_array = true;
         self.source.take();
@@ -186,14 +186,16 @@ impl Reader<'_, '_> {
             loop {
                 reader.line_breaks()?;
                 match reader.source.next() {
-                    None => return unclear("the values of an array are not closed"),
+                    None => return unsupported("the values of an array are not closed"),
                     Some(')') => {
                         reader.source.take();
                         reader.in_array = false;
                         return Ok(());
                     }
                     Some(c) if ends_word(c) && !reader.at_process() => {
-                        return unclear(format!("there is `{c}` between the values of an array"));
+                        return unsupported(format!(
+                            "there is `{c}` between the values of an array"
+                        ));
                     }
                     Some('[') => {
                         reader.source.take();
@@ -211,10 +213,10 @@ impl Reader<'_, '_> {
     }
 }
 
-/// What is around an expansion.
+/// Quotes around an expansion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quotes {
-    /// Nothing: what it expands to is split into words.
+    /// No quotes: bash splits the result into words.
     None,
     /// Double quotes, or a here-document.
     Double,

@@ -95,7 +95,7 @@ deny = [
 }
 
 #[test]
-fn the_reason_of_a_rule_is_told() {
+fn the_reason_of_a_rule_is_shown() {
     use crate::world::judge;
     let gate = try_gate("deny = [{ rule = \"bash(rm *)\", reason = \"use git clean\" }]", true);
     let verdict = judge(&gate.unwrap(), "bash", r#"{"command":"rm x"}"#, &[]);

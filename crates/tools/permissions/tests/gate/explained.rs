@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::world::{explain, gate};
 
 #[test]
-fn every_command_and_file_that_was_seen_is_told_of() {
+fn the_explanation_lists_every_command_and_file() {
     let gate =
         gate("allow = [\"bash(git *)\"]\nask = [\"bash(git push *)\"]\ndeny = [\"write(.env)\"]");
     let script = "timeout 5 git status && sh -c 'git push' > .env; make $(ls)";

@@ -1,4 +1,4 @@
-//! What somebody allowed when asked: for the task, or always.
+//! Rules that a user approved: for the task, or always.
 
 use antiphon_core::port::Verdict;
 use antiphon_permissions::Decision::{self, Allow, Ask, Deny};
@@ -85,7 +85,7 @@ fn a_grant_lifts_a_question_only_as_far_as_it_says() {
         (Allow, "cargo build", &["*"]),
         (Ask, "cargo build", &["bash(cargo test *)"]),
         (Ask, "cargo build", &["not a rule ("]),
-        // A doubt is lifted by the program's name, or by the very text, or for the whole tool.
+        // A warning is overridden by the program's name, or by the very text, or for the whole tool.
         (Ask, "source x", &["bash(*)"]),
         (Allow, "source x", &["bash(source x)"]),
         (Ask, "sudo cargo build", &["bash(cargo build *)"]),
@@ -136,8 +136,8 @@ fn a_question_says_what_led_to_it_and_what_would_answer_it() {
     );
     assert_eq!(
         reason("git push"),
-        "`git push`: the rule `bash(git push *)` asks. Where nobody can be asked it does not run, \
-         unless `bash(git push *)` is taken out of the permissions; whoever is asked can allow \
+        "`git push`: the rule `bash(git push *)` asks. Without an approver it does not run, \
+         unless `bash(git push *)` is removed from the permissions; an approver can allow \
          `bash(git push *)`."
     );
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Those who work for others are allowed less.
+//! A child agent is allowed less than its parent.
 
 use antiphon_permissions::Decision::{Allow, Ask, Deny};
 use antiphon_permissions::Limits;
@@ -36,7 +36,7 @@ fn narrowing_takes_away_and_never_gives() {
 }
 
 #[test]
-fn what_was_granted_holds_for_those_who_are_narrowed_too() {
+fn grants_apply_to_narrowed_gates() {
     let parent = gate("");
     let child = parent.narrowed(&limits("deny = [\"bash(rm *)\"]")).unwrap();
     assert_eq!(explain(&child, "mcp__a__b", "{}", &[]).decision(), Ask);

@@ -126,7 +126,7 @@ proptest! {
     }
 
     #[test]
-    fn who_is_narrowed_is_never_allowed_more(
+    fn a_narrowed_gate_never_allows_more(
         parent in config(), child in limits(), grandchild in limits(), call in call(),
         sandboxed in any::<bool>(), granted in prop::collection::vec(rule(), 0..3),
     ) {

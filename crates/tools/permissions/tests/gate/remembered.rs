@@ -121,7 +121,7 @@ async fn rules_that_cannot_be_kept_are_refused_with_what_to_do() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn those_who_remember_at_the_same_time_lose_nothing_of_each_other() {
+async fn concurrent_gates_lose_no_remembered_rules() {
     let (_folder, file) = world();
     let mut tasks = tokio::task::JoinSet::new();
     for writer in 0..8 {

@@ -1,4 +1,4 @@
-//! Scripts as people and models write them: whoever cannot read them asks too often.
+//! Scripts as users and models write them: a gate that cannot parse them asks too often.
 
 use serde_json::json;
 

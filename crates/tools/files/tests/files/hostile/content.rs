@@ -95,7 +95,7 @@ pub(crate) fn writing() -> Vec<Case> {
             .given(crlf)
             .after_reading("w.txt")
             .says("lines ended with CRLF before"),
-        writes("a file nobody may write", "a.txt", "x")
+        writes("a read-only file", "a.txt", "x")
             .given(|world| {
                 let locked = std::fs::Permissions::from_mode(0o444);
                 std::fs::set_permissions(world.path("a.txt"), locked).unwrap();

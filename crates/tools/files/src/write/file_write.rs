@@ -1,4 +1,4 @@
-//! One file being written.
+//! Writes one file.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -8,23 +8,23 @@ use antiphon_core::{TaskId, ToolResult};
 use super::FILE_BYTES_MAX;
 use crate::edit::Diff;
 use crate::read_tracker::{FileVersion, ReadTracker};
-use crate::workspace::{Found, Identity, Place, Replaced, Shown, Workspace};
+use crate::workspace::{DisplayPath, Identity, OpenedPath, ReplacedFile, Workspace, WriteTarget};
 use antiphon_toolbox::{Stop, Stopped};
 
-pub(super) struct Writing {
+pub(super) struct FileWrite {
     pub(super) workspace: Arc<Workspace>,
     pub(super) reads: Arc<ReadTracker>,
     pub(super) task_id: TaskId,
 }
 
-/// What is there already.
-struct Old {
+/// The file before the write.
+struct ExistingFile {
     identity: Identity,
-    /// Unless it is too large to be looked at.
+    /// Absent if the file is too large to read.
     contents: Option<Vec<u8>>,
 }
 
-impl Writing {
+impl FileWrite {
     pub(super) fn write(
         &self,
         path: &str,
@@ -36,8 +36,8 @@ impl Writing {
             Ok(place) => place,
             Err(error) => return Ok(ToolResult::failed(error.to_string())),
         };
-        let name = Shown(self.workspace.name_of(place.path())).to_string();
-        let old = match place.existing().map(Old::read).transpose() {
+        let name = DisplayPath(self.workspace.name_of(place.path())).to_string();
+        let old = match place.existing().map(ExistingFile::read).transpose() {
             Ok(old) => old,
             Err(error) => {
                 return Ok(ToolResult::failed(format!(
@@ -65,13 +65,13 @@ impl Writing {
         }
     }
 
-    fn note(&self, place: &Place<'_>, identity: Identity, content: &str) {
+    fn note(&self, place: &WriteTarget<'_>, identity: Identity, content: &str) {
         let fingerprint = Some(self.reads.fingerprint_of(content.as_bytes()));
         self.reads.note(&self.task_id, place.path(), FileVersion { identity, fingerprint });
     }
 
-    /// Whether this task has seen the file as it is.
-    fn check_seen(&self, place: &Place<'_>, old: &Old) -> Result<(), &'static str> {
+    /// Whether this task has read the current version.
+    fn check_seen(&self, place: &WriteTarget<'_>, old: &ExistingFile) -> Result<(), &'static str> {
         let Some(version) = self.reads.last(&self.task_id, place.path()) else {
             return Err("exists, and this task has not read it: read it first, then write, or \
                         change a part of it with edit");
@@ -84,8 +84,8 @@ impl Writing {
     }
 }
 
-impl Old {
-    fn read(found: &Found) -> std::io::Result<Self> {
+impl ExistingFile {
+    fn read(found: &OpenedPath) -> std::io::Result<Self> {
         let file = found.open()?;
         let identity = Identity::of_file(&file)?;
         if found.size() > FILE_BYTES_MAX as u64 {
@@ -97,7 +97,12 @@ impl Old {
     }
 }
 
-fn report(name: &str, old: Option<&Old>, content: &str, replaced: &Replaced) -> String {
+fn report(
+    name: &str,
+    old: Option<&ExistingFile>,
+    content: &str,
+    replaced: &ReplacedFile,
+) -> String {
     let lines = content.lines().count();
     let did = if old.is_some() { "Overwrote" } else { "Created" };
     let mut report = format!("{did} {name}: {} bytes, {lines} lines.\n", content.len());

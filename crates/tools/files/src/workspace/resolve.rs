@@ -1,4 +1,4 @@
-//! Finding what a path leads to, and whether it may be accessed.
+//! Resolves paths and checks access to them.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -7,42 +7,42 @@ use rustix::fs::{CWD, Mode as Bits, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
 use super::root::Root;
-use super::{Access, Found, Mode, PathError, Workspace, protected};
+use super::{Access, Mode, OpenedPath, PathError, Workspace, protected};
 
-/// How often the kernel is asked again when folders are renamed while it looks.
+/// Most retries when folders are renamed during a lookup.
 const TRIES_MAX: u32 = 32;
 
 /// Names looked at for one that is similar.
 const NAMES_MAX: usize = 2_000;
 
 impl Workspace {
-    /// Finds what `path` leads to, following symlinks as far as they stay within bounds.
-    pub(super) fn find(&self, path: &Path, access: Access) -> Result<Found, PathError> {
+    /// Opens the target of `path`. Follows symlinks that stay within bounds.
+    pub(super) fn find(&self, path: &Path, access: Access) -> Result<OpenedPath, PathError> {
         let descriptor = match self.mode {
             Mode::Full => {
                 let from = self.roots[0].folder();
                 open(from, path, ResolveFlags::NO_MAGICLINKS)
-                    .map_err(|e| PathError::said(path, e))?
+                    .map_err(|e| PathError::from_errno(path, e))?
             }
             Mode::ReadOnly | Mode::Workspace => self.open_beneath_a_root(path, access)?,
         };
-        Found::new(descriptor, path)
+        OpenedPath::new(descriptor, path)
     }
 
-    /// Whether what was found may be accessed: it is where it should be, and not protected.
-    pub(super) fn may(&self, found: &Found, access: Access) -> Result<(), PathError> {
-        self.may_at(found.path(), access)
+    /// Checks that an opened path is within bounds and not protected.
+    pub(super) fn check_access(&self, found: &OpenedPath, access: Access) -> Result<(), PathError> {
+        self.check_access_at(found.path(), access)
     }
 
-    /// Whether `real`, a path without symlinks, may be accessed.
-    pub(super) fn may_at(&self, real: &Path, access: Access) -> Result<(), PathError> {
+    /// Checks access to `real`, a path without symlinks.
+    pub(super) fn check_access_at(&self, real: &Path, access: Access) -> Result<(), PathError> {
         let root = self.root_of(real, access);
         let (folder, beneath) = match (&root, self.mode) {
             (Some((root, beneath)), _) => (root.folder(), beneath.as_path()),
             (None, Mode::Full) => (CWD, real),
             (None, Mode::ReadOnly | Mode::Workspace) => return Err(self.outside(real, access)),
         };
-        match protected::forbidding(&self.protected, folder, beneath, access) {
+        match protected::forbidden_by(&self.protected, folder, beneath, access) {
             None => Ok(()),
             Some(name) => {
                 let (path, name) = (real.to_owned(), name.to_owned());
@@ -61,7 +61,7 @@ impl Workspace {
             (None, Mode::Full) => open(CWD, real, ResolveFlags::NO_SYMLINKS),
             (None, Mode::ReadOnly | Mode::Workspace) => return Err(self.outside(real, access)),
         };
-        opened.map_err(|error| PathError::said(real, error))
+        opened.map_err(|error| PathError::from_errno(real, error))
     }
 
     fn open_beneath_a_root(&self, path: &Path, access: Access) -> Result<OwnedFd, PathError> {
@@ -74,7 +74,7 @@ impl Workspace {
             match open(root.folder(), rest, ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS) {
                 Ok(descriptor) => return Ok(descriptor),
                 Err(Errno::XDEV) => {}
-                Err(error) => return Err(PathError::said(path, error)),
+                Err(error) => return Err(PathError::from_errno(path, error)),
             }
         }
         // It leaves its root, but may come back to it or to another. This is only a guess at
@@ -94,12 +94,12 @@ impl Workspace {
         candidates.min_by_key(|(_, rest)| rest.components().count())
     }
 
-    /// Something with a similar name in the folder where `path` should have been.
-    pub(super) fn near(&self, path: &Path) -> Option<PathBuf> {
+    /// A path with a similar name in the folder of `path`.
+    pub(super) fn similar_name(&self, path: &Path) -> Option<PathBuf> {
         let name = path.file_name()?.to_str()?;
         let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let folder = self.find(folder.unwrap_or(Path::new(".")), Access::Read).ok()?;
-        self.may(&folder, Access::Read).ok()?;
+        self.check_access(&folder, Access::Read).ok()?;
         let entries = folder.entries(NAMES_MAX).ok()?;
         let names: Vec<&str> = entries.iter().filter_map(|(name, _)| name.to_str()).collect();
         let close = similar::get_close_matches(name, &names, 1, 0.7);

@@ -1,4 +1,4 @@
-//! Where a search begins.
+//! The file or folder a search starts at.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -9,26 +9,26 @@ use crate::workspace::{Kind, Workspace};
 
 /// A file or folder to search.
 #[derive(Debug)]
-pub(crate) struct Place {
-    pub(crate) what: What,
-    /// As it is shown: from the working folder, where it is beneath it. Empty for that itself.
+pub(crate) struct SearchStart {
+    pub(crate) what: StartKind,
+    /// Path for display: relative to the working folder if beneath it; empty for that folder.
     pub(crate) name: RelPath,
-    /// Where it really is.
+    /// Real path.
     pub(crate) real: PathBuf,
-    /// The folder up to which rules count even outside of a repository.
+    /// The outermost folder whose ignore rules apply outside of a repository.
     pub(crate) root: PathBuf,
 }
 
 #[derive(Debug)]
-pub(crate) enum What {
+pub(crate) enum StartKind {
     File(File),
     Folder(Folder),
 }
 
-impl Place {
-    /// Finds what a call's `path` means; an error is a sentence for the model.
+impl SearchStart {
+    /// Resolves the `path` of a call. The error is a text for the model.
     pub(crate) fn find(workspace: &Workspace, path: Option<&str>) -> Result<Self, String> {
-        let found = workspace.look(path.unwrap_or(".")).map_err(|error| error.to_string())?;
+        let found = workspace.open_path(path.unwrap_or(".")).map_err(|error| error.to_string())?;
         let name = workspace.name_of(found.path());
         let never = |part: &Path| NEVER_ENTERED.iter().find(|never| part == Path::new(never));
         if let Some(never) = name.iter().find_map(|part| never(Path::new(part))) {
@@ -40,8 +40,8 @@ impl Place {
         let root = workspace.working_folder();
         Ok(Self {
             what: match found.kind() {
-                Kind::File => What::File(opened),
-                Kind::Folder => What::Folder(Folder::from(opened)),
+                Kind::File => StartKind::File(opened),
+                Kind::Folder => StartKind::Folder(Folder::from(opened)),
             },
             name: RelPath::from(if name == Path::new(".") { Path::new("") } else { name }),
             real: found.path().to_owned(),

@@ -1,37 +1,37 @@
-//! How fast a server may talk. One that talks faster is read more slowly: its own pipe fills up and
-//! it waits.
+//! Limits how fast messages of a server are read. The pipe of a faster server fills up and the
+//! server waits.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Messages a server may send in a second, on average.
+/// Messages a server may send per second, on average.
 pub const MESSAGES_PER_SECOND_MAX: u32 = 2000;
 
-/// Messages it may send at once.
+/// Messages a server may send in one burst.
 pub const MESSAGES_BURST_MAX: u32 = 4000;
 
-/// A bucket of tokens.
+/// A token bucket.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(crate) struct RateLimiter {
     per_second: f64,
     burst: f64,
     tokens: f64,
     filled: Instant,
 }
 
-impl Pace {
+impl RateLimiter {
     pub(crate) fn new(per_second: u32, burst: u32) -> Self {
         let burst = f64::from(burst);
         Self { per_second: f64::from(per_second), burst, tokens: burst, filled: Instant::now() }
     }
 
-    pub(crate) fn of_messages() -> Self {
+    pub(crate) fn for_messages() -> Self {
         Self::new(MESSAGES_PER_SECOND_MAX, MESSAGES_BURST_MAX)
     }
 
-    /// Takes `amount`, at most a burst. If that is not there yet, nothing is taken and the answer
-    /// is how long to wait before asking again.
+    /// Takes `amount` tokens, at most a burst. If there are not enough, takes none and returns how
+    /// long to wait before the next attempt.
     pub(crate) fn take(&mut self, amount: u32) -> Result<(), Duration> {
         let now = Instant::now();
         let grown = now.duration_since(self.filled).as_secs_f64() * self.per_second;
@@ -46,8 +46,8 @@ impl Pace {
         Err(wait.max(Duration::from_millis(1)))
     }
 
-    /// Takes `amount` when it is there.
-    pub(crate) async fn taken(&mut self, amount: u32) {
+    /// Takes `amount` tokens; waits until there are enough.
+    pub(crate) async fn acquire(&mut self, amount: u32) {
         while let Err(wait) = self.take(amount) {
             tokio::time::sleep(wait).await;
         }
@@ -60,14 +60,14 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_burst_is_free_and_then_the_pace_holds() {
-        let mut pace = Pace::new(100, 10);
+        let mut rate_limiter = RateLimiter::new(100, 10);
         let start = Instant::now();
         for _ in 0..10 {
-            pace.taken(1).await;
+            rate_limiter.acquire(1).await;
         }
         assert_eq!(start.elapsed(), Duration::ZERO);
         for _ in 0..100 {
-            pace.taken(1).await;
+            rate_limiter.acquire(1).await;
         }
         let took = start.elapsed();
         assert!((0.95..1.2).contains(&took.as_secs_f64()), "{took:?}");

@@ -1,4 +1,4 @@
-//! A path as a model gives it.
+//! Parses a path from a model.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use super::PathError;
 /// Longest path, in bytes. The system counts one more, for the end.
 pub const PATH_BYTES_MAX: usize = 4095;
 
-/// Takes a path that could exist.
+/// Rejects paths that cannot exist.
 pub(super) fn parse(path: &str) -> Result<PathBuf, PathError> {
     if path.is_empty() {
         return Err(PathError::Empty);

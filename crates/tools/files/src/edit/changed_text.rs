@@ -1,4 +1,4 @@
-//! What the changes make of a text.
+//! Applies changes to a text, as parts for writing and as a diff.
 
 use super::diff::{CONTEXT_LINES, Diff, line_end_after, line_start_before};
 use super::matching::Change;
@@ -16,7 +16,7 @@ pub(super) fn parts<'a>(body: &'a [u8], changes: &'a [Change]) -> Vec<&'a [u8]> 
     parts
 }
 
-/// What the changes are, as a diff: only the lines around them are compared.
+/// The changes as a diff. Compares only the lines around each change.
 pub(super) fn diff(body: &[u8], changes: &[Change]) -> Diff {
     let mut diff = Diff::default();
     let (mut old_line, mut new_line, mut from) = (0, 0, 0);

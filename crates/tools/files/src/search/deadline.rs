@@ -1,29 +1,29 @@
-//! When to end a search.
+//! Ends a search at a stop request or a time limit.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use antiphon_toolbox::Stop;
 
-/// Longest that a search takes. It shows what it found until then, and says so.
+/// Time limit of a search. The result then shows the matches so far, and says so.
 pub(crate) const SEARCH_SECONDS_MAX: u64 = 60;
 
-/// Asked again and again by whoever searches.
+/// The search polls it between files.
 #[derive(Debug)]
-pub(crate) struct Watch<'a> {
+pub(crate) struct Deadline<'a> {
     stop: &'a Stop,
     ends: Instant,
     late: AtomicBool,
 }
 
-impl<'a> Watch<'a> {
-    /// From now on.
+impl<'a> Deadline<'a> {
+    /// Starts the time limit now.
     pub(crate) fn new(stop: &'a Stop) -> Self {
         let ends = Instant::now() + Duration::from_secs(SEARCH_SECONDS_MAX);
         Self { stop, ends, late: AtomicBool::new(false) }
     }
 
-    /// Whether to go no further.
+    /// Whether the search has to stop.
     pub(crate) fn is_over(&self) -> bool {
         if self.stop.is_requested() {
             return true;
@@ -35,11 +35,11 @@ impl<'a> Watch<'a> {
         late
     }
 
-    /// What to say of a search that took too long.
-    pub(crate) fn told(&self) -> Option<String> {
-        let told = format!(
+    /// Remark about a search that reached the time limit.
+    pub(crate) fn remarks(&self) -> Option<String> {
+        let remarks = format!(
             "[stopped after {SEARCH_SECONDS_MAX} seconds, before everything was seen: narrow `path`]"
         );
-        self.late.load(Ordering::Relaxed).then_some(told)
+        self.late.load(Ordering::Relaxed).then_some(remarks)
     }
 }

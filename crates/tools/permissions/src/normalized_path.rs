@@ -1,25 +1,25 @@
-//! Paths as they are written, without a look at the disk.
+//! Lexical paths. Nothing here reads the disk.
 //!
-//! A rule is compared with whole components of a path from which `.`, `..` and doubled slashes
-//! are gone. Links are the tools' matter: they resolve beneath the workspace.
+//! Rules match whole components of a path without `.`, `..` and doubled slashes. The tools
+//! resolve symbolic links beneath the workspace.
 
-/// Folders that no tool writes to, whatever the rules say: whoever writes there decides what
-/// runs next, or what is allowed.
+/// Folders that no tool writes to, whatever the rules say: their files decide which programs run
+/// next, or what the gate allows.
 pub const PROTECTED: [&str; 3] = [".git", ".antiphon", ".ideai"];
 
-/// A path in its shortest form.
+/// A path without `.`, `..` and doubled slashes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
-    /// From the root of the file system.
+pub(crate) struct NormalizedPath {
+    /// The absolute path.
     pub(crate) absolute: String,
-    /// From the workspace, if it is inside; the workspace itself is `.`.
+    /// The path relative to the workspace, if it is inside; the workspace itself is `.`.
     pub(crate) relative: Option<String>,
 }
 
-impl Place {
-    /// What `path` is when it is read in `base`; `root` is absolute and in its shortest form.
+impl NormalizedPath {
+    /// Resolves `path` from the folder `base`; `root` is absolute and normalized.
     pub(crate) fn of(root: &str, base: &str, path: &str) -> Self {
-        let absolute = shortest(&join(root, &join(base, path)));
+        let absolute = normalize(&join(root, &join(base, path)));
         let relative = if absolute == root {
             Some(".".to_owned())
         } else if root == "/" {
@@ -30,13 +30,12 @@ impl Place {
         Self { absolute, relative }
     }
 
-    /// The shortest way to say it.
+    /// The relative path if there is one, otherwise the absolute path.
     pub(crate) fn shown(&self) -> &str {
         self.relative.as_deref().unwrap_or(&self.absolute)
     }
 
-    /// The protected folder that it is, or is in. Case does not count: on some file systems it
-    /// makes no difference.
+    /// The protected folder that contains the path. Ignores case, because some file systems do.
     pub(crate) fn protected(&self) -> Option<&'static str> {
         let path = self.relative.as_deref().unwrap_or(&self.absolute);
         path.split('/').find_map(|part| {
@@ -44,7 +43,7 @@ impl Place {
         })
     }
 
-    /// Whether it is a file of the system that takes or gives bytes and keeps nothing.
+    /// Whether the path is a system stream that stores nothing, such as `/dev/null`.
     pub(crate) fn is_stream(&self) -> bool {
         const STREAMS: [&str; 7] = [
             "/dev/null",
@@ -61,7 +60,7 @@ impl Place {
     }
 }
 
-/// `path` as seen from `base`.
+/// Joins `path` to `base`. An absolute `path` stays as it is.
 pub(crate) fn join(base: &str, path: &str) -> String {
     if path.starts_with('/') || base.is_empty() {
         path.to_owned()
@@ -71,7 +70,7 @@ pub(crate) fn join(base: &str, path: &str) -> String {
 }
 
 /// An absolute path without `.`, `..` and doubled slashes.
-pub(crate) fn shortest(path: &str) -> String {
+pub(crate) fn normalize(path: &str) -> String {
     let mut parts = Vec::new();
     for part in path.split('/') {
         match part {
@@ -85,11 +84,11 @@ pub(crate) fn shortest(path: &str) -> String {
     format!("/{}", parts.join("/"))
 }
 
-/// A relative path, or an absolute one, without `.` and doubled slashes, and without `..` where
-/// something is before it. Used for patterns.
-pub(crate) fn tidy(path: &str) -> Option<String> {
+/// Removes `.` and doubled slashes from a path, and `..` where a component precedes it. For
+/// patterns.
+pub(crate) fn normalize_pattern(path: &str) -> Option<String> {
     if path.starts_with('/') {
-        return Some(shortest(path));
+        return Some(normalize(path));
     }
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {

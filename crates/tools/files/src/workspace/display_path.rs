@@ -1,15 +1,15 @@
-//! A path as a model and a person get to see it.
+//! Formats paths for models and users.
 
 use std::fmt::{self, Write};
 use std::path::Path;
 
 use antiphon_core::visible;
 
-/// Shows a path in backticks. What cannot be seen is shown as an escape, so that two paths that
-/// differ look different.
-pub(crate) struct Shown<'a>(pub(crate) &'a Path);
+/// Displays a path in backticks. Escapes invisible characters, so that different paths look
+/// different.
+pub(crate) struct DisplayPath<'a>(pub(crate) &'a Path);
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for DisplayPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_char('`')?;
         for c in self.0.to_string_lossy().chars() {

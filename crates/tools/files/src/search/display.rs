@@ -1,5 +1,4 @@
-//! Names and lines as they are shown: always text, on one line, with nothing in it that moves a
-//! cursor or hides.
+//! Formats names and lines for display: one line of text, without control or hidden characters.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -7,10 +6,10 @@ use std::fmt::Write as _;
 /// Longest line that is shown whole.
 pub(crate) const LINE_CHARS_MAX: usize = 500;
 
-/// How much of a longer line is shown before what it is shown for.
+/// How much of a longer line is shown before the match.
 const LEAD_CHARS: usize = 100;
 
-/// A path as it is shown.
+/// A path for display.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ShownPath {
     pub(crate) text: String,
@@ -23,7 +22,7 @@ pub(crate) struct ShownPath {
 pub(crate) fn shown_path(path: &[u8]) -> ShownPath {
     let whole = String::from_utf8_lossy(path);
     let is_lossy = matches!(whole, Cow::Owned(_));
-    let shown = escaped(&whole, |character| character == '\t' || is_unseen(character));
+    let shown = escaped(&whole, |character| character == '\t' || is_hidden(character));
     let is_escaped = matches!(shown, Cow::Owned(_));
     let text = if path.is_empty() { ".".to_owned() } else { shown.into_owned() };
     ShownPath { text, is_escaped, is_lossy }
@@ -34,7 +33,7 @@ pub(crate) fn cut_around(line: &[u8], at: usize) -> String {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if line.len() <= LINE_CHARS_MAX {
-        return escaped(&String::from_utf8_lossy(line), is_unseen).into_owned();
+        return escaped(&String::from_utf8_lossy(line), is_hidden).into_owned();
     }
     // A character has at most four bytes.
     let at = boundary(line, at.min(line.len()));
@@ -43,8 +42,8 @@ pub(crate) fn cut_around(line: &[u8], at: usize) -> String {
     let before = String::from_utf8_lossy(&line[from..at]);
     let after = String::from_utf8_lossy(&line[at..to]);
 
-    let room = LINE_CHARS_MAX - LEAD_CHARS;
-    let lead = LINE_CHARS_MAX - after.chars().take(room).count();
+    let budget = LINE_CHARS_MAX - LEAD_CHARS;
+    let lead = LINE_CHARS_MAX - after.chars().take(budget).count();
     let skipped = before.chars().count().saturating_sub(lead);
     let mut kept: String = before.chars().skip(skipped).collect();
     let left = LINE_CHARS_MAX - kept.chars().count();
@@ -54,14 +53,14 @@ pub(crate) fn cut_around(line: &[u8], at: usize) -> String {
     if from > 0 || skipped > 0 {
         shown.push('…');
     }
-    shown.push_str(&escaped(&kept, is_unseen));
+    shown.push_str(&escaped(&kept, is_hidden));
     if to < line.len() || after.chars().nth(left).is_some() {
         shown.push('…');
     }
     shown
 }
 
-/// A number as people read it: `1,532`.
+/// A number with thousands separators: `1,532`.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
@@ -98,7 +97,7 @@ fn escaped(text: &str, needs_it: impl Fn(char) -> bool) -> Cow<'_, str> {
 
 /// Control characters, and what turns or hides text: marks of direction, separators of lines,
 /// tags.
-fn is_unseen(character: char) -> bool {
+fn is_hidden(character: char) -> bool {
     match character {
         '\t' => false,
         '\u{61c}'

@@ -1,27 +1,27 @@
-//! A tool as its server offers it, reduced to what is used of it. It can be written down.
+//! A tool from a server's list, reduced to the fields in use. Serializable for the cache.
 
 use rmcp::model;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// One tool of a server's list.
+/// One tool from the list of a server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Offer {
-    /// What the server calls it.
+pub(crate) struct ListedTool {
+    /// Name on the server.
     pub(crate) name: String,
-    /// What it does, in the server's words.
+    /// Description from the server.
     pub(crate) description: String,
-    /// What it takes.
+    /// JSON Schema of the arguments.
     pub(crate) schema: Map<String, Value>,
-    /// The server says that it changes nothing.
+    /// The server declares that the tool changes nothing.
     #[serde(default)]
     pub(crate) read_only: bool,
-    /// The server says that twice is the same as once.
+    /// The server declares that calling the tool twice has the effect of calling it once.
     #[serde(default)]
     pub(crate) idempotent: bool,
 }
 
-impl From<model::Tool> for Offer {
+impl From<model::Tool> for ListedTool {
     fn from(tool: model::Tool) -> Self {
         let annotations = tool.annotations.unwrap_or_default();
         let description = tool.description.map(String::from).filter(|text| !text.trim().is_empty());

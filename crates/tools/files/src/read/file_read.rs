@@ -1,4 +1,4 @@
-//! One look at a file or a folder.
+//! Reads one file or folder.
 
 use std::fmt::Write;
 use std::fs::File;
@@ -12,20 +12,20 @@ use antiphon_core::{IMAGE_BYTES_MAX, ImageBlock, InputBlock, TaskId, ToolResult}
 use super::notes::{self, Text};
 use super::{Contents, SAMPLE_BYTES_MAX, recognize};
 use crate::read_tracker::{FileVersion, ReadTracker};
-use crate::workspace::{Found, Identity, Kind, Shown, Workspace};
+use crate::workspace::{DisplayPath, Identity, Kind, OpenedPath, Workspace};
 use antiphon_toolbox::paging::{COUNTED_BYTES_MAX, Overlong, Rows, ScanError, scan};
 use antiphon_toolbox::{Stop, Stopped};
 
-/// Names that are listed of a folder.
+/// Most names listed of a folder.
 pub const FOLDER_ENTRIES_MAX: usize = 500;
 
-/// Entries of a folder that are looked at: of a larger one not all are counted.
+/// Most entries of a folder that are counted.
 const FOLDER_LOOKED_AT_MAX: usize = 10_000;
 
 /// Bytes of a binary file that are shown.
 const BINARY_SHOWN_BYTES: usize = 16;
 
-pub(super) struct Reading {
+pub(super) struct FileRead {
     pub(super) workspace: Arc<Workspace>,
     pub(super) reads: Arc<ReadTracker>,
     pub(super) task_id: TaskId,
@@ -35,10 +35,10 @@ pub(super) struct Reading {
     pub(super) limit: u64,
 }
 
-impl Reading {
+impl FileRead {
     pub(super) fn read(&self, path: &str, stop: &Stop) -> Result<ToolResult, Stopped> {
         stop.check()?;
-        let found = match self.workspace.look(path) {
+        let found = match self.workspace.open_path(path) {
             Ok(found) => found,
             Err(error) => return Ok(ToolResult::failed(error.to_string())),
         };
@@ -51,15 +51,15 @@ impl Reading {
             Ok(result) => Ok(result),
             Err(ScanError::Stopped) => Err(Stopped),
             Err(ScanError::Io(error)) => {
-                let name = Shown(name);
+                let name = DisplayPath(name);
                 Ok(ToolResult::failed(format!("{name} cannot be read: {error}. Tell the user.")))
             }
         }
     }
 
-    fn show(&self, found: &Found, name: &Path, stop: &Stop) -> Result<ToolResult, ScanError> {
+    fn show(&self, found: &OpenedPath, name: &Path, stop: &Stop) -> Result<ToolResult, ScanError> {
         let mut file = found.open()?;
-        // Looked at before it is read: what changes while we read is a change since we read it.
+        // Taken before reading, so that a change during the read counts as a later change.
         let identity = Identity::of_file(&file)?;
         let head = head_of(&mut file, SAMPLE_BYTES_MAX)?;
         let mut fingerprint = None;
@@ -68,7 +68,7 @@ impl Reading {
             Contents::Binary(what) => ToolResult::text(binary(what, name, found.size(), &head)),
             Contents::Text(encoding, certainty) => {
                 let mut rows = Rows::new(self.first, self.limit, Overlong::Cut);
-                // Of a file too large to be written anyway the identity will do.
+                // A file too large to be written needs no hash; its identity is enough.
                 let is_small = found.size() <= COUNTED_BYTES_MAX;
                 let mut hasher = is_small.then(|| self.reads.fingerprint());
                 let raw = |raw: &[u8]| hasher.iter_mut().for_each(|hasher| hasher.write(raw));
@@ -98,7 +98,7 @@ fn image(
     mut data: Vec<u8>,
     file: File,
 ) -> io::Result<ToolResult> {
-    let name = Shown(name);
+    let name = DisplayPath(name);
     let most = IMAGE_BYTES_MAX as u64 + 1;
     file.take(most.saturating_sub(data.len() as u64)).read_to_end(&mut data)?;
     match ImageBlock::new(mime, data) {
@@ -125,11 +125,11 @@ fn binary(what: &str, name: &Path, size: u64, head: &[u8]) -> String {
     format!(
         "{} is not text but {what}: {size} bytes, not shown. It begins with{bytes}. Use a program \
          made for it to look inside.",
-        Shown(name)
+        DisplayPath(name)
     )
 }
 
-fn list(found: &Found, name: &Path) -> io::Result<ToolResult> {
+fn list(found: &OpenedPath, name: &Path) -> io::Result<ToolResult> {
     let mut entries = found.entries(FOLDER_LOOKED_AT_MAX)?;
     entries.sort();
     let count = match entries.len() {
@@ -137,9 +137,9 @@ fn list(found: &Found, name: &Path) -> io::Result<ToolResult> {
         1 => "1 entry".to_owned(),
         count => format!("{count} entries"),
     };
-    let mut text = format!("{} is a folder with {count}:\n", Shown(name));
+    let mut text = format!("{} is a folder with {count}:\n", DisplayPath(name));
     for (entry, is_folder) in entries.iter().take(FOLDER_ENTRIES_MAX) {
-        let shown = Shown(Path::new(entry)).to_string();
+        let shown = DisplayPath(Path::new(entry)).to_string();
         text.push_str(shown.trim_matches('`'));
         text.push_str(if *is_folder { "/\n" } else { "\n" });
     }

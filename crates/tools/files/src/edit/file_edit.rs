@@ -1,4 +1,4 @@
-//! One file being edited.
+//! Edits one file.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -7,24 +7,24 @@ use std::sync::Arc;
 use antiphon_core::{TaskId, ToolResult};
 
 use super::Edit;
-use super::applied::{diff, parts};
+use super::changed_text::{diff, parts};
 use super::document::{Document, Form};
 use super::matching::{Change, changes, line_of};
 use crate::read_tracker::{FileVersion, ReadTracker};
-use crate::workspace::{Found, Identity, Place, Replaced, Shown, Workspace};
+use crate::workspace::{DisplayPath, Identity, OpenedPath, ReplacedFile, Workspace, WriteTarget};
 use crate::write::FILE_BYTES_MAX;
 use antiphon_toolbox::{Stop, Stopped};
 
 /// Lines named in the result.
 const LINES_NAMED_MAX: usize = 10;
 
-pub(super) struct Editing {
+pub(super) struct FileEdit {
     pub(super) workspace: Arc<Workspace>,
     pub(super) reads: Arc<ReadTracker>,
     pub(super) task_id: TaskId,
 }
 
-impl Editing {
+impl FileEdit {
     pub(super) fn edit(
         &self,
         path: &str,
@@ -36,7 +36,7 @@ impl Editing {
             Ok(place) => place,
             Err(error) => return Ok(ToolResult::failed(error.to_string())),
         };
-        let name = Shown(self.workspace.name_of(place.path())).to_string();
+        let name = DisplayPath(self.workspace.name_of(place.path())).to_string();
         let failed =
             |reason: &str| Ok(ToolResult::failed(format!("{name} was not changed: {reason}")));
         let Some(found) = place.existing() else {
@@ -63,15 +63,21 @@ impl Editing {
         let parts: Vec<&[u8]> = parts.iter().map(Cow::as_ref).collect();
         match place.replace(&parts, Some(identity)) {
             Ok(replaced) => {
-                self.follow(&place, identity, &contents, &replaced);
+                self.record_version(&place, identity, &contents, &replaced);
                 Ok(ToolResult::text(report(&name, &document, &changes, &replaced)))
             }
             Err(error) => failed(&error.to_string()),
         }
     }
 
-    /// A task that had seen the file as it was knows it as it is now.
-    fn follow(&self, place: &Place<'_>, before: Identity, contents: &[u8], now: &Replaced) {
+    /// Records the new version for a task that had read the version before.
+    fn record_version(
+        &self,
+        place: &WriteTarget<'_>,
+        before: Identity,
+        contents: &[u8],
+        now: &ReplacedFile,
+    ) {
         let Some(version) = self.reads.last(&self.task_id, place.path()) else {
             return;
         };
@@ -86,7 +92,7 @@ impl Editing {
     }
 }
 
-fn read(found: &Found) -> Result<(Identity, Vec<u8>), String> {
+fn read(found: &OpenedPath) -> Result<(Identity, Vec<u8>), String> {
     let unreadable = |error| format!("it cannot be read: {error}.");
     let too_large =
         || format!("it has more than {FILE_BYTES_MAX} bytes: use a program made for large files.");
@@ -100,7 +106,7 @@ fn read(found: &Found) -> Result<(Identity, Vec<u8>), String> {
     if contents.len() > FILE_BYTES_MAX { Err(too_large()) } else { Ok((identity, contents)) }
 }
 
-fn report(name: &str, document: &Document<'_>, changes: &[Change], now: &Replaced) -> String {
+fn report(name: &str, document: &Document<'_>, changes: &[Change], now: &ReplacedFile) -> String {
     let body = document.body();
     let named = changes.iter().take(LINES_NAMED_MAX);
     let lines: Vec<String> =

@@ -1,4 +1,4 @@
-//! Where a file is to be written.
+//! Target of a write: a name in an open folder.
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
@@ -7,83 +7,88 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{Access as Permission, AtFlags, accessat, statat};
 use rustix::io::Errno;
 
-use super::found::real_path;
-use super::{Access, Found, Identity, Kind, Mode, PathError, Workspace, asked, replacement};
-use super::{ReplaceError, Replaced};
+use super::opened_path::real_path;
+use super::{
+    Access, Identity, Kind, Mode, OpenedPath, PathError, Workspace, replacement, requested_path,
+};
+use super::{ReplaceError, ReplacedFile};
 
-/// How often a file is looked up again when somebody moves it meanwhile.
+/// Most retries when another process moves the file during the lookup.
 const TRIES_MAX: u32 = 8;
 
-/// A name in a folder that is held by descriptor.
+/// A file to create or replace, as a name in a folder held by descriptor.
 #[derive(Debug)]
-pub(crate) struct Place<'a> {
+pub(crate) struct WriteTarget<'a> {
     pub(super) workspace: &'a Workspace,
     pub(super) folder: OwnedFd,
-    /// Folders that are still to be made beneath it, the outermost first.
+    /// Folders to create beneath it, the outermost first.
     pub(super) missing: Vec<OsString>,
     pub(super) name: OsString,
     /// Its real path.
     path: PathBuf,
-    existing: Option<Found>,
+    existing: Option<OpenedPath>,
 }
 
-impl Place<'_> {
+impl WriteTarget<'_> {
     /// The real path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The file that is there already.
-    pub(crate) fn existing(&self) -> Option<&Found> {
+    /// The existing file, if there is one.
+    pub(crate) fn existing(&self) -> Option<&OpenedPath> {
         self.existing.as_ref()
     }
 
-    /// Puts `contents` there, whole or not at all. The file that is there must still be what
-    /// `expected` says; `None` means that there is none.
+    /// Writes `contents` atomically. The existing file must still have the identity `expected`;
+    /// `None` means that no file exists.
     pub(crate) fn replace(
         &self,
         contents: &[&[u8]],
         expected: Option<Identity>,
-    ) -> Result<Replaced, ReplaceError> {
+    ) -> Result<ReplacedFile, ReplaceError> {
         replacement::replace(self, contents, expected)
     }
 }
 
-/// Finds the place that a model's path names.
-pub(super) fn find<'a>(workspace: &'a Workspace, path: &str) -> Result<Place<'a>, PathError> {
+/// Resolves a path from a model.
+pub(super) fn find<'a>(workspace: &'a Workspace, path: &str) -> Result<WriteTarget<'a>, PathError> {
     match workspace.mode {
         Mode::ReadOnly => return Err(PathError::ReadOnly),
         Mode::Workspace | Mode::Full => {}
     }
-    let asked = asked::parse(path)?;
+    let requested = requested_path::parse(path)?;
     let folder = |path| PathError::NotAFile { path, what: "a folder" };
-    if path.ends_with('/') || path.ends_with("/.") || asked.file_name().is_none() {
-        return Err(folder(asked));
+    if path.ends_with('/') || path.ends_with("/.") || requested.file_name().is_none() {
+        return Err(folder(requested));
     }
     for _ in 0..TRIES_MAX {
-        let found = match workspace.find(&asked, Access::Write) {
+        let found = match workspace.find(&requested, Access::Write) {
             Ok(found) => found,
             Err(error @ (PathError::NotFound { .. } | PathError::Outside { .. })) => {
-                return missing(workspace, &asked, error);
+                return new_target(workspace, &requested, error);
             }
             Err(error) => return Err(error),
         };
-        workspace.may(&found, Access::Write)?;
+        workspace.check_access(&found, Access::Write)?;
         if found.kind() == Kind::Folder {
-            return Err(folder(asked));
+            return Err(folder(requested));
         }
         if found.stat().st_mode & 0o222 == 0 {
-            return Err(PathError::Locked { path: asked });
+            return Err(PathError::Locked { path: requested });
         }
-        if let Some(place) = around(workspace, found)? {
+        if let Some(place) = existing_target(workspace, found)? {
             return Ok(place);
         }
     }
-    Err(PathError::NotFound { path: asked, near: None })
+    Err(PathError::NotFound { path: requested, near: None })
 }
 
-/// The place of a file that exists: its folder, by descriptor. `None` if it is gone from there.
-fn around(workspace: &Workspace, found: Found) -> Result<Option<Place<'_>>, PathError> {
+/// Target for an existing file. `None` if the file has moved meanwhile.
+fn existing_target(
+    workspace: &Workspace,
+    found: OpenedPath,
+) -> Result<Option<WriteTarget<'_>>, PathError> {
     let path = found.path().to_owned();
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Ok(None);
@@ -98,26 +103,33 @@ fn around(workspace: &Workspace, found: Found) -> Result<Option<Place<'_>>, Path
         Ok(stat) if stat.st_ino == found.stat().st_ino && stat.st_dev == found.stat().st_dev => {}
         Ok(_) | Err(_) => return Ok(None),
     }
-    // Replacing it takes no permission on the file itself, but whoever set it meant something.
+    // Replacing it needs no permission on the file itself, but the missing permission is intended.
     let access = accessat(&folder, &name, Permission::WRITE_OK, AtFlags::empty());
     if access == Err(Errno::ACCESS) {
         return Err(PathError::Locked { path });
     }
-    Ok(Some(Place { workspace, folder, missing: Vec::new(), name, path, existing: Some(found) }))
+    Ok(Some(WriteTarget {
+        workspace,
+        folder,
+        missing: Vec::new(),
+        name,
+        path,
+        existing: Some(found),
+    }))
 }
 
 /// The place of a file that does not exist: the innermost folder that does, and what is to be
 /// made in it. `error` is what to say if it cannot be made.
-fn missing<'a>(
+fn new_target<'a>(
     workspace: &'a Workspace,
-    asked: &Path,
+    requested: &Path,
     error: PathError,
-) -> Result<Place<'a>, PathError> {
-    let Some(name) = asked.file_name() else {
+) -> Result<WriteTarget<'a>, PathError> {
+    let Some(name) = requested.file_name() else {
         return Err(error);
     };
     let mut missing = Vec::new();
-    let mut above = asked;
+    let mut above = requested;
     let folder = loop {
         let Some(parent) = above.parent() else {
             return Err(error);
@@ -142,22 +154,22 @@ fn missing<'a>(
         Err(Errno::NOENT) => {}
         // It is there and leads nowhere, or elsewhere.
         Ok(_) if matches!(error, PathError::NotFound { .. }) => {
-            return Err(PathError::Dangling { path: asked.to_owned() });
+            return Err(PathError::Dangling { path: requested.to_owned() });
         }
         Ok(_) => return Err(error),
-        Err(errno) => return Err(PathError::said(asked, errno)),
+        Err(errno) => return Err(PathError::from_errno(requested, errno)),
     }
     let real = real_path(folder.descriptor())
-        .map_err(|reason| PathError::Io { path: asked.to_owned(), reason })?;
+        .map_err(|reason| PathError::Io { path: requested.to_owned(), reason })?;
     let path = real.join(missing.iter().collect::<PathBuf>()).join(name);
-    workspace.may_at(&path, Access::Write)?;
+    workspace.check_access_at(&path, Access::Write)?;
     let name = name.to_owned();
     let folder = folder.descriptor().try_clone_to_owned();
-    let folder = folder.map_err(|reason| PathError::Io { path: asked.to_owned(), reason })?;
-    Ok(Place { workspace, folder, missing, name, path, existing: None })
+    let folder = folder.map_err(|reason| PathError::Io { path: requested.to_owned(), reason })?;
+    Ok(WriteTarget { workspace, folder, missing, name, path, existing: None })
 }
 
-impl AsFd for Place<'_> {
+impl AsFd for WriteTarget<'_> {
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
         self.folder.as_fd()
     }

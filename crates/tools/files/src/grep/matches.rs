@@ -1,8 +1,7 @@
-//! What was found so far, by all threads.
+//! Collects the matches of all threads.
 //!
-//! Only the first matches by path are shown, so only they are kept, whatever order the threads
-//! come in: the result is the same each time. As soon as there are enough, files that come after
-//! the last one kept need not be searched any more.
+//! Only the first matches by path are kept, in whatever order the threads report them, so the result
+//! is deterministic. Once there are enough, files after the last kept one need not be searched.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,11 +10,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::hits::Hits;
 use crate::search::{OUTPUT_BYTES_MAX, RelPath};
 
-/// What was found so far.
+/// Matches found so far.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct Matches {
     state: Mutex<State>,
-    /// How many are shown; one more is looked for, to know whether there are more.
+    /// Matches to show; the search looks for one more, to know whether there are more.
     limit: usize,
     has_enough: AtomicBool,
 }
@@ -28,12 +27,12 @@ struct State {
     bytes: usize,
 }
 
-impl Found {
+impl Matches {
     pub(crate) fn new(limit: usize) -> Self {
         Self { state: Mutex::default(), limit, has_enough: AtomicBool::new(false) }
     }
 
-    /// Takes what was found in a file.
+    /// Adds the matches of a file.
     pub(crate) fn add(&self, path: &[u8], hits: Hits) {
         let mut state = self.lock();
         state.count += hits.count();
@@ -52,13 +51,13 @@ impl Found {
         }
     }
 
-    /// Whether whatever is found at `path` or in it would not be shown.
+    /// Whether matches at `path` or beneath it would not be shown.
     pub(crate) fn is_past(&self, path: &[u8]) -> bool {
         self.has_enough.load(Ordering::Relaxed)
             && self.lock().files.last_key_value().is_some_and(|(last, _)| last.is_before(path))
     }
 
-    /// What was found, in order, and whether there may be more.
+    /// The matches in order, and whether there may be more.
     pub(crate) fn into_files(self) -> (BTreeMap<RelPath, Hits>, bool) {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         (state.files, self.has_enough.into_inner())
@@ -85,7 +84,7 @@ mod tests {
         orders.push(files.iter().rev().copied().collect());
         orders.push([2, 4, 0, 3, 1].map(|index| files[index]).to_vec());
         for order in orders {
-            let found = Found::new(5);
+            let found = Matches::new(5);
             for (path, count) in order {
                 if !found.is_past(path.as_bytes()) {
                     found.add(path.as_bytes(), hits(count));
@@ -101,7 +100,7 @@ mod tests {
 
     #[test]
     fn exactly_as_many_as_are_shown_is_not_more() {
-        let found = Found::new(5);
+        let found = Matches::new(5);
         found.add(b"a", hits(2));
         found.add(b"b", hits(3));
         assert!(!found.is_past(b"c"));

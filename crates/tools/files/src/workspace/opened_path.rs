@@ -1,4 +1,4 @@
-//! Something that a path led to, held by descriptor.
+//! An opened file or folder.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -30,15 +30,15 @@ const KERNEL_FILE_SYSTEMS: [u32; 10] = [
     0xde5e_81e4,
 ];
 
-/// A file or folder that may be looked at.
+/// A file or folder that may be read, held by descriptor.
 #[derive(Debug)]
-pub struct Found {
+pub struct OpenedPath {
     descriptor: OwnedFd,
     path: PathBuf,
     stat: Stat,
 }
 
-/// What a path can lead to.
+/// Type of an opened path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file.
@@ -57,10 +57,10 @@ pub struct Identity {
     changed_ns: i128,
 }
 
-impl Found {
-    /// Takes what was opened as a path only; refuses what is neither file nor folder.
-    pub(super) fn new(descriptor: OwnedFd, asked: &Path) -> Result<Self, PathError> {
-        let io = |error: io::Error| PathError::Io { path: asked.to_owned(), reason: error };
+impl OpenedPath {
+    /// Wraps an `O_PATH` descriptor. Rejects anything but a file or a folder.
+    pub(super) fn new(descriptor: OwnedFd, requested: &Path) -> Result<Self, PathError> {
+        let io = |error: io::Error| PathError::Io { path: requested.to_owned(), reason: error };
         let stat = fstat(&descriptor).map_err(|error| io(error.into()))?;
         let path = real_path(descriptor.as_fd()).map_err(io)?;
         let found = Self { descriptor, path, stat };
@@ -76,20 +76,20 @@ impl Found {
         let of_kernel =
             KERNEL_FILE_SYSTEMS.iter().any(|magic| i128::from(*magic) == i128::from(about.f_type));
         match what.or(of_kernel.then_some("a door into the system")) {
-            Some(what) => Err(PathError::NotAFile { path: asked.to_owned(), what }),
+            Some(what) => Err(PathError::NotAFile { path: requested.to_owned(), what }),
             None if stat.st_nlink == 0 => {
-                Err(PathError::NotFound { path: asked.to_owned(), near: None })
+                Err(PathError::NotFound { path: requested.to_owned(), near: None })
             }
             None => Ok(found),
         }
     }
 
-    /// Its real path.
+    /// Real path, without symlinks.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What it is.
+    /// File or folder.
     pub fn kind(&self) -> Kind {
         if FileType::from_raw_mode(self.stat.st_mode) == FileType::Directory {
             Kind::Folder
@@ -98,17 +98,17 @@ impl Found {
         }
     }
 
-    /// What it was like when it was found.
+    /// Identity when the path was opened.
     pub fn identity(&self) -> Identity {
         Identity::of(&self.stat)
     }
 
-    /// Its size in bytes.
+    /// Size in bytes.
     pub fn size(&self) -> u64 {
         u64::try_from(self.stat.st_size).unwrap_or_default()
     }
 
-    /// Its contents, to be read: of this very file, whatever its path leads to by now.
+    /// Opens the contents for reading: of this file, even if its path has been replaced.
     pub fn open(&self) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         Ok(open(link_of(self.descriptor.as_fd()), flags, Mode::empty())?.into())
@@ -126,7 +126,7 @@ impl Found {
         }
     }
 
-    /// What is in this folder: names, and whether they are folders. At most `max`, in no order.
+    /// Entries of this folder: names, and whether they are folders. At most `max`, unordered.
     pub fn entries(&self, max: usize) -> io::Result<Vec<(OsString, bool)>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = openat(&self.descriptor, ".", flags, Mode::empty())?;
