@@ -28,10 +28,10 @@
 //!
 //! # Test doubles
 //!
-//! [`model`] holds the smallest correct implementation of each port: the executable
+//! [`mod@reference`] holds the smallest correct implementation of each port: the executable
 //! specification. This crate's own tests show that each model passes, and that each check
 //! catches an implementation that is wrong in exactly one respect. A test that needs a journal with a
-//! fault uses [`model::DelegatingJournal`].
+//! fault uses [`reference::DelegatingJournal`].
 //!
 //! # To add a check
 //!

@@ -5,8 +5,8 @@
 //! secrets, and escapes characters that hide text. [`RedactingTools`] removes secrets from progress
 //! and errors too.
 //!
-//! The crate also has what tools are written with: [`definition`] and [`arguments`] (JSON Schema out,
-//! typed arguments in), [`blocking`] (file work off the async threads), [`paging`] (numbered lines of a
+//! The crate also has what tools are written with: [`definition()`] and [`arguments`] (JSON Schema out,
+//! typed arguments in), [`blocking()`] (file work off the async threads), [`paging`] (numbered lines of a
 //! text, by range), and [`PlainText`] (terminal output without escape sequences).
 
 mod blocking;
