@@ -255,7 +255,7 @@ impl Connection {
             (
                 Self::Server(..),
                 Some(WaitingFor::Approval | WaitingFor::ToolResult | WaitingFor::Budget),
-            ) => "the agent reads it when the task goes on".to_owned(),
+            ) => "the agent reads it when the task continues".to_owned(),
             (Self::Server(..), None) => "the agent reads it while it works".to_owned(),
         }
     }

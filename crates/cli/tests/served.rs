@@ -103,7 +103,7 @@ fn a_task_is_told_something_paused_and_resumed_through_the_server() {
     let said = project.antiphon(&["tasks", "send", "last", "--steer", "by the way"]);
     assert_eq!(
         (said.code, said.out.as_str()),
-        (0, "kept; the agent reads it when the task goes on\n")
+        (0, "kept; the agent reads it when the task continues\n")
     );
     let paused = project.antiphon(&["tasks", "pause", "last"]);
     let expected = format!("it rests; go on with `antiphon tasks resume {task}`\n");

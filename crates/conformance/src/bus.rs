@@ -1,7 +1,7 @@
 //! The contract of the bus. Each check opens its own, empty bus.
 //!
 //! ```
-//! # use antiphon_conformance::{bus, model::MemoryBus};
+//! # use antiphon_conformance::{bus, reference::MemoryBus};
 //! # #[tokio::main(flavor = "current_thread", start_paused = true)]
 //! # async fn main() {
 //! bus::check(bus::BusTimings::default(), async || MemoryBus::new()).await.unwrap();

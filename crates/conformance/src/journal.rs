@@ -1,7 +1,7 @@
 //! The contract of the journal. Each check opens its own, empty journal.
 //!
 //! ```
-//! # use antiphon_conformance::{journal, model::MemoryJournal};
+//! # use antiphon_conformance::{journal, reference::MemoryJournal};
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() {
 //! journal::check(async || MemoryJournal::new()).await.unwrap();

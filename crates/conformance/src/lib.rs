@@ -14,7 +14,7 @@
 //! [violations](Violations), which print as a list. A check that does not end is a violation.
 //!
 //! ```
-//! use antiphon_conformance::{journal, model::MemoryJournal};
+//! use antiphon_conformance::{journal, reference::MemoryJournal};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() {

@@ -5,7 +5,7 @@
 //! [`MessageStream`](antiphon_core::MessageStream).
 //!
 //! ```
-//! # use antiphon_conformance::{model::ScenarioWire, provider};
+//! # use antiphon_conformance::{reference::ScenarioWire, provider};
 //! # #[tokio::main(flavor = "current_thread", start_paused = true)]
 //! # async fn main() {
 //! let passed = provider::check(&ScenarioWire).await.unwrap();

@@ -2,7 +2,7 @@
 //! each of its tools.
 //!
 //! ```
-//! # use antiphon_conformance::{model::ModelTools, tool::{self, Example}};
+//! # use antiphon_conformance::{reference::ModelTools, tool::{self, Example}};
 //! # #[tokio::main(flavor = "current_thread", start_paused = true)]
 //! # async fn main() {
 //! let fixture = async || {

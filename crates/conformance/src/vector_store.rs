@@ -2,7 +2,7 @@
 //! vectors of any dimension.
 //!
 //! ```
-//! # use antiphon_conformance::{model::FlatVectorStore, vector_store};
+//! # use antiphon_conformance::{reference::FlatVectorStore, vector_store};
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() {
 //! vector_store::check(async || FlatVectorStore::new()).await.unwrap();

@@ -89,7 +89,7 @@ impl BudgetOf {
 
 fn then(connection: &Connection) -> &'static str {
     match connection {
-        Connection::Server(..) => "whoever waited for it goes on",
+        Connection::Server(..) => "waiting tasks continue",
         Connection::Local(_) => "go on with `antiphon tasks resume`",
     }
 }

@@ -59,6 +59,6 @@ async fn decide(
     };
     server.decide(&approval.approval_id, decision, comment).await?;
     let word = if decision.allows() { "allowed" } else { "denied" };
-    terminal::print(&format!("{word}: {}; its task goes on\n", call(&approval)));
+    terminal::print(&format!("{word}: {}; its task continues\n", call(&approval)));
     Ok(())
 }
