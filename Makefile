@@ -97,7 +97,7 @@ ADVISORIES := $(if $(wildcard $(or $(CARGO_HOME),$(HOME)/.cargo)/advisory-dbs/*)
 deny: setup
 	@scripts/need cargo-deny
 	@scripts/step "Dependencies: bans, licenses, sources $(ADVISORIES)" \
-		$(CARGO) deny --all-features --offline check --hide-inclusion-graph --allow duplicate bans licenses sources $(ADVISORIES)
+		$(CARGO) deny --all-features --locked check --hide-inclusion-graph --allow duplicate bans licenses sources $(ADVISORIES)
 
 setup:
 	@scripts/need cargo cc
